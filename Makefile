@@ -19,7 +19,7 @@ LINT     = $(go) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golangci-lin
 # .github/workflows/vulnerabilities.yaml uses the newest one each week.
 VULNDB  ?= v0.0.0-20261105234957-e22db6528018
 
-.PHONY: run build plugins test test-fast test-deps test-race test-others test-plain test-postgres test-rust test-java conformance schemathesis check vulnerabilities lint generate web bench microbench chaos fuzz dist release reproducible boot clean help
+.PHONY: run build plugins test test-fast test-deps test-race test-others test-plain test-postgres test-rust test-java servers conformance schemathesis check vulnerabilities lint generate web bench microbench chaos fuzz dist release reproducible boot clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -88,10 +88,10 @@ test-fast: ## run the tests that need only Go: no root, packages or network (two
 
 test-race: ## run the tests with the race detector, and those of bench: all except PLAIN in the Makefile (part of make test)
 	$(go) test -C bench $(RACE) -timeout 5m $(TESTFLAGS) ./... && bench=0 || bench=1; \
-	$(go) test $(RACE) -timeout 20m $(TESTFLAGS) -p 3 $$($(go) list ./test/... ./core/store ./... | awk '!seen[$$0]++' | grep -vxF "$$($(go) list $(PLAIN))") && exit $$bench
+	$(go) test $(RACE) -timeout 30m $(TESTFLAGS) -p 3 $$($(go) list ./test/... ./core/store ./... | awk '!seen[$$0]++' | grep -vxF "$$($(go) list $(PLAIN))") && exit $$bench
 
 test-plain: ## run the tests of other programs, of commands and of packages (part of make test)
-	$(PLAINTEST) -timeout 20m $(PLAIN)
+	$(PLAINTEST) -timeout 30m $(PLAIN)
 
 test-postgres: ## run the tests that exercise PostgreSQL (part of make test)
 	ROPEWALK_TEST_STORE=postgres $(PLAINTEST) -timeout 10m $(STORING)
@@ -106,6 +106,9 @@ test-java: ## the kits of the plugins in Java that plugin init writes, of the ki
 
 test-deps: ## install what the tests need, or list what is missing
 	@test/install-deps
+
+servers: build ## install 57 npm and PyPI servers and the files in test/pasted as a newcomer does, and judge each (an hour; ONLY=regex: those; AS=uid: as that user, with node and uv in the home)
+	node test/servers/run.mjs bin/ropewalk $(if $(ONLY),--only '$(ONLY)') $(if $(AS),--user $(AS))
 
 conformance: ## run the official MCP conformance suite against /mcp (part of make test)
 	$(go) test -count=1 -timeout 15m -v ./test/conformance

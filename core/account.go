@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"net/textproto"
 	"strings"
 	"time"
 )
@@ -18,9 +19,16 @@ type Account struct {
 	State     AccountState
 	Scopes    []string
 	Default   bool // whether calls that name no account use it
+	Exchanged bool // it exists only as long as the token of its owner that was exchanged (AuthExchange)
 	LinkedAt  time.Time
 	ExpiresAt time.Time // of the access token; zero when unknown
 	Grant     Grant
+}
+
+// SharesGrant reports whether the revocation of b's tokens may end a's too: some authorization servers keep a single grant
+// for a person and a client.
+func (a Account) SharesGrant(b Account) bool {
+	return a.Issuer == b.Issuer && a.Grant.Client.ID == b.Grant.Client.ID
 }
 
 // AccountState is the state of an Account.
@@ -31,6 +39,14 @@ const (
 	AccountActive      AccountState = "active"
 	AccountLoginNeeded AccountState = "login_needed" // the authorization server no longer renews its token
 )
+
+// MaxAccounts is how many accounts one person, or everybody together for shared ones, can link at an app.
+const MaxAccounts = 20
+
+// TooManyAccounts returns the error for an account beyond MaxAccounts.
+func TooManyAccounts(app string) error {
+	return Errorf(CodeLimitReached, "%d accounts of app %s are linked, which is the limit: unlink one first", MaxAccounts, app)
+}
 
 // Grant holds the tokens that an authorization server issued for an account, and what is needed to renew and revoke them.
 type Grant struct {
@@ -74,6 +90,7 @@ type AccountRevocation struct {
 type AccountWanted struct {
 	Name     string // the name of the account; "" means the conversation's account, or the default
 	ReadOnly bool   // the call does not change anything
+	Tool     string // the app's own name of the tool, which the account must list
 
 	// Chosen returns the id of the account that the person has chosen for the conversation, "" for none. It is called only
 	// if the person has several accounts. It is nil for a call outside a conversation.
@@ -102,10 +119,14 @@ type AppLists struct {
 	Lists        map[Kind][]json.RawMessage `json:"lists"`
 }
 
-// The values of RemoteAuth.Type for apps that are called with linked accounts.
+// The values of RemoteAuth.Type for apps that are called with accounts.
 const (
 	AuthUser   = "user"   // each person uses their own
 	AuthShared = "shared" // everybody in the workspace uses one that an admin linked
+
+	// AuthExchange stands for accounts that nobody links: the identity provider's token of a call is exchanged for the
+	// app's (RFC 8693).
+	AuthExchange = "exchange"
 )
 
 // ValidScope reports whether scope is a single OAuth scope (RFC 6749 section 3.3).
@@ -113,5 +134,18 @@ func ValidScope(scope string) bool {
 	return scope != "" && len(scope) <= 256 && !strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
 }
 
-// UsesAccounts reports whether the app is called with linked accounts (AuthUser or AuthShared).
-func (a RemoteAuth) UsesAccounts() bool { return a.Type == AuthUser || a.Type == AuthShared }
+// LinksAccounts reports whether the app is called with accounts that people link (AuthUser or AuthShared).
+func (a RemoteAuth) LinksAccounts() bool { return a.Type == AuthUser || a.Type == AuthShared }
+
+// UsesAccounts reports whether the app is called with accounts, linked or not (AuthExchange).
+func (a RemoteAuth) UsesAccounts() bool { return a.LinksAccounts() || a.Type == AuthExchange }
+
+// Replaces reports whether a configured header would replace the account that a call uses: it has credentials of its own,
+// which all calls would share.
+func (a RemoteAuth) Replaces(header string) bool {
+	switch textproto.CanonicalMIMEHeaderKey(header) {
+	case "Authorization", "Cookie", "Dpop":
+		return a.UsesAccounts()
+	}
+	return false
+}

@@ -19,6 +19,7 @@ type APIKey struct {
 	OrgRole    Role   // in the organization: admin, or "" for member
 	Accounts   bool   // calls made with the key use the linked accounts of its user
 	View       string // the view that limits what requests with the key see; "" for no limit
+	Surface    string // how tools are listed to clients with the key that do not choose; "" leaves it open
 	CreatedAt  time.Time
 	ExpiresAt  time.Time // zero when it does not expire
 	LastUsedAt time.Time // zero when it was never used; updated every few minutes at most
@@ -44,6 +45,7 @@ type Scope struct {
 	Role      Role
 	Accounts  bool   // whether the key may use the linked accounts of its user
 	View      string // the view that the key is bound to; "" for none
+	Surface   string // how tools are listed to clients that do not choose; "" leaves it open
 	OrgRole   Role   // in the organization, as the key states it: admin, or "" for member
 	UserRole  Role   // the organization role of the user that the key acts as
 }

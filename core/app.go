@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"regexp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -46,6 +48,8 @@ type App struct {
 	ToolCount  int    `json:"toolCount"`
 	TrustScore int    `json:"trustScore"` // 0-100
 	UI         *UI    `json:"ui"`
+
+	ToolFilter *ToolFilter `json:"toolFilter,omitempty"` // nil if the app has all of its tools
 
 	Sandbox *AppSandbox `json:"sandbox,omitempty"` // nil for a remote app
 
@@ -159,4 +163,35 @@ func shortened(name string) string {
 		end--
 	}
 	return name[:end] + hash
+}
+
+// ToolFilter limits the tools of an app, by the app's own names for them, in which * matches any text. A nil filter
+// shows all.
+type ToolFilter struct {
+	Include []string `json:"include,omitempty"` // nil shows all
+	Exclude []string `json:"exclude,omitempty"` // wins over Include
+}
+
+// Apply returns the tools that the filter shows. To everybody, the others do not exist.
+func (f *ToolFilter) Apply(tools []Tool) []Tool {
+	if f == nil {
+		return tools
+	}
+	include, exclude := NamePattern(f.Include), NamePattern(f.Exclude)
+	return slices.DeleteFunc(tools, func(t Tool) bool {
+		return include != nil && !include.MatchString(t.Name) || exclude != nil && exclude.MatchString(t.Name)
+	})
+}
+
+// NamePattern returns an expression for the names of tools that match one of the patterns, in which * matches any text. It
+// returns nil without patterns.
+func NamePattern(patterns []string) *regexp.Regexp {
+	if len(patterns) == 0 {
+		return nil
+	}
+	var names []string
+	for _, pattern := range patterns {
+		names = append(names, strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`))
+	}
+	return regexp.MustCompile(`^(?s:` + strings.Join(names, "|") + `)$`)
 }

@@ -81,7 +81,7 @@ type ApprovalPage struct {
 // CodeForbidden.
 func (c Caller) MayApprove(a Approval) error {
 	if !c.Workspace.Role.Admin() {
-		return Errorf(CodeForbidden, "deciding on calls needs the role admin in workspace %s", c.Workspace.ID)
+		return Errorf(CodeForbidden, "deciding on calls requires the admin role in workspace %s", c.Workspace.ID)
 	}
 	if c.Scope.Key != "" && c.User.ID == a.Caller.ID {
 		return Errorf(CodeForbidden, "a call cannot be approved with an API key of the person who made it; log in to approve it")

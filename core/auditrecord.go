@@ -18,6 +18,7 @@ type AuditRecord struct {
 	Reason    string          `json:"reason,omitempty"`     // human-readable: why it was refused or failed
 	Duration  float64         `json:"durationMs,omitempty"` // in milliseconds; set once the action has ended
 	RequestID string          `json:"requestId,omitempty"`
+	CallID    string          `json:"callId,omitempty"`    // the same in both records of a request to an app; "" in others
 	TraceID   string          `json:"traceId,omitempty"`   // of the request, if it is traced
 	Arguments json.RawMessage `json:"arguments,omitempty"` // of a tool call; only if configured
 }

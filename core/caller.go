@@ -38,6 +38,17 @@ type User struct {
 	// GroupRoles lists the workspaces and roles that the user's groups gave when the identity provider last named them,
 	// such as "ws_a:admin ws_b:member" (auth.join).
 	GroupRoles string `json:"-"`
+
+	// Groups lists the user's groups, one per line, when the identity provider last named them (GroupList).
+	Groups string `json:"-"`
+}
+
+// GroupList returns groups in the form of User.Groups, sorted. A name with a line break is left out: nothing can be
+// bound to it.
+func GroupList(groups []string) string {
+	names := slices.DeleteFunc(slices.Clone(groups), func(name string) bool { return name == "" || strings.Contains(name, "\n") })
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), "\n")
 }
 
 // Identity is an authenticated user, before a workspace is chosen. Issuer and Subject together are the
@@ -46,13 +57,17 @@ type Identity struct {
 	Issuer  string // the provider's issuer URL; IssuerLocal for SERVICE_API_KEY and dev mode; IssuerKey for API keys
 	Subject string
 	User    User
-	Scope   Scope  // of an API key; zero for everyone else
+	Scope   Scope // of an API key; zero for everyone else
+
+	GroupsUnknown bool // for Provision: the provider did not name the user's groups, so those it last named still count
+
 	Granted string // the OAuth scopes of a token, separated by spaces; "" if it has none
 
 	Session string    // the hash of the provider's session that it belongs to (SessionHash); "" for none
 	Issued  time.Time // when the token was issued, according to the provider; zero when unknown
 	Token   string    // the SHA-256 of an identity provider's token, in lower-case hex; "" for other credentials
 	Since   time.Time // when the verification of that token started; zero for other credentials
+	Bearer  Secret    // that token itself, for AuthExchange only: it never reaches an app
 }
 
 // Principal returns the id of the API key that an identity uses, or else the user's id, whichever identity provider

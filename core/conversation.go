@@ -25,6 +25,8 @@ type Conversation struct {
 	InputTokens  int64
 	OutputTokens int64
 	CostUSD      *float64 // of the calls with a known price; nil when no price is known
+
+	Passage string // where the messages have a word of the search, in a list; "" if only the title has one
 }
 
 // ConversationRef identifies a conversation together with its workspace and owner. With a wrong
@@ -55,6 +57,15 @@ type RefusedTool struct {
 	Name   string `json:"name"`             // the tool's own name
 	Model  string `json:"model"`            // provider:model
 	Reason string `json:"reason,omitempty"` // the provider's words
+}
+
+// ToolVerdict is what a model said to the definitions of a set of tools.
+type ToolVerdict struct {
+	Origin string // of the model: provider, model and address
+	Hash   string // of the definitions
+	Model  string // provider:model
+	Reason string // why the only tool of the set was refused; "" if the set was accepted
+	At     time.Time
 }
 
 // ConversationSort is the order of a list of conversations, newest first.

@@ -26,8 +26,10 @@ type Installation struct {
 	Remote      *Remote           // nil unless the app is a remote server
 	Running     bool              // false after somebody stopped it
 	Patience    time.Duration     // how long it may take to start; 0 for the default
+	Tools       *ToolFilter       // limits the tools that the app has here; nil for all
 	Permissions []Permission      // nil in records of older versions, which did not record them
 	InstalledAt time.Time
+	UndoUntil   time.Time // until when the app, which was uninstalled, can be restored; zero while it is installed
 }
 
 // PublicName returns BundleName in the form that every member of the workspace may see: @<scope>/<bundle>, or the
@@ -112,8 +114,8 @@ type Remote struct {
 	AllowPrivate bool
 }
 
-// RemoteAuth says how the server authenticates to a remote app. Type is "bearer", "header", "none", AuthUser or
-// AuthShared.
+// RemoteAuth says how the server authenticates to a remote app. Type is "bearer", "header", "none", AuthUser, AuthShared
+// or AuthExchange.
 type RemoteAuth struct {
 	Type  string
 	Token Secret // bearer
@@ -124,5 +126,10 @@ type RemoteAuth struct {
 	// the scopes to ask for. When they are empty, accounts are linked with what discovery finds.
 	ClientID     string
 	ClientSecret Secret
+	Issuer       string // of the authorization server of ClientID; "" for that of the first login
 	Scopes       string // separated by spaces
+
+	// TokenURL and Audience are for AuthExchange. Only the configuration sets them: the callers' tokens go there.
+	TokenURL string
+	Audience string
 }

@@ -35,11 +35,11 @@ func (r Requirement) Check(c Caller, enabled func(flag string) bool, what string
 	}
 	switch {
 	case r.Role == WorkspaceAdmin, r.Role == BothAdmins && !c.Workspace.Role.Admin():
-		return Errorf(CodeForbidden, "%s needs the role admin in workspace %s", what, c.Workspace.ID)
+		return Errorf(CodeForbidden, "%s requires the admin role in workspace %s", what, c.Workspace.ID)
 	case r.Role == EitherAdmin:
-		return Errorf(CodeForbidden, "%s needs the role admin in workspace %s, or in the organization", what, c.Workspace.ID)
+		return Errorf(CodeForbidden, "%s requires the admin role in workspace %s, or in the organization", what, c.Workspace.ID)
 	}
-	return Errorf(CodeForbidden, "%s needs the organization role admin or owner", what)
+	return Errorf(CodeForbidden, "%s requires an organization admin or owner", what)
 }
 
 // Permits reports whether c has the required role.
@@ -74,7 +74,7 @@ func (c Caller) MayManageApps() error {
 	if c.Workspace.Role.Admin() {
 		return nil
 	}
-	return Errorf(CodeForbidden, "managing apps needs the role admin in workspace %s", c.Workspace.ID)
+	return Errorf(CodeForbidden, "managing apps requires the admin role in workspace %s", c.Workspace.ID)
 }
 
 // MayManageMembers returns nil if c may see and change the members of a workspace. An admin of the organization may do
@@ -83,7 +83,7 @@ func (c Caller) MayManageMembers(workspace string) error {
 	if c.User.OrgRole.Admin() || (c.Workspace.ID == workspace && c.Workspace.Role.Admin()) {
 		return nil
 	}
-	return Errorf(CodeForbidden, "managing the members of workspace %s needs the role admin there, in a request to that workspace, or in the organization", workspace)
+	return Errorf(CodeForbidden, "managing the members of workspace %s requires the admin role there, in a request to that workspace, or in the organization", workspace)
 }
 
 // MayReachPrivate reports whether apps that c installs may be remote servers on loopback and private
@@ -99,9 +99,9 @@ func (c Caller) MayInstall(kind SourceKind) error {
 	}
 	if kind != SourceName && kind != SourceURL && !c.User.OrgRole.Admin() {
 		if kind == SourcePath {
-			return Errorf(CodeForbidden, "installing from a path on the server needs the organization role admin or owner")
+			return Errorf(CodeForbidden, "installing from a path on the server requires an organization admin or owner")
 		}
-		return Errorf(CodeForbidden, "installing from %s needs the organization role admin or owner", kind)
+		return Errorf(CodeForbidden, "installing from %s requires an organization admin or owner", kind)
 	}
 	return nil
 }

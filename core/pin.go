@@ -2,12 +2,14 @@ package core
 
 import "time"
 
-// PinKey identifies what the pins of an app belong to: one version of one bundle, installed under one name.
+// PinKey identifies what the pins of an app belong to: one version of one bundle, installed under one name, and maybe one
+// account.
 type PinKey struct {
 	Workspace string
 	App       string // the app's short name
 	Bundle    string // the bundle's name; a remote app's URL
 	Version   string // the bundle's version; a remote app's serverInfo.version
+	Account   string // Account.ID, for the definitions that only this account sees; "" for those that all see
 }
 
 // Pin is the accepted definition of a tool, and the change to it that waits for a decision. The
@@ -44,6 +46,7 @@ type PinChange struct {
 	Server      string       `json:"server"`
 	Tool        string       `json:"tool"`
 	Version     string       `json:"version"`
+	Account     string       `json:"account,omitempty"` // the only account that sees it; "" if all do
 	RenamedFrom string       `json:"renamedFrom,omitempty"`
 	State       PinState     `json:"state"`
 	Changes     []Difference `json:"changes"`

@@ -7,6 +7,14 @@ type View struct {
 	Include []ToolRule         `json:"include"`
 	Exclude []ToolRule         `json:"exclude"` // wins over Include
 	Tools   map[string]Relabel `json:"tools"`   // how individual tools are presented, by full name
+
+	// Surface is how tools are listed to clients of the view that do not choose: full or search; "" leaves it open.
+	Surface string `json:"surface,omitempty"`
+
+	// Roles and Groups bind the view to members of the workspace with one of these workspace roles, or in one of these
+	// groups of their identity provider: they see nothing else, whichever address and key they use.
+	Roles  []Role   `json:"roles"`
+	Groups []string `json:"groups"`
 }
 
 // ViewDefault says what a view does with a tool that no rule matches.
@@ -33,4 +41,18 @@ type ToolRule struct {
 type Relabel struct {
 	Name        string `json:"name,omitempty"` // replaces the tool's own name, after the app's prefix; "" keeps it
 	Description string `json:"description,omitempty"`
+}
+
+// The surfaces: how tools are listed to a client. On both, a caller can call every tool that it may see by name.
+const (
+	SurfaceFull   = "full"   // all tools
+	SurfaceSearch = "search" // the tools that find and call the others, and the favourites
+)
+
+// CheckSurface returns an error with CodeBadRequest if a field holds something other than a surface or "".
+func CheckSurface(field, surface string) error {
+	if surface == "" || surface == SurfaceFull || surface == SurfaceSearch {
+		return nil
+	}
+	return Errorf(CodeBadRequest, "%s is %.50q; it can be %s or %s", field, surface, SurfaceFull, SurfaceSearch)
 }

@@ -93,7 +93,7 @@ func TestAnswersOfEveryFramingAreReadWhole(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoResultIsAFailure(t *testing.T) {
+func TestAnInvalidResultIsAFailure(t *testing.T) {
 	for name, answer := range map[string]func(w http.ResponseWriter, body string){
 		"an error of JSON-RPC": func(w http.ResponseWriter, _ string) {
 			_, _ = fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`)

@@ -56,7 +56,7 @@ type part struct {
 func (b *bench) parts() []part {
 	return []part{
 		{"calls", b.speed}, {"latency", b.latency}, {"tokens", b.tokens}, {"adapters", b.adapters}, {"traces", b.traces}, {"lists", b.lists}, {"crowd", b.crowd},
-		{"memory", b.memory}, {"starts", b.starts}, {"chat", b.chat},
+		{"memory", b.memory}, {"starts", b.starts}, {"apps", b.apps}, {"chat", b.chat},
 		{"conversations", b.conversations}, {"writes", b.writes},
 	}
 }

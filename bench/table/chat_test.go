@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestADelayIsReadOutOfEachPieceOfAnAnswer(t *testing.T) {
+func TestTheDelayOfEachPieceOfAnAnswerIsMeasured(t *testing.T) {
 	for data, want := range map[string]int64{
 		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"17 "}}`: 17,
 		`{"runId":"run_1","text":"18 "}`:                              18,
@@ -51,7 +51,7 @@ func TestAnAnswerThatIsNotWholeIsNotMeasured(t *testing.T) {
 	}
 }
 
-func TestOnlyPartsThatThereAreAreMeasured(t *testing.T) {
+func TestOnlyExistingPartsAreMeasured(t *testing.T) {
 	if _, err := Run(t.Context(), Options{Only: []string{"chat", "chit"}}); err == nil || !strings.Contains(err.Error(), `no part "chit"`) {
 		t.Errorf("%v", err)
 	}

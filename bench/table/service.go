@@ -23,6 +23,8 @@ type service struct {
 	sessions   map[string]any // the section sessionStore; nil means memory
 	models     map[string]any // the section models; nil means none
 	storage    map[string]any // the section storage; nil means a file in the home
+	apps       int            // apps of this bundle; 0 means one, which is called bench
+	sandbox    map[string]any // the section sandbox; nil means the defaults
 	workspaces int            // workspaces in addition to the default one, each with an app
 	env        []string       // environment variables of its process
 	filled     bool           // its storage already contains conversations
@@ -78,8 +80,12 @@ func (b *bench) home(ctx context.Context, executable string, s service) (string,
 	}
 	config := map[string]any{
 		"http": map[string]any{"port": 0}, "mcp": map[string]any{"maxSessions": 10_000}, "log": map[string]any{"format": "json"},
-		"apps": map[string]any{"bench": map[string]any{"path": bundle}},
 	}
+	apps := map[string]any{"bench": map[string]any{"path": bundle}}
+	for n := 1; n < s.apps; n++ {
+		apps[fmt.Sprintf("bench%d", n)] = map[string]any{"path": bundle}
+	}
+	config["apps"] = apps
 	limited, err := hasLimits(ctx, executable)
 	if err != nil {
 		return "", err
@@ -90,7 +96,7 @@ func (b *bench) home(ctx context.Context, executable string, s service) (string,
 	if s.auth != nil {
 		config["auth"] = s.auth
 	}
-	for name, section := range map[string]map[string]any{"sessionStore": s.sessions, "models": s.models, "storage": s.storage} {
+	for name, section := range map[string]map[string]any{"sessionStore": s.sessions, "models": s.models, "storage": s.storage, "sandbox": s.sandbox} {
 		if section != nil {
 			config[name] = section
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store"
 )
 
-func TestWhatIsWrittenIsAsFrequentAsItsNameSays(t *testing.T) {
+func TestGeneratedWordsAreAsFrequentAsTheirNameSays(t *testing.T) {
 	b := &bench{log: hclog.NewNullLogger()}
 	p := place{options: store.Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}}
 	if err := b.fill(t.Context(), p, 2_000); err != nil {
@@ -78,7 +78,7 @@ func TestAListIsAskedForFromItsMiddleOn(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftOutIsARowOfItsOwn(t *testing.T) {
+func TestOmittedMeasurementsHaveARowOfTheirOwn(t *testing.T) {
 	b := &bench{}
 	b.absent("message appends, PostgreSQL", errNoPostgres)
 	var out bytes.Buffer

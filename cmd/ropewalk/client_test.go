@@ -262,7 +262,7 @@ func TestEventsArePrintedAsTheyHappen(t *testing.T) {
 	}
 }
 
-func TestClientConfigurationsAreWrittenBesideWhatIsThere(t *testing.T) {
+func TestClientConfigurationsKeepWhatTheFileHad(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	url := s.up()

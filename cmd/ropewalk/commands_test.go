@@ -5,11 +5,14 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
@@ -237,5 +240,28 @@ func TestAChatRendersMarkdownOnATerminalUnlessNoColorIsSet(t *testing.T) {
 	onTerminal, _, _ = s.split("", "script", "-qec", chat, filepath.Join(s.dir, "typescript"))
 	if !strings.Contains(onTerminal, "It is **important**.") || strings.Contains(onTerminal, "\x1b") {
 		t.Errorf("with NO_COLOR a terminal gets %q", onTerminal)
+	}
+}
+
+// There is a shim for each app: it must not pay for the server's packages (ARCHITECTURE.md, record 49).
+func TestAShimDoesNotInitializeTheServer(t *testing.T) {
+	t.Parallel()
+	newScript(t)
+	cmd := exec.Command(filepath.Join(built, "ropewalk"), process.ShimArg)
+	cmd.Env = []string{"GODEBUG=inittrace=1"}
+	trace, err := cmd.CombinedOutput()
+	if err == nil || cmd.ProcessState.ExitCode() != 125 {
+		t.Fatalf("a shim without a program ended with %v:\n%s", err, trace)
+	}
+	sum := 0
+	for _, line := range regexp.MustCompile(`(?m)^init (\S+) .* (\d+) bytes`).FindAllSubmatch(trace, -1) {
+		n, _ := strconv.Atoi(string(line[2]))
+		sum += n
+		if strings.HasPrefix(string(line[1]), "github.com/ropewalk/ropewalk/core/server") || string(line[1]) == "github.com/spf13/cobra" {
+			t.Errorf("a shim initializes %s", line[1])
+		}
+	}
+	if sum == 0 || sum > 2<<20 {
+		t.Errorf("the initialization of a shim allocates %d bytes:\n%s", sum, trace)
 	}
 }

@@ -452,7 +452,7 @@ func TestTheSupportBundleHoldsNoSecrets(t *testing.T) {
 	}
 }
 
-func TestConfigCheckJudgesAdaptersBesideOtherProblems(t *testing.T) {
+func TestConfigCheckJudgesAdaptersDespiteOtherProblems(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	missing := filepath.Join(s.dir, "missing")

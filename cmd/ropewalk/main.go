@@ -23,13 +23,9 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/login"
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/status"
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/tool"
-	"github.com/ropewalk/ropewalk/core/process"
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == process.ShimArg { // before anything else: a shim must start fast
-		os.Exit(process.ShimMain(os.Args[2:]))
-	}
 	os.Exit(run())
 }
 

@@ -79,7 +79,7 @@ func bundle(t *testing.T) string {
 	return file.String()
 }
 
-func TestPluginTestTellsWhichPromiseIsBroken(t *testing.T) {
+func TestPluginTestNamesTheBrokenPromise(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	for name, says := range map[string][]string{
@@ -119,7 +119,7 @@ func TestARecordedHistoryIsCheckedAgain(t *testing.T) {
 }
 
 // Everything that a plugin writes to standard output or standard error is searched for secrets.
-func TestPluginTestHearsSecrets(t *testing.T) {
+func TestPluginTestFindsLeakedSecrets(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "test", "--effort", "quick", "--run", "every verdict|a login is its person", liar(t, s.dir, "auth-talkative")).exits(1,

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -73,8 +72,8 @@ func available(home string) ([]control.Plugin, error) {
 }
 
 func printPlugins(w io.Writer, list []control.Plugin) error {
-	table := newTable(w, "KIND", "NAME", "ADAPTER", "PATH", "VERSION", "STATE", "PID", "RESTARTS", "CALLS", "ERRORS", "P50", "P99", "MEMORY", "LAST ERROR")
-	for _, p := range list {
+	rows := make([][]string, len(list))
+	for i, p := range list {
 		pid := ""
 		if p.PID != 0 {
 			pid = strconv.Itoa(p.PID)
@@ -83,10 +82,15 @@ func printPlugins(w io.Writer, list []control.Plugin) error {
 		if p.Degraded {
 			state += " (degraded)"
 		}
-		table.row(p.Kind, p.Name, p.Adapter, p.Path, p.Version, state, pid, strconv.Itoa(p.Restarts), strconv.FormatUint(p.Calls, 10),
-			strconv.FormatUint(p.Errors, 10), seconds(p.P50), seconds(p.P99), megabytes(p.Memory), p.LastErr)
+		rows[i] = []string{
+			p.Kind, p.Name, p.Adapter, p.Path, p.Version, state, pid, strconv.Itoa(p.Restarts), strconv.FormatUint(p.Calls, 10),
+			strconv.FormatUint(p.Errors, 10), seconds(p.P50), seconds(p.P99), megabytes(p.Memory), p.LastErr,
+		}
+		for j, cell := range rows[i] {
+			rows[i][j] = cmp.Or(cell, "-")
+		}
 	}
-	return table.w.Flush()
+	return cli.NewOutput(w).Table([]string{"KIND", "NAME", "ADAPTER", "PATH", "VERSION", "STATE", "PID", "RESTARTS", "CALLS", "ERRORS", "P50", "P99", "MEMORY", "LAST ERROR"}, rows)
 }
 
 // seconds formats a duration in seconds; "" for zero.
@@ -102,21 +106,4 @@ func megabytes(n uint64) string {
 		return ""
 	}
 	return fmt.Sprintf("%d MB", n>>20)
-}
-
-// table prints rows under a heading with aligned columns. An empty cell is a dash.
-type table struct{ w *tabwriter.Writer }
-
-func newTable(w io.Writer, heading ...string) table {
-	t := table{tabwriter.NewWriter(cli.Plain(w), 0, 0, 2, ' ', 0)}
-	t.row(heading...)
-	return t
-}
-
-func (t table) row(cells ...string) {
-	line := make([]string, len(cells))
-	for i, cell := range cells {
-		line[i] = cmp.Or(strings.Join(strings.Fields(cell), " "), "-")
-	}
-	_, _ = fmt.Fprintln(t.w, strings.Join(line, "\t")) // Flush reports errors
 }

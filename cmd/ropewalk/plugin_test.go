@@ -28,7 +28,7 @@ func TestPluginListWithoutAServerShowsWhatThereIsToConfigure(t *testing.T) {
 	}
 }
 
-func TestPluginListShowsHowThePluginsOfTheServerAre(t *testing.T) {
+func TestPluginListShowsTheStateOfEachPlugin(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	path := install(t, filepath.Join(built, "sessionstore-memory"), filepath.Join(s.home, "plugins", "sessionstore-third"))

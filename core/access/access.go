@@ -184,7 +184,7 @@ func (a *Access) API(ctx context.Context, bearer, cookie string) (core.Identity,
 	case isAPIKey(bearer):
 		return a.keyIdentity(ctx, bearer)
 	case bearer != "":
-		return a.verify(ctx, bearer, "")
+		return a.verifyBearer(ctx, bearer, "")
 	case cookie != "":
 		return a.login(ctx, g, cookie)
 	}
@@ -209,7 +209,16 @@ func (a *Access) MCP(ctx context.Context, bearer, resource string) (core.Identit
 	case isAPIKey(bearer):
 		return a.keyIdentity(ctx, bearer)
 	}
-	return a.verify(ctx, bearer, resource)
+	return a.verifyBearer(ctx, bearer, resource)
+}
+
+// verifyBearer is verify, but its result has the token itself.
+func (a *Access) verifyBearer(ctx context.Context, bearer, resource string) (core.Identity, error) {
+	id, err := a.verify(ctx, bearer, resource)
+	if err == nil {
+		id.Bearer = core.Secret(bearer)
+	}
+	return id, err
 }
 
 func unauthenticated() error {

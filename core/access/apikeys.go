@@ -91,7 +91,7 @@ func (a *Access) keyIdentity(ctx context.Context, bearer string) (core.Identity,
 	}
 	id := core.Identity{
 		Issuer: core.IssuerKey, Subject: key.ID, User: key.User,
-		Scope: core.Scope{Key: key.ID, Workspace: key.Workspace, Role: key.Role, OrgRole: key.OrgRole, Accounts: key.Accounts, View: key.View, UserRole: key.User.OrgRole},
+		Scope: core.Scope{Key: key.ID, Workspace: key.Workspace, Role: key.Role, OrgRole: key.OrgRole, Accounts: key.Accounts, View: key.View, Surface: key.Surface, UserRole: key.User.OrgRole},
 	}
 	id.User.OrgRole = id.Scope.RoleOf(key.User.OrgRole)
 	return id, nil

@@ -121,6 +121,32 @@ func TestMembershipsFollowTheGroupsOfAUser(t *testing.T) {
 	}
 }
 
+func TestTheGroupsOfAUserAreThoseThatTheProviderLastNamed(t *testing.T) {
+	a, state := enrolled(t, Enrollment{}, "alice")
+	p := newProvider("https://idp", "dave")
+	id := identityOf(t, a, p, "dave")
+	c, err := a.Caller(t.Context(), id, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		named []string
+		want  string
+	}{
+		{[]string{"staff", "eng", "eng", "", "a\nb"}, "eng\nstaff"}, {nil, "eng\nstaff"}, {[]string{"eng"}, "eng"}, {nil, "eng"}, {[]string{}, ""}, {nil, ""},
+	} {
+		dave := p.identity("dave")
+		dave.Groups = step.named
+		p.set(func(p *provider) { p.tokens["token-of-dave"] = dave })
+		id = identityOf(t, a, p, "dave")
+		stored, err := state.User(t.Context(), id.User.ID)
+		now, other := a.Current(t.Context(), c)
+		if err != nil || other != nil || id.User.Groups != step.want || stored.Groups != step.want || now.User.Groups != step.want {
+			t.Errorf("%q: %q in the token, %q in the store, %q in a stream; %v, %v", step.named, id.User.Groups, stored.Groups, now.User.Groups, err, other)
+		}
+	}
+}
+
 // identityOf makes p the only provider, and returns the identity of one of its subjects.
 func identityOf(t *testing.T, a *Access, p *provider, subject string) core.Identity {
 	t.Helper()

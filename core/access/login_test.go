@@ -21,7 +21,7 @@ func challengeOf(verifier string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-func TestACookieIsBoughtWithTheKeyAndEndsWithLogout(t *testing.T) {
+func TestAKeyIsExchangedForACookieThatEndsWithLogout(t *testing.T) {
 	a, _ := newAccess(t, testKey, nil)
 	for _, wrong := range []string{"", "wrong", testKey + " "} {
 		if _, err := a.Login(t.Context(), wrong); core.CodeOf(err) != core.CodeUnauthenticated {
@@ -68,7 +68,7 @@ func TestTheStoreHoldsNoTokenAndNoKey(t *testing.T) {
 	}
 }
 
-func TestAnotherKeyEndsEveryCookie(t *testing.T) {
+func TestChangingTheKeyEndsEveryCookie(t *testing.T) {
 	p := newProvider("https://idp")
 	a, state := newAccess(t, testKey, p)
 	byKey, err := a.Login(t.Context(), testKey)
@@ -87,7 +87,7 @@ func TestAnotherKeyEndsEveryCookie(t *testing.T) {
 	}
 }
 
-func TestAKeyThatComesBackBringsNoLoginBack(t *testing.T) {
+func TestAKeyThatIsRestoredDoesNotRestoreLogins(t *testing.T) {
 	a, state := newAccess(t, testKey, nil)
 	token, err := a.Login(t.Context(), testKey)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestWhoIsInWhichWorkspace(t *testing.T) {
+func TestAUserIsInTheWorkspacesOfTheirMemberships(t *testing.T) {
 	p := newProvider("https://idp", "member", "added")
 	admin := p.identity("admin")
 	admin.OrgRole = "admin"
@@ -57,7 +57,7 @@ func TestWhoIsInWhichWorkspace(t *testing.T) {
 	}
 }
 
-func TestAnothersWorkspaceAnswersLikeOneThatDoesNotExist(t *testing.T) {
+func TestAForeignWorkspaceAnswersLikeAnUnknownOne(t *testing.T) {
 	p := newProvider("https://idp", "alice", "bob")
 	a, _ := newAccess(t, "", p)
 	alice, bob := identity(t, a, "alice"), identity(t, a, "bob")

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-func TestWhoMayCallInEachMode(t *testing.T) {
+func TestEachModeLimitsWhoMayCall(t *testing.T) {
 	const no = "unauthenticated"
 	cases := []struct {
 		mode    string
@@ -83,7 +83,7 @@ func TestTheAPIKeyIsNeverShownToTheAdapter(t *testing.T) {
 	}
 }
 
-func TestABearerIsReadBeforeTheCookieWhichDoesNotMakeUpForAWrongOne(t *testing.T) {
+func TestAWrongBearerIsRefusedDespiteAValidCookie(t *testing.T) {
 	a, _ := newAccess(t, testKey, newProvider("https://idp", "alice"))
 	cookie, err := a.Login(t.Context(), testKey)
 	if err != nil {
@@ -122,7 +122,7 @@ func TestTheAdapterIsAskedForTheConfiguredAudiences(t *testing.T) {
 	}
 }
 
-func TestAfterASwapOnlyTheNewProviderCounts(t *testing.T) {
+func TestAfterASwapOnlyTheNewProviderIsAsked(t *testing.T) {
 	before, after := newProvider("https://old", "alice"), newProvider("https://new", "bob")
 	a, _ := newAccess(t, "", before)
 	want(t, "before", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")

@@ -48,7 +48,7 @@ func (w *watchers) notify(userID string) {
 	}
 }
 
-// Current returns a caller that was authenticated some time ago, with its current roles. The error is
+// Current returns a caller that was authenticated some time ago, with its current roles and groups. The error is
 // core.CodeUnauthenticated when the user or the API key is gone, or the token or its subject was revoked,
 // core.CodeWorkspaceDenied when the user is no longer a member, or core.CodeUnavailable when this cannot be determined.
 func (a *Access) Current(ctx context.Context, c core.Caller) (core.Caller, error) {
@@ -79,11 +79,13 @@ func (a *Access) Current(ctx context.Context, c core.Caller) (core.Caller, error
 		return core.Caller{}, err
 	}
 	id := c.Identity
-	id.User.OrgRole, id.Scope.UserRole = user.OrgRole, user.OrgRole
+	id.User.OrgRole, id.User.Groups, id.Scope.UserRole = user.OrgRole, user.Groups, user.OrgRole
 	if id.Scope.Key != "" {
 		id.User.OrgRole = id.Scope.RoleOf(user.OrgRole)
 	}
-	return a.Caller(ctx, id, c.Workspace.ID)
+	now, err := a.Caller(ctx, id, c.Workspace.ID)
+	now.View = c.View
+	return now, err
 }
 
 // Revoke ends everything that depends on a subject, a token or a session of an identity provider, on all

@@ -201,7 +201,9 @@ type provisionedAs struct {
 	issuer, subject string
 	orgRole         core.Role
 	adminBy         string
+	groupRoles      string
 	groups          string
+	groupsUnknown   bool
 }
 
 // admit provisions the user of an identity and returns the identity with the user. Adapters may not use the
@@ -214,11 +216,12 @@ func (a *Access) admit(ctx context.Context, p *trusted, said auth.Identity) (cor
 		Email: core.PlainText(said.Email), DisplayName: core.PlainText(said.DisplayName), OrgRole: rank(said.OrgRole),
 	}, Granted: strings.Join(said.Scopes, " "), Session: core.SessionHash(said.Issuer, said.SessionID)}
 	id.User.AdminBy = p.rules.adminBy(said)
-	as := provisionedAs{id.Issuer, id.Subject, id.User.OrgRole, id.User.AdminBy, p.rules.groupRoles(said)}
+	id.User.Groups, id.GroupsUnknown = core.GroupList(said.Groups), said.Groups == nil
+	as := provisionedAs{id.Issuer, id.Subject, id.User.OrgRole, id.User.AdminBy, p.rules.groupRoles(said), id.User.Groups, id.GroupsUnknown}
 	user, err := a.provisioned.get(ctx, as, 0, func(ctx context.Context) (core.User, error) {
 		user, err := a.users.Provision(ctx, id, p.SameAs)
 		if err == nil {
-			user, err = a.enroll(ctx, p.rules, user, as.groups)
+			user, err = a.enroll(ctx, p.rules, user, as.groupRoles)
 		}
 		return user, err
 	})

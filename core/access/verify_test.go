@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-func TestWhatTheAdapterCannotTellIsUnavailableAndNeverAccepted(t *testing.T) {
+func TestUnknownVerdictsAreUnavailableAndNeverAccepted(t *testing.T) {
 	cases := map[string]func(p *provider, s *counted){
 		"the adapter is away":          func(p *provider, _ *counted) { p.away = true },
 		"the adapter panics":           func(p *provider, _ *counted) { p.panics = true },
@@ -63,7 +63,7 @@ func TestAnAdapterCannotVouchForNonsense(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeATokenIsRefusedUnasked(t *testing.T) {
+func TestMalformedTokensAreRefusedWithoutARequest(t *testing.T) {
 	p := newProvider("https://idp")
 	a, _ := newAccess(t, "", p)
 	for _, bearer := range []string{"two words", "new\nline", "nul\x00", "ümlaut", strings.Repeat("x", maxToken+1)} {

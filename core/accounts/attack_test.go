@@ -70,7 +70,7 @@ func resourceIs(change func(address string) string) func(p, evil *provider) {
 	return func(p, _ *provider) { p.resource["resource"] = change(p.URL + "/mcp") }
 }
 
-// silent makes an authorization server not state its issuer in its responses.
+// silent keeps an authorization server from stating its issuer in its responses.
 func silent(p, _ *provider) { p.metadata["authorization_response_iss_parameter_supported"] = false }
 
 // wantsProofs makes the app want bound tokens.
@@ -332,6 +332,34 @@ func TestHostileRegistrationsAreRefused(t *testing.T) {
 			})
 			if _, err := r.begin(t, r.caller, Want{App: "far"}, callback); err == nil {
 				t.Error("a client was taken")
+			}
+		})
+	}
+}
+
+// The app names another authorization server, which sends the browser on to the one that the client is registered at.
+func TestAConfiguredClientIsOnlyUsedAtItsAuthorizationServer(t *testing.T) {
+	for name, named := range map[string]bool{"the one of the first login": false, "the one of the configuration": true} {
+		t.Run(name, func(t *testing.T) {
+			honest, evil := newProvider(t), newProvider(t)
+			auth := core.RemoteAuth{Type: core.AuthUser, ClientID: "configured", ClientSecret: "operators-secret"}
+			if named {
+				auth.Issuer = honest.URL + "/"
+			}
+			r := newRig(t, honest, auth)
+			if !named {
+				r.link(t, honest, r.caller, "main")
+			}
+			honest.change(func(p *provider) { p.resource["authorization_servers"] = []string{evil.URL} })
+			evil.change(func(p *provider) { p.metadata["authorization_endpoint"] = honest.URL + "/authorize" })
+			_, err := r.begin(t, r.person(t, "bob"), Want{App: "far"}, callback)
+			if core.CodeOf(err) != core.CodeForbidden || !strings.Contains(err.Error(), evil.URL) || !strings.Contains(err.Error(), honest.URL) || !strings.Contains(err.Error(), "transport.auth.issuer") {
+				t.Errorf("a login at the other server: %v", err)
+			}
+			honest.change(func(p *provider) { delete(p.resource, "authorization_servers") })
+			r.link(t, honest, r.caller, "second")
+			if n := evil.count("/token authorization_code"); n > 0 {
+				t.Errorf("the other server got %d codes", n)
 			}
 		})
 	}

@@ -26,6 +26,10 @@ func (m *Manager) Choose(ctx context.Context, c core.Caller, app string, w core.
 		return core.Account{}, core.Errorf(core.CodeBadRequest, "app %s does not use accounts: leave out account", app)
 	case !auth.UsesAccounts():
 		return core.Account{}, nil
+	case auth.Type == core.AuthExchange && w.Name != "" && w.Name != DefaultName:
+		return core.Account{}, core.Errorf(core.CodeBadRequest, "app %s exchanges your token, and has no other accounts: leave out account", app)
+	case auth.Type == core.AuthExchange:
+		return m.exchangedFor(c, app, auth)
 	}
 	owner, err := m.ownerFor(c, auth)
 	if err != nil {
@@ -35,7 +39,13 @@ func (m *Manager) Choose(ctx context.Context, c core.Caller, app string, w core.
 	if err != nil {
 		return core.Account{}, err
 	}
+	if listing := slices.DeleteFunc(slices.Clone(own), func(a core.Account) bool { return !m.apps.ListsTool(a, w.Tool) }); w.Name == "" && len(listing) > 0 {
+		own = listing
+	}
 	a, found := pick(own, w.Name)
+	if !found && w.Name == "" && len(own) > 0 { // the default account does not list the tool
+		a, found = own[0], true
+	}
 	chosen := w.Name != "" || len(own) < 2
 	if !chosen && w.Chosen != nil {
 		id, err := w.Chosen(ctx)
@@ -57,6 +67,36 @@ func (m *Manager) Choose(ctx context.Context, c core.Caller, app string, w core.
 	return a, nil
 }
 
+// Offer implements tools.Accounts. If c has an account with a name at an app, its other accounts there do not count.
+func (m *Manager) Offer(c core.Caller, app, name string, shared *core.Offer) *core.Offer {
+	owner, err := m.ownerFor(c, core.RemoteAuth{Type: core.AuthUser})
+	if err != nil {
+		return shared
+	}
+	known, since := m.cached(c.Workspace.ID)
+	switch {
+	case time.Now().Before(known.until):
+	case !m.apps.UsesAccounts(c.Workspace.ID):
+		return shared
+	case known.accounts != nil: // it is outdated only if a peer server's notice was lost: no call waits for the store
+		m.read(context.Background(), c.Workspace.ID, since)
+	default:
+		ctx, cancel := context.WithTimeout(context.Background(), exchangeWithin)
+		defer cancel()
+		if known.accounts, err = m.inWorkspace(ctx, c.Workspace.ID); err != nil {
+			m.log.Warn("the accounts of a person could not be read, so the lists are those without an account", "error", err)
+		}
+	}
+	own := known.accounts[owner]
+	if len(own) == 0 {
+		return shared
+	}
+	if named := func(a core.Account) bool { return a.App == app && a.Name == name }; slices.ContainsFunc(own, named) {
+		own = slices.DeleteFunc(slices.Clone(own), func(a core.Account) bool { return a.App == app && a.Name != name })
+	}
+	return m.apps.OfferOf(shared, own)
+}
+
 // ownerFor returns the User.ID of the owner of the accounts that c uses at an app: "" for accounts that everybody uses.
 func (m *Manager) ownerFor(c core.Caller, auth core.RemoteAuth) (string, error) {
 	switch {
@@ -73,8 +113,8 @@ func (m *Manager) ownerFor(c core.Caller, auth core.RemoteAuth) (string, error) 
 // of returns the accounts of an owner at an app.
 func (m *Manager) of(ctx context.Context, workspace, owner, app string) (own []core.Account, err error) {
 	all, err := m.inWorkspace(ctx, workspace)
-	for _, a := range all {
-		if a.Owner == owner && a.App == app {
+	for _, a := range all[owner] {
+		if a.App == app {
 			own = append(own, a)
 		}
 	}
@@ -105,6 +145,9 @@ func (m *Manager) Needed(c core.Caller, a core.Account, err error) error {
 	if known, ok := asNeeded(err); ok {
 		scopes = validScopes(known.Scopes)
 	}
+	if strings.HasPrefix(a.ID, exchangedPrefix) {
+		return core.Errorf(core.CodeForbidden, "app %s wants more rights than your exchanged token has: %s", a.App, strings.Join(scopes, " "))
+	}
 	reason := "the login for the account " + a.Name + " has ended"
 	if len(scopes) > 0 {
 		reason = "the account " + a.Name + " lacks rights"
@@ -120,7 +163,7 @@ func (m *Manager) needed(c core.Caller, app, name string, scopes []string, reaso
 // LinkPath is the path of the page where a person links an account.
 const LinkPath = "/v1/accounts/link"
 
-// LinkURL returns the address where c's user links an account. It is of no use to anybody else and contains no secret.
+// LinkURL returns the address where c's user links an account. It is useless to anybody else and contains no secret.
 func (m *Manager) LinkURL(c core.Caller, app, name string, scopes []string) string {
 	q := url.Values{"workspace": {c.Workspace.ID}, "app": {app}, "account": {name}, "for": {c.User.ID}}
 	if len(scopes) > 0 {
@@ -158,10 +201,13 @@ func (m *Manager) Await(ctx context.Context, c core.Caller, want core.AccountNee
 	}
 }
 
-// List returns the accounts that c sees in its workspace: its own and those that everybody uses. Admins see all.
+// List returns the accounts that c sees in its workspace: its own and the shared ones. Admins see all.
 func (m *Manager) List(ctx context.Context, c core.Caller) (seen []core.Account, err error) {
 	all, err := m.o.Store.Accounts(ctx, c.Workspace.ID)
 	for _, a := range all {
+		if _, err := m.apps.AuthOf(a.Workspace, a.App); err != nil { // it was uninstalled, and may be restored
+			continue
+		}
 		if a.Owner == "" || a.Owner == c.User.ID || c.Workspace.Role.Admin() {
 			seen = append(seen, a)
 		}
@@ -169,10 +215,13 @@ func (m *Manager) List(ctx context.Context, c core.Caller) (seen []core.Account,
 	return seen, err
 }
 
-// mayChange returns an error if c may not change an account. Users may change their own accounts, and admins those that
-// everybody uses. With unlink, admins may change every account.
+// mayChange returns an error if c may not change an account. Users may change their own accounts, and admins also the
+// shared ones. With unlink, admins may change any account.
 func (m *Manager) mayChange(ctx context.Context, c core.Caller, id string, unlink bool) error {
 	a, err := m.o.Store.Account(ctx, id)
+	if err == nil {
+		_, err = m.apps.AuthOf(a.Workspace, a.App)
+	}
 	admin := c.Workspace.Role.Admin()
 	switch {
 	case err != nil && core.CodeOf(err) != core.CodeNotFound:

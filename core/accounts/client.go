@@ -3,7 +3,6 @@ package accounts
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,7 +31,7 @@ const (
 	CallbackPath = "/v1/accounts/callback"
 )
 
-// MarkParameter is the parameter of both paths that marks an authorization server.
+// MarkParameter is the parameter of CallbackPath that marks an authorization server.
 const MarkParameter = "server"
 
 // ClientDocument describes this server as an OAuth client: it is its Client ID Metadata Document, and the metadata that
@@ -49,7 +48,11 @@ type ClientDocument struct {
 	Scope         string   `json:"scope,omitempty"`
 }
 
+// newDocument describes a client with a redirect URI, or, without one, a client for logins with a code.
 func newDocument(redirectURI string) ClientDocument {
+	if redirectURI == "" {
+		return ClientDocument{Name: "Ropewalk", RedirectURIs: []string{}, GrantTypes: []string{deviceGrant, "refresh_token"}, ResponseTypes: []string{}, Method: methodNone, Type: "native"}
+	}
 	d := ClientDocument{
 		Name: "Ropewalk", RedirectURIs: []string{redirectURI}, GrantTypes: []string{"authorization_code", "refresh_token"},
 		ResponseTypes: []string{"code"}, Method: methodNone, Type: "web",
@@ -63,17 +66,14 @@ func newDocument(redirectURI string) ClientDocument {
 	return d
 }
 
-// Document returns the Client ID Metadata Document for an authorization server with the given mark, or core.CodeNotFound
-// if the server has no public https address where authorization servers can read it.
-func (m *Manager) Document(mark string) (ClientDocument, error) {
-	switch raw, err := hex.DecodeString(mark); {
-	case !m.isPublic():
+// Document returns the Client ID Metadata Document, or core.CodeNotFound if the server has no public https address where
+// authorization servers can read it.
+func (m *Manager) Document() (ClientDocument, error) {
+	if !m.isPublic() {
 		return ClientDocument{}, core.Errorf(core.CodeNotFound, "this server has no public https address (http.baseUrl)")
-	case mark != "" && (err != nil || len(raw) != markLength/2):
-		return ClientDocument{}, core.Errorf(core.CodeNotFound, "no authorization server has this address")
 	}
-	d := newDocument(withMark(m.o.BaseURL+CallbackPath, mark))
-	d.ID = withMark(m.o.BaseURL+ClientPath, mark)
+	d := newDocument(m.o.BaseURL + CallbackPath)
+	d.ID = m.o.BaseURL + ClientPath
 	return d, nil
 }
 
@@ -88,16 +88,27 @@ func (m *Manager) isPublic() bool {
 }
 
 // clientFor returns the client that this server uses at an authorization server: the one that the operator configured
-// for the app, the one that the metadata document describes, or one that it registers.
+// for the app, the one that the metadata document describes, or one that it registers. Any authorization server accepts
+// the document, and codes for any redirect URI in it, so it has only the one that needs iss in the response: otherwise a
+// hostile server could send a browser on to an honest one that states no issuer, and be sent the code. For the same
+// reason, it grants no logins with a code: whoever shows a person a code of an honest server gets the tokens. Each of
+// these registers a client of its own, so that the login that it replaces can be revoked without ending it.
 func (m *Manager) clientFor(ctx context.Context, in core.Installation, s server, redirectURI string) (core.OAuthClient, error) {
 	auth := in.Remote.Auth
 	switch {
 	case auth.ClientID != "":
+		if err := m.bind(ctx, in, s.Issuer); err != nil {
+			return core.OAuthClient{}, err
+		}
 		return core.OAuthClient{ID: auth.ClientID, Secret: auth.ClientSecret, Method: methodFor(auth.ClientSecret, "", s)}, nil
-	case s.Documents && m.isPublic() && redirectURI == withMark(m.o.BaseURL+CallbackPath, markOf(in, s)):
-		return core.OAuthClient{ID: withMark(m.o.BaseURL+ClientPath, markOf(in, s)), Method: methodNone}, nil
+	case s.Documents && s.StatesIss && m.isPublic() && redirectURI == m.o.BaseURL+CallbackPath:
+		return core.OAuthClient{ID: m.o.BaseURL + ClientPath, Method: methodNone}, nil
 	case s.Register == "":
-		return core.OAuthClient{}, core.Errorf(core.CodeNotConfigured, "%s does not register clients: register this server there by hand, with the redirect URI %s, and install the app with transport.auth.clientId", hostOf(s.Issuer), redirectURI)
+		byHand, _, _ := strings.Cut(redirectURI, "?") // markOf
+		return core.OAuthClient{}, core.Errorf(core.CodeNotConfigured, "%s does not register clients: register this server there by hand, with the redirect URI %s, and install the app with transport.auth.clientId", hostOf(s.Issuer), byHand)
+	}
+	if redirectURI == "" {
+		return m.register(ctx, s, "")
 	}
 	r := core.ClientRegistration{Workspace: in.Workspace, App: in.Name, Issuer: s.Issuer, RedirectURI: redirectURI}
 	known, err := m.o.Store.OAuthClient(ctx, r)
@@ -109,9 +120,31 @@ func (m *Manager) clientFor(ctx context.Context, in core.Installation, s server,
 	}
 	made, err := m.register(ctx, s, redirectURI)
 	if err != nil {
-		return made, core.Wrap(core.CodeUnavailable, err, err.Error())
+		return made, err
 	}
 	return made, m.o.Store.PutOAuthClient(ctx, r, made)
+}
+
+// bind returns an error if the client that the operator configured for an app is of another authorization server. The app
+// names its server, so it could name one that is after the client's secret, or after the codes of the right server. Unless
+// the configuration names the issuer, the first login does: it is stored like the ID of a client without an issuer.
+func (m *Manager) bind(ctx context.Context, in core.Installation, issuer string) error {
+	own := in.Remote.Auth.Issuer
+	if own == "" {
+		r := core.ClientRegistration{Workspace: in.Workspace, App: in.Name, RedirectURI: in.Remote.Auth.ClientID}
+		first, err := m.o.Store.OAuthClient(ctx, r)
+		switch {
+		case core.CodeOf(err) == core.CodeNotFound:
+			return m.o.Store.PutOAuthClient(ctx, r, core.OAuthClient{ID: issuer})
+		case err != nil:
+			return err
+		}
+		own = first.ID
+	}
+	if strings.TrimSuffix(own, "/") != strings.TrimSuffix(issuer, "/") {
+		return core.Errorf(core.CodeForbidden, "app %s names the authorization server %.200q, but its transport.auth.clientId is for %.200q. If the app has moved, set its transport.auth.issuer to the new one", in.Name, issuer, own)
+	}
+	return nil
 }
 
 // methodFor returns how a client authenticates: with the method it was registered for, or else one that the server
@@ -139,9 +172,9 @@ func (m *Manager) register(ctx context.Context, s server, redirectURI string) (c
 	if err != nil {
 		return core.OAuthClient{}, err
 	}
-	status, answer, err := m.post(ctx, s, s.Register, "application/json", body)
+	status, answer, err := m.post(ctx, s.Private, s.Register, "application/json", "", body)
 	if err != nil {
-		return core.OAuthClient{}, err
+		return core.OAuthClient{}, core.Wrap(core.CodeUnavailable, err, err.Error())
 	}
 	var said struct {
 		ID      string `json:"client_id"`
@@ -153,9 +186,9 @@ func (m *Manager) register(ctx context.Context, s server, redirectURI string) (c
 	bad := json.Unmarshal(answer, &said) != nil
 	switch {
 	case status != http.StatusOK && status != http.StatusCreated:
-		return core.OAuthClient{}, fmt.Errorf("%s did not register this server as a client: it returned %d %.100q", hostOf(s.Issuer), status, said.Error)
+		return core.OAuthClient{}, core.Errorf(core.CodeUnavailable, "%s did not register this server as a client: it returned %d %.100q", hostOf(s.Issuer), status, said.Error)
 	case bad || said.ID == "" || len(said.ID) > 4096 || len(said.Secret) > 4096:
-		return core.OAuthClient{}, fmt.Errorf("%s did not register this server as a client: its answer has no client_id", hostOf(s.Issuer))
+		return core.OAuthClient{}, core.Errorf(core.CodeUnavailable, "%s did not register this server as a client: its answer has no client_id", hostOf(s.Issuer))
 	}
 	c := core.OAuthClient{ID: said.ID, Secret: core.Secret(said.Secret), Method: methodFor(core.Secret(said.Secret), said.Method, s)}
 	if said.Method == methodNone {
@@ -167,15 +200,32 @@ func (m *Manager) register(ctx context.Context, s server, redirectURI string) (c
 	return c, nil
 }
 
-// post sends a body to an endpoint of an authorization server.
-func (m *Manager) post(ctx context.Context, s server, address, media string, body []byte) (status int, answer []byte, err error) {
+// postForm sends a form to an endpoint of an authorization server, as the client of a grant.
+func (m *Manager) postForm(ctx context.Context, g core.Grant, address string, form url.Values) (status int, answer []byte, err error) {
+	basic := ""
+	if g.Client.Method == methodBasic {
+		basic = url.QueryEscape(g.Client.ID) + ":" + url.QueryEscape(g.Client.Secret.Reveal())
+	} else {
+		form.Set("client_id", g.Client.ID)
+		if g.Client.Secret != "" {
+			form.Set("client_secret", g.Client.Secret.Reveal())
+		}
+	}
+	return m.post(ctx, g.Private, address, "application/x-www-form-urlencoded", basic, []byte(form.Encode()))
+}
+
+// post sends a body to an endpoint of an authorization server. basic is the user and the password, or "".
+func (m *Manager) post(ctx context.Context, private bool, address, media, basic string, body []byte) (status int, answer []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}
 	request.Header.Set("Content-Type", media)
 	request.Header.Set("Accept", "application/json")
-	response, err := m.client(s.Private).Do(request)
+	if user, password, ok := strings.Cut(basic, ":"); ok {
+		request.SetBasicAuth(user, password)
+	}
+	response, err := m.client(private).Do(request)
 	if err != nil {
 		return 0, nil, fmt.Errorf("%s cannot be reached: %w", request.URL.Host, remote.SafeError(err))
 	}

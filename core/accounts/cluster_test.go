@@ -53,8 +53,8 @@ func renewOnce(url string) error {
 	return errors.Join(err, s.Close())
 }
 
-// A server is killed while it renews a token, and a peer server renews it. Only if the provider had already used up the
-// refresh token is a login needed: nobody has the new one (docs/accounts.md).
+// A server is killed while it renews a token, and a peer server renews it. A login is needed only if the provider had
+// already used up the refresh token, because the new one is lost (docs/accounts.md).
 func TestAServerIsKilledWhileItRenews(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -29,6 +29,7 @@ type server struct {
 	Authorize  string   `json:"authorization_endpoint"`
 	Token      string   `json:"token_endpoint"`
 	Register   string   `json:"registration_endpoint"`
+	Device     string   `json:"device_authorization_endpoint"`
 	Revoke     string   `json:"revocation_endpoint"`
 	Challenges []string `json:"code_challenge_methods_supported"`
 	Methods    []string `json:"token_endpoint_auth_methods_supported"`
@@ -104,8 +105,8 @@ func (m *Manager) discoverWith(ctx context.Context, r core.Remote, challenge rem
 	return server{}, core.Wrap(core.CodeUnavailable, failed, "the authorization server of the app cannot be used: "+failed.Error())
 }
 
-// scopesFor returns the scopes to ask for: those that the operator configured, or those that the app named when it
-// refused a request, or those in its metadata. Unless the operator configured them, it adds offline_access, for
+// scopesFor returns the scopes to ask for: those that the operator configured, or else those that the app named when it
+// refused a request, or else those in its metadata. Unless the operator configured them, it adds offline_access, for
 // long-lived tokens, if the server supports it.
 func scopesFor(r core.Remote, challenge remote.Challenge, about resourceMetadata, s server) []string {
 	wanted := strings.Fields(r.Auth.Scopes)
@@ -208,13 +209,14 @@ func (s server) check(issuer string, private bool) error {
 	}
 	if u, err := url.Parse(s.Authorize); err == nil {
 		for name := range u.Query() {
-			if isOwnParameter(name) { // servers differ in which of two they take
+			if isOwnParameter(name) { // if a parameter appears twice, servers differ in which one they use
 				return fmt.Errorf("authorization_endpoint %.200q already has the parameter %s", s.Authorize, name)
 			}
 		}
 	}
 	for _, endpoint := range []struct{ name, address string }{
 		{"authorization_endpoint", s.Authorize}, {"token_endpoint", s.Token}, {"registration_endpoint", s.Register}, {"revocation_endpoint", s.Revoke},
+		{"device_authorization_endpoint", s.Device},
 	} {
 		if err := checkEndpoint(endpoint.name, endpoint.address, private); err != nil && endpoint.address != "" {
 			return err

@@ -198,9 +198,11 @@ type rig struct {
 	store  *store.Store
 	caller core.Caller
 	events chan core.Event
+	unused bool // no app uses accounts
 
 	mu       sync.Mutex
 	unlinked []string
+	linked   []core.Account
 }
 
 func (r *rig) AuthOf(workspace, app string) (core.RemoteAuth, error) {
@@ -211,7 +213,19 @@ func (r *rig) AuthOf(workspace, app string) (core.RemoteAuth, error) {
 	return in.Remote.Auth, nil
 }
 
-func (r *rig) AccountLinked(core.Account) {}
+func (r *rig) ExchangeApps(string) []string { return []string{"far"} }
+
+func (r *rig) OfferOf(shared *core.Offer, _ []core.Account) *core.Offer { return shared }
+
+func (r *rig) ListsTool(core.Account, string) bool { return true }
+
+func (r *rig) UsesAccounts(string) bool { return !r.unused }
+
+func (r *rig) AccountLinked(a core.Account) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.linked = append(r.linked, a)
+}
 
 func (r *rig) AccountUnlinked(account string) {
 	r.mu.Lock()
@@ -289,6 +303,18 @@ func (r *rig) begin(t *testing.T, c core.Caller, w Want, redirectURI string) (St
 	return r.Begin(t.Context(), c, w, redirectURI)
 }
 
+// consented returns the answer of the authorization server after the caller has begun to link an account and agreed there.
+func (r *rig) consented(t *testing.T, p *provider) Answer {
+	t.Helper()
+	start, err := r.begin(t, r.caller, Want{App: "far"}, callback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := p.consent(t, start.URL)
+	answer.Binding = start.Binding
+	return answer
+}
+
 // as returns a person with unchanged rights for Finish.
 func as(c core.Caller) func(context.Context, string) (core.Caller, error) {
 	return func(context.Context, string) (core.Caller, error) { return c, nil }
@@ -303,7 +329,12 @@ func (r *rig) link(t *testing.T, p *provider, c core.Caller, name string) core.A
 	}
 	answer := p.consent(t, start.URL)
 	answer.Binding = start.Binding
-	a, _, err := r.Finish(t.Context(), as(c), answer)
+	a, again, err := r.Finish(t.Context(), as(c), answer)
+	if err == nil && again.URL != "" {
+		answer = p.consent(t, again.URL)
+		answer.Binding = again.Binding
+		a, _, err = r.Finish(t.Context(), as(c), answer)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,7 @@ type Consent struct {
 	Scopes    []string
 	Shared    bool // everybody in the workspace will use the account
 	Replaces  bool // an account of this name is already linked
+	Device    bool // the authorization server can also give a code (BeginDevice)
 }
 
 // Digest identifies everything that a Consent says. An app could show one thing on the page and ask for another when the
@@ -64,11 +65,13 @@ type pending struct {
 	Scopes                                 []string
 	ScopesOptional                         bool   // neither the operator nor a call asks for them
 	Mark                                   string // in the redirect URI
+	Revoked                                bool   // the grant that this login replaces has been revoked
 	Verifier, RedirectURI                  string
 	Binding                                string // the hash of the secret in the browser's cookie
+	Device                                 deviceCode
 }
 
-// Prepare returns what c is asked to agree to. An error says why c cannot link the account.
+// Prepare returns the consent that c is asked for. An error says why c cannot link the account.
 func (m *Manager) Prepare(ctx context.Context, c core.Caller, w Want) (Consent, error) {
 	_, _, consent, err := m.prepare(ctx, c, w)
 	return consent, err
@@ -95,21 +98,26 @@ func (m *Manager) prepare(ctx context.Context, c core.Caller, w Want) (in core.I
 	}
 	scopes := slices.Concat(s.Wanted, w.Scopes)
 	before, replaces := pick(own, w.Name)
-	if replaces && len(w.Scopes) > 0 { // a login for more rights keeps those that the account has
+	if !replaces && len(own) >= core.MaxAccounts {
+		return in, s, consent, core.TooManyAccounts(in.Name)
+	}
+	if replaces && len(w.Scopes) > 0 { // a login for more rights keeps the account's current ones
 		scopes = slices.Concat(scopes, before.Scopes)
 	}
 	consent = Consent{
 		App: in.Name, Address: in.PublicName(), Issuer: s.Issuer, Authorize: s.Authorize, Name: w.Name, Scopes: validScopes(scopes),
-		Shared: owner == "", Replaces: replaces,
+		Shared: owner == "", Replaces: replaces, Device: s.Device != "" && (s.Register != "" || in.Remote.Auth.ClientID != ""),
 	}
 	return in, s, consent, nil
 }
 
-// mayLink returns the User.ID of the owner that an account linked by c will have, "" for an account that everybody
-// uses. The error says why c may not link it.
+// mayLink returns the User.ID of the future owner of an account that c links, or "" for a shared account. The error
+// says why c may not link it.
 func (m *Manager) mayLink(c core.Caller, in core.Installation) (owner string, err error) {
 	switch {
-	case in.Remote == nil || !in.Remote.Auth.UsesAccounts():
+	case in.Remote != nil && in.Remote.Auth.Type == core.AuthExchange:
+		return "", core.Errorf(core.CodeBadRequest, "app %s exchanges the token of each call: there is no account to link", in.Name)
+	case in.Remote == nil || !in.Remote.Auth.LinksAccounts():
 		return "", core.Errorf(core.CodeBadRequest, "app %s does not use linked accounts: only remote apps installed with transport.auth.type user or shared do", in.Name)
 	case in.Remote.Auth.Type == core.AuthShared && !c.Workspace.Role.Admin():
 		return "", core.Errorf(core.CodeForbidden, "app %s uses one account for everybody: only an admin of the workspace can link it", in.Name)
@@ -129,23 +137,38 @@ type Start struct {
 // CallbackPath at the address where the browser reaches this server. The error is core.CodeConflict if c has agreed to
 // something else.
 func (m *Manager) Begin(ctx context.Context, c core.Caller, w Want, redirectURI string) (Start, error) {
-	in, s, consent, err := m.prepare(ctx, c, w)
+	in, s, consent, err := m.agreed(ctx, c, w)
 	if err != nil {
 		return Start{}, err
-	}
-	if w.Agreed != consent.Digest() {
-		return Start{}, core.Errorf(core.CodeConflict, "app %s asks for something else now than when the page was shown. Open the link again", in.Name)
-	}
-	if !m.o.Store.Encrypts() {
-		if err := m.o.MakeKey(); err != nil {
-			return Start{}, err
-		}
 	}
 	mark := markOf(in, s)
-	redirectURI = withMark(redirectURI, mark)
-	client, err := m.clientFor(ctx, in, s, redirectURI)
+	p, err := m.newPending(ctx, c, w, in, s, consent, withMark(redirectURI, mark))
 	if err != nil {
 		return Start{}, err
+	}
+	p.Mark = mark
+	return m.send(ctx, p)
+}
+
+// agreed is prepare for a login that c has agreed to. It makes the key that encrypts its tokens if there is none.
+func (m *Manager) agreed(ctx context.Context, c core.Caller, w Want) (in core.Installation, s server, consent Consent, err error) {
+	if in, s, consent, err = m.prepare(ctx, c, w); err != nil {
+		return in, s, consent, err
+	}
+	if w.Agreed != consent.Digest() {
+		return in, s, consent, core.Errorf(core.CodeConflict, "app %s asks for something else now than when you agreed. Start again", in.Name)
+	}
+	if !m.o.Store.Encrypts() {
+		err = m.o.MakeKey()
+	}
+	return in, s, consent, err
+}
+
+// newPending returns a login with the client that this server uses for it; redirectURI is "" for a login with a code.
+func (m *Manager) newPending(ctx context.Context, c core.Caller, w Want, in core.Installation, s server, consent Consent, redirectURI string) (pending, error) {
+	client, err := m.clientFor(ctx, in, s, redirectURI)
+	if err != nil {
+		return pending{}, err
 	}
 	owner := c.User.ID
 	if consent.Shared {
@@ -154,15 +177,20 @@ func (m *Manager) Begin(ctx context.Context, c core.Caller, w Want, redirectURI 
 	var proofKey core.Secret
 	if s.Proofs {
 		if proofKey, err = remote.NewProofKey(); err != nil {
-			return Start{}, err
+			return pending{}, err
 		}
 	}
-	return m.send(ctx, pending{
+	return pending{
 		Workspace: c.Workspace.ID, By: c.User.ID, Owner: owner, App: in.Name, AppID: in.ID, Name: consent.Name,
 		Issuer: s.Issuer, Resource: s.Resource, Authorize: s.Authorize, Token: s.Token, Revoke: s.Revoke, StatesIss: s.StatesIss, Private: s.Private,
-		ProofKey: proofKey.Reveal(), ClientID: client.ID, ClientSecret: client.Secret.Reveal(), ClientMethod: client.Method, ClientExpires: client.ExpiresAt,
-		Scopes: consent.Scopes, ScopesOptional: in.Remote.Auth.Scopes == "" && len(w.Scopes) == 0, Mark: mark, RedirectURI: redirectURI,
-	})
+		ProofKey: proofKey.Reveal(), Client: client, ClientID: client.ID, ClientSecret: client.Secret.Reveal(), ClientMethod: client.Method, ClientExpires: client.ExpiresAt,
+		Scopes: consent.Scopes, ScopesOptional: in.Remote.Auth.Scopes == "" && len(w.Scopes) == 0, RedirectURI: redirectURI,
+	}, nil
+}
+
+// grant returns the grant of a login, without tokens.
+func (p pending) grant() core.Grant {
+	return core.Grant{Client: p.Client, ProofKey: core.Secret(p.ProofKey), TokenURL: p.Token, RevokeURL: p.Revoke, Resource: p.Resource, Private: p.Private}
 }
 
 // send stores a login, and returns where the browser goes.
@@ -173,11 +201,7 @@ func (m *Manager) send(ctx context.Context, p pending) (Start, error) {
 	if err != nil {
 		return Start{}, err
 	}
-	record, err := json.Marshal(p)
-	if err != nil {
-		return Start{}, err
-	}
-	if err := m.o.Store.PutLogin(ctx, stateKey(state), record, time.Now().Add(pendingLife)); err != nil {
+	if err := m.putLogin(ctx, stateKey(state), p, time.Now().Add(pendingLife)); err != nil {
 		return Start{}, err
 	}
 	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", p.Resource)}
@@ -189,6 +213,27 @@ func (m *Manager) send(ctx context.Context, p pending) (Start, error) {
 	}
 	config := oauth2.Config{ClientID: p.ClientID, RedirectURL: p.RedirectURI, Scopes: p.Scopes, Endpoint: oauth2.Endpoint{AuthURL: p.Authorize}}
 	return Start{URL: config.AuthCodeURL(state, options...), Binding: binding}, nil
+}
+
+func (m *Manager) putLogin(ctx context.Context, key string, p pending, expires time.Time) error {
+	record, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return m.o.Store.PutLogin(ctx, key, record, expires)
+}
+
+// takeLogin returns a login in progress, which only one of several concurrent callers gets.
+func (m *Manager) takeLogin(ctx context.Context, key string) (p pending, err error) {
+	record, err := m.o.Store.TakeLogin(ctx, key)
+	if core.CodeOf(err) == core.CodeNotFound {
+		return p, core.Errorf(core.CodeForbidden, "this login is not in progress: it finished, expired, or never started. Start again")
+	}
+	if err == nil {
+		err = json.Unmarshal(record, &p)
+	}
+	p.Client = core.OAuthClient{ID: p.ClientID, Secret: core.Secret(p.ClientSecret), Method: p.ClientMethod, ExpiresAt: p.ClientExpires}
+	return p, err
 }
 
 // markOf returns the mark of an authorization server in the redirect URI, or "" for none. A server that doesn't state its
@@ -224,20 +269,13 @@ type Answer struct {
 // Finish completes a login for the person who started it, in the browser where it started. caller returns the person with
 // their current rights in a workspace. The error is core.CodeForbidden for an answer that does not match the login, and
 // for a person who may no longer link the account. If the authorization server reported an error, the message includes it.
-// If it refuses the scopes and nobody insists on them, the browser goes to again.URL for a login without scopes.
+// If it refuses the scopes and nobody insists on them, the browser goes to again.URL for a login without scopes; and for
+// another login if the code ended with the grant that the login replaces.
 func (m *Manager) Finish(ctx context.Context, caller func(ctx context.Context, workspace string) (core.Caller, error), answer Answer) (a core.Account, again Start, err error) {
-	record, err := m.o.Store.TakeLogin(ctx, stateKey(answer.State))
-	if core.CodeOf(err) == core.CodeNotFound {
-		return a, again, core.Errorf(core.CodeForbidden, "this login is not in progress: it finished, expired, or never started. Start again")
-	}
+	p, err := m.takeLogin(ctx, stateKey(answer.State))
 	if err != nil {
 		return a, again, err
 	}
-	var p pending
-	if err := json.Unmarshal(record, &p); err != nil {
-		return a, again, err
-	}
-	p.Client = core.OAuthClient{ID: p.ClientID, Secret: core.Secret(p.ClientSecret), Method: p.ClientMethod, ExpiresAt: p.ClientExpires}
 	if subtle.ConstantTimeCompare([]byte(hashOf(answer.Binding)), []byte(p.Binding)) != 1 {
 		return a, again, core.Errorf(core.CodeForbidden, "this login started in another browser. Start again in this one")
 	}
@@ -258,40 +296,74 @@ func (m *Manager) Finish(ctx context.Context, caller func(ctx context.Context, w
 	case answer.Code == "":
 		return a, again, core.Errorf(core.CodeForbidden, "%s did not send a code", hostOf(p.Issuer))
 	}
-	a, err = m.complete(ctx, c, p, answer.Code)
-	return a, again, err
+	if err := m.mayComplete(ctx, c, p); err != nil {
+		return a, again, err
+	}
+	return m.complete(ctx, p, answer.Code)
+}
+
+// revokeReplaced revokes the grant that a login replaces, if its authorization server may have a single grant for the
+// person and this client: it would end the new one too if it were revoked later. It is tried once.
+func (m *Manager) revokeReplaced(ctx context.Context, p pending) bool {
+	own, err := m.of(ctx, p.Workspace, p.Owner, p.App)
+	before, replaces := pick(own, p.Name)
+	if err != nil || !replaces || p.Revoked {
+		return false
+	}
+	if before, err = m.o.Store.Account(ctx, before.ID); err != nil || before.Issuer != p.Issuer || before.Grant.Client.ID != p.Client.ID {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, exchangeWithin)
+	defer cancel()
+	if err := m.revoke(ctx, before.Grant); err != nil {
+		m.log.Warn("the tokens of a replaced login could not be revoked; they are forgotten", "account", before.ID, "reason", err)
+	}
+	return true
+}
+
+// mayComplete returns an error if c's role or the app has changed since the login started.
+func (m *Manager) mayComplete(ctx context.Context, c core.Caller, p pending) error {
+	in, err := m.o.Store.Installation(ctx, p.Workspace, p.App)
+	if err != nil || in.ID != p.AppID { // a new app must not get what was granted to its predecessor
+		return core.Errorf(core.CodeConflict, "app %s was uninstalled or replaced in the meantime", p.App)
+	}
+	owner, err := m.mayLink(c, in)
+	if err == nil && owner != p.Owner {
+		err = core.Errorf(core.CodeConflict, "app %s takes other accounts now than when the login started", p.App)
+	}
+	return err
 }
 
 // complete exchanges the code for tokens and stores the account.
-func (m *Manager) complete(ctx context.Context, c core.Caller, p pending, code string) (core.Account, error) {
-	in, err := m.o.Store.Installation(ctx, p.Workspace, p.App)
-	if err != nil || in.ID != p.AppID { // another app must not get what was granted for its predecessor
-		return core.Account{}, core.Errorf(core.CodeConflict, "app %s was uninstalled or replaced in the meantime", p.App)
-	}
-	switch owner, err := m.mayLink(c, in); { // c's role and the app's settings may have changed since Begin
-	case err != nil:
-		return core.Account{}, err
-	case owner != p.Owner:
-		return core.Account{}, core.Errorf(core.CodeConflict, "app %s takes other accounts now than when the login started", p.App)
-	}
-	grant := core.Grant{
-		Client: p.Client, ProofKey: core.Secret(p.ProofKey), TokenURL: p.Token, RevokeURL: p.Revoke, Resource: p.Resource, Private: p.Private,
-	}
-	token, err := m.exchange(ctx, grant, url.Values{
+func (m *Manager) complete(ctx context.Context, p pending, code string) (a core.Account, again Start, err error) {
+	revoked := m.revokeReplaced(ctx, p)
+	token, err := m.exchange(ctx, p.grant(), url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {p.Verifier}, "redirect_uri": {p.RedirectURI},
 	})
-	if err != nil {
-		if codeOf(err) == "invalid_client" {
-			_ = m.o.Store.DeleteOAuthClient(ctx, core.ClientRegistration{Workspace: p.Workspace, App: p.App, Issuer: p.Issuer, RedirectURI: p.RedirectURI})
-		}
-		return core.Account{}, core.Errorf(core.CodeUnavailable, "the account was not linked: %s", describe(p.Issuer, err))
+	switch known := codeOf(err); {
+	case known == "invalid_grant" && revoked:
+		p.Revoked = true
+		again, err = m.send(ctx, p)
+		return a, again, err
+	case known == "invalid_client":
+		_ = m.o.Store.DeleteOAuthClient(ctx, core.ClientRegistration{Workspace: p.Workspace, App: p.App, Issuer: p.Issuer, RedirectURI: p.RedirectURI})
 	}
+	if err != nil {
+		return a, again, core.Errorf(core.CodeUnavailable, "the account was not linked: %s", describe(p.Issuer, err))
+	}
+	a, err = m.keep(ctx, p, token)
+	return a, again, err
+}
+
+// keep stores the account of a login with its tokens.
+func (m *Manager) keep(ctx context.Context, p pending, token *oauth2.Token) (core.Account, error) {
 	a := core.Account{
 		Workspace: p.Workspace, Owner: p.Owner, App: p.App, Name: p.Name, Issuer: p.Issuer, State: core.AccountActive, Scopes: p.Scopes, LinkedAt: time.Now(),
+		Grant: p.grant(),
 	}
-	a.Grant = grant
 	take(&a, token)
-	if a, err = m.o.Store.LinkAccount(ctx, a); err != nil {
+	a, err := m.o.Store.LinkAccount(ctx, a)
+	if err != nil {
 		_ = m.revoke(context.WithoutCancel(ctx), a.Grant) // nobody would use its tokens
 		return a, err
 	}
@@ -300,6 +372,7 @@ func (m *Manager) complete(ctx context.Context, c core.Caller, p pending, code s
 	m.Changed(a.ID) // which wakes the calls that wait for the account
 	m.log.Info("account linked", "account", a.ID, "app", a.App, "workspace", a.Workspace, "owner", a.Owner, "issuer", a.Issuer)
 	m.publish(core.EventAccountLinked, a)
+	m.wakeRevoker() // for the grant that this one replaced
 	return a, nil
 }
 

@@ -3,8 +3,10 @@ package accounts
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +41,8 @@ type Store interface {
 
 	AppLists(ctx context.Context, workspace, app string) (lists core.AppLists, account string, err error)
 	PutAppLists(ctx context.Context, workspace, app, account string, lists core.AppLists) error
+	AccountLists(ctx context.Context, workspace, app, account string) (map[string]core.AppLists, error)
+	PutAccountLists(ctx context.Context, a core.Account, lists core.AppLists) error
 
 	// PutLogin and TakeLogin store logins that are in progress at an authorization server, under the hash of their state.
 	PutLogin(ctx context.Context, state string, login json.RawMessage, expires time.Time) error
@@ -50,6 +54,13 @@ type Apps interface {
 	AuthOf(workspace, app string) (core.RemoteAuth, error)
 	AccountLinked(a core.Account)
 	AccountUnlinked(account string)
+	// UsesAccounts reports whether people can link accounts for any app in a workspace.
+	UsesAccounts(workspace string) bool
+	ExchangeApps(workspace string) []string
+	// OfferOf returns an offer with the lists that apps showed last to accounts.
+	OfferOf(shared *core.Offer, accounts []core.Account) *core.Offer
+	// ListsTool reports whether an app listed a tool to an account, or has not listed anything to it yet.
+	ListsTool(a core.Account, tool string) bool
 }
 
 // Publisher publishes events without blocking.
@@ -80,30 +91,40 @@ type Manager struct {
 	public  *http.Client
 	private *http.Client // for authorization servers of apps at private addresses
 
-	renewals singleflight.Group // by account
-	renewing chan struct{}      // holds one token for each renewal
-	grants   *lru.Cache[string, core.Account]
+	renewals    singleflight.Group // by account
+	renewing    *slots
+	discoveries singleflight.Group // by app
+	reads       singleflight.Group // by workspace and number of changes
+	named       *lru.Cache[string, named]
+	grants      *lru.Cache[string, core.Account]
 
 	mu      sync.Mutex
 	listed  map[string]listed // by workspace
 	changed chan struct{}     // closed at the next change of an account
 	changes uint64            // number of changes
 
+	exchanges *lru.Cache[string, *exchanged] // by the id of the account
+	seen      *lru.Cache[string, time.Time]  // when Seen last looked, by workspace
+
 	wake chan struct{} // capacity 1; wakes the revoker
 }
 
+// listed holds the accounts of a workspace, by owner.
 type listed struct {
-	accounts []core.Account
+	accounts map[string][]core.Account
 	until    time.Time
 }
 
 // New returns a Manager. Run starts it.
 func New(o Options) *Manager {
 	grants, _ := lru.New[string, core.Account](maxCached) // the only error is a size below 1
+	servers, _ := lru.New[string, named](maxCached)
+	exchanges, _ := lru.New[string, *exchanged](maxCached)
+	seen, _ := lru.New[string, time.Time](maxCached)
 	private := o.Remote
 	private.AllowPrivate = true
 	m := &Manager{
-		o: o, log: o.Logger, public: remote.NewClient(o.Remote), private: remote.NewClient(private), grants: grants, renewing: make(chan struct{}, maxRenewals),
+		o: o, log: o.Logger, public: remote.NewClient(o.Remote), private: remote.NewClient(private), grants: grants, named: servers, exchanges: exchanges, seen: seen, renewing: newSlots(),
 		listed: map[string]listed{}, changed: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 	if m.log == nil {
@@ -138,18 +159,45 @@ func (m *Manager) Changed(account string) {
 	m.changed = make(chan struct{})
 }
 
-// inWorkspace returns the accounts of a workspace.
-func (m *Manager) inWorkspace(ctx context.Context, workspace string) ([]core.Account, error) {
-	m.mu.Lock()
-	known, ok := m.listed[workspace]
-	since := m.changes
-	m.mu.Unlock()
-	if ok && time.Now().Before(known.until) {
+// inWorkspace returns the accounts of a workspace by owner. Calls that need them at the same time share one read of the store.
+func (m *Manager) inWorkspace(ctx context.Context, workspace string) (map[string][]core.Account, error) {
+	known, since := m.cached(workspace)
+	if time.Now().Before(known.until) {
 		return known.accounts, nil
 	}
-	all, err := m.o.Store.Accounts(ctx, workspace)
+	select {
+	case r := <-m.read(ctx, workspace, since):
+		all, _ := r.Val.(map[string][]core.Account)
+		return all, r.Err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// read reads the accounts of a workspace in the background, unless that is in progress.
+func (m *Manager) read(ctx context.Context, workspace string, since uint64) <-chan singleflight.Result {
+	return m.reads.DoChan(fmt.Sprint(since, " ", workspace), func() (any, error) {
+		return m.readWorkspace(context.WithoutCancel(ctx), workspace, since)
+	})
+}
+
+// cached returns what was read last about a workspace, and how many changes there were until then.
+func (m *Manager) cached(workspace string) (known listed, since uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.listed[workspace], m.changes
+}
+
+// readWorkspace reads the accounts of a workspace from the store, and keeps them unless an account has changed since.
+func (m *Manager) readWorkspace(ctx context.Context, workspace string, since uint64) (map[string][]core.Account, error) {
+	accounts, err := m.o.Store.Accounts(ctx, workspace)
 	if err != nil {
 		return nil, err
+	}
+	all := map[string][]core.Account{}
+	for _, a := range accounts {
+		a.Grant = core.Grant{} // whoever needs the tokens of an account reads that account
+		all[a.Owner] = append(all[a.Owner], a)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -171,19 +219,30 @@ func (m *Manager) Published(ctx context.Context, workspace, app string) (core.Ap
 	return lists, err
 }
 
-// Publish implements apps.Accounts. An app keeps the lists of the account that it was published with, unless that account
-// is gone. The account of an admin takes precedence over others.
+// Listed implements apps.Accounts.
+func (m *Manager) Listed(ctx context.Context, workspace, app, account string) (map[string]core.AppLists, error) {
+	return m.o.Store.AccountLists(ctx, workspace, app, account)
+}
+
+// Publish implements apps.Accounts. What an account of a person sees is stored for this person. An app is published with
+// the lists of one account of an admin, until that account is gone. If callers' tokens are exchanged, everybody can
+// publish it, but an admin takes precedence.
 func (m *Manager) Publish(ctx context.Context, account string, lists core.AppLists) (bool, error) {
-	a, err := m.o.Store.Account(ctx, account)
+	a, err := m.account(ctx, account)
 	if err != nil {
 		return false, err
+	}
+	if isLinked := !strings.HasPrefix(account, exchangedPrefix); isLinked && a.Owner != "" {
+		if err := m.o.Store.PutAccountLists(ctx, a, lists); err != nil || !m.isAdmins(ctx, a) {
+			return false, err
+		}
 	}
 	_, before, err := m.o.Store.AppLists(ctx, a.Workspace, a.App)
 	if err != nil && core.CodeOf(err) != core.CodeNotFound {
 		return false, err
 	}
 	if before != "" && before != account {
-		other, err := m.o.Store.Account(ctx, before)
+		other, err := m.account(ctx, before)
 		switch {
 		case core.CodeOf(err) == core.CodeNotFound:
 		case err != nil:
@@ -213,7 +272,7 @@ func (m *Manager) isAdmins(ctx context.Context, a core.Account) bool {
 	return false
 }
 
-// publish announces a change of an account to its owner, or to everybody if everybody uses it.
+// publish announces a change of an account to its owner, or to everybody for a shared account.
 func (m *Manager) publish(event string, a core.Account) {
 	m.o.Events.Publish(core.Event{
 		Name: event, Workspace: a.Workspace, Owner: a.Owner, Data: core.AccountChanged{ID: a.ID, App: a.App, Name: a.Name},

@@ -26,8 +26,8 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// In a day, an authorization server cannot be used for ten minutes three times, each time in another way. A person calls
-// an app every half minute. No grant is lost, nobody has to log in, and calls fail only during an outage.
+// Within a day, an authorization server is unusable for ten minutes three times, each time for another reason. A person
+// calls an app every half minute. No grant is lost, nobody has to log in, and calls fail only during an outage.
 func TestOutagesOfAProviderLoseNoGrant(t *testing.T) {
 	for name, seconds := range map[string]int{"tokens for an hour": 3600, "tokens for five minutes": 300} {
 		t.Run(name, func(t *testing.T) {

@@ -22,11 +22,12 @@ const (
 	renewPause   = 30 * time.Second // a token that is refused this soon after a renewal is not renewed again
 
 	// Each renewal holds a database connection while it waits for an authorization server. Servers that hang must leave
-	// connections for everybody else.
-	maxRenewals    = 4
-	exchangeWithin = 10 * time.Second
+	// connections for everybody else, and one that hangs must leave renewals for the others.
+	maxRenewals     = 9
+	maxRenewalsEach = 3 // of the accounts at one app, and at one token endpoint's host
+	exchangeWithin  = 10 * time.Second
 
-	maxToken = 64 << 10 // bytes of an access token
+	maxToken = 64 << 10 // bytes of a token
 )
 
 // exchange asks a token endpoint for tokens.
@@ -55,6 +56,8 @@ func (m *Manager) exchange(ctx context.Context, g core.Grant, form url.Values) (
 		return nil, err
 	case !validToken(token.AccessToken) || !strings.EqualFold(token.Type(), want):
 		return nil, fmt.Errorf("its answer has no %s token", want)
+	case len(token.RefreshToken) > maxToken:
+		return nil, fmt.Errorf("the refresh token in its answer is larger than %d KiB", maxToken>>10)
 	}
 	return token, nil
 }
@@ -72,7 +75,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// describe says what went wrong at a token endpoint. It does not use the error's own text, which contains the response.
+// describe explains an error from a token endpoint. It does not use the error's own text, which contains the response.
 func describe(issuer string, err error) string {
 	if code := codeOf(err); code != "" {
 		return hostOf(issuer) + " refused it (" + clip(code) + ")"
@@ -129,6 +132,9 @@ func (m *Manager) Authorizer(account string) remote.Authorizer { return authoriz
 
 // Token implements remote.Authorizer.
 func (t authorizer) Token(ctx context.Context, refused core.Secret) (remote.Token, error) {
+	if strings.HasPrefix(t.account, exchangedPrefix) {
+		return t.m.exchangedToken(ctx, t.account, refused)
+	}
 	a, ok := t.m.grants.Get(t.account)
 	if ok && usable(a, refused) {
 		return tokenOf(a)
@@ -166,11 +172,11 @@ func (m *Manager) renew(ctx context.Context, id string, refused core.Secret) (co
 	since := m.changes
 	m.mu.Unlock()
 	ended := false
+	a, err := m.o.Store.Account(ctx, id)
 	change := func(refresh func(ctx context.Context, a *core.Account) (bool, error)) (core.Account, error) {
-		select {
-		case m.renewing <- struct{}{}:
-			defer func() { <-m.renewing }()
-		case <-ctx.Done():
+		release, ok := m.renewing.acquire(ctx, "app "+a.Workspace+" "+a.App, "host "+hostOf(a.Grant.TokenURL))
+		defer release()
+		if !ok {
 			return core.Account{}, core.Errorf(core.CodeUnavailable, "the token of the account could not be renewed in time: too many others are being renewed").WithRetryAfter(5 * time.Second)
 		}
 		return m.o.Store.RenewAccount(ctx, id, func(ctx context.Context, a *core.Account) (bool, error) {
@@ -182,7 +188,6 @@ func (m *Manager) renew(ctx context.Context, id string, refused core.Secret) (co
 			return changed, err
 		})
 	}
-	a, err := m.o.Store.Account(ctx, id)
 	if err == nil && !usable(a, refused) {
 		a, err = change(func(ctx context.Context, a *core.Account) (bool, error) { return m.refresh(ctx, a, refused) })
 	}
@@ -248,27 +253,55 @@ func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Sec
 	return false, core.Wrap(core.CodeUnavailable, errors.New(describe(a.Issuer, err)), "the token of the account has expired and could not be renewed: "+describe(a.Issuer, err)).WithRetryAfter(5 * time.Second)
 }
 
+// namedFor is how long an app's authorization servers are remembered. Without that, an app that refuses every token
+// would make this server read its metadata for every call.
+const namedFor = time.Minute
+
+// named holds the authorization servers that an app named; servers is empty if they could not be read.
+type named struct {
+	servers []string
+	at      time.Time
+}
+
 // hasMoved reports whether the app of an account now names other authorization servers than the one that issued its
 // tokens. If the app refuses the token, or that server no longer renews it, a person has to log in at another one (MCP
 // 2026-07-28, authorization).
 func (m *Manager) hasMoved(ctx context.Context, a core.Account) bool {
+	app := a.Workspace + " " + a.App
+	now, ok := m.named.Get(app)
+	if !ok || time.Since(now.at) > namedFor || now.at.Before(a.LinkedAt) {
+		found, _, _ := m.discoveries.Do(app, func() (any, error) {
+			now := named{m.serversOf(ctx, a), time.Now()}
+			m.named.Add(app, now)
+			return now, nil
+		})
+		now = found.(named)
+	}
+	return len(now.servers) > 0 && !slices.ContainsFunc(now.servers, func(issuer string) bool {
+		return strings.TrimSuffix(issuer, "/") == strings.TrimSuffix(a.Issuer, "/")
+	})
+}
+
+// serversOf returns the authorization servers that the app of an account names, or nil if none of them can be used.
+func (m *Manager) serversOf(ctx context.Context, a core.Account) []string {
 	in, err := m.o.Store.Installation(ctx, a.Workspace, a.App)
 	if err != nil || in.Remote == nil {
-		return false
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, exchangeWithin)
 	defer cancel()
 	s, err := m.discover(ctx, *in.Remote)
-	return err == nil && !slices.ContainsFunc(s.Servers, func(issuer string) bool {
-		return strings.TrimSuffix(issuer, "/") == strings.TrimSuffix(a.Issuer, "/")
-	})
+	if err != nil {
+		return nil
+	}
+	return s.Servers
 }
 
 func loginEnded() error {
 	return core.Errorf(core.CodeLoginNeeded, "the login for the account has ended")
 }
 
-// asNeeded returns the details of an error that says that a login is needed.
+// asNeeded returns the details of a core.CodeLoginNeeded error.
 func asNeeded(err error) (core.AccountNeeded, bool) {
 	known, ok := errors.AsType[*core.Error](err)
 	if !ok {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -44,7 +43,6 @@ func (m *Manager) Run(ctx context.Context) {
 	}
 }
 
-// wakeRevoker makes Run look for tokens now.
 func (m *Manager) wakeRevoker() {
 	select {
 	case m.wake <- struct{}{}:
@@ -94,28 +92,12 @@ func (m *Manager) revoke(ctx context.Context, g core.Grant) error {
 func (m *Manager) revokeOne(ctx context.Context, g core.Grant, hint string, token core.Secret) error {
 	ctx, cancel := context.WithTimeout(ctx, revokeTimeout)
 	defer cancel()
-	form := url.Values{"token": {token.Reveal()}, "token_type_hint": {hint}}
-	if g.Client.Method != methodBasic {
-		form.Set("client_id", g.Client.ID)
-		if g.Client.Secret != "" {
-			form.Set("client_secret", g.Client.Secret.Reveal())
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, g.RevokeURL, strings.NewReader(form.Encode()))
+	status, _, err := m.postForm(ctx, g, g.RevokeURL, url.Values{"token": {token.Reveal()}, "token_type_hint": {hint}})
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	if g.Client.Method == methodBasic {
-		request.SetBasicAuth(url.QueryEscape(g.Client.ID), url.QueryEscape(g.Client.Secret.Reveal()))
-	}
-	response, err := m.client(g.Private).Do(request)
-	if err != nil {
-		return fmt.Errorf("%s cannot be reached", request.URL.Host)
-	}
-	_ = response.Body.Close()
-	if response.StatusCode >= http.StatusInternalServerError || response.StatusCode == http.StatusTooManyRequests {
-		return fmt.Errorf("%s returned %d", request.URL.Host, response.StatusCode)
+	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
+		return fmt.Errorf("%s returned %d", hostOf(g.RevokeURL), status)
 	}
 	return nil // status 200, or the server does not revoke this kind of token
 }

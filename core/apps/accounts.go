@@ -4,23 +4,35 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
+// anonymousTimeout limits how long an app may take to list its tools without a login.
+const anonymousTimeout = 5 * time.Second
+
 // An app that uses linked accounts has no connection that all clients share. Its shared instance shows the published
-// lists, and each account in use has its own instance in the session pool.
+// lists, and each account in use has its own instance in the session pool. A person with accounts sees what these saw last.
 
 // takesAccounts reports whether people can link accounts for an app that was just found and rejects calls without
 // credentials. If so, the app uses linked accounts from now on.
 func (a *app) takesAccounts(ctx context.Context, found *source.Candidate, refused *instance.Failure) bool {
 	remote := *found.Record.Remote
-	if refused.Status != http.StatusUnauthorized || remote.Auth.Type != "none" || a.manager.o.Accounts == nil || !a.manager.o.Accounts.Discover(ctx, remote, refused.Challenge) {
+	if refused.Status != http.StatusUnauthorized || remote.Auth.Type != "none" || a.manager.o.Accounts == nil {
 		return false
 	}
 	remote.Auth.Type = core.AuthUser
+	for name := range remote.Headers {
+		if remote.Auth.Replaces(name) { // these are the credentials that it rejects
+			return false
+		}
+	}
+	if !a.manager.o.Accounts.Discover(ctx, remote, refused.Challenge) {
+		return false
+	}
 	found.Record.Remote = &remote
 	a.transition(sameState, func(v *view) { v.record.Remote = &remote })
 	return true
@@ -32,8 +44,32 @@ func (a *app) addPublished(ctx context.Context, spec *instance.Spec) error {
 		return errors.New("it uses linked accounts, and this server has none")
 	}
 	lists, err := a.manager.o.Accounts.Published(ctx, a.key.Workspace, a.key.Name)
+	if err == nil && len(lists.Lists) == 0 && a.usesOwnAccounts() {
+		lists = a.listWithoutLogin(ctx, *spec)
+	}
+	if err == nil {
+		err = a.loadListings(ctx, "")
+	}
 	spec.Published = lists
 	return err
+}
+
+// listWithoutLogin returns the lists that the app shows to everybody, or none if it wants a login for them.
+func (a *app) listWithoutLogin(ctx context.Context, spec instance.Spec) (lists core.AppLists) {
+	limit, cancel := context.WithTimeout(ctx, anonymousTimeout)
+	defer cancel()
+	spec.Anonymous, spec.OnNotification = true, nil
+	in, err := a.startEither(limit, spec)
+	if err != nil {
+		return lists
+	}
+	if lists, err = a.readLists(limit, in); err != nil {
+		lists = core.AppLists{}
+	}
+	if err := in.Shutdown(0); err != nil {
+		a.log.Warn("could not end a connection without an account", "error", err)
+	}
+	return lists
 }
 
 // publishLists reads the lists of an account's instance in the background. If the account is the one that determines
@@ -59,21 +95,30 @@ func (a *app) publishLists(in instance.Instance, account string) {
 func (a *app) publishOnce(ctx context.Context, in instance.Instance, account string) error {
 	limit, cancel := context.WithTimeout(ctx, a.manager.o.StartTimeout)
 	defer cancel()
-	r := newRecorder(in)
-	if _, err := a.reader(in).ReadAll(limit, r); err != nil { // this also validates the lists
+	lists, err := a.readLists(limit, in)
+	if err != nil {
 		return err
 	}
-	info := in.Info()
-	lists := core.AppLists{Version: info.Version, Instructions: info.Instructions, Stateless: info.Stateless, Lists: r.lists}
 	published, err := a.manager.o.Accounts.Publish(limit, account, lists)
 	if published {
 		a.showPublished(lists)
 	}
+	if err == nil && a.usesOwnAccounts() {
+		err = a.showListing(limit, account, lists, announcesTools(in))
+	}
 	return err
 }
 
+// readLists returns the lists of an instance after it has checked that they can be used.
+func (a *app) readLists(ctx context.Context, in instance.Instance) (core.AppLists, error) {
+	r := newRecorder(in, "")
+	_, err := a.reader(in).ReadAll(ctx, r)
+	info := in.Info()
+	return core.AppLists{Version: info.Version, Instructions: info.Instructions, Stateless: info.Stateless, Lists: r.lists}, err
+}
+
 func (a *app) showPublished(lists core.AppLists) {
-	if p, ok := a.now.Load().instance.(*instance.Published); ok {
+	if p, ok := a.now.Load().instance.(*instance.Published); ok && len(lists.Lists) > 0 {
 		p.Publish(lists)
 	}
 }
@@ -91,16 +136,28 @@ func (m *Manager) AuthOf(workspace, app string) (core.RemoteAuth, error) {
 	return core.RemoteAuth{}, nil
 }
 
-// UsesAccounts reports whether any app in a workspace uses linked accounts.
+// UsesAccounts reports whether people can link accounts for any app in a workspace.
 func (m *Manager) UsesAccounts(workspace string) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	for _, a := range m.apps[workspace] {
-		if r := a.now.Load().record.Remote; r != nil && r.Auth.UsesAccounts() {
+		if r := a.now.Load().record.Remote; r != nil && r.Auth.LinksAccounts() {
 			return true
 		}
 	}
 	return false
+}
+
+// ExchangeApps returns the apps in a workspace with core.AuthExchange that show no tools because they are not published
+// yet.
+func (m *Manager) ExchangeApps(workspace string) (names []string) {
+	for _, a := range m.in(workspace) {
+		v := a.now.Load()
+		if r := v.record.Remote; r != nil && r.Auth.Type == core.AuthExchange && len(v.offer.Tools) == 0 {
+			names = append(names, a.key.Name)
+		}
+	}
+	return names
 }
 
 // AccountLinked must be called when an account was linked, before anyone is notified. It ends the account's existing
@@ -127,11 +184,16 @@ func (m *Manager) AccountLinked(account core.Account) {
 }
 
 // AccountUnlinked ends the connections of an account. Calls in flight that use it fail.
-func (m *Manager) AccountUnlinked(account string) { m.broker.EndAccount(account) }
+func (m *Manager) AccountUnlinked(account string) {
+	m.broker.EndAccount(account)
+	for _, a := range m.allApps() {
+		a.forgetListing(account)
+	}
+}
 
-// RefreshPublished shows the lists that peer servers have published, for one workspace or, if workspace is "", for all.
-// It works in the background.
-func (m *Manager) RefreshPublished(workspace string) {
+// RefreshPublished shows the lists that peer servers have published or read with an account, for one workspace and account
+// or, if these are "", for all. It works in the background.
+func (m *Manager) RefreshPublished(workspace, account string) {
 	ctx, done, err := m.beginWork(context.Background())
 	if err != nil { // the server is shutting down
 		return
@@ -149,6 +211,9 @@ func (m *Manager) RefreshPublished(workspace string) {
 				continue
 			}
 			a.showPublished(lists)
+			if err := a.loadListings(ctx, account); err != nil {
+				a.log.Warn("could not read what an app listed to accounts; keeping the old lists", "error", err)
+			}
 		}
 	}()
 }

@@ -67,6 +67,10 @@ func (a *accountTokens) Publish(_ context.Context, _ string, lists core.AppLists
 	return true, nil
 }
 
+func (*accountTokens) Listed(context.Context, string, string, string) (map[string]core.AppLists, error) {
+	return nil, nil
+}
+
 type bearerKey struct{}
 
 // accountServer is a remote app that answers with the token of the call. If renews is set, it rejects each new token on
@@ -132,6 +136,22 @@ func TestAnAppThatNamesItsMetadataIsInstalledForAccounts(t *testing.T) {
 	testkit.Eventually(t, "the tools of the app are published", func() bool { return len(m.Tools(ws)) == 1 })
 	if _, err := m.Install(t.Context(), ws, source.Request{URL: address, ServerName: "fixed", Transport: &source.Transport{Auth: &source.Auth{Type: "none"}}}); core.CodeOf(err) != core.CodeInstallFailed {
 		t.Errorf("a server that was said to need no credentials: %v", err)
+	}
+}
+
+func TestAnAppWithAccountsHasNoCredentialsOfItsOwn(t *testing.T) {
+	m, _ := accountManager(t)
+	address, _ := accountServer(t, false)
+	for _, header := range []string{"Authorization", "authorization", "AUTHORIZATION", "dpop", "Cookie"} {
+		headers := map[string]core.Secret{header: "Bearer fixed"}
+		for _, auth := range []*source.Auth{{Type: core.AuthUser}, {Type: core.AuthShared}, {Type: core.AuthExchange}} {
+			if _, err := m.Install(t.Context(), ws, source.Request{URL: address, ServerName: "own", Transport: &source.Transport{Auth: auth, Headers: headers}}); core.CodeOf(err) != core.CodeBadRequest {
+				t.Errorf("%s with %s: %v", header, auth.Type, err)
+			}
+		}
+		if _, err := m.Install(t.Context(), ws, source.Request{URL: address, ServerName: "own", Transport: &source.Transport{Headers: headers}}); core.CodeOf(err) != core.CodeInstallFailed {
+			t.Errorf("%s that the app rejects: %v", header, err)
+		}
 	}
 }
 

@@ -30,13 +30,15 @@ type app struct {
 
 	now atomic.Pointer[view]
 
-	pins pinning
+	pins     pinning
+	listings listings
 
 	recorded atomic.Pointer[recorder] // the lists last read from the shared instance; nil if it has never run
-	stored   [sha256.Size]byte        // hash of what was stored of recorded; only used by what changes the app
+	stored   [sha256.Size]byte        // hash of the stored lists; only used by code that changes the app
 
 	requested atomic.Pointer[requestedThen] // nil until first requested
 	denials   denials
+	traced    atomic.Bool // whether its instances report the files that they open
 
 	unannounced bool // bundle.installed has not been published yet; used only by the supervisor
 
@@ -95,7 +97,7 @@ func (a *app) transition(next core.State, change func(*view)) bool {
 	if change != nil {
 		change(&v)
 	}
-	if next == core.StateDead || next == core.StateStopped && !v.startsSoon() {
+	if !v.shows() {
 		v.offer = core.Offer{}
 	}
 	finish := func() {}

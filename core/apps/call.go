@@ -3,12 +3,14 @@ package apps
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/offer"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
@@ -30,27 +32,26 @@ func (m *Manager) Call(ctx context.Context, workspace, server string, c interact
 	if err != nil {
 		return nil, err
 	}
-	defer a.dialog.ReleaseSlot()
 	return a.dialog.Do(ctx, in, c)
 }
 
-// acquire returns the shared instance and takes a slot, which the caller must release unless there is an error. It
-// takes the slot first because an app with a call in flight is not put to sleep. A call that had to wait is checked
-// again, because the app may have started with different tools.
+// acquire returns the shared instance and takes a slot, which Dialog.Do releases. It takes the slot first because an
+// app with a call in flight is not put to sleep. A call that had to wait is checked again, because the app may have
+// started with different tools.
 func (a *app) acquire(ctx context.Context, c interact.Call) (instance.Instance, error) {
-	if a.dialog.AcquireSlot() {
+	if a.dialog.Slots().Take(c.Sender) == nil {
 		a.used.Store(time.Now().UnixNano())
 		if in := a.current(); in != nil {
 			return in, nil
 		}
-		a.dialog.ReleaseSlot()
+		a.dialog.Slots().Release(c.Sender)
 	}
-	in, err := a.queue(ctx)
+	in, err := a.queue(ctx, c.Sender)
 	if err != nil {
 		return nil, err
 	}
 	if err := a.checkHeld(c); err != nil {
-		a.dialog.ReleaseSlot()
+		a.dialog.Slots().Release(c.Sender)
 		return nil, err
 	}
 	return in, nil
@@ -83,28 +84,43 @@ func (a *app) current() instance.Instance {
 	return in
 }
 
-// queue waits for the app to run and for a free slot. It takes the slot unless it returns an error.
-func (a *app) queue(ctx context.Context) (in instance.Instance, err error) {
+// queue waits for the app to run and for a slot that the user may take. It takes the slot unless it returns an error.
+func (a *app) queue(ctx context.Context, user string) (in instance.Instance, err error) {
 	ctx, span := tracing.StartWait(ctx, "the app")
 	defer func() { span.End(err) }()
 	if err := a.syncAsleep(ctx); err != nil {
 		return nil, err
 	}
-	timeout := time.NewTimer(a.restartWait(a.now.Load()))
+	wait := a.restartWait(a.now.Load())
+	timeout := time.NewTimer(wait)
 	defer timeout.Stop()
-	select {
-	case a.dialog.Slots() <- struct{}{}:
-		a.used.Store(time.Now().UnixNano())
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-timeout.C:
-		return nil, unavailable(time.Second, "app %s is busy: %d calls are in flight", a.key.Name, a.manager.o.MaxCalls)
+	if err := a.awaitSlot(ctx, wait, user); err != nil {
+		return nil, err
 	}
+	a.used.Store(time.Now().UnixNano())
 	in, err = a.ready(ctx, timeout.C)
 	if err != nil {
-		a.dialog.ReleaseSlot()
+		a.dialog.Slots().Release(user)
 	}
 	return in, err
+}
+
+// awaitSlot takes a slot for a user, and waits for it.
+func (a *app) awaitSlot(ctx context.Context, wait time.Duration, user string) error {
+	limit, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	slots := a.dialog.Slots()
+	err := slots.Await(limit, user)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, limits.ErrShare):
+		return core.Errorf(core.CodeRateLimited, "too many of your calls to app %s are in flight: the limit is %d per user", a.key.Name, slots.Share()).WithRetryAfter(time.Second)
+	default:
+		return unavailable(time.Second, "app %s is busy: %d calls are in flight", a.key.Name, a.manager.o.MaxCalls)
+	}
 }
 
 // AwaitOffer is called when a caller names a tool that the workspace does not have. If the app is starting and its

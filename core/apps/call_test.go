@@ -155,8 +155,8 @@ func TestTheNumberOfCallsToOneAppAtATimeIsBounded(t *testing.T) {
 		open(t, y)
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
-		got := make(chan error, 512)
-		for range 512 {
+		got := make(chan error, y.o.MaxCalls)
+		for range y.o.MaxCalls {
 			go func() {
 				_, err := y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "hang"}})
 				got <- err
@@ -167,7 +167,7 @@ func TestTheNumberOfCallsToOneAppAtATimeIsBounded(t *testing.T) {
 		expect(t, "code of one too many", core.CodeOf(call(t, y, "x")), core.CodeUnavailable)
 		expect(t, "time it waited for a place", time.Since(before), 10*time.Second)
 		cancel()
-		for range 512 {
+		for range y.o.MaxCalls {
 			<-got
 		}
 		if err := call(t, y, "x"); err != nil {
@@ -205,5 +205,36 @@ func TestACallWithProgressMayTakeLong(t *testing.T) {
 		}
 		expect(t, "time", time.Since(before), 10*time.Minute)
 		expect(t, "notifications", received, 10)
+	})
+}
+
+func TestOneUserCannotTakeAllCallsOfAnApp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y, _, _ := memoryManager(t)
+		slots := y.apps[ws]["notes"].dialog.Slots()
+		for range slots.Share() - 1 {
+			if err := slots.Take("mallory"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ask := func(user, method, params string, client *interact.Client) (json.RawMessage, error) {
+			return y.Call(t.Context(), ws, "notes", interact.Call{
+				Request: link.Request{Method: method, Params: json.RawMessage(params), Sender: user}, Client: client, Owner: user,
+			})
+		}
+		raw, err := ask("mallory", "tools/call", `{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`, interact.NewClient("", true, nil))
+		firstQuestion(t, raw, err) // a call without a session takes one slot, until it is answered
+		before := time.Now()
+		if _, err := ask("mallory", "x", `{}`, nil); core.CodeOf(err) != core.CodeRateLimited || !strings.Contains(err.Error(), "the limit is 512 per user") {
+			t.Errorf("a call beyond the share: %v", err)
+		}
+		expect(t, "how long it waited", time.Since(before), y.o.RestartWait)
+		if _, err := ask("victim", "x", `{}`, nil); err != nil {
+			t.Errorf("a call of another user: %v", err)
+		}
+		time.AfterFunc(time.Second, func() { slots.Release("mallory") })
+		if _, err := ask("mallory", "x", `{}`, nil); err != nil {
+			t.Errorf("a call that waits for one of the same user: %v", err)
+		}
 	})
 }

@@ -90,7 +90,7 @@ func TestAChangedListIsReadAtOnceAndManyAnnouncementsAreReadSeldom(t *testing.T)
 	})
 }
 
-func TestWhoSeesAnAppRunningFindsItsTools(t *testing.T) {
+func TestAnAppShownAsRunningHasItsTools(t *testing.T) {
 	var running []core.Tool
 	c := offer.NewCatalog(func(string) *core.Offer { return &core.Offer{Tools: running} })
 	changes := 0

@@ -90,6 +90,15 @@ func (s *memorySeat) DeleteInstallation(ctx context.Context, workspace, name, id
 	return s.tell(core.Change{Kind: core.ChangeApp, Workspace: workspace, Name: name}, s.memoryRecords.DeleteInstallation(ctx, workspace, name, id))
 }
 
+func (s *memorySeat) Uninstall(ctx context.Context, workspace, name, id string, until time.Time) error {
+	return s.tell(core.Change{Kind: core.ChangeApp, Workspace: workspace, Name: name}, s.memoryRecords.Uninstall(ctx, workspace, name, id, until))
+}
+
+func (s *memorySeat) RestoreInstallation(ctx context.Context, workspace, name string) (core.Installation, error) {
+	r, err := s.memoryRecords.RestoreInstallation(ctx, workspace, name)
+	return r, s.tell(core.Change{Kind: core.ChangeApp, Workspace: workspace, Name: name}, err)
+}
+
 func (s *memorySeat) Changes(ctx context.Context) <-chan core.Change {
 	out := make(chan core.Change)
 	go func() {

@@ -60,8 +60,8 @@ func (m *Manager) Stop(ctx context.Context, workspace, name string) (core.App, e
 	})
 }
 
-// Uninstall removes an app and ends its processes. Its data stays in dataPath. The files that the server unpacked or
-// fetched for it are removed.
+// Uninstall removes an app and ends its processes. Its data stays in dataPath. Restore undoes it for Options.UndoFor.
+// After that, the files that the server unpacked or fetched for the app are removed, and its accounts are unlinked.
 //
 // Errors: core.CodeNotFound; core.CodeProtected; core.CodeUninstallFailed if the removal could not be recorded (the app
 // is unchanged).
@@ -75,15 +75,15 @@ func (m *Manager) Uninstall(ctx context.Context, workspace, name string) (dataPa
 	}
 	layout := source.LayoutOf(m.o.Home, workspace)
 	_, err = m.command(ctx, k, core.CodeUninstallFailed, "uninstalled", func(ctx context.Context, a *app) error {
-		if err := m.o.Records.DeleteInstallation(context.WithoutCancel(ctx), workspace, name, a.now.Load().record.ID); err != nil {
+		record, until := a.now.Load().record, time.Now().Add(m.o.UndoFor)
+		if err := m.o.Records.Uninstall(context.WithoutCancel(ctx), workspace, name, record.ID, until); err != nil {
 			return err
 		}
 		if err := a.stopForCommand(ctx); err != nil {
 			a.log.Error("some processes of an uninstalled app have not ended", "error", err)
 		}
-		m.files.Remove(layout.BundlesDir(name))
-		m.files.Remove(layout.LayersDir(name))
 		m.removeApp(a)
+		m.setAside(record, until)
 		a.publish(core.EventBundleUninstalled, core.BundleUninstalled{Name: name})
 		return nil
 	})

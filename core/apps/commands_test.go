@@ -195,7 +195,7 @@ func TestAnInstallWhoseRequestIsCancelledIsRolledBack(t *testing.T) {
 	})
 }
 
-func TestTheNameSystemIsReserved(t *testing.T) {
+func TestTheNameSystemCannotBeUsed(t *testing.T) {
 	y, _ := managerOf(t, &memoryApp{}, newMemoryRecords())
 	for _, r := range []source.Request{{URL: "http://host.test/System"}, {URL: "http://host.test/mcp", ServerName: "system"}} {
 		_, err := y.Install(t.Context(), ws, r)
@@ -298,7 +298,7 @@ func TestCloseWaitsForAnInstallThatCannotBeCancelled(t *testing.T) {
 	})
 }
 
-func TestWhoCallsAnAppThatStartsForTheFirstTimeWaitsForIt(t *testing.T) {
+func TestACallerWaitsForTheFirstStartOfAnApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{takes: 3 * time.Second, tools: []string{"add"}}
 		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true), record("idle", false)))

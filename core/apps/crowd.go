@@ -97,7 +97,7 @@ func (c *crowd) awake() []*app {
 	return all
 }
 
-// rest puts n apps to sleep. It returns how many are left over because all other apps are in use or never sleep.
+// rest puts n apps to sleep. It returns how many are missing because all other apps are in use or never sleep.
 func (c *crowd) rest(ctx context.Context, n int) (left int) {
 	if n == 0 {
 		return 0
@@ -113,7 +113,7 @@ func (c *crowd) rest(ctx context.Context, n int) (left int) {
 	return n
 }
 
-// restNow puts the app to sleep if it may sleep and is not in use. It reports whether it did.
+// restNow puts the app to sleep if it may sleep and is not in use. It reports whether the app sleeps now.
 func (a *app) restNow(ctx context.Context) bool {
 	v := a.now.Load()
 	if v.instance == nil {

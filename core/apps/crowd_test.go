@@ -69,9 +69,9 @@ func TestTheLeastRecentlyUsedAppsAboveMaxAwakeSleep(t *testing.T) {
 func TestAppsAboveMaxAwakeThatAreNeededStayUntilTheyAreNot(t *testing.T) {
 	for name, need := range map[string]func(t *testing.T, y *Manager, m *memoryApp) (release func()){
 		"a subscription": func(t *testing.T, y *Manager, _ *memoryApp) func() {
-			each := func(do func(ctx context.Context, workspace, server, session, uri string) error) {
+			each := func(do func(ctx context.Context, workspace, server, session, user, uri string) error) {
 				for _, app := range []string{"app-0", "app-1"} {
-					if err := do(t.Context(), ws, app, "s", "note://1"); err != nil {
+					if err := do(t.Context(), ws, app, "s", "usr_1", "note://1"); err != nil {
 						t.Error(err)
 					}
 				}

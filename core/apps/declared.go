@@ -104,10 +104,13 @@ func (a *app) update(ctx context.Context, o source.Order) error {
 	if err != nil {
 		return err
 	}
+	if err := found.CheckValues(); err != nil {
+		return errors.Join(err, found.RemoveStaged())
+	}
 	dir := filepath.Join(source.LayoutOf(a.manager.o.Home, o.Workspace).BundlesDir(old.Name), found.Label)
 	if found.Label != "" && dir == old.Dir { // the same bundle with different values
 		found.Record.Dir, found.Record.Manifest, found.Record.Files, found.Record.Sum = dir, old.Manifest, old.Files, old.Sum
-		err = errors.Join(found.CheckValues(), found.RemoveStaged())
+		err = found.RemoveStaged()
 	} else if err = a.manager.place(ctx, found); err != nil {
 		err = errors.Join(err, found.Discard())
 	}

@@ -1,8 +1,11 @@
 package apps
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -72,12 +75,60 @@ func (d *denials) forget(allowed []core.Access) {
 	})
 }
 
-// noteDenied records what the sandbox denied.
+// noteDenied records what the sandbox denied. A path that a traced app opens counts only if it exists and could be
+// granted.
 func (a *app) noteDenied(access core.Access, count int) {
+	if access.Kind.IsPath() {
+		if _, err := os.Stat(access.Target); err != nil && access.Kind == core.PermissionWrite {
+			access.Target = filepath.Dir(access.Target) // to create a file there
+		}
+		checked, err := a.manager.guard.Check(access)
+		if err != nil {
+			return
+		}
+		access = checked
+	}
 	if a.denials.add(access, count, true) {
 		a.publish(core.EventAppDenied, core.AppDenied{Name: a.key.Name})
 	}
 }
+
+// TracePermissions restarts an app, watches for a while which files it opens, and restarts it once more. The denials in
+// the result include the files that it could not open. It ends early if ctx ends.
+//
+// Errors: core.CodeNotFound; core.CodeBadRequest if nothing can be watched; core.CodeConflict if the app is traced already.
+func (m *Manager) TracePermissions(ctx context.Context, c core.Caller, name string, d time.Duration) (Permissions, error) {
+	a, err := m.find(c.Workspace.ID, name)
+	if err != nil {
+		return Permissions{}, err
+	}
+	record := a.now.Load().record
+	switch {
+	case d <= 0 || d > maxTrace:
+		return Permissions{}, core.Errorf(core.CodeBadRequest, "seconds can be 1 to %d", int(maxTrace.Seconds()))
+	case record.Remote != nil || m.o.Confinement.Level(m.sandboxOf(a.key)) == sandbox.LevelNone:
+		return Permissions{}, core.Errorf(core.CodeBadRequest, "app %s does not run in a sandbox of this server: nothing is refused", name)
+	case !record.Running:
+		return Permissions{}, core.Errorf(core.CodeBadRequest, "app %s is stopped; start it first", name)
+	case !a.traced.CompareAndSwap(false, true):
+		return Permissions{}, core.Errorf(core.CodeConflict, "app %s is being traced already", name)
+	}
+	if _, err = m.Restart(ctx, a.key.Workspace, name); err == nil || core.CodeOf(err) == core.CodeStartFailed {
+		err = nil // a failed start is what people want to see
+		select {
+		case <-ctx.Done():
+		case <-time.After(d):
+		}
+	}
+	a.traced.Store(false)
+	if _, failed := m.Restart(context.WithoutCancel(ctx), a.key.Workspace, name); err == nil && core.CodeOf(failed) != core.CodeStartFailed {
+		err = failed
+	}
+	return m.permissionsOf(c, a), err
+}
+
+// maxTrace limits how long an app is traced.
+const maxTrace = 5 * time.Minute
 
 // noteFailure records what the sandbox hides, according to the definition of an app that did not start.
 func (a *app) noteFailure() {

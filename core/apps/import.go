@@ -91,12 +91,15 @@ func failImport(s *source.ImportedServer, err error) {
 }
 
 func (m *Manager) importServer(ctx context.Context, workspace string, s *source.ImportedServer, definition json.RawMessage, r source.ImportRequest) error {
-	parsed, err := source.ParseServer(s.Name, definition, r.Values)
+	values := map[string]core.Secret{"HOME": core.Secret(m.o.HostEnv["HOME"])}
+	maps.Copy(values, r.Values)
+	parsed, err := source.ParseServer(s.Name, definition, values)
 	s.Inputs, s.Left = parsed.Inputs, parsed.Left
 	if err != nil {
 		return err
 	}
 	request := parsed.Request
+	s.ToolFilter = request.Tools
 	request.AllowPrivate, request.Restricted = r.AllowPrivate, r.Restricted
 	request.Caller, request.Permissions, request.Hints = r.Caller, r.Permissions[s.Name], true
 	o, err := request.Order(workspace)
@@ -173,7 +176,11 @@ func (m *Manager) replace(ctx context.Context, o source.Order) (core.App, error)
 		found.SetLabel(hex.EncodeToString([]byte(rand.Text()))) // the old app may be running from the same files
 	}
 	return m.command(ctx, k, core.CodeInstallFailed, "replaced", func(ctx context.Context, a *app) error {
-		if err := m.place(limit, found); err != nil {
+		err := found.CheckValues()
+		if err == nil {
+			err = m.place(limit, found)
+		}
+		if err != nil {
 			return errors.Join(err, found.Discard())
 		}
 		if err := m.decideInstall(ctx, o, &found.Record); err != nil {
@@ -198,8 +205,9 @@ func (m *Manager) checkReplaceable(k interact.AppRef) error {
 	return nil
 }
 
-// InstallUpload installs an .mcpb file that a client uploads, with the server name and values in r. The errors are
-// those of Install, and core.CodePayloadTooLarge.
+// InstallUpload installs an .mcpb file that a client uploads, with the server name and values in r. If r.Replace is set
+// and an app from another upload has the name, the file is a new version of that app. The errors are those of Install and
+// Update, and core.CodePayloadTooLarge. core.CodeAlreadyInstalled has details if r.Replace would replace the app.
 func (m *Manager) InstallUpload(ctx context.Context, workspace string, body io.Reader, r source.Request) (core.App, error) {
 	ctx, done, err := m.beginWork(ctx)
 	if err != nil {
@@ -213,13 +221,42 @@ func (m *Manager) InstallUpload(ctx context.Context, workspace string, body io.R
 		return core.App{}, err
 	}
 	o.Progress = m.progressOf(workspace, expectedName(o))
-	app, err := m.installFound(ctx, o, func(ctx context.Context) (*source.Candidate, error) {
-		return m.resolver.FromUpload(ctx, o, body)
-	})
-	if err != nil {
+	var found *source.Candidate
+	resolve := func(ctx context.Context) (_ *source.Candidate, err error) {
+		found, err = m.resolver.FromUpload(ctx, o, body)
+		return found, err
+	}
+	if r.Replace {
+		app, err := m.updateUploaded(ctx, o, r, resolve)
+		switch {
+		case err == nil || core.CodeOf(err) == core.CodeConflict:
+			return app, err
+		case core.CodeOf(err) != core.CodeNotFound:
+			return core.App{}, uploadError(err)
+		}
+		resolve = func(context.Context) (*source.Candidate, error) { return found, nil }
+	}
+	app, err := m.installFound(ctx, o, resolve)
+	switch {
+	case core.CodeOf(err) == core.CodeAlreadyInstalled:
+		return core.App{}, m.withVersions(workspace, found, err)
+	case err != nil:
 		return core.App{}, uploadError(err)
 	}
 	return app, nil
+}
+
+// withVersions adds the installed and the uploaded version to the error for a name that an uploaded app has.
+func (m *Manager) withVersions(workspace string, found *source.Candidate, err error) error {
+	a, missing := m.find(workspace, found.Record.Name)
+	if missing != nil {
+		return err
+	}
+	old := a.now.Load().record
+	if old.Source.Kind != core.SourceUpload {
+		return err
+	}
+	return core.AlreadyInstalled(old.Name).WithDetails(map[string]any{"name": old.Name, "installed": old.Version, "offered": found.Record.Version})
 }
 
 // uploadError is like installError, but returns core.CodeBadRequest for a file that is not a valid bundle.

@@ -2,6 +2,8 @@ package apps
 
 import (
 	"encoding/json"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -77,4 +79,44 @@ func TestTwoServersWithOneAppNameAndDisabledOnesAreReported(t *testing.T) {
 			t.Errorf("%s: %+v", server.Name, server)
 		}
 	}
+}
+
+func TestAnAppHasOnlyTheToolsThatItsPastedDefinitionLeaves(t *testing.T) {
+	s := remoteServer(t, "", "", false)
+	records := newMemoryRecords()
+	y, _ := realManager(t, t.TempDir(), records, private)
+	listed := func(filter, existing string) (names []string) {
+		t.Helper()
+		r := source.ImportRequest{Text: `{"mcpServers": {"far": {"url": "` + s.URL + `"` + filter + `}}}`, AllowPrivate: true, Existing: existing}
+		result, err := y.Import(t.Context(), ws, r)
+		if err != nil || result.Servers[0].App == nil {
+			t.Fatalf("%s: %+v (%v)", filter, result.Servers, err)
+		}
+		for _, tool := range y.Offer(ws, nil).Tools {
+			names = append(names, tool.Name)
+		}
+		app, record := result.Servers[0].App, installed(t, records, "far")
+		if app.ToolCount != len(names) || (app.ToolFilter != nil) != (filter != "") || !reflect.DeepEqual(record.Tools, app.ToolFilter) || !reflect.DeepEqual(app.ToolFilter, result.Servers[0].ToolFilter) {
+			t.Errorf("%s: the app is %+v, recorded is %+v", filter, app, record.Tools)
+		}
+		return names
+	}
+	if got := listed(`, "includeTools": ["ec*"]`, ""); !slices.Equal(got, []string{"echo"}) {
+		t.Errorf("with echo alone, it has %v", got)
+	}
+	if got := listed(`, "disabledTools": ["echo"]`, source.ExistingReplace); len(got) == 0 || slices.Contains(got, "echo") {
+		t.Errorf("without echo, it has %v", got)
+	}
+	if got := listed("", source.ExistingReplace); len(got) < 2 || !slices.Contains(got, "echo") {
+		t.Errorf("without a filter, it has %v", got)
+	}
+}
+
+func installed(t *testing.T, records *memoryRecords, name string) core.Installation {
+	t.Helper()
+	record, err := records.Installation(t.Context(), ws, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
 }

@@ -139,13 +139,23 @@ func (m *Manager) obtain(ctx context.Context, o source.Order, resolve func(conte
 		return nil, nil, errors.Join(err, found.Discard())
 	}
 	k := interact.AppRef{Workspace: o.Workspace, Name: found.Record.Name}
-	if err = m.syncRecord(limit, k); err == nil {
+	err = m.syncRecord(limit, k)
+	if _, aside := m.setAsideAs(k); err == nil && aside { // its files may be being removed
+		free, err = m.awaitName(limit, k)
+	} else if err == nil {
 		free, err = m.reserveName(k)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, found.Discard())
 	}
 	if err := m.checkUnrecorded(limit, found.Record); err != nil {
+		free()
+		return nil, nil, errors.Join(err, found.Discard())
+	}
+	if err = found.CheckValues(); err == nil {
+		err = m.endUndo(limit, k)
+	}
+	if err != nil {
 		free()
 		return nil, nil, errors.Join(err, found.Discard())
 	}
@@ -177,15 +187,12 @@ func (m *Manager) checkConfined(o source.Order, found *source.Candidate) error {
 	if reason == "" {
 		reason = "sandbox.level is none"
 	}
-	return core.Errorf(core.CodeForbidden, "this server cannot confine apps (%s): installing %.200s needs the organization role admin or owner", reason, found.Record.PublicName())
+	return core.Errorf(core.CodeForbidden, "this server cannot confine apps (%s): installing %.200s requires an organization admin or owner", reason, found.Record.PublicName())
 }
 
-// place checks the values of an installation, moves the bundle to its directory, shares its files with the other
-// servers and hashes them.
+// place moves the bundle of an installation to its directory, shares its files with the other servers and hashes them.
+// The caller must have checked its values.
 func (m *Manager) place(ctx context.Context, found *source.Candidate) error {
-	if err := found.CheckValues(); err != nil {
-		return err
-	}
 	if err := m.placeFiles(ctx, found); err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func TestEachRoleInstallsFromItsRegistries(t *testing.T) {
 	refused(t, "without a registry", err, "install.registries")
 }
 
-func TestWhatNoPatternAllowsIsInstalledByNobody(t *testing.T) {
+func TestSourcesThatNoPatternAllowsAreNeverInstalled(t *testing.T) {
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
 		o.Registries = []source.NamedRegistry{notesRegistry(t, "main")}
 		o.Install = config.Install{Allow: []string{"name:@test/notes"}}

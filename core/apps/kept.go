@@ -12,6 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/offer"
+	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
 // An app that may sleep is asleep when the server starts: its lists were stored together with a hash of everything that
@@ -40,12 +41,33 @@ func (a *app) maySleep() bool {
 	return limit > 0
 }
 
-// listsSum returns a hash of everything that determines the lists of a local app: its files, settings, permissions and
-// sandbox, and the server's version. It is "" if the files are not checked. The hash is keyed with the record's ID, so
-// that the settings cannot be guessed from it.
-func (a *app) listsSum() (string, error) {
+// filesSum identifies the present files of a local app: those that are checked at each start by their hash, and a
+// directory that is used in place, together with the programs and scripts of its command, by their Fingerprint. It is ""
+// if it is not known whether files have changed.
+func (a *app) filesSum() string {
 	m, record := a.manager, a.now.Load().record
-	if record.Sum == "" || record.Remote != nil {
+	if record.Sum != "" || record.Dir == "" || record.Remote != nil {
+		return record.Sum
+	}
+	manifest, err := bundle.ParseManifest(record.Manifest)
+	if err != nil {
+		return ""
+	}
+	launch, err := manifest.Launch(bundle.LaunchInput{
+		Dir: record.Dir, Home: m.o.HostEnv["HOME"], Values: record.Env, Lookup: bundle.Lookup(m.o.HostEnv["PATH"]),
+	})
+	if err != nil {
+		return ""
+	}
+	return m.files.Fingerprint(record.Dir, append(launch.Args, launch.Path)...)
+}
+
+// listsSum returns a hash of everything that determines the lists of a local app: its files, settings, permissions and
+// sandbox, and the server's version. It is "" if the files are not known. The hash is keyed with the record's ID, so
+// that the settings cannot be guessed from it.
+func (a *app) listsSum(files string) (string, error) {
+	m, record := a.manager, a.now.Load().record
+	if files == "" || record.Remote != nil {
 		return "", nil
 	}
 	env := make(map[string]string, len(record.Env))
@@ -58,7 +80,7 @@ func (a *app) listsSum() (string, error) {
 	}
 	settings := m.sandboxOf(a.key)
 	all, err := json.Marshal([]any{
-		m.o.Version, record.BundleName, record.Version, record.Sum, env, record.Permissions, states, settings, m.o.Confinement.Level(settings).String(),
+		m.o.Version, record.BundleName, record.Version, files, env, record.Permissions, states, settings, m.o.Confinement.Level(settings).String(),
 	})
 	if err != nil {
 		return "", err
@@ -85,7 +107,7 @@ func (a *app) keepLists(in instance.Instance) {
 }
 
 func (a *app) storeLists(listed *recorder, in instance.Instance) error {
-	sum, err := a.listsSum()
+	sum, err := a.listsSum(listed.files) // not the present files, because somebody may be editing them
 	if err != nil || sum == "" {
 		return err
 	}
@@ -129,10 +151,10 @@ func (a *app) sleepAtFirst(ctx context.Context) {
 	a.checkPinsIfDecided()
 }
 
-// findLists returns the stored lists of the app, without the tools that are held back now. It returns core.CodeNotFound
-// if there are none.
+// findLists returns the stored lists of the app, without the tools that are currently held back. It returns
+// core.CodeNotFound if there are none.
 func (a *app) findLists(ctx context.Context) (kept keptLists, lists core.Offer, err error) {
-	sum, err := a.listsSum()
+	sum, err := a.listsSum(a.filesSum())
 	if err != nil {
 		return kept, lists, err
 	}
@@ -146,13 +168,13 @@ func (a *app) findLists(ctx context.Context) (kept keptLists, lists core.Offer, 
 	if err := json.Unmarshal([]byte(record), &kept); err != nil {
 		return kept, lists, fmt.Errorf("reading the stored lists: %w", err)
 	}
-	lists, err = offer.Reader{Server: a.key.Name, Logger: a.log}.ReadAll(ctx, &kept)
+	lists, err = offer.Reader{Server: a.key.Name, Logger: a.log, Tools: a.now.Load().record.Tools}.ReadAll(ctx, &kept)
 	if err != nil {
 		return kept, lists, err
 	}
 	a.pins.mu.Lock()
 	defer a.pins.mu.Unlock()
-	a.pins.key, a.pins.listed, a.pins.dynamic, a.pins.stated = a.pinKey(nil), &lists, kept.Dynamic, kept.Instructions
+	a.pins.key, a.pins.listed, a.pins.dynamic, a.pins.stated = a.pinKeyOf(""), &lists, kept.Dynamic, kept.Instructions
 	lists, err = a.pinned(ctx)
 	return kept, lists, err
 }

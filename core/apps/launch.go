@@ -34,7 +34,7 @@ func (a *app) spec() instance.Spec {
 	_, declared := a.manager.declaration(a.key)
 	grants, given := a.manager.grants(record)
 	return instance.Spec{
-		StartTimeout: a.startTimeout(record), Declared: declared, Grants: grants, Given: given, OnDenied: a.noteDenied,
+		StartTimeout: a.startTimeout(record), Declared: declared, Grants: grants, Given: given, OnDenied: a.noteDenied, Trace: a.traced.Load(),
 		Record: record, DataDir: layout.DataDir(record.Name), LogPath: layout.LogFile(record.Name), Logger: a.log,
 		Sandbox: a.manager.sandboxOf(a.key), Layer: filepath.Join(layout.LayersDir(record.Name), record.ID),
 	}
@@ -144,6 +144,10 @@ func (a *app) launch(ctx context.Context) (_ instance.Instance, _ core.Offer, er
 	if err := a.sealFiles(ctx); err != nil {
 		return nil, core.Offer{}, err
 	}
+	files := ""
+	if a.maySleep() {
+		files = a.filesSum()
+	}
 	spec := a.spec()
 	limit, cancel := context.WithTimeout(ctx, spec.StartTimeout)
 	defer cancel()
@@ -151,7 +155,7 @@ func (a *app) launch(ctx context.Context) (_ instance.Instance, _ core.Offer, er
 	if err != nil {
 		return nil, core.Offer{}, err
 	}
-	listed := newRecorder(in)
+	listed := newRecorder(in, files)
 	lists, err := a.reader(in).ReadAll(limit, listed)
 	if err == nil {
 		lists, err = a.checkPins(limit, in, lists)
@@ -219,7 +223,7 @@ func (a *app) sealFiles(ctx context.Context) error {
 // reader returns a reader for the lists of an instance.
 func (a *app) reader(in instance.Instance) offer.Reader {
 	r := offer.Reader{
-		Server: a.key.Name, Logger: a.log,
+		Server: a.key.Name, Logger: a.log, Tools: a.now.Load().record.Tools,
 		Headers: a.now.Load().record.Remote != nil && in.Info().Stateless,
 	}
 	if p, ok := in.(interface{ Report(sentence string) }); ok {

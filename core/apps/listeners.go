@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
@@ -33,7 +34,6 @@ type listeners struct {
 
 type listener struct{ receive func(Notification) }
 
-// newListeners returns listeners without any receivers.
 func newListeners() *listeners { return &listeners{all: map[string]map[*listener]struct{}{}} }
 
 // Listen calls receive for each notification from the workspace's apps. receive must not block.
@@ -101,8 +101,11 @@ func (l *logLevels) Set(workspace, level string) (changed bool) {
 	return changed
 }
 
-// maxSubscriptions limits how many resources of one app can be subscribed to.
-const maxSubscriptions = 1000
+// How many resources of one app can be subscribed to, by everybody and by one user.
+const (
+	maxSubscriptions        = 2000
+	maxSubscriptionsPerUser = maxSubscriptions / 4
+)
 
 // subscriptions counts the subscriptions to each resource of an app, so that the app gets a single subscription per
 // resource, and gets it again after a restart.
@@ -110,6 +113,13 @@ type subscriptions struct {
 	mu        sync.Mutex
 	byApp     map[interact.AppRef]map[string]int // by URI, as the app names it
 	bySession map[sessionKey]map[string]int      // the same, for the clients that one instance serves
+	byUser    map[subscriber]map[string]int
+}
+
+// subscriber is a user who subscribes to resources of an app.
+type subscriber struct {
+	App  interact.AppRef
+	User string
 }
 
 // sessionKey identifies an instance of the session pool: the one of a session, or the one of all stateless clients if
@@ -119,29 +129,35 @@ type sessionKey struct {
 	Session string
 }
 
-// newSubscriptions returns an empty set of subscriptions.
 func newSubscriptions() *subscriptions {
-	return &subscriptions{byApp: map[interact.AppRef]map[string]int{}, bySession: map[sessionKey]map[string]int{}}
+	return &subscriptions{byApp: map[interact.AppRef]map[string]int{}, bySession: map[sessionKey]map[string]int{}, byUser: map[subscriber]map[string]int{}}
 }
 
-// Add counts a subscription and reports whether it is the app's first one for this resource.
-func (s *subscriptions) Add(k sessionKey, uri string) (first bool, err error) {
+// Add counts a subscription of a user and reports whether it is the app's first one for this resource.
+func (s *subscriptions) Add(k sessionKey, user, uri string) (first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	u := subscriber{k.App, user}
+	if s.byUser[u][uri] == 0 && len(s.byUser[u]) >= maxSubscriptionsPerUser {
+		return false, core.Errorf(core.CodeRateLimited, "you have subscribed to too many resources of app %s: the limit is %d per user; unsubscribe from others first", k.App.Name, maxSubscriptionsPerUser).
+			WithRetryAfter(10 * time.Second)
+	}
 	if s.byApp[k.App][uri] == 0 && len(s.byApp[k.App]) >= maxSubscriptions {
 		return false, core.Errorf(core.CodeUnavailable, "%w", link.ErrTooManySubscriptions)
 	}
+	addCount(s.byUser, u, uri, 1)
 	addCount(s.bySession, k, uri, 1)
 	return addCount(s.byApp, k.App, uri, 1) == 1, nil
 }
 
 // Remove removes a subscription and reports whether it was the last one for the app and for the session.
-func (s *subscriptions) Remove(k sessionKey, uri string) (lastOfApp, lastOfSession bool) {
+func (s *subscriptions) Remove(k sessionKey, user, uri string) (lastOfApp, lastOfSession bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.bySession[k][uri] == 0 {
 		return false, false
 	}
+	addCount(s.byUser, subscriber{k.App, user}, uri, -1)
 	lastOfSession = addCount(s.bySession, k, uri, -1) == 0
 	return addCount(s.byApp, k.App, uri, -1) == 0, lastOfSession
 }

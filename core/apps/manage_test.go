@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -182,6 +183,51 @@ func TestAnUploadedBundleIsInstalled(t *testing.T) {
 	app, err := y.InstallUpload(t.Context(), ws, file, source.Request{ServerName: "Mine"})
 	if err != nil || app.Name != "mine" || app.Status != core.StateRunning {
 		t.Errorf("it is %+v (%v)", app, err)
+	}
+}
+
+func TestAnUploadedAppIsReplacedByAnotherUploadAndKeepsItsSettings(t *testing.T) {
+	records := newMemoryRecords()
+	y, _ := realManager(t, t.TempDir(), records, nil)
+	upload := func(mode, version string, r source.Request) (core.App, error) {
+		t.Helper()
+		more := withKey()
+		more["version"] = version
+		file, err := os.Open(bundleFile(t, "@test/notes", mode, more))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = file.Close() }()
+		return y.InstallUpload(t.Context(), ws, file, r)
+	}
+	first, err := upload(modeNormal, "1.0.0", source.Request{Replace: true, Env: map[string]core.Secret{"key": "hunter2"}})
+	if err != nil || first.Version != "1.0.0" {
+		t.Fatalf("the first one: %+v, %v", first, err)
+	}
+	before, _ := records.get(ws, "notes")
+
+	_, err = upload(modeNormal, "1.1.0", source.Request{Env: map[string]core.Secret{"key": "other"}})
+	known, _ := errors.AsType[*core.Error](err)
+	if core.CodeOf(err) != core.CodeAlreadyInstalled || fmt.Sprint(known.Details) != "map[installed:1.0.0 name:notes offered:1.1.0]" {
+		t.Errorf("without replace: %v, %+v", err, known)
+	}
+	second, err := upload(modeNormal, "1.1.0", source.Request{Replace: true})
+	after, _ := records.get(ws, "notes")
+	if err != nil || second.Version != "1.1.0" || second.Status != core.StateRunning || after.ID != before.ID || after.Env["key"] != "hunter2" {
+		t.Errorf("another version: %+v, %v, the record is %+v", second, err, after)
+	}
+	if _, err := callTool(t, y, "notes", "echo", "still here"); err != nil {
+		t.Error(err)
+	}
+	if _, err := upload(modeDying, "1.2.0", source.Request{Replace: true}); core.CodeOf(err) != core.CodeInstallFailed {
+		t.Errorf("a version that does not start: %v", err)
+	}
+	if kept, _ := records.get(ws, "notes"); kept.Version != "1.1.0" || kept.Dir != after.Dir {
+		t.Errorf("the record after it is %+v", kept)
+	}
+	install(t, y, source.Request{Path: bundleDir(t, "@test/other", modeNormal, nil)})
+	if _, err := upload(modeNormal, "1.1.0", source.Request{ServerName: "other", Replace: true}); core.CodeOf(err) != core.CodeConflict {
+		t.Errorf("an app from a path: %v", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/files"
@@ -27,16 +28,17 @@ import (
 // Manager manages all installed apps of all workspaces. It is safe for concurrent use. List, Health and Offer read
 // immutable values and never wait for an install, a start or a stop.
 type Manager struct {
-	o        Options
-	log      hclog.Logger
-	catalog  *offer.Catalog
-	broker   *interact.Broker
-	resolver *source.Resolver
-	starts   *startQueue
-	files    *files.Store
-	start    startFunc
-	setup    atomic.Pointer[setup]
-	policy   atomic.Pointer[source.Policy]
+	o         Options
+	log       hclog.Logger
+	catalog   *offer.Catalog
+	ownOffers *lru.Cache[string, ownOffer]
+	broker    *interact.Broker
+	resolver  *source.Resolver
+	starts    *startQueue
+	files     *files.Store
+	start     startFunc
+	setup     atomic.Pointer[setup]
+	policy    atomic.Pointer[source.Policy]
 
 	listeners     *listeners
 	logLevels     *logLevels
@@ -55,6 +57,7 @@ type Manager struct {
 	closed   bool
 	apps     map[string]map[string]*app        // by workspace and server name
 	reserved map[interact.AppRef]chan struct{} // names of installs in progress; closed when the install is over
+	aside    map[interact.AppRef]string        // IDs of uninstalled apps that can be restored
 
 	reconciler reconciler
 	crowd      *crowd
@@ -65,7 +68,7 @@ func New(o Options) *Manager {
 	o.setDefaults()
 	m := &Manager{
 		o: o, log: o.Logger, starts: newStartQueue(o.StartsAtOnce, o.StartPatience),
-		apps: map[string]map[string]*app{}, reserved: map[interact.AppRef]chan struct{}{},
+		apps: map[string]map[string]*app{}, reserved: map[interact.AppRef]chan struct{}{}, aside: map[interact.AppRef]string{},
 		listeners: newListeners(), logLevels: newLogLevels(), subscriptions: newSubscriptions(),
 		reconciler: reconciler{busy: map[interact.AppRef]*reconciliation{}},
 	}
@@ -74,6 +77,7 @@ func New(o Options) *Manager {
 	m.guard = m.newGuard()
 	m.life, m.die = context.WithCancel(context.Background())
 	m.catalog = offer.NewCatalog(m.collectOffer)
+	m.ownOffers, _ = lru.New[string, ownOffer](maxOwnOffers) // the only error is a size below 1
 	m.broker = interact.NewBroker(m.brokerOptions())
 	m.resolver = &source.Resolver{
 		Home: o.Home, HostEnv: o.HostEnv, Logger: o.Logger, Confinement: o.Confinement,
@@ -194,7 +198,7 @@ func (m *Manager) Asleep() (n int) {
 func (m *Manager) InFlight() map[string]int {
 	calls := map[string]int{}
 	for _, a := range m.allApps() {
-		calls[a.key.Name] += len(a.dialog.Slots())
+		calls[a.key.Name] += a.dialog.Slots().Used()
 	}
 	return calls
 }
@@ -266,7 +270,6 @@ func (m *Manager) Skilled(workspace string) (servers []string) {
 	return servers
 }
 
-// servesSkills reports whether an instance declares SkillsExtension.
 func servesSkills(in instance.Instance) bool {
 	var capabilities struct {
 		Extensions map[string]json.RawMessage `json:"extensions"`
@@ -339,12 +342,12 @@ func (m *Manager) addApp(a *app) {
 		m.apps[a.key.Workspace] = map[string]*app{}
 	}
 	m.apps[a.key.Workspace][a.key.Name] = a
+	delete(m.aside, a.key)
 	m.mu.Unlock()
 	m.failedInstalls.remove(a.key)
 	m.catalog.Refresh(a.key.Workspace)
 }
 
-// removeApp undoes addApp.
 func (m *Manager) removeApp(a *app) {
 	m.mu.Lock()
 	delete(m.apps[a.key.Workspace], a.key.Name)
@@ -355,7 +358,6 @@ func (m *Manager) removeApp(a *app) {
 	m.catalog.Refresh(a.key.Workspace)
 }
 
-// allApps returns the apps of all workspaces.
 func (m *Manager) allApps() (all []*app) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

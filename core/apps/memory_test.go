@@ -21,16 +21,17 @@ import (
 
 // memoryRecords holds records in memory. While full is set, every write fails, as on a full disk.
 type memoryRecords struct {
-	mu    sync.Mutex
-	rows  map[interact.AppRef]core.Installation
-	files map[string][]byte
-	kept  map[string]string
-	full  bool
-	slow  time.Duration // how long a write takes
+	mu          sync.Mutex
+	rows        map[interact.AppRef]core.Installation
+	uninstalled map[interact.AppRef]core.Installation
+	files       map[string][]byte
+	kept        map[string]string
+	full        bool
+	slow        time.Duration // how long a write takes
 }
 
 func newMemoryRecords(rows ...core.Installation) *memoryRecords {
-	m := &memoryRecords{rows: map[interact.AppRef]core.Installation{}, files: map[string][]byte{}, kept: map[string]string{}}
+	m := &memoryRecords{rows: map[interact.AppRef]core.Installation{}, uninstalled: map[interact.AppRef]core.Installation{}, files: map[string][]byte{}, kept: map[string]string{}}
 	for _, r := range rows {
 		m.rows[interact.AppRef{Workspace: r.Workspace, Name: r.Name}] = r
 	}
@@ -87,6 +88,50 @@ func (m *memoryRecords) DeleteInstallation(_ context.Context, workspace, name, i
 	if m.rows[interact.AppRef{Workspace: workspace, Name: name}].ID == id {
 		delete(m.rows, interact.AppRef{Workspace: workspace, Name: name})
 	}
+	return nil
+}
+
+func (m *memoryRecords) Uninstall(_ context.Context, workspace, name, id string, until time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := interact.AppRef{Workspace: workspace, Name: name}
+	if m.full {
+		return errFull
+	}
+	if r, ok := m.rows[k]; ok && r.ID == id {
+		delete(m.rows, k)
+		r.UndoUntil = until
+		m.uninstalled[k] = r
+	}
+	return nil
+}
+
+func (m *memoryRecords) RestoreInstallation(_ context.Context, workspace, name string) (core.Installation, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := interact.AppRef{Workspace: workspace, Name: name}
+	r, ok := m.uninstalled[k]
+	if !ok || !time.Now().Before(r.UndoUntil) {
+		return r, notFound(name)
+	}
+	delete(m.uninstalled, k)
+	r.UndoUntil = time.Time{}
+	m.rows[k] = r
+	return r, nil
+}
+
+func (m *memoryRecords) Uninstalled(context.Context) ([]core.Installation, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.uninstalled)), nil
+}
+
+func (m *memoryRecords) PurgeUninstalled(_ context.Context, workspace, name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.uninstalled, func(k interact.AppRef, r core.Installation) bool {
+		return name == "" && !time.Now().Before(r.UndoUntil) || k == interact.AppRef{Workspace: workspace, Name: name}
+	})
 	return nil
 }
 

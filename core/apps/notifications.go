@@ -85,34 +85,34 @@ func (a *app) applyLogLevel(ctx context.Context, in instance.Instance) {
 	}
 }
 
-// Subscribe subscribes to a resource, identified by the URI that its app uses, for a session (interact.Client); session
-// is "" for a client without one. Listen delivers the updates until Unsubscribe has been called as many times. The
+// Subscribe subscribes a user to a resource, identified by the URI that its app uses, for a session (interact.Client);
+// session is "" for a client without one. Listen delivers the updates until Unsubscribe has been called as many times. The
 // subscription is repeated when the app restarts, and when it starts another instance for the session. The errors are
 // those of Call.
-func (m *Manager) Subscribe(ctx context.Context, workspace, server, session, uri string) error {
+func (m *Manager) Subscribe(ctx context.Context, workspace, server, session, user, uri string) error {
 	a, err := m.find(workspace, server)
 	if err != nil {
 		return err
 	}
 	k := sessionKey{App: a.key, Session: session}
-	first, err := m.subscriptions.Add(k, uri)
+	first, err := m.subscriptions.Add(k, user, uri)
 	if err != nil {
 		return err
 	}
 	if first {
-		err = a.subscribeShared(ctx, "resources/subscribe", uri, instance.Instance.Subscribe)
+		err = a.subscribeShared(ctx, user, "resources/subscribe", uri, instance.Instance.Subscribe)
 	}
 	if accepted := a.subscribeSession(ctx, session, uri, instance.Instance.Subscribe); err != nil && !accepted {
-		m.subscriptions.Remove(k, uri)
+		m.subscriptions.Remove(k, user, uri)
 		return err
 	}
 	return nil
 }
 
 // Unsubscribe undoes one Subscribe. It does nothing if the app is not running.
-func (m *Manager) Unsubscribe(ctx context.Context, workspace, server, session, uri string) error {
+func (m *Manager) Unsubscribe(ctx context.Context, workspace, server, session, user, uri string) error {
 	k := sessionKey{App: interact.AppRef{Workspace: workspace, Name: server}, Session: session}
-	lastOfApp, lastOfSession := m.subscriptions.Remove(k, uri)
+	lastOfApp, lastOfSession := m.subscriptions.Remove(k, user, uri)
 	a, err := m.find(workspace, server)
 	if err != nil {
 		return nil //nolint:nilerr // an app that is gone sends no updates
@@ -123,7 +123,7 @@ func (m *Manager) Unsubscribe(ctx context.Context, workspace, server, session, u
 	if !lastOfApp || a.current() == nil {
 		return nil
 	}
-	return a.subscribeShared(ctx, "resources/unsubscribe", uri, instance.Instance.Unsubscribe)
+	return a.subscribeShared(ctx, "", "resources/unsubscribe", uri, instance.Instance.Unsubscribe)
 }
 
 // subscribeSession changes a subscription on the app's instances for a session, and reports whether any of them
@@ -142,12 +142,12 @@ func (a *app) subscribeSession(ctx context.Context, session, uri string, change 
 	return accepted
 }
 
-func (a *app) subscribeShared(ctx context.Context, method, uri string, change func(instance.Instance, context.Context, string) error) error {
-	in, err := a.queue(ctx)
+func (a *app) subscribeShared(ctx context.Context, user, method, uri string, change func(instance.Instance, context.Context, string) error) error {
+	in, err := a.queue(ctx, user)
 	if err != nil {
 		return err
 	}
-	defer a.dialog.ReleaseSlot()
+	defer a.dialog.Slots().Release(user)
 	limit, cancel := context.WithTimeoutCause(ctx, a.manager.o.CallTimeout, interact.ErrTimeout)
 	defer cancel()
 	if err := change(in, limit, uri); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -22,22 +23,10 @@ func (m *Manager) Open(ctx context.Context) error {
 	if m.o.Cluster != nil {
 		changes = m.o.Cluster.Changes(m.life) // before reading the records, so that no change is missed
 	}
-	records, err := m.o.Records.Installations(ctx)
+	records, err := m.load(ctx)
 	if err != nil {
-		return fmt.Errorf("read the installed apps: %w", err)
-	}
-	if err := m.identity.load(ctx, m.o.Home, m.o.Records); err != nil {
 		return err
 	}
-	for i := range records {
-		records[i].Dir = m.files.CurrentDir(records[i])
-		recorded, err := m.recordGrants(ctx, records[i])
-		if err != nil {
-			return fmt.Errorf("record the permissions of app %s: %w", recorded.Name, err)
-		}
-		records[i] = recorded
-	}
-	m.files.RemoveUnused(records)
 	m.broker.LoadCapabilities(ctx)
 	m.crowd.running.Go(func() { m.crowd.thin(m.life) })
 	ctx, done, err := m.beginWork(context.WithoutCancel(ctx))
@@ -55,12 +44,15 @@ func (m *Manager) Open(ctx context.Context) error {
 		a := m.newApp(r)
 		a.turn <- struct{}{} // commands wait until the supervisor is running
 		m.addApp(a)
-		if d, ok := m.declaration(a.key); ok {
+		d, declared := m.declaration(a.key)
+		switch {
+		case declared:
 			starting.Go(func() { m.updateDeclared(ctx, a, d) })
-			continue
+		case r.Sum == "" && r.Dir != "": // looking at all of its files may take a while
+			starting.Go(a.resumeAndRelease)
+		default:
+			a.resumeAndRelease()
 		}
-		a.resume()
-		a.releaseTurn()
 	}
 	for name := range m.setup.Load().declared {
 		k := interact.AppRef{Workspace: core.DefaultWorkspaceID, Name: name}
@@ -78,6 +70,38 @@ func (m *Manager) Open(ctx context.Context) error {
 	return nil
 }
 
+// load returns the records of the installed apps, sets aside those that were uninstalled, and removes files that belong to
+// neither.
+func (m *Manager) load(ctx context.Context) (records []core.Installation, err error) {
+	records, err = m.o.Records.Installations(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the installed apps: %w", err)
+	}
+	if err := m.identity.load(ctx, m.o.Home, m.o.Records); err != nil {
+		return nil, err
+	}
+	for i := range records {
+		records[i].Dir = m.files.CurrentDir(records[i])
+		recorded, err := m.recordGrants(ctx, records[i])
+		if err != nil {
+			return nil, fmt.Errorf("record the permissions of app %s: %w", recorded.Name, err)
+		}
+		records[i] = recorded
+	}
+	uninstalled, err := m.o.Records.Uninstalled(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the uninstalled apps: %w", err)
+	}
+	for i := range uninstalled {
+		uninstalled[i].Dir = m.files.CurrentDir(uninstalled[i])
+	}
+	m.files.RemoveUnused(slices.Concat(records, uninstalled))
+	for _, r := range uninstalled {
+		m.setAside(r, r.UndoUntil)
+	}
+	return records, nil
+}
+
 // resume starts a supervisor for an app that should be running. If the app may sleep and its lists are known, it is
 // asleep at first. The caller must hold the turn.
 func (a *app) resume() {
@@ -87,6 +111,12 @@ func (a *app) resume() {
 	a.transition(core.StateStarting, nil)
 	a.sleepAtFirst(a.manager.life)
 	a.startSupervisor(nil)
+}
+
+// resumeAndRelease resumes the app and releases the turn.
+func (a *app) resumeAndRelease() {
+	defer a.releaseTurn()
+	a.resume()
 }
 
 // contributeAllFiles stores the files of apps that were installed before the server joined a cluster.

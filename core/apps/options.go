@@ -24,6 +24,16 @@ type Records interface {
 	ChangeInstallation(ctx context.Context, workspace, name string, change func(*core.Installation) error) (core.Installation, error)
 	// DeleteInstallation deletes a record. It is not an error if the record does not exist or has a different ID.
 	DeleteInstallation(ctx context.Context, workspace, name, id string) error
+	// Uninstall removes a record, which RestoreInstallation brings back before until. It is not an error if the record
+	// does not exist or has a different ID.
+	Uninstall(ctx context.Context, workspace, name, id string, until time.Time) error
+	// RestoreInstallation returns core.CodeNotFound if no app of this name was uninstalled, or if it is too late.
+	RestoreInstallation(ctx context.Context, workspace, name string) (core.Installation, error)
+	// Uninstalled returns the records that Uninstall removed and PurgeUninstalled has not deleted yet.
+	Uninstalled(ctx context.Context) ([]core.Installation, error)
+	// PurgeUninstalled deletes the records that can no longer be restored, with the accounts and approvals of their apps.
+	// With a name, it deletes only the uninstalled record of that name, at once.
+	PurgeUninstalled(ctx context.Context, workspace, name string) error
 	// Installation returns core.CodeNotFound if there is no such app.
 	Installation(ctx context.Context, workspace, name string) (core.Installation, error)
 	Installations(ctx context.Context) ([]core.Installation, error)
@@ -76,7 +86,10 @@ type Accounts interface {
 	Discover(ctx context.Context, r core.Remote, c remote.Challenge) bool
 	// Published returns the lists that an app is published with. They are empty if it has not been published yet.
 	Published(ctx context.Context, workspace, app string) (core.AppLists, error)
-	// Publish publishes an app with the lists of an account, if the account may do so. It reports whether it did.
+	// Listed returns what an app listed last to an account, or to all accounts if account is "", by Account.ID.
+	Listed(ctx context.Context, workspace, app, account string) (map[string]core.AppLists, error)
+	// Publish stores the lists of an account. It publishes the app with them if the account may do so, and reports
+	// whether it did.
 	Publish(ctx context.Context, account string, lists core.AppLists) (published bool, err error)
 }
 
@@ -94,7 +107,6 @@ type Metrics interface {
 	AppWakeUp(app string)
 }
 
-// noMetrics records nothing.
 type noMetrics struct{}
 
 func (noMetrics) ClientOperation(string, string, time.Duration, error) {}
@@ -134,12 +146,13 @@ type Options struct {
 	MemoryIsShort       func() bool   // whether memory is short on this machine or for the server; nil means never
 	RestartWait         time.Duration // how long a call waits for an app that is starting; default 10 s
 	CallTimeout         time.Duration // how long an app may be silent during a call; default 5 min
-	MaxCalls            int           // calls in flight per app; default 512
+	MaxCalls            int           // calls in flight per app, a quarter of them at most one user's; default 2048
 	MaxAnswer           int           // bytes per message from an app; default 16 MiB
 	StartsAtOnce        int           // apps that start concurrently; default 8
 	StartPatience       time.Duration // how long a starting app keeps its place; default 2 s
 	MaxSessionInstances int           // size of the session pool across all workspaces; default 64
 	SessionInstanceIdle time.Duration // how long an instance without calls is kept; default 5 min
+	UndoFor             time.Duration // how long an uninstalled app can be restored; default 1 min
 	InstallTimeout      time.Duration // for fetching and unpacking, before the launch; default 10 min
 }
 
@@ -163,6 +176,7 @@ func (o *Options) setDefaults() {
 		{&o.RestartWait, 10 * time.Second},
 		{&o.CallTimeout, 5 * time.Minute},
 		{&o.StartPatience, 2 * time.Second},
+		{&o.UndoFor, UndoFor},
 		{&o.InstallTimeout, 10 * time.Minute},
 		{&o.SessionInstanceIdle, 5 * time.Minute},
 	} {
@@ -171,7 +185,7 @@ func (o *Options) setDefaults() {
 		}
 	}
 	if o.MaxCalls == 0 {
-		o.MaxCalls = 512
+		o.MaxCalls = 2048
 	}
 	if o.MaxAnswer == 0 {
 		o.MaxAnswer = 16 << 20

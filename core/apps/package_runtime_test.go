@@ -225,7 +225,7 @@ func TestInstallScriptsRunOnlyWhereTheConfigurationAllowsThem(t *testing.T) {
 	}
 }
 
-func TestDetailsAndUninstallAnswerTheTrueDataPathInEveryWorkspace(t *testing.T) {
+func TestDetailsAndUninstallReturnTheRealDataPath(t *testing.T) {
 	home := t.TempDir()
 	y, _ := realManager(t, home, newMemoryRecords(), nil)
 	for workspace, want := range map[string]string{

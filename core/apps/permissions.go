@@ -21,7 +21,7 @@ type Permissions struct {
 	LastError string     `json:"lastError,omitempty"`
 
 	Level       string                   `json:"level"`          // none, landlock or namespaces
-	Note        string                   `json:"note,omitempty"` // what is not enforced; "" if everything is
+	Note        string                   `json:"note,omitempty"` // what is not enforced, or what the sandbox requires of the app
 	Permissions []ShownPermission        `json:"permissions"`    // in the order of the decisions
 	Requested   []core.PermissionRequest `json:"requested"`      // by the app's definition
 	Missing     []core.PermissionRequest `json:"missing"`        // the part of Requested that is undecided
@@ -70,7 +70,7 @@ func (m *Manager) Permissions(c core.Caller, name string) (Permissions, error) {
 func (m *Manager) permissionsOf(c core.Caller, a *app) Permissions {
 	v, settings := a.now.Load(), m.sandboxOf(a.key)
 	p := Permissions{
-		Name: a.key.Name, Status: v.state, Level: m.o.Confinement.Level(settings).String(), Note: m.unenforced(a),
+		Name: a.key.Name, Status: v.state, Level: m.o.Confinement.Level(settings).String(), Note: m.note(a),
 		Permissions: []ShownPermission{}, Requested: m.grantableBy(c, m.requests(v.record)), Denials: a.denials.shown(func(access core.Access) bool { return m.guard.MayGrant(c, access) == nil }),
 		Hints:      m.hints(c, a),
 		Configured: ConfiguredAccess{Read: append([]string{}, settings.Read...), Write: append([]string{}, settings.Write...), Network: settings.Network.Values()},
@@ -87,8 +87,9 @@ func (m *Manager) permissionsOf(c core.Caller, a *app) Permissions {
 	return p
 }
 
-// unenforced returns a sentence about what the permissions of an app do not limit; "" if they limit everything.
-func (m *Manager) unenforced(a *app) string {
+// note returns a sentence about what the permissions of an app do not limit, or what the sandbox requires of it; "" for
+// nothing.
+func (m *Manager) note(a *app) string {
 	settings := m.sandboxOf(a.key)
 	switch {
 	case a.now.Load().record.Remote != nil:
@@ -97,6 +98,8 @@ func (m *Manager) unenforced(a *app) string {
 		return "Permissions are recorded and not enforced: the sandbox is turned off (sandbox.level: none)."
 	case m.o.Confinement.Level(settings) == sandbox.LevelNone:
 		return "Permissions are recorded and not enforced: this machine has no sandbox (" + m.o.Confinement.Probe.Reason + ")."
+	case m.definition(a.now.Load().record).NeedsNoSandbox():
+		return "Chromium cannot create its own sandbox inside the app's: if the browser does not start, give it the option --no-sandbox (docs/permissions.md)."
 	}
 	return ""
 }
@@ -146,9 +149,14 @@ func (m *Manager) requests(record core.Installation) []core.PermissionRequest {
 	if record.Remote != nil {
 		return nil
 	}
+	return m.guard.Requests(m.definition(record))
+}
+
+// definition returns what an app is started from.
+func (m *Manager) definition(record core.Installation) permit.Definition {
 	manifest, err := bundle.ParseManifest(record.Manifest)
 	if err != nil {
-		return nil
+		return permit.Definition{}
 	}
 	layout := source.LayoutOf(m.o.Home, record.Workspace)
 	d := permit.Definition{
@@ -163,7 +171,7 @@ func (m *Manager) requests(record core.Installation) []core.PermissionRequest {
 		d.Program, d.Args, d.Env = launch.Path, launch.Args, launch.Variables()
 	}
 	d.Own = slices.DeleteFunc(d.Own, func(dir string) bool { return dir == "" })
-	return m.guard.Requests(d)
+	return d
 }
 
 // orderRequests returns the requests that an order suggests before its bundle is known.

@@ -49,7 +49,7 @@ func TestWhatAnAppCanDoIsWhatTheRecordSays(t *testing.T) {
 	owner := ownerOfAll()
 	random := rand.New(rand.NewPCG(28, 1)) //nolint:gosec // a test that can be repeated
 	key := interact.AppRef{Workspace: core.DefaultWorkspaceID, Name: "x"}
-	for range 100 {
+	for range 500 {
 		record := core.Installation{Workspace: key.Workspace, Name: key.Name, Source: core.Source{Kind: core.SourceNPM, Ref: "x"}}
 		model := map[string]core.PermissionKind{} // the access that is in force, by path
 		m.identity.name = "first"

@@ -45,11 +45,14 @@ func (a *app) checkPinsLocked(ctx context.Context, in instance.Instance, lists c
 }
 
 // pinKey returns the key under which the tools of an instance are pinned.
-func (a *app) pinKey(in instance.Instance) core.PinKey {
+func (a *app) pinKey(in instance.Instance) core.PinKey { return a.pinKeyOf(in.Info().Version) }
+
+// pinKeyOf returns the key under which the tools of an app are pinned; a remote app says its version in its handshake.
+func (a *app) pinKeyOf(said string) core.PinKey {
 	record := a.now.Load().record
 	key := core.PinKey{Workspace: record.Workspace, App: record.Name, Bundle: record.BundleName, Version: record.Version}
 	if record.Remote != nil {
-		key.Version = in.Info().Version
+		key.Version = said
 	}
 	return key
 }
@@ -91,6 +94,9 @@ func (a *app) checkPinsIfDecided() {
 // checkPinsAgain checks the app's tools again and shows those that may be used now.
 func (a *app) checkPinsAgain(ctx context.Context) {
 	a.rereadSessionTools()
+	if err := a.loadListings(ctx, ""); err != nil {
+		a.log.Warn("could not check what an app listed to accounts after a decision on its pins", "error", err)
+	}
 	a.pins.mu.Lock()
 	defer a.pins.mu.Unlock()
 	if a.pins.listed == nil {

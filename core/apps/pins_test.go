@@ -49,6 +49,11 @@ func rugPulls() map[string]func(definition string) string {
 // pinned returns a manager with one app in memory, and with pins in a store.
 func pinned(t *testing.T, s *store.Store, m *memoryApp, records *memoryRecords) (*Manager, *memoryEvents) {
 	t.Helper()
+	for _, r := range records.rows {
+		if err := s.AddInstallation(t.Context(), r); err != nil && core.CodeOf(err) != core.CodeAlreadyInstalled {
+			t.Fatal(err)
+		}
+	}
 	events := newMemoryEvents()
 	policy := DefaultPolicy()
 	policy.Jitter = 0

@@ -109,7 +109,7 @@ func TestABundleDirectoryIsInstalledWhereItIs(t *testing.T) {
 
 func TestABundleFileIsUnpackedAndRemovedWithTheAppWhileItsDataStays(t *testing.T) {
 	home := t.TempDir()
-	y, events := realManager(t, home, newMemoryRecords(), nil)
+	y, events := realManager(t, home, newMemoryRecords(), func(o *Options) { o.UndoFor = time.Millisecond })
 	app := install(t, y, source.Request{Path: bundleFile(t, "@test/notes", modeNormal, nil)})
 	i := look(t, y, app.Name)
 	data := filepath.Join(home, "apps", "notes", "data")
@@ -125,9 +125,7 @@ func TestABundleFileIsUnpackedAndRemovedWithTheAppWhileItsDataStays(t *testing.T
 	expectGone(t, i.PID)
 	expectEvents(t, events, "bundle.installed", "bundle.uninstalled")
 	expect(t, "apps", len(y.List(ws)), 0)
-	if _, err := os.Stat(filepath.Join(home, "apps", "notes", "bundle")); !os.IsNotExist(err) {
-		t.Errorf("the unpacked bundle is left: %v", err)
-	}
+	expectRemoved(t, filepath.Join(home, "apps", "notes", "bundle"))
 	if _, err := os.Stat(filepath.Join(data, "kept.txt")); err != nil {
 		t.Errorf("the data is gone: %v", err)
 	}

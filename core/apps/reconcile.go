@@ -167,14 +167,19 @@ func (m *Manager) addRecorded(ctx context.Context, k interact.AppRef) error {
 	case err != nil:
 		return err
 	}
+	m.addResumed(r).log.Info("app installed by another server")
+	return nil
+}
+
+// addResumed adds an app that is recorded already, and resumes it.
+func (m *Manager) addResumed(r core.Installation) *app {
 	r.Dir = m.files.CurrentDir(r)
 	a := m.newApp(r)
 	a.turn <- struct{}{}
 	defer a.releaseTurn()
 	m.addApp(a)
-	a.log.Info("app installed by another server")
 	a.resume()
-	return nil
+	return a
 }
 
 // awaitName waits until no install in progress has the name, and reserves it. The error says so if an app has it.
@@ -243,9 +248,8 @@ func (a *app) removeUninstalled(ctx context.Context) {
 	if err := a.stopForCommand(ctx); err != nil {
 		a.log.Error("some processes of an uninstalled app have not ended", "error", err)
 	}
-	a.manager.files.Remove(a.layout().BundlesDir(a.key.Name))
-	a.manager.files.Remove(a.layout().LayersDir(a.key.Name))
 	a.manager.removeApp(a)
+	a.manager.setAside(a.now.Load().record, time.Now().Add(a.manager.o.UndoFor))
 }
 
 // replaceRecord replaces an app with another one, or with the same app with different values. The caller must hold the

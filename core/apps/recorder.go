@@ -16,18 +16,20 @@ import (
 // recorded as empty.
 type recorder struct {
 	instance.Instance
+	files string // the result of app.filesSum before the instance started
 	mu    sync.Mutex
 	lists map[core.Kind][]json.RawMessage
 }
 
-func newRecorder(in instance.Instance) *recorder {
-	return &recorder{Instance: in, lists: map[core.Kind][]json.RawMessage{}}
+func newRecorder(in instance.Instance, files string) *recorder {
+	return &recorder{Instance: in, files: files, lists: map[core.Kind][]json.RawMessage{}}
 }
 
 // again returns a recorder for another reading, which starts with the lists of this one.
 func (r *recorder) again(in instance.Instance) *recorder {
-	next := newRecorder(in)
+	next := newRecorder(in, "")
 	if r != nil {
+		next.files = r.files
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		maps.Copy(next.lists, r.lists)

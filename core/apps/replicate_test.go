@@ -63,7 +63,7 @@ func TestAnAppRunsOnEveryServerFromFilesThatOneOfThemHad(t *testing.T) {
 			}
 			homes := []string{t.TempDir(), t.TempDir(), t.TempDir()}
 			a, _ := realManager(t, homes[0], nil, h.joins(c.options))
-			b, events := realManager(t, homes[1], nil, h.joins())
+			b, events := realManager(t, homes[1], nil, h.joins(func(o *Options) { o.UndoFor = time.Millisecond }))
 			open(t, a)
 			open(t, b)
 			request, gone := c.request(t)
@@ -85,7 +85,7 @@ func TestAnAppRunsOnEveryServerFromFilesThatOneOfThemHad(t *testing.T) {
 				wait(t.Context(), 5*time.Millisecond)
 			}
 			expectGone(t, on.PID)
-			expect(t, "the files are there", files.Exists(filepath.Join(homes[1], "apps", "notes", "bundle")), false)
+			expectRemoved(t, filepath.Join(homes[1], "apps", "notes", "bundle"))
 			expect(t, "the data is there", files.Exists(filepath.Join(homes[1], "apps", "notes", "data")), true)
 			expectEvents(t, events)
 		})
@@ -191,7 +191,7 @@ func TestAVirtualEnvironmentIsInstalledAgainInTheVersionThatIsRecorded(t *testin
 	}
 }
 
-func TestIncompleteFilesAreNotRun(t *testing.T) {
+func TestIncompleteFilesAreNotExecuted(t *testing.T) {
 	h := newHub()
 	y, _ := realManager(t, t.TempDir(), nil, h.joins())
 	dir := filepath.Join(source.LayoutOf(y.o.Home, ws).BundlesDir("notes"), "0123456789abcdef")

@@ -203,8 +203,8 @@ func (l *sessionLists) show(ctx context.Context, lists core.Offer) (changed []co
 	return a.manager.catalog.SetOwn(a.key.Workspace, l.session, a.key.Name, &lists), nil
 }
 
-// rereadShared makes the shared instance's lists be read again when an instance for stateless clients announces a
-// change, because some apps announce a change for all connections on only one of them.
+// rereadShared rereads the shared instance's lists when an instance for stateless clients announces a change, because
+// some apps announce a change for all connections on only one of them.
 func (l *sessionLists) rereadShared(changed []core.Kind) {
 	if l.session != "" {
 		return

@@ -253,7 +253,7 @@ func TestStoppingAnAppEndsItsInstancesOfSessions(t *testing.T) {
 	expectGone(t, pids[:]...)
 }
 
-func TestABundleOfTheNewRevisionOnlyServesClientsOfBoth(t *testing.T) {
+func TestABundleOfTheNewRevisionServesClientsOfBothRevisions(t *testing.T) {
 	y := installNotes(t, modeNew, nil)
 	expect(t, "tools", names(y.Tools(ws)), "notes__word")
 	call := interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"word","arguments":{},"_meta":{"x":1}}`)}}
@@ -279,7 +279,7 @@ func TestABundleOfTheNewRevisionOnlyServesClientsOfBoth(t *testing.T) {
 	expect(t, "instances beside the shared one", sessionInstances(y), 0)
 }
 
-func TestABundleOfBothRevisionsHasAConnectionForEach(t *testing.T) {
+func TestABundleThatSpeaksBothRevisionsHasAConnectionForEach(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	shared := look(t, y, "notes").PID
 	call := interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"inside","arguments":{"text":""},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)}, Client: interact.NewClient("", true, nil)}
@@ -305,7 +305,7 @@ func TestNotificationsOfAnAppStayInItsWorkspace(t *testing.T) {
 	heard := make(chan Notification, 100)
 	defer y.Listen(ws, func(x Notification) { heard <- x })()
 	defer y.Listen("ws_other", func(x Notification) { t.Errorf("another workspace heard %v", x) })()
-	if err := y.Subscribe(t.Context(), ws, "notes", "alice", "ui://view/main"); err != nil {
+	if err := y.Subscribe(t.Context(), ws, "notes", "alice", "usr_1", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = callTool(t, y, "notes", "touch", "ui://view/main")
@@ -315,7 +315,7 @@ func TestNotificationsOfAnAppStayInItsWorkspace(t *testing.T) {
 	_, _ = callTool(t, y, "notes", "touch", "ui://view/main")
 	x, _ = testkit.Receive(t, "the update after a restart", heard)
 	expect(t, "what was heard after a restart", x.Method, "notifications/resources/updated")
-	if err := y.Unsubscribe(t.Context(), ws, "notes", "alice", "ui://view/main"); err != nil {
+	if err := y.Unsubscribe(t.Context(), ws, "notes", "alice", "usr_1", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = callTool(t, y, "notes", "touch", "ui://view/main")

@@ -147,7 +147,7 @@ func (u *usage) mayRest() bool {
 // isNeeded reports whether a client needs the app's processes now: for calls (including suspended calls and tasks),
 // subscriptions, or instances in the session pool.
 func (a *app) isNeeded() bool {
-	return len(a.dialog.Slots()) > 0 || len(a.manager.subscriptions.OfApp(a.key)) > 0 || len(a.dialog.Instances()) > 0
+	return a.dialog.Slots().Used() > 0 || len(a.manager.subscriptions.OfApp(a.key)) > 0 || len(a.dialog.Instances()) > 0
 }
 
 // fallAsleep ends the instance. It returns false if a client needs the app after all. Calls wait from the first

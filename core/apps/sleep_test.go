@@ -122,7 +122,7 @@ func TestAnAppThatIsInUseStaysAwake(t *testing.T) {
 			}()
 		},
 		"a subscription": func(t *testing.T, y *Manager, _ *memoryApp) {
-			if err := y.Subscribe(t.Context(), ws, "notes", "", "note://1"); err != nil {
+			if err := y.Subscribe(t.Context(), ws, "notes", "", "usr_1", "note://1"); err != nil {
 				t.Error(err)
 			}
 		},
@@ -207,7 +207,9 @@ func TestCommandsOnASleepingAppDoWhatTheySay(t *testing.T) {
 			_, err := y.Configure(t.Context(), ws, "notes", Settings{Env: map[string]*string{"COLOUR": &value}})
 			return err
 		}, core.StateRunning, 2),
-		"subscribe": command(func(t *testing.T, y *Manager) error { return y.Subscribe(t.Context(), ws, "notes", "", "note://1") }, core.StateRunning, 2),
+		"subscribe": command(func(t *testing.T, y *Manager) error {
+			return y.Subscribe(t.Context(), ws, "notes", "", "usr_1", "note://1")
+		}, core.StateRunning, 2),
 		"uninstall": command(func(t *testing.T, y *Manager) error { _, err := y.Uninstall(t.Context(), ws, "notes"); return err }, "", 1),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func TestASessionReceivesUpdatesOfItsOwnInstance(t *testing.T) {
 	}
 	ask(alice) // learned on the shared instance
 	subscribe := func(session string) {
-		if err := y.Subscribe(t.Context(), ws, "notes", session, "ui://view/main"); err != nil {
+		if err := y.Subscribe(t.Context(), ws, "notes", session, "usr_1", "ui://view/main"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -56,7 +56,7 @@ func TestASessionReceivesUpdatesOfItsOwnInstance(t *testing.T) {
 	expect(t, "of bob's", received(), "bob apart=true without=[]")
 	touch(t, y, nil, nil)
 	expect(t, "of the shared one", received(), " apart=false without=[alice bob]")
-	if err := y.Unsubscribe(t.Context(), ws, "notes", "bob", "ui://view/main"); err != nil {
+	if err := y.Unsubscribe(t.Context(), ws, "notes", "bob", "usr_1", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}
 	touch(t, y, bob, p)
@@ -71,7 +71,7 @@ func TestStatelessClientsReceiveUpdatesOfTheirInstance(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	heard := make(chan Notification, 100)
 	defer y.Listen(ws, func(x Notification) { heard <- x })()
-	if err := y.Subscribe(t.Context(), ws, "notes", "", "ui://view/main"); err != nil {
+	if err := y.Subscribe(t.Context(), ws, "notes", "", "usr_1", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}
 	stateless := interact.NewClient("", true, nil)
@@ -122,9 +122,9 @@ func TestStatelessClientsReceiveUpdatesOfTheInstancesThatServeTheirCalls(t *test
 			t.Fatalf("%s: nothing was received", when)
 		}
 	}
-	subscription := func(change func(ctx context.Context, workspace, server, session, uri string) error) {
+	subscription := func(change func(ctx context.Context, workspace, server, session, user, uri string) error) {
 		t.Helper()
-		if err := change(t.Context(), ws, "notes", "", "ui://view/main"); err != nil {
+		if err := change(t.Context(), ws, "notes", "", "usr_1", "ui://view/main"); err != nil {
 			t.Fatal(err)
 		}
 	}

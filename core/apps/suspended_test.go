@@ -192,7 +192,7 @@ func TestASuspendedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 		wait(t.Context(), 10*time.Minute+time.Second)
 		synctest.Wait()
 		expect(t, "suspended calls", suspendedCallsOf(y), 0)
-		expect(t, "calls in flight", len(y.apps[ws]["notes"].dialog.Slots()), 0)
+		expect(t, "calls in flight", y.apps[ws]["notes"].dialog.Slots().Used(), 0)
 		if _, err := answered(t.Context(), y, "alice", a, "late"); !isCode(err, codeInvalidParams) {
 			t.Errorf("it went on: %v", err)
 		}
@@ -213,6 +213,6 @@ func TestASuspendedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 		firstQuestion(t, raw, err) // replaces one that its client has abandoned
 		synctest.Wait()
 		expect(t, "suspended calls of both", suspendedCallsOf(y), maxSuspendedPerOwner+1)
-		expect(t, "calls in flight of both", len(y.apps[ws]["notes"].dialog.Slots()), maxSuspendedPerOwner+1)
+		expect(t, "calls in flight of both", y.apps[ws]["notes"].dialog.Slots().Used(), maxSuspendedPerOwner+1)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -33,29 +34,71 @@ func (m *Manager) Update(ctx context.Context, workspace, name string, r source.U
 		if err != nil {
 			return err
 		}
-		if dir := filepath.Join(a.layout().BundlesDir(name), found.Label); found.Label != "" && dir == old.Dir && m.files.Verify(limit, old, false) == nil {
-			m.reportProgress(o, name, "unchanged", "version "+old.Version+" is already installed")
-			return found.RemoveStaged()
+		invalid, err = a.updateTo(ctx, limit, o, found, r)
+		return errors.Join(invalid, err)
+	})
+	if invalid != nil {
+		return core.App{}, invalid
+	}
+	return app, err
+}
+
+// updateTo replaces an app's version with a candidate. limit bounds the time to put the candidate's files in place. The
+// command returns the error invalid unchanged. The caller must hold the turn.
+func (a *app) updateTo(ctx, limit context.Context, o source.Order, found *source.Candidate, r source.UpdateRequest) (invalid, err error) {
+	m, old, name := a.manager, a.now.Load().record, a.key.Name
+	if dir := filepath.Join(a.layout().BundlesDir(name), found.Label); found.Label != "" && dir == old.Dir && m.files.Verify(limit, old, false) == nil {
+		m.reportProgress(o, name, "unchanged", "version "+old.Version+" is already installed")
+		return nil, found.RemoveStaged()
+	}
+	if err := checkSameSource(old, found); err != nil {
+		return nil, errors.Join(err, found.RemoveStaged())
+	}
+	if err = m.checkConfined(o, found); err == nil {
+		err = found.CheckValues()
+	}
+	if err != nil {
+		return err, found.RemoveStaged()
+	}
+	if err := m.place(limit, found); err != nil {
+		return nil, errors.Join(err, found.Discard())
+	}
+	found.Record.ID, found.Record.Running, found.Record.InstalledAt, found.Record.Permissions = old.ID, old.Running, old.InstalledAt, old.Permissions
+	if err := m.decideUpdate(ctx, r, found); err != nil {
+		return err, found.Discard()
+	}
+	return nil, a.replaceVersion(ctx, old, found)
+}
+
+// updateUploaded replaces the version of an app that was uploaded with a candidate from another upload. It keeps the
+// app's settings, except for those in r. The error is core.CodeNotFound if no app has the candidate's name.
+func (m *Manager) updateUploaded(ctx context.Context, o source.Order, r source.Request, resolve func(context.Context) (*source.Candidate, error)) (core.App, error) {
+	limit, cancel := context.WithTimeout(ctx, m.o.InstallTimeout)
+	defer cancel()
+	if err := m.checkOrder(ctx, o); err != nil {
+		return core.App{}, err
+	}
+	found, err := resolve(limit)
+	if err != nil {
+		return core.App{}, err
+	}
+	k := interact.AppRef{Workspace: o.Workspace, Name: found.Record.Name}
+	if err := m.checkReplaceable(k); err != nil {
+		return core.App{}, errors.Join(err, found.RemoveStaged())
+	}
+	var invalid error
+	app, err := m.command(ctx, k, core.CodeInstallFailed, "updated", func(ctx context.Context, a *app) (err error) {
+		old := a.now.Load().record
+		if old.Source.Kind != core.SourceUpload {
+			invalid = core.Errorf(core.CodeConflict, "app %s was installed from a %s, not from an uploaded file: update or uninstall it", k.Name, old.Source.Kind)
+			return errors.Join(invalid, found.RemoveStaged())
 		}
-		if err := checkSameSource(old, found); err != nil {
-			return errors.Join(err, found.RemoveStaged())
-		}
-		if err = m.checkConfined(o, found); err == nil {
-			err = found.CheckValues()
-		}
-		if err != nil {
-			invalid = err
-			return errors.Join(err, found.RemoveStaged())
-		}
-		if err := m.place(limit, found); err != nil {
-			return errors.Join(err, found.Discard())
-		}
-		found.Record.ID, found.Record.Running, found.Record.InstalledAt, found.Record.Permissions = old.ID, old.Running, old.InstalledAt, old.Permissions
-		if err := m.decideUpdate(ctx, r, found); err != nil {
-			invalid = err
-			return errors.Join(err, found.Discard())
-		}
-		return a.replaceVersion(ctx, old, found)
+		env := map[string]core.Secret{}
+		maps.Copy(env, old.Env)
+		maps.Copy(env, r.Env)
+		found.Record.Env, found.Record.Patience = env, old.Patience
+		invalid, err = a.updateTo(ctx, limit, o, found, source.UpdateRequest{Permissions: r.Permissions, Caller: r.Caller, Restricted: r.Restricted})
+		return errors.Join(invalid, err)
 	})
 	if invalid != nil {
 		return core.App{}, invalid
@@ -87,7 +130,7 @@ func checkSameSource(old core.Installation, found *source.Candidate) error {
 // updateOrder returns the order for another version of an installed app.
 func (m *Manager) updateOrder(r core.Installation, update source.UpdateRequest) (source.Order, error) {
 	o, err := m.policy.Load().Check(source.Order{
-		Workspace: r.Workspace, ServerName: r.Name, Exact: true, Version: update.Version, Env: r.Env, Patience: r.Patience, Restricted: update.Restricted,
+		Workspace: r.Workspace, ServerName: r.Name, Exact: true, Version: update.Version, Env: r.Env, Patience: r.Patience, Tools: r.Tools, Restricted: update.Restricted,
 		Source: core.Source{Kind: r.Source.Kind, Ref: r.Source.Ref, Bin: r.Source.Bin}, Progress: m.progressOf(r.Workspace, r.Name),
 	})
 	if err != nil {
@@ -104,6 +147,8 @@ func (m *Manager) updateOrder(r core.Installation, update source.UpdateRequest) 
 			return o, nil
 		}
 		return o, core.Errorf(core.CodeBadRequest, "an app installed from a path has no other versions: replace its files and update without a version")
+	case core.SourceUpload:
+		return o, core.Errorf(core.CodeBadRequest, "an app installed from an uploaded file is updated with another file: upload its new version with replace, or use ropewalk app update %s --file FILE", r.Name)
 	default:
 		return o, core.Errorf(core.CodeBadRequest, "an app installed from a %s cannot be updated: install it again", r.Source.Kind)
 	}

@@ -40,6 +40,11 @@ func newView(record core.Installation) *view {
 // startsSoon reports whether a stopped app is about to start, so that calls wait for it.
 func (v *view) startsSoon() bool { return v.awaited && v.record.Running }
 
+// shows reports whether clients see the lists of the app.
+func (v *view) shows() bool {
+	return v.state != core.StateDead && (v.state != core.StateStopped || v.startsSoon())
+}
+
 // describe reads the app's type and UI from the manifest.
 func (v *view) describe() {
 	v.kind, v.ui = bundle.AppPlain, nil
@@ -78,9 +83,9 @@ func (v *view) servedUI() *core.UI {
 func (v *view) app() core.App {
 	app := core.App{
 		Name: v.record.Name, BundleName: v.record.PublicName(), Version: v.record.Version,
-		Status: v.state, Asleep: v.asleep, Type: v.kind, ToolCount: len(v.offer.Tools), TrustScore: v.record.TrustScore, UI: v.servedUI(),
+		Status: v.state, Asleep: v.asleep, Type: v.kind, ToolCount: len(v.offer.Tools), TrustScore: v.record.TrustScore, UI: v.servedUI(), ToolFilter: v.record.Tools,
 	}
-	if r := v.record.Remote; r != nil && r.Auth.UsesAccounts() {
+	if r := v.record.Remote; r != nil && r.Auth.LinksAccounts() {
 		app.Auth = r.Auth.Type
 	}
 	if v.failure != nil {
@@ -89,7 +94,6 @@ func (v *view) app() core.App {
 	return app
 }
 
-// failureOf converts err to a Failure.
 func failureOf(err error) *instance.Failure {
 	if f, ok := errors.AsType[*instance.Failure](err); ok {
 		return f

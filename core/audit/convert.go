@@ -15,13 +15,18 @@ func recordOf(r core.AuditRecord) contract.Record {
 		Time: r.Time, Actor: valid(r.Actor), Address: valid(r.Address), Workspace: valid(r.Workspace), Action: valid(r.Action),
 		Target: valid(r.Target), Outcome: valid(r.Outcome), Reason: valid(r.Reason), RequestID: valid(r.RequestID), TraceID: valid(r.TraceID), Duration: r.Duration,
 	}
-	switch {
-	case len(r.Arguments) > contract.MaxArguments:
-		out.Arguments = json.RawMessage(fmt.Sprintf(`"left out: %d bytes"`, len(r.Arguments)))
-	case len(r.Arguments) > 0:
-		out.Arguments = json.RawMessage(valid(string(r.Arguments)))
+	if len(r.Arguments) > 0 {
+		out.Arguments = json.RawMessage(valid(string(limited(r.Arguments, contract.MaxArguments))))
 	}
 	return out
+}
+
+// limited returns arguments, or a JSON string with their size if they have more than most bytes.
+func limited(arguments json.RawMessage, most int) json.RawMessage {
+	if len(arguments) > most {
+		return json.RawMessage(fmt.Sprintf(`"left out: %d bytes"`, len(arguments)))
+	}
+	return arguments
 }
 
 func valid(text string) string { return strings.ToValidUTF8(text, "\ufffd") }

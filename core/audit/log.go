@@ -132,7 +132,7 @@ type Reader interface {
 	Records(ctx context.Context, q core.AuditQuery) (core.AuditPage, error)
 }
 
-// Records returns records from the first sink that can be read, without the arguments of calls. Errors are
+// Records returns records from the first sink that can be read. Errors are
 // core.Errors: core.CodeNotConfigured if no sink can be read, core.CodeBadRequest for a wrong cursor.
 func (l *Log) Records(ctx context.Context, q core.AuditQuery) (core.AuditPage, error) {
 	for _, s := range l.all() {

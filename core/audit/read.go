@@ -20,6 +20,8 @@ import (
 const (
 	readBlock = 64 << 10  // bytes per read
 	readMost  = 16 << 20  // bytes per page: a rare record in a large file takes several pages to find
+	readAfter = 1 << 20   // bytes after a full page: the arguments of its last calls may be there
+	showMost  = 4 << 10   // bytes of the arguments of a call
 	disorder  = time.Hour // how much earlier a record may be than the one before it: clocks are set back
 )
 
@@ -118,16 +120,24 @@ type pageReader struct {
 	records []core.AuditRecord
 	left    int64 // bytes that may still be read
 	done    bool  // no older record can match
+
+	ended map[string]int // the index in records of the end of each call whose start has not been read yet
 }
 
-// read reads lines backwards from a place until the page is full or done. It returns where it stopped: 0 at the
-// beginning of the file.
+// read reads lines backwards from a place until the page is full or done, and the arguments of its calls are known. It
+// returns where the page ended: 0 at the beginning of the file.
 func (p *pageReader) read(ctx context.Context, file io.ReaderAt, end int64) (at int64, err error) {
 	lines := backward{from: file, at: end}
 	defer func() { p.left -= end - lines.at }()
 	for lines.at > 0 {
-		if len(p.records) >= p.query.Limit || end-lines.at >= p.left {
+		switch full := len(p.records) >= p.query.Limit; {
+		case full && at == 0:
+			at = lines.at
+		case !full && end-lines.at >= p.left:
 			return lines.at, nil
+		}
+		if at > 0 && (len(p.ended) == 0 || at-lines.at >= readAfter) {
+			return at, nil
 		}
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -140,25 +150,47 @@ func (p *pageReader) read(ctx context.Context, file io.ReaderAt, end int64) (at 
 		if err != nil {
 			return 0, fmt.Errorf("the line at byte %d: %w", lines.at, err)
 		}
-		if record.Time.Before(p.query.From.Add(-disorder)) {
+		p.addArguments(record)
+		switch {
+		case at > 0: // it is on the next page
+		case record.Time.Before(p.query.From.Add(-disorder)):
 			p.done = true
 			return 0, nil
-		}
-		if p.query.Selects(&record) {
-			p.records = append(p.records, record)
+		case p.query.Selects(&record):
+			p.add(record)
 		}
 	}
-	return 0, nil
+	return at, nil
 }
 
-// shownOf returns the record on a line without the arguments of its call.
+func (p *pageReader) add(r core.AuditRecord) {
+	if r.CallID != "" && strings.HasSuffix(r.Action, ".ended") {
+		if p.ended == nil {
+			p.ended = map[string]int{}
+		}
+		p.ended[r.CallID] = len(p.records)
+	}
+	p.records = append(p.records, r)
+}
+
+// addArguments adds the arguments in the first record of a call to the record of its end, which was read before.
+func (p *pageReader) addArguments(r core.AuditRecord) {
+	i, ok := p.ended[r.CallID]
+	if !ok {
+		return
+	}
+	p.records[i].Arguments = r.Arguments
+	delete(p.ended, r.CallID)
+}
+
+// shownOf returns the record on a line, with its arguments if they are short.
 func shownOf(raw []byte) (r core.AuditRecord, err error) {
 	record, err := hashchain.Record(raw)
 	if err != nil {
 		return r, err
 	}
 	err = json.Unmarshal(record, &r)
-	r.Arguments = nil
+	r.Arguments = limited(r.Arguments, showMost)
 	return r, err
 }
 

@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -117,9 +118,9 @@ func TestRecordsAreSelectedByEachFilter(t *testing.T) {
 	}
 }
 
-func TestLongLinesAreReadAndArgumentsAreLeftOut(t *testing.T) {
+func TestLongLinesAreReadAndLongArgumentsAreLeftOut(t *testing.T) {
 	var all []core.AuditRecord
-	for i, size := range []int{0, 1 << 16, 1<<16 - 400, 5 << 20, 10, 300_000} {
+	for i, size := range []int{0, 4<<10 - 2, 4<<10 - 1, 1 << 16, 1<<16 - 400, 5 << 20, 10, 300_000} {
 		arguments := []byte(`"` + strings.Repeat("s", size) + `"`)
 		all = append(all, core.AuditRecord{Target: fmt.Sprint(i), Arguments: arguments})
 	}
@@ -129,13 +130,48 @@ func TestLongLinesAreReadAndArgumentsAreLeftOut(t *testing.T) {
 		t.Fatalf("%d records, %v", len(page.Records), err)
 	}
 	for i, r := range page.Records {
-		if r.Target != fmt.Sprint(len(all)-1-i) || r.Arguments != nil {
+		written := all[len(all)-1-i]
+		want := string(written.Arguments)
+		if len(want) > 4<<10 {
+			want = fmt.Sprintf(`"left out: %d bytes"`, len(want))
+		}
+		if r.Target != written.Target || string(r.Arguments) != want {
 			t.Errorf("record %d is %s, with %d bytes of arguments", i, r.Target, len(r.Arguments))
 		}
 	}
 }
 
-func TestARareRecordOfALargeFileIsFoundInSeveralPages(t *testing.T) {
+func TestTheEndOfACallIsReadWithItsArgumentsEvenIfItsStartIsNotOnThePage(t *testing.T) {
+	start := func(call, arguments string) core.AuditRecord {
+		return core.AuditRecord{Action: "tools.call", Target: "a__b", Outcome: "allowed", CallID: call, Arguments: json.RawMessage(arguments)}
+	}
+	end := func(call string) core.AuditRecord {
+		return core.AuditRecord{Action: "tools.call.ended", Target: "a__b", Outcome: "ok", CallID: call}
+	}
+	f := opened(t, start("1", `{"n":1}`), start("2", `{"n":2}`), core.AuditRecord{Action: "x", Outcome: "ok"}, start("3", `{"n":3}`), end("1"), end("3"), end("2"))
+	for name, q := range map[string]core.AuditQuery{
+		"only ends": {Action: ".ended", Limit: 10}, "only good ones": {Outcome: "ok", Target: "a__b", Limit: 10}, "one a page": {Action: ".ended", Limit: 1},
+	} {
+		var got []string
+		for {
+			page, err := f.Records(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range page.Records {
+				got = append(got, r.CallID+" "+string(r.Arguments))
+			}
+			if q.Cursor = page.Next; q.Cursor == "" {
+				break
+			}
+		}
+		if want := `2 {"n":2}, 3 {"n":3}, 1 {"n":1}`; strings.Join(got, ", ") != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestARareRecordInALargeFileIsFoundAcrossPages(t *testing.T) {
 	filling := []byte(`"` + strings.Repeat("s", 6<<20) + `"`)
 	f := opened(t,
 		core.AuditRecord{Target: "rare"}, core.AuditRecord{Arguments: filling}, core.AuditRecord{Arguments: filling}, core.AuditRecord{Arguments: filling},

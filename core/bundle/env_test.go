@@ -41,7 +41,7 @@ func TestCheckEnvRefusesAndNamesTheKey(t *testing.T) {
 	}
 }
 
-func TestAVariableThatIsNotDenied(t *testing.T) {
+func TestVariablesThatAreNotDeniedAreAllowed(t *testing.T) {
 	for name, declared := range map[string]bool{
 		"API_KEY": false, "GITHUB_TOKEN": false, "MEMORY_FILE_PATH": false, "GIVEN": false, "K": false, "greeting": false, "REPLICA_URL_2": false, "NODE_ENV": false, "PYTHONUNBUFFERED": false, "PYTHONUTF8": false, "FORCE_COLOR": false, "GIT_AUTHOR_EMAIL": false,
 		"WIDGET_STYLE_GUIDE": true, "SOME_RUNTIME_OPTIONS": true,

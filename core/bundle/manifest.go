@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // ManifestName is the file that makes a directory or an archive a bundle.
@@ -166,6 +168,10 @@ func readManifest(r io.Reader) (*Manifest, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", ManifestName, err)
+	}
+	// Whoever looks at the bundle with another program could see the other one of two members.
+	if err := rawjson.CheckUnique(raw); errors.Is(err, rawjson.ErrDuplicate) {
+		return nil, &ManifestError{[]Problem{{"", err.Error()}}}
 	}
 	return ParseManifest(raw)
 }

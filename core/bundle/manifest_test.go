@@ -183,3 +183,16 @@ func TestAnEmptyDescriptionIsAccepted(t *testing.T) {
 		t.Errorf("got %+v (%v)", m, err)
 	}
 }
+
+func TestAMemberThatIsGivenTwiceIsRefused(t *testing.T) {
+	for _, member := range []string{`"name": "other"`, `"server": {"type": "node", "entry_point": "other.js"}`, `"server": {"type": "node", "entry_point": "a.js", "\u0065ntry_point": "b.js"}`} {
+		dir := t.TempDir()
+		manifest := `{"manifest_version": "0.3", "name": "a", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "node", "entry_point": "a.js"}, ` + member + `}`
+		if err := os.WriteFile(filepath.Join(dir, ManifestName), []byte(manifest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadDir(dir); err == nil || !strings.Contains(err.Error(), "is given more than once") {
+			t.Errorf("%s: %v", member, err)
+		}
+	}
+}

@@ -36,7 +36,7 @@ func TestUIComesFromAnyVendorKey(t *testing.T) {
 	}
 }
 
-func TestType(t *testing.T) {
+func TestTheTypeOfAnAppFollowsItsMetadata(t *testing.T) {
 	for name, c := range map[string]struct {
 		meta map[string]any
 		want string

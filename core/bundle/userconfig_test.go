@@ -22,7 +22,7 @@ func configured(t testing.TB) *Manifest {
 	return parse(t, with(doc, "server.mcp_config.env", map[string]any{"ACME_TOKEN": "${user_config.token}", "USER_LINE": "u=${user_config.githubUser}"}))
 }
 
-func TestAValueSuppliesAFieldUnderEachOfItsNames(t *testing.T) {
+func TestAFieldIsSetUnderEachOfItsNames(t *testing.T) {
 	supplied := configured(t).Supplied(map[string]core.Secret{"api_key": "", "githubUser": "u", "ACME_TOKEN": "t", "LIMIT": "3"})
 	for key, want := range map[string]bool{"api_key": false, "githubUser": true, "token": true, "limit": true, "region": false, "verbose": false, "dirs": false} {
 		if got, known := supplied[key]; got != want || !known {

@@ -40,8 +40,8 @@ func (a allowlist) allows(name string) bool {
 
 func matches(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool {
-		// A slash has no special meaning in a tool's name.
-		ok, err := path.Match(strings.ReplaceAll(g, "/", "\x01"), strings.ReplaceAll(name, "/", "\x01"))
+		// A slash has no special meaning in a tool's name. In shells, [! means what Go writes as [^.
+		ok, err := path.Match(strings.NewReplacer("/", "\x01", "[!", "[^").Replace(g), strings.ReplaceAll(name, "/", "\x01"))
 		return ok && err == nil
 	})
 }

@@ -119,8 +119,8 @@ func (a Attachment) checkType(i int) error {
 	return nil
 }
 
-// IsAttachmentURL reports whether an address is acceptable for an attachment: HTTPS, without a user name or password,
-// not too long, and without invisible characters that could disguise the address.
+// IsAttachmentURL reports whether an attachment may have an address: HTTPS, without a user name or password, not too
+// long, and without invisible characters that could disguise it.
 func IsAttachmentURL(address string) bool {
 	at, err := url.Parse(address)
 	hidden := func(r rune) bool {

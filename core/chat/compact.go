@@ -45,7 +45,7 @@ func (l *loop) room(ctx context.Context) int {
 	for _, s := range l.system {
 		used += len(s)
 	}
-	for _, t := range l.tools() {
+	for _, t := range l.tools(ctx) {
 		used += len(t.Name) + len(t.Description) + len(t.Schema)
 	}
 	tokens := window - l.llm.models.maxOutput

@@ -139,7 +139,7 @@ func TestAConversationIsCompactedWhenTheProviderFindsItTooLong(t *testing.T) {
 	}
 }
 
-// What a tool returns is not what the person said, also in the text that the model summarizes.
+// A tool's result must not look like the person's words, not even in the text that the model summarizes.
 func TestAToolResultCannotPoseAsThePersonInASummary(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.model.Say(t, titled, summarizes, asks(`{"name":"files__do","arguments":{}}`), `{"match":{"userMessage":"next","sequenceIndex":0},`+tooLong, okay)

@@ -16,7 +16,7 @@ func (e *Engine) Conversation(ctx context.Context, c core.Caller, id string) (co
 	return e.store.Conversation(ctx, c.Conversation(id))
 }
 
-// Restore creates a new conversation of the caller's from exported messages. The error is core.CodeBadRequest, naming
+// Restore creates a new conversation for the caller from exported messages. The error is core.CodeBadRequest, naming
 // the invalid field. Usage is not restored, because the model calls belong to the original.
 func (e *Engine) Restore(ctx context.Context, c core.Caller, title *string, metadata json.RawMessage, messages []core.Message) (core.Conversation, error) {
 	made := core.Conversation{Workspace: c.Workspace.ID, Owner: c.User.ID}

@@ -68,7 +68,7 @@ func TestATitleIsFoundByTheFastModel(t *testing.T) {
 	}
 }
 
-func TestThereIsOneRunOfAConversation(t *testing.T) {
+func TestAConversationHasOneRun(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.apps.add("files", "do", "")
 	entered := make(chan struct{})

@@ -79,6 +79,13 @@ func (e *Engine) delegate(ctx context.Context, c core.Caller, arguments json.Raw
 	if outer != nil && outer.loop.depth > 0 {
 		return nil, core.Errorf(core.CodeBadRequest, "a delegated task cannot delegate further; do it yourself")
 	}
+	if outer == nil { // it is a run of its own
+		release, err := e.AcquireRun(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+	}
 	ctx, cancel := context.WithTimeout(ctx, delegateTimeout)
 	defer cancel()
 	inner, err := e.newTask(ctx, c, in, outer)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/chat/model"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -113,14 +114,14 @@ func (l *loop) call(ctx context.Context, c *ToolCall, emit Emit) (raw json.RawMe
 
 // callTool makes a tool call during which the app may ask the person of the run.
 func (l *loop) callTool(ctx context.Context, call tools.Call) (raw json.RawMessage, err error) {
-	if l.session == nil {
-		raw, _, err = l.e.tools.Call(ctx, l.caller, call)
-		return raw, err
+	var asker *elicit.Asker
+	if l.session != nil {
+		asker = l.session.Asker(cmp.Or(l.within, call.ID), call.Name)
+		call.From = asker.From()
 	}
-	asker := l.session.Asker(cmp.Or(l.within, call.ID), call.Name)
-	call.From = asker.From()
+	call.Uses = l.toolset.allows
 	raw, _, err = l.e.tools.Call(ctx, l.caller, call)
-	if err != nil && asker.AcceptsURLs(ctx, err) {
+	if err != nil && asker != nil && asker.AcceptsURLs(ctx, err) {
 		raw, _, err = l.e.tools.Call(ctx, l.caller, call)
 	}
 	return raw, err

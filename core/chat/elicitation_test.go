@@ -246,7 +246,7 @@ func TestQuestionsThatCannotBeShownAreRefused(t *testing.T) {
 }
 
 // MCP 2025-11-25, client/elicitation: a call that fails with -32042 is repeated after the person has visited the URL.
-func TestACallThatAVisitMustPrecedeIsMadeAgainAfterIt(t *testing.T) {
+func TestACallThatNeedsAVisitIsMadeAgainAfterIt(t *testing.T) {
 	for action, want := range map[string]string{elicit.Accept: "2 Here.", elicit.Decline: "1 Log in first."} {
 		t.Run(action, func(t *testing.T) {
 			h := open(t, "openai", nil)

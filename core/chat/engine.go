@@ -13,6 +13,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/chat/skill"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -38,9 +39,13 @@ type Store interface {
 	QueuedMessage(ctx context.Context, ref core.ConversationRef) (core.QueuedMessage, error)
 	WithdrawQueued(ctx context.Context, ref core.ConversationRef) (core.QueuedMessage, error)
 	Attachment(ctx context.Context, ref core.ConversationRef, id string) (core.Attachment, error) // core.CodeNotFound
-	// WorkspaceInstructions returns what the admins of a workspace tell every model there; "" if nothing.
+	// WorkspaceInstructions returns the admins' instructions for every model in a workspace; "" if there are none.
 	WorkspaceInstructions(ctx context.Context, workspace string) (string, error)
 	SetWorkspaceInstructions(ctx context.Context, workspace, text string) error
+	// PutToolVerdicts stores which sets of tools models accepted or refused. ToolVerdicts returns the verdicts since a
+	// time by the model with an origin, or by all models for the origin "".
+	PutToolVerdicts(ctx context.Context, all ...core.ToolVerdict) error
+	ToolVerdicts(ctx context.Context, origin string, since time.Time) ([]core.ToolVerdict, error)
 	PutUsage(ctx context.Context, u core.Usage) error
 	Usage(ctx context.Context, q core.UsageQuery) (core.UsageReport, error)
 	Setting(ctx context.Context, name string) (string, error) // core.CodeNotFound if nothing is stored
@@ -76,7 +81,6 @@ type Metrics interface {
 	ModelCall(used core.Usage, failed bool)
 }
 
-// noMetrics records nothing.
 type noMetrics struct{}
 
 func (noMetrics) ChatRun(string, time.Duration) {}
@@ -96,6 +100,10 @@ type Options struct {
 	// Metrics records runs and model calls; nil records nothing.
 	Metrics Metrics
 
+	// Limits limits the runs of each user; nil limits nothing.
+	Limits *limits.Limits
+	// TokensPerDay is how many tokens a user may use in a workspace per day (UTC); 0 means no limit.
+	TokensPerDay int64
 	// RunLease is how long other servers that share the state respect a run after its server was killed; 0 means 15
 	// s.
 	RunLease time.Duration
@@ -117,6 +125,9 @@ type Engine struct {
 	events   Publisher
 	metrics  Metrics
 
+	limits       *limits.Limits
+	tokensPerDay int64
+
 	toolBytes int // limit for the tools that a model is offered
 
 	titles    titles
@@ -124,13 +135,13 @@ type Engine struct {
 	claims    *claims
 	detached  *detached
 	images    *imageScaler
-	verdicts  verdicts
 }
 
 // New returns an Engine.
 func New(o Options) *Engine {
 	e := &Engine{
 		store: o.Store, tools: o.Tools, skills: o.Skills, log: o.Logger, features: o.Features, events: o.Events, metrics: o.Metrics, titles: newTitles(), toolBytes: maxSchemas,
+		limits: o.Limits, tokensPerDay: o.TokensPerDay,
 		questions: elicit.New(o.Store, o.Tools, o.QuestionTimeout, o.Logger), claims: newClaims(o.Store, o.RunLease, o.Logger), detached: newDetached(), images: newImageScaler(),
 	}
 	if o.ToolBudget > 0 {

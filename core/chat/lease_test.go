@@ -28,7 +28,7 @@ func twoServers(t *testing.T) (a, b *fixture, entered chan struct{}) {
 	return a, b, entered
 }
 
-func TestThereIsOneRunOfAConversationAmongAllServers(t *testing.T) {
+func TestAConversationHasOneRunInTheWholeCluster(t *testing.T) {
 	a, b, entered := twoServers(t)
 	first, _ := b.must(chat.Request{Message: "hi"})
 	id := first.ConversationID

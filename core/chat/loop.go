@@ -41,13 +41,14 @@ type loop struct {
 	iterations int
 	texts      []string
 	calls      []ToolCall
-	summary    *model.Block // replaces older messages; nil once it is stored with a turn
-	fits       int          // bytes of messages assumed to fit after the provider rejected more; 0 if only the model's window counts
-	probed     bool         // the refused tools were searched for
-	shrunk     int          // how often the provider rejected the messages as too long
-	word       string       // the provider's own reason, for UnknownEnd
-	cutCall    bool         // the answer was cut off in the middle of a tool call
-	lost       string       // why the caller may not continue; "" while it may
+	summary    *model.Block    // replaces older messages; nil once it is stored with a turn
+	fits       int             // bytes of messages assumed to fit after the provider rejected more; 0 if only the model's window counts
+	probed     bool            // the refused tools were searched for
+	leftOut    map[string]bool // hashes of the tools that are left out of this run
+	shrunk     int             // how often the provider rejected the messages as too long
+	word       string          // the provider's own reason, for UnknownEnd
+	cutCall    bool            // the answer was cut off in the middle of a tool call
+	lost       string          // why the caller may not continue, in a sentence; "" while it may
 }
 
 // turn is one turn of the model with the results of its tool calls.
@@ -115,9 +116,13 @@ func (l *loop) endTurn(ctx context.Context, answer model.Answer, used core.Usage
 		return reason, reason != "", err
 	case answer.End == model.EndPause: // the model continues once it receives its own answer
 		l.messages = append(l.messages, t.messages...)
-		return "", false, l.store(ctx, t)
+		if !l.isOutOfTokens(ctx, used) {
+			return "", false, l.store(ctx, t)
+		}
+		reason = TokenBudget
+	default:
+		reason = reasonOf(answer.End)
 	}
-	reason = reasonOf(answer.End)
 	if reason != Complete {
 		t.stopped, t.stopMessage = reason, l.stopMessage(reason)
 	}
@@ -131,12 +136,12 @@ func (l *loop) runTools(ctx context.Context, calls []*model.Block, t turn, emit 
 	t.calls = d.calls
 	t.messages = append(t.messages, model.Message{Role: model.User, Blocks: d.results})
 	var reason StopReason
-	switch budget := l.llm.models.budget; {
+	switch {
 	case ctx.Err() != nil:
 		reason = l.leftFor(ctx)
 	case l.hasLostAccess(ctx):
 		reason = Cancelled
-	case budget > 0 && l.totals.tokens() >= budget:
+	case l.isOutOfTokens(ctx, t.used):
 		reason = TokenBudget
 	}
 	t.stopped, t.stopMessage = reason, l.stopMessage(reason)
@@ -150,6 +155,20 @@ func (l *loop) runTools(ctx context.Context, calls []*model.Block, t turn, emit 
 	}
 	l.messages = append(l.messages, t.messages...)
 	return reason, nil
+}
+
+// isOutOfTokens reports whether the run has reached its budget, or its caller the limit of the day. used is not stored
+// yet.
+func (l *loop) isOutOfTokens(ctx context.Context, used core.Usage) bool {
+	if budget := l.llm.models.budget; budget > 0 && l.totals.tokens() >= budget {
+		return true
+	}
+	err := l.e.checkTokens(ctx, l.caller, used.InputTokens+used.OutputTokens)
+	if core.CodeOf(err) != core.CodeRateLimited {
+		return false // usage that cannot be read now does not end a run
+	}
+	l.lost = sentenceOf(err)
+	return true
 }
 
 // storePartial stores the answer so far when a model call failed or the run was cancelled.
@@ -225,11 +244,10 @@ func partialBlocks(blocks []model.Block) (kept []model.Block) {
 	return kept
 }
 
-// callModel calls the model once.
 func (l *loop) callModel(ctx context.Context, emit Emit) (model.Answer, core.Usage, error) {
 	start := time.Now()
 	r := model.Request{
-		System: l.system, Messages: withLatestImages(model.ForModel(l.messages, l.llm.origin)), Tools: l.tools(),
+		System: l.system, Messages: withLatestImages(model.ForModel(l.messages, l.llm.origin)), Tools: l.tools(ctx),
 		MaxTokens: l.llm.models.maxOutput, Effort: l.effort,
 	}
 	if l.toolset.isPartial() {

@@ -131,15 +131,15 @@ func (h *fixture) changed() (names []string) {
 // protocols returns the vendors whose protocols are tested.
 func protocols() []string { return []string{"anthropic", "openai"} }
 
-func open(t *testing.T, protocol string, change func(*config.Models)) *fixture {
+func open(t *testing.T, protocol string, change func(*config.Models), limit ...func(*chat.Options)) *fixture {
 	t.Helper()
 	home := t.TempDir()
 	state := store.Options{Path: filepath.Join(home, "ropewalk.db"), URL: core.Secret(databases.Chosen(t)), Logger: hclog.NewNullLogger()}
-	return openOn(t, home, state, provider.Provider(t), protocol, change)
+	return openOn(t, home, state, provider.Provider(t), protocol, change, limit...)
 }
 
 // openOn opens an engine on a store that may be shared with others.
-func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProvider, protocol string, change func(*config.Models)) *fixture {
+func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProvider, protocol string, change func(*config.Models), limit ...func(*chat.Options)) *fixture {
 	t.Helper()
 	h := &fixture{t: t, home: home, model: p, apps: newFakeApps(), bus: &fakes.Events{}}
 	var err error
@@ -162,10 +162,14 @@ func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProv
 		t.Fatal(err)
 	}
 	h.tools = tools.New(tools.Options{Apps: h.apps, Events: h.bus, Features: config.Features{}, Results: h.store, Logger: hclog.NewNullLogger()})
-	h.Engine = chat.New(chat.Options{
+	o := chat.Options{
 		Store: h.store, Tools: h.tools, Models: models, Skills: skill.NewLibrary(h.home, nil, hclog.NewNullLogger()), Logger: hclog.NewNullLogger(),
 		RunLease: lease, Events: h.bus,
-	})
+	}
+	for _, set := range limit {
+		set(&o)
+	}
+	h.Engine = chat.New(o)
 	h.tools.Add(h.tools.Search(nil), h.Delegate(), h.ManageSkills(), h.SetModelConfig(), h.tools.ReadResult())
 	t.Cleanup(h.close)
 	return h

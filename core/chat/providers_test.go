@@ -238,10 +238,12 @@ func TestAToolThatAProviderRefusesCostsThatToolOnly(t *testing.T) {
 		probes  int                      // at most
 		lost    []string                 // tools
 	}{
-		"named":                   {refusesTool("Invalid schema for function '%s': it has a colour.", "many__tool33"), 2, []string{"tool33"}},
-		"not named":               {refusesTool("Invalid schema.", "many__tool33"), 10, []string{"tool33"}},
-		"the last one, not named": {refusesTool("Invalid schema.", "many__tool59"), 10, []string{"tool59"}},
-		"several, all named":      {refusesTool("Invalid schema for function '%s'.", "many__tool03", "many__tool33", "many__tool58"), 4, []string{"tool03", "tool33", "tool58"}},
+		"named":                      {refusesTool("Invalid schema for function '%s': it has a colour.", "many__tool33"), 3, []string{"tool33"}},
+		"not named":                  {refusesTool("Invalid schema.", "many__tool33"), 10, []string{"tool33"}},
+		"the last one, not named":    {refusesTool("Invalid schema.", "many__tool59"), 10, []string{"tool59"}},
+		"several, all named":         {refusesTool("Invalid schema for function '%s'.", "many__tool03", "many__tool33", "many__tool58"), 7, []string{"tool03", "tool33", "tool58"}},
+		"named with an innocent one": {refusesTool("Invalid schema for function '%s': many__tool05 has a colour.", "many__tool33"), 4, []string{"tool33"}},
+		"an innocent one named":      {refusesTool("Invalid schema: many__tool05 has a colour.", "many__tool33"), 10, []string{"tool33"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, all := openVendors(t)
@@ -258,7 +260,7 @@ func TestAToolThatAProviderRefusesCostsThatToolOnly(t *testing.T) {
 				t.Errorf("%d probes, want %d at most", probes, c.probes)
 			}
 			var lost []string
-			for _, one := range h.RefusedTools(owner(), "many") {
+			for _, one := range h.refused(t, "many") {
 				lost = append(lost, one.Name)
 				if one.Model != "openrouter:m" || !strings.Contains(one.Reason, "Invalid schema") {
 					t.Errorf("%+v", one)
@@ -267,7 +269,7 @@ func TestAToolThatAProviderRefusesCostsThatToolOnly(t *testing.T) {
 			if slices.Sort(lost); !slices.Equal(lost, c.lost) {
 				t.Errorf("lost %v, want %v", lost, c.lost)
 			}
-			if other := h.RefusedTools(owner(), "files"); len(other) > 0 {
+			if other := h.refused(t, "files"); len(other) > 0 {
 				t.Errorf("of another app: %+v", other)
 			}
 			before := asked
@@ -292,9 +294,18 @@ func TestAProviderThatRefusesEveryToolIsReported(t *testing.T) {
 	if core.CodeOf(err) != core.CodeProviderError {
 		t.Errorf("%+v, %v", answer, err)
 	}
-	if lost := h.RefusedTools(owner(), "files"); len(lost) > 0 {
+	if lost := h.refused(t, "files"); len(lost) > 0 {
 		t.Errorf("lost %+v", lost)
 	}
+}
+
+func (h *fixture) refused(t *testing.T, app string) []core.RefusedTool {
+	t.Helper()
+	all, err := h.RefusedTools(t.Context(), owner(), app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // refusesTool refuses tools by their full names, with words that may have the name.

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -23,27 +22,11 @@ import (
 // probes, which are requests for a single token, and continues without it.
 
 const (
-	maxProbes  = 10
-	probeTime  = time.Minute
-	verdictAge = 24 * time.Hour // a new version of a server may accept what the old one refused
-	maxVerdict = 10_000
+	maxProbes   = 10
+	maxSuspects = 2 // tools that are probed because a refusal names them
+	probeTime   = time.Minute
+	verdictAge  = 24 * time.Hour // a new version of a server may accept what the old one refused
 )
-
-// verdicts remembers what models accept and refuse. It is safe for concurrent use.
-type verdicts struct {
-	mu    sync.Mutex
-	known map[verdictKey]verdict
-}
-
-// verdictKey identifies a set of tool definitions for a model.
-type verdictKey struct{ origin, hash string } // of model.Origin and hashOf
-
-// verdict is what a model said to a set of tools.
-type verdict struct {
-	model  string // provider:model
-	reason string // why the tool was refused; "" if the tools were accepted
-	at     time.Time
-}
 
 // hashOf returns a hash of tools in the form that providers receive.
 func hashOf(tools ...model.Tool) string {
@@ -56,72 +39,62 @@ func hashOf(tools ...model.Tool) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (v *verdicts) put(llm selected, reason string, tools ...model.Tool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.known == nil || len(v.known) >= maxVerdict {
-		v.known = map[verdictKey]verdict{}
+// putVerdicts stores a model's verdicts about sets of tools. If that fails, later runs have to probe again.
+func (l *loop) putVerdicts(ctx context.Context, all ...core.ToolVerdict) {
+	for i := range all {
+		all[i].Origin, all[i].Model, all[i].At = l.llm.origin, l.llm.full, time.Now()
 	}
-	v.known[verdictKey{llm.origin, hashOf(tools...)}] = verdict{llm.full, reason, time.Now()}
+	if err := l.e.store.PutToolVerdicts(ctx, all...); err != nil {
+		l.e.log.Warn("what a model said to tools could not be stored", "model", l.llm.full, "error", err)
+	}
 }
 
-// get returns the verdict of a model on a set of tools, unless it is too old.
-func (v *verdicts) get(origin string, tools ...model.Tool) (verdict, bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	known, ok := v.known[verdictKey{origin, hashOf(tools...)}]
-	return known, ok && time.Since(known.at) < verdictAge
+// verdicts returns the verdicts about sets of tools by the model with an origin, or by all models for the origin "".
+func (e *Engine) verdicts(ctx context.Context, origin string) ([]core.ToolVerdict, error) {
+	return e.store.ToolVerdicts(ctx, origin, time.Now().Add(-verdictAge))
 }
 
-// origins returns the origins of the models that refused a tool.
-func (v *verdicts) origins() []string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	found := map[string]bool{}
-	for key, known := range v.known {
-		if known.reason != "" {
-			found[key.origin] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(found))
-}
-
-// without returns the tools that a model is not known to refuse.
-func (v *verdicts) without(origin string, tools []model.Tool) []model.Tool {
-	if !slices.Contains(v.origins(), origin) {
-		return tools
-	}
-	kept := make([]model.Tool, 0, len(tools))
-	for _, t := range tools {
-		if known, ok := v.get(origin, t); !ok || known.reason == "" {
-			kept = append(kept, t)
-		}
-	}
-	return kept
-}
-
-// RefusedTools returns the tools of an app that models refused on this server. Their definitions are left out of
-// requests to these models.
-func (e *Engine) RefusedTools(c core.Caller, server string) (refused []core.RefusedTool) {
-	origins := e.verdicts.origins()
-	if len(origins) == 0 {
-		return nil
+// RefusedTools returns the tools of an app that models refused. Their definitions are left out of requests to these
+// models.
+func (e *Engine) RefusedTools(ctx context.Context, c core.Caller, server string) (refused []core.RefusedTool, err error) {
+	verdicts, err := e.verdicts(ctx, "")
+	if err != nil || len(verdicts) == 0 {
+		return nil, err
 	}
 	s := e.newToolset(e.tools, c, nil, nil, "", nil, nil)
 	s.tools()
 	for _, t := range s.known {
-		for _, origin := range origins {
-			if known, ok := e.verdicts.get(origin, t.model); ok && known.reason != "" && t.tool.Server == server {
-				refused = append(refused, core.RefusedTool{Name: t.tool.Name, Model: known.model, Reason: known.reason})
+		if t.tool.Server != server {
+			continue
+		}
+		hash := hashOf(t.model)
+		for _, v := range verdicts {
+			if v.Hash == hash && v.Reason != "" {
+				refused = append(refused, core.RefusedTool{Name: t.tool.Name, Model: v.Model, Reason: v.Reason})
 			}
 		}
 	}
-	return refused
+	return refused, nil
 }
 
 // tools returns the tools to offer in the next turn, without those that the model is known to refuse.
-func (l *loop) tools() []model.Tool {
-	return l.e.verdicts.without(l.llm.origin, l.toolset.tools())
+func (l *loop) tools(ctx context.Context) []model.Tool {
+	all := l.toolset.tools()
+	verdicts, err := l.e.verdicts(ctx, l.llm.origin)
+	if err != nil {
+		l.e.log.Warn("the tools that a model refuses could not be read", "model", l.llm.full, "error", err)
+	}
+	if len(verdicts)+len(l.leftOut) == 0 {
+		return all
+	}
+	refused := maps.Clone(l.leftOut)
+	if refused == nil {
+		refused = map[string]bool{}
+	}
+	for _, v := range verdicts {
+		refused[v.Hash] = refused[v.Hash] || v.Reason != ""
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(t model.Tool) bool { return refused[hashOf(t)] })
 }
 
 // isRefusal returns the failure if a provider refused a request for what it contains.
@@ -137,70 +110,106 @@ func (l *loop) leaveOutRefused(ctx context.Context, answer model.Answer, err err
 	if !refused || len(answer.Blocks) > 0 || l.probed {
 		return false
 	}
-	offered := l.tools()
-	if _, known := l.e.verdicts.get(l.llm.origin, offered...); known || len(offered) == 0 {
-		return false // it is known to accept these tools
+	offered := l.tools(ctx)
+	if len(offered) == 0 {
+		return false
+	}
+	verdicts, _ := l.e.verdicts(ctx, l.llm.origin) // tools has logged an error
+	hash := hashOf(offered...)
+	if slices.ContainsFunc(verdicts, func(v core.ToolVerdict) bool { return v.Hash == hash && v.Reason == "" }) {
+		return false // they are not why it refused the request
 	}
 	l.probed = true
 	l.turn.end()
 	p := &prober{loop: l, left: maxProbes}
-	reasons := p.search(ctx, offered)
+	reasons, unknown := p.search(ctx, offered)
+	l.leftOut, verdicts = map[string]bool{}, nil
 	for i, reason := range reasons {
-		l.e.verdicts.put(l.llm, reason, offered[i])
+		hash := hashOf(offered[i])
+		l.leftOut[hash] = true
+		verdicts = append(verdicts, core.ToolVerdict{Hash: hash, Reason: reason})
 		l.e.log.Warn("model refuses a tool, which is left out of its chats", "model", l.llm.full, "tool", offered[i].Name, "reason", reason)
 	}
-	return len(reasons) > 0
+	for _, i := range unknown {
+		l.leftOut[hashOf(offered[i])] = true
+	}
+	if len(unknown) > 0 {
+		l.e.log.Warn("model refuses more tools than could be found; tools that it may accept are left out of this run", "model", l.llm.full, "tools", len(unknown))
+	}
+	l.putVerdicts(ctx, verdicts...)
+	return len(l.leftOut) > 0
 }
 
 // prober makes the probes of one search.
 type prober struct {
-	loop *loop
-	left int  // probes that may still be made
-	lost bool // a probe failed for another reason, so the search is over
+	loop    *loop
+	left    int  // probes that may still be made
+	lost    bool // a probe failed for another reason, so the search is over
+	accepts bool // the provider has accepted a probe
+	bare    bool // it was asked without tools
 }
 
-// search returns why the provider refuses tools, by their index. It returns nil if the tools are not why it refused
-// the request. If there are too many to find each, those that were not accepted count as refused.
-func (p *prober) search(ctx context.Context, all []model.Tool) map[int]string {
-	reasons := map[int]string{}
-	accepted, why := p.accepts(ctx, all, reasons)
+// search returns the reasons why the provider refuses tools, by index. A probe has confirmed each of them: apps choose
+// the names in their definitions, so a refusal may name another app's tool. unknown holds the tools that were neither
+// refused nor accepted when the probes ran out. search finds nothing if the provider refused the request for a reason
+// other than its tools.
+func (p *prober) search(ctx context.Context, all []model.Tool) (refused map[int]string, unknown []int) {
+	refused = map[int]string{}
+	accepted, why := p.probe(ctx, all, refused)
 	if accepted {
-		p.loop.e.verdicts.put(p.loop.llm, "", all...)
+		p.loop.putVerdicts(ctx, core.ToolVerdict{Hash: hashOf(all...)})
 	}
 	if accepted || p.lost {
-		return nil
+		return nil, nil
 	}
-	good := 0      // all[:good] without the refused ones is accepted
-	based := false // it is known that the provider accepts a request without tools, or with some
-	for {
-		if named := namedIn(why, all, reasons); len(named) > 0 {
-			for _, i := range named {
-				reasons[i] = why
-			}
-		} else {
-			if !based {
-				if based, _ = p.accepts(ctx, nil, nil); !based {
-					return nil
-				}
-			}
-			if !p.bisect(ctx, all, &good, why, reasons) {
-				return p.rest(all, good, why, reasons)
-			}
+	good := 0 // all[:good] without the refused ones is accepted
+	for !accepted && p.left > 0 && !p.lost {
+		if p.left <= maxSuspects && !p.acceptsWithout(ctx) {
+			return nil, nil
 		}
-		if len(reasons) == len(all) {
-			return nil // the model does not take tools at all
+		if !p.confirm(ctx, all, why, refused) && (!p.acceptsWithout(ctx) || !p.bisect(ctx, all, &good, why, refused)) {
+			break
 		}
-		if accepted, why = p.accepts(ctx, all, reasons); accepted {
-			return reasons
-		}
-		if p.lost || p.left == 0 {
-			return p.rest(all, good, why, reasons)
+		accepted, why = p.probe(ctx, all, refused)
+	}
+	if p.lost || !p.acceptsWithout(ctx) {
+		return nil, nil
+	}
+	for i := good; i < len(all) && !accepted; i++ {
+		if refused[i] == "" {
+			unknown = append(unknown, i)
 		}
 	}
+	if len(refused)+len(unknown) == len(all) {
+		return nil, nil // the model does not take tools at all
+	}
+	return refused, unknown
+}
+
+// acceptsWithout reports whether the provider accepts a request without tools, or with some.
+func (p *prober) acceptsWithout(ctx context.Context) bool {
+	if !p.accepts && !p.bare {
+		p.bare = true
+		p.probe(ctx, nil, nil)
+	}
+	return p.accepts
+}
+
+// confirm probes the tools that a refusal names, each on its own. It reports whether one of them was refused.
+func (p *prober) confirm(ctx context.Context, all []model.Tool, why string, refused map[int]string) (found bool) {
+	for _, i := range namedIn(why, all, refused) {
+		if p.left == 0 || p.lost {
+			break
+		}
+		if accepted, reason := p.probe(ctx, all[i:i+1], nil); !accepted && !p.lost {
+			refused[i], found = reason, true
+		}
+	}
+	return found
 }
 
 // bisect finds the first refused tool after all[:good]. It returns false if it ran out of probes.
-func (p *prober) bisect(ctx context.Context, all []model.Tool, good *int, why string, reasons map[int]string) bool {
+func (p *prober) bisect(ctx context.Context, all []model.Tool, good *int, why string, refused map[int]string) bool {
 	lo, hi := *good, len(all) // all[:lo] is accepted, all[:hi] is refused
 	for hi-lo > 1 {
 		if p.left == 0 || p.lost {
@@ -208,7 +217,7 @@ func (p *prober) bisect(ctx context.Context, all []model.Tool, good *int, why st
 			return false
 		}
 		middle := (lo + hi) / 2
-		accepted, reason := p.accepts(ctx, all[:middle], reasons)
+		accepted, reason := p.probe(ctx, all[:middle], refused)
 		switch {
 		case p.lost:
 		case accepted:
@@ -217,29 +226,13 @@ func (p *prober) bisect(ctx context.Context, all []model.Tool, good *int, why st
 			hi, why = middle, reason
 		}
 	}
-	reasons[hi-1], *good = why, hi
+	refused[hi-1], *good = why, hi
 	return true
 }
 
-// rest adds the tools after all[:good], which were not accepted, to the refused ones.
-func (p *prober) rest(all []model.Tool, good int, why string, reasons map[int]string) map[int]string {
-	if p.lost {
-		return nil
-	}
-	for i := good; i < len(all); i++ {
-		if reasons[i] == "" {
-			reasons[i] = "It was refused together with other tools: " + why
-		}
-	}
-	if len(reasons) == len(all) {
-		return nil // the model does not take tools at all
-	}
-	return reasons
-}
-
-// accepts reports whether the provider accepts a request with tools, without the refused ones among them. If not, it
-// returns the provider's words.
-func (p *prober) accepts(ctx context.Context, tools []model.Tool, refused map[int]string) (accepted bool, why string) {
+// probe reports whether the provider accepts a request with tools, without the refused ones among them. If not, it
+// returns the provider's message.
+func (p *prober) probe(ctx context.Context, tools []model.Tool, refused map[int]string) (accepted bool, why string) {
 	if p.left == 0 {
 		return false, ""
 	}
@@ -264,23 +257,21 @@ func (p *prober) accepts(ctx context.Context, tools []model.Tool, refused map[in
 			return false, ""
 		}
 	}
-	if err == nil {
-		return true, ""
-	}
 	failed, isRefused := isRefusal(err)
 	switch {
+	case err == nil || isRefused && strings.Contains(failed.Message, "max_tokens or model output limit"): // OpenAI's reasoning models need more than one token
+		p.accepts = true
+		return true, ""
 	case !isRefused:
 		p.lost = true
 		return false, ""
-	case strings.Contains(failed.Message, "max_tokens or model output limit"): // OpenAI's reasoning models need more than one token
-		return true, ""
 	}
 	return false, cleanReason(failed.Message)
 }
 
 const maxReason = 500 // characters of a provider's words that are kept
 
-// cleanReason returns a provider's words in a form that is safe to show.
+// cleanReason returns a provider's message in a form that is safe to show.
 func cleanReason(message string) string {
 	message = strings.Join(strings.Fields(strings.ToValidUTF8(message, "\ufffd")), " ")
 	if r := []rune(message); len(r) > maxReason {
@@ -297,48 +288,47 @@ var (
 	toolAt     = regexp.MustCompile(`tools(?:\[(\d+)\]|\.(\d+))`)     // Anthropic, OpenAI, Mistral
 )
 
-// namedIn returns the indexes of the tools that a provider's words name, by name or by position in the request. The
-// request did not have those in refused.
+// namedIn returns the indexes of the first tools that a provider's message names, by position in the request or by
+// name. The request did not contain the tools in refused.
 func namedIn(why string, all []model.Tool, refused map[int]string) (named []int) {
 	var sent []int
+	at := map[int]int{} // where a tool is named
 	for i, t := range all {
 		if refused[i] != "" {
 			continue
 		}
 		sent = append(sent, i)
-		if hasWord(why, model.SafeName(t.Name)) {
-			named = append(named, i)
+		if found := indexWord(why, model.SafeName(t.Name)); found >= 0 {
+			at[i] = found
 		}
-	}
-	if len(named) > 0 {
-		return named
 	}
 	match := functionAt.FindStringSubmatch(why)
 	if match == nil {
 		match = toolAt.FindStringSubmatch(why)
 	}
 	if match != nil {
-		if at, err := strconv.Atoi(strings.Join(match[1:], "")); err == nil && at < len(sent) {
-			return []int{sent[at]}
+		if position, err := strconv.Atoi(strings.Join(match[1:], "")); err == nil && position < len(sent) {
+			at[sent[position]] = -1
 		}
 	}
-	return nil
+	named = slices.SortedFunc(maps.Keys(at), func(a, b int) int { return at[a] - at[b] })
+	return named[:min(len(named), maxSuspects)]
 }
 
-// hasWord reports whether a tool's name occurs in text on its own, rather than as a part of a longer name.
-func hasWord(text, name string) bool {
+// indexWord returns where a tool's name occurs in text on its own, rather than as a part of a longer name, or -1.
+func indexWord(text, name string) int {
 	isPart := func(c byte) bool {
 		return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 	}
 	for from := 0; ; {
 		at := strings.Index(text[from:], name)
 		if at < 0 {
-			return false
+			return -1
 		}
 		at += from
 		end := at + len(name)
 		if (at == 0 || !isPart(text[at-1])) && (end == len(text) || !isPart(text[end])) {
-			return true
+			return at
 		}
 		from = at + 1
 	}

@@ -41,7 +41,7 @@ func (l *loop) stopMessage(reason StopReason) string {
 		if l.cutCall {
 			return "The answer reached its length limit in the middle of a tool call. The call was not made."
 		}
-		return "The answer reached its length limit, or the run reached its token budget."
+		return cmp.Or(l.lost, "The answer reached its length limit, or the run reached its token budget.")
 	case Cancelled:
 		return cmp.Or(l.lost, "The run was cancelled.")
 	case NoToolCalls:

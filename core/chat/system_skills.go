@@ -88,10 +88,10 @@ func (in manageSkills) run(ctx context.Context, e *Engine, c core.Caller) (any, 
 
 func mayManageSkills(c core.Caller) error {
 	if c.Workspace.ID == core.DefaultWorkspaceID && !c.User.OrgRole.Admin() {
-		return core.Errorf(core.CodeForbidden, "the skills of the default workspace are everyone's: changing them needs the organization role admin or owner")
+		return core.Errorf(core.CodeForbidden, "the skills of the default workspace are everyone's: changing them requires an organization admin or owner")
 	}
 	if !c.Workspace.Role.Admin() {
-		return core.Errorf(core.CodeForbidden, "changing skills needs the role admin in workspace %s", c.Workspace.ID)
+		return core.Errorf(core.CodeForbidden, "changing skills requires the admin role in workspace %s", c.Workspace.ID)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func TestTheCallsOfOneTurnRunAtTheSameTime(t *testing.T) {
 	}
 }
 
-func TestWhatGoesBackToTheModelWhenACallFails(t *testing.T) {
+func TestAFailedCallIsExplainedToTheModel(t *testing.T) {
 	for name, c := range map[string]struct {
 		call string
 		do   func(context.Context, string, func(rpc.Notification)) (string, error)
@@ -146,7 +146,7 @@ func TestProgressOfAToolIsPassedOn(t *testing.T) {
 	}
 }
 
-func TestWhichToolsAModelIsOffered(t *testing.T) {
+func TestAModelIsOfferedTheToolsOfItsCaller(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.apps.add("files", "read", "")
 	h.apps.add("files", "write.all/now", "")

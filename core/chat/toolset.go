@@ -102,7 +102,10 @@ func (s *toolset) update(listed []tools.Listed) {
 	}
 	for i := range s.known {
 		t := &s.known[i]
-		s.byName[t.model.Name], s.byName[model.SafeName(t.model.Name)] = t, t
+		s.byName[t.tool.FullName()], s.byName[model.SafeName(t.model.Name)] = t, t // a view may have renamed it
+	}
+	for i := range s.known {
+		s.byName[s.known[i].model.Name] = &s.known[i]
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestWhatIsLoopback(t *testing.T) {
+func TestLoopbackAddressesAreRecognised(t *testing.T) {
 	for host, want := range map[string]bool{
 		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "[::1]": true, "localhost": true, "LOCALHOST": true, "::ffff:127.0.0.1": true,
 		"0.0.0.0": false, "::": false, "10.0.0.1": false, "localhost.example.com": false, "example.com": false, "": false,

@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,6 +50,9 @@ func (k *check) checkApps() {
 
 func (k *check) checkTransport(at string, t *transportSection) {
 	for name, value := range t.Headers {
+		if (core.RemoteAuth{Type: t.Auth.Type}).Replaces(name) {
+			k.addUnless(layer.Join(at+".headers", name), []string{at + ".auth.type"}, "would replace the account of the call: leave it out, or use the type bearer or header")
+		}
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
 			k.add(layer.Join(at+".headers", name), "is not a valid HTTP header")
 		}
@@ -60,8 +64,20 @@ func (k *check) checkTransport(at string, t *transportSection) {
 	if auth.Type != "" && auth.Type != "header" && auth.Name+auth.Value != "" {
 		k.addUnless(at+".auth.name", []string{at + ".auth.type"}, "only the type header takes name and value")
 	}
-	if auth.Type != "" && auth.Type != core.AuthUser && auth.Type != core.AuthShared && auth.ClientID+auth.ClientSecret+strings.Join(auth.Scopes, "") != "" {
-		k.addUnless(at+".auth.clientId", []string{at + ".auth.type"}, "only the types user and shared take clientId, clientSecret and scopes")
+	if auth.Type != "" && !(core.RemoteAuth{Type: auth.Type}).UsesAccounts() && auth.ClientID+auth.ClientSecret+strings.Join(auth.Scopes, "") != "" {
+		k.addUnless(at+".auth.clientId", []string{at + ".auth.type"}, "only the types user, shared and exchange take clientId, clientSecret and scopes")
+	}
+	if auth.Type != "" && auth.Type != core.AuthExchange && auth.TokenURL+auth.Audience != "" {
+		k.addUnless(at+".auth.tokenUrl", []string{at + ".auth.type"}, "only the type exchange takes tokenUrl and audience")
+	}
+	if u, err := url.Parse(auth.TokenURL); auth.TokenURL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.Fragment != "") {
+		k.add(at+".auth.tokenUrl", "want an absolute address that starts with https:// or http://, without a user")
+	}
+	if auth.Type != "" && !(core.RemoteAuth{Type: auth.Type}).LinksAccounts() && auth.Issuer != "" {
+		k.addUnless(at+".auth.issuer", []string{at + ".auth.type"}, "only the types user and shared take an issuer")
+	}
+	if auth.Issuer != "" && auth.ClientID == "" {
+		k.addUnless(at+".auth.issuer", []string{at + ".auth.type"}, "requires clientId")
 	}
 	if auth.ClientSecret != "" && auth.ClientID == "" {
 		k.addUnless(at+".auth.clientSecret", []string{at + ".auth.type"}, "requires clientId")

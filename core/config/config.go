@@ -235,8 +235,7 @@ func (f Features) Enabled(flag string) bool {
 // View is a view declared in the configuration.
 type View struct {
 	core.View
-	Workspaces []string    // that have it; empty for all
-	Roles      []core.Role // roles in the workspace that are bound to it
+	Workspaces []string // that have it; empty for all
 }
 
 // Tools configures which tools of apps may be used without a person checking.
@@ -246,29 +245,31 @@ type Tools struct {
 	ApprovalWait   time.Duration
 	ApprovalExpiry time.Duration
 
-	Surface    string   // how MCP clients that do not choose see the tools
-	Budget     int      // size of a list, in tokens, up to which a search also lists all tools; 0 for none
-	Favourites []string // tools that a search always lists, with the same patterns as Approve
+	Surface    string            // how MCP clients that do not choose see the tools
+	Surfaces   map[string]string // the same by workspace, where it differs
+	Budget     int               // size of a list, in tokens, up to which a search also lists all tools; 0 for none
+	Favourites []string          // tools that a search always lists, with the same patterns as Approve
 
 	ResultBudget int // tokens of a result's text above which a model gets an excerpt
 }
 
 type toolsSection struct {
-	Pin                   string   `json:"pin"`
-	Approve               []string `json:"approve"`
-	ApprovalWaitSeconds   int      `json:"approvalWaitSeconds"`
-	ApprovalExpirySeconds int      `json:"approvalExpirySeconds"`
-	Surface               string   `json:"surface"`
-	Budget                int      `json:"budget"`
-	Favourites            []string `json:"favourites"`
-	ResultBudget          int      `json:"resultBudget"`
+	Pin                   string            `json:"pin"`
+	Approve               []string          `json:"approve"`
+	ApprovalWaitSeconds   int               `json:"approvalWaitSeconds"`
+	ApprovalExpirySeconds int               `json:"approvalExpirySeconds"`
+	Surface               string            `json:"surface"`
+	Surfaces              map[string]string `json:"surfaces"`
+	Budget                int               `json:"budget"`
+	Favourites            []string          `json:"favourites"`
+	ResultBudget          int               `json:"resultBudget"`
 }
 
 func (s toolsSection) tools() Tools {
 	return Tools{
 		Pin: trust.PinMode(s.Pin), Approve: s.Approve,
 		ApprovalWait: seconds(s.ApprovalWaitSeconds), ApprovalExpiry: seconds(s.ApprovalExpirySeconds),
-		Surface: s.Surface, Budget: s.Budget, Favourites: s.Favourites, ResultBudget: s.ResultBudget,
+		Surface: s.Surface, Surfaces: s.Surfaces, Budget: s.Budget, Favourites: s.Favourites, ResultBudget: s.ResultBudget,
 	}
 }
 

@@ -111,14 +111,16 @@ type transportSection struct {
 
 		ClientID     string   `json:"clientId"`
 		ClientSecret string   `json:"clientSecret"`
+		Issuer       string   `json:"issuer"`
 		Scopes       []string `json:"scopes"`
+		TokenURL     string   `json:"tokenUrl"`
+		Audience     string   `json:"audience"`
 	} `json:"auth"`
 }
 
 type viewSection struct {
 	core.View
-	Workspaces []string    `json:"workspaces"`
-	Roles      []core.Role `json:"roles"`
+	Workspaces []string `json:"workspaces"`
 }
 
 // viewsOf returns the declared views by name.
@@ -340,6 +342,7 @@ func (s appSection) app(base string) App {
 		if t.Auth.Type != "" {
 			app.Remote.Auth = core.RemoteAuth{Type: t.Auth.Type, Token: core.Secret(t.Auth.Token), Name: t.Auth.Name, Value: core.Secret(t.Auth.Value)}
 			app.Remote.Auth.ClientID, app.Remote.Auth.ClientSecret, app.Remote.Auth.Scopes = t.Auth.ClientID, core.Secret(t.Auth.ClientSecret), strings.Join(t.Auth.Scopes, " ")
+			app.Remote.Auth.Issuer, app.Remote.Auth.TokenURL, app.Remote.Auth.Audience = t.Auth.Issuer, t.Auth.TokenURL, t.Auth.Audience
 		}
 	}
 	return app

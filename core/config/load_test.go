@@ -65,7 +65,7 @@ func TestWithoutConfigurationTheDefaultsApply(t *testing.T) {
 		Chat:   Chat{ElicitationTimeout: 5 * time.Minute},
 		Log:    Log{Level: "info", Format: "text"},
 		Limits: Limits{APIBodyBytes: 1 << 20, MCPBodyBytes: 4 << 20, AnswerBytes: 16 << 20},
-		Tools:  Tools{Pin: trust.PinEnforce, Approve: []string{}, ApprovalWait: 45 * time.Second, ApprovalExpiry: 15 * time.Minute, Surface: "full", ResultBudget: 12500, Favourites: []string{}},
+		Tools:  Tools{Pin: trust.PinEnforce, Approve: []string{}, ApprovalWait: 45 * time.Second, ApprovalExpiry: 15 * time.Minute, Surface: "full", Surfaces: map[string]string{}, ResultBudget: 12500, Favourites: []string{}},
 		Sandbox: Sandbox{
 			Grantable: GrantersOrg,
 			Level:     sandbox.LevelNamespaces, Network: sandbox.Network{Mode: sandbox.NetworkLoopbackOff},
@@ -117,7 +117,7 @@ apps:
   kept: {protected: true}
   notes: {name: "@a/notes", version: 1.2.3}
   far: {url: https://far.example.com/mcp}
-  linked: {url: https://far.example.com/mcp, transport: {auth: {type: user, clientId: c, clientSecret: s, scopes: [a, b]}}}
+  linked: {url: https://far.example.com/mcp, transport: {auth: {type: user, clientId: c, clientSecret: s, issuer: "https://i", scopes: [a, b]}}}
   near: {url: https://near.example.com/sse, transport: {type: sse, headers: {X-A: b}, auth: {type: header, name: X-Key, value: v}}}
 mcp: {maxSessions: 7, maxInstances: 9, sessionTtlSeconds: 60, replica: b2}
 log: {level: debug, format: json}
@@ -152,7 +152,7 @@ plugins: {startTimeoutSeconds: 5, callTimeoutSeconds: 6, passEnv: [HTTPS_PROXY],
 			Remote: &core.Remote{URL: "https://far.example.com/mcp", Type: "streamable-http", Auth: core.RemoteAuth{Type: "none"}, AllowPrivate: true}},
 		"linked": {Source: core.Source{Kind: core.SourceURL, Ref: "https://far.example.com/mcp"},
 			Remote: &core.Remote{URL: "https://far.example.com/mcp", Type: "streamable-http", AllowPrivate: true,
-				Auth: core.RemoteAuth{Type: core.AuthUser, ClientID: "c", ClientSecret: "s", Scopes: "a b"}}},
+				Auth: core.RemoteAuth{Type: core.AuthUser, ClientID: "c", ClientSecret: "s", Issuer: "https://i", Scopes: "a b"}}},
 		"near": {Source: core.Source{Kind: core.SourceURL, Ref: "https://near.example.com/sse"},
 			Remote: &core.Remote{URL: "https://near.example.com/sse", Type: "sse", Headers: map[string]core.Secret{"X-A": "b"},
 				Auth: core.RemoteAuth{Type: "header", Name: "X-Key", Value: "v"}, AllowPrivate: true}},

@@ -67,7 +67,7 @@ func TestModelsAreReachedThroughTheEnvironmentsProxyUnlessConfiguredOtherwise(t 
 	}
 }
 
-func TestTheChatsElicitationTimeoutIsConfigured(t *testing.T) {
+func TestTheElicitationTimeoutOfChatsIsASetting(t *testing.T) {
 	equal(t, "by default", mustLoad(t, "", nil).Chat.ElicitationTimeout, 5*time.Minute)
 	equal(t, "set", mustLoad(t, "chat: {elicitationTimeoutSeconds: 7}", nil).Chat.ElicitationTimeout, 7*time.Second)
 }

@@ -155,6 +155,12 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
   alone: {protected: true}
   client: {url: https://x, transport: {auth: {type: bearer, token: t, clientId: c}}}
   secret: {url: https://x, transport: {auth: {type: user, clientSecret: s}}}
+  own: {url: https://x, transport: {auth: {type: shared}, headers: {authorization: Bearer x, X-Api-Key: k}}}
+  swap: {url: https://x, transport: {auth: {type: exchange, audience: a, tokenUrl: idp.example/token}}}
+  swap2: {url: https://x, transport: {auth: {type: user, audience: a}}}
+  swap3: {url: https://x, transport: {auth: {type: exchange, audience: a}}}
+  bound: {url: https://x, transport: {auth: {type: user, issuer: "https://i"}}}
+  bound2: {url: https://x, transport: {auth: {type: exchange, audience: a, tokenUrl: "https://i/token", clientId: c, issuer: "https://i"}}}
 `,
 			want: `2: apps.none: want a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
 3: apps.both: want a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
@@ -172,8 +178,14 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 13: apps.none2.transport.headers.b d: is not a valid HTTP header
 14: apps.typo.pth: unknown key; did you mean path?
 15: apps.half: want a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
-17: apps.client.transport.auth.clientId: only the types user and shared take clientId, clientSecret and scopes
-18: apps.secret.transport.auth.clientSecret: requires clientId`,
+17: apps.client.transport.auth.clientId: only the types user, shared and exchange take clientId, clientSecret and scopes
+18: apps.secret.transport.auth.clientSecret: requires clientId
+19: apps.own.transport.headers.authorization: would replace the account of the call: leave it out, or use the type bearer or header
+20: apps.swap.transport.auth.tokenUrl: want an absolute address that starts with https:// or http://, without a user
+21: apps.swap2.transport.auth.tokenUrl: only the type exchange takes tokenUrl and audience
+22: apps.swap3.transport.auth.tokenUrl: is required
+23: apps.bound.transport.auth.issuer: requires clientId
+24: apps.bound2.transport.auth.issuer: only the types user and shared take an issuer`,
 		},
 		{
 			name: "addresses of all kinds",

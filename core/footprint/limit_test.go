@@ -14,7 +14,7 @@ func TestTheOperatorsLimitApplies(t *testing.T) {
 	}
 }
 
-func TestThereIsALimitWithoutAnOperator(t *testing.T) {
+func TestAMemoryLimitAppliesByDefault(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
 	if got := Limit(""); got <= 0 || got == math.MaxInt64 {

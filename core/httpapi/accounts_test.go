@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/accounts"
 )
 
 func TestThePageOfALinkIsForOnePerson(t *testing.T) {
@@ -77,4 +78,36 @@ func TestAccountsHaveNoSecrets(t *testing.T) {
 			t.Errorf("%s %s: %d %s", c.method, c.body, r.StatusCode, r.body)
 		}
 	}
+}
+
+func TestAnAccountIsLinkedWithACodeOnceTheCallerHasAgreed(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	for _, c := range []struct {
+		name, path, body string
+		status           int
+		says, hides      string
+	}{
+		{"a caller who wants no code", "/v1/accounts", `{"app":"far"}`, 200, `"url":`, `"consent"`},
+		{"a caller who has not agreed", "/v1/accounts", `{"app":"far","device":true}`, 200, `"issuer":"https://idp.example"`, "WDJB"},
+		{"a caller who agreed to something else", "/v1/accounts", `{"app":"far","device":true,"agreed":"other"}`, 409, "something else", "WDJB"},
+		{"a caller who agreed", "/v1/accounts", `{"app":"far","device":true,"agreed":"` + agreedDigest(t) + `"}`, 200, `"code":"WDJB-MJHT","interval":2`, `"consent"`},
+		{"a code that is not entered yet", "/v1/accounts/device", `{"login":"early"}`, 200, `{"interval":1}`, ""},
+		{"a code that is entered", "/v1/accounts/device", `{"login":"login"}`, 200, `"id":"acc_1"`, "interval"},
+		{"a login that nobody began", "/v1/accounts/device", `{"login":"other"}`, 403, "not in progress", ""},
+		{"no login", "/v1/accounts/device", `{}`, 403, "not in progress", ""},
+	} {
+		r := h.do(t, call{method: "POST", path: c.path, body: c.body})
+		if r.StatusCode != c.status || !strings.Contains(r.body, c.says) || c.hides != "" && strings.Contains(r.body, c.hides) {
+			t.Errorf("%s: %d %s", c.name, r.StatusCode, r.body)
+		}
+	}
+}
+
+func agreedDigest(t *testing.T) string {
+	t.Helper()
+	consent, err := fakeAccounts{}.Prepare(t.Context(), core.Caller{}, accounts.Want{App: "far"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return consent.Digest()
 }

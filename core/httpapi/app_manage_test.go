@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -23,6 +24,7 @@ func TestAppsAreShownConfiguredRestartedUpdatedAndImportedOverV1(t *testing.T) {
 		{call{method: "GET", path: "/v1/apps/echo"}, `"bundleName":"@acme/echo"`},
 		{call{method: "PATCH", path: "/v1/apps/echo", body: `{"env":{"A":"b","C":null}}`}, `"name":"echo"`},
 		{call{method: "POST", path: "/v1/apps/echo/restart"}, `{"name":"echo","status":"running"}`},
+		{call{method: "POST", path: "/v1/apps/echo/restore"}, `"name":"echo"`},
 		{call{method: "POST", path: "/v1/apps/echo/update", body: `{"version":"2.0.0"}`}, `"version":"2.0.0"`},
 		{call{method: "GET", path: "/v1/apps/echo/logs?tail=7"}, `{"lines":[{"text":"last 7"}]}`},
 		{call{method: "POST", path: "/v1/apps/import", body: `{"mcpServers":{"a":{"command":"npx"}},"dryRun":true}`}, `"status":"planned"`},
@@ -48,7 +50,7 @@ func TestManagingAnAppTakesAnAdminOfTheWorkspace(t *testing.T) {
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
 	for _, c := range []call{
 		{method: "PATCH", path: "/v1/apps/echo", body: `{}`}, {method: "POST", path: "/v1/apps/echo/restart"}, {method: "POST", path: "/v1/apps/echo/update"},
-		{method: "GET", path: "/v1/apps/echo/logs"}, {method: "POST", path: "/v1/apps/upload", body: "zip"}, {method: "POST", path: "/v1/apps/import", body: `{"mcpServers":{"a":{}}}`},
+		{method: "POST", path: "/v1/apps/echo/restore"}, {method: "GET", path: "/v1/apps/echo/logs"}, {method: "POST", path: "/v1/apps/upload", body: "zip"}, {method: "POST", path: "/v1/apps/import", body: `{"mcpServers":{"a":{}}}`},
 	} {
 		c.header = map[string]string{"Authorization": "Bearer alice"}
 		if r := h.do(t, c); r.StatusCode != 403 {
@@ -60,11 +62,12 @@ func TestManagingAnAppTakesAnAdminOfTheWorkspace(t *testing.T) {
 	}
 }
 
-func TestACommandThatAnotherOneInterruptedIsAConflictInTheDocumentToo(t *testing.T) {
+func TestTheDocumentListsTheConflictOfAnInterruptedCommand(t *testing.T) {
 	doc := document(t, open(t, newAccess(), nil))
 	for operation, c := range map[string]call{
 		"start":     {method: "POST", path: "/v1/apps/echo/start"},
 		"restart":   {method: "POST", path: "/v1/apps/echo/restart"},
+		"restore":   {method: "POST", path: "/v1/apps/echo/restore"},
 		"configure": {method: "PATCH", path: "/v1/apps/echo", body: `{"env":{"A":"b"}}`},
 		"update":    {method: "POST", path: "/v1/apps/echo/update"},
 	} {
@@ -84,11 +87,11 @@ func TestACommandThatAnotherOneInterruptedIsAConflictInTheDocumentToo(t *testing
 // refusing is a chat in which a model refuses a tool of the app echo.
 type refusing struct{ Chat }
 
-func (refusing) RefusedTools(_ core.Caller, server string) []core.RefusedTool {
+func (refusing) RefusedTools(_ context.Context, _ core.Caller, server string) ([]core.RefusedTool, error) {
 	if server != "echo" {
-		return nil
+		return nil, nil
 	}
-	return []core.RefusedTool{{Name: "say", Model: "local:m", Reason: "Invalid schema."}}
+	return []core.RefusedTool{{Name: "say", Model: "local:m", Reason: "Invalid schema."}}, nil
 }
 
 func TestAnAppShowsTheToolsThatModelsRefuse(t *testing.T) {

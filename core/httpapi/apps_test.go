@@ -120,8 +120,8 @@ func TestNamesThatNoAppCanHave(t *testing.T) {
 	}
 }
 
-// TestWhoMayManageApps checks who may do what, and that the manager is not called for a refused request.
-func TestWhoMayManageApps(t *testing.T) {
+// TestOnlyAdminsManageApps checks who may do what, and that the manager is not called for a refused request.
+func TestOnlyAdminsManageApps(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.user("orgadmin", core.RoleAdmin, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleAdmin})
 	h.access.user("wsadmin", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleAdmin})

@@ -45,7 +45,7 @@ func TestEveryRouteButThePublicOnesAnswers401WithAnEmptyBody(t *testing.T) {
 	}
 }
 
-func TestInDevModeNobodyProvesAnything(t *testing.T) {
+func TestInDevModeNoCredentialsAreNeeded(t *testing.T) {
 	dev := newAccess()
 	dev.dev = true
 	h := open(t, dev, nil)
@@ -65,7 +65,7 @@ func TestCallersThatCannotBeVerifiedGet503(t *testing.T) {
 	}
 }
 
-func TestTheWorkspaceHeader(t *testing.T) {
+func TestTheWorkspaceHeaderChoosesTheWorkspace(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_alice", Name: "Alice", Role: core.RoleAdmin})
 	for _, c := range []struct {
@@ -107,7 +107,7 @@ func TestCredentialsGivenTwiceAreRefused(t *testing.T) {
 
 // Packages may keep a caller and a call after the request. fasthttp reuses the memory of a request, so a string that
 // was not copied would later hold another user's values.
-func TestWhatAPackageKeepsOfOneCallerNeverHoldsValuesOfAnother(t *testing.T) {
+func TestReusedBuffersNeverHoldAnotherCallersValues(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	const people = 8
 	for i := range people {

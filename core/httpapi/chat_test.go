@@ -102,7 +102,7 @@ func TestAClientThatLeavesEndsItsRun(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedBeforeAChatStarts(t *testing.T) {
+func TestInvalidChatsAreRefusedBeforeTheyStart(t *testing.T) {
 	s := newSpeaker(t, 200, "Hel", "lo.")
 	s.hold = make(chan struct{})
 	h := chatServer(t, s, nil)
@@ -157,7 +157,7 @@ func TestAProvidersFailureHasAStatusAndAnEvent(t *testing.T) {
 	}
 }
 
-func TestAConversationBelongsToItsOwnerAlone(t *testing.T) {
+func TestOnlyTheOwnerOfAConversationSeesIt(t *testing.T) {
 	h := chatServer(t, newSpeaker(t, 200, "Hi."), nil)
 	h.access.user("bob", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Name: "Default", Role: core.RoleMember})
 	h.do(t, call{method: "POST", path: "/v1/chat", body: `{"message":"secret"}`})

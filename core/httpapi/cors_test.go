@@ -104,7 +104,7 @@ func (h *testServer) preflight(t *testing.T, origin string, asked ...string) str
 	return r.Header.Get("Access-Control-Allow-Headers")
 }
 
-func TestWhatIsSwitchedOffAnswersEveryMethodItself(t *testing.T) {
+func TestDisabledEndpointsAnswerEveryMethod(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) {
 		o.RespondIfDisabled = func(ctx *fasthttp.RequestCtx) bool {
 			off := string(ctx.Path()) == "/mcp"

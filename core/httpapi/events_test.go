@@ -95,7 +95,7 @@ func TestEventsReachTheReadersOfTheirWorkspaceAsTheSpecWritesThem(t *testing.T) 
 	}
 }
 
-func TestAReaderThatLeftIsForgotten(t *testing.T) {
+func TestAReaderThatDisconnectedIsForgotten(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	resp, _ := h.listen(t, nil)
 	if n := h.streams.Count(); n != 1 {

@@ -48,7 +48,7 @@ func (fakeAccounts) MayLink(_ context.Context, _ core.Caller, app string) error 
 }
 
 func (f fakeAccounts) Prepare(ctx context.Context, c core.Caller, w accounts.Want) (accounts.Consent, error) {
-	return accounts.Consent{App: w.App, Address: "https://far.example/mcp", Issuer: "https://idp.example", Authorize: "https://idp.example/authorize", Name: "main", Scopes: []string{"read"}}, f.MayLink(ctx, c, w.App)
+	return accounts.Consent{App: w.App, Address: "https://far.example/mcp", Issuer: "https://idp.example", Authorize: "https://idp.example/authorize", Name: "main", Scopes: []string{"read"}, Device: true}, f.MayLink(ctx, c, w.App)
 }
 
 func (f fakeAccounts) Begin(ctx context.Context, c core.Caller, w accounts.Want, redirectURI string) (accounts.Start, error) {
@@ -56,6 +56,21 @@ func (f fakeAccounts) Begin(ctx context.Context, c core.Caller, w accounts.Want,
 		return accounts.Start{}, core.Errorf(core.CodeConflict, "app %s asks for something else", w.App)
 	}
 	return accounts.Start{URL: "https://idp.example/authorize?redirect_uri=" + url.QueryEscape(redirectURI), Binding: "binding"}, f.MayLink(ctx, c, w.App)
+}
+
+func (f fakeAccounts) BeginDevice(ctx context.Context, c core.Caller, w accounts.Want) (accounts.Device, error) {
+	_, err := f.Begin(ctx, c, w, "")
+	return accounts.Device{Login: "login", URL: "https://idp.example/enter", Code: "WDJB-MJHT", Interval: 1500 * time.Millisecond, Expires: time.Unix(1, 0)}, err
+}
+
+func (f fakeAccounts) FinishDevice(_ context.Context, _ core.Caller, login string) (core.Account, time.Duration, error) {
+	switch login {
+	case "login":
+		return f.one(), 0, nil
+	case "early":
+		return core.Account{}, time.Second, nil
+	}
+	return core.Account{}, 0, core.Errorf(core.CodeForbidden, "this login is not in progress")
 }
 
 func (f fakeAccounts) Finish(ctx context.Context, caller func(context.Context, string) (core.Caller, error), answer accounts.Answer) (core.Account, accounts.Start, error) {
@@ -69,6 +84,6 @@ func (f fakeAccounts) Finish(ctx context.Context, caller func(context.Context, s
 	return f.one(), accounts.Start{}, err
 }
 
-func (fakeAccounts) Document(string) (accounts.ClientDocument, error) {
+func (fakeAccounts) Document() (accounts.ClientDocument, error) {
 	return accounts.ClientDocument{}, core.Errorf(core.CodeNotFound, "this server has no public https address (http.baseUrl)")
 }

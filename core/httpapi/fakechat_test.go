@@ -172,6 +172,12 @@ func (m *fakeConversations) Shared() bool { return false }
 
 func (m *fakeConversations) PutUsage(context.Context, core.Usage) error { return nil }
 
+func (m *fakeConversations) PutToolVerdicts(context.Context, ...core.ToolVerdict) error { return nil }
+
+func (m *fakeConversations) ToolVerdicts(context.Context, string, time.Time) ([]core.ToolVerdict, error) {
+	return nil, nil
+}
+
 func (m *fakeConversations) Usage(_ context.Context, q core.UsageQuery) (core.UsageReport, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -201,15 +207,19 @@ func (m *fakeConversations) PutSetting(ctx context.Context, name, value string) 
 }
 
 // newChat returns the real chat engine with an in-memory store and the models of c.
-func newChat(t testing.TB, conversations *fakeConversations, tools chat.Tools, c config.Models) *chat.Engine {
+func newChat(t testing.TB, conversations *fakeConversations, tools chat.Tools, c config.Models, limit ...func(*chat.Options)) *chat.Engine {
 	t.Helper()
 	models, err := chat.NewModels(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := chat.New(chat.Options{
+	o := chat.Options{
 		Store: conversations, Tools: tools, Models: models, Skills: skill.NewLibrary("testdata", nil, hclog.NewNullLogger()), Logger: hclog.NewNullLogger(),
-	})
+	}
+	for _, set := range limit {
+		set(&o)
+	}
+	e := chat.New(o)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()

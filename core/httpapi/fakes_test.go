@@ -230,6 +230,10 @@ func (y *fakeApps) Configure(_ context.Context, ws, name string, _ apps.Settings
 	return y.find("configure", ws, name)
 }
 
+func (y *fakeApps) Restore(_ context.Context, ws, name string) (core.App, error) {
+	return y.find("restore", ws, name)
+}
+
 func (y *fakeApps) Restart(_ context.Context, ws, name string) (core.App, error) {
 	return y.find("restart", ws, name)
 }
@@ -269,6 +273,10 @@ func (y *fakeApps) ChangePermissions(_ context.Context, c core.Caller, name stri
 	app, err := y.find("permissions", c.Workspace.ID, name)
 	y.decided = append(y.decided, change)
 	return apps.Permissions{Name: app.Name}, err
+}
+
+func (y *fakeApps) TracePermissions(_ context.Context, c core.Caller, name string, _ time.Duration) (apps.Permissions, error) {
+	return y.Permissions(c, name)
 }
 
 func (y *fakeApps) MissingPermissions(core.Caller, string) *core.AppPermissions { return nil }

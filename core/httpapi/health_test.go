@@ -20,7 +20,7 @@ func healthOf(t *testing.T, r reply) []any {
 	return v["bundles"].([]any)
 }
 
-func TestHealthTakesAnyone(t *testing.T) {
+func TestHealthNeedsNoLogin(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.apps.apps["ws_alice"] = []core.App{{Name: "private", Status: core.StateDead}}
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_alice", Role: core.RoleAdmin})
@@ -71,7 +71,7 @@ func TestHealthAnswersWhileTheAuthAdapterDoesNot(t *testing.T) {
 	}
 }
 
-func TestTheWorkspaceAnswer(t *testing.T) {
+func TestAWorkspaceIsReturnedAsDocumented(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, path := range []string{"/v1/workspace", "/v1/bootstrap"} {
 		r := h.do(t, call{method: "GET", path: path, header: map[string]string{"X-Workspace-Id": "ws_second"}})

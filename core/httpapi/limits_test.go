@@ -241,7 +241,7 @@ func TestHeadersMayHold16KiB(t *testing.T) {
 	}
 }
 
-func TestThePatienceOfTheListener(t *testing.T) {
+func TestTheListenerHasTimeouts(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	s := h.router.Server()
 	if s.ReadTimeout != 10*time.Second || s.IdleTimeout != 255*time.Second || s.WriteTimeout != 60*time.Second {

@@ -32,7 +32,7 @@ func TestLoginSetsTheCookieOfTheContract(t *testing.T) {
 	}
 }
 
-func TestACookieThatCameThroughTLSStaysThere(t *testing.T) {
+func TestACookieReceivedOverTLSIsSecure(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Options)
 		secure bool
@@ -111,7 +111,7 @@ func TestLoginErrors(t *testing.T) {
 	}
 }
 
-func TestABodyThatIsWrongCostsNoAttempt(t *testing.T) {
+func TestAnInvalidBodyDoesNotCountAsALoginAttempt(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for range attemptsAllowed + 2 {
 		if r := h.do(t, call{method: "POST", path: "/v1/auth/login", body: `{"key":1}`}); r.StatusCode != 400 {
@@ -130,7 +130,7 @@ func TestX_Forwarded_ForCountsFromTrustedProxiesOnly(t *testing.T) {
 	}
 }
 
-func TestSessionTellsWhoIsCalling(t *testing.T) {
+func TestTheSessionIdentifiesItsCaller(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_alice", Role: core.RoleAdmin})
 	r := h.do(t, call{method: "GET", path: "/v1/auth/session", header: map[string]string{"Authorization": "Bearer alice"}})

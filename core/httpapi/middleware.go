@@ -34,7 +34,12 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		defer s.recoverPanic(ctx)
 		done, ok := s.readRequest(ctx)
 		if done != nil {
-			defer done()
+			webguard.SetBody(ctx, done)
+			defer func() {
+				if done := webguard.TakeBody(ctx); done != nil {
+					done()
+				}
+			}()
 		}
 		if !ok {
 			return

@@ -117,7 +117,6 @@ type Options struct {
 	Checks        []Check       // of /readyz
 	ShutdownDelay time.Duration // how long Shutdown serves requests before the listener closes
 	Limits        *limits.Limits
-	TokensPerDay  int64           // that one user may use in a workspace; 0 means no limit
 	AccessLog     bool            // whether to log each request at level info; LogRequests changes it
 	Tracer        *tracing.Tracer // of every request; nil traces none
 	MaxAPIBody    int             // bytes per body under /v1; 0 means 1 MiB

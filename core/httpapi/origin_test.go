@@ -118,7 +118,7 @@ func (h *testServer) status(t *testing.T, path string, header map[string]string)
 	return resp.StatusCode, resp.Header.Get("Access-Control-Allow-Origin")
 }
 
-func TestInDevModeABearerDoesNotExcuseAnotherSite(t *testing.T) {
+func TestInDevModeABearerDoesNotAllowAnotherSite(t *testing.T) {
 	dev := newAccess()
 	dev.dev = true
 	h := open(t, dev, nil)

@@ -96,7 +96,7 @@ func TestAClimbingResourcePathIsNotFound(t *testing.T) {
 	}
 }
 
-func TestAViewIsServedAsAStrangersPage(t *testing.T) {
+func TestAViewIsServedFromAnotherOrigin(t *testing.T) {
 	dev := newAccess()
 	dev.dev = true
 	for name, c := range map[string]struct {
@@ -120,7 +120,7 @@ func TestAViewIsServedAsAStrangersPage(t *testing.T) {
 	}
 }
 
-func TestTheTypeOfAResource(t *testing.T) {
+func TestAResourceHasTheTypeOfItsContent(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for declared, served := range map[string]string{
 		"text/html": "text/html; charset=utf-8", "text/html;profile=mcp-app": "text/html; charset=utf-8", "": "text/html; charset=utf-8",

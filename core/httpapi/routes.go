@@ -64,7 +64,6 @@ func optionalBody[T any](do func(*fiber.Ctx, core.Caller, T) (any, error)) actio
 	}}
 }
 
-// handler serves a route.
 func (s *Server) handler(r route) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		caller, err := s.authn.Admit(c, r.audience)
@@ -82,12 +81,11 @@ func (s *Server) handler(r route) fiber.Handler {
 	}
 }
 
-// routes returns the route table.
 func (s *Server) routes() []route {
 	return slices.Concat(s.sessionRoutes(), s.appRoutes(), s.accountRoutes(), s.chatRoutes(), s.peopleRoutes(), s.serverRoutes())
 }
 
-// anybody returns the requirement of routes that every caller in their audience may use.
+// anybody returns the requirement of routes that are open to every caller in their audience.
 func anybody() core.Requirement { return core.Requirement{} }
 
 // sessionRoutes returns the routes for logins, and for what a caller sees first.
@@ -128,8 +126,10 @@ func (s *Server) appRoutes() []route {
 		{post, "/v1/apps/:name/update", authn.Member, manage, optionalBody(s.app.Update)},
 		{get, "/v1/apps/:name/permissions", authn.Member, manage, plain(s.app.Permissions)},
 		{patch, "/v1/apps/:name/permissions", authn.Member, manage, body(s.app.ChangePermissions)},
+		{post, "/v1/apps/:name/permissions/trace", authn.Member, manage, body(s.app.TracePermissions)},
 		{get, "/v1/apps/:name/logs", authn.Member, manage, plain(s.app.Logs)},
 		{del, "/v1/apps/:name", authn.Member, manage, plain(s.app.Uninstall)},
+		{post, "/v1/apps/:name/restore", authn.Member, manage, plain(s.app.Restore)},
 		{post, "/v1/apps/:name/start", authn.Member, manage, plain(s.app.Start)},
 		{post, "/v1/apps/:name/stop", authn.Member, manage, plain(s.app.Stop)},
 		{get, "/v1/apps/:name/resources/*", authn.Viewer, anybody(), plain(s.app.ReadResource)},
@@ -152,6 +152,7 @@ func (s *Server) accountRoutes() []route {
 	return []route{
 		{get, "/v1/accounts", authn.Member, anybody(), plain(s.account.List)},
 		{post, "/v1/accounts", authn.Member, anybody(), body(s.account.Link)},
+		{post, "/v1/accounts/device", authn.Member, anybody(), body(s.account.Device)},
 		{get, "/v1/accounts/link", authn.Anyone, anybody(), plain(s.account.Page)},
 		{post, "/v1/accounts/link", authn.Anyone, anybody(), plain(s.account.Agree)},
 		{get, "/v1/accounts/callback", authn.Anyone, anybody(), plain(s.account.Callback)},

@@ -134,7 +134,6 @@ func New(o Options) *Server {
 // LogRequests replaces Options.AccessLog.
 func (s *Server) LogRequests(on bool) { s.accessLog.Store(on) }
 
-// setHandlers sets the handlers of the subpackages.
 func (s *Server) setHandlers() {
 	o := &s.options
 	s.authn = &authn.Authenticator{Access: o.Access, Guard: s.guard, Recheck: o.Timeouts.Recheck}
@@ -143,7 +142,7 @@ func (s *Server) setHandlers() {
 		Apps: o.Apps, Tools: o.Tools, Models: o.Chat, Pins: o.Pins, Approvals: o.Approvals, Streams: o.Streams, Limits: o.Limits, Guard: s.guard, Authn: s.authn, Log: o.Logger, Quiet: o.Timeouts.Quiet,
 	}
 	s.talk = &chatapi.Handlers{
-		Chat: o.Chat, Streams: o.Streams, Limits: o.Limits, Authn: s.authn, TokensPerDay: o.TokensPerDay, Log: o.Logger, Quiet: o.Timeouts.Quiet,
+		Chat: o.Chat, Streams: o.Streams, Limits: o.Limits, Authn: s.authn, Log: o.Logger, Quiet: o.Timeouts.Quiet,
 	}
 	s.account = &accountapi.Handlers{
 		Accounts: o.Accounts, Access: o.Access, Authn: s.authn, Guard: s.guard, Login: o.Login, BaseURL: o.BaseURL, Log: o.Logger,

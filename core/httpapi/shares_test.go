@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/limits"
 )
 
@@ -50,8 +52,11 @@ func TestOneUserCannotTakeTheStreamsOrCallsOfAnother(t *testing.T) {
 }
 
 func TestAChatIsRefusedWhenTheTokensOfTheDayAreUsed(t *testing.T) {
-	h := open(t, newAccess(), func(o *Options) { o.TokensPerDay = 100 })
-	h.conversations.report = core.UsageReport{Totals: core.UsageTotals{InputTokens: 60, OutputTokens: 40}}
+	conversations := newFakeConversations()
+	h := open(t, newAccess(), func(o *Options) {
+		o.Chat = newChat(t, conversations, &fakeTools{}, config.Models{}, func(o *chat.Options) { o.TokensPerDay = 100 })
+	})
+	conversations.report = core.UsageReport{Totals: core.UsageTotals{InputTokens: 60, OutputTokens: 40}}
 	r := h.do(t, call{method: "POST", path: "/v1/chat", body: `{"message":"x"}`})
 	if r.StatusCode != 429 || !strings.Contains(r.body, "limits.tokensPerDay") || r.Header.Get("Retry-After") == "" {
 		t.Errorf("%d %s", r.StatusCode, r.body)

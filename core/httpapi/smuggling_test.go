@@ -28,7 +28,7 @@ func TestAMalformedRequestIsRefusedAndIsTheLastOfItsConnection(t *testing.T) {
 	}
 }
 
-func TestWhatHTTPAllowsIsServedOnTheSameConnection(t *testing.T) {
+func TestUnusualButValidRequestsKeepTheConnection(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	auth := "Authorization: Bearer " + h.access.key + "\r\n"
 	body := `{"server":"a","tool":"b"}`

@@ -61,7 +61,6 @@ func (s *Server) getWorkspace(c *fiber.Ctx, caller core.Caller) (any, error) {
 	}, nil
 }
 
-// workspacePatch is the request body of updateWorkspace.
 type workspacePatch struct {
 	Instructions *string `json:"instructions"`
 }

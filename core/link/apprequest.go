@@ -10,19 +10,18 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/link/remote"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // dispatchRequest starts the handler for a request from the app. It returns false when there is no handler, in
 // which case the SDK answers.
-func (l *Link) dispatchRequest(e *framing.Envelope) bool {
+func (l *Link) dispatchRequest(e *rpc.Envelope) bool {
 	handler := l.o.Requests[e.Method]
 	if handler == nil {
 		return false
 	}
-	id := e.ID()
+	id := sdkID(e)
 	ctx, cancel := context.WithCancel(l.life)
 	if !l.beginAppRequest(id.Raw(), cancel) {
 		cancel()
@@ -160,11 +159,11 @@ func (l *Link) cancelAppRequest(params []byte) bool {
 	if err != nil || at.Empty() {
 		return true
 	}
-	var e framing.Envelope
+	var e rpc.Envelope
 	if e.SetID(at.In(params)) != nil {
 		return true
 	}
-	id := e.ID()
+	id := sdkID(&e)
 	l.mu.Lock()
 	cancel := l.appRequests[id.Raw()]
 	l.mu.Unlock()

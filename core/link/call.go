@@ -10,7 +10,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/link/remote"
 	"github.com/ropewalk/ropewalk/core/link/stdio"
 	"github.com/ropewalk/ropewalk/core/rpc"
@@ -20,7 +19,7 @@ import (
 // A sender sends messages. It returns as soon as a message is on its way. If sending fails later, the call
 // finishes with that error.
 type sender interface {
-	send(ctx context.Context, c *call, r framing.Request) error
+	send(ctx context.Context, c *call, r rpc.Request) error
 	sendCancelled(ctx context.Context, sender string, id int64, reason string)
 }
 

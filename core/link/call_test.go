@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/link/stdio"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
@@ -323,7 +322,7 @@ func TestTheConnectionOfAnAppThatStopsReadingIsClosed(t *testing.T) {
 		}
 		l := &Link{o: Options{MaxCalls: 10}, log: quiet(), calls: map[int64]*call{}, done: make(chan struct{}), conn: conn}
 		l.life, l.stop = context.WithCancel(t.Context())
-		l.nextID.Store(framing.LastSDKID)
+		l.nextID.Store(rpc.LastSDKID)
 		newStdioConn(l, conn.(*stdio.Conn))
 		began := time.Now()
 		if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); !errors.Is(err, stdio.ErrStalled) || !errors.Is(err, ErrClosed) {

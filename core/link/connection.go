@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/link/remote"
 	"github.com/ropewalk/ropewalk/core/link/stdio"
 	"github.com/ropewalk/ropewalk/core/rpc"
@@ -109,7 +109,7 @@ func (c *stdioConn) readAll() {
 		}
 		msg, err := jsonrpc.DecodeMessage(f.Data)
 		if err != nil {
-			c.Discard(f.Data, "a message that the MCP SDK rejects")
+			c.Discard("a message that the MCP SDK rejects")
 			continue
 		}
 		if !c.passToSDK(msg) {
@@ -131,7 +131,7 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 }
 
 // send implements sender.
-func (c *stdioConn) send(ctx context.Context, p *call, r framing.Request) error {
+func (c *stdioConn) send(ctx context.Context, p *call, r rpc.Request) error {
 	return c.Send(ctx, p.id, r)
 }
 
@@ -166,7 +166,7 @@ func (c *messageConn) readAll() {
 			c.link.fail(err)
 			return
 		}
-		e := framing.FromMessage(msg)
+		e := envelopeOf(msg)
 		if c.link.dispatch(&e, true) {
 			continue
 		}
@@ -178,7 +178,7 @@ func (c *messageConn) readAll() {
 
 // receive handles one message from a stream that the server opened. It returns false when the link is closed.
 func (c *messageConn) receive(data []byte) bool {
-	e, err := framing.Scan(data)
+	e, err := rpc.Scan(data)
 	if err != nil || c.link.dispatch(&e, true) {
 		return true
 	}
@@ -211,7 +211,7 @@ func (c *messageConn) SessionID() string { return c.conn.SessionID() }
 // send implements sender. Over HTTP a write lasts until the answer begins, so it gets its own goroutine. The
 // caller's context ends the exchange only until the call is finished; the rest of the stream is read after
 // that.
-func (c *messageConn) send(caller context.Context, p *call, r framing.Request) error {
+func (c *messageConn) send(caller context.Context, p *call, r rpc.Request) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(remote.WithHeader(caller, r.Header)))
 	stopWatching := context.AfterFunc(caller, cancel)
 	p.stop = func() {
@@ -221,7 +221,7 @@ func (c *messageConn) send(caller context.Context, p *call, r framing.Request) e
 			cancel()
 		}
 	}
-	msg := &jsonrpc.Request{ID: (&framing.Envelope{IDKind: framing.IDNumber, Number: p.id}).ID(), Method: r.Method}
+	msg := &jsonrpc.Request{ID: sdkID(&rpc.Envelope{IDKind: rpc.IDNumber, Number: p.id}), Method: r.Method}
 	if r.HasParams() {
 		msg.Params = r.AppendParams(nil, p.id)
 	}
@@ -309,4 +309,49 @@ func (r requestLimit) release(msg jsonrpc.Message) {
 	case r.answered <- struct{}{}:
 	default:
 	}
+}
+
+// sdkID returns the id of a message as the SDK's type.
+func sdkID(e *rpc.Envelope) (id jsonrpc.ID) {
+	switch e.IDKind {
+	case rpc.IDNumber:
+		id, _ = jsonrpc.MakeID(float64(e.Number))
+	case rpc.IDText:
+		id, _ = jsonrpc.MakeID(e.Text)
+	case rpc.IDAbsent, rpc.IDNull:
+	}
+	return id
+}
+
+// envelopeOf returns the Envelope for a message that the SDK decoded.
+func envelopeOf(msg jsonrpc.Message) (e rpc.Envelope) {
+	var id jsonrpc.ID
+	switch msg := msg.(type) {
+	case *jsonrpc.Request:
+		id, e.Method, e.Params = msg.ID, msg.Method, msg.Params
+	case *jsonrpc.Response:
+		id, e.Result = msg.ID, msg.Result
+		if msg.Error != nil {
+			e.Error = errorObject(msg.Error)
+		}
+	}
+	switch raw := id.Raw().(type) {
+	case int64:
+		e.IDKind, e.Number = rpc.IDNumber, raw
+	case string:
+		e.IDKind, e.Text = rpc.IDText, raw
+	}
+	return e
+}
+
+func errorObject(err error) []byte {
+	known := &rpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		known = &rpc.Error{Code: int(wire.Code), Message: wire.Message, Data: wire.Data}
+	}
+	raw, err := json.Marshal(known)
+	if err != nil { // happens only for data that is not JSON, which the SDK cannot have decoded
+		raw = []byte(`{"code":-32603,"message":"unreadable error"}`)
+	}
+	return raw
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/link/remote"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
@@ -17,7 +16,7 @@ import (
 
 // dispatch handles a message from the app. It returns false for a message that the SDK must handle. It runs on
 // the reader and never blocks. The spans of e point into a buffer that is reused, unless owned is set.
-func (l *Link) dispatch(e *framing.Envelope, owned bool) bool {
+func (l *Link) dispatch(e *rpc.Envelope, owned bool) bool {
 	switch {
 	case e.IsResponse():
 		return l.dispatchResponse(e, owned)
@@ -27,12 +26,12 @@ func (l *Link) dispatch(e *framing.Envelope, owned bool) bool {
 	return l.dispatchRequest(e)
 }
 
-func (l *Link) dispatchResponse(e *framing.Envelope, owned bool) bool {
-	if e.IDKind != framing.IDNumber || e.Number > l.nextID.Load() {
+func (l *Link) dispatchResponse(e *rpc.Envelope, owned bool) bool {
+	if e.IDKind != rpc.IDNumber || e.Number > l.nextID.Load() {
 		l.answersNothing(e)
 		return true
 	}
-	if e.Number <= framing.LastSDKID {
+	if e.Number <= rpc.LastSDKID {
 		l.discovery.end()
 		if e.Result != nil && !l.open.Load() { // the last answer of the handshake wins
 			l.handshake = bytes.Clone(e.Result)
@@ -59,10 +58,10 @@ func (l *Link) dispatchResponse(e *framing.Envelope, owned bool) bool {
 // answersNothing handles a response whose id matches no request. A common mistake is to send a number as a
 // string: the request with that number then fails at once. Any other response may be the one that some request
 // is waiting for, so a request that ends without an answer mentions it in its error.
-func (l *Link) answersNothing(e *framing.Envelope) {
+func (l *Link) answersNothing(e *rpc.Envelope) {
 	what, failure := "a response with the id null", ""
 	switch e.IDKind {
-	case framing.IDText:
+	case rpc.IDText:
 		what = fmt.Sprintf("a response with the id %.100q", e.Text)
 		number, err := strconv.ParseInt(e.Text, 10, 64)
 		if err != nil {
@@ -73,13 +72,13 @@ func (l *Link) answersNothing(e *framing.Envelope) {
 			c.finish(nil, err)
 			return
 		}
-		if number <= framing.LastSDKID && !l.open.Load() {
+		if number <= rpc.LastSDKID && !l.open.Load() {
 			l.drop(err)
 			return
 		}
-	case framing.IDNumber:
+	case rpc.IDNumber:
 		what = fmt.Sprintf("a response with the id %d", e.Number)
-	case framing.IDNull, framing.IDAbsent:
+	case rpc.IDNull, rpc.IDAbsent:
 		var failed struct{ Message string }
 		if json.Unmarshal(e.Error, &failed) == nil && failed.Message != "" {
 			failure = fmt.Sprintf(" and the error %.200q", failed.Message) // may be about another user's request
@@ -109,7 +108,7 @@ func rpcError(raw []byte) error {
 	return e
 }
 
-func (l *Link) dispatchNotification(e *framing.Envelope) bool {
+func (l *Link) dispatchNotification(e *rpc.Envelope) bool {
 	switch e.Method {
 	case "notifications/progress":
 		l.dispatchProgress(e.Params)
@@ -159,7 +158,7 @@ func (l *Link) onlyCall() *call {
 
 // dispatchProgress finds the call by the link's token and restores the caller's token.
 func (l *Link) dispatchProgress(params []byte) {
-	id, at, ok := framing.ProgressToken(params)
+	id, at, ok := rpc.ProgressToken(params)
 	var c *call
 	if ok {
 		l.mu.Lock()
@@ -181,7 +180,7 @@ func (l *Link) queueNotification(c *call, n rpc.Notification) {
 }
 
 // report passes OnNotification a notification that belongs to no call, or to one of several callers.
-func (l *Link) report(e *framing.Envelope, callers []Caller) {
+func (l *Link) report(e *rpc.Envelope, callers []Caller) {
 	if l.o.OnNotification == nil {
 		return
 	}

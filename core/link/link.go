@@ -14,8 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/link/remote"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // Link is one open connection to an app. Its methods are safe for concurrent use.
@@ -31,7 +31,7 @@ type Link struct {
 	discovery discovery
 
 	nextID        atomic.Int64
-	discarded     framing.DiscardLog
+	discarded     rpc.DiscardLog
 	warned        atomic.Pointer[string] // the last warning about the lists
 	listChanges   listChanges
 	subscriptions subscriptions
@@ -72,8 +72,8 @@ func open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	if l.o.MaxCalls <= 0 {
 		l.o.MaxCalls = defaultMaxCalls
 	}
-	l.nextID.Store(framing.LastSDKID)
-	l.discarded = framing.DiscardLog{Logger: l.log, Message: "app sent messages that do not belong to any call"}
+	l.nextID.Store(rpc.LastSDKID)
+	l.discarded = rpc.DiscardLog{Logger: l.log, Message: "app sent messages that do not belong to any call"}
 	l.listChanges = listChanges{wake: make(chan struct{}, 1)}
 	l.subscriptions = subscriptions{wake: make(chan struct{}, 1), uris: map[string]struct{}{}}
 	capabilities, err := clientCapabilities(o.Capabilities)

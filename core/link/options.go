@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -94,11 +93,11 @@ var (
 	// ErrBusy means that too many calls are pending. Nothing was sent.
 	ErrBusy = errors.New("the app has too many pending calls: try again later")
 	// ErrTooLarge means that an answer was larger than the limit and was discarded.
-	ErrTooLarge = framing.ErrTooLarge
+	ErrTooLarge = rpc.ErrTooLarge
 	// ErrMalformed means that an answer was not a valid JSON-RPC response.
-	ErrMalformed = framing.ErrMalformed
+	ErrMalformed = rpc.ErrMalformed
 	// ErrParams means that the params are not a JSON object that can be sent. Nothing was sent.
-	ErrParams = framing.ErrParams
+	ErrParams = rpc.ErrParams
 	// ErrRefused means that the app answered the handshake with an error. It may support a different revision.
 	ErrRefused = errors.New("the app refused the handshake")
 	// ErrBadHandshake means that the app answered the handshake with a result that no client can use, such as

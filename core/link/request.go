@@ -10,7 +10,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/headerparam"
-	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tracing"
@@ -58,8 +57,8 @@ const (
 
 // outgoing checks r and prepares it for sending. On a stateless connection it adds the revision and the client
 // to params._meta; on others it removes those members. It adds the trace context.
-func (l *Link) outgoing(r Request, trace tracing.Wire) (framing.Request, error) {
-	out, at, err := framing.ReadRequest(r.Method, r.Params)
+func (l *Link) outgoing(r Request, trace tracing.Wire) (rpc.Request, error) {
+	out, at, err := rpc.ReadRequest(r.Method, r.Params)
 	if err == nil && trace.Parent != "" {
 		out, at, err = withoutTrace(out, at)
 	}
@@ -74,7 +73,7 @@ func (l *Link) outgoing(r Request, trace tracing.Wire) (framing.Request, error) 
 			if err != nil {
 				return out, fmt.Errorf("%w: %w", ErrParams, err)
 			}
-			if out, at, err = framing.ReadRequest(r.Method, params); err != nil {
+			if out, at, err = rpc.ReadRequest(r.Method, params); err != nil {
 				return out, err
 			}
 		}
@@ -87,7 +86,7 @@ func (l *Link) outgoing(r Request, trace tracing.Wire) (framing.Request, error) 
 		if err != nil {
 			return out, fmt.Errorf("%w: %w", ErrParams, err)
 		}
-		if out, at, err = framing.ReadRequest(r.Method, rawjson.Replace(out.Params, at, plain)); err != nil {
+		if out, at, err = rpc.ReadRequest(r.Method, rawjson.Replace(out.Params, at, plain)); err != nil {
 			return out, err
 		}
 	}
@@ -144,7 +143,7 @@ func (l *Link) startSpan(ctx context.Context, r *Request) (context.Context, trac
 
 // withoutTrace returns a request without the trace context in its _meta, which is the parent of this server's
 // spans. at is the position of params._meta.
-func withoutTrace(r framing.Request, at rawjson.Span) (framing.Request, rawjson.Span, error) {
+func withoutTrace(r rpc.Request, at rawjson.Span) (rpc.Request, rawjson.Span, error) {
 	meta := at.In(r.Params)
 	if !bytes.Contains(meta, []byte("trace")) && bytes.IndexByte(meta, '\\') < 0 { // a name may contain escapes
 		return r, at, nil
@@ -153,7 +152,7 @@ func withoutTrace(r framing.Request, at rawjson.Span) (framing.Request, rawjson.
 	if err != nil {
 		return r, at, err
 	}
-	return framing.ReadRequest(r.Method, rawjson.Replace(r.Params, at, without))
+	return rpc.ReadRequest(r.Method, rawjson.Replace(r.Params, at, without))
 }
 
 // traceMembers returns a trace context as members of _meta (SEP-414).

@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/link/stdio"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // sdkPipes connects an SDK server to the returned streams.
@@ -75,14 +75,14 @@ func light(b *testing.B, result string) (in io.WriteCloser, out io.ReadCloser) {
 	}
 	go func() {
 		defer fromServer.Close()
-		f := framing.NewLineReader(toServer, framing.DefaultMaxLine)
+		f := rpc.NewLineReader(toServer, rpc.DefaultMaxLine)
 		for {
 			l, err := f.Next()
 			if err != nil {
 				return
 			}
-			e, err := framing.Scan(l.Data)
-			if err != nil || e.IDKind != framing.IDNumber {
+			e, err := rpc.Scan(l.Data)
+			if err != nil || e.IDKind != rpc.IDNumber {
 				continue
 			}
 			answer := result
@@ -141,7 +141,7 @@ func BenchmarkScanEnvelope(b *testing.B) {
 	b.SetBytes(int64(len(frame)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := framing.Scan(frame); err != nil {
+		if _, err := rpc.Scan(frame); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // maxSubscriptions is how many resources of one app may be subscribed to.
-const maxSubscriptions = 1000
+const maxSubscriptions = 2000
 
 // ErrTooManySubscriptions means that too many of the app's resources are subscribed to.
 var ErrTooManySubscriptions = errors.New("too many resources of this app are subscribed to")

@@ -7,21 +7,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 )
 
 // awaited returns a call whose response still lacks one answer.
-func awaited(s *session.Session) (k *call, conn net.Conn) {
+func awaited(s *session) (k *call, conn net.Conn) {
 	k = &call{session: s}
-	k.context, k.Cancel = context.WithCancel(context.Background())
-	k.Out = sse.NewResponse(1, false)
+	k.context, k.cancel = context.WithCancel(context.Background())
+	k.out = sse.NewResponse(1, false)
 	conn, _ = net.Pipe()
 	return k, conn
 }
 
 func TestASilentCallBecomesAStream(t *testing.T) {
-	for name, s := range map[string]*session.Session{"of a session": {}, "without one": nil} {
+	for name, s := range map[string]*session{"of a session": {}, "without one": nil} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				k, conn := awaited(s)
@@ -34,14 +33,14 @@ func TestASilentCallBecomesAStream(t *testing.T) {
 	}
 }
 
-func TestACallThatSaysSomethingBecomesAStreamAtOnceAndOneThatIsAnsweredDoesNot(t *testing.T) {
+func TestACallBecomesAStreamWithItsFirstNotification(t *testing.T) {
 	for _, speaks := range []bool{true, false} {
-		k, conn := awaited(&session.Session{})
+		k, conn := awaited(&session{})
 		go func() {
 			if speaks {
-				k.Out.Notify([]byte(`{}`))
+				k.out.Notify([]byte(`{}`))
 			} else {
-				k.Out.Answer([]byte(`{}`))
+				k.out.Answer([]byte(`{}`))
 			}
 		}()
 		if k.await(conn) != speaks {

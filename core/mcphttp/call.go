@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/limits"
-	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
@@ -25,33 +25,36 @@ import (
 // call is one request in flight, with a session or without one (revision 2026-07-28). Its caller is the caller of its
 // own HTTP request, not the owner of the session.
 type call struct {
-	session.Call
 	Message
+	number  int64         // unique in its session, from 1
+	out     *sse.Response // where its answer goes, and any messages about it before that
+	cancel  func()        // ends its context
 	caller  core.Caller
-	session *session.Session // nil without one
-	surface tools.Surface    // the surface that the client chose
-	readsOn bool             // the client asks for results that fit its limit
-	context context.Context  //nolint:containedctx // ends with the call, when its client cancels it, and when the server ends
+	session *session        // nil without one
+	surface tools.Surface   // the surface that the client chose
+	readsOn bool            // the client asks for results that fit its limit
+	context context.Context //nolint:containedctx // ends with the call, when its client cancels it, and when the server ends
 	span    tracing.Span
 
 	release func() // releases its place in the user's share; nil when it holds none
+	body    func() // releases the memory that is counted for the body of its POST, if it is the last call to end; nil for none
 
 	began  time.Time
 	failed bool // the result reports a tool failure
 	status int  // the HTTP status of a response without a session; set once the call has its answer
 }
 
-func (e *Endpoint) newCall(ctx context.Context, m Message, caller core.Caller, s *session.Session) *call {
+func (e *Endpoint) newCall(ctx context.Context, m Message, caller core.Caller, s *session) *call {
 	k := &call{Message: m, caller: caller, session: s, status: fiber.StatusOK, began: time.Now()}
-	k.Message.ID = bytes.Clone(m.ID) // the body may be released before the ID is used
-	k.Call.ID = k.Message.ID
-	k.context, k.Cancel = context.WithCancel(ctx)
+	k.ID = bytes.Clone(m.ID) // the body may be released before the ID is used
+	k.context, k.cancel = context.WithCancel(ctx)
 	return k
 }
 
 // serveCalls runs the calls of one POST, each on its own goroutine, and writes the response once its form is known.
 func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) error {
 	e.noteTool(c, calls)
+	keepBody(webguard.TakeBody(c.Context()), calls)
 	for _, k := range calls {
 		e.workers.start(e.root, k, e.run)
 	}
@@ -67,6 +70,23 @@ func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) er
 	}
 	c.Context().SetBodyStream(sse.NewBody(out.Queue, c.Context().Conn()), -1)
 	return nil
+}
+
+// keepBody makes the last of the calls of a POST release the memory of its body: the calls may last much longer than
+// their response, and each holds a part of the body.
+func keepBody(release func(), calls []*call) {
+	if release == nil {
+		return
+	}
+	left := new(atomic.Int64)
+	left.Store(int64(len(calls)))
+	for _, k := range calls {
+		k.body = func() {
+			if left.Add(-1) == 0 {
+				release()
+			}
+		}
+	}
 }
 
 // watchAfter is how long a client waits for its answer before its connection is watched. Most calls end sooner, and
@@ -85,17 +105,17 @@ func (k *call) await(conn net.Conn) (streamed bool) {
 	defer slow.Stop()
 	var left <-chan struct{}
 	for {
-		if known, streamed := k.Out.Form(); known {
+		if known, streamed := k.out.Form(); known {
 			return streamed
 		}
 		select {
-		case <-k.Out.Wake: // the last answer, or the first event
+		case <-k.out.Wake: // the last answer, or the first event
 		case <-left:
-			k.Cancel()
+			k.cancel()
 			left = nil
 		case <-slow.C:
 			if patience == sse.StreamAfter {
-				k.Out.BeginStream()
+				k.out.BeginStream()
 				continue
 			}
 			peer := stream.WatchPeer(conn, nil)
@@ -106,15 +126,19 @@ func (k *call) await(conn net.Conn) (streamed bool) {
 	}
 }
 
-// run makes a call and answers it, unless the end of its session already has. It also traces and measures the call.
+// run makes a call and answers it, unless it was already answered when its session ended. It also traces and measures
+// the call.
 func (e *Endpoint) run(k *call) {
 	defer releaseCalls([]*call{k})
+	if k.body != nil {
+		defer k.body()
+	}
 	k.startSpan()
 	result, err := e.handle(k)
 	if err == nil && k.session == nil {
 		result, err = e.complete(k, result)
 	}
-	k.Cancel()
+	k.cancel()
 	var text []byte
 	var code int64
 	if err != nil {
@@ -124,16 +148,16 @@ func (e *Endpoint) run(k *call) {
 		if k.session == nil {
 			k.status = statusOf(failure.Code)
 		}
-		text = errorBody(k.Call.ID, failure)
+		text = errorBody(k.ID, failure)
 	} else {
 		k.span.EndMCPResult(k.failed)
-		text = rpc.Result(k.Call.ID, result...)
+		text = rpc.Result(k.ID, result...)
 	}
 	e.measure(k, code)
-	if k.session != nil && !k.session.Finish(&k.Call) {
+	if k.session != nil && !k.session.Finish(k) {
 		return
 	}
-	k.Out.Answer(text)
+	k.out.Answer(text)
 	e.live.EndCalls(1)
 }
 
@@ -154,10 +178,10 @@ func (k *call) notify(n rpc.Notification) {
 	if n.Method == "notifications/progress" && !k.Progress {
 		return // the client did not ask for progress
 	}
-	k.Out.Notify(n.Encode())
+	k.out.Notify(n.Encode())
 }
 
-// noteTool records the tool of the first call for the access log: with system__call_tool, the one that it calls.
+// noteTool records the tool of the first call for the access log. For system__call_tool, that is the tool it calls.
 func (e *Endpoint) noteTool(c *fiber.Ctx, calls []*call) {
 	if info := webguard.RequestOf(c.Context()); info != nil && calls[0].Method == "tools/call" {
 		info.SetTool(clip(e.o.Tools.Called(tools.Call{Name: rawjson.Text(calls[0].Param("name")), Arguments: calls[0].Param("arguments")})))
@@ -175,7 +199,7 @@ func (k *call) startSpan() {
 	if k.Method == "tools/call" || k.Method == "prompts/get" {
 		target = clip(rawjson.Text(k.Param("name")))
 	}
-	r := tracing.MCP{Method: clip(k.Method), Target: target, ID: scalar(k.Call.ID), Transport: tracing.TCP, Workspace: k.caller.Workspace.ID}
+	r := tracing.MCP{Method: clip(k.Method), Target: target, ID: scalar(k.ID), Transport: tracing.TCP, Workspace: k.caller.Workspace.ID}
 	if k.session != nil {
 		r.Session, r.Revision = k.session.ID, k.session.Revision()
 	} else {
@@ -184,26 +208,29 @@ func (k *call) startSpan() {
 	k.context, k.span = tracing.StartMCPServer(k.context, r, from)
 }
 
-// acquireCalls counts the tool calls of a POST against their user's share (limits.calls and limits.callsPerSecond),
-// which calls through the HTTP API share. If one of them exceeds it, none is made.
+// acquireCalls counts the requests to apps in a POST against their user's share (limits.calls and, for tool calls,
+// limits.callsPerSecond), which calls through the HTTP API share. If one of them exceeds it, none is made.
 func (e *Endpoint) acquireCalls(calls []*call) *fault {
 	for _, k := range calls {
-		if k.Method != "tools/call" {
+		var err error
+		switch k.Method {
+		case "tools/call":
+			err = e.o.Limits.AllowCall(k.caller.User.ID)
+		case "prompts/get", "resources/read", "completion/complete", "resources/subscribe", "tasks/get", "tasks/update":
+		default:
 			continue
 		}
-		err := e.o.Limits.AllowCall(k.caller.User.ID)
 		if err == nil {
 			k.release, err = e.o.Limits.Acquire(limits.Calls, k.caller.User.ID)
 		}
 		if err != nil {
 			releaseCalls(calls)
-			return rateLimited(err).of(k.Call.ID)
+			return rateLimited(err).of(k.ID)
 		}
 	}
 	return nil
 }
 
-// releaseCalls releases what acquireCalls acquired.
 func releaseCalls(calls []*call) {
 	for _, k := range calls {
 		if k.release != nil {
@@ -221,4 +248,44 @@ func rateLimited(err error) *fault {
 		f.data = map[string]any{"error": known.Code}
 	}
 	return f
+}
+
+// maxIdle is the maximum number of goroutines that wait for calls.
+const maxIdle = 64
+
+// workers runs calls on reusable goroutines. The stack of a new goroutine is smaller than a call needs, and growing it
+// costs more than a tenth of the CPU time of the whole call (BenchmarkWorkers).
+type workers struct {
+	calls chan *call    // received by idle goroutines
+	idle  chan struct{} // holds a token for each idle goroutine
+}
+
+func newWorkers() workers {
+	return workers{calls: make(chan *call), idle: make(chan struct{}, maxIdle)}
+}
+
+// start runs a call on an idle or a new goroutine. The goroutines end with ctx.
+func (w workers) start(ctx context.Context, k *call, run func(*call)) {
+	select {
+	case w.calls <- k:
+	default:
+		go w.work(ctx, k, run)
+	}
+}
+
+func (w workers) work(ctx context.Context, k *call, run func(*call)) {
+	for {
+		run(k)
+		select {
+		case w.idle <- struct{}{}:
+		default:
+			return // enough goroutines are waiting
+		}
+		select {
+		case k = <-w.calls:
+			<-w.idle
+		case <-ctx.Done():
+			return
+		}
+	}
 }

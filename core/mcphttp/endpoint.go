@@ -13,7 +13,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/limits"
-	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/core/webguard"
@@ -38,6 +37,7 @@ type Tools interface {
 	WatchLists(workspace string, changed func(core.Kind)) (stop func())
 	WatchViews(workspace string, changed func()) (stop func())
 	Narrowed(c core.Caller) bool
+	SurfaceFor(c core.Caller) tools.Surface
 	Open(c core.Caller, o tools.SessionOptions) *tools.Session
 	Mirrors(c core.Caller, from tools.From, tool string) []core.Mirror
 }
@@ -86,7 +86,6 @@ type Options struct {
 	MaxBody     int           // bytes per request body; 0 means 4 MiB
 	OwnBodies   bool          // bodies are in memory of their own, which outlives the request, as in httpapi
 
-	Surface        string          // for clients that do not choose one; "" means tools.SurfaceFull
 	TrustedProxies []netip.Prefix  // their X-Forwarded-Proto is trusted
 	AllowedHosts   []string        // Host values accepted in addition to loopback ones; host or host:port
 	AllowedOrigins []string        // Origin values accepted in addition to the endpoint's own
@@ -104,10 +103,10 @@ type Endpoint struct {
 	log       hclog.Logger
 	guard     *webguard.Policy
 	self      json.RawMessage // this server's identity: serverInfo
-	live      *session.Set
-	writer    *session.Writer
-	lease     *session.Lease
-	moving    session.Locks // held per session while it moves from or to another server
+	live      *sessionSet
+	writer    *sessionWriter
+	lease     *serverLease
+	moving    sessionLocks // held per session while it moves from or to another server
 	hub       *hub
 	documents *documents
 	standing  openStreams
@@ -143,9 +142,9 @@ func New(o Options) *Endpoint {
 	e := &Endpoint{o: o, log: o.Logger, guard: policy(o), workers: newWorkers()}
 	e.root, e.stop = context.WithCancel(context.Background())
 	e.self, _ = json.Marshal(e.implementation()) // strings always encode
-	e.live = session.NewSet(o.MaxSessions, o.MaxPerUser)
-	e.writer = session.NewWriter(o.Store, o.SessionTTL, o.Logger)
-	e.lease = session.NewLease(e.writer)
+	e.live = newSessionSet(o.MaxSessions, o.MaxPerUser)
+	e.writer = newSessionWriter(o.Store, o.SessionTTL, o.Logger)
+	e.lease = newServerLease(e.writer)
 	e.hub = newHub(o.Tools)
 	e.documents = &documents{access: o.Access}
 	e.running.Go(func() { e.writer.Run(e.root, e.live.Records) })

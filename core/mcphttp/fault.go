@@ -4,15 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/mcphttp/session"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // codeServer is the JSON-RPC code of refusals without a code of their own.
@@ -37,7 +39,7 @@ func badRequest(code int64, message string) *fault {
 	return &fault{status: fiber.StatusBadRequest, code: code, message: message}
 }
 
-// of sets the ID of the request at fault and returns f.
+// of sets the ID of the faulty request and returns f.
 func (f *fault) of(id json.RawMessage) *fault {
 	f.id = id
 	return f
@@ -64,22 +66,22 @@ func retryLater(status int, message string, after time.Duration) *fault {
 }
 
 func shuttingDown() *fault {
-	return retryLater(fiber.StatusServiceUnavailable, session.ErrShutdown.Error(), 5*time.Second)
+	return retryLater(fiber.StatusServiceUnavailable, errShutdown.Error(), 5*time.Second)
 }
 
-// refusedBySession turns an error of package session into a fault. full is the message for session.ErrFull.
+// refusedBySession turns an error of a session or of the set into a fault. full is the message for errFull.
 func refusedBySession(err error, full string) *fault {
-	if twice, ok := errors.AsType[*session.DuplicateError](err); ok {
+	if twice, ok := errors.AsType[*duplicateError](err); ok {
 		return badRequest(jsonrpc.CodeInvalidRequest, twice.Error()).of(twice.ID)
 	}
 	switch {
-	case errors.Is(err, session.ErrShutdown):
+	case errors.Is(err, errShutdown):
 		return shuttingDown()
-	case errors.Is(err, session.ErrShare):
-		return retryLater(fiber.StatusTooManyRequests, "you have too many sessions open; close one or try again later (limits.sessions)", capRetry)
-	case errors.Is(err, session.ErrFull):
+	case errors.Is(err, errShare):
+		return retryLater(fiber.StatusTooManyRequests, "you have too many sessions or listening streams open; close one or try again later (limits.sessions)", capRetry)
+	case errors.Is(err, errFull):
 		return retryLater(fiber.StatusTooManyRequests, full, capRetry)
-	case errors.Is(err, session.ErrTooManyCalls):
+	case errors.Is(err, errTooManyCalls):
 		return retryLater(fiber.StatusTooManyRequests, err.Error(), time.Second)
 	}
 	return sessionNotFound(reasonNotFound)
@@ -112,7 +114,6 @@ func (e *Endpoint) denied(err error) *fault {
 	return f
 }
 
-// send writes the fault as the response.
 func (f *fault) send(c *fiber.Ctx) error {
 	f.setRetryAfter(c)
 	return sendJSON(c, f.status, errorBody(f.id, rpcError{f.code, f.message, f.data}))
@@ -166,4 +167,81 @@ func (f *fault) plain(c *fiber.Ctx) error {
 	}
 	f.setRetryAfter(c)
 	return c.Status(f.status).JSON(map[string]any{"error": code, "message": f.message})
+}
+
+const (
+	codeCancelled        = -32800 // a call that its client cancelled; its POST still needs an answer
+	codeResourceNotFound = -32002 // with sessions only; stateless requests get invalid params
+)
+
+func internalError() error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+}
+
+func invalidParams(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// errorOf returns the JSON-RPC error of a failed call.
+func errorOf(err error) rpcError {
+	known, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok {
+		return rpcError{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
+	}
+	r := rpcError{Code: known.Code, Message: known.Message}
+	if len(known.Data) > 0 {
+		r.Data = known.Data
+	}
+	return r
+}
+
+// statusOf returns the HTTP status of an error in revision 2026-07-28 (basic/transports). Errors about the request
+// itself get a 4xx status.
+func statusOf(code int64) int {
+	switch code {
+	case jsonrpc.CodeMethodNotFound:
+		return fiber.StatusNotFound
+	case jsonrpc.CodeInvalidParams, mcp.CodeHeaderMismatch, mcp.CodeMissingRequiredClientCapabilities, mcp.CodeUnsupportedProtocolVersion:
+		return fiber.StatusBadRequest
+	}
+	return fiber.StatusOK
+}
+
+// refusal turns an error of package tools into a JSON-RPC error. An app's own error passes unchanged. A name that the
+// caller may not use is reported as unknown, as if it did not exist.
+func (e *Endpoint) refusal(k *call, name string, err error) error {
+	if failure, ok := errors.AsType[*rpc.Error](err); ok {
+		return k.ofRevision(failure)
+	}
+	if k.context.Err() != nil {
+		return &jsonrpc.Error{Code: codeCancelled, Message: "the call was cancelled"}
+	}
+	known, ok := errors.AsType[*core.Error](err)
+	if !ok {
+		e.log.Error("call failed", "method", k.Method, "name", name, "error", err)
+		return internalError()
+	}
+	switch known.Code {
+	case core.CodeToolNotFound, core.CodeFeatureDisabled, core.CodeForbidden:
+		return invalidParams("Unknown tool: %s", name)
+	case core.CodeBadRequest, core.CodeInvalidInput, core.CodeNotFound:
+		return invalidParams("%s", known.Message)
+	case core.CodeResourceNotFound:
+		data, _ := json.Marshal(known.Details) // strings always encode
+		return k.ofRevision(&rpc.Error{Code: codeResourceNotFound, Message: known.Message, Data: data})
+	case core.CodeInternal:
+		e.log.Error("call failed", "method", k.Method, "name", name, "error", err)
+		return internalError()
+	default:
+		return &jsonrpc.Error{Code: codeServer, Message: known.Message, Data: []byte(`{"error":` + strconv.Quote(string(known.Code)) + `}`)}
+	}
+}
+
+// ofRevision returns an app's error with the code that the caller's revision uses.
+func (k *call) ofRevision(err *rpc.Error) error {
+	code := int64(err.Code)
+	if k.session == nil && code == codeResourceNotFound {
+		code = jsonrpc.CodeInvalidParams
+	}
+	return &jsonrpc.Error{Code: code, Message: err.Message, Data: err.Data}
 }

@@ -135,7 +135,7 @@ func resourceOf(c *fiber.Ctx) (resource string, valid bool) {
 const howToAuthorize = "Authorization required: send a token of this server's identity provider, or an API key (`ropewalk key create NAME`), as a bearer token. " +
 	"The instance key (SERVICE_API_KEY) is for /v1 only."
 
-// unauthorized responds with 401 and says where a client can learn how to get a token (RFC 9728 section 5.1).
+// unauthorized responds with 401 and the address where a client can learn how to get a token (RFC 9728 section 5.1).
 func (e *Endpoint) unauthorized(c *fiber.Ctx) error {
 	challenge := `Bearer error="unauthorized", error_description="Authorization required", resource_metadata="` + e.metadataURL(c) + `"`
 	if scopes := e.documents.scopes(c.UserContext(), e.o.Scopes()); len(scopes) > 0 {

@@ -178,7 +178,7 @@ func TestHostAndOrigin(t *testing.T) {
 	}
 }
 
-func TestAnUnusableOriginIsNotThisSites(t *testing.T) {
+func TestAnInvalidOriginIsRefused(t *testing.T) {
 	r := start(t, nil)
 	conn := r.dial()
 	defer conn.Close()

@@ -6,7 +6,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/webguard"
@@ -54,7 +53,7 @@ func lastEvent(c *fiber.Ctx) (of, number int64, f *fault) {
 }
 
 // listenIn opens the session's GET stream, replacing any that is open.
-func (e *Endpoint) listenIn(c *fiber.Ctx, s *session.Session, seen int64) error {
+func (e *Endpoint) listenIn(c *fiber.Ctx, s *session, seen int64) error {
 	out := s.OpenStream(seen)
 	first, again := s.FirstEventID(seen), e.identification(c)
 	c.Set(fiber.HeaderConnection, "close") // the connection carries nothing else after the stream, which DELETE ends
@@ -84,7 +83,7 @@ func begin(w *stream.Writer, id string) error {
 }
 
 // resume continues the stream of a POST whose connection broke, up to its last response.
-func (e *Endpoint) resume(c *fiber.Ctx, s *session.Session, number, seen int64) error {
+func (e *Endpoint) resume(c *fiber.Ctx, s *session, number, seen int64) error {
 	rest := sse.NewQueue()
 	if !s.Journal.Resume(number, seen, rest) {
 		return badRequest(codeServer, "Last-Event-ID names an event that is no longer kept; send the request again").send(c)
@@ -114,7 +113,7 @@ func (e *Endpoint) delete(c *fiber.Ctx, caller core.Caller) error {
 		return sessionNotFound(reasonNotFound).send(c)
 	}
 	e.closeSession(s, sessionClosed)
-	ctx, cancel := context.WithTimeout(e.root, session.StoreTimeout)
+	ctx, cancel := context.WithTimeout(e.root, storeTimeout)
 	defer cancel()
 	e.writer.Remove(ctx, s.ID)
 	c.Status(fiber.StatusOK)

@@ -21,6 +21,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/webguard"
 	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
@@ -203,7 +204,7 @@ func (h *fakeNamespace) answer(ctx context.Context, c core.Caller, call tools.Ca
 	case "demo__away":
 		return nil, core.Errorf(core.CodeUnavailable, "demo is restarting")
 	case "demo__partly":
-		return nil, core.Errorf(core.CodeForbidden, "stopping apps needs the role admin")
+		return nil, core.Errorf(core.CodeForbidden, "stopping apps requires the admin role")
 	case "demo__hidden":
 		if !c.User.OrgRole.Admin() {
 			return nil, core.Errorf(core.CodeForbidden, "admins only")
@@ -310,11 +311,12 @@ type rig struct {
 	url           string
 	addr          string
 	client        *http.Client
+	released      *atomic.Int64 // bodies of calls whose memory was released
 }
 
 func start(t *testing.T, change func(*Options)) *rig {
 	t.Helper()
-	r := &rig{T: t, fakeNamespace: newFakeNamespace(), people: &people{}, store: memory.New()}
+	r := &rig{T: t, fakeNamespace: newFakeNamespace(), people: &people{}, store: memory.New(), released: new(atomic.Int64)}
 	o := Options{Tools: r.fakeNamespace, Access: r.people, Store: r.store, Features: config.Features{}, Logger: hclog.NewNullLogger(), Version: "1.2.3"}
 	if change != nil {
 		change(&o)
@@ -325,6 +327,10 @@ func start(t *testing.T, change func(*Options)) *rig {
 	app := fiber.New(fiber.Config{ // configured as in httpapi
 		DisableStartupMessage: true, Immutable: true, StrictRouting: true, CaseSensitive: true, BodyLimit: 16 << 20, ReadBufferSize: 16 << 10,
 		ReadTimeout: 60 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 255 * time.Second,
+	})
+	app.Use(func(c *fiber.Ctx) error { // as package httpapi does
+		webguard.SetBody(c.Context(), func() { r.released.Add(1) })
+		return c.Next()
 	})
 	r.endpoint.Mount(app)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

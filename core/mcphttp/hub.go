@@ -55,6 +55,29 @@ func (h *hub) join(c core.Caller, from tools.From, who audience) {
 	w.audience[who] = reader
 }
 
+// follow makes a client's notifications depend on the rights that its caller has now.
+func (h *hub) follow(c core.Caller, place *tools.Session, who audience) {
+	if !place.Follow(c) {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := h.watches[c.Workspace.ID]
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	reader := w.audience[who]
+	w.mu.Unlock()
+	if reader == nil {
+		return
+	}
+	reader.mu.Lock()
+	reader.caller = c
+	reader.mu.Unlock()
+	w.viewsChanged() // the lists may be narrowed differently
+}
+
 // leave removes an audience. The last audience of a workspace ends the watch.
 func (h *hub) leave(workspace string, who audience) {
 	h.mu.Lock()

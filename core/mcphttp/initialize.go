@@ -12,13 +12,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// helloParams are the params of initialize.
 type helloParams struct {
 	ProtocolVersion *string          `json:"protocolVersion"`
 	Capabilities    *json.RawMessage `json:"capabilities"`
@@ -75,12 +73,12 @@ func readHello(m *Message) (said helloParams, f *fault) {
 
 // open creates a session and makes it findable. Its revision is the one that the client names, if that has sessions, or
 // else the newest with sessions.
-func (e *Endpoint) open(ctx context.Context, caller core.Caller, said helloParams) (*session.Session, error) {
+func (e *Endpoint) open(ctx context.Context, caller core.Caller, said helloParams) (*session, error) {
 	now, revision := time.Now(), revisions()[0]
 	if hasSessions(*said.ProtocolVersion) {
 		revision = *said.ProtocolVersion
 	}
-	s := session.New(caller, sessionstore.Record{
+	s := newSession(caller, sessionstore.Record{
 		ID: e.newSessionID(), Subject: caller.Subject, Issuer: caller.Issuer, WorkspaceID: caller.Workspace.ID,
 		CreatedAt: now, LastAccessedAt: now, ProtocolVersion: revision,
 		ClientInfo: sessionstore.ClientInfo{Name: clip(*said.ClientInfo.Name), Version: clip(*said.ClientInfo.Version)},
@@ -91,7 +89,7 @@ func (e *Endpoint) open(ctx context.Context, caller core.Caller, said helloParam
 
 // attach connects a session to what it needs to run: its tools session, its idle timer, and notifications of list
 // changes.
-func (e *Endpoint) attach(s *session.Session) {
+func (e *Endpoint) attach(s *session) {
 	s.Tools = e.o.Tools.Open(s.Owner, tools.SessionOptions{ID: rand.Text(), Capabilities: s.Capabilities, Notify: s.Notify})
 	s.ExpireAfter(e.o.SessionTTL, func() {
 		if e.covered(s, time.Now()) { // otherwise another server may have the session
@@ -106,8 +104,8 @@ func (e *Endpoint) attach(s *session.Session) {
 }
 
 // store writes the session's record and makes the session findable. If that fails, it ends the session.
-func (e *Endpoint) store(ctx context.Context, s *session.Session) error {
-	ctx, cancel := context.WithTimeout(ctx, session.StoreTimeout)
+func (e *Endpoint) store(ctx context.Context, s *session) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	added := false
 	lease, err := e.lease.Acquire(ctx)
@@ -153,9 +151,9 @@ const (
 
 // closeSession ends a session that was removed from the live set. Its in-flight calls get an error with the message
 // why.
-func (e *Endpoint) closeSession(s *session.Session, why string) {
+func (e *Endpoint) closeSession(s *session, why string) {
 	for _, k := range s.Close() {
-		k.Out.Answer(errorBody(k.ID, rpcError{Code: codeServer, Message: why}))
+		k.out.Answer(errorBody(k.ID, rpcError{Code: codeServer, Message: why}))
 		e.live.EndCalls(1)
 	}
 	e.hub.leave(s.Owner.Workspace.ID, s)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
@@ -32,7 +32,7 @@ type wish struct {
 	Resources     bool     `json:"resourcesListChanged,omitempty"`
 	Subscriptions []string `json:"resourceSubscriptions,omitempty"`
 
-	TaskIDs []string `json:"taskIds,omitempty"` // never granted: clients poll
+	TaskIDs []string `json:"taskIds,omitempty"` // extensionTasks
 }
 
 // listen handles subscriptions/listen. It opens one stream that sends first what was granted and then the
@@ -46,8 +46,7 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 	if len(wanted.TaskIDs) > 0 && !m.takesTasks() {
 		return undeclared().of(m.ID).send(c)
 	}
-	wanted.TaskIDs = nil
-	if err := e.live.Listen(); err != nil {
+	if err := e.live.Listen(caller.User.ID); err != nil {
 		return refusedBySession(err, "too many clients are listening on this server; try again later").of(m.ID).send(c)
 	}
 	l := &listener{Queue: sse.NewQueue(), id: m.ID, kinds: wanted.kinds()}
@@ -55,11 +54,11 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 	place := e.o.Tools.Open(caller, tools.SessionOptions{Notify: func(n rpc.Notification) {
 		l.notify(n)
 	}})
-	wanted.Subscriptions = e.subscribe(place, wanted.Subscriptions)
+	wanted.Subscriptions, wanted.TaskIDs = e.subscribe(place, wanted.Subscriptions), e.watchable(e.root, caller, wanted.TaskIDs)
 	over := func() {
 		e.hub.leave(caller.Workspace.ID, l)
 		closeTools(place)
-		e.live.Unlisten()
+		e.live.Unlisten(caller.User.ID)
 	}
 	said, _ := json.Marshal(map[string]any{"notifications": wanted}) // bools and strings always encode
 	first := rpc.Notification{Method: "notifications/subscriptions/acknowledged", Params: l.tagged(said)}.Encode()
@@ -70,15 +69,22 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 		defer over()
 		ctx, end := context.WithCancel(ctx)
 		defer end()
-		defer e.standing.add(caller, end)()
+		defer e.standing.add(&openStream{caller, end, func(now core.Caller) { e.hub.follow(now, place, l) }})()
 		defer e.identifyAgain(ctx, again, end)()
 		e.recheck(caller, began)
 		if w.Event("message", first) != nil {
 			return
 		}
-		if len(l.kinds)+len(wanted.Subscriptions) > 0 {
+		changes := len(l.kinds) + len(wanted.Subscriptions)
+		var watching sync.WaitGroup
+		if len(wanted.TaskIDs) > 0 {
+			watching.Go(func() { e.watchTasks(ctx, caller, wanted.TaskIDs, l, changes == 0) })
+		}
+		if changes+len(wanted.TaskIDs) > 0 {
 			l.CopyTo(ctx, w)
 		}
+		end()
+		watching.Wait()
 		_ = w.Event("message", last) // fails if the client has disconnected
 	})
 	if err != nil {
@@ -124,7 +130,7 @@ func (l *listener) notify(n rpc.Notification) {
 		return
 	}
 	for _, kind := range l.kinds {
-		if n.Method == session.ListChangedMethod(kind) {
+		if n.Method == listChangedMethod(kind) {
 			l.ListChanged(kind)
 		}
 	}
@@ -133,7 +139,7 @@ func (l *listener) notify(n rpc.Notification) {
 // ListChanged notifies the client that a list has changed, if the client wants that.
 func (l *listener) ListChanged(kind core.Kind) {
 	if slices.Contains(l.kinds, kind) {
-		l.Push(rpc.Notification{Method: session.ListChangedMethod(kind), Params: l.tagged(empty())}.Encode())
+		l.Push(rpc.Notification{Method: listChangedMethod(kind), Params: l.tagged(empty())}.Encode())
 	}
 }
 

@@ -1,11 +1,16 @@
 package mcphttp
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -71,4 +76,23 @@ func pageStart(all []tools.Item, cursor json.RawMessage) int {
 		return -1
 	}
 	return at + 1
+}
+
+// headerSurface names the surface that a client wants. The query parameter surface does the same, because some clients
+// cannot send custom headers.
+const headerSurface = "X-Tools-Surface"
+
+// chooseSurface sets the surface of a list: the one that the request chooses, or else the caller's. It also
+// records whether the client asks for results that fit its limit.
+func (e *Endpoint) chooseSurface(c *fiber.Ctx, k *call) *fault {
+	if k.Method != "tools/list" {
+		return nil
+	}
+	k.readsOn = tools.AsksToFit(k.Param("_meta"))
+	k.surface = cmp.Or(tools.Surface(c.Get(headerSurface)), tools.Surface(c.Query("surface")), e.o.Tools.SurfaceFor(k.caller))
+	if k.surface != tools.SurfaceFull && k.surface != tools.SurfaceSearch {
+		message := fmt.Sprintf("%s, or the query parameter surface, is %q; it can be %s or %s", headerSurface, clip(string(k.surface)), tools.SurfaceFull, tools.SurfaceSearch)
+		return badRequest(jsonrpc.CodeInvalidRequest, message).of(k.ID)
+	}
+	return nil
 }

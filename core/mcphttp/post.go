@@ -8,7 +8,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/webguard"
@@ -71,7 +70,7 @@ func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []b
 
 // deliver passes the messages of a POST to its session and writes the response: 202 when none of them is a request, and
 // otherwise the answers to the requests.
-func (e *Endpoint) deliver(c *fiber.Ctx, s *session.Session, caller core.Caller, messages []Message, batch bool) error {
+func (e *Endpoint) deliver(c *fiber.Ctx, s *session, caller core.Caller, messages []Message, batch bool) error {
 	var calls []*call
 	for _, m := range messages {
 		if !m.IsCall() {
@@ -100,7 +99,7 @@ func (e *Endpoint) deliver(c *fiber.Ctx, s *session.Session, caller core.Caller,
 }
 
 // begin registers calls with their session and counts them among those that a shutdown waits for.
-func (e *Endpoint) begin(s *session.Session, calls []*call, out *sse.Response) *fault {
+func (e *Endpoint) begin(s *session, calls []*call, out *sse.Response) *fault {
 	if f := e.acquireCalls(calls); f != nil {
 		return f
 	}
@@ -108,15 +107,14 @@ func (e *Endpoint) begin(s *session.Session, calls []*call, out *sse.Response) *
 		releaseCalls(calls)
 		return shuttingDown()
 	}
-	registered := make([]*session.Call, len(calls))
-	for i, k := range calls {
-		k.Out, registered[i] = out, &k.Call
+	for _, k := range calls {
+		k.out = out
 	}
-	if err := s.Begin(registered); err != nil {
+	if err := s.Begin(calls); err != nil {
 		e.live.EndCalls(len(calls))
 		releaseCalls(calls)
 		for _, k := range calls {
-			k.Cancel()
+			k.cancel()
 		}
 		return refusedBySession(err, "")
 	}
@@ -124,7 +122,7 @@ func (e *Endpoint) begin(s *session.Session, calls []*call, out *sse.Response) *
 }
 
 // receive handles a response or a notification from the client.
-func (e *Endpoint) receive(s *session.Session, m Message) {
+func (e *Endpoint) receive(s *session, m Message) {
 	if m.IsResponse() {
 		s.Answer(m.ID, m.Payload, m.Failed)
 		return
@@ -140,7 +138,7 @@ func (e *Endpoint) receive(s *session.Session, m Message) {
 }
 
 // rootsChanged notifies the apps that asked this client for its roots, in the background.
-func (e *Endpoint) rootsChanged(s *session.Session) {
+func (e *Endpoint) rootsChanged(s *session) {
 	e.running.Go(func() {
 		ctx, cancel := context.WithTimeout(e.root, gateTimeout)
 		defer cancel()

@@ -166,7 +166,7 @@ func TestFailuresOfCalls(t *testing.T) {
 	}
 }
 
-func TestWhatAListedToolRefusesIsReturnedAsAResult(t *testing.T) {
+func TestARefusalByAListedToolIsReturnedAsAResult(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	if _, body := r.say("POST", w, callBody(1, "demo__partly", "{}")); !strings.Contains(body, "Unknown tool: demo__partly") {
@@ -175,7 +175,7 @@ func TestWhatAListedToolRefusesIsReturnedAsAResult(t *testing.T) {
 	r.fakeNamespace.mu.Lock()
 	r.fakeNamespace.listed = append(r.fakeNamespace.listed, tools.Listed{Name: "demo__partly", Raw: json.RawMessage(`{"name":"demo__partly"}`)})
 	r.fakeNamespace.mu.Unlock()
-	want := `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"stopping apps needs the role admin"}],"isError":true}}`
+	want := `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"stopping apps requires the admin role"}],"isError":true}}`
 	if _, body := r.say("POST", w, callBody(1, "demo__partly", "{}")); body != want {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
@@ -120,7 +119,7 @@ func TestProgressOfAQuestionReachesTheAppThatAskedIt(t *testing.T) {
 func TestAQuestionWhoseCallIsOverGoesWhereItsClientListens(t *testing.T) {
 	r := start(t, nil)
 	w := r.able(alice, `{"elicitation":{}}`)
-	s, over := r.endpoint.live.All()[0], &session.Call{Number: 999}
+	s, over := r.endpoint.live.All()[0], &call{number: 999}
 	ask := func() error {
 		_, err := s.Ask(t.Context(), over, rpc.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"?"}`)})
 		return err

@@ -76,7 +76,7 @@ func TestAClientThatLeavesItsStreamedAnswerIsNoticed(t *testing.T) {
 	s := r.endpoint.live.All()[0]
 	for range 200 {
 		for _, k := range s.Calls() {
-			if !k.Out.Ended() {
+			if !k.out.Ended() {
 				continue
 			}
 			close(r.fakeNamespace.release)

@@ -21,11 +21,11 @@ type openStreams struct {
 type openStream struct {
 	caller core.Caller
 	end    context.CancelFunc
+	follow func(core.Caller) // receives the caller's current rights
 }
 
 // add registers a stream until remove is called.
-func (o *openStreams) add(caller core.Caller, end context.CancelFunc) (remove func()) {
-	s := &openStream{caller, end}
+func (o *openStreams) add(s *openStream) (remove func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.all == nil {
@@ -52,7 +52,8 @@ func (o *openStreams) of(userID string) []*openStream {
 }
 
 // EndRevoked ends the sessions, streams and tasks of a user, or of all users if userID is "", that access no longer allows
-// because the user, the API key or the membership is gone. Where that cannot be determined, they continue.
+// because the user, the API key or the membership is gone. The others continue with the current rights. Where neither can
+// be determined, they continue unchanged.
 func (e *Endpoint) EndRevoked(ctx context.Context, userID string) {
 	now := time.Now()
 	e.changed.Store(&now) // before the sessions are listed; requests check what they open later
@@ -78,7 +79,7 @@ func (e *Endpoint) changedSince(began time.Time) bool {
 
 func (e *Endpoint) endRevoked(ctx context.Context, userID string) {
 	for _, s := range e.live.All() {
-		if userID != "" && s.Owner.User.ID != userID || !e.revoked(ctx, s.Owner) {
+		if userID != "" && s.Owner.User.ID != userID || !e.revoked(ctx, s.Owner, func(now core.Caller) { e.hub.follow(now, s.Tools, s) }) {
 			continue
 		}
 		e.writer.Drop(s.ID) // before the session is removed here, so that nothing can take it over again
@@ -89,15 +90,19 @@ func (e *Endpoint) endRevoked(ctx context.Context, userID string) {
 		}
 	}
 	for _, s := range e.standing.of(userID) {
-		if e.revoked(ctx, s.caller) {
+		if e.revoked(ctx, s.caller, s.follow) {
 			s.end()
 		}
 	}
-	e.o.Tools.EndTasks(userID, func(c core.Caller) bool { return e.revoked(ctx, c) })
+	e.o.Tools.EndTasks(userID, func(c core.Caller) bool { return e.revoked(ctx, c, func(core.Caller) {}) })
 }
 
-func (e *Endpoint) revoked(ctx context.Context, c core.Caller) bool {
-	_, err := e.o.Access.Current(ctx, c)
+// revoked reports whether a caller has lost access, and otherwise passes the current rights to follow if they are known.
+func (e *Endpoint) revoked(ctx context.Context, c core.Caller, follow func(core.Caller)) bool {
+	now, err := e.o.Access.Current(ctx, c)
+	if err == nil {
+		follow(now)
+	}
 	code := core.CodeOf(err)
 	return code == core.CodeUnauthenticated || code == core.CodeWorkspaceDenied
 }

@@ -1,29 +1,30 @@
 package mcphttp
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
 func TestOneUserCannotTakeEverySession(t *testing.T) {
-	set := session.NewSet(3, 2)
+	set := newSessionSet(3, 2)
 	for range 2 {
 		if err := set.Reserve("alice"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := set.Reserve("alice"); !errors.Is(err, session.ErrShare) {
+	if err := set.Reserve("alice"); !errors.Is(err, errShare) {
 		t.Errorf("a third one: %v", err)
 	}
 	if err := set.Reserve("bob"); err != nil {
@@ -31,7 +32,7 @@ func TestOneUserCannotTakeEverySession(t *testing.T) {
 	}
 	set.Release("alice")
 	owner := core.Caller{Identity: core.Identity{User: core.User{ID: "bob"}}}
-	s := session.New(owner, sessionstore.Record{ID: "s"}, nil)
+	s := newSession(owner, sessionstore.Record{ID: "s"}, nil)
 	if !set.Add(s) || !set.Remove(s) {
 		t.Fatal("a session was not added and removed")
 	}
@@ -39,6 +40,28 @@ func TestOneUserCannotTakeEverySession(t *testing.T) {
 		if err := set.Reserve("bob"); err != nil {
 			t.Errorf("after one was removed: %v", err)
 		}
+	}
+}
+
+func TestOneUserCannotListenOnEveryStream(t *testing.T) {
+	set := newSessionSet(3, 2)
+	for range 2 {
+		if err := set.Listen("mallory"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := set.Listen("mallory"); !errors.Is(err, errShare) {
+		t.Errorf("a third one: %v", err)
+	}
+	if err := set.Listen("victim"); err != nil {
+		t.Errorf("another user: %v", err)
+	}
+	set.Unlisten("mallory")
+	if err := set.Listen("mallory"); err != nil {
+		t.Errorf("after one has ended: %v", err)
+	}
+	if err := set.Listen("third"); !errors.Is(err, errFull) || errors.Is(err, errShare) {
+		t.Errorf("beyond the limit of all: %v", err)
 	}
 }
 
@@ -54,7 +77,7 @@ func (i *interrupted) MCP(ctx context.Context, bearer, resource string) (core.Id
 	return id, err
 }
 
-func TestWhatIsOpenedDuringARevocationDoesNotOutliveIt(t *testing.T) {
+func TestStreamsOpenedDuringARevocationEndWithIt(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		revoked bool
@@ -157,5 +180,50 @@ func TestAStandingStreamEndsWhenItsTokenIsNoLongerAccepted(t *testing.T) {
 func TestStandingStreamsAreIdentifiedEveryFourMinutes(t *testing.T) { // docs/api.md 2.6
 	if got := start(t, nil).endpoint.o.identifyEvery; got != 4*time.Minute {
 		t.Errorf("every %v", got)
+	}
+}
+
+// demoting is an Access that has meanwhile made every caller a member.
+type demoting struct{ *people }
+
+func (d demoting) Current(_ context.Context, c core.Caller) (core.Caller, error) {
+	c.User.OrgRole = core.RoleMember
+	return c, nil
+}
+
+func TestSessionsAndStreamsLoseTheRightsThatTheirCallersLose(t *testing.T) {
+	r := start(t, func(o *Options) { o.Access = demoting{&people{}} })
+	w := alice
+	w.token = "admin"
+	w = r.join(w)
+	listening := w
+	listening.session = ""
+	body, header := statelessRequest("subscriptions/listen", `"notifications":{"toolsListChanged":true}`)
+	resp := r.ask("POST", listening, body, header...)
+	defer resp.Body.Close()
+	if said := next(t, bufio.NewScanner(resp.Body)); !strings.Contains(said, "acknowledged") {
+		t.Fatalf("listen: %s", said)
+	}
+	roles := func() (all []core.Role) {
+		h := r.endpoint.hub
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for _, reader := range h.watches["ws_one"].audience {
+			reader.mu.Lock()
+			all = append(all, reader.caller.User.OrgRole)
+			reader.mu.Unlock()
+		}
+		return all
+	}
+	if got := roles(); !slices.Equal(got, []core.Role{core.RoleAdmin, core.RoleAdmin}) {
+		t.Fatalf("the roles are %q", got)
+	}
+	r.endpoint.EndRevoked(t.Context(), "usr_admin")
+	if got := roles(); !slices.Equal(got, []core.Role{core.RoleMember, core.RoleMember}) {
+		t.Errorf("after the admin became a member, the session and the stream have the roles %q", got)
+	}
+	r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"ping"}`) // whose token names the role
+	if got := roles(); !slices.Contains(got, core.RoleAdmin) {
+		t.Errorf("after a request of an admin, the roles are %q", got)
 	}
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
-	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
@@ -28,7 +27,7 @@ const (
 	ping            = `{"jsonrpc":"2.0","id":7,"method":"ping"}`
 )
 
-func TestAnotherCallersSessionAnswersLikeOneThatNeverWas(t *testing.T) {
+func TestAnotherCallersSessionAnswersLikeAnUnknownOne(t *testing.T) {
 	r := start(t, nil)
 	owned := r.join(alice)
 	for _, tc := range []struct {
@@ -254,7 +253,7 @@ func caller(subject, workspace string) core.Caller {
 }
 
 // admit opens a session without HTTP.
-func admit(t *testing.T, e *Endpoint, c core.Caller) *session.Session {
+func admit(t *testing.T, e *Endpoint, c core.Caller) *session {
 	t.Helper()
 	if err := e.live.Reserve("somebody"); err != nil {
 		t.Fatal(err)
@@ -273,7 +272,7 @@ func admit(t *testing.T, e *Endpoint, c core.Caller) *session.Session {
 }
 
 // beginOne starts a call with the given ID and returns it.
-func beginOne(t *testing.T, e *Endpoint, s *session.Session, id string) *call {
+func beginOne(t *testing.T, e *Endpoint, s *session, id string) *call {
 	t.Helper()
 	k := e.newCall(e.root, Message{ID: json.RawMessage(id), Method: "ping"}, s.Owner, s)
 	if f := e.begin(s, []*call{k}, sse.NewResponse(1, false)); f != nil {

@@ -70,21 +70,21 @@ func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m Message) 
 	}
 	k := e.newCall(c.UserContext(), m, caller, nil)
 	if f := e.chooseSurface(c, k); f != nil {
-		k.Cancel()
+		k.cancel()
 		return f.send(c)
 	}
 	if f := e.acquireCalls([]*call{k}); f != nil {
-		k.Cancel()
+		k.cancel()
 		return f.send(c)
 	}
 	if !e.live.BeginCalls(1) {
 		releaseCalls([]*call{k})
-		k.Cancel()
+		k.cancel()
 		return shuttingDown().of(m.ID).send(c)
 	}
-	k.Out = sse.NewResponse(1, false)
-	k.Out.Left = k.Cancel // a client that disconnects from its stream cancels the call
-	return e.serveCalls(c, []*call{k}, k.Out)
+	k.out = sse.NewResponse(1, false)
+	k.out.Left = k.cancel // a client that disconnects from its stream cancels the call
+	return e.serveCalls(c, []*call{k}, k.out)
 }
 
 // checkStateless checks the required _meta and headers of a message (MCP 2026-07-28, basic). For notifications it

@@ -118,7 +118,7 @@ func TestARequestWithoutASessionIsRefused(t *testing.T) {
 	}
 }
 
-func TestARequestThatNeedsNoSessionIsNotTheSessions(t *testing.T) {
+func TestARequestWithoutASessionDoesNotUseOne(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	for _, method := range []string{"tools/list", "tools/call", "ping", "subscriptions/listen", "server/discover"} {

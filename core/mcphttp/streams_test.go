@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -142,8 +141,8 @@ func TestADroppedGetStreamIsReplacedAtOnceAndLeavesNothingBehind(t *testing.T) {
 }
 
 // listening returns the sessions with an open GET stream.
-func (e *Endpoint) listening() []*session.Session {
-	return slices.DeleteFunc(e.live.All(), func(s *session.Session) bool { return !s.Streaming() })
+func (e *Endpoint) listening() []*session {
+	return slices.DeleteFunc(e.live.All(), func(s *session) bool { return !s.Streaming() })
 }
 
 func TestAReaderThatStallsIsCutAndNobodyWaitsForIt(t *testing.T) {
@@ -185,7 +184,7 @@ func TestAReaderThatStallsOnItsAnswerIsCut(t *testing.T) {
 	_ = conn.(*net.TCPConn).SetReadBuffer(4096)
 	fmt.Fprint(conn, r.raw("POST", w, callBody(1, "demo__wait", "{}")))
 	<-r.fakeNamespace.started
-	out := r.endpoint.live.All()[0].Calls()[0].Out
+	out := r.endpoint.live.All()[0].Calls()[0].out
 	begin := time.Now()
 	frame := []byte(`"` + strings.Repeat("x", 64<<10) + `"`)
 	for range 200 {

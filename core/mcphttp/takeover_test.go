@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/mcphttp/session"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
@@ -42,7 +41,7 @@ func died(e *Endpoint) {
 }
 
 // use finds a session like a request.
-func use(e *Endpoint, id string, c core.Caller) (*session.Session, string) {
+func use(e *Endpoint, id string, c core.Caller) (*session, string) {
 	s, f := e.session(e.root, []byte(id), c)
 	if f == nil {
 		return s, ""
@@ -225,8 +224,8 @@ func TestATakenOverSessionReadsItsListsAgainAndReusesNoNumbers(t *testing.T) {
 		}
 	}
 	for _, kind := range []core.Kind{core.KindTools, core.KindPrompts, core.KindResources} {
-		if !strings.Contains(all.String(), session.ListChangedMethod(kind)) {
-			t.Errorf("no %s in %s", session.ListChangedMethod(kind), all.String())
+		if !strings.Contains(all.String(), listChangedMethod(kind)) {
+			t.Errorf("no %s in %s", listChangedMethod(kind), all.String())
 		}
 	}
 	s.CloseStream(g)
@@ -258,7 +257,7 @@ func TestASessionBelongsToThePersonWhicheverProviderVouches(t *testing.T) {
 		"another key of the person":   {withKey, person(core.IssuerKey, "key_2", "usr_ann", "key_2"), false},
 		"the owner, who has no token": {opened, core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: "ws_one"}}, false},
 	} {
-		rec := session.New(c.opened, sessionstore.Record{Subject: c.opened.Subject, Issuer: c.opened.Issuer, WorkspaceID: "ws_one"}, []byte("{}"))
+		rec := newSession(c.opened, sessionstore.Record{Subject: c.opened.Subject, Issuer: c.opened.Issuer, WorkspaceID: "ws_one"}, []byte("{}"))
 		if got := owns(rec.RecordFor("lease"), c.comes); got != c.want {
 			t.Errorf("%s: by its record: %v", name, got)
 		}

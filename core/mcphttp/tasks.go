@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,7 +20,6 @@ import (
 // The extension io.modelcontextprotocol/tasks (SEP-2663). Each request declares it anew, so only clients of the stateless
 // revision can use it.
 
-// extensionTasks is the name of the extension.
 const extensionTasks = interact.TasksExtension
 
 // takesTasks reports whether a request declares the extension.
@@ -44,14 +44,6 @@ func undeclared() *fault {
 	f := badRequest(mcp.CodeMissingRequiredClientCapabilities, "Missing required client capability")
 	f.data = map[string]any{"requiredCapabilities": map[string]any{"extensions": map[string]any{extensionTasks: empty()}}}
 	return f
-}
-
-// callOrTask makes a tool call. If the client takes tasks, the result may be a task.
-func (e *Endpoint) callOrTask(k *call, request tools.Call, takesTasks bool) (json.RawMessage, bool, error) {
-	if !takesTasks {
-		return e.o.Tools.Call(k.context, k.caller, request)
-	}
-	return e.o.Tools.CallTask(k.context, k.caller, request, e.taskOutcome(k.caller, request.Name))
 }
 
 // taskOutcome returns the function that turns the outcome of a call into what its client would have received.
@@ -103,10 +95,43 @@ func (e *Endpoint) aboutTask(k *call) ([][]byte, error) {
 	return e.done(k, e.o.Tools.CancelTask(k.context, k.caller, id))
 }
 
+// maxWatched is how many tasks one subscriptions/listen request may watch. Each costs a query every two seconds.
+const maxWatched = 100
+
+// watchable returns the tasks of a caller among ids, at most maxWatched. A task of somebody else is left out like an unknown
+// one.
+func (e *Endpoint) watchable(ctx context.Context, caller core.Caller, ids []string) (granted []string) {
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+	defer cancel()
+	for _, id := range ids[:min(len(ids), maxWatched)] {
+		if slices.Contains(granted, id) {
+			continue
+		}
+		if _, err := e.o.Tools.Task(ctx, caller, id, e.taskOutcome(caller, "")); err != nil {
+			e.log.Debug("task not watched", "error", err)
+			continue
+		}
+		granted = append(granted, id)
+	}
+	return granted
+}
+
+// watchTasks sends the states of tasks to a listener until they have ended or ctx ends. A listener that wants nothing else
+// ends with them.
+func (e *Endpoint) watchTasks(ctx context.Context, caller core.Caller, ids []string, l *listener, only bool) {
+	e.o.Tools.WatchTasks(ctx, caller, ids, e.taskOutcome(caller, ""), func(task json.RawMessage) {
+		l.Push(rpc.Notification{Method: "notifications/tasks", Params: l.tagged(task)}.Encode())
+	})
+	if only {
+		l.Close()
+	}
+}
+
 // Tasks is the part of Tools for clients that take tasks. *tools.Namespace implements it and documents the methods.
 type Tasks interface {
 	CallTask(ctx context.Context, c core.Caller, call tools.Call, outcome tools.Outcome) (result json.RawMessage, failed bool, err error)
 	Task(ctx context.Context, c core.Caller, id string, outcome tools.Outcome) (json.RawMessage, error)
+	WatchTasks(ctx context.Context, c core.Caller, ids []string, outcome tools.Outcome, changed func(task json.RawMessage))
 	AnswerTask(ctx context.Context, c core.Caller, id string, responses json.RawMessage) error
 	CancelTask(ctx context.Context, c core.Caller, id string) error
 	EndTasks(userID string, revoked func(core.Caller) bool)

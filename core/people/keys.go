@@ -19,6 +19,7 @@ type NewKey struct {
 	OrgRole   core.Role // "" means member
 	Accounts  bool      // calls made with the key use the linked accounts of the caller
 	View      string    // the view that limits what the key sees; "" for none
+	Surface   string    // how tools are listed to clients that do not choose; "" leaves it open
 	ExpiresAt time.Time // zero means never
 }
 
@@ -26,7 +27,7 @@ type NewKey struct {
 // which is never shown again. The error is core.CodeBadRequest for an invalid field, and core.CodeForbidden for
 // a role above the caller's.
 func (d *Directory) CreateKey(ctx context.Context, c core.Caller, k NewKey) (core.APIKey, core.Secret, error) {
-	if err := core.CheckText("name", k.Name); err != nil {
+	if err := cmp.Or(core.CheckText("name", k.Name), core.CheckSurface("surface", k.Surface)); err != nil {
 		return core.APIKey{}, "", err
 	}
 	k.Role, k.Name = cmp.Or(k.Role, core.RoleMember), strings.TrimSpace(k.Name)
@@ -50,11 +51,11 @@ func (d *Directory) CreateKey(ctx context.Context, c core.Caller, k NewKey) (cor
 	case !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(time.Now()):
 		return core.APIKey{}, "", core.Errorf(core.CodeBadRequest, "expiresAt must be in the future")
 	case k.Role == core.RoleAdmin && !c.Workspace.Role.Admin():
-		return core.APIKey{}, "", core.Errorf(core.CodeForbidden, "a key with the role admin needs the role admin in workspace %s", c.Workspace.ID)
+		return core.APIKey{}, "", core.Errorf(core.CodeForbidden, "creating an admin key requires the admin role in workspace %s", c.Workspace.ID)
 	}
 	text, hash := core.NewAPIKey()
 	made, err := d.store.CreateAPIKey(ctx, core.APIKey{
-		Name: k.Name, User: c.User, Workspace: c.Workspace.ID, Role: k.Role, OrgRole: k.OrgRole, Accounts: k.Accounts, View: k.View, ExpiresAt: k.ExpiresAt,
+		Name: k.Name, User: c.User, Workspace: c.Workspace.ID, Role: k.Role, OrgRole: k.OrgRole, Accounts: k.Accounts, View: k.View, Surface: k.Surface, ExpiresAt: k.ExpiresAt,
 	}, hash)
 	if err != nil {
 		return core.APIKey{}, "", err

@@ -158,7 +158,7 @@ func (d *Directory) subject(ctx context.Context, c core.Caller, id string, becom
 	}
 	user, err := d.store.User(ctx, id)
 	if err == nil && (becomesOwner || user.OrgRole == core.RoleOwner) && c.User.OrgRole != core.RoleOwner {
-		err = core.Errorf(core.CodeForbidden, "changing an owner, or making one, needs the organization role owner")
+		err = core.Errorf(core.CodeForbidden, "changing an owner, or making one, requires an organization owner")
 	}
 	return user, err
 }

@@ -79,7 +79,7 @@ func TestManagingPeopleNeedsTheFlagAndAnAdminOfTheOrganization(t *testing.T) {
 	}
 }
 
-func TestAMergeGivesNobodyWhatIsNotTheirs(t *testing.T) {
+func TestAMergeMovesOnlyWhatTheMergedUserOwned(t *testing.T) {
 	user := func(id string, role core.Role) core.User { return core.User{ID: id, OrgRole: role} }
 	for name, c := range map[string]struct {
 		by         core.User

@@ -62,7 +62,7 @@ func (t target) handshakeError(err error, run *runner) error {
 	switch {
 	case strings.Contains(said, "timeout while waiting"):
 		e.Reason = "it did not answer in time"
-		e.Advice = "a plugin prints its handshake line as soon as it serves; see docs/plugins.md, or raise plugins.startTimeoutSeconds"
+		e.Advice = "a plugin prints its handshake line as soon as it serves; see docs/plugins.md, or raise plugins.startTimeoutSeconds (--start-timeout of a command)"
 	case strings.Contains(said, "exited before we could connect"), strings.Contains(err.Error(), "Failed to read any lines"):
 		e.Reason, e.maybeOtherKind = fmt.Sprintf("it ended before it served (%s)", run.exitReason()), true
 		e.Advice = fmt.Sprintf("check that it is a plugin of the kind %s, and run it by hand to see its output", t.kind)

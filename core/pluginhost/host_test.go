@@ -19,7 +19,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
-	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
@@ -30,9 +29,6 @@ import (
 
 // The test binary is the shim, every built-in and, under a different file name, a third-party plugin.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {
-		os.Exit(process.ShimMain(os.Args[2:]))
-	}
 	if len(os.Args) == 5 && os.Args[1] == "plugin" {
 		pluginserver.Serve(builtins[plugins.Kind(os.Args[3])][os.Args[4]]())
 		return

@@ -138,7 +138,7 @@ func (i *instance) configure(ctx context.Context, h *Host, t target) error {
 	case errors.Is(err, host.ErrDisconnected):
 		return i.crashedInConfigure(ctx, t)
 	case errors.Is(err, context.DeadlineExceeded):
-		return t.failed(fmt.Sprintf("it did not take its settings within %v", h.opts.StartTimeout), "raise plugins.startTimeoutSeconds, or find out what its Configure is waiting for")
+		return t.failed(fmt.Sprintf("it did not take its settings within %v", h.opts.StartTimeout), "raise plugins.startTimeoutSeconds (--start-timeout of a command), or find out what its Configure is waiting for")
 	case errors.Is(err, plugins.ErrUnavailable):
 		return t.failed(fmt.Sprintf("its backend cannot be reached: %v", err), "check its address in the settings, and that it is running")
 	}

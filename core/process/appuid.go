@@ -1,10 +1,10 @@
 package process
 
 import (
+	"errors"
 	"hash/fnv"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 )
 
@@ -27,23 +27,35 @@ func AppUID(name string) int {
 }
 
 // Own changes the owner of a directory and everything in it to uid, unless uid owns the directory already. 0 is
-// root. Symbolic links are not followed.
-func Own(dir string, uid int) error {
-	info, err := os.Lstat(dir)
+// root. It always changes the owner of the entries named in created, if they exist. Symbolic links are not
+// followed, and the directory's owner cannot redirect Own to files elsewhere by replacing entries in the
+// meantime.
+func Own(dir string, uid int, created ...string) (err error) {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) == uid {
-		return nil
+	defer func() { err = errors.Join(err, root.Close()) }()
+	info, err := root.Stat(".")
+	if err != nil {
+		return err
 	}
-	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || path == dir {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != uid {
+		err := fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || path == "." {
+				return err
+			}
+			return root.Lchown(path, uid, uid)
+		})
+		if err != nil {
 			return err
 		}
-		return os.Lchown(path, uid, uid)
-	})
-	if err != nil {
-		return err
+		return root.Lchown(".", uid, uid) // last: marks the rest as done
 	}
-	return os.Lchown(dir, uid, uid) // last: marks the rest as done
+	for _, name := range created {
+		if err := root.Lchown(name, uid, uid); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }

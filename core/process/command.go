@@ -9,12 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// ShimArg is the first argument that turns the binary into a shim. A main function (and the TestMain of every
-// test binary that starts processes) begins with
-//
-//	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {
-//		os.Exit(process.ShimMain(os.Args[2:]))
-//	}
+// ShimArg is the first argument that turns every binary with this package into a shim.
 const ShimArg = "__shim"
 
 // startTimeout bounds the time between starting a shim and its report that the program is running.
@@ -32,9 +27,9 @@ type Command struct {
 	// Sandbox confines the tree, if set.
 	Sandbox *sandbox.Profile
 
-	// Denied, if set, is called with services on this machine (host:port) to which connections were refused. It
-	// must not block.
-	Denied func(target string, count int)
+	// Denied, if set, is called with services on this machine (net, host:port) to which connections were refused, and
+	// with the files that the tree opens if Sandbox.Trace is set (read or write, a path). It must not block.
+	Denied func(kind, target string, count int)
 
 	// Cgroup makes the kernel limit the tree, at any level of the sandbox.
 	Cgroup Cgroup

@@ -14,13 +14,12 @@ func (s *shim) watchLimits(l sandbox.Limits, exceeded chan<- string) {
 	if l.Memory == 0 && l.Processes == 0 && l.CPU == 0 {
 		return
 	}
-	before := map[int]time.Duration{}
+	var m meter
 	for {
 		<-time.After(sandbox.WatchInterval)
-		total, now := measure(before)
-		before = now
+		total := m.measure()
 		if l.Memory > 0 && total.Memory > l.Memory {
-			total.Memory = sharedFairly()
+			total.Memory = m.sharedFairly()
 		}
 		if s.ownIPC {
 			total.Memory += sandbox.DetachedMemory()
@@ -37,29 +36,45 @@ func (s *shim) watchLimits(l sandbox.Limits, exceeded chan<- string) {
 	}
 }
 
-// measure returns what the tree uses, including processor time since the last measurement, and the processor
-// time of each process.
-func measure(before map[int]time.Duration) (total sandbox.Usage, now map[int]time.Duration) {
-	now = map[int]time.Duration{}
-	for _, p := range descendants(os.Getpid(), processes()) {
-		u, ok := sandbox.ProcessUsage(p.pid)
-		if !ok || p.zombie && p.parent == os.Getpid() { // the shim is about to reap it
+// meter measures the tree of this shim.
+type meter struct {
+	sandbox.Meter
+	tree        []int                 // the processes of the last measurement
+	before, now map[int]time.Duration // the processor time of each process in the last measurements
+}
+
+// measure returns what the tree uses, including processor time since the last measurement.
+func (m *meter) measure() (total sandbox.Usage) {
+	self := os.Getpid()
+	var listed bool
+	if m.tree, listed = m.Descendants(self, m.tree[:0]); !listed {
+		for _, p := range descendants(self, processes()) {
+			m.tree = append(m.tree, p.pid)
+		}
+	}
+	if m.before, m.now = m.now, m.before; m.now == nil {
+		m.now = map[int]time.Duration{}
+	}
+	clear(m.now)
+	for _, pid := range m.tree {
+		u, zombieOf, ok := m.Usage(pid)
+		if !ok || zombieOf == self { // the shim is about to reap it
 			continue
 		}
-		now[p.pid] = u.CPUTime
-		u.CPUTime -= before[p.pid]
+		m.now[pid] = u.CPUTime
+		u.CPUTime -= m.before[pid]
 		total = total.Add(u)
 	}
-	return total, now
+	return total
 }
 
 // sharedFairly returns the memory of the tree without counting shared memory twice. It is more expensive, so it
 // is called only when the simple sum exceeds the limit.
-func sharedFairly() (sum int64) {
-	for _, p := range descendants(os.Getpid(), processes()) {
-		if memory, ok := sandbox.SharedFairly(p.pid); ok {
+func (m *meter) sharedFairly() (sum int64) {
+	for _, pid := range m.tree {
+		if memory, ok := sandbox.SharedFairly(pid); ok {
 			sum += memory
-		} else if u, ok := sandbox.ProcessUsage(p.pid); ok {
+		} else if u, _, ok := m.Usage(pid); ok {
 			sum += u.Memory
 		}
 	}

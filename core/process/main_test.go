@@ -25,9 +25,6 @@ import (
 const bundleArg = "__bundle"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == process.ShimArg {
-		os.Exit(process.ShimMain(os.Args[2:]))
-	}
 	if len(os.Args) > 2 && os.Args[1] == bundleArg {
 		syscall.Exit(bundle(os.Args[2], os.Args[3:])) // os.Exit lingers under the race detector
 	}

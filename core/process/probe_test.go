@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
@@ -54,5 +57,50 @@ func TestAnAppOfARootServerHasItsOwnUserID(t *testing.T) {
 	}
 	if err := process.Own(data, 0); err != nil { // a server without a sandbox takes it back
 		t.Error(err)
+	}
+}
+
+// The app exchanges one of its directories for a link to a directory of the machine.
+func TestAnAppCannotRedirectTheChangeOfItsFilesOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("takes root")
+	}
+	const attempts = 2000
+	data, outside := t.TempDir(), t.TempDir()
+	for _, dir := range []string{outside, filepath.Join(data, "tmp")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(outside, filepath.Join(data, "link")); err != nil {
+		t.Fatal(err)
+	}
+	done, racing := make(chan struct{}), sync.WaitGroup{}
+	racing.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				_ = unix.Renameat2(unix.AT_FDCWD, filepath.Join(data, "tmp"), unix.AT_FDCWD, filepath.Join(data, "link"), unix.RENAME_EXCHANGE)
+			}
+		}
+	})
+	for i := range attempts {
+		_ = process.Own(data, process.AppUID("this app")*(i%2), "tmp") // it may find that an entry has changed
+	}
+	close(done)
+	racing.Wait()
+	for _, path := range []string{outside, filepath.Join(outside, "file")} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if owner := info.Sys().(*syscall.Stat_t).Uid; owner != 0 {
+			t.Errorf("%s belongs to %d", path, owner)
+		}
 	}
 }

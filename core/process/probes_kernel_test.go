@@ -36,6 +36,7 @@ func kernelProbes() map[string]func(target) string {
 		"other processes' scheduling":    schedulesOthers,
 		"all inotify instances":          func(target) string { return watches() },
 		"other processes' shared memory": func(t target) string { return attaches(t.Segment) },
+		"a lease on a file":              leases,
 	}
 	for name, number := range map[string]uintptr{
 		"a descriptor of another process": unix.SYS_PIDFD_GETFD, "the kernel's comparison of processes": unix.SYS_KCMP,
@@ -45,10 +46,33 @@ func kernelProbes() map[string]func(target) string {
 		"swapping": unix.SYS_SWAPON, "another kernel": unix.SYS_KEXEC_LOAD, "messages of the kernel": unix.SYS_SYSLOG, "accounting": unix.SYS_ACCT,
 		"the clock": unix.SYS_SETTIMEOFDAY, "the name of the machine": unix.SYS_SETHOSTNAME, "quotas": unix.SYS_QUOTACTL,
 		"memory that belongs to no process": unix.SYS_MEMFD_CREATE, "added keys": unix.SYS_ADD_KEY,
+		"all requests for asynchronous I/O": unix.SYS_IO_SETUP,
 	} {
 		probes[name] = func(target) string { return calls(number, 0) }
 	}
 	return probes
+}
+
+// leases delays everyone who opens a file of its user.
+func leases(t target) string {
+	const setDelegation = 1024 + 16 // F_SETDELEG of linux/fcntl.h
+	at := filepath.Join(t.Data, "leased")
+	if err := os.WriteFile(at, nil, 0o600); err != nil {
+		return err.Error()
+	}
+	file, err := os.Open(at)
+	if err != nil {
+		return err.Error()
+	}
+	defer file.Close()
+	for _, command := range []int{unix.F_SETLEASE, setDelegation} {
+		for _, kind := range []int{unix.F_RDLCK, unix.F_WRLCK} {
+			if _, err := unix.FcntlInt(file.Fd(), command, kind); err != unix.EACCES { // others come from the kernel
+				return fmt.Sprintf("lease %d: %v", command, err)
+			}
+		}
+	}
+	return ""
 }
 
 func opensAny(flags int, paths ...string) string {

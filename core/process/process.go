@@ -34,7 +34,7 @@ type Process struct {
 	group   *cgroup.Group    // may be nil
 	sandbox *sandbox.Profile // may be nil
 	status  *bufio.Reader
-	denied  func(target string, count int) // may be nil
+	denied  func(kind, target string, count int) // may be nil
 	stdin   *os.File
 	stdout  *os.File
 	pid     int
@@ -111,6 +111,9 @@ func (p *Process) awaitStart(c Command) error {
 		_, _ = p.socket.server.Write(p.socket.profile) // a shim that has already exited is noticed below
 	}
 	report, err := p.status.ReadString('\n')
+	for err == nil && p.noteDenied(report) { // a traced program opens files before it has started
+		report, err = p.status.ReadString('\n')
+	}
 	if err != nil {
 		return &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: its shim ended without a report (%v)", c.Path, err)}
 	}
@@ -150,9 +153,7 @@ func (p *Process) supervise() {
 		if err != nil {
 			break
 		}
-		if target, count, ok := parseDenied(report); ok && p.denied != nil {
-			p.denied(target, count)
-		}
+		p.noteDenied(report)
 		if e, ok := parseExit(report); ok {
 			exit, reported = e, true
 		}
@@ -182,12 +183,17 @@ func (p *Process) supervise() {
 	}
 }
 
-// parseDenied parses the shim's report of refused connections.
-func parseDenied(report string) (target string, count int, ok bool) {
-	rest, ok := strings.CutPrefix(strings.TrimSpace(report), "denied ")
-	number, target, _ := strings.Cut(rest, " ")
-	count, err := strconv.Atoi(number)
-	return target, count, ok && err == nil
+// noteDenied passes on the shim's report of what the program was denied, or opened. It reports whether it was one.
+func (p *Process) noteDenied(report string) bool {
+	var kind, target string
+	var count int
+	if _, err := fmt.Sscanf(report, "denied %d %s %q", &count, &kind, &target); err != nil {
+		return false
+	}
+	if p.denied != nil {
+		p.denied(kind, target, count)
+	}
+	return true
 }
 
 // parseExit parses the shim's report of how the program ended. nil means status 0.

@@ -157,7 +157,7 @@ func TestTheErrorForAProgramThatCannotBeExecutedSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestTheWholeTreeEnds(t *testing.T) {
+func TestStoppingEndsTheWholeProcessTree(t *testing.T) {
 	cases := map[string]struct {
 		kind string
 		end  func(t *testing.T, p *process.Process)

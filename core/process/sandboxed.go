@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/ropewalk/ropewalk/core/process/cgroup"
@@ -90,7 +88,7 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 			return
 		}
 		if broker != nil {
-			broker.OnDenied(func(target string, count int) { s.report("denied %d %s\n", count, target) })
+			broker.OnDenied(func(kind, target string, count int) { s.report("denied %d %s %q\n", count, kind, target) })
 			go broker.Serve()
 		}
 		spawned <- s.spawn(false, path, argv)
@@ -112,16 +110,8 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 // isAlone reports whether the program appears to have started no other process, without searching the process
 // table.
 func (s *shim) isAlone() bool {
-	below, err1 := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", s.child, s.child))
-	own, err2 := filepath.Glob("/proc/self/task/*/children")
-	orphans := 0
-	for _, file := range own {
-		children, err := os.ReadFile(file)
-		if err == nil {
-			orphans += len(strings.Fields(string(children)))
-		}
-	}
-	return errors.Join(err1, err2) == nil && len(below) == 0 && orphans == 1
+	tree, listed := new(sandbox.Meter).Descendants(os.Getpid(), nil)
+	return listed && len(tree) == 1
 }
 
 // killSandbox sends SIGKILL to everything in the sandbox at once.

@@ -19,8 +19,8 @@ const (
 )
 
 // shimSocket connects the server and one shim. The server writes "stop <nanoseconds>", and "tasks <number>" to
-// lower that limit. The shim writes "started <pid>" or "failed <reason>", "denied <count> <address>" for
-// services on this machine to which the program's connections were refused, then "exited <status> [<signal>]".
+// lower that limit. The shim writes "started <pid>" or "failed <reason>", "denied <count> <kind> <target>" for
+// what Command.Denied is called with, then "exited <status> [<signal>]".
 // When the server's end closes, for whatever reason, the shim ends its tree.
 type shimSocket struct {
 	server   *os.File

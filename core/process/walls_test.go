@@ -5,6 +5,7 @@ package process_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -415,6 +416,115 @@ func TestAHiddenDirectoryCannotBeFilled(t *testing.T) {
 	c.Sandbox.Read, c.Sandbox.Hide = append(c.Sandbox.Read, open), []string{hidden}
 	if got := strings.TrimSpace(output(t, start(t, c))); got != "0" {
 		t.Errorf("it holds %q files", got)
+	}
+}
+
+// Editors, renewals of certificates and rotations replace files by renaming.
+func TestAHiddenPathStaysClosedAfterItIsReplaced(t *testing.T) {
+	const hidden = "conf/hidden"
+	write := func(path string) error {
+		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("secret\n"), 0o644))
+	}
+	for name, c := range map[string]struct{ prepare, replace func(dir string) error }{
+		"a file is renamed over it": {
+			prepare: func(dir string) error { return write(filepath.Join(dir, hidden)) },
+			replace: func(dir string) error {
+				return errors.Join(write(filepath.Join(dir, "new")), os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, hidden)))
+			},
+		},
+		"it is removed and written again": {
+			prepare: func(dir string) error { return write(filepath.Join(dir, hidden)) },
+			replace: func(dir string) error {
+				return errors.Join(os.Remove(filepath.Join(dir, hidden)), write(filepath.Join(dir, hidden)))
+			},
+		},
+		"its directory is moved, and a new one takes the place": {
+			prepare: func(dir string) error { return write(filepath.Join(dir, hidden)) },
+			replace: func(dir string) error {
+				return errors.Join(os.Rename(filepath.Join(dir, "conf"), filepath.Join(dir, "old")), write(filepath.Join(dir, hidden)))
+			},
+		},
+		"it is a directory, and a new one takes the place": {
+			prepare: func(dir string) error { return write(filepath.Join(dir, hidden, "file")) },
+			replace: func(dir string) error {
+				return errors.Join(os.Rename(filepath.Join(dir, hidden), filepath.Join(dir, "old")), write(filepath.Join(dir, hidden, "file")))
+			},
+		},
+		"it is a link to a file elsewhere, and a file takes the place": {
+			prepare: func(dir string) error {
+				return errors.Join(os.Mkdir(filepath.Join(dir, "conf"), 0o755), write(dir+"-elsewhere"), os.Symlink(dir+"-elsewhere", filepath.Join(dir, hidden)))
+			},
+			replace: func(dir string) error {
+				return errors.Join(os.Remove(filepath.Join(dir, hidden)), write(filepath.Join(dir, hidden)))
+			},
+		},
+		"its directory is a link, and a directory takes the place": {
+			prepare: func(dir string) error {
+				return errors.Join(write(filepath.Join(dir+"-elsewhere", "hidden")), os.Symlink(dir+"-elsewhere", filepath.Join(dir, "conf")))
+			},
+			replace: func(dir string) error {
+				return errors.Join(os.Remove(filepath.Join(dir, "conf")), write(filepath.Join(dir, hidden)))
+			},
+		},
+	} {
+		for _, level := range confinedLevels() {
+			t.Run(fmt.Sprintf("%v: %s", level, name), func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "open")
+				if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "plain"), []byte("plain\n"), 0o644), c.prepare(dir)); err != nil {
+					t.Fatal(err)
+				}
+				o := confined(t, level, "")
+				o.Path, o.Args = "/bin/sh", []string{"-c", "echo ready; read line; cat " + dir + "/" + hidden + " " + dir + "/" + hidden + "/file; cat " + dir + "/plain"}
+				o.Sandbox.Read, o.Sandbox.Hide = append(o.Sandbox.Read, dir), []string{filepath.Join(dir, hidden)}
+				p := start(t, o)
+				ready := make([]byte, len("ready\n"))
+				_, err := io.ReadFull(p.Stdout(), ready)
+				if err := errors.Join(err, c.replace(dir)); err != nil {
+					t.Fatal(err)
+				}
+				_, _ = io.WriteString(p.Stdin(), "replaced\n")
+				if got := output(t, p); got != "plain\n" {
+					t.Errorf("it read %q, want only the plain file", got)
+				}
+			})
+		}
+	}
+}
+
+// The configuration may open a directory that contains the server's home, which contains the app's data.
+func TestAnAllowedPathInAHiddenDirectoryStaysOpen(t *testing.T) {
+	for _, level := range confinedLevels() {
+		open := t.TempDir()
+		hidden := filepath.Join(open, "hidden")
+		own := filepath.Join(hidden, "apps/own")
+		if err := errors.Join(os.MkdirAll(own, 0o755), os.WriteFile(filepath.Join(hidden, "secret"), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		c := confined(t, level, "")
+		c.Path, c.Args = "/bin/sh", []string{"-c", "echo written > " + own + "/file; cat " + own + "/file; cat " + hidden + "/secret || echo closed; mkdir " + hidden + "/new || echo full"}
+		c.Sandbox.Read, c.Sandbox.Hide, c.Sandbox.Write = append(c.Sandbox.Read, open), []string{hidden}, append(c.Sandbox.Write, own)
+		if got := output(t, start(t, c)); got != "written\nclosed\nfull\n" {
+			t.Errorf("%v: %q", level, got)
+		}
+	}
+}
+
+// The kernel counts pending signals and timers for the server's user.
+func TestAnAppLeavesPendingSignalsToOthers(t *testing.T) {
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_SIGPENDING, &own); err != nil {
+		t.Fatal(err)
+	}
+	for _, level := range confinedLevels() {
+		c := confined(t, level, "")
+		c.Path, c.Args = "/bin/sh", []string{"-c", "grep 'Max pending signals' /proc/self/limits"}
+		got := strings.Fields(output(t, start(t, c)))
+		if len(got) < 5 {
+			t.Fatalf("%v: %q", level, got)
+		}
+		if n, err := strconv.ParseUint(got[4], 10, 64); err != nil || n > own.Max/4 {
+			t.Errorf("%v: it may have %s of %d", level, got[4], own.Max)
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ func readAll(data []byte) {
 	}
 }
 
-func TestTruncatedTextIsNotReadBeyondItsEnd(t *testing.T) {
+func TestTruncatedInputIsNotReadPastItsEnd(t *testing.T) {
 	const text = `{"a\u0041":"b\"\\\n","c":[true,false,null,-1.5e+7,"\ud83d\ude00"],"d":{}}`
 	for end := range len(text) {
 		part := slices.Clip([]byte(text[:end]))

@@ -1,20 +1,67 @@
 package server
 
 import (
+	"encoding/json"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/ropewalk/ropewalk/core/apps/permit"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
+	"github.com/ropewalk/ropewalk/core/statekey"
 )
 
-// closedPaths returns files of the server outside its home. Nobody can grant an app access to them.
-func (s *Server) closedPaths() (all []string) {
+// secretFiles returns files of the server outside its home that apps never see, not even if the configuration opens
+// the directory that they are in. Plugins keep tokens and keys in files that their settings name.
+func (s *Server) secretFiles() (all []string) {
 	c := s.config()
-	for _, file := range []string{c.Audit.File, c.HTTP.TLS.CertFile, c.HTTP.TLS.KeyFile} {
+	key := c.Storage.Keys.File
+	if key == "" { // which the first linked account may create
+		key = statekey.DefaultFile(c.Home)
+	}
+	for _, file := range []string{c.File, key, c.Audit.File, c.HTTP.TLS.KeyFile} {
 		if file != "" {
 			all = append(all, file)
 		}
+	}
+	for _, p := range pluginsOf(c) {
+		var settings any
+		if json.Unmarshal(p.Settings.JSON(), &settings) == nil { // settings were checked, so they are JSON
+			all = append(all, filesIn(settings)...)
+		}
+	}
+	return all
+}
+
+// filesIn returns the strings in a decoded JSON value that are absolute paths of files, except for the system's, such as
+// certificates: every program may read those.
+func filesIn(value any) (files []string) {
+	switch v := value.(type) {
+	case string:
+		isSystems := slices.ContainsFunc(sandbox.SystemPaths(), func(dir string) bool { return permit.Within(filepath.Clean(v), dir) })
+		if info, err := os.Stat(v); filepath.IsAbs(v) && !isSystems && err == nil && info.Mode().IsRegular() {
+			files = append(files, v)
+		}
+	case []any:
+		for _, element := range v {
+			files = append(files, filesIn(element)...)
+		}
+	case map[string]any:
+		for _, member := range v {
+			files = append(files, filesIn(member)...)
+		}
+	}
+	return files
+}
+
+// closedPaths returns further paths of the server outside its home. Nobody can grant an app access to them.
+func (s *Server) closedPaths() (all []string) {
+	c := s.config()
+	if c.HTTP.TLS.CertFile != "" {
+		all = append(all, c.HTTP.TLS.CertFile)
 	}
 	for _, p := range pluginsOf(c) {
 		if p.Path != "" {

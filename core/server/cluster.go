@@ -74,10 +74,10 @@ func (s *Server) followCluster() {
 				s.syncViews(ctx)
 			case core.ChangeAccount:
 				s.accounts.Changed(c.Name)
-				s.apps.RefreshPublished(c.Workspace)
+				s.apps.RefreshPublished(c.Workspace, c.Name)
 			case core.ChangeAll:
 				s.accounts.Changed("")
-				s.apps.RefreshPublished("")
+				s.apps.RefreshPublished("", "")
 				s.access.MembersChanged("")
 				s.pins.Reload("", "")
 				s.syncViews(ctx)

@@ -7,20 +7,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/core/process/cgroup"
-	"github.com/ropewalk/ropewalk/core/statekey"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // confinement determines how apps can be confined on this machine, and logs it.
 func (s *Server) confinement(ctx context.Context) instance.Confinement {
 	c := instance.Confinement{Probe: process.ProbeSandbox(ctx), Home: s.config().Home}
-	if s.config().File != "" {
-		c.Hide = append(c.Hide, s.config().File)
-	}
-	if file := s.config().Storage.Keys.File; file != "" {
-		c.Hide = append(c.Hide, file)
-	} else { // which the first linked account may create
-		c.Hide = append(c.Hide, statekey.DefaultFile(s.config().Home))
-	}
+	c.Hide = append(s.secretFiles(), sandbox.PrivateSystemPaths()...)
 	s.takeCgroup(ctx, &c)
 	log := s.log.Named("sandbox")
 	fields := []any{"level", c.Level(s.config().Sandbox).String(), "network", s.config().Sandbox.Network.Values(), "ownUser", c.Probe.OwnUID, "cgroup", c.Cgroups.Bounds().Names()}

@@ -23,6 +23,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/event"
 	"github.com/ropewalk/ropewalk/core/httpapi"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/logging"
 	"github.com/ropewalk/ropewalk/core/mcphttp"
 	"github.com/ropewalk/ropewalk/core/metrics"
@@ -68,6 +69,7 @@ type Server struct {
 	people      *people.Directory
 	accounts    *accounts.Manager
 	apps        *apps.Manager
+	shares      *limits.Limits
 	chat        *chat.Engine
 	skills      *skill.Library
 	pins        *trust.Pins

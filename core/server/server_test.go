@@ -19,7 +19,6 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
-	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/core/server"
 	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/plugins"
@@ -32,16 +31,14 @@ import (
 
 // The test binary also serves as the shim and as every built-in adapter.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {
-		os.Exit(process.ShimMain(os.Args[2:]))
-	}
 	if len(os.Args) == 5 && os.Args[1] == "plugin" {
 		pluginserver.Serve(builtins()[plugins.Kind(os.Args[3])][os.Args[4]]())
 		return
 	}
 	goleak.VerifyTestMain(databases.Around(m),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // ends by itself after some seconds
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))    // one for the whole process
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),    // one for the whole process
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp/stackless.funcWorker"))      // compression, one for the whole process
 }
 
 // databases is the PostgreSQL server that all tests here share if they run on PostgreSQL (testenv.Store).

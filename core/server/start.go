@@ -183,7 +183,8 @@ func (s *Server) openServices(ctx context.Context) error {
 	if s.views, err = view.NewRegistry(ctx, s.store, declaredViews(c), s.log.Named("views")); err != nil {
 		return err
 	}
-	s.tools = tools.New(tools.Options{Views: s.views, Apps: s.apps, Events: s.bus, Features: s.features, Logger: s.log.Named("tools"), Audit: s.auditor(), Approvals: s.approvals, Accounts: s.accounts, Metrics: s.metrics, Budget: c.Tools.Budget, Favourites: c.Tools.Favourites, Results: s.store, Tasks: s.store, ResultBudget: c.Tools.ResultBudget})
+	s.skills = skill.NewLibrary(c.Home, c.Skills.Directories, s.log.Named("skill"))
+	s.tools = tools.New(tools.Options{Access: s.access, Views: s.views, Apps: s.apps, Events: s.bus, Features: s.features, Logger: s.log.Named("tools"), Audit: s.auditor(), Approvals: s.approvals, Accounts: s.accounts, Metrics: s.metrics, Surface: c.Tools.Surface, Surfaces: c.Tools.Surfaces, Budget: c.Tools.Budget, Favourites: c.Tools.Favourites, Results: s.store, Skills: s.skills, Tasks: s.store, ResultBudget: c.Tools.ResultBudget})
 	s.closers.add("tasks", s.tools.Close)
 	s.tools.Add(
 		tools.ListApps(s.apps), tools.ManageApps(s.apps), s.tools.Search(s.adapters), s.tools.Status(s.apps, s.version, s.started), s.tools.SearchTools(), s.tools.CallTool(), s.tools.ReadResult(),
@@ -214,7 +215,7 @@ func (s *Server) runApprovals() {
 func declaredViews(c *config.Config) (all []view.Declared) {
 	for _, d := range c.Views {
 		if v, err := view.New(d.View); err == nil {
-			all = append(all, view.Declared{View: v, Workspaces: d.Workspaces, Roles: d.Roles})
+			all = append(all, view.Declared{View: v, Workspaces: d.Workspaces})
 		}
 	}
 	return all
@@ -257,10 +258,14 @@ func (s *Server) openChat() error {
 	if proxy := s.config().Models.Proxy.Host(); proxy != "" {
 		s.log.Info("model requests to https URLs use a proxy", "proxy", proxy)
 	}
-	s.skills = skill.NewLibrary(s.config().Home, s.config().Skills.Directories, s.log.Named("skill"))
+	c := s.config().Limits
+	s.shares = limits.New(limits.Settings{
+		AtATime:        map[limits.Kind]int{limits.Streams: c.Streams, limits.ChatRuns: c.ChatRuns, limits.Calls: c.Calls},
+		CallsPerSecond: c.CallsPerSecond,
+	})
 	s.chat = chat.New(chat.Options{
 		Store: s.store, Tools: s.tools, Models: models, Logger: s.log.Named("chat"), QuestionTimeout: s.config().Chat.ElicitationTimeout, ToolBudget: s.config().Tools.Budget,
-		Skills: s.skills, Features: s.features, Events: s.bus, Metrics: s.metrics,
+		Skills: s.skills, Features: s.features, Events: s.bus, Metrics: s.metrics, Limits: s.shares, TokensPerDay: int64(c.TokensPerDay),
 	})
 	s.closers.add("chat", s.chat.Close)
 	s.tools.Add(
@@ -274,14 +279,10 @@ func (s *Server) openChat() error {
 func (s *Server) openEndpoints(context.Context) error {
 	c := s.config()
 	streams := stream.New(s.log.Named("stream"))
-	shares := limits.New(limits.Settings{
-		AtATime:        map[limits.Kind]int{limits.Streams: c.Limits.Streams, limits.ChatRuns: c.Limits.ChatRuns, limits.Calls: c.Limits.Calls},
-		CallsPerSecond: c.Limits.CallsPerSecond,
-	})
 	s.endpoint = mcphttp.New(mcphttp.Options{
 		Tools: s.tools, Views: s.views, Access: s.access, Store: s.adapters.store.Members()[0].Handle.Store(), Features: s.features, Logger: s.log.Named("mcp"), Metrics: s.metrics,
-		Limits: shares, Streams: streams, MaxSessions: c.MCP.MaxSessions, MaxPerUser: c.Limits.Sessions, MaxBody: c.Limits.MCPBodyBytes, SessionTTL: c.MCP.SessionTTL, TrustedProxies: c.HTTP.TrustedProxies,
-		Surface: c.Tools.Surface, AllowedHosts: c.HTTP.AllowedHosts, AllowedOrigins: c.AllowedOrigins, BaseURL: c.HTTP.BaseURL,
+		Limits: s.shares, Streams: streams, MaxSessions: c.MCP.MaxSessions, MaxPerUser: c.Limits.Sessions, MaxBody: c.Limits.MCPBodyBytes, SessionTTL: c.MCP.SessionTTL, TrustedProxies: c.HTTP.TrustedProxies,
+		AllowedHosts: c.HTTP.AllowedHosts, AllowedOrigins: c.AllowedOrigins, BaseURL: c.HTTP.BaseURL,
 		Version: s.version, Replica: c.MCP.Replica, OwnBodies: true, Scopes: func() []string { return advertisedScopes(s.config()) },
 	})
 	s.closers.add("mcp sessions", s.endpoint.Close)
@@ -301,7 +302,7 @@ func (s *Server) openEndpoints(context.Context) error {
 		BaseURL: c.HTTP.BaseURL, RedirectURI: redirectURI(c), Landing: !c.HTTP.Console, Login: s.hasProviders,
 		Checks: s.checks(), ShutdownDelay: c.HTTP.ShutdownDelay, AccessLog: c.Log.Access, Tracer: s.tracer,
 		BodyBudget: s.o.BodyBudget, MaxAPIBody: c.Limits.APIBodyBytes, MaxConns: c.Limits.Connections, MaxConnsPerAddress: c.Limits.ConnectionsPerAddress,
-		TokensPerDay: int64(c.Limits.TokensPerDay), Limits: shares, TLS: s.certificate.Config(),
+		Limits: s.shares, TLS: s.certificate.Config(),
 	})
 	s.closers.add("http", s.http.Shutdown)
 	return nil

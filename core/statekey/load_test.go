@@ -8,16 +8,8 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
-	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
-
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {
-		os.Exit(process.ShimMain(os.Args[2:]))
-	}
-	os.Exit(m.Run())
-}
 
 func TestKeysComeFromAFileTheConfigurationOrACommand(t *testing.T) {
 	key := seal.NewKey()

@@ -86,8 +86,9 @@ func (s *Store) scanAccount(scan func(dest ...any) error) (a core.Account, err e
 }
 
 // LinkAccount stores an account with its grant, and returns it with its id. An existing account with the same owner, app
-// and name keeps its id and gets the new grant. An owner's first account at an app becomes the default. The error is
-// core.CodeNotFound if the app is not installed.
+// and name keeps its id and gets the new grant. Its old grant is kept for ClaimRevocations if that cannot end the new one
+// (core.Account.SharesGrant). An owner's first account at an app becomes the default. The error is
+// core.CodeNotFound if the app is not installed, and core.CodeLimitReached if the owner has core.MaxAccounts there.
 func (s *Store) LinkAccount(ctx context.Context, a core.Account) (core.Account, error) {
 	err := s.db.Update(ctx, "linking an account", func(ctx context.Context, tx *sql.Tx) error {
 		// The app must still exist at the end of the transaction, or its deletion would leave the account behind.
@@ -97,13 +98,21 @@ func (s *Store) LinkAccount(ctx context.Context, a core.Account) (core.Account, 
 		if err := s.mayOwnAccount(ctx, tx, a); err != nil {
 			return err
 		}
-		err := tx.QueryRowContext(ctx, `SELECT id, is_default <> 0 FROM accounts WHERE workspace = $1 AND owner = $2 AND app = $3 AND name = $4`,
-			a.Workspace, a.Owner, a.App, a.Name).Scan(&a.ID, &a.Default)
-		if errors.Is(err, sql.ErrNoRows) {
+		before, err := s.scanAccount(tx.QueryRowContext(ctx, selectAccounts+` WHERE c.workspace = $1 AND c.owner = $2 AND c.app = $3 AND c.name = $4 `+s.db.LockRow(),
+			a.Workspace, a.Owner, a.App, a.Name).Scan)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
 			a.ID = newID("acc_")
 			var others int
 			err = tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM accounts WHERE workspace = $1 AND owner = $2 AND app = $3`, a.Workspace, a.Owner, a.App).Scan(&others)
-			a.Default = others == 0
+			if a.Default = others == 0; err == nil && others >= core.MaxAccounts {
+				err = core.TooManyAccounts(a.App)
+			}
+		case err == nil:
+			a.ID, a.Default = before.ID, before.Default
+			if !a.SharesGrant(before) {
+				err = s.keepForRevocation(ctx, tx, before.Grant)
+			}
 		}
 		if err != nil {
 			return err
@@ -258,9 +267,20 @@ func (s *Store) putGrant(ctx context.Context, a core.Account) (err error) {
 	return err
 }
 
+// keepForRevocation keeps a grant that no account uses any more for ClaimRevocations.
+func (s *Store) keepForRevocation(ctx context.Context, tx *sql.Tx, g core.Grant) error {
+	id := newID("acc_") // the account's own id may be needed for its current grant
+	record, err := s.sealedGrant(id, g)
+	if err != nil {
+		return err
+	}
+	now := database.Millis(time.Now())
+	_, err = tx.ExecContext(ctx, `INSERT INTO account_revocations (id, record, attempts, due_at, unlinked_at) VALUES ($1, $2, 0, $3, $4)`, id, record, now, now)
+	return err
+}
+
 // updateGrant stores the grant, the state and the scopes of an account, unless it was linked again or unlinked since a was
-// read. The tokens of an unlinked account are kept for ClaimRevocations. Those of a login before the current one are not:
-// some authorization servers would revoke the current one too.
+// read. The tokens then serve nobody, and are kept for ClaimRevocations if that cannot end the new login.
 func (s *Store) updateGrant(ctx context.Context, tx *sql.Tx, a core.Account) (stored bool, err error) {
 	record, err := s.sealedGrant(a.ID, a.Grant)
 	if err != nil {
@@ -274,20 +294,14 @@ func (s *Store) updateGrant(ctx context.Context, tx *sql.Tx, a core.Account) (st
 	case stored:
 		return true, s.notifyPeers(ctx, tx, core.ChangeAccount, a.Workspace, a.ID)
 	}
-	_, err = s.findAccount(ctx, tx, a.ID, "")
+	now, err := s.findAccount(ctx, tx, a.ID, "")
 	switch {
-	case err == nil || core.CodeOf(err) != core.CodeNotFound:
+	case err != nil && core.CodeOf(err) != core.CodeNotFound:
 		return false, err
-	case a.State != core.AccountActive: // its tokens are the ones from before
+	case a.State != core.AccountActive, err == nil && a.SharesGrant(now): // in the first case, the tokens are the ones from before
 		return false, nil
 	}
-	id := newID("acc_") // the tokens from before the renewal have the account's id
-	if record, err = s.sealedGrant(id, a.Grant); err != nil {
-		return false, err
-	}
-	now := database.Millis(time.Now())
-	_, err = tx.ExecContext(ctx, `INSERT INTO account_revocations (id, record, attempts, due_at, unlinked_at) VALUES ($1, $2, 0, $3, $4)`, id, record, now, now)
-	return false, err
+	return false, s.keepForRevocation(ctx, tx, a.Grant)
 }
 
 // ChangeAccount changes an account. The error is core.CodeNotFound if there is no such account, and core.CodeConflict if

@@ -121,3 +121,45 @@ func (s *Store) PutAppLists(ctx context.Context, workspace, app, account string,
 		return s.notifyPeers(ctx, tx, core.ChangeAccount, workspace, "")
 	})
 }
+
+// AccountLists returns what an app listed last to an account, or to each of its accounts if account is "", by Account.ID.
+func (s *Store) AccountLists(ctx context.Context, workspace, app, account string) (map[string]core.AppLists, error) {
+	all := map[string]core.AppLists{}
+	err := s.db.Select(ctx, `SELECT l.account, l.record FROM account_own_lists l JOIN accounts a ON a.id = l.account WHERE a.workspace = $1 AND a.app = $2 AND ($3 = '' OR a.id = $3)`,
+		[]any{workspace, app, account}, func(scan func(...any) error) error {
+			var account, record string
+			var lists core.AppLists
+			err := scan(&account, &record)
+			if err == nil {
+				err = json.Unmarshal([]byte(record), &lists)
+			}
+			all[account] = lists
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("reading the lists of an app's accounts: %w", err)
+	}
+	return all, nil
+}
+
+// PutAccountLists stores what an app listed to an account, and announces it to peer servers if it has changed. It does
+// nothing if the account is gone.
+func (s *Store) PutAccountLists(ctx context.Context, a core.Account, lists core.AppLists) error {
+	record, err := json.Marshal(lists)
+	if err != nil {
+		return err
+	}
+	return s.db.Update(ctx, "storing the lists of an account", func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := s.findAccount(ctx, tx, a.ID, s.db.LockRow()); core.CodeOf(err) == core.CodeNotFound {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		changed, err := database.Changed(ctx, tx, `INSERT INTO account_own_lists (account, record) VALUES ($1, $2)
+			ON CONFLICT (account) DO UPDATE SET record = excluded.record WHERE account_own_lists.record <> excluded.record`, a.ID, string(record))
+		if err != nil || !changed {
+			return err
+		}
+		return s.notifyPeers(ctx, tx, core.ChangeAccount, a.Workspace, a.ID)
+	})
+}

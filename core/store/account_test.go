@@ -163,3 +163,30 @@ func TestTheDefaultMovesToAnotherAccount(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatAnAccountListedIsKeptUntilItIsUnlinked(t *testing.T) {
+	eachSealed(t, func(t *testing.T, all []*Store) {
+		s := all[0]
+		a := linkOne(t, s)
+		for _, version := range []string{"1", "2"} {
+			if err := s.PutAccountLists(t.Context(), a, core.AppLists{Version: version}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if lists, err := s.AccountLists(t.Context(), a.Workspace, a.App, ""); err != nil || len(lists) != 1 || lists[a.ID].Version != "2" {
+			t.Errorf("%+v: %v", lists, err)
+		}
+		if lists, err := s.AccountLists(t.Context(), a.Workspace, "near", a.ID); err != nil || len(lists) != 0 {
+			t.Errorf("at another app: %+v: %v", lists, err)
+		}
+		if _, err := s.UnlinkAccount(t.Context(), a.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.PutAccountLists(t.Context(), a, core.AppLists{Version: "3"}); err != nil {
+			t.Errorf("after it was unlinked: %v", err)
+		}
+		if lists, err := s.AccountLists(t.Context(), a.Workspace, a.App, ""); err != nil || len(lists) != 0 {
+			t.Errorf("after it was unlinked: %+v: %v", lists, err)
+		}
+	})
+}

@@ -12,10 +12,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-const apiKeyColumns = `k.id, k.name, k.workspace, k.role, k.accounts <> 0, k.view, k.org_role, k.created_at, k.expires_at, k.last_used_at, ` + issuersOf + `, ` + userColumns
+const apiKeyColumns = `k.id, k.name, k.workspace, k.role, k.accounts <> 0, k.view, k.surface, k.org_role, k.created_at, k.expires_at, k.last_used_at, ` + issuersOf + `, ` + userColumns
 
 func apiKeyFields(k *core.APIKey, created, expires, used *int64, issuers *string) []any {
-	return append([]any{&k.ID, &k.Name, &k.Workspace, &k.Role, &k.Accounts, &k.View, &k.OrgRole, created, expires, used, issuers}, userFields(&k.User)...)
+	return append([]any{&k.ID, &k.Name, &k.Workspace, &k.Role, &k.Accounts, &k.View, &k.Surface, &k.OrgRole, created, expires, used, issuers}, userFields(&k.User)...)
 }
 
 // scanAPIKey scans apiKeyColumns.
@@ -60,9 +60,9 @@ func (s *Store) CreateAPIKey(ctx context.Context, k core.APIKey, hash string) (c
 			return err
 		}
 		_, err := tx.ExecContext(ctx, `
-			INSERT INTO api_keys (id, hash, name, user_id, workspace, role, created_at, expires_at, last_used_at, accounts, view, org_role)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11)`,
-			k.ID, hash, k.Name, k.User.ID, k.Workspace, string(k.Role), database.Millis(now), expires, asNumber(k.Accounts), k.View, string(k.OrgRole))
+			INSERT INTO api_keys (id, hash, name, user_id, workspace, role, created_at, expires_at, last_used_at, accounts, view, org_role, surface)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12)`,
+			k.ID, hash, k.Name, k.User.ID, k.Workspace, string(k.Role), database.Millis(now), expires, asNumber(k.Accounts), k.View, string(k.OrgRole), k.Surface)
 		return err
 	})
 	return k, err

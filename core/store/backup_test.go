@@ -73,6 +73,7 @@ func furnish(t *testing.T, s *Store) core.ConversationRef {
 		`INSERT INTO identities (issuer, subject, user_id, linked_at) VALUES ('https://now', 'a', '` + alice.ID + `', 7)`,
 		`INSERT INTO views (workspace, name, definition) VALUES ('ws_default', 'support', '{"name":"support"}')`,
 		`INSERT INTO account_lists (workspace, app, account, record) VALUES ('ws_default', 'app', 'acc_1', '{}')`,
+		`INSERT INTO account_own_lists (account, record) VALUES ('acc_1', '{}')`,
 		`INSERT INTO kept_lists (workspace, app, sum, record) VALUES ('ws_default', 'app', 's', '{}')`,
 		`INSERT INTO standing_approvals (id, workspace, app, tool, definition, granted_by, created_at) VALUES ('sta_1', 'ws_default', 'app', 'app__t', 'hash', '{}', 7)`,
 	} {
@@ -288,20 +289,21 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, c := range map[string]struct{ file, want string }{
-			"a file that is not":  {filepath.Join(t.TempDir(), "none"), "no such file"},
-			"garbage":             {garbage, "is damaged or is not a backup: choose another one"},
-			"a file that was cut": {cut, "damaged"},
-			"another database":    {foreign, "it is not a state of ropewalk"},
-			"one of the future":   {future, "a newer ropewalk wrote it (schema 9000"},
-			"one with loose ends": {broken, "rows that refer to missing ones"},
-			"a directory":         {t.TempDir(), "not a regular file"},
-			"bytes behind it":     {long, "pages of 4096"},
-			"a table":             {from(`CREATE TABLE planted (a TEXT)`), `the table "planted"`},
-			"an index":            {from(`CREATE INDEX planted ON users (email)`), `the index "planted"`},
-			"an index with code":  {from(`CREATE INDEX planted ON users (upper(email))`), `the index "planted"`},
-			"a column":            {from(`ALTER TABLE collections ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "collections" is not defined`},
-			"no index":            {from(`DROP INDEX members_by_user`), "it lacks the index"},
-			"a trigger":           {from(`CREATE TRIGGER evil AFTER INSERT ON messages BEGIN UPDATE users SET org_role = 'owner'; END`), `the trigger "evil"`},
+			"a file that is not":         {filepath.Join(t.TempDir(), "none"), "no such file"},
+			"garbage":                    {garbage, "is damaged or is not a backup: choose another one"},
+			"a file that was cut":        {cut, "damaged"},
+			"another database":           {foreign, "it is not a state of ropewalk"},
+			"one of the future":          {future, "a newer ropewalk wrote it (schema 9000"},
+			"one with loose ends":        {broken, "rows that refer to missing ones"},
+			"a directory":                {t.TempDir(), "not a regular file"},
+			"bytes behind it":            {long, "pages of 4096"},
+			"a table":                    {from(`CREATE TABLE planted (a TEXT)`), `the table "planted"`},
+			"an index":                   {from(`CREATE INDEX planted ON users (email)`), `the index "planted"`},
+			"an index with code":         {from(`CREATE INDEX planted ON users (upper(email))`), `the index "planted"`},
+			"a column":                   {from(`ALTER TABLE collections ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "collections" is not defined`},
+			"a column of the migrations": {from(`ALTER TABLE goose_db_version ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "goose_db_version" is not defined`},
+			"no index":                   {from(`DROP INDEX members_by_user`), "it lacks the index"},
+			"a trigger":                  {from(`CREATE TRIGGER evil AFTER INSERT ON messages BEGIN UPDATE users SET org_role = 'owner'; END`), `the trigger "evil"`},
 			"an endless view": {from(`ALTER TABLE cookies RENAME TO elsewhere`,
 				`CREATE VIEW cookies AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS hash FROM c`), `the view "cookies"`},
 			"a sum left out":     {from(`DELETE FROM `+database.BackupSums+` WHERE part = 'settings'`, `UPDATE settings SET value = 'changed'`), "the sum of part settings is missing"},
@@ -372,7 +374,7 @@ func TestAStateThatRootRestoresBelongsToTheOwnerOfItsDirectory(t *testing.T) {
 	}
 }
 
-func TestAReplacedStateIsTheBackupAndAFileIsKept(t *testing.T) {
+func TestARestoreReplacesTheStateAndKeepsAnUnrelatedFile(t *testing.T) {
 	good := filepath.Join(t.TempDir(), "good")
 	state := Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}
 	makeState(t, state.Path, func(s *Store) error { return s.PutSetting(t.Context(), "from", "backup") })
@@ -413,7 +415,7 @@ func TestAReplacedStateIsTheBackupAndAFileIsKept(t *testing.T) {
 }
 
 // transient lists the tables with short-lived content, which a backup leaves out.
-var transient = []string{"counters", "notices", "runs", "unfinished", "queued", "questions", "logins", "approvals", "revocations", "used_messages", "results", "tasks"}
+var transient = []string{"counters", "notices", "runs", "unfinished", "queued", "questions", "logins", "approvals", "revocations", "used_messages", "results", "kept_results", "tool_verdicts", "tasks"}
 
 func TestABackupHoldsEveryTable(t *testing.T) {
 	s := open(t)

@@ -182,7 +182,7 @@ func TestWordsAreCompactedWhilePeopleChat(t *testing.T) {
 	})
 }
 
-func TestASearchThroughManySingleWordsHasThemPacked(t *testing.T) {
+func TestASearchThroughManySingleWordsCompactsThem(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		seed(t, s, 1_000, func(i int) []string { return []string{fmt.Sprint(i), "hello"} })
 		if got := len(titles(t, s, core.ConversationQuery{Search: "hello", Limit: 100})); got != 1_000 {

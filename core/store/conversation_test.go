@@ -91,7 +91,7 @@ func TestAWorkspaceKeepsItsInstructions(t *testing.T) {
 	})
 }
 
-func TestAConversationComesBackAsItWasSaid(t *testing.T) {
+func TestAConversationIsReadBackAsItWasWritten(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ref := newConversation(t, s, "")
 		at := time.UnixMilli(1_800_000_000_123).UTC()
@@ -167,7 +167,7 @@ func TestAnAppendThatFailsLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestAppendsAtATimeAllFindTheirPlace(t *testing.T) {
+func TestConcurrentAppendsAllGetAPosition(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ref := newConversation(t, s, "")
 		var wg sync.WaitGroup

@@ -154,7 +154,7 @@ func TestAReplacedOrRemovedHomeRefusesWrites(t *testing.T) {
 	}
 }
 
-func TestAnEmptyOrMissingDatabaseBesideAppsIsNotANewStart(t *testing.T) {
+func TestAnEmptyOrMissingDatabaseNextToAppsIsNotAFirstStart(t *testing.T) {
 	for name, o := range map[string]func(t *testing.T, home string) Options{
 		"missing file": func(_ *testing.T, home string) Options { return Options{Path: filepath.Join(home, "ropewalk.db")} },
 		"empty file":   func(_ *testing.T, home string) Options { return Options{Path: filepath.Join(home, "empty.db")} },

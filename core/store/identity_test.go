@@ -12,7 +12,7 @@ func knownAs(issuer, subject, email string) core.Identity {
 	return core.Identity{Issuer: issuer, Subject: subject, User: core.User{Email: email}}
 }
 
-func TestAnIdentityIsLinkedByAnEmailThatANamedIssuerKnows(t *testing.T) {
+func TestAnIdentityIsLinkedByTheEmailOfATrustedIssuer(t *testing.T) {
 	const before, now = "https://before", "https://now"
 	for name, c := range map[string]struct {
 		known  []core.Identity // separate users, in this order
@@ -50,7 +50,7 @@ func TestAnIdentityIsLinkedByAnEmailThatANamedIssuerKnows(t *testing.T) {
 	}
 }
 
-func TestSomebodyElseWithALinkedUsersAddressIsADifferentUser(t *testing.T) {
+func TestAnotherPersonWithALinkedUsersEmailIsADifferentUser(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ann := provision(t, s, knownAs("https://before", "1", "ann@example.com"))
 		if linked := provision(t, s, knownAs("https://now", "a", "ann@example.com"), "https://before"); linked.ID != ann.ID {

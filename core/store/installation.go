@@ -30,6 +30,7 @@ type installation struct {
 	Remote     *remote           `json:"remote,omitempty"`
 	Running    bool              `json:"running"`
 	Patience   time.Duration     `json:"patience,omitempty"`
+	Tools      *core.ToolFilter  `json:"tools,omitempty"`
 
 	Signature   *core.BundleSignature `json:"signature,omitempty"`
 	Permissions []core.Permission     `json:"permissions"`
@@ -45,8 +46,11 @@ type remote struct {
 	Headers   map[string]string `json:"headers,omitempty"`
 	Private   bool              `json:"allowPrivate,omitempty"`
 
+	TokenURL     string `json:"tokenUrl,omitempty"`
+	Audience     string `json:"audience,omitempty"`
 	ClientID     string `json:"clientId,omitempty"`
 	ClientSecret string `json:"clientSecret,omitempty"`
+	Issuer       string `json:"issuer,omitempty"`
 	Scopes       string `json:"scopes,omitempty"`
 }
 
@@ -108,21 +112,81 @@ func (s *Store) DeleteInstallation(ctx context.Context, workspace, name, id stri
 		case err != nil:
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM installations WHERE workspace = $1 AND name = $2`, workspace, name); err != nil {
+		return s.deleteApp(ctx, tx, workspace, name)
+	})
+}
+
+// deleteApp deletes the record of an app and everything that belongs to it, except for its pins.
+func (s *Store) deleteApp(ctx context.Context, tx *sql.Tx, workspace, name string) error {
+	if _, err := tx.ExecContext(ctx, `DELETE FROM installations WHERE workspace = $1 AND name = $2`, workspace, name); err != nil {
+		return err
+	}
+	if err := purgeFiles(ctx, tx); err != nil {
+		return err
+	}
+	if err := s.unlink(ctx, tx, `workspace = $1 AND app = $2`, workspace, name); err != nil {
+		return err
+	}
+	for _, table := range []string{"account_clients", "account_lists", "kept_lists", "standing_approvals"} {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE workspace = $1 AND app = $2`, workspace, name); err != nil {
 			return err
 		}
-		if err := purgeFiles(ctx, tx); err != nil {
+	}
+	return s.notifyPeers(ctx, tx, core.ChangeApp, workspace, name)
+}
+
+// Uninstall removes an app. RestoreInstallation can bring it back until the given time. Uninstall does nothing if the app
+// is not installed, or if an app with another id has the name.
+func (s *Store) Uninstall(ctx context.Context, workspace, name, id string, until time.Time) error {
+	return s.db.Update(ctx, "uninstalling app "+name, func(ctx context.Context, tx *sql.Tx) error {
+		in, err := s.findInstallation(ctx, tx, workspace, name, s.db.LockRow())
+		switch {
+		case core.CodeOf(err) == core.CodeNotFound || err == nil && in.ID != id:
+			return nil
+		case err != nil:
 			return err
 		}
-		if err := s.unlink(ctx, tx, `workspace = $1 AND app = $2`, workspace, name); err != nil {
+		return s.setUndo(ctx, tx, workspace, name, until)
+	})
+}
+
+// RestoreInstallation undoes Uninstall, and returns the app. The error is core.CodeNotFound if it is too late.
+func (s *Store) RestoreInstallation(ctx context.Context, workspace, name string) (in core.Installation, err error) {
+	err = s.db.Update(ctx, "restoring app "+name, func(ctx context.Context, tx *sql.Tx) error {
+		in, err = s.readInstallation(ctx, tx, workspace, name, s.db.LockRow())
+		switch {
+		case err != nil && core.CodeOf(err) != core.CodeNotFound:
 			return err
+		case err != nil || !time.Now().Before(in.UndoUntil):
+			return core.Errorf(core.CodeNotFound, "no app named %.100q was uninstalled just now", name)
 		}
-		for _, table := range []string{"account_clients", "account_lists", "kept_lists", "standing_approvals"} {
-			if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE workspace = $1 AND app = $2`, workspace, name); err != nil {
-				return err
-			}
+		in.UndoUntil = time.Time{}
+		return s.setUndo(ctx, tx, workspace, name, in.UndoUntil)
+	})
+	return in, err
+}
+
+func (s *Store) setUndo(ctx context.Context, tx *sql.Tx, workspace, name string, until time.Time) error {
+	if _, err := tx.ExecContext(ctx, `UPDATE installations SET undo_until = $3 WHERE workspace = $1 AND name = $2`, workspace, name, optionalMillis(until)); err != nil {
+		return err
+	}
+	return s.notifyPeers(ctx, tx, core.ChangeApp, workspace, name)
+}
+
+// PurgeUninstalled deletes the uninstalled apps that can no longer be restored, with everything that belongs to them. With
+// a name, it deletes only the uninstalled app of that name, at once.
+func (s *Store) PurgeUninstalled(ctx context.Context, workspace, name string) error {
+	type key struct{ workspace, name string }
+	return s.db.Update(ctx, "deleting uninstalled apps", func(ctx context.Context, tx *sql.Tx) error {
+		due, err := database.Collect(ctx, tx, `SELECT c.workspace, c.name FROM installations c
+			WHERE c.undo_until > 0 AND (c.undo_until <= $1 AND $3 = '' OR c.workspace = $2 AND c.name = $3) `+s.db.LockRow(),
+			[]any{database.Millis(time.Now()), workspace, name}, func(rows *sql.Rows) (k key, err error) {
+				return k, rows.Scan(&k.workspace, &k.name)
+			})
+		for _, k := range due {
+			err = errors.Join(err, s.deleteApp(ctx, tx, k.workspace, k.name))
 		}
-		return s.notifyPeers(ctx, tx, core.ChangeApp, workspace, name)
+		return err
 	})
 }
 
@@ -139,41 +203,69 @@ func (s *Store) Installation(ctx context.Context, workspace, name string) (core.
 	return in, err
 }
 
-// findInstallation reads an app. lock is appended to the SELECT in a transaction that will change the app.
+// findInstallation reads an installed app. lock is appended to the SELECT in a transaction that will change the app.
 func (s *Store) findInstallation(ctx context.Context, q database.Querier, workspace, name, lock string) (core.Installation, error) {
-	var text string
-	var installedAt int64
-	err := q.QueryRowContext(ctx, `SELECT c.record, c.installed_at FROM installations c WHERE c.workspace = $1 AND c.name = $2 `+lock, workspace, name).
-		Scan(&text, &installedAt)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return core.Installation{}, core.Errorf(core.CodeNotFound, "no app named %.100q", name)
-	case err != nil:
-		return core.Installation{}, err
+	in, err := s.readInstallation(ctx, q, workspace, name, lock)
+	if err == nil && !in.UndoUntil.IsZero() {
+		return core.Installation{}, noApp(name)
 	}
-	return s.opened(text, workspace, name, database.FromMillis(installedAt))
+	return in, err
 }
+
+// readInstallation is findInstallation for an app that may have been uninstalled.
+func (s *Store) readInstallation(ctx context.Context, q database.Querier, workspace, name, lock string) (core.Installation, error) {
+	in, err := s.scanInstallation(q.QueryRowContext(ctx, selectInstallations+` WHERE c.workspace = $1 AND c.name = $2 `+lock, workspace, name).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = noApp(name)
+	}
+	return in, err
+}
+
+func noApp(name string) error { return core.Errorf(core.CodeNotFound, "no app named %.100q", name) }
 
 // Installations returns the installed apps of all workspaces, sorted by workspace and name.
 func (s *Store) Installations(ctx context.Context) ([]core.Installation, error) {
-	var all []core.Installation
-	err := s.db.Select(ctx, `SELECT workspace, name, record, installed_at FROM installations ORDER BY workspace, name`, nil, func(scan func(...any) error) error {
-		var workspace, name, text string
-		var installedAt int64
-		if err := scan(&workspace, &name, &text, &installedAt); err != nil {
-			return err
-		}
-		in, err := s.opened(text, workspace, name, database.FromMillis(installedAt))
-		if err != nil {
-			return fmt.Errorf("app %s of %s: %w", name, workspace, err)
-		}
+	return s.installations(ctx, ` WHERE c.undo_until = 0`)
+}
+
+// Uninstalled returns the uninstalled apps that PurgeUninstalled has not deleted yet.
+func (s *Store) Uninstalled(ctx context.Context) ([]core.Installation, error) {
+	return s.installations(ctx, ` WHERE c.undo_until > 0`)
+}
+
+func (s *Store) installations(ctx context.Context, condition string) (all []core.Installation, err error) {
+	err = s.db.Select(ctx, selectInstallations+condition+` ORDER BY c.workspace, c.name`, nil, func(scan func(...any) error) error {
+		in, err := s.scanInstallation(scan)
 		all = append(all, in)
-		return nil
+		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the installed apps: %w", err)
+		return nil, fmt.Errorf("reading the apps: %w", err)
 	}
 	return all, nil
+}
+
+const selectInstallations = `SELECT c.workspace, c.name, c.record, c.installed_at, c.undo_until FROM installations c`
+
+func (s *Store) scanInstallation(scan func(...any) error) (core.Installation, error) {
+	var workspace, name, stored string
+	var installedAt, undoUntil int64
+	if err := scan(&workspace, &name, &stored, &installedAt, &undoUntil); err != nil {
+		return core.Installation{}, err
+	}
+	plain, err := s.keys.Load().Open(stored, seal.AboutApp(workspace, name))
+	var record installation
+	if err == nil {
+		err = json.Unmarshal(plain, &record)
+	}
+	if err != nil {
+		return core.Installation{}, fmt.Errorf("the record of app %s of %s: %w", name, workspace, err)
+	}
+	in := record.installation(workspace, name, database.FromMillis(installedAt))
+	if undoUntil > 0 {
+		in.UndoUntil = database.FromMillis(undoUntil)
+	}
+	return in, nil
 }
 
 // sealed returns the stored record of an app, which is encrypted if there is a key.
@@ -185,29 +277,17 @@ func (s *Store) sealed(in core.Installation) (string, error) {
 	return s.keys.Load().Seal(plain, seal.AboutApp(in.Workspace, in.Name)), nil
 }
 
-// opened returns the app in a stored record.
-func (s *Store) opened(stored, workspace, name string, at time.Time) (core.Installation, error) {
-	plain, err := s.keys.Load().Open(stored, seal.AboutApp(workspace, name))
-	if err != nil {
-		return core.Installation{}, fmt.Errorf("reading the record: %w", err)
-	}
-	var record installation
-	if err := json.Unmarshal(plain, &record); err != nil {
-		return core.Installation{}, err
-	}
-	return record.installation(workspace, name, at), nil
-}
-
 func toRecord(in core.Installation) installation {
 	record := installation{
 		ID: in.ID, Files: in.Files, Sum: in.Sum, Source: in.Source, BundleName: in.BundleName, Version: in.Version, TrustScore: in.TrustScore,
-		Manifest: in.Manifest, Dir: in.Dir, Env: reveal(in.Env), Running: in.Running, Patience: in.Patience, Signature: in.Signature, Permissions: in.Permissions,
+		Manifest: in.Manifest, Dir: in.Dir, Env: reveal(in.Env), Running: in.Running, Patience: in.Patience, Tools: in.Tools, Signature: in.Signature, Permissions: in.Permissions,
 	}
 	if r := in.Remote; r != nil {
 		record.Remote = &remote{
 			URL: r.URL, Type: r.Type, AuthType: r.Auth.Type, AuthToken: r.Auth.Token.Reveal(),
 			AuthName: r.Auth.Name, AuthValue: r.Auth.Value.Reveal(), Headers: reveal(r.Headers),
-			Private: r.AllowPrivate, ClientID: r.Auth.ClientID, ClientSecret: r.Auth.ClientSecret.Reveal(), Scopes: r.Auth.Scopes,
+			Private: r.AllowPrivate, ClientID: r.Auth.ClientID, ClientSecret: r.Auth.ClientSecret.Reveal(), Issuer: r.Auth.Issuer, Scopes: r.Auth.Scopes,
+			TokenURL: r.Auth.TokenURL, Audience: r.Auth.Audience,
 		}
 	}
 	return record
@@ -216,12 +296,12 @@ func toRecord(in core.Installation) installation {
 func (r installation) installation(workspace, name string, at time.Time) core.Installation {
 	in := core.Installation{
 		ID: r.ID, Files: r.Files, Sum: r.Sum, Workspace: workspace, Name: name, Source: r.Source, BundleName: r.BundleName, Version: r.Version,
-		TrustScore: r.TrustScore, Manifest: r.Manifest, Dir: r.Dir, Env: conceal(r.Env), Running: r.Running, Patience: r.Patience, InstalledAt: at, Signature: r.Signature, Permissions: r.Permissions,
+		TrustScore: r.TrustScore, Manifest: r.Manifest, Dir: r.Dir, Env: conceal(r.Env), Running: r.Running, Patience: r.Patience, Tools: r.Tools, InstalledAt: at, Signature: r.Signature, Permissions: r.Permissions,
 	}
 	if m := r.Remote; m != nil {
 		in.Remote = &core.Remote{
 			URL: m.URL, Type: m.Type, Headers: conceal(m.Headers), AllowPrivate: m.Private,
-			Auth: core.RemoteAuth{Type: m.AuthType, Token: core.Secret(m.AuthToken), Name: m.AuthName, Value: core.Secret(m.AuthValue), ClientID: m.ClientID, ClientSecret: core.Secret(m.ClientSecret), Scopes: m.Scopes},
+			Auth: core.RemoteAuth{Type: m.AuthType, Token: core.Secret(m.AuthToken), Name: m.AuthName, Value: core.Secret(m.AuthValue), ClientID: m.ClientID, ClientSecret: core.Secret(m.ClientSecret), Issuer: m.Issuer, Scopes: m.Scopes, TokenURL: m.TokenURL, Audience: m.Audience},
 		}
 	}
 	return in

@@ -138,13 +138,58 @@ func (l *listing) read(ctx context.Context, tx *sql.Tx, index *search.Index) (co
 		}
 		from, args = l.page.Numbered, append(args, database.JSONList(numbers))
 	}
-	if page.Conversations, err = l.readRows(ctx, tx, from, args); err != nil || len(page.Conversations) <= l.page.Limit {
+	page.Conversations, err = l.readRows(ctx, tx, from, args)
+	if err == nil && l.searched {
+		err = l.addPassages(ctx, tx, page.Conversations[:min(len(page.Conversations), l.page.Limit)])
+	}
+	if err != nil || len(page.Conversations) <= l.page.Limit {
 		return page, err
 	}
 	page.Conversations = page.Conversations[:l.page.Limit]
 	l.cursor.Total = page.TotalCount
 	page.NextCursor, err = l.cursor.after(page.Conversations[l.page.Limit-1])
 	return page, err
+}
+
+const maxPassageText = 8 << 20 // bytes that are read for the passages of a page
+
+// addPassages adds to each conversation the first passage that the search found in its messages, as long as they are not
+// too large together.
+func (l *listing) addPassages(ctx context.Context, tx *sql.Tx, found []core.Conversation) error {
+	left := maxPassageText
+	for i := range found {
+		key, err := conversationKey(found[i].ID)
+		if err != nil {
+			return err
+		}
+		if found[i].Passage, err = l.passage(ctx, tx, key, &left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *listing) passage(ctx context.Context, tx *sql.Tx, key int64, left *int) (string, error) {
+	rows, err := tx.QueryContext(ctx, `SELECT content, metadata FROM messages WHERE conversation = $1 ORDER BY position`, key)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = rows.Close() }()
+	for *left > 0 && rows.Next() {
+		var m message
+		var metadata *string
+		if err := rows.Scan(&m.Content, &metadata); err != nil {
+			return "", err
+		}
+		m.Metadata = rawJSON(metadata)
+		*left -= len(m.Content) + len(m.Metadata)
+		for _, text := range contents([]message{m}) {
+			if passage := search.Passage(text, l.page.Terms); passage != "" {
+				return passage, nil
+			}
+		}
+	}
+	return "", rows.Err()
 }
 
 // readRows returns the conversations of the page, and one more if there is one.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -139,6 +140,38 @@ func TestASearchFindsConversationsThatHoldAllItsWords(t *testing.T) {
 				})
 			}
 			compactAll(t, s)
+		}
+	})
+}
+
+func TestASearchFindsToolResultsAndShowsWhereItFoundAWord(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		answer := said("assistant", "Here it is.")
+		answer.Metadata = json.RawMessage(`{"toolCalls":[{"name":"files__read","output":"Invoice 4711:\nthree parrots"},{"output":"` + strings.Repeat("x ", maxResultText/2) + `beyond"}]}`)
+		c := newConversation(t, s, "Bills", said("user", "What do I owe?"), answer)
+		other := said("user", "no metadata of ours")
+		other.Metadata = json.RawMessage(`{"toolCalls":7}`)
+		newConversation(t, s, "Other", other)
+		for _, when := range []string{"as it was written", "packed"} {
+			for query, want := range map[string]string{
+				"parrots": "Invoice 4711: three parrots", "invoice": "Invoice 4711: three parrots", "owe": "What do I owe?", "bills": "", "beyond": "none", "bills parrot": "Invoice 4711: three parrots",
+			} {
+				page, err := s.Conversations(t.Context(), core.DefaultWorkspaceID, core.Owner().User.ID, core.ConversationQuery{Search: query})
+				got := "none"
+				if len(page.Conversations) == 1 {
+					got = page.Conversations[0].Passage
+				}
+				if err != nil || got != want {
+					t.Errorf("%s: %q shows %q, %v, want %q", when, query, got, err, want)
+				}
+			}
+			compactAll(t, s)
+		}
+		if err := s.DeleteConversation(t.Context(), core.ConversationRef{Workspace: core.DefaultWorkspaceID, Owner: core.Owner().User.ID, ID: c.ID}); err != nil {
+			t.Fatal(err)
+		}
+		if got := titles(t, s, core.ConversationQuery{Search: "parrots"}); len(got) != 0 {
+			t.Errorf("after it was deleted: %v", got)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-func TestABrowserLoginIsTakenOnceAndInTime(t *testing.T) {
+func TestABrowserLoginIsUsedOnceBeforeItExpires(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		put := func(state string, life time.Duration) {
 			t.Helper()

@@ -97,8 +97,12 @@ func (s *Store) removeMember(ctx context.Context, tx *sql.Tx, workspace, userID 
 	if err := s.unlink(ctx, tx, `workspace = $1 AND owner = $2`, workspace, userID); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, `DELETE FROM members WHERE workspace = $1 AND user_id = $2`, workspace, userID)
-	return err
+	for _, table := range []string{"kept_results", "members"} {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE workspace = $1 AND user_id = $2`, workspace, userID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // personalOf returns the id of the user that a personal workspace belongs to, "" for other workspaces. The error is

@@ -59,6 +59,7 @@ func mergeStatements() []string {
 		`UPDATE cookies SET user_id = $2 WHERE user_id = $1`,
 		`UPDATE usage_records SET user_id = $2 WHERE user_id = $1`,
 		`UPDATE tasks SET user_id = $2 WHERE user_id = $1`,
+		`UPDATE kept_results SET user_id = $2 WHERE user_id = $1`,
 		`UPDATE identities SET user_id = $2 WHERE user_id = $1`,
 		`INSERT INTO identities (issuer, subject, user_id, linked_at) SELECT issuer, subject, $2, created_at FROM users WHERE id = $1`,
 	}

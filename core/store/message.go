@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -283,12 +284,31 @@ func preview(all []message) string {
 	return ""
 }
 
-func contents(all []message) []string {
-	out := make([]string, len(all))
-	for i, m := range all {
-		out[i] = m.Content
+// contents returns the texts that a search finds: those of the messages, and those of their tool results.
+func contents(all []message) (texts []string) {
+	for _, m := range all {
+		texts = append(append(texts, m.Content), results(m.Metadata)...)
 	}
-	return out
+	return texts
+}
+
+const maxResultText = 16_000 // of one tool result, in bytes; the rest is not searched
+
+// results returns the texts of the tool results in the metadata of a message (docs/api.md, 6.2).
+func results(metadata json.RawMessage) []string {
+	var known struct {
+		ToolCalls []struct {
+			Output string `json:"output"`
+		} `json:"toolCalls"`
+	}
+	if len(metadata) == 0 || json.Unmarshal(metadata, &known) != nil {
+		return nil
+	}
+	texts := make([]string, 0, len(known.ToolCalls))
+	for _, call := range known.ToolCalls {
+		texts = append(texts, call.Output[:min(len(call.Output), maxResultText)])
+	}
+	return texts
 }
 
 // clean returns text in a form that every database accepts: valid UTF-8 without NUL.

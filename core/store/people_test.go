@@ -105,7 +105,7 @@ func TestMembersAreListedWithTheirRoles(t *testing.T) {
 	})
 }
 
-func TestARoleThatWasGivenIsAboveTheProviders(t *testing.T) {
+func TestARoleSetByAnAdminOverridesTheProviders(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		alice := somebody(t, s, "alice")
 		id := core.Identity{Issuer: "https://idp", Subject: "alice", User: alice}

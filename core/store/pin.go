@@ -4,18 +4,31 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
+// pinAccount separates the version from the account in the column version.
+const pinAccount = "\x1f"
+
+// pinVersion returns the version and the account of a key as they are stored.
+func pinVersion(k core.PinKey) string {
+	version := strings.ReplaceAll(k.Version, pinAccount, "")
+	if k.Account != "" {
+		version += pinAccount + k.Account
+	}
+	return version
+}
+
 // Pins returns the pins of one version of an app, keyed by tool name.
 func (s *Store) Pins(ctx context.Context, k core.PinKey) (map[string]core.Pin, error) {
 	found := map[string]core.Pin{}
 	err := s.db.Select(ctx, `
 		SELECT tool, definition, offered, renamed_from, refused, changed_at FROM pins
-		WHERE workspace = $1 AND app = $2 AND bundle = $3 AND version = $4`, []any{k.Workspace, k.App, k.Bundle, k.Version},
+		WHERE workspace = $1 AND app = $2 AND bundle = $3 AND version = $4`, []any{k.Workspace, k.App, k.Bundle, pinVersion(k)},
 		func(scan func(...any) error) error {
 			var p core.Pin
 			var refused, changed int64
@@ -38,7 +51,7 @@ func (s *Store) AddPins(ctx context.Context, k core.PinKey, definitions map[stri
 			Then: `ON CONFLICT (workspace, app, bundle, version, tool) DO NOTHING`,
 		}
 		for tool, definition := range definitions {
-			rows.Add(k.Workspace, k.App, k.Bundle, k.Version, tool, definition)
+			rows.Add(k.Workspace, k.App, k.Bundle, pinVersion(k), tool, definition)
 		}
 		if err := rows.Exec(ctx, tx); err != nil {
 			return err
@@ -58,7 +71,7 @@ func (s *Store) OfferPin(ctx context.Context, k core.PinKey, p core.Pin) (first 
 			ON CONFLICT (workspace, app, bundle, version, tool) DO UPDATE
 			SET offered = excluded.offered, renamed_from = excluded.renamed_from, refused = 0, changed_at = excluded.changed_at
 			WHERE pins.offered <> excluded.offered AND pins.definition <> excluded.offered`,
-			k.Workspace, k.App, k.Bundle, k.Version, p.Tool, p.Offered, p.RenamedFrom, database.Millis(time.Now()))
+			k.Workspace, k.App, k.Bundle, pinVersion(k), p.Tool, p.Offered, p.RenamedFrom, database.Millis(time.Now()))
 		return err
 	})
 	return first, err
@@ -74,7 +87,7 @@ func (s *Store) DecidePin(ctx context.Context, k core.PinKey, tool, offered stri
 	return s.db.Update(ctx, "deciding on a change of app "+k.App, func(ctx context.Context, tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, `UPDATE pins `+change+`
 			WHERE workspace = $1 AND app = $2 AND bundle = $3 AND version = $4 AND tool = $5 AND offered = $6`,
-			k.Workspace, k.App, k.Bundle, k.Version, tool, offered)
+			k.Workspace, k.App, k.Bundle, pinVersion(k), tool, offered)
 		if err != nil {
 			return err
 		}
@@ -88,16 +101,18 @@ func (s *Store) DecidePin(ctx context.Context, k core.PinKey, tool, offered stri
 	})
 }
 
-// ChangedPins returns the pins of a workspace for which the app offers a definition other than the accepted one, newest
-// change first. keys and pins have the same length and order.
+// ChangedPins returns the pins of a workspace's installed apps for which the app offers a definition other than the
+// accepted one, newest change first. keys and pins have the same length and order.
 func (s *Store) ChangedPins(ctx context.Context, workspace string) (keys []core.PinKey, pins []core.Pin, err error) {
 	err = s.db.Select(ctx, `
 		SELECT app, bundle, version, tool, definition, offered, renamed_from, refused, changed_at FROM pins
-		WHERE workspace = $1 AND offered <> '' ORDER BY changed_at DESC, app, tool`, []any{workspace},
+		WHERE workspace = $1 AND offered <> ''
+			AND EXISTS (SELECT 1 FROM installations i WHERE i.workspace = pins.workspace AND i.name = app AND i.undo_until = 0) ORDER BY changed_at DESC, app, tool`, []any{workspace},
 		func(scan func(...any) error) error {
 			k, p := core.PinKey{Workspace: workspace}, core.Pin{}
 			var refused, changed int64
 			err := scan(&k.App, &k.Bundle, &k.Version, &p.Tool, &p.Definition, &p.Offered, &p.RenamedFrom, &refused, &changed)
+			k.Version, k.Account, _ = strings.Cut(k.Version, pinAccount)
 			p.Refused, p.ChangedAt = refused != 0, database.FromMillis(changed)
 			keys, pins = append(keys, k), append(pins, p)
 			return err

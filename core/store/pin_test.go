@@ -11,6 +11,7 @@ import (
 func TestPinsAreKeptPerVersionAndDecidedOnce(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		k := core.PinKey{Workspace: core.DefaultWorkspaceID, App: "files", Bundle: "@a/files", Version: "1"}
+		put(t, s, core.Installation{ID: "i", Workspace: k.Workspace, Name: k.App})
 		other := k
 		other.Version = "2"
 		for _, definitions := range []map[string]string{{"read": "first", "write": "w"}, {"read": "second"}} {

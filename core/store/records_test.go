@@ -23,7 +23,7 @@ func TestAnInstallationComesBackAsItWasKept(t *testing.T) {
 		}
 		far := core.Installation{
 			Workspace: core.DefaultWorkspaceID, Name: "far", Source: core.Source{Kind: core.SourceURL, Ref: "https://x"},
-			Remote: &core.Remote{URL: "https://x", Type: "sse", Auth: core.RemoteAuth{Type: "header", Name: "X-Key", Value: "v4lue", Token: "t0ken"},
+			Remote: &core.Remote{URL: "https://x", Type: "sse", Auth: core.RemoteAuth{Type: "header", Name: "X-Key", Value: "v4lue", Token: "t0ken", ClientID: "c", Issuer: "https://i"},
 				Headers: map[string]core.Secret{"X-A": "b"}},
 			InstalledAt: time.UnixMilli(5).UTC(),
 		}
@@ -206,7 +206,7 @@ func TestAdminsOfTheOrganizationAreAdminsOfTheDefaultWorkspace(t *testing.T) {
 	})
 }
 
-func TestALoginLastsUntilItEndsOrExpires(t *testing.T) {
+func TestALoginIsValidUntilLogoutOrExpiry(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		u := provision(t, s, core.Identity{Issuer: "https://idp", Subject: "a", User: core.User{OrgRole: core.RoleMember}})
 		id := core.Identity{Issuer: "https://idp", Subject: "a", User: u}

@@ -36,7 +36,7 @@ func members(t *testing.T, s *Store, names ...string) (all []core.User) {
 func keptIDs(t *testing.T, s *Store) string {
 	t.Helper()
 	var ids []string
-	err := s.db.Select(t.Context(), `SELECT id FROM results ORDER BY id`, nil, func(scan func(...any) error) error {
+	err := s.db.Select(t.Context(), `SELECT id FROM kept_results ORDER BY id`, nil, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		ids = append(ids, id)
@@ -89,6 +89,7 @@ func TestAKeptResultIsReadInPartsByItsOwnerOnly(t *testing.T) {
 func TestAKeptResultIsDeletedWithTheRightToIt(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		alice, bob, cleo := somebody(t, s, "alice"), somebody(t, s, "bob"), somebody(t, s, "cleo")
+		dora := somebody(t, s, "dora") // an admin of the organization needs no membership
 		w, err := s.CreateWorkspace(t.Context(), "Team", alice.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +103,7 @@ func TestAKeptResultIsDeletedWithTheRightToIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for id, r := range map[string]core.KeptResult{"1 alice": {User: alice.ID}, "2 key": {User: alice.ID, Key: key.ID}, "3 bob": {User: bob.ID}, "4 cleo": {User: cleo.ID}} {
+		for id, r := range map[string]core.KeptResult{"1 alice": {User: alice.ID}, "2 key": {User: alice.ID, Key: key.ID}, "3 bob": {User: bob.ID}, "4 cleo": {User: cleo.ID}, "5 dora": {User: dora.ID}} {
 			r.ID, r.Workspace, r.Text = id, w.ID, "x"
 			keep(t, s, r)
 		}
@@ -111,12 +112,12 @@ func TestAKeptResultIsDeletedWithTheRightToIt(t *testing.T) {
 			do   func() error
 			want string
 		}{
-			{"nothing", func() error { return nil }, "1 alice 2 key 3 bob 4 cleo"},
-			{"another role", func() error { return s.PutMember(t.Context(), w.ID, bob.ID, core.RoleAdmin) }, "1 alice 2 key 3 bob 4 cleo"},
-			{"the key is revoked", func() error { return s.DeleteAPIKey(t.Context(), w.ID, "", key.ID) }, "1 alice 3 bob 4 cleo"},
-			{"bob is removed", func() error { return s.DeleteMember(t.Context(), w.ID, bob.ID) }, "1 alice 4 cleo"},
-			{"cleo is merged into bob", func() error { return s.MergeUsers(t.Context(), cleo.ID, bob.ID) }, "1 alice 4 cleo"},
-			{"bob is deleted", func() error { return s.DeleteUser(t.Context(), bob.ID) }, "1 alice"},
+			{"nothing", func() error { return nil }, "1 alice 2 key 3 bob 4 cleo 5 dora"},
+			{"another role", func() error { return s.PutMember(t.Context(), w.ID, bob.ID, core.RoleAdmin) }, "1 alice 2 key 3 bob 4 cleo 5 dora"},
+			{"the key is revoked", func() error { return s.DeleteAPIKey(t.Context(), w.ID, "", key.ID) }, "1 alice 3 bob 4 cleo 5 dora"},
+			{"bob is removed", func() error { return s.DeleteMember(t.Context(), w.ID, bob.ID) }, "1 alice 4 cleo 5 dora"},
+			{"cleo is merged into bob", func() error { return s.MergeUsers(t.Context(), cleo.ID, bob.ID) }, "1 alice 4 cleo 5 dora"},
+			{"bob is deleted", func() error { return s.DeleteUser(t.Context(), bob.ID) }, "1 alice 5 dora"},
 			{"the workspace is deleted", func() error { return s.DeleteWorkspace(t.Context(), w.ID) }, ""},
 		} {
 			if err := step.do(); err != nil {
@@ -141,7 +142,7 @@ func TestAPersonsOldestResultsGoBeyondTheQuota(t *testing.T) {
 		for _, id := range []string{"1", "2", "3"} {
 			keep(t, s, core.KeptResult{ID: id, Workspace: core.DefaultWorkspaceID, User: alice.ID, Text: large})
 			// Two results of the same millisecond have no defined order.
-			if _, err := s.db.Exec(t.Context(), `UPDATE results SET expires_at = expires_at - 1000`); err != nil {
+			if _, err := s.db.Exec(t.Context(), `UPDATE kept_results SET expires_at = expires_at - 1000`); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -151,7 +152,7 @@ func TestAPersonsOldestResultsGoBeyondTheQuota(t *testing.T) {
 		if err := s.KeepResult(t.Context(), core.KeptResult{ID: "4", Workspace: core.DefaultWorkspaceID, User: alice.ID, Text: large + large + "x"}); core.CodeOf(err) != core.CodePayloadTooLarge {
 			t.Errorf("one that is larger than the quota: %v", err)
 		}
-		if _, err := s.db.Exec(t.Context(), `UPDATE results SET expires_at = $1 WHERE id = '2'`, database.Millis(time.Now().Add(-time.Second))); err != nil {
+		if _, err := s.db.Exec(t.Context(), `UPDATE kept_results SET expires_at = $1 WHERE id = '2'`, database.Millis(time.Now().Add(-time.Second))); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := s.Purge(t.Context(), Retention{}); n != 1 || err != nil || keptIDs(t, s) != "0 bob 3" {

@@ -47,8 +47,9 @@ func (s *Store) startPurging(r Retention) (stop func() error) {
 	}
 }
 
-// Purge deletes records older than the retention, expired kept results and expired tasks, and returns the number of rows. If much of
-// an SQLite file is unused afterwards, Purge shrinks it; PostgreSQL reuses the space by itself.
+// Purge deletes records older than the retention, expired kept results, old verdicts on tools, expired tasks, and
+// uninstalled apps. It returns the number of rows, without those of the apps. If much of an SQLite file is unused
+// afterwards, Purge shrinks it; PostgreSQL reuses the space by itself.
 func (s *Store) Purge(ctx context.Context, r Retention) (rows int64, err error) {
 	for _, old := range []struct {
 		what   string
@@ -58,6 +59,8 @@ func (s *Store) Purge(ctx context.Context, r Retention) (rows int64, err error) 
 		{"deleting old usage", `DELETE FROM usage_records WHERE id IN (SELECT id FROM usage_records WHERE used_at < $1 LIMIT $2)`, r.Usage},
 		{"deleting old approvals", `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE expires_at < $1 LIMIT $2)`, r.Approvals},
 		{"deleting kept results", deleteExpiredResults, time.Millisecond},
+		{"deleting kept results of an earlier version", `DELETE FROM results WHERE id IN (SELECT id FROM results WHERE expires_at <= $1 LIMIT $2)`, time.Millisecond},
+		{"deleting old verdicts on tools", deleteToolVerdicts, toolVerdictsKept},
 		{"deleting expired tasks", deleteExpiredTasks, time.Millisecond},
 	} {
 		if old.keep <= 0 {
@@ -68,6 +71,9 @@ func (s *Store) Purge(ctx context.Context, r Retention) (rows int64, err error) 
 		if err != nil {
 			return rows, err
 		}
+	}
+	if err := s.PurgeUninstalled(ctx, "", ""); err != nil {
+		return rows, err
 	}
 	if rows > 0 {
 		err = s.db.Vacuum(ctx)

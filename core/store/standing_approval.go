@@ -38,9 +38,10 @@ func (s *Store) HasStandingApproval(ctx context.Context, workspace, tool, defini
 	return n > 0, nil
 }
 
-// StandingApprovals returns the standing approvals of a workspace, sorted by tool.
+// StandingApprovals returns the standing approvals of a workspace, sorted by tool, without those of uninstalled apps.
 func (s *Store) StandingApprovals(ctx context.Context, workspace string) (all []core.StandingApproval, err error) {
-	err = s.db.Select(ctx, selectStanding+` WHERE workspace = $1 ORDER BY tool`, []any{workspace}, func(scan func(...any) error) error {
+	err = s.db.Select(ctx, selectStanding+` WHERE workspace = $1 AND NOT EXISTS (
+		SELECT 1 FROM installations i WHERE i.workspace = standing_approvals.workspace AND i.name = app AND i.undo_until > 0) ORDER BY tool`, []any{workspace}, func(scan func(...any) error) error {
 		one, err := standingIn(scanner(scan))
 		all = append(all, one)
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestWhatAKilledServerLeavesBehindBecomesAMessage(t *testing.T) {
+func TestPartsLeftByAKilledServerBecomeAMessage(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ref := newConversation(t, s, "a talk")
 		add := func(role, text string) {

@@ -16,8 +16,8 @@ import (
 )
 
 // Provision returns the user behind an identity. The first time, it creates the user and a personal workspace, in
-// one transaction and only once, however many callers there are. Later it updates email, name, organization role
-// and AdminBy. An empty email or name does not replace an existing one, because not every token has them. An
+// one transaction and only once, however many callers there are. Later it updates email, name, organization role,
+// AdminBy and groups. An empty email or name does not replace an existing one, because not every token has them. An
 // organization role that was given here (SetOrgRole) takes precedence over the identity's, and AdminBy over both.
 // A new identity is linked to a user that an issuer of sameAs knows by the same email, if there is exactly one.
 func (s *Store) Provision(ctx context.Context, id core.Identity, sameAs []string) (core.User, error) {
@@ -26,12 +26,12 @@ func (s *Store) Provision(ctx context.Context, id core.Identity, sameAs []string
 	}
 	stored, effective, err := s.user(ctx, id.Issuer, id.Subject)
 	switch {
-	case err == nil && stored == updated(stored, id.User):
+	case err == nil && stored == updated(stored, id):
 		return effective, nil
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return core.User{}, fmt.Errorf("looking up a user: %w", err)
 	}
-	user := updated(core.User{ID: newID("usr_")}, id.User)
+	user := updated(core.User{ID: newID("usr_")}, id)
 	err = s.changeMembers(ctx, "provisioning a user", "", func(ctx context.Context, tx *sql.Tx) (changed []string, err error) {
 		if id.User.AdminBy != "" { // once auth.admins has named an admin, nobody else becomes the first admin
 			if _, err := claimFirstAdmin(ctx, tx, ""); err != nil {
@@ -42,8 +42,8 @@ func (s *Store) Provision(ctx context.Context, id core.Identity, sameAs []string
 		if err != nil {
 			return nil, err
 		}
-		user, err = upsertUser(ctx, tx, first.Issuer, first.Subject, user)
-		if linked { // the user's API keys may be valid again
+		user, err = upsertUser(ctx, tx, first, user, id.GroupsUnknown)
+		if linked || stored.Groups != user.Groups { // the user's API keys may be valid again, or see other tools
 			changed = []string{user.ID}
 		}
 		if err != nil || id.Issuer == core.IssuerLocal {
@@ -58,10 +58,14 @@ func (s *Store) Provision(ctx context.Context, id core.Identity, sameAs []string
 }
 
 // updated returns a stored user, updated from an identity.
-func updated(stored, identity core.User) core.User {
+func updated(stored core.User, id core.Identity) core.User {
+	identity := id.User
 	stored.Email = cmp.Or(identity.Email, stored.Email)
 	stored.DisplayName = cmp.Or(identity.DisplayName, stored.DisplayName)
 	stored.OrgRole, stored.AdminBy = cmp.Or(identity.OrgRole, core.RoleMember), identity.AdminBy
+	if !id.GroupsUnknown {
+		stored.Groups = identity.Groups
+	}
 	return stored
 }
 
@@ -73,30 +77,33 @@ const (
 	orgRole = `CASE WHEN u.admin_by <> '' AND ` + ownRole + ` NOT IN ('owner', 'admin') THEN 'admin' ELSE ` + ownRole + ` END`
 
 	// userColumns selects a user u into userFields.
-	userColumns = `u.id, u.email, u.display_name, ` + orgRole + `, CASE WHEN ` + ownRole + ` IN ('owner', 'admin') THEN '' ELSE u.admin_by END, u.group_roles`
+	userColumns = `u.id, u.email, u.display_name, ` + orgRole + `, CASE WHEN ` + ownRole + ` IN ('owner', 'admin') THEN '' ELSE u.admin_by END, u.group_roles, u.provider_groups`
 )
 
 func userFields(u *core.User) []any {
-	return []any{&u.ID, &u.Email, &u.DisplayName, &u.OrgRole, &u.AdminBy, &u.GroupRoles}
+	return []any{&u.ID, &u.Email, &u.DisplayName, &u.OrgRole, &u.AdminBy, &u.GroupRoles, &u.Groups}
 }
 
 // user returns the user of an identity, both as stored and with the effective role.
 func (s *Store) user(ctx context.Context, issuer, subject string) (stored, effective core.User, err error) {
 	err = s.db.Get(ctx, `SELECT `+userColumns+`, u.org_role, u.admin_by FROM users u WHERE u.id = `+userOf, []any{issuer, subject},
 		append(userFields(&effective), &stored.OrgRole, &stored.AdminBy)...)
-	stored.ID, stored.Email, stored.DisplayName, stored.GroupRoles = effective.ID, effective.Email, effective.DisplayName, effective.GroupRoles
+	role, admin := stored.OrgRole, stored.AdminBy
+	stored = effective
+	stored.OrgRole, stored.AdminBy = role, admin
 	return stored, effective, err
 }
 
-func upsertUser(ctx context.Context, tx *sql.Tx, issuer, subject string, u core.User) (core.User, error) {
+func upsertUser(ctx context.Context, tx *sql.Tx, first core.Subject, u core.User, keepGroups bool) (core.User, error) {
 	err := tx.QueryRowContext(ctx, `
-		INSERT INTO users (id, issuer, subject, email, display_name, org_role, admin_by, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		INSERT INTO users (id, issuer, subject, email, display_name, org_role, admin_by, provider_groups, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		ON CONFLICT (issuer, subject) DO UPDATE SET
 			email = COALESCE(NULLIF(excluded.email, ''), users.email),
 			display_name = COALESCE(NULLIF(excluded.display_name, ''), users.display_name),
-			org_role = excluded.org_role, admin_by = excluded.admin_by
+			org_role = excluded.org_role, admin_by = excluded.admin_by, 
+			provider_groups = CASE WHEN CAST($10 AS BIGINT) = 1 THEN users.provider_groups ELSE excluded.provider_groups END
 		RETURNING `+strings.ReplaceAll(userColumns, "u.", ""),
-		u.ID, issuer, subject, u.Email, u.DisplayName, string(u.OrgRole), u.AdminBy, database.Millis(time.Now())).
+		u.ID, first.Issuer, first.Subject, u.Email, u.DisplayName, string(u.OrgRole), u.AdminBy, u.Groups, database.Millis(time.Now()), asNumber(keepGroups)).
 		Scan(userFields(&u)...)
 	return u, err
 }

@@ -12,7 +12,7 @@ func TestAViewComesBackAsItWasSet(t *testing.T) {
 		yes := true
 		v := core.View{
 			Name: "few", Default: core.ViewDenies, Include: []core.ToolRule{{App: "a"}, {Tool: "b__*", ReadOnly: &yes}}, Exclude: []core.ToolRule{{Destructive: &yes}},
-			Tools: map[string]core.Relabel{"a__b": {Name: "c", Description: "d"}},
+			Tools: map[string]core.Relabel{"a__b": {Name: "c", Description: "d"}}, Surface: core.SurfaceFull, Roles: []core.Role{core.RoleMember}, Groups: []string{"staff"},
 		}
 		for _, one := range []core.View{{Name: "few", Default: core.ViewAllows}, v, {Name: "all", Default: core.ViewAllows}} {
 			if err := s.PutView(t.Context(), core.DefaultWorkspaceID, one); err != nil {
@@ -32,11 +32,11 @@ func TestAViewComesBackAsItWasSet(t *testing.T) {
 		if err := s.DeleteView(t.Context(), core.DefaultWorkspaceID, "few"); core.CodeOf(err) != core.CodeNotFound {
 			t.Errorf("a second time: %v", err)
 		}
-		key, err := s.CreateAPIKey(t.Context(), core.APIKey{Name: "k", User: somebody(t, s, "alice"), Workspace: core.DefaultWorkspaceID, Role: core.RoleMember, View: "all"}, "hash")
+		key, err := s.CreateAPIKey(t.Context(), core.APIKey{Name: "k", User: somebody(t, s, "alice"), Workspace: core.DefaultWorkspaceID, Role: core.RoleMember, View: "all", Surface: core.SurfaceSearch}, "hash")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found, err := s.APIKey(t.Context(), "hash"); err != nil || found.View != "all" || found.ID != key.ID {
+		if found, err := s.APIKey(t.Context(), "hash"); err != nil || found.View != "all" || found.Surface != core.SurfaceSearch || found.ID != key.ID {
 			t.Errorf("%+v, %v", found, err)
 		}
 	})

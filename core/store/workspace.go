@@ -24,7 +24,7 @@ func (s *Store) EnsureDefaultWorkspace(ctx context.Context) (core.Workspace, err
 			w.ID, w.Name, database.Millis(time.Now())); err != nil {
 			return err
 		}
-		if _, err := upsertUser(ctx, tx, owner.Issuer, owner.Subject, owner.User); err != nil {
+		if _, err := upsertUser(ctx, tx, core.Subject{Issuer: owner.Issuer, Subject: owner.Subject}, owner.User, false); err != nil {
 			return err
 		}
 		if err := putMember(ctx, tx, w.ID, owner.User.ID, core.RoleAdmin); err != nil {
@@ -141,13 +141,16 @@ func (s *Store) DeleteWorkspace(ctx context.Context, id string) error {
 
 func (s *Store) deleteWorkspace(ctx context.Context, tx *sql.Tx, id string) error {
 	var apps int
-	if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM installations WHERE workspace = $1`, id).Scan(&apps); err != nil {
+	if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM installations WHERE workspace = $1 AND undo_until = 0`, id).Scan(&apps); err != nil {
 		return err
 	}
 	if apps > 0 {
 		return core.Errorf(core.CodeForbidden, "%d apps are installed in workspace %s: uninstall them first", apps, id)
 	}
 	if err := s.unlink(ctx, tx, `workspace = $1`, id); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE FROM installations WHERE workspace = $1`, id); err != nil { // they were uninstalled just now
 		return err
 	}
 	_, err := tx.ExecContext(ctx, `DELETE FROM workspaces WHERE id = $1`, id)

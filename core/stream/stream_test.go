@@ -173,7 +173,7 @@ func TestAReaderThatLeavesIsNoticedWhileNothingIsWritten(t *testing.T) {
 	within(t, "the reader's leaving was not noticed", ended)
 }
 
-func TestWhatAReaderSendsIsNeverServedAsARequest(t *testing.T) {
+func TestInputOnAnEventStreamIsNeverServedAsARequest(t *testing.T) {
 	_, addr := serve(t, Standing, func(ctx context.Context, w *Writer) {
 		_ = w.Flush()
 		<-ctx.Done()

@@ -56,14 +56,14 @@ const (
 )
 
 // choose returns the account of the call. name may be "".
-func (r *toolCall) choose(ctx context.Context, name string) (core.Account, error) {
-	return r.n.accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{Name: name, ReadOnly: r.tool.ReadOnly, Chosen: r.Session.chosenAccount(r.server)})
+func (r *Call) choose(ctx context.Context, name string) (core.Account, error) {
+	return r.n.accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{Name: name, ReadOnly: r.tool.ReadOnly, Tool: r.name, Chosen: r.Session.chosenAccount(r.server)})
 }
 
 // askWhich asks the person which of several accounts the call uses. If the client cannot ask, it returns unnamed, the
 // error saying that the call must name an account. A stateless client is asked by the result of the call: askWhich
 // then sets r.reply.
-func (r *toolCall) askWhich(ctx context.Context, several core.SeveralAccounts, unnamed error) (core.Account, error) {
+func (r *Call) askWhich(ctx context.Context, several core.SeveralAccounts, unnamed error) (core.Account, error) {
 	params, err := json.Marshal(map[string]any{
 		"mode": "form", "message": "You have several accounts at " + several.App + ". Which one should " + r.Name + " use? Your choice applies to this conversation.",
 		"requestedSchema": map[string]any{
@@ -89,6 +89,7 @@ func (r *toolCall) askWhich(ctx context.Context, several core.SeveralAccounts, u
 	if _, still := detailsOf[core.SeveralAccounts](err); !still {
 		return a, err
 	}
+	r.waited = true
 	raw, err := r.Asker.Ask(ctx, rpc.Question{Method: instance.MethodElicit, Params: params, FromServer: true})
 	if err != nil {
 		return core.Account{}, cmp.Or(context.Cause(ctx), unnamed)
@@ -123,7 +124,7 @@ func (a accountAnswer) name() string {
 // takeAccountAnswer returns the account that the person of a stateless client has chosen: in the answer that came
 // with this call, or in an earlier one, which is recorded in the request state. It removes both, so that the app does
 // not see them.
-func (r *toolCall) takeAccountAnswer() string {
+func (r *Call) takeAccountAnswer() string {
 	var answer accountAnswer
 	if r.takeAnswer(accountRequest, &answer) {
 		return answer.name()
@@ -143,9 +144,26 @@ func (r *toolCall) takeAccountAnswer() string {
 	return name
 }
 
-// withAccount adds the chosen account to the request state of a result that asks for input. The next call returns the
+// guardInput returns an app's result that asks for input, so that the next call takes the choice of an account only from
+// the person: a request under a name of this server is an error, and the app's own state never passes for this server's.
+func (r *Call) guardInput(result json.RawMessage) (json.RawMessage, error) {
+	requests := member(result, "inputRequests")
+	for _, own := range []string{accountRequest, loginRequest} {
+		if member(requests, own) != nil {
+			return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app asks for input under the name " + own + ", which is this server's"}
+		}
+	}
+	var state string
+	_ = json.Unmarshal(member(result, "requestState"), &state) // the state of a malformed result is not followed
+	if r.named != "" || strings.HasPrefix(state, accountState) {
+		return r.withAccount(result), nil
+	}
+	return result, nil
+}
+
+// withAccount adds the chosen account, if any, to the request state of a result that asks for input. The next call returns the
 // state, but not the answer itself.
-func (r *toolCall) withAccount(result json.RawMessage) json.RawMessage {
+func (r *Call) withAccount(result json.RawMessage) json.RawMessage {
 	return orUnchanged(result, func() (json.RawMessage, error) {
 		state := accountState + r.named + " " + string(member(result, "requestState"))
 		return rawjson.Set(result, rawjson.Member{Name: "requestState", Value: rawjson.Quote(state)})

@@ -21,6 +21,11 @@ type Accounts interface {
 	// core.CodeLoginNeeded with core.AccountNeeded in its details if the person has to log in first, and
 	// core.CodeBadRequest with core.SeveralAccounts if the call must name an account.
 	Choose(ctx context.Context, c core.Caller, app string, w core.AccountWanted) (core.Account, error)
+	// Offer returns an offer with the lists that c's accounts saw last, or shared. If c has an account with a name at an app,
+	// its other accounts there do not count; app and name are "" for none.
+	Offer(c core.Caller, app, name string, shared *core.Offer) *core.Offer
+	// Seen reports that c lists tools.
+	Seen(c core.Caller)
 	// Needed completes a core.CodeLoginNeeded error that a call with an account returned.
 	Needed(c core.Caller, a core.Account, err error) error
 	// Await waits until the person has logged in.
@@ -45,7 +50,7 @@ func SplitAccount(name string) (tool, account string) {
 }
 
 // nameWith returns the tool's name including the account of the call, for the audit log.
-func (r *toolCall) nameWith() string {
+func (r *Call) nameWith() string {
 	if r.account.ID == "" {
 		return r.Name
 	}
@@ -54,7 +59,7 @@ func (r *toolCall) nameWith() string {
 
 // chooseAccount sets the account of the call. If the person has to log in first and the client can send the person to
 // the login page, the call waits for that.
-func (r *toolCall) chooseAccount(ctx context.Context) (err error) {
+func (r *Call) chooseAccount(ctx context.Context) (err error) {
 	if r.n.accounts == nil || r.system != nil {
 		if r.Account != "" {
 			return core.Errorf(core.CodeBadRequest, "%s does not use accounts: leave out account", r.Name)
@@ -62,8 +67,8 @@ func (r *toolCall) chooseAccount(ctx context.Context) (err error) {
 		return nil
 	}
 	accepted := r.takeLoginAnswer()
-	if r.Account == "" {
-		r.named = r.takeAccountAnswer()
+	if named := r.takeAccountAnswer(); r.Account == "" {
+		r.named = named
 	}
 	r.account, err = r.choose(ctx, cmp.Or(r.Account, r.named))
 	if several, ok := detailsOf[core.SeveralAccounts](err); ok {
@@ -75,6 +80,11 @@ func (r *toolCall) chooseAccount(ctx context.Context) (err error) {
 	if err != nil || r.account.ID == "" {
 		return err
 	}
+	if r.n.listsWith(r.caller, r.From, r.server, r.account.Name) != r.lists { // the account's own tool may differ
+		if err := r.resolveFor(ctx, r.account.Name); err != nil {
+			return err
+		}
+	}
 	if r.Chose != nil {
 		r.Chose(r.account.Name)
 	}
@@ -84,7 +94,7 @@ func (r *toolCall) chooseAccount(ctx context.Context) (err error) {
 // login asks the person to log in, and returns the account. If the client cannot send the person to the login page,
 // or the person declines, it returns needed. A stateless client is asked by the result of the call: login then sets
 // r.reply.
-func (r *toolCall) login(ctx context.Context, needed error, accepted bool, progress func(string)) (core.Account, error) {
+func (r *Call) login(ctx context.Context, needed error, accepted bool, progress func(string)) (core.Account, error) {
 	want, ok := detailsOf[core.AccountNeeded](needed)
 	if !ok {
 		return core.Account{}, needed
@@ -111,6 +121,7 @@ func (r *toolCall) login(ctx context.Context, needed error, accepted bool, progr
 	default:
 		return core.Account{}, needed
 	}
+	r.waited = true
 	a, err := r.awaitLogin(limit, want, since, progress)
 	if err != nil && ctx.Err() == nil {
 		return core.Account{}, needed
@@ -122,14 +133,14 @@ func (r *toolCall) login(ctx context.Context, needed error, accepted bool, progr
 }
 
 // sendsToLogin asks the client to send its person to the login page, and reports whether the person agreed.
-func (r *toolCall) sendsToLogin(ctx context.Context, params json.RawMessage) bool {
+func (r *Call) sendsToLogin(ctx context.Context, params json.RawMessage) bool {
 	raw, err := r.Asker.Ask(ctx, rpc.Question{Method: instance.MethodElicit, Params: params, FromServer: true})
 	var answer struct{ Action string }
 	return err == nil && json.Unmarshal(raw, &answer) == nil && answer.Action == "accept"
 }
 
 // awaitLogin waits for the login and reports progress to the client in the meantime.
-func (r *toolCall) awaitLogin(ctx context.Context, want core.AccountNeeded, since time.Time, progress func(string)) (core.Account, error) {
+func (r *Call) awaitLogin(ctx context.Context, want core.AccountNeeded, since time.Time, progress func(string)) (core.Account, error) {
 	tick := time.NewTicker(loginProgress)
 	defer tick.Stop()
 	type outcome struct {
@@ -159,13 +170,13 @@ func (s *Session) completeElicitation(id string) {
 }
 
 // stateless returns the client of a stateless call.
-func (r *toolCall) stateless() *interact.Client {
+func (r *Call) stateless() *interact.Client {
 	return interact.NewClient("", true, member(r.Meta, "io.modelcontextprotocol/clientCapabilities"))
 }
 
 // requestInput sets r.reply to a result that asks for input. A stateless client then repeats the call with the
 // answer.
-func (r *toolCall) requestInput(name string, params json.RawMessage) (err error) {
+func (r *Call) requestInput(name string, params json.RawMessage) (err error) {
 	r.reply, err = json.Marshal(map[string]any{
 		"resultType": "input_required", "inputRequests": map[string]any{name: map[string]any{"method": instance.MethodElicit, "params": params}},
 	})
@@ -177,14 +188,14 @@ func (r *toolCall) requestInput(name string, params json.RawMessage) (err error)
 
 // takeLoginAnswer removes the answer to a login request from the input responses that the app receives, and reports
 // whether the person agreed.
-func (r *toolCall) takeLoginAnswer() (accepted bool) {
+func (r *Call) takeLoginAnswer() (accepted bool) {
 	var said struct{ Action string }
 	return r.takeAnswer(loginRequest, &said) && said.Action == "accept"
 }
 
 // takeAnswer removes the answer to one of the server's own requests from the input responses that the app receives.
 // It returns false if there is none.
-func (r *toolCall) takeAnswer(request string, into any) (ok bool) {
+func (r *Call) takeAnswer(request string, into any) (ok bool) {
 	answer := member(r.InputResponses, request)
 	if answer == nil {
 		return false

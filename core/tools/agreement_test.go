@@ -31,7 +31,7 @@ func randomRules(r *rand.Rand) (all []core.ToolRule) {
 	return all
 }
 
-// For callers of any role, with keys and addresses bound to any views, on each surface and with each revision, the
+// For callers of any role and group, with keys and addresses bound to any views, on each surface and with each revision, the
 // listed tools are exactly those that a search finds and that can be called.
 func TestListSearchAndCallAgreeOnWhatACallerSees(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 43)) //nolint:gosec // a seed makes it repeatable
@@ -61,6 +61,7 @@ func TestListSearchAndCallAgreeOnWhatACallerSees(t *testing.T) {
 		c := caller("ws_a", []core.Role{core.RoleMember, core.RoleOwner}[r.IntN(2)])
 		c.Workspace.Role = []core.Role{core.RoleMember, core.RoleAdmin}[r.IntN(2)]
 		c.Scope.View, c.View = []string{"", "first", "second", "gone"}[r.IntN(4)], []string{"", "first", "second"}[r.IntN(3)]
+		c.User.Groups = core.GroupList([][]string{nil, {"others"}, {"guests", "others"}, {"staff"}}[r.IntN(4)])
 		checkAgreement(t, n, c, tools.From{Stateless: r.IntN(2) == 0}, everything[r.IntN(len(everything))])
 		if t.Failed() {
 			t.Fatalf("case %d, views %+v", i, views.List("ws_a"))
@@ -68,7 +69,7 @@ func TestListSearchAndCallAgreeOnWhatACallerSees(t *testing.T) {
 	}
 }
 
-// replaceViews declares a random view for members, and sets two more.
+// replaceViews declares a random view for members, and sets one for groups and two more.
 func replaceViews(t *testing.T, r *rand.Rand, views *view.Registry) {
 	t.Helper()
 	random := func(name string) core.View {
@@ -82,9 +83,14 @@ func replaceViews(t *testing.T, r *rand.Rand, views *view.Registry) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	views.Declare([]view.Declared{{View: bound, Roles: []core.Role{core.RoleMember}}})
-	for _, name := range []string{"first", "second"} {
-		if _, err := views.Set(t.Context(), "ws_a", random(name)); err != nil {
+	bound.Roles = []core.Role{core.RoleMember}
+	views.Declare([]view.Declared{{View: bound}})
+	for _, name := range []string{"first", "second", "third"} {
+		d := random(name)
+		if name == "third" {
+			d.Groups = []string{"staff", "guests"}[:1+r.IntN(2)]
+		}
+		if _, err := views.Set(t.Context(), "ws_a", d); err != nil {
 			t.Fatal(err)
 		}
 	}

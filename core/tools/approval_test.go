@@ -14,9 +14,11 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/store"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/tools/view"
 	"github.com/ropewalk/ropewalk/core/trust"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
@@ -26,6 +28,9 @@ import (
 type held struct {
 	*tools.Namespace
 	apps      *fakeApps
+	records   *store.Store
+	access    *rights
+	views     *view.Registry
 	approvals *trust.Approvals
 	events    *events
 	audit     *fakes.Audit
@@ -43,15 +48,20 @@ func newHeldFor(t *testing.T, wait, expiry time.Duration) *held {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
+	views, err := view.NewRegistry(t.Context(), noViews{}, nil, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
 	h := &held{
+		records: s, access: &rights{now: func(c core.Caller) (core.Caller, error) { return c, nil }}, views: views,
 		apps: &fakeApps{result: `{"content":[]}`, tools: map[string][]core.Tool{core.DefaultWorkspaceID: {
 			tool("files", "delete", `{"name":"delete","annotations":{"destructiveHint":true}}`), tool("files", "read", `{"name":"read"}`),
 			tool("mail", "send", `{"name":"send"}`),
 		}}},
 		events: &events{}, audit: &fakes.Audit{},
 	}
-	h.approvals = trust.NewApprovals(trust.ApprovalOptions{Patterns: []string{"destructiveHint", "mail__*"}, Wait: wait, Expiry: expiry, Records: s, Events: h.events, Logger: hclog.NewNullLogger()})
-	h.Namespace = tools.New(tools.Options{Apps: h.apps, Events: h.events, Logger: hclog.NewNullLogger(), Audit: h.audit, Approvals: h.approvals})
+	h.approvals = trust.NewApprovals(trust.ApprovalOptions{Patterns: []string{"destructiveHint", "mail__*", "system__*"}, Wait: wait, Expiry: expiry, Records: s, Events: h.events, Logger: hclog.NewNullLogger()})
+	h.Namespace = tools.New(tools.Options{Access: h.access, Features: config.Features{}, Apps: h.apps, Events: h.events, Logger: hclog.NewNullLogger(), Audit: h.audit, Approvals: h.approvals, Views: views})
 	return h
 }
 
@@ -211,7 +221,7 @@ func TestAThousandReplayedOrAlteredApprovalsExecuteNothing(t *testing.T) {
 }
 
 // A JSON decoder turns every unpaired surrogate into U+FFFD, but an app may turn them into different file names.
-func TestAnApprovalIsForNoOtherHalvesOfCharacters(t *testing.T) {
+func TestAnApprovalDoesNotCoverOtherLoneSurrogates(t *testing.T) {
 	h := newHeld(t, 0)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
 	for _, approved := range []string{`{"path":"caf\ufffd"}`, `{"path":"caf\udce9"}`} {
@@ -279,21 +289,6 @@ func TestOneApprovalLetsOneOfManyCallsThrough(t *testing.T) {
 	calls.Wait()
 	if n := len(h.apps.Calls()); n != 1 {
 		t.Errorf("%d calls were made", n)
-	}
-}
-
-func TestAToolThatChangedWhileItsCallWaitedIsNotCalled(t *testing.T) {
-	h := newHeld(t, 10*time.Second)
-	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
-	done := make(chan error, 1)
-	go func() { done <- h.run(t, alice, "files__delete", `{}`) }()
-	id := h.pendingID(t, admin)
-	h.apps.SetOffer(core.DefaultWorkspaceID, &core.Offer{Tools: []core.Tool{tool("files", "delete", `{"name":"delete","description":"other"}`)}})
-	if _, err := h.approvals.Decide(t.Context(), admin, id, core.Decision{Approve: true}); err != nil {
-		t.Fatal(err)
-	}
-	if err, _ := testkit.Receive(t, "the call", done); core.CodeOf(err) != core.CodeApprovalRefused || len(h.apps.Calls()) != 0 {
-		t.Errorf("%v, %d calls", err, len(h.apps.Calls()))
 	}
 }
 

@@ -79,7 +79,11 @@ func TestEveryRequestIsRecordedBeforeItIsMadeAndWhenItHasEnded(t *testing.T) {
 			n.Add(system("open", false), off, admins, checks)
 			c.do(n)
 			var all []string
-			for _, r := range log.Take() {
+			records := log.Take()
+			for _, r := range records {
+				if r.CallID != records[0].CallID || (r.CallID == "") != (len(records) == 1) {
+					t.Errorf("the calls of the records are %q and %q", records[0].CallID, r.CallID)
+				}
 				all = append(all, strings.TrimSpace(r.Action+" "+r.Target+" "+r.Outcome+" "+string(r.Arguments)))
 				if ended := strings.HasSuffix(r.Action, ".ended"); r.Workspace != "ws_a" || ended && r.Arguments != nil {
 					t.Errorf("recorded %+v", r)

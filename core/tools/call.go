@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,6 +32,26 @@ type Call struct {
 
 	// The answers to an earlier result that asked for input, and its state (MCP 2026-07-28); nil if absent.
 	InputResponses, RequestState json.RawMessage
+
+	// Set when the call is made.
+	n       *Namespace
+	caller  core.Caller
+	task    *taskRun                       // the task that the call is or may become; nil for none
+	follows bool                           // the call was made earlier, and only follows the app's task
+	asked   struct{ name, account string } // as the caller wrote them; resolve replaces Name and Account
+	waited  bool                           // for a person: a login, or an account
+
+	// Set by resolve.
+	server, name string       // name is the tool's own name
+	tool         *callable    // a tool of an app
+	lists        *mergedLists // that have it
+	system       *System      // one of the server's own tools
+	own          *core.Tool   // system as it is listed
+
+	budget  int             // maximum tokens of the result's text; 0 for no limit
+	account core.Account    // the account that the app is called with; zero for none
+	named   string          // the account that the person of a stateless client has chosen; "" for none
+	reply   json.RawMessage // the result, if the call asks for a login or an account first; otherwise nil
 }
 
 // Approvals decides which calls wait for a person's approval. *trust.Approvals implements it.
@@ -56,8 +77,10 @@ func (n *Namespace) call(ctx context.Context, c core.Caller, call Call, task *ta
 	if len(call.Arguments) == 0 || bytes.Equal(call.Arguments, []byte("null")) {
 		call.Arguments = json.RawMessage("{}")
 	}
-	meant := n.unwrap(&call)
-	r := &toolCall{Call: call, n: n, caller: c, task: task, follows: task != nil && task.isApps()}
+	r := &call
+	meant := n.unwrap(r)
+	r.n, r.caller, r.task, r.follows = n, c, task, task != nil && task.isApps()
+	r.asked.name, r.asked.account = r.Name, r.Account
 	raw, read, err := n.perform(ctx, c, r)
 	if err == nil && r.budget > 0 && !read.needsInput {
 		raw = n.fitResult(ctx, c, r.Name, r.budget, raw)
@@ -68,34 +91,13 @@ func (n *Namespace) call(ctx context.Context, c core.Caller, call Call, task *ta
 	return raw, read, err
 }
 
-// toolCall is a Call while perform processes it.
-type toolCall struct {
-	Call
-	n       *Namespace
-	caller  core.Caller
-	task    *taskRun // the task that the call is or may become; nil for none
-	follows bool     // the call was made earlier, and only follows the app's task
-
-	// Set by resolve.
-	server, name string        // name is the tool's own name
-	tool         *callable     // a tool of an app
-	uris         *resourceURIs // of the app's workspace
-	system       *System       // one of the server's own tools
-	own          *core.Tool    // system as it is listed
-
-	budget  int             // maximum tokens of the result's text; 0 for no limit
-	account core.Account    // the account that the app is called with; zero for none
-	named   string          // the account that the person of a stateless client has chosen; "" for none
-	reply   json.RawMessage // the result, if the call asks for a login or an account first; otherwise nil
-}
-
 // startSpan implements request.
-func (r *toolCall) startSpan(ctx context.Context) (context.Context, tracing.Span) {
+func (r *Call) startSpan(ctx context.Context) (context.Context, tracing.Span) {
 	return tracing.StartTool(ctx, r.Name, r.ID, r.caller.Workspace.ID)
 }
 
 // record implements request.
-func (r *toolCall) record() (method, target string, arguments json.RawMessage) {
+func (r *Call) record() (method, target string, arguments json.RawMessage) {
 	if r.follows {
 		return "tasks/resume", r.nameWith(), nil
 	}
@@ -103,8 +105,8 @@ func (r *toolCall) record() (method, target string, arguments json.RawMessage) {
 }
 
 // measure implements request. Unknown tool names are not recorded, because callers can choose them freely.
-func (r *toolCall) measure(result callResult, err error) {
-	if r.follows { // it was counted when it was made
+func (r *Call) measure(result callResult, err error) {
+	if r.follows { // it was counted at the time
 		return
 	}
 	app, tool := r.server, r.name
@@ -117,7 +119,7 @@ func (r *toolCall) measure(result callResult, err error) {
 }
 
 // admit implements request.
-func (r *toolCall) admit(ctx context.Context) error {
+func (r *Call) admit(ctx context.Context) error {
 	err := r.resolve(ctx)
 	if core.CodeOf(err) == core.CodeToolNotFound && r.server != SystemServer && strings.Contains(r.Name, "__") {
 		err = r.await(ctx, err)
@@ -129,6 +131,9 @@ func (r *toolCall) admit(ctx context.Context) error {
 		err = r.chooseAccount(ctx)
 		r.task.resolved(r.Name, r.account.Name)
 	}
+	if err == nil && r.waited {
+		err = r.readmit(ctx)
+	}
 	if err != nil || r.reply != nil || !r.needsApproval() {
 		return err
 	}
@@ -138,26 +143,49 @@ func (r *toolCall) admit(ctx context.Context) error {
 // await waits for an app whose tools are not known yet, and then looks up the tool again. It does so even if there is
 // nothing to wait for, because the app may have started running in the meantime. A tool that the caller's views would
 // hide anyway is rejected immediately, like one that does not exist.
-func (r *toolCall) await(ctx context.Context, unknown error) error {
+func (r *Call) await(ctx context.Context, unknown error) error {
 	if views := r.n.viewsOf(r.caller); views != nil && !views.MayShow(r.server, r.name) {
 		return unknown
 	}
 	waiting, span := tracing.StartWait(ctx, "the app")
 	err := r.n.apps.AwaitOffer(waiting, r.caller.Workspace.ID, r.server)
 	span.End(err)
+	if err == nil {
+		r.caller, err = r.n.current(ctx, r.caller)
+	}
 	if err != nil {
 		return err
 	}
 	return r.resolve(ctx)
 }
 
+// readmit checks the call again after it has waited for a person: the caller's rights and views, the tool and the account
+// may have changed in the meantime.
+func (r *Call) readmit(ctx context.Context) (err error) {
+	if r.caller, err = r.n.current(ctx, r.caller); err != nil {
+		return err
+	}
+	r.Name, r.Account = r.asked.name, r.asked.account
+	if err := r.resolveFor(ctx, cmp.Or(r.Account, r.account.Name)); err != nil || r.account.ID == "" {
+		return err
+	}
+	a, err := r.choose(ctx, r.account.Name)
+	if err == nil && a.ID != r.account.ID {
+		err = core.Errorf(core.CodeConflict, "the account %s of the app %s changed while the call waited; call the tool again", r.account.Name, r.server)
+	}
+	return err
+}
+
 // resolve finds the tool and checks the call.
-func (r *toolCall) resolve(ctx context.Context) error {
+func (r *Call) resolve(ctx context.Context) error { return r.resolveFor(ctx, r.Account) }
+
+// resolveFor is resolve for a call that uses an account: it finds the tool as this account sees it. account is "" for any.
+func (r *Call) resolveFor(ctx context.Context, account string) error {
 	r.server, r.name, _ = strings.Cut(r.Name, "__")
 	if r.server == SystemServer {
 		return r.resolveSystem(ctx)
 	}
-	lists := r.n.lists(r.caller, r.From)
+	lists := r.n.listsWith(r.caller, r.From, r.server, account)
 	tool := lists.tool(r.Name, r.Session)
 	if plain, account := SplitAccount(r.Name); tool == nil && account != "" && r.n.accounts != nil {
 		if r.Account != "" && r.Account != account {
@@ -165,6 +193,7 @@ func (r *toolCall) resolve(ctx context.Context) error {
 		}
 		r.Name, r.Account = plain, account
 		r.server, r.name, _ = strings.Cut(plain, "__")
+		lists = r.n.listsWith(r.caller, r.From, r.server, account)
 		tool = lists.tool(plain, r.Session)
 	}
 	if reason, held := lists.held[r.Name]; held && tool == nil {
@@ -185,11 +214,11 @@ func (r *toolCall) resolve(ctx context.Context) error {
 	if len(r.InputResponses) > 0 && !r.caller.MayNameRoots() {
 		r.InputResponses = withoutRoots(r.InputResponses)
 	}
-	r.tool, r.uris = tool, lists.uris
+	r.tool, r.lists = tool, lists
 	return nil
 }
 
-func (r *toolCall) resolveSystem(ctx context.Context) error {
+func (r *Call) resolveSystem(ctx context.Context) error {
 	for i := range r.n.system {
 		if s := &r.n.system[i]; s.Name == r.name {
 			if views := r.n.viewsOf(r.caller); views != nil && !r.n.showsSystem(views, i) {
@@ -204,7 +233,7 @@ func (r *toolCall) resolveSystem(ctx context.Context) error {
 
 // needsApproval reports whether the call waits for an approval; the tool must be resolved. A call that continues an
 // earlier one waits again, because its input responses are part of what is approved.
-func (r *toolCall) needsApproval() bool {
+func (r *Call) needsApproval() bool {
 	switch {
 	case r.n.approvals == nil || r.follows:
 		return false
@@ -214,11 +243,12 @@ func (r *toolCall) needsApproval() bool {
 	return r.tool.approval
 }
 
-// awaitApproval waits for an approval, and then makes sure that the tool has not changed in the meantime.
-func (r *toolCall) awaitApproval(ctx context.Context) error {
+// awaitApproval waits for an approval, and then checks the call again.
+func (r *Call) awaitApproval(ctx context.Context) error {
 	call := trust.Call{Arguments: r.Arguments, More: []json.RawMessage{r.InputResponses, r.RequestState}}
-	if r.account.ID != "" {
-		call.More, call.Account = append(call.More, rawjson.Quote(r.account.ID)), r.account.Name
+	call.Account = r.account.Name
+	if r.account.ID != "" && !r.account.Exchanged {
+		call.More = append(call.More, rawjson.Quote(r.account.ID))
 	}
 	if r.system != nil {
 		call.Tool = *r.own
@@ -228,21 +258,18 @@ func (r *toolCall) awaitApproval(ctx context.Context) error {
 	waiting, span := tracing.StartWait(ctx, "an approval")
 	err := r.n.approvals.Await(waiting, r.caller, call, r.progress())
 	span.End(err)
-	if err != nil || r.system != nil {
-		return err
+	if err == nil {
+		err = r.readmit(ctx)
 	}
-	if err := r.resolve(ctx); err != nil {
-		return err
-	}
-	if !bytes.Equal(r.tool.Raw, call.Tool.Raw) {
+	if err == nil && r.tool != nil && !bytes.Equal(r.tool.Raw, call.Tool.Raw) {
 		return core.Errorf(core.CodeApprovalRefused, "tool %q changed while the call waited for an approval; call it again", r.Name)
 	}
-	return nil
+	return err
 }
 
 // progress returns a function that reports to the client that the call is waiting. It does nothing if the client did
 // not ask for progress.
-func (r *toolCall) progress() func(message string) {
+func (r *Call) progress() func(message string) {
 	at, err := rawjson.Find(r.Meta, "progressToken")
 	if err != nil || at.Empty() || r.Notify == nil {
 		return func(string) {}
@@ -258,9 +285,9 @@ func (r *toolCall) progress() func(message string) {
 }
 
 // send implements request.
-func (r *toolCall) send(ctx context.Context) (json.RawMessage, callResult, error) {
+func (r *Call) send(ctx context.Context) (json.RawMessage, callResult, error) {
 	if r.system != nil {
-		raw, err := r.system.run(ctx, r.caller, r.Arguments)
+		raw, err := r.system.run(ctx, r.caller, r.From, r.Arguments)
 		return raw, readResult(raw), err
 	}
 	if r.reply != nil {
@@ -278,11 +305,13 @@ func (r *toolCall) send(ctx context.Context) (json.RawMessage, callResult, error
 	if result.isTask {
 		return nil, callResult{}, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app answered with a task, and the client of the call takes none"}
 	}
-	if result.needsInput && r.named != "" {
-		raw = r.withAccount(raw)
+	if result.needsInput {
+		if raw, err = r.guardInput(raw); err != nil {
+			return nil, callResult{}, err
+		}
 	}
-	if result.linked && (r.n.takeLinks(r.caller, r.From, r.uris, r.server, raw) || r.uris.mentions(raw)) {
-		raw = relinkedContent(r.uris, r.server, raw)
+	if result.linked && (r.n.takeLinks(r.caller, r.From, r.lists.uris, r.server, raw) || r.lists.uris.mentions(raw)) {
+		raw = relinkedContent(r.lists.uris, r.server, raw)
 	}
 	if r.Agent && !r.tool.ReadOnly && !result.isError && !result.needsInput {
 		r.n.events.Publish(core.Event{Name: core.EventDataChanged, Workspace: r.caller.Workspace.ID, Data: core.DataChanged{
@@ -294,7 +323,7 @@ func (r *toolCall) send(ctx context.Context) (json.RawMessage, callResult, error
 
 // callApp calls the app. If the app rejects the call because its account lacks a login or rights, nothing was done
 // yet, so the app is called again once the person has logged in.
-func (r *toolCall) callApp(ctx context.Context) (json.RawMessage, error) {
+func (r *Call) callApp(ctx context.Context) (json.RawMessage, error) {
 	progress, meta := r.progress(), r.Meta
 	call := r.forApp()
 	raw, err := r.n.apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
@@ -306,14 +335,22 @@ func (r *toolCall) callApp(ctx context.Context) (json.RawMessage, error) {
 	if err != nil || r.reply != nil {
 		return nil, err
 	}
+	called, approved := r.tool, r.account
+	r.account, r.CheckInput = a, false // Arguments were checked and then cleared
+	if err := r.readmit(ctx); err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(r.tool.Raw, called.Raw) || r.needsApproval() && a.ID != approved.ID {
+		return nil, core.Errorf(core.CodeConflict, "tool %q or its account changed while the call waited for a login; call it again", r.Name)
+	}
 	call.Account = a.ID
 	return r.n.apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
 }
 
 // forApp returns the call as the app receives it. It clears the corresponding fields of r, because they may be large
 // and the app may take a long time.
-func (r *toolCall) forApp() interact.Call {
-	call := r.n.request(r.caller, "tools/call", params(r.tool.quoted, &r.Call), r.Meta, r.Notify, r.From)
+func (r *Call) forApp() interact.Call {
+	call := r.n.request(r.caller, "tools/call", params(r.tool.quoted, r), r.Meta, r.Notify, r.From)
 	call.Account = r.account.ID
 	call.Target, call.Mirrors, call.AsTask, call.Follow = r.tool.Name, r.tool.Mirrors, r.tool.TaskOnly, r.task.follow()
 	r.Arguments, r.Meta, r.InputResponses, r.RequestState = nil, nil, nil, nil

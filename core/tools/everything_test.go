@@ -26,6 +26,7 @@ type records struct{ apps.Records }
 
 func (records) AddInstallation(context.Context, core.Installation) error { return nil }
 func (records) PutSetting(context.Context, string, string) error         { return nil }
+func (records) PurgeUninstalled(context.Context, string, string) error   { return nil }
 
 // everything returns a namespace with the conformance server of the MCP SDK, installed as a bundle.
 func everything(t *testing.T) *tools.Namespace {

@@ -229,7 +229,7 @@ func TestAResultIsReadOnToItsEnd(t *testing.T) {
 	}
 }
 
-func TestWhoSeesTheToolThatReadsOn(t *testing.T) {
+func TestTheToolThatReadsResultsIsListedWhereItIsNeeded(t *testing.T) {
 	n, _ := fitting("", tools.Options{})
 	me := caller("ws_a", core.RoleMember)
 	for name, c := range map[string]struct {

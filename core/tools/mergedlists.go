@@ -13,10 +13,9 @@ import (
 )
 
 // mergedLists holds the lists of all apps of a workspace under the names that callers see: tools and prompts have the
-// prefix of their app. The lists are rebuilt when the offer changes. They are immutable, except for arrays.
+// prefix of their app. The lists are rebuilt when the offer changes. Everything but arrays is immutable.
 type mergedLists struct {
 	offer   *core.Offer
-	views   *view.Set     // narrow the offer
 	shown   view.Narrowed // the part of the offer that the views show
 	tools   []Listed
 	byName  map[string]*callable
@@ -63,13 +62,28 @@ type Item struct {
 	Raw    json.RawMessage
 }
 
-// lists returns the merged lists of a workspace as the caller of a request sees them from its client. They are only
-// rebuilt if the offer or the caller's views have changed. Anything that is not in them does not exist for the
-// caller.
-func (n *Namespace) lists(c core.Caller, from From) *mergedLists {
+// ownListsKey identifies the merged lists for an offer that differs from that of the workspace.
+type ownListsKey struct {
+	listsKey
+	offer *core.Offer
+}
+
+// maxOwnLists limits how many lists for such offers are kept.
+const maxOwnLists = 256
+
+// lists returns the merged lists of a workspace as the caller of a request sees them from its client, with its accounts.
+// They are only rebuilt if the offer or the caller's views have changed. Anything that is not in them does not exist for
+// the caller.
+func (n *Namespace) lists(c core.Caller, from From) *mergedLists { return n.listsWith(c, from, "", "") }
+
+// listsWith is lists for a call that uses one of the caller's accounts at an app; account is "" for any.
+func (n *Namespace) listsWith(c core.Caller, from From, app, account string) *mergedLists {
 	workspace := c.Workspace.ID
 	k := listsKey{workspace, n.viewsOf(c)}
 	offer := n.apps.Offer(workspace, n.client(from))
+	if n.accounts != nil {
+		offer = n.accounts.Offer(c, app, account, offer)
+	}
 	n.mu.RLock()
 	r := n.merged[k]
 	n.mu.RUnlock()
@@ -77,12 +91,12 @@ func (n *Namespace) lists(c core.Caller, from From) *mergedLists {
 		return r
 	}
 	if offer != n.apps.Offer(workspace, nil) {
-		return n.ownLists(k, from, offer)
+		return n.ownLists(ownListsKey{k, offer})
 	}
 	r = n.newMergedLists(offer, k.views)
+	n.forgetOwn(func(own listsKey) bool { return own == k }) // outdated as well, and possibly no longer needed
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.mergedStateless, k) // outdated as well, and possibly no longer needed
 	if len(r.tools)+len(r.items) == 0 && k.views == nil {
 		delete(n.merged, k) // an empty workspace costs no memory
 	} else {
@@ -92,34 +106,30 @@ func (n *Namespace) lists(c core.Caller, from From) *mergedLists {
 }
 
 // ownLists returns the merged lists for an offer that differs from that of the workspace.
-func (n *Namespace) ownLists(k listsKey, from From, offer *core.Offer) *mergedLists {
-	if s := from.Session; s != nil && !from.Stateless {
-		r := s.merged.Load()
-		if r == nil || r.offer != offer || r.views != k.views {
-			r = n.newMergedLists(offer, k.views)
-			s.merged.Store(r)
-		}
+func (n *Namespace) ownLists(k ownListsKey) *mergedLists {
+	if r, ok := n.apart.Get(k); ok {
 		return r
 	}
-	n.mu.RLock()
-	r := n.mergedStateless[k]
-	n.mu.RUnlock()
-	if r == nil || r.offer != offer {
-		r = n.newMergedLists(offer, k.views)
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.mergedStateless[k] = r
-	}
+	r := n.newMergedLists(k.offer, k.views)
+	n.apart.Add(k, r)
 	return r
+}
+
+// forgetOwn drops lists for offers that differ from that of their workspace.
+func (n *Namespace) forgetOwn(outdated func(listsKey) bool) {
+	for _, k := range n.apart.Keys() {
+		if outdated(k.listsKey) {
+			n.apart.Remove(k)
+		}
+	}
 }
 
 // forgetViews drops the narrowed lists when views have changed.
 func (n *Namespace) forgetViews(string) {
-	narrowed := func(k listsKey, _ *mergedLists) bool { return k.views != nil }
+	n.forgetOwn(func(k listsKey) bool { return k.views != nil })
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	maps.DeleteFunc(n.merged, narrowed)
-	maps.DeleteFunc(n.mergedStateless, narrowed)
+	maps.DeleteFunc(n.merged, func(k listsKey, _ *mergedLists) bool { return k.views != nil })
 }
 
 // newMergedLists merges the lists of the apps, as far as views show them, and adds the prefix of their app to tools
@@ -128,7 +138,7 @@ func (n *Namespace) newMergedLists(offer *core.Offer, views *view.Set) *mergedLi
 	shown := views.Narrow(offer)
 	o := shown.Offer
 	r := &mergedLists{
-		offer: offer, views: views, shown: shown, uris: newResourceURIs(o), tools: make([]Listed, 0, len(o.Tools)), byName: make(map[string]*callable, len(o.Tools)), bare: make(map[string][]*callable, len(o.Tools)),
+		offer: offer, shown: shown, uris: newResourceURIs(o), tools: make([]Listed, 0, len(o.Tools)), byName: make(map[string]*callable, len(o.Tools)), bare: make(map[string][]*callable, len(o.Tools)),
 		items: map[core.Kind][]Item{}, held: make(map[string]string, len(o.Held)), prompts: make(map[string]core.Prompt, len(o.Prompts)), arrays: map[arrayKey]json.RawMessage{},
 	}
 	labels := shown.Labels()
@@ -257,6 +267,7 @@ func (n *Namespace) ListJSON(c core.Caller, from From, kind core.Kind) json.RawM
 	r := n.lists(c, from)
 	k := arrayKey{kind: kind}
 	if kind == core.KindTools {
+		n.seen(c)
 		k.own, k.stateless = n.maskFor(c, from), from.Stateless
 		k.search = n.searches(r, k.own, from)
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/tools/schema"
-	"github.com/ropewalk/ropewalk/core/trust"
 )
 
 // Apps is the part of apps.Manager that the namespace needs.
@@ -38,8 +37,8 @@ type Apps interface {
 	AwaitOffer(ctx context.Context, workspace, server string) error
 	Watch(workspace string, changed func(core.Kind)) (stop func())
 	Listen(workspace string, receive func(apps.Notification)) (stop func())
-	Subscribe(ctx context.Context, workspace, server, session, uri string) error
-	Unsubscribe(ctx context.Context, workspace, server, session, uri string) error
+	Subscribe(ctx context.Context, workspace, server, session, user, uri string) error
+	Unsubscribe(ctx context.Context, workspace, server, session, user, uri string) error
 	SetLogLevel(ctx context.Context, workspace, level string)
 	RootsChanged(ctx context.Context, session string)
 	EndSession(session string)
@@ -55,6 +54,12 @@ type Metrics interface {
 	ToolCall(app, tool string, failed bool, err error)
 }
 
+// Access reads the rights of callers. *access.Access implements it.
+type Access interface {
+	// Current returns an earlier caller with the rights that it has now, or an error if it has no access any more.
+	Current(ctx context.Context, c core.Caller) (core.Caller, error)
+}
+
 // Features reports whether a feature flag is on.
 type Features interface{ Enabled(flag string) bool }
 
@@ -66,11 +71,13 @@ type Options struct {
 	Logger   hclog.Logger
 	Audit    Auditor // nil records nothing
 
+	Access    Access    // nil if the rights of callers never change
 	Accounts  Accounts  // nil if apps do not use accounts
 	Approvals Approvals // nil if no call needs an approval
 	Metrics   Metrics   // nil records nothing
 	Views     Views     // nil shows everything to everyone
 	Results   Results   // nil does not store long results
+	Skills    Skills    // nil if workspaces have no skills of their own
 	Tasks     Tasks     // nil if no call becomes a task
 
 	ResultBudget int // maximum tokens of a result's text; the caller gets an excerpt of a longer one; 0 means 12,500
@@ -78,8 +85,10 @@ type Options struct {
 	TaskAfter time.Duration // how long a call takes before it becomes a task; 0 means 5 s
 	TaskLease time.Duration // how long after its last sign of life a server holds its tasks; 0 means 20 s
 
-	Budget     int      // SurfaceSearch lists all tools if they take at most this many tokens; 0 means never
-	Favourites []string // tools that SurfaceSearch always lists: full names, in which * matches any text
+	Surface    string            // for clients that do not choose; "" means full
+	Surfaces   map[string]string // by workspace, where it differs from Surface
+	Budget     int               // SurfaceSearch lists all tools if they take at most this many tokens; 0 means never
+	Favourites []string          // tools that SurfaceSearch always lists: full names, in which * matches any text
 }
 
 // Namespace lists and calls the tools, prompts and resources of workspaces. It is safe for concurrent use.
@@ -88,17 +97,21 @@ type Namespace struct {
 	events    Publisher
 	features  Features
 	audit     Auditor
+	access    Access
 	accounts  Accounts
 	approvals Approvals
 	metrics   Metrics
 	views     Views
 	results   Results
+	skills    Skills
 	tasks     *taskRuns
 	system    []System
 	own       []Listed // system as it is listed
 	validator *schema.Validator
 	log       hclog.Logger
 
+	surface      string
+	surfaces     map[string]string
 	budget       int
 	resultBudget int
 	favourites   *regexp.Regexp // nil for none
@@ -108,31 +121,40 @@ type Namespace struct {
 
 	links *lru.Cache[string, resourceRef] // links that apps gave to stateless clients
 
-	mu              sync.RWMutex
-	merged          map[listsKey]*mergedLists
-	mergedStateless map[listsKey]*mergedLists // lists of stateless clients, where they differ
+	mu     sync.RWMutex
+	merged map[listsKey]*mergedLists
+	apart  *lru.Cache[ownListsKey, *mergedLists] // for people with accounts, sessions and stateless clients, where they differ
 }
 
 // New returns a Namespace. Add adds the server's own tools.
 func New(o Options) *Namespace {
 	n := &Namespace{
-		budget: o.Budget, favourites: trust.NamePattern(o.Favourites), apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit, accounts: o.Accounts, approvals: o.Approvals, metrics: o.Metrics, views: o.Views, results: o.Results, resultBudget: cmp.Or(o.ResultBudget, resultBudgetDefault),
-		validator: schema.New(), merged: map[listsKey]*mergedLists{}, mergedStateless: map[listsKey]*mergedLists{}, links: newLinks(maxStatelessLinks),
+		surface: o.Surface, surfaces: o.Surfaces, budget: o.Budget, favourites: core.NamePattern(o.Favourites), apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit, access: o.Access, accounts: o.Accounts, approvals: o.Approvals, metrics: o.Metrics, views: o.Views, results: o.Results, skills: o.Skills, resultBudget: cmp.Or(o.ResultBudget, resultBudgetDefault),
+		validator: schema.New(), merged: map[listsKey]*mergedLists{}, links: newLinks(maxStatelessLinks),
 		stateless: interact.NewClient("", true, nil), sessions: newSessionRegistry(), tasks: newTaskRuns(o),
 	}
+	n.apart, _ = lru.New[ownListsKey, *mergedLists](maxOwnLists) // the only error is a size below 1
 	if n.views != nil {
 		n.views.Watch(n.forgetViews)
 	}
 	return n
 }
 
-// Bits of a mask above those of the server's own tools: the client reads the rest of long results, and the discovery
-// flags that are on.
+// Bits of a mask above the bits of the server's own tools: whether the client reads the rest of long results, and which
+// discovery flags are on.
 const (
 	maskReadsOn uint64 = 1 << (61 + iota)
 	maskToolDiscovery
 	maskBundleDiscovery
 )
+
+// current returns a caller whose call has waited, with the rights that it has now.
+func (n *Namespace) current(ctx context.Context, c core.Caller) (core.Caller, error) {
+	if n.access == nil {
+		return c, nil
+	}
+	return n.access.Current(ctx, c)
+}
 
 // Add adds the server's own tools, 61 at most, which are listed in this order. Call it before the first List or Call.
 func (n *Namespace) Add(own ...System) {
@@ -173,8 +195,16 @@ func (n *Namespace) List(c core.Caller) []Listed { return n.ListFor(c, From{}) }
 
 // ListFor is List for a request from a client, whose session may have different lists.
 func (n *Namespace) ListFor(c core.Caller, from From) []Listed {
+	n.seen(c)
 	r, mask := n.lists(c, from), n.maskFor(c, from)
 	return n.list(r, mask, n.searches(r, mask, from))
+}
+
+// seen reports that c lists tools, because some apps are published only once somebody does.
+func (n *Namespace) seen(c core.Caller) {
+	if n.accounts != nil {
+		n.accounts.Seen(c)
+	}
 }
 
 // list returns the tools of apps and those of the server's own tools whose bit is set in mask. If search is true, it
@@ -255,9 +285,9 @@ func (n *Namespace) CheckForm(form, content json.RawMessage) error {
 	return n.validator.CheckForm(form, content)
 }
 
-// Instructions returns the instructions of the running apps of which c sees a tool, a prompt or a resource, by server
-// name. Hidden characters are replaced with their code points, as in descriptions. An app with held tools is left
-// out: its instructions may have changed together with the tools.
+// Instructions returns the instructions of the running apps, by server name, if c sees one of the app's tools, prompts
+// or resources. Hidden characters are replaced with their code points, as in descriptions. An app with held tools is
+// left out: its instructions may have changed together with the tools.
 func (n *Namespace) Instructions(c core.Caller) []core.Instructions {
 	all := n.apps.Instructions(c.Workspace.ID)
 	if len(all) == 0 {

@@ -69,7 +69,7 @@ func system(name string, admin bool, flags ...string) tools.System {
 	}
 }
 
-func TestAToolIsListedAsItsAppWroteItExceptItsName(t *testing.T) {
+func TestAToolIsListedAsItsAppWroteItExceptForItsName(t *testing.T) {
 	for name, raw := range map[string]string{
 		"name first":         `{"name":"add","title":"T","x-unknown":{"b":1,"a":[1.0,2e3]},"inputSchema":{"type":"object","z":1,"a":2}}`,
 		"name last":          `{"inputSchema":{"type":"object"},"name":"add"}`,

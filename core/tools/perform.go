@@ -8,12 +8,27 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// request is a caller's request to an app or to one of the server's own tools: a tool call (toolCall), or a request
-// about a prompt or a resource (appRequest).
+// From describes the origin of a request. The zero value is a caller without a client to which apps could send
+// requests or notifications.
+type From struct {
+	Session   *Session       // the session of the request; nil for none
+	Asker     interact.Asker // sends requests of apps to the session's client during the call; nil if that is not possible
+	Surface   Surface        // how tools are listed; "" is SurfaceFull
+	ReadsOn   bool           // list system__read_result: the client's results are shortened to fit
+	Stateless bool           // the client uses MCP 2026-07-28: results may ask for input, and apps send no requests
+
+	// Uses reports whether the client can use a tool that it would see. Searches leave out the others. nil means all.
+	Uses func(name string) bool
+}
+
+// request is a caller's request to an app or to one of the server's own tools: a tool call (Call), or a request about
+// a prompt or a resource (appRequest).
 type request interface {
 	// startSpan starts the span of the request, if it has its own.
 	startSpan(ctx context.Context) (context.Context, tracing.Span)
@@ -69,13 +84,13 @@ func (n *Namespace) newRecord(c core.Caller, r request, err error) core.AuditRec
 		return core.AuditRecord{}
 	}
 	method, target, arguments := r.record()
-	outcome := "allowed"
+	record := core.AuditRecord{Actor: c.User.ID, Workspace: c.Workspace.ID, Action: strings.ReplaceAll(method, "/", "."), Target: target, Arguments: arguments}
 	if err != nil {
-		outcome = outcomeOf(callResult{}, err)
+		record.Outcome = outcomeOf(callResult{}, err)
+	} else {
+		record.Outcome, record.CallID = "allowed", core.RandomID("call_")
 	}
-	return core.AuditRecord{
-		Actor: c.User.ID, Workspace: c.Workspace.ID, Action: strings.ReplaceAll(method, "/", "."), Target: target, Outcome: outcome, Arguments: arguments,
-	}
+	return record
 }
 
 func (n *Namespace) record(ctx context.Context, r core.AuditRecord) error {
@@ -101,4 +116,34 @@ func outcomeOf(r callResult, err error) string {
 		return "rpc_error"
 	}
 	return string(core.CodeOf(err))
+}
+
+// request returns a request to an app on behalf of a client. meta is the _meta of params.
+func (n *Namespace) request(c core.Caller, method string, params, meta json.RawMessage, notify func(rpc.Notification), from From) interact.Call {
+	call := interact.Call{Request: link.Request{Method: method, Params: params, Notify: notify, Sender: c.User.ID}, Asker: from.Asker}
+	if call.Asker != nil && !c.MayNameRoots() {
+		call.Asker = rootless{call.Asker}
+	}
+	switch {
+	case from.Stateless:
+		call.Client, call.Owner, call.Issued = n.stateless, c.Principal(), c.Issuer+"\x00"+c.Subject
+		call.Notify = withMinimumLevel(requestedLevel(meta), notify)
+	case from.Session != nil:
+		call.Client = from.Session.client
+		if level := from.Session.level(); level > 0 {
+			call.Notify = withMinimumLevel(level, notify)
+		}
+	}
+	return call
+}
+
+// client returns the client of a request as apps see it, or nil if the request has no client.
+func (n *Namespace) client(from From) *interact.Client {
+	switch {
+	case from.Stateless:
+		return n.stateless
+	case from.Session != nil:
+		return from.Session.client
+	}
+	return nil
 }

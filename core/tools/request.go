@@ -8,55 +8,16 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
-	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
-
-// From describes the origin of a request. The zero value is a caller without a client to which apps could send
-// requests or notifications.
-type From struct {
-	Session   *Session       // the session of the request; nil for none
-	Asker     interact.Asker // sends requests of apps to the session's client during the call; nil if that is not possible
-	Surface   Surface        // how tools are listed; "" is SurfaceFull
-	ReadsOn   bool           // list system__read_result: the client's results are shortened to fit
-	Stateless bool           // the client uses MCP 2026-07-28: results may ask for input, and apps send no requests
-}
 
 // Request is a request about prompts or resources, with its params as the client wrote them.
 type Request struct {
 	Params json.RawMessage
 	Notify func(rpc.Notification) // see Call.Notify
 	From
-}
-
-// request returns a request to an app on behalf of a client. meta is the _meta of params.
-func (n *Namespace) request(c core.Caller, method string, params, meta json.RawMessage, notify func(rpc.Notification), from From) interact.Call {
-	call := interact.Call{Request: link.Request{Method: method, Params: params, Notify: notify, Sender: c.User.ID}, Asker: from.Asker}
-	switch {
-	case from.Stateless:
-		call.Client, call.Owner, call.Issued = n.stateless, c.Principal(), c.Issuer+"\x00"+c.Subject
-		call.Notify = withMinimumLevel(requestedLevel(meta), notify)
-	case from.Session != nil:
-		call.Client = from.Session.client
-		if level := from.Session.level(); level > 0 {
-			call.Notify = withMinimumLevel(level, notify)
-		}
-	}
-	return call
-}
-
-// client returns the client of a request as apps see it, or nil if the request has no client.
-func (n *Namespace) client(from From) *interact.Client {
-	switch {
-	case from.Stateless:
-		return n.stateless
-	case from.Session != nil:
-		return from.Session.client
-	}
-	return nil
 }
 
 // appRequest is a Request while perform processes it.
@@ -187,6 +148,9 @@ func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) 
 	if uri, _ := text(q.Params, "uri"); uri != "" {
 		if id, ok := core.KeptResultID(uri); ok {
 			return n.readKept(ctx, c, id)
+		}
+		if skill, path, own := ownSkill(uri); own {
+			return n.readOwnSkill(ctx, c, q, uri, skill, path)
 		}
 	}
 	r := &appRequest{Request: q, n: n, caller: c, method: "resources/read"}
@@ -330,8 +294,8 @@ func text(params json.RawMessage, member string) (string, error) {
 	return value, nil
 }
 
-// perAppContents rewrites the URIs in the contents of a resource that was read by a URI that names its app, so that
-// they name the app, too, in the form that listed returns.
+// perAppContents makes the URIs in the contents of a resource name the app, in the form that listed returns. The
+// resource was read by such a URI.
 func perAppContents(result json.RawMessage, server string, listed func(resourceRef) string) json.RawMessage {
 	return orUnchanged(result, func() (json.RawMessage, error) {
 		return rawjson.EditMember(result, "contents", func(list json.RawMessage) (json.RawMessage, error) {

@@ -106,7 +106,6 @@ func (p *resourceURIs) use(first map[string]resourceRef, at resourceRef) {
 	}
 }
 
-// add adds a listed resource.
 func (p *resourceURIs) add(at resourceRef) {
 	listed := p.listed(at.server, at.uri)
 	p.exact[listed] = at

@@ -36,17 +36,34 @@ func TestOnlyRootsOfOrganizationAdminsReachApps(t *testing.T) {
 func TestASessionOfAMemberDeclaresNoRoots(t *testing.T) {
 	n := everything(t)
 	for role, want := range map[core.Role]bool{core.RoleMember: false, core.RoleOwner: true} {
-		c := caller("ws_a", role)
-		s := n.Open(c, tools.SessionOptions{ID: string(role), Capabilities: json.RawMessage(canAll)})
-		defer s.Close(t.Context())
-		h := accepting(`{}`)
-		for range 2 { // first the shared instance asks, then the session's own
-			if _, _, err := n.Call(t.Context(), c, tools.Call{Name: "all__test_input_required_result_list_roots", From: tools.From{Session: s, Asker: h}}); err != nil {
-				t.Fatal(err)
+		for _, name := range []string{"roots", "Roots", "ROOTS", `\u0072oots`, "root\u017f"} {
+			c := caller("ws_a", role)
+			s := n.Open(c, tools.SessionOptions{ID: string(role) + name, Capabilities: json.RawMessage(`{"sampling":{},"` + name + `":{}}`)})
+			defer s.Close(t.Context())
+			if asked := asksForRoots(t, n, s, c); asked != want {
+				t.Errorf("a session of the role %s that declares %s is asked for roots: %v", role, name, asked)
 			}
 		}
-		if asked := strings.Contains(strings.Join(h.asked, " "), "roots/list"); asked != want {
-			t.Errorf("a session of the role %s was asked %q", role, h.asked)
+	}
+}
+
+func TestAnAdminWhoLosesTheRoleNamesNoMoreRoots(t *testing.T) {
+	n := everything(t)
+	s := n.Open(caller("ws_a", core.RoleOwner), tools.SessionOptions{ID: "s", Capabilities: json.RawMessage(canAll)})
+	defer s.Close(t.Context())
+	if asksForRoots(t, n, s, caller("ws_a", core.RoleMember)) {
+		t.Error("the session is asked for roots")
+	}
+}
+
+// asksForRoots reports whether the client of a session is asked for roots when c calls a tool that needs them.
+func asksForRoots(t *testing.T, n *tools.Namespace, s *tools.Session, c core.Caller) bool {
+	t.Helper()
+	h := accepting(`{}`)
+	for range 2 { // first the shared instance asks, then the session's own
+		if _, _, err := n.Call(t.Context(), c, tools.Call{Name: "all__test_input_required_result_list_roots", From: tools.From{Session: s, Asker: h}}); err != nil {
+			t.Fatal(err)
 		}
 	}
+	return strings.Contains(strings.Join(h.asked, " "), "roots/list")
 }

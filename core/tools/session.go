@@ -38,13 +38,13 @@ type SessionOptions struct {
 // have for it. Close ends it.
 type Session struct {
 	n         *Namespace
-	caller    core.Caller // who opened the session
+	caller    atomic.Pointer[core.Caller] // who opened the session, with the rights of the latest Follow
 	workspace string
+	user      string // ID of the caller
 	id        string
 	client    *interact.Client
 	notify    func(rpc.Notification)
 	links     *lru.Cache[string, resourceRef] // links that apps gave to this client
-	merged    atomic.Pointer[mergedLists]     // its lists, if they differ from those of the workspace
 	accounts  AccountMemory                   // the accounts that the person has chosen
 	asking    chan struct{}                   // full while the person is asked for an account
 
@@ -62,14 +62,26 @@ func (n *Namespace) Open(c core.Caller, o SessionOptions) *Session {
 		capabilities = capabilitiesWithoutRoots(capabilities)
 	}
 	s := &Session{
-		n: n, caller: c, workspace: c.Workspace.ID, links: newLinks(maxSessionLinks), id: o.ID, client: interact.NewClient(o.ID, false, capabilities),
+		n: n, workspace: c.Workspace.ID, user: c.User.ID, links: newLinks(maxSessionLinks), id: o.ID, client: interact.NewClient(o.ID, false, capabilities),
 		notify: o.Notify, resources: map[string]resourceRef{}, accounts: o.Accounts, asking: make(chan struct{}, 1),
 	}
+	s.caller.Store(&c)
 	if s.accounts == nil {
 		s.accounts = &chosenAccounts{byApp: map[string]string{}}
 	}
 	n.sessions.add(n.apps, s)
 	return s
+}
+
+// Follow makes the session use the rights that its caller has now. It reports whether they have changed.
+func (s *Session) Follow(c core.Caller) (changed bool) {
+	before := s.caller.Load()
+	if before.User.OrgRole == c.User.OrgRole && before.User.Groups == c.User.Groups && before.Workspace.Role == c.Workspace.Role {
+		return false
+	}
+	now := c // only a change allocates
+	s.caller.Store(&now)
+	return true
 }
 
 // Close ends the session, its subscriptions, and the instances that apps have for it, and waits for the instances to
@@ -99,7 +111,7 @@ func (s *Session) end(ctx context.Context) bool {
 	s.mu.Unlock()
 	s.n.sessions.remove(s)
 	for uri, at := range resources {
-		if err := s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, at.uri); err != nil {
+		if err := s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, s.user, at.uri); err != nil {
 			s.n.log.Debug("could not end a subscription", "server", at.server, "uri", uri, "error", err)
 		}
 	}
@@ -109,7 +121,7 @@ func (s *Session) end(ctx context.Context) bool {
 // Subscribe implements resources/subscribe. Notify receives updates of the resource with the URI given here. The
 // errors are those of ReadResource.
 func (s *Session) Subscribe(ctx context.Context, uri string) error {
-	at, _, err := s.n.find(s.caller, From{Session: s, Stateless: s.id == ""}, uri)
+	at, _, err := s.n.find(*s.caller.Load(), From{Session: s, Stateless: s.id == ""}, uri)
 	if err != nil {
 		return err
 	}
@@ -125,12 +137,12 @@ func (s *Session) Subscribe(ctx context.Context, uri string) error {
 	}
 	s.resources[uri] = at
 	s.mu.Unlock()
-	if err = s.n.apps.Subscribe(ctx, s.workspace, at.server, s.id, at.uri); err != nil {
+	if err = s.n.apps.Subscribe(ctx, s.workspace, at.server, s.id, s.user, at.uri); err != nil {
 		s.removeResource(uri)
 		return err
 	}
 	if s.isClosed() { // closed before the subscription existed
-		return s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, at.uri)
+		return s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, s.user, at.uri)
 	}
 	return nil
 }
@@ -141,7 +153,7 @@ func (s *Session) Unsubscribe(ctx context.Context, uri string) error {
 	if !ok {
 		return nil
 	}
-	return s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, at.uri)
+	return s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, s.user, at.uri)
 }
 
 func (s *Session) removeResource(uri string) (resourceRef, bool) {
@@ -204,7 +216,7 @@ func (s *Session) deliver(t apps.Notification) {
 	if (t.Session != "" || t.Apart) && t.Session != s.id || slices.Contains(t.Without, s.id) {
 		return
 	}
-	if t.Server != "" && s.n.Narrowed(s.caller) && !s.n.lists(s.caller, From{Session: s, Stateless: s.id == ""}).shown.ShowsApp(t.Server) {
+	if caller := *s.caller.Load(); t.Server != "" && s.n.Narrowed(caller) && !s.n.lists(caller, From{Session: s, Stateless: s.id == ""}).shown.ShowsApp(t.Server) {
 		return
 	}
 	switch t.Method {

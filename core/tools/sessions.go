@@ -1,12 +1,17 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
+	"maps"
 	"strings"
 	"sync"
 
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // sessionRegistry holds the open sessions of each workspace, to which the notifications of its apps are delivered.
@@ -72,7 +77,7 @@ func (b *sessionRegistry) open(workspace string) []*Session {
 }
 
 // requestLevel records the log level that a stateless request asks for, and reports whether it is lower than all
-// before. The level stays in force, because there is no telling when the next such request comes.
+// before. The level stays in force, because the next such request may come at any time.
 func (b *sessionRegistry) requestLevel(workspace string, severity int) (more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,12 +107,24 @@ func (b *sessionRegistry) level(workspace string) string {
 // capabilitiesWithoutRoots removes roots from client capabilities, for a caller who may not name any.
 func capabilitiesWithoutRoots(capabilities json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(capabilities, &members) != nil || members["roots"] == nil {
+	if json.Unmarshal(capabilities, &members) != nil {
 		return capabilities
 	}
-	delete(members, "roots")
-	raw, _ := json.Marshal(members) // raw messages that were just decoded always marshal
+	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool { return strings.EqualFold(name, "roots") }) // decoders ignore case
+	raw, _ := json.Marshal(members)                                                                                 // raw messages that were just decoded always marshal
 	return raw
+}
+
+// rootless asks the client of a caller who may not name roots, for example because the caller lost that right after the
+// session was opened.
+type rootless struct{ interact.Asker }
+
+// Ask implements interact.Asker.
+func (r rootless) Ask(ctx context.Context, q rpc.Question) (json.RawMessage, error) {
+	if q.Method == instance.MethodRoots {
+		return json.RawMessage(`{"roots":[]}`), nil
+	}
+	return r.Asker.Ask(ctx, q)
 }
 
 // withoutRoots empties the roots in input responses. Invalid responses stay unchanged.

@@ -2,19 +2,31 @@ package tools
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // The skills of apps (MCP extension io.modelcontextprotocol/skills) are passed on as the apps describe them, with their
-// digests. Only the URIs change: each names its app, because two apps may use the same one.
+// digests. Only the URIs change: each names its app, because two apps may use the same one. A workspace's own skills are listed
+// like those of an app named system.
+
+// Skills reads the workspaces' own skills. *skill.Library implements it.
+type Skills interface {
+	// Served returns the skill with that name, or all skills if name is "".
+	Served(workspace, name string) []core.ServedSkill
+}
 
 const (
 	skillsTimeout = 10 * time.Second // for the skills of one app
@@ -23,19 +35,26 @@ const (
 	maxSkillBytes = 4 << 20          // of the list of one app
 )
 
-// ListSkills implements skills/list: all skills of the apps that the caller sees, by server name. An app that does not
-// answer in time, or that the caller must log in to first, is left out.
+// ListSkills implements skills/list: all skills of the workspace and of the apps that the caller sees, by server name. An app
+// that does not answer in time, or that the caller must log in to first, is left out.
 func (n *Namespace) ListSkills(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
 	if member(q.Params, "cursor") != nil {
 		return nil, core.Errorf(core.CodeBadRequest, "params.cursor is not one of this server: the list of skills has one page")
 	}
-	servers := slices.DeleteFunc(slices.Clone(n.apps.Skilled(c.Workspace.ID)), func(server string) bool {
+	servers := slices.DeleteFunc(append(slices.Clone(n.apps.Skilled(c.Workspace.ID)), SystemServer), func(server string) bool {
 		return !n.showsSkills(n.lists(c, q.From), server)
 	})
+	slices.Sort(servers)
 	found := make([][]json.RawMessage, len(servers))
 	places := make(chan struct{}, maxSkillApps)
 	var asking sync.WaitGroup
 	for i, server := range servers {
+		if server == SystemServer {
+			for _, s := range n.ownSkills(c, q.From, "") {
+				found[i] = append(found[i], ownEntry(s))
+			}
+			continue
+		}
 		asking.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
@@ -54,13 +73,12 @@ func (n *Namespace) ListSkills(ctx context.Context, c core.Caller, q Request) (j
 	return rawjson.Set([]byte(`{}`), rawjson.Member{Name: "skills", Value: rawjson.Array(slices.Concat(found...))})
 }
 
-// showsSkills reports whether the caller of lists sees the skills of an app. While some of its tools are held back, nobody
-// does, not even under a view that hides these tools: its skills may have changed together with them.
+// showsSkills reports whether the caller of lists sees the skills of an app. While some of the app's tools are held
+// back, nobody does, not even under a view that hides these tools: the skills may have changed together with them.
 func (n *Namespace) showsSkills(lists *mergedLists, server string) bool {
 	return lists.shown.ShowsApp(server) && !slices.ContainsFunc(lists.offer.Held, func(t core.HeldTool) bool { return t.Server == server })
 }
 
-// skillsOf returns the skills of an app.
 func (n *Namespace) skillsOf(ctx context.Context, c core.Caller, from From, server string) (all []json.RawMessage, err error) {
 	params := json.RawMessage(`{}`)
 	size := 0
@@ -102,6 +120,11 @@ func (n *Namespace) GetSkill(ctx context.Context, c core.Caller, q Request) (jso
 	uri, err := text(q.Params, "uri")
 	if err != nil {
 		return nil, err
+	}
+	if name, path, own := ownSkill(uri); own && path == skillMain {
+		if found := n.ownSkills(c, q.From, name); len(found) > 0 {
+			return rawjson.Set([]byte(`{}`), rawjson.Member{Name: "skill", Value: ownEntry(found[0])})
+		}
 	}
 	at, ok := n.skillRef(n.lists(c, q.From), c.Workspace.ID, uri)
 	if !ok {
@@ -147,7 +170,7 @@ func (r resourceRef) skillURI() string {
 	return r.listed()
 }
 
-// askForSkills sends an app a request about its skills. name is what the audit log calls it.
+// askForSkills sends an app a request about its skills. name is its name in the audit log.
 func (n *Namespace) askForSkills(ctx context.Context, c core.Caller, from From, server, method, name string, params json.RawMessage) (json.RawMessage, error) {
 	r := &appRequest{Request: Request{Params: params, From: from}, n: n, caller: c, method: method, name: name}
 	r.find = func() error {
@@ -181,4 +204,82 @@ func withSkillURIs(skill json.RawMessage, server string) (json.RawMessage, error
 		}
 		return nil, nil
 	})
+}
+
+const (
+	ownSkillPrefix = skillScheme + SystemServer + "/"
+	skillMain      = "SKILL.md" // the file that every skill has
+)
+
+// ownSkills returns the workspace's own skills that the caller sees: the one with that name, or all if name is "".
+func (n *Namespace) ownSkills(c core.Caller, from From, name string) []core.ServedSkill {
+	if n.skills == nil || !n.showsSkills(n.lists(c, from), SystemServer) {
+		return nil
+	}
+	return n.skills.Served(c.Workspace.ID, name)
+}
+
+// ownSkill returns the skill, and the file in it, that the URI of a workspace's own skill names.
+func ownSkill(uri string) (name, path string, ok bool) {
+	rest, ok := strings.CutPrefix(uri, ownSkillPrefix)
+	name, path, _ = strings.Cut(rest, "/")
+	path, err := url.PathUnescape(path)
+	return name, path, ok && err == nil && name != "" && path != ""
+}
+
+// ownEntry describes one of the workspace's own skills.
+func ownEntry(s core.ServedSkill) json.RawMessage {
+	files := make([]json.RawMessage, len(s.Files))
+	for i, f := range s.Files {
+		files[i] = fmt.Appendf(nil, `{"uri":%s,"digest":"sha256:%x","size":%d}`, ownFileURI(s, f), sha256.Sum256(f.Content), len(f.Content))
+	}
+	main := ownFileURI(s, core.SkillFile{Path: skillMain})
+	return fmt.Appendf(nil, `{"uri":%s,"frontmatter":%s,"resources":%s}`, main, s.Frontmatter, rawjson.Array(files))
+}
+
+// ownFileURI returns the URI of a file as JSON.
+func ownFileURI(s core.ServedSkill, f core.SkillFile) json.RawMessage {
+	return rawjson.Quote(ownSkillPrefix + s.Name + "/" + (&url.URL{Path: f.Path}).EscapedPath())
+}
+
+// ownSkillRequest is a read of a file of one of the workspace's own skills.
+type ownSkillRequest struct {
+	appRequest
+	file core.SkillFile
+}
+
+// readOwnSkill reads the file at a URI of the workspace's own skills. The error is core.CodeResourceNotFound if there is none.
+func (n *Namespace) readOwnSkill(ctx context.Context, c core.Caller, q Request, uri, skill, path string) (json.RawMessage, error) {
+	r := &ownSkillRequest{appRequest: appRequest{Request: q, n: n, caller: c, method: "resources/read", name: uri}}
+	r.find = func() error {
+		for _, s := range n.ownSkills(c, q.From, skill) {
+			for _, f := range s.Files {
+				if f.Path == path {
+					r.file = f
+					return nil
+				}
+			}
+		}
+		return noResource(uri)
+	}
+	result, _, err := n.perform(ctx, c, r)
+	return result, err
+}
+
+// admit implements request: no account is needed.
+func (r *ownSkillRequest) admit(context.Context) error { return r.find() }
+
+// send implements request.
+func (r *ownSkillRequest) send(context.Context) (json.RawMessage, callResult, error) {
+	content := map[string]any{"uri": r.name, "mimeType": "text/markdown"}
+	if !strings.EqualFold(path.Ext(r.file.Path), ".md") {
+		content["mimeType"] = http.DetectContentType(r.file.Content)
+	}
+	if utf8.Valid(r.file.Content) {
+		content["text"] = string(r.file.Content)
+	} else {
+		content["blob"] = r.file.Content
+	}
+	result, err := json.Marshal(map[string]any{"contents": []any{content}})
+	return result, callResult{}, err
 }

@@ -2,7 +2,9 @@ package tools_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -69,6 +71,70 @@ func TestSkillsOfAppsAreListedWithURIsThatNameTheApp(t *testing.T) {
 	for _, unknown := range []string{"skill://d/x/refunds/SKILL.md", "skill://x/refunds/SKILL.md", "file:///a"} {
 		if got, err := n.GetSkill(t.Context(), c, tools.Request{Params: json.RawMessage(`{"uri":"` + unknown + `"}`)}); core.CodeOf(err) != core.CodeNotFound {
 			t.Errorf("%s: %s, %v", unknown, got, err)
+		}
+	}
+}
+
+// ownSkills holds the skills of workspaces.
+type ownSkills map[string][]core.ServedSkill
+
+func (o ownSkills) Served(workspace, name string) (all []core.ServedSkill) {
+	for _, s := range o[workspace] {
+		if name == "" || s.Name == name {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func TestTheWorkspacesOwnSkillsAreListedLikeThoseOfAnApp(t *testing.T) {
+	views, err := view.NewRegistry(t.Context(), noViews{}, nil, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	setView(t, views, `{"name":"without","default":"allow","exclude":[{"app":"system"}]}`)
+	n := tools.New(tools.Options{Apps: &fakeapps.Apps{}, Events: &events{}, Features: config.Features{}, Logger: hclog.NewNullLogger(), Views: views, Skills: ownSkills{"ws_a": {
+		{Name: "refunds", Frontmatter: json.RawMessage(`{"name":"refunds","description":"d"}`), Files: []core.SkillFile{
+			{Path: "SKILL.md", Content: []byte("abc")}, {Path: "references/a b.md", Content: []byte("<€>")}, {Path: "logo.bin", Content: []byte{0xff, 0}},
+		}},
+	}}})
+	c := caller("ws_a", core.RoleMember)
+	entry := `{"uri":"skill://system/refunds/SKILL.md","frontmatter":{"name":"refunds","description":"d"},"resources":[` +
+		`{"uri":"skill://system/refunds/SKILL.md","digest":"sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","size":3},` +
+		fmt.Sprintf(`{"uri":"skill://system/refunds/references/a%%20b.md","digest":"sha256:%x","size":5},`, sha256.Sum256([]byte("<€>"))) +
+		fmt.Sprintf(`{"uri":"skill://system/refunds/logo.bin","digest":"sha256:%x","size":2}]}`, sha256.Sum256([]byte{0xff, 0}))
+	about := func(uri string) tools.Request { return tools.Request{Params: json.RawMessage(`{"uri":"` + uri + `"}`)} }
+	if listed, err := n.ListSkills(t.Context(), c, tools.Request{Params: json.RawMessage(`{}`)}); err != nil || string(listed) != `{"skills":[`+entry+`]}` {
+		t.Errorf("listed are %s, %v\nwant %s", listed, err, entry)
+	}
+	if got, err := n.GetSkill(t.Context(), c, about("skill://system/refunds/SKILL.md")); err != nil || string(got) != `{"skill":`+entry+`}` {
+		t.Errorf("skills/get: %s, %v", got, err)
+	}
+	for uri, want := range map[string]string{
+		"skill://system/refunds/SKILL.md":            `"mimeType":"text/markdown","text":"abc"`,
+		"skill://system/refunds/references/a%20b.md": `"mimeType":"text/markdown","text":"\u003c€\u003e"`,
+		"skill://system/refunds/logo.bin":            `"blob":"/wA=","mimeType":"application/octet-stream"`,
+	} {
+		if got, err := n.ReadResource(t.Context(), c, about(uri)); err != nil || string(got) != `{"contents":[{`+want+`,"uri":"`+uri+`"}]}` {
+			t.Errorf("%s: %s, %v\nwant %s", uri, got, err, want)
+		}
+	}
+	other := caller("ws_b", core.RoleMember)
+	for _, uri := range []string{"skill://system/refunds/SKILL.md", "skill://system/refunds/nothing.md", "skill://system/refunds", "skill://system/nobody/SKILL.md"} {
+		for i, who := range []core.Caller{other, through("without"), c} {
+			if i == 2 && strings.HasSuffix(uri, "refunds/SKILL.md") {
+				continue
+			}
+			_, got := n.GetSkill(t.Context(), who, about(uri))
+			_, read := n.ReadResource(t.Context(), who, about(uri))
+			if core.CodeOf(got) != core.CodeNotFound || core.CodeOf(read) != core.CodeResourceNotFound {
+				t.Errorf("%s in %s, view %q: %v, %v", uri, who.Workspace.ID, who.View, got, read)
+			}
+		}
+	}
+	for _, who := range []core.Caller{other, through("without")} {
+		if listed, err := n.ListSkills(t.Context(), who, tools.Request{Params: json.RawMessage(`{}`)}); err != nil || string(listed) != `{"skills":[]}` {
+			t.Errorf("listed in %s, view %q: %s, %v", who.Workspace.ID, who.View, listed, err)
 		}
 	}
 }

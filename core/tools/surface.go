@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -18,9 +19,15 @@ type Surface string
 
 // The surfaces.
 const (
-	SurfaceFull   Surface = "full"   // all tools
-	SurfaceSearch Surface = "search" // the tools that find and call the others, and the favourites
+	SurfaceFull   Surface = core.SurfaceFull
+	SurfaceSearch Surface = core.SurfaceSearch
 )
+
+// SurfaceFor returns the surface for a client that does not choose one. The API key takes precedence, then the caller's
+// views, then the workspace, then the configuration.
+func (n *Namespace) SurfaceFor(c core.Caller) Surface {
+	return Surface(cmp.Or(c.Scope.Surface, n.viewsOf(c).Surface(), n.surfaces[c.Workspace.ID], n.surface, core.SurfaceFull))
+}
 
 // The tools of SurfaceSearch.
 const (
@@ -32,7 +39,7 @@ const (
 // for a person.
 const metaNeeds = "ropewalk/needs"
 
-// searches reports whether a list is that of SurfaceSearch: it is requested, and all tools together exceed the
+// searches reports whether to show the list of SurfaceSearch: it was requested, and all tools together exceed the
 // budget.
 func (n *Namespace) searches(r *mergedLists, mask uint64, from From) bool {
 	if from.Surface != SurfaceSearch || !n.features.Enabled(config.FlagToolDiscovery) {
@@ -70,7 +77,7 @@ func (n *Namespace) SearchTools() System {
 			`"query":{"type":"string","description":"what the tool should do, in a few words, such as: create an issue"},` +
 			`"limit":{"type":"integer","minimum":1,"maximum":50,"default":5}},"required":["query"],"additionalProperties":false}`),
 		Requirement: core.Requirement{Flags: []string{config.FlagToolDiscovery}},
-		Run: func(_ context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
+		RunFrom: func(_ context.Context, c core.Caller, from From, arguments json.RawMessage) (any, error) {
 			in := struct {
 				Query string  `json:"query"`
 				Limit float64 `json:"limit"` // in JSON Schema, 2.0 is an integer
@@ -78,7 +85,7 @@ func (n *Namespace) SearchTools() System {
 			if err := json.Unmarshal(arguments, &in); err != nil {
 				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
 			}
-			return map[string]any{"tools": n.searchTools(c, in.Query, int(in.Limit))}, nil
+			return map[string]any{"tools": n.searchTools(c, from, in.Query, int(in.Limit))}, nil
 		},
 	}
 }
@@ -105,7 +112,7 @@ func (n *Namespace) Called(c Call) string {
 	return c.Name
 }
 
-// unwrap turns a call of system__call_tool into the call that it asks for, so that everything around a call (policy,
+// unwrap turns a call to system__call_tool into the call that it asks for, so that everything around a call (policy,
 // pins, approval, audit, metrics) applies to that call. It reports whether it did. Any other call is left unchanged.
 func (n *Namespace) unwrap(c *Call) bool {
 	if c.Name != SystemServer+"__"+callToolName || !n.features.Enabled(config.FlagToolDiscovery) {
@@ -132,11 +139,11 @@ func (n *Namespace) unwrap(c *Call) bool {
 }
 
 // withView adds the tool's view to the result (MCP Apps), for a client that may not have the tool in its list.
-func (r *toolCall) withView(result json.RawMessage) json.RawMessage {
+func (r *Call) withView(result json.RawMessage) json.RawMessage {
 	if r.tool == nil || r.tool.ViewURI == "" {
 		return result
 	}
-	uri := rawjson.Quote(r.uris.listed(r.server, r.tool.ViewURI))
+	uri := rawjson.Quote(r.lists.uris.listed(r.server, r.tool.ViewURI))
 	with, err := withMeta(result, rawjson.Member{Name: "ui", Value: json.RawMessage(`{"resourceUri":` + string(uri) + `}`)})
 	if err != nil {
 		return result
@@ -144,26 +151,27 @@ func (r *toolCall) withView(result json.RawMessage) json.RawMessage {
 	return with
 }
 
-// searchTools returns the tools that c sees and that match a query, best first. An empty query matches all tools.
-func (n *Namespace) searchTools(c core.Caller, query string, limit int) []json.RawMessage {
-	r, mask := n.lists(c, From{}), n.mask(c)
+// searchTools returns the tools that match a query, best first, of those that c sees from its client and that a model may
+// use. An empty query matches all tools.
+func (n *Namespace) searchTools(c core.Caller, from From, query string, limit int) []json.RawMessage {
+	r, mask := n.lists(c, from), n.mask(c)
 	found := []json.RawMessage{}
-	if len(query) == 0 {
-		for _, t := range n.list(r, mask, false) {
+	add := func(t Listed) {
+		if len(found) < limit && isForModels(t.Raw) && (from.Uses == nil || from.Uses(t.Name)) {
 			found = append(found, n.withNeeds(r, t))
 		}
-		return found[:min(limit, len(found))]
+	}
+	if len(query) == 0 {
+		for _, t := range n.list(r, mask, false) {
+			add(t)
+		}
+		return found
 	}
 	for _, at := range r.search().Search(query) {
-		if len(found) == limit {
-			break
-		}
-		if own := at - len(r.tools); own < 0 && !isForModels(r.tools[at].Raw) {
-			continue
-		} else if own < 0 {
-			found = append(found, n.withNeeds(r, r.tools[at]))
+		if own := at - len(r.tools); own < 0 {
+			add(r.tools[at])
 		} else if mask>>own&1 == 1 && !n.system[own].isSurface() {
-			found = append(found, n.ownListed(own, n.own[own], mask).Raw)
+			add(n.ownListed(own, n.own[own], mask))
 		}
 	}
 	return found
@@ -196,7 +204,6 @@ func (n *Namespace) withNeeds(r *mergedLists, t Listed) json.RawMessage {
 	return with
 }
 
-// newIndex returns a search index of tools.
 func newIndex(list []Listed) *ranking.Index {
 	documents := make([]ranking.Document, len(list))
 	for i, t := range list {

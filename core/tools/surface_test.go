@@ -3,15 +3,19 @@ package tools_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/tools/view"
 	"github.com/ropewalk/ropewalk/core/trust"
+	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
 	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
 
@@ -54,7 +58,7 @@ func TestTheSearchSurfaceListsWhatFindsTheOtherToolsAndTheFavourites(t *testing.
 		t.Run(name, func(t *testing.T) {
 			n := searching(y, c.o)
 			got := names(n.ListFor(me, c.from))
-			if !strings.HasPrefix(strings.Join(got, " "), c.want) || c.from == search && len(got) > 13 && !strings.HasPrefix(c.want, "app00") {
+			if !strings.HasPrefix(strings.Join(got, " "), c.want) || c.from.Surface == search.Surface && len(got) > 13 && !strings.HasPrefix(c.want, "app00") {
 				t.Errorf("listed %d: %.200q, want %s", len(got), got, c.want)
 			}
 			for range 3 {
@@ -136,6 +140,92 @@ func TestASearchReturnsDefinitionsAndWhatTheirCallsNeed(t *testing.T) {
 	for _, part := range []string{`"name":"files__delete_file"`, `"inputSchema":{"type":"object"}`, `"destructiveHint":true`, `"ropewalk/needs":["approval"]`} {
 		if !strings.Contains(string(got.StructuredContent.Tools[0]), part) {
 			t.Errorf("%s, want %s", got.StructuredContent.Tools[0], part)
+		}
+	}
+}
+
+func TestTheSurfaceIsThatOfTheKeyTheViewOrTheWorkspace(t *testing.T) {
+	views, err := view.NewRegistry(t.Context(), noViews{}, nil, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	setView(t, views, `{"name":"short","surface":"search","groups":["staff"]}`)
+	setView(t, views, `{"name":"long","surface":"full"}`)
+	setView(t, views, `{"name":"open"}`)
+	n := searching(&fakeApps{}, tools.Options{Views: views, Surfaces: map[string]string{"ws_b": core.SurfaceSearch}})
+	for _, c := range []struct {
+		workspace, key, address, group string
+		want                           tools.Surface
+	}{
+		{"ws_a", "", "", "", tools.SurfaceFull},
+		{"ws_b", "", "", "", tools.SurfaceSearch},
+		{"ws_b", core.SurfaceFull, "", "", tools.SurfaceFull},
+		{"ws_a", "", "short", "", tools.SurfaceSearch},
+		{"ws_a", core.SurfaceFull, "short", "", tools.SurfaceFull},
+		{"ws_a", "", "open", "staff", tools.SurfaceSearch},
+		{"ws_a", "", "long", "staff", tools.SurfaceFull},
+	} {
+		who := caller(c.workspace, core.RoleMember)
+		who.Scope.Surface, who.View, who.User.Groups = c.key, c.address, c.group
+		if got := n.SurfaceFor(who); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
+// sessionApps offers another list to clients that apps have an instance for: those of sessions, and all without one.
+type sessionApps struct {
+	fakeapps.Apps
+	own *core.Offer
+}
+
+func (a *sessionApps) Offer(workspace string, client *interact.Client) *core.Offer {
+	if _, ok := client.Session(); ok {
+		return a.own
+	}
+	return a.Apps.Offer(workspace, client)
+}
+
+func TestASearchFindsWhatItsClientSeesAndCanUse(t *testing.T) {
+	apps := &sessionApps{own: &core.Offer{}}
+	shared := &core.Offer{}
+	for _, name := range []string{"read", "write"} {
+		apps.own.Tools = append(apps.own.Tools, tool("own", name, `{"name":"`+name+`","inputSchema":{"type":"object"}}`))
+		shared.Tools = append(shared.Tools, tool("shared", name, `{"name":"`+name+`","inputSchema":{"type":"object"}}`))
+	}
+	apps.SetOffer("ws_a", shared)
+	n := tools.New(tools.Options{Apps: apps, Events: &events{}, Features: config.Features{}, Logger: hclog.NewNullLogger()})
+	n.Add(n.SearchTools(), n.Search(nil))
+	c := caller("ws_a", core.RoleMember)
+	session := n.Open(c, tools.SessionOptions{ID: "s"})
+	defer session.Close(t.Context())
+	reads := func(name string) bool { return strings.HasSuffix(name, "__read") }
+	for _, x := range []struct {
+		from tools.From
+		want string
+	}{
+		{tools.From{}, "shared__read shared__write"}, {tools.From{Stateless: true}, "own__read own__write"},
+		{tools.From{Session: session}, "own__read own__write"}, {tools.From{Session: session, Uses: reads}, "own__read"},
+	} {
+		for _, search := range []string{"system__search_tools", "system__search"} {
+			for _, query := range []string{"", "read write"} {
+				raw, _, err := n.Call(t.Context(), c, tools.Call{Name: search, Arguments: json.RawMessage(`{"query":"` + query + `"}`), From: x.from})
+				var found struct {
+					StructuredContent struct{ Tools []struct{ Name string } }
+				}
+				if err != nil || json.Unmarshal(raw, &found) != nil {
+					t.Fatalf("%s: %s, %v", search, raw, err)
+				}
+				var names []string
+				for _, one := range found.StructuredContent.Tools {
+					if !strings.HasPrefix(one.Name, "system__") {
+						names = append(names, one.Name)
+					}
+				}
+				if slices.Sort(names); strings.Join(names, " ") != x.want {
+					t.Errorf("%s for %q finds %v, not %s", search, query, names, x.want)
+				}
+			}
 		}
 	}
 }

@@ -34,15 +34,16 @@ type System struct {
 	Permit func(c core.Caller, arguments json.RawMessage) error
 	// Run returns the structuredContent, which is also sent as text in the content; a plainText is only sent as
 	// content. A core.Error is returned to the caller as a result with isError, so that a model can read what to do.
-	// Errors with core.CodeFeatureDisabled or CodeForbidden, and errors of other types, stay errors.
+	// Errors with core.CodeFeatureDisabled, CodeForbidden or CodeRateLimited, and errors of other types, stay errors.
 	Run func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error)
+	// RunFrom is Run for a tool that depends on the caller's client; one of the two is nil.
+	RunFrom func(ctx context.Context, c core.Caller, from From, arguments json.RawMessage) (any, error)
 }
 
 // FullName returns the name under which the tool is listed.
 func (s System) FullName() string { return SystemServer + "__" + s.Name }
 
-// isSurface reports whether the tool only serves the use of other tools. Views and searches do not apply to such
-// tools.
+// isSurface reports whether the tool only helps to use other tools. Views and searches do not apply to such tools.
 func (s System) isSurface() bool { return s.OnSearch || s.ReadsOn }
 
 // isListed reports whether a list contains the tool, provided its caller may use it.
@@ -77,8 +78,14 @@ func (n *Namespace) admitSystem(ctx context.Context, c core.Caller, s *System, a
 	return s.Permit(c, arguments)
 }
 
-func (s System) run(ctx context.Context, c core.Caller, arguments json.RawMessage) (json.RawMessage, error) {
-	answer, err := s.Run(ctx, c, arguments)
+func (s System) run(ctx context.Context, c core.Caller, from From, arguments json.RawMessage) (json.RawMessage, error) {
+	run := s.RunFrom
+	if run == nil {
+		run = func(ctx context.Context, c core.Caller, _ From, arguments json.RawMessage) (any, error) {
+			return s.Run(ctx, c, arguments)
+		}
+	}
+	answer, err := run(ctx, c, from, arguments)
 	if text, ok := answer.(plainText); ok && err == nil {
 		return json.Marshal(map[string]any{"content": []any{map[string]any{"type": "text", "text": string(text)}}, "isError": false})
 	}
@@ -86,7 +93,7 @@ func (s System) run(ctx context.Context, c core.Caller, arguments json.RawMessag
 		return result(answer, false)
 	}
 	known, ok := errors.AsType[*core.Error](err)
-	if !ok || known.Code == core.CodeFeatureDisabled || known.Code == core.CodeForbidden {
+	if !ok || known.Code == core.CodeFeatureDisabled || known.Code == core.CodeForbidden || known.Code == core.CodeRateLimited {
 		return nil, err // each endpoint has its own form for these
 	}
 	refusal := map[string]any{"error": known.Code, "message": known.Message}

@@ -55,7 +55,7 @@ func (n *Namespace) Search(bundles Bundles) System {
 			"Tools come with their input schema, ready to be called.",
 		Schema:       searchSchema(true, true),
 		ListedSchema: searchSchema,
-		Run: func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
+		RunFrom: func(ctx context.Context, c core.Caller, from From, arguments json.RawMessage) (any, error) {
 			in := struct {
 				Query    string `json:"query"`
 				Scope    string `json:"scope"`
@@ -69,7 +69,7 @@ func (n *Namespace) Search(bundles Bundles) System {
 				if !n.features.Enabled(config.FlagToolDiscovery) {
 					return nil, core.Errorf(core.CodeFeatureDisabled, "searching tools is off: the feature flag %s is false", config.FlagToolDiscovery)
 				}
-				return map[string]any{"tools": n.searchTools(c, in.Query, in.Limit)}, nil
+				return map[string]any{"tools": n.searchTools(c, from, in.Query, in.Limit)}, nil
 			}
 			if !n.features.Enabled(config.FlagBundleDiscovery) {
 				return nil, core.Errorf(core.CodeFeatureDisabled, "searching registries is off: the feature flag %s is false", config.FlagBundleDiscovery)

@@ -139,7 +139,7 @@ func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {
 	}
 }
 
-func TestADiscoveryFlagThatIsOffLeavesTheSchemaOfSearchToo(t *testing.T) {
+func TestADisabledDiscoveryFlagIsNotInTheSchemaOfSearch(t *testing.T) {
 	for name, c := range map[string]struct {
 		features config.Features
 		scope    string // of the listed schema

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,11 +15,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// A task is a call that is stored (MCP extension io.modelcontextprotocol/tasks). A call becomes a task if its client takes
-// tasks and the app answers with a task of its own, or the call takes long. It goes on like any other call, and what its
-// client would have received is stored. Its holder, the server that makes the call, renews a claim on it. If the holder is
-// gone and the app has a task of its own, the next server that is asked about the task follows the app's task. A call
-// without one cannot be continued: its task has failed.
+// A task is a call that is stored (MCP extension io.modelcontextprotocol/tasks). A call becomes a task if its client
+// accepts tasks and either the app responds with its own task or the call takes a long time. It continues like any
+// other call, and what its client would have received is stored. Its holder, the server that makes the call, renews a
+// claim on it. If the holder is gone and the app has a task of its own, the next server that is asked about the task
+// follows the app's task. A call without such a task cannot be continued, so it has failed.
 
 // Tasks stores tasks. *store.Store implements it and documents the methods.
 type Tasks interface {
@@ -65,15 +66,16 @@ type taskRuns struct {
 
 	group sync.WaitGroup // the runs and their goroutines
 
-	mu     sync.Mutex
-	closed bool
-	runs   map[string]*taskRun
+	mu       sync.Mutex
+	closed   bool
+	runs     map[string]*taskRun
+	watchers map[string][]chan<- struct{} // by task; signalled when this server changes it
 }
 
 func newTaskRuns(o Options) *taskRuns {
 	return &taskRuns{
 		store: o.Tasks, after: cmp.Or(o.TaskAfter, taskAfterDefault), lease: cmp.Or(o.TaskLease, taskLeaseDefault), holder: core.RandomID(""),
-		runs: map[string]*taskRun{},
+		runs: map[string]*taskRun{}, watchers: map[string][]chan<- struct{}{},
 	}
 }
 
@@ -96,13 +98,40 @@ func (s *taskRuns) remove(id string) {
 	s.group.Done()
 }
 
-// poke makes the holder of a task look at it now, if this server is the holder.
+// poke makes the holder of a task look at it now, if this server is the holder, and those who watch it.
 func (s *taskRuns) poke(id string) {
 	s.mu.Lock()
 	t := s.runs[id]
 	s.mu.Unlock()
 	if t != nil {
 		signal(t.poked)
+	}
+	s.wakeWatchers(id)
+}
+
+// watch signals a channel of capacity 1 when this server changes one of the tasks.
+func (s *taskRuns) watch(ids []string, changed chan<- struct{}) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		s.watchers[id] = append(s.watchers[id], changed)
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, id := range ids {
+			if s.watchers[id] = slices.DeleteFunc(s.watchers[id], func(c chan<- struct{}) bool { return c == changed }); len(s.watchers[id]) == 0 {
+				delete(s.watchers, id)
+			}
+		}
+	}
+}
+
+func (s *taskRuns) wakeWatchers(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, changed := range s.watchers[id] {
+		signal(changed)
 	}
 }
 
@@ -131,7 +160,7 @@ func (n *Namespace) EndTasks(userID string, revoked func(core.Caller) bool) {
 	}
 }
 
-// Close ends the calls that have become tasks. Tasks that apps hold go on; the others have failed.
+// Close ends the calls that have become tasks. Tasks that apps hold continue; the others fail.
 func (n *Namespace) Close(ctx context.Context) error {
 	n.tasks.mu.Lock()
 	n.tasks.closed = true
@@ -152,8 +181,8 @@ func (n *Namespace) Close(ctx context.Context) error {
 	}
 }
 
-// CallTask is Call for a client that takes a task instead of a result, which must be stateless. If the call becomes a task,
-// the result is its handle, and outcome is called with its end.
+// CallTask is Call for a stateless client that accepts a task instead of a result. If the call becomes a task, the
+// result is its handle, and outcome is called with its end.
 func (n *Namespace) CallTask(ctx context.Context, c core.Caller, call Call, outcome Outcome) (result json.RawMessage, failed bool, err error) {
 	t := n.newTaskRun(ctx, c, core.Task{ID: core.RandomID("task_") + core.RandomID(""), Tool: n.Called(call)}, outcome)
 	if n.tasks.store == nil || !n.tasks.add(t) {
@@ -188,7 +217,7 @@ func (n *Namespace) CallTask(ctx context.Context, c core.Caller, call Call, outc
 	return handle, false, nil
 }
 
-// failTask makes a task one that has failed without an answer.
+// failTask marks a task as failed without a response.
 func failTask(t *core.Task, message string) {
 	t.Status, t.Message = core.TaskFailed, message
 	t.Payload, _ = json.Marshal(&rpc.Error{Code: rpc.CodeInternalError, Message: message}) // strings always encode
@@ -197,15 +226,56 @@ func failTask(t *core.Task, message string) {
 // Task implements tasks/get. The error is core.CodeNotFound if the caller has no such task, or if the caller's views do not
 // show its tool.
 func (n *Namespace) Task(ctx context.Context, c core.Caller, id string, outcome Outcome) (json.RawMessage, error) {
-	task, err := n.taskOf(ctx, c, id)
+	task, err := n.presentTask(ctx, c, id, outcome)
 	if err != nil {
 		return nil, err
 	}
-	if !task.Status.Final() && time.Now().After(task.HeldUntil) {
-		if task, err = n.recoverTask(ctx, c, task, outcome); err != nil {
-			return nil, err
+	return describeTask(task)
+}
+
+// presentTask returns a task of a caller as it is now. If its holder is gone, this server takes it over.
+func (n *Namespace) presentTask(ctx context.Context, c core.Caller, id string, outcome Outcome) (core.Task, error) {
+	task, err := n.taskOf(ctx, c, id)
+	if err == nil && !task.Status.Final() && time.Now().After(task.HeldUntil) {
+		return n.recoverTask(ctx, c, task, outcome)
+	}
+	return task, err
+}
+
+// WatchTasks calls changed with each of a caller's tasks as Task returns it: now, and after each change. It returns once
+// all tasks have ended or belong to the caller no longer, or when ctx ends. It notices the changes of other servers within
+// pollEvery.
+func (n *Namespace) WatchTasks(ctx context.Context, c core.Caller, ids []string, outcome Outcome, changed func(task json.RawMessage)) {
+	woken, last := make(chan struct{}, 1), map[string]string{}
+	defer n.tasks.watch(ids, woken)()
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	for left := slices.Clone(ids); ; {
+		left = slices.DeleteFunc(left, func(id string) (over bool) {
+			task, err := n.presentTask(ctx, c, id, outcome)
+			if err != nil {
+				return core.CodeOf(err) == core.CodeNotFound // anything else passes
+			}
+			if raw, err := describeTask(task); err == nil && string(raw) != last[id] {
+				last[id] = string(raw)
+				changed(raw)
+			}
+			return task.Status.Final()
+		})
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-woken:
+		case <-poll.C:
+		case <-ctx.Done():
+			return
 		}
 	}
+}
+
+// describeTask returns a task as its client sees it.
+func describeTask(task core.Task) (json.RawMessage, error) {
 	all := taskMembers(task)
 	switch task.Status {
 	case core.TaskCompleted:
@@ -252,7 +322,6 @@ func (n *Namespace) CancelTask(ctx context.Context, c core.Caller, id string) er
 	return nil
 }
 
-// taskOf returns a task of a caller.
 func (n *Namespace) taskOf(ctx context.Context, c core.Caller, id string) (core.Task, error) {
 	unknown := core.Errorf(core.CodeNotFound, "there is no task %.80q", id)
 	if n.tasks.store == nil {

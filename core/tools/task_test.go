@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -105,7 +107,8 @@ func (f *fakeTasks) CancelTask(_ context.Context, t core.Task) error {
 	return nil
 }
 
-// slow returns a namespace with a single tool, jobs__run, which answers as a test says. Its calls become tasks at once.
+// slow returns a namespace with a single tool, jobs__run, which responds as the test specifies. Its calls become tasks
+// at once.
 func slow(t *testing.T, answer func(context.Context, fakeapps.Call) (json.RawMessage, error)) (*tools.Namespace, *fakeTasks) {
 	t.Helper()
 	apps := &fakeapps.Apps{}
@@ -188,6 +191,48 @@ func TestASlowCallBecomesATaskThatAsksForInput(t *testing.T) {
 	if sent := string(done.Result); !strings.Contains(sent, `"inputResponses":{"name":{"action":"accept"}}`) || !strings.Contains(sent, `"requestState":"s"`) {
 		t.Errorf("the app received %s", sent)
 	}
+}
+
+func TestEachChangeOfAWatchedTaskIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		n, tasks := slow(t, func(_ context.Context, c fakeapps.Call) (json.RawMessage, error) {
+			<-release
+			if !strings.Contains(string(c.Params), "inputResponses") {
+				return json.RawMessage(`{"resultType":"input_required","requestState":"s","inputRequests":{"name":{"method":"elicitation/create"}}}`), nil
+			}
+			return json.RawMessage(`{"content":[]}`), nil
+		})
+		c := caller("ws_a", core.RoleMember)
+		id := startSlow(t, n).TaskID
+		elsewhere := core.Task{ID: "task_elsewhere", Workspace: c.Workspace.ID, User: c.User.ID, Key: c.Scope.Key, Tool: "jobs__run", Status: core.TaskWorking, Holder: "another server", HeldUntil: time.Now().Add(time.Hour)}
+		_ = tasks.StartTask(t.Context(), elsewhere)
+		var seen []string
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			n.WatchTasks(t.Context(), c, []string{id, "task_unknown", elsewhere.ID}, outcome, func(raw json.RawMessage) {
+				var task taskView
+				if same, err := n.Task(t.Context(), c, id, outcome); json.Unmarshal(raw, &task) != nil || task.TaskID == id && (err != nil || string(same) != string(raw)) {
+					t.Errorf("watched: %s\nasked: %s, %v", raw, same, err)
+				}
+				seen = append(seen, strings.TrimPrefix(task.TaskID, id)+task.Status)
+			})
+		}()
+		synctest.Wait()
+		close(release)
+		synctest.Wait()
+		if err := n.AnswerTask(t.Context(), c, id, json.RawMessage(`{"1.name":{"action":"accept"}}`)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		elsewhere.Status = core.TaskCompleted // without a word to this server
+		_ = tasks.UpdateTask(t.Context(), elsewhere)
+		<-over
+		if want := []string{"working", "task_elsewhereworking", "input_required", "completed", "task_elsewherecompleted"}; !slices.Equal(seen, want) {
+			t.Errorf("seen %v, not %v", seen, want)
+		}
+	})
 }
 
 func TestACancelledTaskEndsItsCall(t *testing.T) {

@@ -34,8 +34,10 @@ type taskRun struct {
 	mu       sync.Mutex
 	task     core.Task
 	notify   func(rpc.Notification) // of the client's request, while there is one
-	answered time.Time              // when the app last answered about its task
+	answered time.Time              // when the app last responded about its task
 	taken    map[string]bool        // keys of input responses that were taken for the app, which never uses a key twice
+
+	tried bool // the call was made before; of the goroutine that makes it
 
 	// Of the goroutine that drives the task.
 	calling bool                       // the call has not returned
@@ -70,6 +72,7 @@ func (t *taskRun) begin(call Call) {
 	t.n.tasks.group.Go(func() {
 		for {
 			end := t.try(call)
+			t.tried = true
 			if !t.asksAgain(end.err) {
 				t.ended <- end
 				return
@@ -86,7 +89,13 @@ func (t *taskRun) try(call Call) (end callEnd) {
 			end = callEnd{err: core.Errorf(core.CodeInternal, "internal error")}
 		}
 	}()
-	end.raw, end.read, end.err = t.n.call(t.ctx, t.caller, call, t)
+	caller := t.caller
+	if t.tried {
+		if caller, end.err = t.n.current(t.ctx, caller); end.err != nil {
+			return end
+		}
+	}
+	end.raw, end.read, end.err = t.n.call(t.ctx, caller, call, t)
 	return end
 }
 
@@ -136,7 +145,7 @@ func (t *taskRun) resolved(tool, account string) {
 	}
 }
 
-// follow returns how the app's own task is followed; nil for a call that cannot become a task.
+// follow returns how to follow the app's own task, or nil for a call that cannot become a task.
 func (t *taskRun) follow() *interact.Follow {
 	if t == nil {
 		return nil
@@ -169,8 +178,7 @@ func (t *taskRun) appTaskChanged(state interact.FollowedTask) {
 	}
 }
 
-// asksAgain reports whether an app that could not be reached has a task of its own and is to be asked again, and waits until
-// it is time to.
+// asksAgain reports whether to ask an unreachable app about its own task again. It returns when it is time to do so.
 func (t *taskRun) asksAgain(err error) bool {
 	if core.CodeOf(err) != core.CodeUnavailable {
 		return false
@@ -253,8 +261,8 @@ func (t *taskRun) drive() {
 	}
 }
 
-// askForInput makes what a result asks for the input requests of the task. Their keys are unique among all that the call asks
-// for.
+// askForInput turns the input that a result asks for into input requests of the task. Their keys are unique within the
+// call.
 func (t *taskRun) askForInput(result json.RawMessage) bool {
 	var asked struct {
 		InputRequests map[string]json.RawMessage `json:"inputRequests"`
@@ -356,8 +364,8 @@ func (t *taskRun) deliver(given map[string]json.RawMessage) {
 	t.begin(call)
 }
 
-// respond keeps responses for the app's task, together with those that it has not received yet. It does not wait: nobody
-// may take them any more.
+// respond keeps responses for the app's task, together with those that it has not received yet. It does not wait,
+// because nobody may be receiving any more.
 func (t *taskRun) respond(given map[string]json.RawMessage) {
 	for {
 		select {
@@ -381,6 +389,7 @@ func (t *taskRun) update() bool {
 		t.n.log.Warn("the state of a task could not be stored", "task", task.ID, "error", err)
 		return false
 	}
+	t.n.tasks.wakeWatchers(task.ID)
 	return true
 }
 

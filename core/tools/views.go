@@ -67,7 +67,11 @@ func (n *Namespace) ShowsTool(c core.Caller, server, name string) bool {
 		}
 		return false
 	}
-	for _, t := range n.apps.Offer(c.Workspace.ID, nil).Tools {
+	offer := n.apps.Offer(c.Workspace.ID, nil)
+	if n.accounts != nil {
+		offer = n.accounts.Offer(c, "", "", offer)
+	}
+	for _, t := range offer.Tools {
 		if t.FullName() == full {
 			return views.Shows(t)
 		}

@@ -3,6 +3,7 @@ package tools_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -76,7 +77,7 @@ func through(name string) core.Caller {
 	return c
 }
 
-func TestWhatAViewHidesIsUnknownToEveryRequest(t *testing.T) {
+func TestHiddenToolsAreUnknownToEveryRequest(t *testing.T) {
 	n := newNarrowed(t, `{"name":"calc","include":[{"app":"calc"}]}`)
 	c := through("calc")
 	if got := strings.Join(names(n.List(c)), " "); got != "calc__add calc__reset" {
@@ -177,6 +178,30 @@ func TestAChangedViewHoldsForTheNextRequestAndIsAnnounced(t *testing.T) {
 	}
 	if left := n.List(c); len(left) > 0 {
 		t.Errorf("a view that was deleted shows %v", names(left))
+	}
+}
+
+func TestASessionLosesWhatAViewHidesFromTheNewRoleOfItsCaller(t *testing.T) {
+	n := newNarrowed(t, `{"name":"narrow","roles":["member"],"exclude":[{"app":"files"}]}`)
+	admin, member := caller("ws_a", core.RoleMember), caller("ws_a", core.RoleMember)
+	admin.Workspace.Role = core.RoleAdmin
+	var got []string
+	s := n.Open(admin, tools.SessionOptions{ID: "s", Notify: client(&got)})
+	defer s.Close(t.Context())
+	if err := s.Subscribe(t.Context(), "f://a"); err != nil {
+		t.Fatal(err)
+	}
+	update := apps.Notification{Server: "files", Notification: rpc.Notification{Method: "notifications/resources/updated", Params: json.RawMessage(`{"uri":"f://a"}`)}}
+	n.apps.Notify("ws_a", update)
+	if s.Follow(admin) || !s.Follow(member) {
+		t.Error("only the second role is a change")
+	}
+	n.apps.Notify("ws_a", update)
+	if len(got) != 1 {
+		t.Errorf("the session received %q, want only the update before its caller lost the role", got)
+	}
+	if err := errors.Join(s.Unsubscribe(t.Context(), "f://a"), s.Subscribe(t.Context(), "f://a")); core.CodeOf(err) != core.CodeResourceNotFound {
+		t.Errorf("it subscribed to a resource of a hidden app: %v", err)
 	}
 }
 

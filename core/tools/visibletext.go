@@ -10,10 +10,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// visibleText returns the definition of a tool, prompt or resource in which hidden characters in titles and
-// descriptions are written as [U+202E]: characters that change the direction of text, tag characters, zero-width and
-// control characters. People do not see them but a model reads them, so they could hide instructions from the person
-// who approves a tool. changed reports whether there were any.
+// visibleText returns the definition of a tool, prompt or resource with the hidden characters in its titles and
+// descriptions written as [U+202E]. Characters that change the direction of text, tag characters, zero-width and
+// control characters are hidden. People do not see them but models read them, so they could hide instructions from the
+// person who approves a tool. changed reports whether there were any.
 func visibleText(raw json.RawMessage) (visible json.RawMessage, changed bool) {
 	if !mayHideText(raw) {
 		return raw, false

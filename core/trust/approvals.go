@@ -71,21 +71,8 @@ type Approvals struct {
 func NewApprovals(o ApprovalOptions) *Approvals {
 	a := &Approvals{o: o, requested: make(chan struct{}, 1), waiting: map[string]map[chan struct{}]struct{}{}}
 	a.destructive = slices.Contains(o.Patterns, destructiveHint)
-	a.names = NamePattern(slices.DeleteFunc(slices.Clone(o.Patterns), func(pattern string) bool { return pattern == destructiveHint }))
+	a.names = core.NamePattern(slices.DeleteFunc(slices.Clone(o.Patterns), func(pattern string) bool { return pattern == destructiveHint }))
 	return a
-}
-
-// NamePattern returns an expression for the full names of tools that match one of the patterns, in which *
-// matches any text. It returns nil without patterns.
-func NamePattern(patterns []string) *regexp.Regexp {
-	if len(patterns) == 0 {
-		return nil
-	}
-	var names []string
-	for _, pattern := range patterns {
-		names = append(names, strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`))
-	}
-	return regexp.MustCompile(`^(?s:` + strings.Join(names, "|") + `)$`)
 }
 
 // Needs reports whether calls to a tool need approval.

@@ -29,9 +29,12 @@ type Listing struct {
 // Check returns the tools of a listing that may be used, in order, and those that are held back.
 //
 // The first tools listed for a version of a bundle are pinned, and so are those added later: nobody has
-// accepted another definition under their name. Two kinds of tools are held back. One is a pinned tool whose
-// definition differs. The other is an added tool that appears to replace a pinned one that is gone: one with
-// the same description or parameters or, for an app that does not announce changes to its list, any added tool.
+// accepted another definition under their name. The list of an account is compared with the definitions that were
+// accepted for the account or for all accounts. A tool that differs is held back, and pinned, for this account only.
+//
+// Two kinds of tools are held back. One is a pinned tool whose definition differs. The other is an added tool that
+// appears to replace a pinned one that is gone: one with the same description or parameters or, for an app that does
+// not announce changes to its list, any added tool.
 //
 // The records are read and written only when something differs from what was last read. If that fails,
 // previously accepted tools stay in use and the others are held back. It is an error only if nothing is known
@@ -41,6 +44,9 @@ func (p *Pins) Check(ctx context.Context, l Listing) (allowed []core.Tool, held 
 		return l.Tools, nil, nil
 	}
 	c := &check{p: p, l: l, accepted: p.lookup(l.Key)}
+	if l.Key.Account != "" {
+		c.common = p.lookup(withoutAccount(l.Key))
+	}
 	if c.accepted != nil && c.compare() {
 		return l.Tools, nil, nil
 	}
@@ -69,17 +75,12 @@ func (p *Pins) lookup(k core.PinKey) map[string]digest {
 	return p.known[k]
 }
 
-func (p *Pins) remember(k core.PinKey, accepted map[string]digest) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.known[k] = accepted
-}
-
 // check is one comparison of a listing with its pins.
 type check struct {
 	p        *Pins
 	l        Listing
 	accepted map[string]digest // nil while nothing is known
+	common   map[string]digest // for the list of an account: the definitions that were accepted for all accounts
 
 	pins        map[string]core.Pin
 	definitions []string // of the listed tools; "" for one without
@@ -97,11 +98,22 @@ func (c *check) compare() bool {
 			continue
 		}
 		c.definitions[i] = definition
-		if pinned, ok := c.accepted[t.Name]; !ok || pinned != digestOf(definition) {
+		if d := digestOf(definition); !equals(c.accepted, t.Name, d) && !equals(c.common, t.Name, d) {
 			c.reasons[i], equal = c.reason(t.Name, "its definition could not be compared with the accepted one"), false
 		}
 	}
 	return equal
+}
+
+func equals(accepted map[string]digest, tool string, d digest) bool {
+	pinned, ok := accepted[tool]
+	return ok && pinned == d
+}
+
+// withoutAccount returns the key of the definitions that were accepted for all accounts.
+func withoutAccount(k core.PinKey) core.PinKey {
+	k.Account = ""
+	return k
 }
 
 // resolve rereads the pins, pins new tools and records the changes.
@@ -135,17 +147,44 @@ func (c *check) resolve(ctx context.Context) error {
 	return c.offer(ctx, renamed)
 }
 
-func (c *check) read(ctx context.Context) (err error) {
-	if c.pins, err = c.p.o.Records.Pins(ctx, c.l.Key); err != nil {
+func (c *check) read(ctx context.Context) error {
+	pins, accepted, err := c.p.read(ctx, c.l.Key)
+	if err != nil { // what was accepted before stays
 		return err
 	}
-	c.accepted = make(map[string]digest, len(c.pins))
-	for tool, pin := range c.pins {
-		c.accepted[tool] = digestOf(pin.Definition)
+	c.pins, c.accepted = pins, accepted
+	if c.l.Key.Account != "" {
+		common, accepted, err := c.p.read(ctx, withoutAccount(c.l.Key))
+		if err != nil {
+			return err
+		}
+		c.common = accepted
+		for tool, pin := range common {
+			if _, own := c.pins[tool]; !own {
+				c.pins[tool] = core.Pin{Tool: tool, Definition: pin.Definition}
+			}
+		}
 	}
-	c.p.remember(c.l.Key, c.accepted)
 	maps.DeleteFunc(c.pins, func(tool string, _ core.Pin) bool { return kindOf(tool) != c.l.kind })
 	return nil
+}
+
+// read reads the pins of a key, and remembers what was accepted.
+func (p *Pins) read(ctx context.Context, k core.PinKey) (pins map[string]core.Pin, accepted map[string]digest, err error) {
+	if pins, err = p.o.Records.Pins(ctx, k); err != nil {
+		return nil, nil, err
+	}
+	if pins == nil {
+		pins = map[string]core.Pin{}
+	}
+	accepted = make(map[string]digest, len(pins))
+	for tool, pin := range pins {
+		accepted[tool] = digestOf(pin.Definition)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known[k] = accepted
+	return pins, accepted, nil
 }
 
 // replaced returns the accepted tool that an added one seems to replace: one that the app no longer lists.
@@ -231,6 +270,8 @@ func (c *check) changed(pin core.Pin) string {
 		return c.reason(pin.Tool, "an administrator has refused its changed definition")
 	case pin.RenamedFrom != "":
 		return c.reason(pin.Tool, fmt.Sprintf("it seems to be %q under another name, without a new version of the app", pin.RenamedFrom))
+	case c.l.Key.Account != "":
+		return c.reason(pin.Tool, "your account sees another definition of it than the accepted one")
 	}
 	return c.reason(pin.Tool, "its definition changed without a new version of the app")
 }

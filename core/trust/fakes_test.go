@@ -62,6 +62,9 @@ func (m *memoryRecords) OfferPin(_ context.Context, k core.PinKey, p core.Pin) (
 	if err != nil || old.Offered == p.Offered || old.Definition == p.Offered {
 		return false, err
 	}
+	if m.pins[k] == nil {
+		m.pins[k] = map[string]core.Pin{}
+	}
 	old.Tool, old.Offered, old.RenamedFrom, old.Refused, old.ChangedAt = p.Tool, p.Offered, p.RenamedFrom, false, time.Now()
 	m.pins[k][p.Tool] = old
 	return true, nil

@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -92,21 +93,26 @@ func (p *Pins) Changes(ctx context.Context, workspace string) ([]core.PinChange,
 	}
 	changes := make([]core.PinChange, len(pins))
 	for i, pin := range pins {
-		before := pin.Definition
-		if pin.RenamedFrom != "" {
-			before = p.definition(ctx, keys[i], pin.RenamedFrom)
-		}
-		changes[i] = changeOf(keys[i], pin, before)
+		changes[i] = changeOf(keys[i], pin, p.before(ctx, keys[i], pin))
 	}
 	return changes, nil
 }
 
-func (p *Pins) definition(ctx context.Context, k core.PinKey, tool string) string {
-	pins, err := p.o.Records.Pins(ctx, k)
-	if err != nil {
-		p.o.Logger.Warn("could not read an app's pins", "app", k.App, "error", err)
+// before returns the accepted definition that a change would replace.
+func (p *Pins) before(ctx context.Context, k core.PinKey, pin core.Pin) string {
+	if pin.Definition != "" || k.Account == "" && pin.RenamedFrom == "" {
+		return pin.Definition
 	}
-	return pins[tool].Definition
+	for _, key := range []core.PinKey{k, withoutAccount(k)} {
+		pins, err := p.o.Records.Pins(ctx, key)
+		if err != nil {
+			p.o.Logger.Warn("could not read an app's pins", "app", k.App, "error", err)
+		}
+		if known := pins[cmp.Or(pin.RenamedFrom, pin.Tool)].Definition; known != "" {
+			return known
+		}
+	}
+	return ""
 }
 
 // Decide accepts or refuses a change by its id. The error is core.CodeNotFound if the workspace no longer has
@@ -123,7 +129,7 @@ func (p *Pins) Decide(ctx context.Context, c core.Caller, id string, accept bool
 		if err := p.o.Records.DecidePin(ctx, keys[i], pin.Tool, pin.Offered, accept); err != nil {
 			return core.PinChange{}, err
 		}
-		change := changeOf(keys[i], pin, pin.Definition)
+		change := changeOf(keys[i], pin, p.before(ctx, keys[i], pin))
 		change.State = core.PinRefused
 		if accept {
 			change.State = core.PinAccepted
@@ -142,7 +148,7 @@ func (p *Pins) Decide(ctx context.Context, c core.Caller, id string, accept bool
 
 func changeOf(k core.PinKey, pin core.Pin, before string) core.PinChange {
 	change := core.PinChange{
-		ID: changeID(k, pin), Server: k.App, Tool: pin.Tool, Version: k.Version, RenamedFrom: pin.RenamedFrom, State: core.PinWaiting,
+		ID: changeID(k, pin), Server: k.App, Tool: pin.Tool, Version: k.Version, Account: k.Account, RenamedFrom: pin.RenamedFrom, State: core.PinWaiting,
 		Changes: Differences(before, pin.Offered), Since: core.Timestamp(pin.ChangedAt),
 	}
 	if pin.Refused {
@@ -153,7 +159,11 @@ func changeOf(k core.PinKey, pin core.Pin, before string) core.PinChange {
 
 // changeID identifies one change. A change of the same tool to another definition has a different id.
 func changeID(k core.PinKey, pin core.Pin) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q%q%q%q%q%q", k.Workspace, k.App, k.Bundle, k.Version, pin.Tool, pin.Offered))
+	text := fmt.Sprintf("%q%q%q%q%q%q", k.Workspace, k.App, k.Bundle, k.Version, pin.Tool, pin.Offered)
+	if k.Account != "" {
+		text += k.Account
+	}
+	sum := sha256.Sum256([]byte(text))
 	return "pin_" + hex.EncodeToString(sum[:8])
 }
 

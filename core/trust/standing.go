@@ -67,7 +67,7 @@ func (a *Approvals) Withdraw(ctx context.Context, c core.Caller, id string) (cor
 
 func mayManage(c core.Caller) error {
 	if !c.Workspace.Role.Admin() {
-		return core.Errorf(core.CodeForbidden, "standing approvals need the role admin in workspace %s", c.Workspace.ID)
+		return core.Errorf(core.CodeForbidden, "standing approvals require the admin role in workspace %s", c.Workspace.ID)
 	}
 	return nil
 }

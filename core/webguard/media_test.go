@@ -2,7 +2,7 @@ package webguard
 
 import "testing"
 
-func TestABodyIsOfTheTypeThatItsHeadersName(t *testing.T) {
+func TestTheContentTypeHeaderDecidesHowABodyIsRead(t *testing.T) {
 	for text, want := range map[string]struct {
 		charset string
 		ok      bool

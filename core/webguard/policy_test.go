@@ -112,7 +112,7 @@ func TestOnlyTrustedProxiesAreBelievedAboutTheClient(t *testing.T) {
 	}
 }
 
-func TestAHeaderThatComesTwiceIsRefused(t *testing.T) {
+func TestARepeatedHeaderIsRefused(t *testing.T) {
 	h := &request("GET", "A: 1", "A: 2", "B:  x ").Request.Header
 	if _, ok := Single(h, "A"); ok {
 		t.Error("A came twice")

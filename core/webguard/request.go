@@ -40,6 +40,20 @@ func RequestOf(ctx *fasthttp.RequestCtx) *RequestInfo {
 	return i
 }
 
+type bodyKey struct{}
+
+// SetBody sets what releases the memory that is counted for a request's body. It is called once, by whoever TakeBody
+// gave it to.
+func SetBody(ctx *fasthttp.RequestCtx, release func()) { ctx.SetUserValue(bodyKey{}, release) }
+
+// TakeBody returns what SetBody set to a caller that may keep parts of the body for longer than the request takes. It
+// returns nil if nothing is counted, or if somebody else has taken it.
+func TakeBody(ctx *fasthttp.RequestCtx) (release func()) {
+	release, _ = ctx.UserValue(bodyKey{}).(func())
+	ctx.RemoveUserValue(bodyKey{})
+	return release
+}
+
 // In returns ctx with the request's span, Origin and TokenRequest.
 func (i *RequestInfo) In(ctx context.Context) context.Context {
 	if i == nil {

@@ -157,16 +157,7 @@ func (s *Set) next() error {
 	}
 	err = s.file.Close()
 	s.file, s.number, s.began = file, s.number+1, time.Time{}
-	return errors.Join(err, syncDirectory(filepath.Dir(s.path)))
-}
-
-// syncDirectory syncs a file's directory.
-func syncDirectory(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return errors.Join(err, syncFolder(filepath.Dir(s.path)))
 }
 
 // purge deletes closed files older than the retention, oldest first, and appends a record about each before

@@ -47,7 +47,7 @@ func TestWithinAsksOnceMoreWhenTheTimeIsUp(t *testing.T) {
 	})
 }
 
-func TestReceiveTellsAClosedChannel(t *testing.T) {
+func TestReceiveReportsAClosedChannel(t *testing.T) {
 	c := make(chan int, 1)
 	c <- 7
 	if v, open := testkit.Receive(t, "a value", c); v != 7 || !open {

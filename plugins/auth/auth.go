@@ -90,10 +90,10 @@ type Identity struct {
 	Email          string // only if it is verified; "" otherwise
 	DisplayName    string
 	OrganizationID string
-	OrgRole        string    // "owner", "admin" or "member"; "" counts as member
-	Scopes         []string  // the granted scopes; may be empty
-	ExpiresAt      time.Time // when the token expires; never zero from Verify
-	Groups         []string
+	OrgRole        string          // "owner", "admin" or "member"; "" counts as member
+	Scopes         []string        // the granted scopes; may be empty
+	ExpiresAt      time.Time       // when the token expires; never zero from Verify
+	Groups         []string        // at the provider; nil if the token does not name them, empty if there are none
 	Claims         json.RawMessage // the other claims of the token, one JSON object; may be empty
 	SessionID      string          // the session at the provider that logout tokens name, such as the claim sid; may be empty
 	Renewal        plugins.Secret  // for a login: what CheckSession needs; "" if the provider offers no way to check it

@@ -14,7 +14,7 @@ func toProto(id Identity) *authv1.Identity {
 	message := &authv1.Identity{
 		Issuer: id.Issuer, Subject: id.Subject, Email: id.Email, DisplayName: id.DisplayName,
 		OrganizationId: id.OrganizationID, OrgRole: id.OrgRole, Scopes: id.Scopes,
-		Groups: id.Groups, ClaimsJson: string(id.Claims), SessionId: id.SessionID, Renewal: id.Renewal.Reveal(),
+		Groups: id.Groups, GroupsNamed: id.Groups != nil, ClaimsJson: string(id.Claims), SessionId: id.SessionID, Renewal: id.Renewal.Reveal(),
 	}
 	if !id.ExpiresAt.IsZero() {
 		message.ExpiresAt = timestamppb.New(id.ExpiresAt)
@@ -31,6 +31,9 @@ func fromProto(message *authv1.Identity) (Identity, error) {
 		Issuer: message.GetIssuer(), Subject: message.GetSubject(), Email: message.GetEmail(), DisplayName: message.GetDisplayName(),
 		OrganizationID: message.GetOrganizationId(), OrgRole: message.GetOrgRole(), Scopes: message.GetScopes(),
 		Groups: message.GetGroups(), SessionID: message.GetSessionId(), Renewal: plugins.Secret(message.GetRenewal()),
+	}
+	if id.Groups == nil && message.GetGroupsNamed() {
+		id.Groups = []string{}
 	}
 	if claims := json.RawMessage(message.GetClaimsJson()); json.Valid(claims) {
 		id.Claims = claims

@@ -106,7 +106,7 @@ func TestErrorsCrossTheWire(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatLacksWhatTheContractPromisesIsNoAcceptance(t *testing.T) {
+func TestAnIncompleteAnswerIsNotAnAcceptance(t *testing.T) {
 	for name, spoil := range map[string]func(*auth.Identity){
 		"no issuer":  func(id *auth.Identity) { id.Issuer = "" },
 		"no subject": func(id *auth.Identity) { id.Subject = "" },
@@ -124,7 +124,7 @@ func TestAnAnswerThatLacksWhatTheContractPromisesIsNoAcceptance(t *testing.T) {
 	}
 }
 
-func TestTextThatIsNoUTF8IsABadToken(t *testing.T) {
+func TestTextThatIsNotUTF8IsABadToken(t *testing.T) {
 	var asked []any
 	client := auth.Client(plugintest.Serve(t, auth.Plugin(saysMore{says{id: full(), asked: &asked}})))
 	if _, err := client.Verify(t.Context(), auth.VerifyRequest{Token: "\xff"}); !errors.Is(err, plugins.ErrUnauthenticated) {
@@ -138,7 +138,7 @@ func TestTextThatIsNoUTF8IsABadToken(t *testing.T) {
 	}
 }
 
-func TestThePowerOfLoginIsKnownByItsMethods(t *testing.T) {
+func TestAnAdapterWithLoginMethodsHasTheLoginCapability(t *testing.T) {
 	without, with := auth.Plugin(says{}), auth.Plugin(saysMore{})
 	if len(without.Info().Capabilities) != 0 || !reflect.DeepEqual(with.Info().Capabilities, []string{plugins.CapabilityLogin}) {
 		t.Errorf("got %q and %q", without.Info().Capabilities, with.Info().Capabilities)

@@ -26,9 +26,10 @@ type Meter interface {
 // Cutter is a Backend that breaks its connections at a chosen moment of an operation.
 type Cutter interface {
 	Backend
-	Writes() int64     // total pieces that the implementation has sent to the backend
-	CutAfter(n int64)  // breaks all connections once, after n more pieces have reached the backend and before it can answer
-	CutBefore(n int64) // breaks all connections once, before the nth piece from now reaches the backend
+	Writes() int64 // total pieces that the implementation has sent to the backend
+	// Cut breaks all connections once: before the nth piece from now reaches the backend, or after it has and before the
+	// backend can answer.
+	Cut(n int64, before bool)
 }
 
 // SlowPace is how many bytes per second a slow backend sends.
@@ -37,9 +38,25 @@ const SlowPace = 10 << 10
 // slowStep is the interval at which a slow backend sends.
 const slowStep = 25 * time.Millisecond
 
+// Filter sees what passes a Proxy, and may change it.
+type Filter interface {
+	// Asked returns the answer that the client gets instead of the backend's, and whether there is one. The connection
+	// then ends.
+	Asked(piece []byte) (answer []byte, instead bool)
+	// Answered returns what the client gets of a piece from the backend. The connection then ends unless more is set.
+	Answered(piece []byte) (rest []byte, more bool)
+}
+
+// unfiltered is the Filter that changes nothing.
+type unfiltered struct{}
+
+func (unfiltered) Asked([]byte) (answer []byte, instead bool)     { return nil, false }
+func (unfiltered) Answered(piece []byte) (rest []byte, more bool) { return piece, true }
+
 // Proxy is a Backend in front of a TCP address. It is also a Meter and a Cutter.
 type Proxy struct {
 	target   string
+	filter   Filter
 	listener net.Listener
 	running  sync.WaitGroup
 
@@ -56,12 +73,15 @@ type Proxy struct {
 }
 
 // NewProxy starts a proxy on a free port of 127.0.0.1 that forwards to target.
-func NewProxy(target string) (*Proxy, error) {
+func NewProxy(target string) (*Proxy, error) { return NewFilter(target, unfiltered{}) }
+
+// NewFilter is NewProxy for a proxy with a filter.
+func NewFilter(target string, filter Filter) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // returns at once
 	if err != nil {
 		return nil, fmt.Errorf("start a proxy for %s: %w", target, err)
 	}
-	p := &Proxy{target: target, listener: listener, conns: map[net.Conn]struct{}{}}
+	p := &Proxy{target: target, filter: filter, listener: listener, conns: map[net.Conn]struct{}{}}
 	p.running.Go(p.serve)
 	return p, nil
 }
@@ -108,13 +128,8 @@ func (p *Proxy) Writes() int64 {
 	return p.writes
 }
 
-// CutAfter implements Cutter.
-func (p *Proxy) CutAfter(n int64) { p.setCut(n, false) }
-
-// CutBefore implements Cutter.
-func (p *Proxy) CutBefore(n int64) { p.setCut(n, true) }
-
-func (p *Proxy) setCut(n int64, before bool) {
+// Cut implements Cutter.
+func (p *Proxy) Cut(n int64, before bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut, p.before = p.writes+n, before
@@ -185,74 +200,61 @@ func (p *Proxy) forward(client net.Conn) {
 		return
 	}
 	var both sync.WaitGroup
-	both.Go(func() { p.copy(&counted{backend, client, p}, client) })
-	both.Go(func() { p.copy(&metered{client, p}, backend) })
+	both.Go(func() { p.copy(client, backend, p.ask) })
+	both.Go(func() { p.copy(backend, client, p.answer) })
 	both.Wait()
 }
 
-// copy forwards one direction, and closes both connections when it ends.
-func (p *Proxy) copy(to, from net.Conn) {
+// copy forwards the pieces of one direction, until forward returns false, and closes both connections when it ends.
+func (p *Proxy) copy(from, to net.Conn, forward func(from, to net.Conn, piece []byte) (more bool)) {
 	defer func() { _, _ = to.Close(), from.Close() }()
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
 		p.waitWhileStalled()
-		if n > 0 {
-			if _, err := to.Write(buffer[:n]); err != nil {
-				return
-			}
-		}
-		if err != nil {
+		if n > 0 && !forward(from, to, buffer[:n]) || err != nil {
 			return
 		}
 	}
 }
 
-// counted is a connection to the backend that may break at a write.
-type counted struct {
-	net.Conn
-	client net.Conn
-	proxy  *Proxy
-}
-
-func (c *counted) Write(data []byte) (int, error) {
-	before, after := c.proxy.count()
+// ask forwards a piece to the backend. The connections may break before or after it.
+func (p *Proxy) ask(client, backend net.Conn, piece []byte) (more bool) {
+	if answer, instead := p.filter.Asked(piece); instead {
+		_, _ = client.Write(answer)
+		return false
+	}
+	before, after := p.count()
 	if before {
-		c.proxy.breakAll()
-		return 0, net.ErrClosed
+		p.breakAll()
+		return false
 	}
 	if after {
-		_ = c.client.Close() // first, so that no answer gets through
+		_ = client.Close() // first, so that no answer gets through
 	}
-	n, err := c.Conn.Write(data)
+	_, err := backend.Write(piece)
 	if after {
-		c.proxy.breakAll()
+		p.breakAll()
 	}
-	return n, err
+	return err == nil
 }
 
-// metered is a client's connection, which is sent little at a time while the backend is slow.
-type metered struct {
-	net.Conn
-	proxy *Proxy
-}
-
-func (m *metered) Write(data []byte) (int, error) {
-	written := 0
-	for written < len(data) {
-		piece := data[written:]
-		if m.proxy.isSlow() {
-			piece = piece[:min(len(piece), SlowPace*int(slowStep)/int(time.Second))]
+// answer forwards a piece to the client, little at a time while the backend is slow.
+func (p *Proxy) answer(_, client net.Conn, piece []byte) (more bool) {
+	rest, more := p.filter.Answered(piece)
+	for len(rest) > 0 {
+		next := rest
+		if p.isSlow() {
+			next = rest[:min(len(rest), SlowPace*int(slowStep)/int(time.Second))]
 			<-time.After(slowStep)
 		}
-		n, err := m.Conn.Write(piece)
-		written += n
-		m.proxy.sent.Add(int64(n))
-		if err != nil {
-			return written, err
+		n, err := client.Write(next)
+		p.sent.Add(int64(n))
+		if rest = rest[n:]; err != nil {
+			return false
 		}
 	}
-	return written, nil
+	return more
 }
 
 func (p *Proxy) isSlow() bool {

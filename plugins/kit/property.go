@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ropewalk/ropewalk/proto"
 )
 
 // Property is a requirement that a contract makes of every history of a kind, rather than of a single case. S is the
@@ -15,12 +17,30 @@ import (
 type Property[S any] struct {
 	// Name is the property as a sentence: "every answer is one that the model allows".
 	Name string
-	// Sentences are the basis of the property: sentences, or parts of sentences, from the kind's .proto files. A
-	// failure cites one of them. A kit requires nothing that its contract does not say.
+	// Sentences are the basis of the property: text of the contract, such as the one that Contract returns. A failure
+	// cites a part of it. A kit requires nothing that its contract does not say.
 	Sentences []string
 	// Try returns nil if the property held in every history that it tried, a *Failure if it did not, or the
 	// result of CannotJudge or DoesNotApply. Any other error is a failure too.
 	Try func(ctx context.Context, trial *Trial, subject S) error
+}
+
+// Contract returns the text of a kind's .proto file and of the one for all kinds, each on one line and without comment
+// markers.
+func Contract(kind string) (texts []string) {
+	for _, name := range []string{kind, "plugin"} {
+		raw, err := proto.Files().ReadFile("ropewalk/" + name + "/v1/" + name + ".proto")
+		if err != nil {
+			panic(err)
+		}
+		texts = append(texts, strings.Join(strings.Fields(strings.ReplaceAll(string(raw), "//", " ")), " "))
+	}
+	return texts
+}
+
+// Says reports whether a sentence is part of the basis of the property.
+func (p Property[S]) Says(sentence string) bool {
+	return slices.ContainsFunc(p.Sentences, func(text string) bool { return strings.Contains(text, sentence) })
 }
 
 // Failure is an answer that the contract does not allow.
@@ -30,6 +50,11 @@ type Failure struct {
 	Demanded string   // what it must return
 	Sentence string   // the sentence of the contract that requires it
 	Recorded string   // a file with the whole history; may be ""
+}
+
+// NewFailure returns a failure in the last step of a history, which may be empty.
+func NewFailure(answered, demanded, sentence string, history ...string) *Failure {
+	return &Failure{History: history, Answered: answered, Demanded: demanded, Sentence: sentence}
 }
 
 // Error returns the report of the failure, which has several lines.
@@ -91,7 +116,7 @@ func DoesNotApply(format string, args ...any) error {
 	return &verdictError{NotApplicable, fmt.Sprintf(format, args...)}
 }
 
-// Judge tries the property. A panic is a failure, and so is a Failure that cites a sentence that is not in Sentences.
+// Judge tries the property. A panic is a failure, and so is a Failure that cites something that Sentences do not say.
 func (p Property[S]) Judge(ctx context.Context, trial Trial, subject S) Outcome {
 	began := time.Now()
 	trial.property = p.Name
@@ -102,7 +127,7 @@ func (p Property[S]) Judge(ctx context.Context, trial Trial, subject S) Outcome 
 		outcome.Verdict, outcome.Why = other.verdict, other.why
 		return outcome
 	}
-	if failure, ok := errors.AsType[*Failure](err); ok && !slices.Contains(p.Sentences, failure.Sentence) {
+	if failure, ok := errors.AsType[*Failure](err); ok && !p.Says(failure.Sentence) {
 		err = fmt.Errorf("the kit is wrong: %q does not rest on %q\n%w", p.Name, failure.Sentence, err)
 	}
 	if err != nil {

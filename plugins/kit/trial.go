@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -58,6 +59,12 @@ func (t *Trial) Count(normal int) int {
 	return normal
 }
 
+// Limit returns a limit that the contract leaves to the kit, such as how soon after its deadline a call must return. It
+// is longer than least if the start timeout is longer than 10 s, because the plugin or the machine is slow.
+func (t *Trial) Limit(least time.Duration) time.Duration {
+	return max(least, time.Duration(float64(least)*t.Start.Seconds()/10))
+}
+
 // Rand returns the source of randomness for one history of the property.
 func (t *Trial) Rand(history int) *rand.Rand {
 	h := fnv.New64a()
@@ -70,11 +77,18 @@ func (t *Trial) Cover(format string, args ...any) {
 	t.covered = append(t.covered, fmt.Sprintf(format, args...))
 }
 
-// Explore tries n histories that try draws from rapid. It returns nil if try returned nil for all of them, otherwise
-// the error of the shortest failing history. A history must not depend on earlier ones, because it is repeated while it
-// is being shortened. An error from CannotJudge or DoesNotApply, or the end of ctx, ends the exploration.
-func (t *Trial) Explore(ctx context.Context, n int, try func(context.Context, *rapid.T) error) error {
-	return t.explore(ctx, 0, n, try)
+// Explore tries n histories that try draws from rapid, in each of several concurrent lanes, whose histories must have
+// nothing in common. It returns nil if try returned nil for all of them, otherwise the error of the shortest failing
+// history. A history must not depend on earlier ones, because it is repeated while it is being shortened. An error from
+// CannotJudge or DoesNotApply, or the end of ctx, ends the exploration.
+func (t *Trial) Explore(ctx context.Context, lanes, n int, try func(context.Context, *rapid.T) error) error {
+	errs := make([]error, lanes)
+	var all sync.WaitGroup
+	for lane := range lanes {
+		all.Go(func() { errs[lane] = t.explore(ctx, lane, n, try) })
+	}
+	all.Wait()
+	return cmp.Or(errs...)
 }
 
 func (t *Trial) explore(ctx context.Context, lane, n int, try func(context.Context, *rapid.T) error) error {
@@ -154,20 +168,3 @@ func (e *explorer) Fatalf(string, ...any) { e.failed = true }
 func (e *explorer) Fail()                 { e.failed = true }
 func (e *explorer) FailNow()              { e.failed = true }
 func (e *explorer) Failed() bool          { return e.failed }
-
-// ExploreInLanes explores n histories in each of several concurrent lanes, whose histories have nothing in
-// common. A plugin with slow calls is then tried in a fraction of the time.
-func (t *Trial) ExploreInLanes(ctx context.Context, lanes, n int, try func(context.Context, *rapid.T) error) error {
-	errs := make([]error, lanes)
-	var all sync.WaitGroup
-	for lane := range lanes {
-		all.Go(func() { errs[lane] = t.explore(ctx, lane, n, try) })
-	}
-	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

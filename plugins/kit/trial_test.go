@@ -17,7 +17,7 @@ import (
 func sums(explore func(context.Context, *rapid.T) error) kit.Property[int] {
 	return kit.Property[int]{Name: "sums", Sentences: []string{"a sum"}, Try: func(ctx context.Context, trial *kit.Trial, _ int) error {
 		trial.Cover("%d sums", trial.Count(1000))
-		return trial.Explore(ctx, trial.Count(1000), explore)
+		return trial.Explore(ctx, 1, trial.Count(1000), explore)
 	}}
 }
 

@@ -2,7 +2,11 @@ package plugintest
 
 import (
 	"errors"
-	"slices"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -64,74 +68,83 @@ func inBubble(t *testing.T, part func(*testing.T)) {
 	})
 }
 
-// Liar is a correct implementation with a small change that breaks the contract.
-type Liar[S any] struct {
-	Lie      string               // how it breaks the contract
-	Property string               // the name of the property that must fail
-	Open     func(t *testing.T) S // starts it; the end of the test ends it
-}
+// Lies are small changes to a correct implementation, each of which breaks the contract: by the name of the property
+// that must fail, and by how they break it.
+type Lies[R any] map[string]map[string]func(R)
 
 // Liars fails for each liar that its property does not catch. A property must not be about a single bug, so it also
-// fails for each property with fewer than two liars.
-func Liars[S any](t *testing.T, properties []kit.Property[S], trial kit.Trial, liars []Liar[S]) {
+// fails for each property with fewer than two liars. open starts the correct implementation with a change; the end of
+// the test ends it.
+func Liars[S, R any](t *testing.T, properties []kit.Property[S], trial kit.Trial, open func(t *testing.T, change func(R)) S, lies Lies[R]) {
 	t.Helper()
-	judgeLiars(t, properties, trial, liars, inTime)
+	judgeLiars(t, properties, trial, open, lies, inTime)
 }
 
 // LiarsInBubbles is Liars in testing/synctest bubbles, where waiting takes no time. It is for liars in the test process
 // that use no sockets.
-func LiarsInBubbles[S any](t *testing.T, properties []kit.Property[S], trial kit.Trial, liars []Liar[S]) {
+func LiarsInBubbles[S, R any](t *testing.T, properties []kit.Property[S], trial kit.Trial, open func(t *testing.T, change func(R)) S, lies Lies[R]) {
 	t.Helper()
-	judgeLiars(t, properties, trial, liars, inBubble)
+	judgeLiars(t, properties, trial, open, lies, inBubble)
 }
 
-func judgeLiars[S any](t *testing.T, properties []kit.Property[S], trial kit.Trial, liars []Liar[S], run runner) {
+func judgeLiars[S, R any](t *testing.T, properties []kit.Property[S], trial kit.Trial, open func(*testing.T, func(R)) S, lies Lies[R], run runner) {
 	t.Helper()
 	trial.Shorten = 0
-	caught := map[string]int{}
-	for _, liar := range liars {
-		i := slices.IndexFunc(properties, func(p kit.Property[S]) bool { return p.Name == liar.Property })
-		if i < 0 {
-			t.Errorf("the liar %q names the property %q, which does not exist", liar.Lie, liar.Property)
-			continue
-		}
-		caught[liar.Property]++
-		t.Run(liar.Lie, func(t *testing.T) {
-			t.Parallel()
-			run(t, func(t *testing.T) {
-				outcome := properties[i].Judge(t.Context(), trial, liar.Open(t))
-				if outcome.Verdict != kit.Fail {
-					t.Errorf("the property %q does not catch it: %s %s", liar.Property, outcome.Verdict, outcome.Why)
-					return
-				}
-				if failure, ok := errors.AsType[*kit.Failure](outcome.Err); !ok || !slices.Contains(properties[i].Sentences, failure.Sentence) {
-					t.Errorf("the property %q fails otherwise than with a sentence of the contract: %v", liar.Property, outcome.Err)
-					return
-				}
-				t.Log(outcome.Err)
-			})
-		})
-	}
 	for _, property := range properties {
-		if caught[property.Name] < 2 {
-			t.Errorf("the property %q catches %d liars; it must catch several", property.Name, caught[property.Name])
+		if len(lies[property.Name]) < 2 {
+			t.Errorf("the property %q catches %d liars; it must catch several", property.Name, len(lies[property.Name]))
 		}
+		for lie, change := range lies[property.Name] {
+			t.Run(lie, func(t *testing.T) {
+				t.Parallel()
+				run(t, func(t *testing.T) {
+					outcome := property.Judge(t.Context(), trial, open(t, change))
+					if outcome.Verdict != kit.Fail {
+						t.Errorf("the property %q does not catch it: %s %s", property.Name, outcome.Verdict, outcome.Why)
+						return
+					}
+					if failure, ok := errors.AsType[*kit.Failure](outcome.Err); !ok || !property.Says(failure.Sentence) {
+						t.Errorf("the property %q fails otherwise than with a sentence of the contract: %v", property.Name, outcome.Err)
+						return
+					}
+					t.Log(outcome.Err)
+				})
+			})
+		}
+	}
+	if len(lies) != len(properties) {
+		t.Errorf("there are liars for %d properties, of which there are %d", len(lies), len(properties))
 	}
 }
 
-// Sentences fails for each sentence that a property is based on but that is not in the .proto files: a kit must not be
-// stricter than its contract.
-func Sentences[S any](t *testing.T, kind string, properties []kit.Property[S]) {
+// Sentences fails for each sentence that the kit in the current directory cites and that is not in the contract of its
+// kind: a kit must not be stricter than its contract.
+func Sentences(t *testing.T, kind string) {
 	t.Helper()
-	text := contract(t, kind) + contract(t, "plugin")
-	for _, property := range properties {
-		if len(property.Sentences) == 0 {
-			t.Errorf("the property %q rests on no sentence", property.Name)
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	contract, cited := kit.Property[any]{Sentences: kit.Contract(kind)}, 0
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, sentence := range property.Sentences {
-			if !strings.Contains(text, strings.Join(strings.Fields(sentence), " ")) {
-				t.Errorf("the property %q rests on %q, which the contract does not say", property.Name, sentence)
+		for _, decl := range parsed.Decls {
+			group, ok := decl.(*ast.GenDecl)
+			if !ok || !strings.Contains(group.Doc.Text(), "sentences of the contract") {
+				continue
+			}
+			for _, spec := range group.Specs {
+				sentence, err := strconv.Unquote(spec.(*ast.ValueSpec).Values[0].(*ast.BasicLit).Value)
+				if cited++; err != nil || !contract.Says(sentence) {
+					t.Errorf("the kit cites %q, which the contract does not say: %v", sentence, err)
+				}
 			}
 		}
+	}
+	if cited == 0 {
+		t.Error("the kit cites no sentence of its contract")
 	}
 }

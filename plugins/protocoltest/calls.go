@@ -31,14 +31,13 @@ import (
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 )
 
-// healthy checks the health of a process over conn, or the server's own connection if it is nil.
-func (p *process) healthy(b *bench, conn *grpc.ClientConn, after string) (err error) {
-	if conn == nil {
-		if conn, err = p.dial(true, p.server); err != nil {
-			return err
-		}
+// healthy checks the health of a process over a new connection like the server's.
+func (p *process) healthy(after string) error {
+	conn, err := p.dial(true, p.server)
+	if err != nil {
+		return err
 	}
-	ctx, cancel := b.limited()
+	ctx, cancel := p.limited()
 	defer cancel()
 	answer, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "plugin"})
 	if err != nil || answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
@@ -48,24 +47,20 @@ func (p *process) healthy(b *bench, conn *grpc.ClientConn, after string) (err er
 }
 
 // ask calls Configure, or Validate if configure is false.
-func (p *process) ask(b *bench, configure bool, settings []byte) ([]*pluginv1.Problem, error) {
-	service, err := p.service()
-	if err != nil {
-		return nil, err
-	}
+func (p *process) ask(configure bool, settings []byte) ([]*pluginv1.Problem, error) {
 	if len(settings) == 0 {
 		settings = []byte("{}")
 	}
-	ctx, cancel := b.limited()
+	ctx, cancel := p.limited()
 	defer cancel()
 	if !configure {
-		resp, err := service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: string(settings), DataDir: p.data})
+		resp, err := p.service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: string(settings), DataDir: p.data})
 		if err != nil {
 			err = failure(err.Error(), "OK, with problems where settings are wrong", sentenceProblems, "Validate of "+shown(settings))
 		}
 		return resp.GetProblems(), err
 	}
-	resp, err := service.Configure(ctx, &pluginv1.ConfigureRequest{SettingsJson: string(settings), DataDir: p.data})
+	resp, err := p.service.Configure(ctx, &pluginv1.ConfigureRequest{SettingsJson: string(settings), DataDir: p.data})
 	if err != nil {
 		err = failure(err.Error(), "OK, with problems where settings are wrong", sentenceProblems, "Configure with "+shown(settings))
 	}
@@ -74,25 +69,21 @@ func (p *process) ask(b *bench, configure bool, settings []byte) ([]*pluginv1.Pr
 
 func shown(text []byte) string { return string(text[:min(len(text), 300)]) }
 
-func (p *process) info(b *bench) (*pluginv1.InfoResponse, error) {
-	service, err := p.service()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := b.limited()
+func (p *process) info() (*pluginv1.InfoResponse, error) {
+	ctx, cancel := p.limited()
 	defer cancel()
-	info, err := service.Info(ctx, &pluginv1.InfoRequest{})
+	info, err := p.service.Info(ctx, &pluginv1.InfoRequest{})
 	if err != nil {
 		err = failure(err.Error(), "an answer", sentenceInfo, "Info")
 	}
 	return info, err
 }
 
-// probe makes one call to the kind's own service.
-func (p *process) probe(b *bench, conn *grpc.ClientConn, about string) (codes.Code, error) {
-	ctx, cancel := b.limited()
+// probe makes one call to the kind's own p.service.
+func (p *process) probe(about string) (codes.Code, error) {
+	ctx, cancel := p.limited()
 	defer cancel()
-	err := b.Probe(ctx, conn, about)
+	err := p.Probe(ctx, p.conn, about)
 	code := status.Code(err)
 	allowed := []codes.Code{codes.OK, codes.NotFound, codes.InvalidArgument, codes.Unauthenticated, codes.Unavailable}
 	if !slices.Contains(allowed, code) || err != nil && status.Convert(err).Message() == "" {
@@ -136,21 +127,22 @@ func handshakes(b *bench) error {
 		if err != nil {
 			return err
 		}
-		info, err := p.info(b)
+		info, err := p.info()
 		if err != nil {
 			return err
 		}
 		version, _ := strconv.ParseUint(p.fields[1], 10, 32)
-		if !has(strings.Split(offered, ","), p.fields[1]) || !slices.Contains(info.GetProtocolVersions(), uint32(version)) {
+		if !slices.Contains(strings.Split(offered, ","), p.fields[1]) || !slices.Contains(info.GetProtocolVersions(), uint32(version)) {
 			return failure(fmt.Sprintf("%q, and by Info it serves %d", p.fields[1], info.GetProtocolVersions()), "one that both speak", sentenceVersion, step)
 		}
 		if p.fields[2] != "unix" && (p.fields[2] != "tcp" || !strings.HasPrefix(p.fields[3], "127.0.0.1:")) {
 			return failure(p.fields[2]+" "+p.fields[3], "a unix socket or 127.0.0.1", sentenceListens, step)
 		}
-		key, err := p.publicKey()
+		own, err := p.certificate()
 		if err != nil {
-			return failure(err.Error(), "the DER bytes of a certificate in base64 without padding", sentenceOwn, step)
+			return err
 		}
+		key := string(own.RawSubjectPublicKeyInfo) // not the whole certificate, because signatures always differ
 		if keys[key] {
 			return failure("the key of an earlier start", "a key of its own", sentenceOwn, step, step)
 		}
@@ -160,15 +152,11 @@ func handshakes(b *bench) error {
 	if err != nil {
 		return err
 	}
-	conn, err := p.dial(true, p.server)
-	if err != nil {
-		return err
-	}
-	if _, err := p.probe(b, conn, "x"); err != nil {
+	if _, err := p.probe("x"); err != nil {
 		return err
 	}
 	b.trial.Cover("4 starts with other offers of versions")
-	return p.listensNowhereElse(b)
+	return p.listensNowhereElse()
 }
 
 // guarded tries to connect without the server's certificate.
@@ -177,7 +165,7 @@ func guarded(b *bench) error {
 	if err != nil {
 		return err
 	}
-	if err := p.healthy(b, nil, "connect with the server's certificate"); err != nil {
+	if err := p.healthy("connect with the server's certificate"); err != nil {
 		return err
 	}
 	other, err := certificate() // with the same names as the server's
@@ -205,7 +193,7 @@ func guarded(b *bench) error {
 		}
 	}
 	b.trial.Cover("%d clients that are not the server", len(clients))
-	return p.healthy(b, nil, "connect as somebody else, then with the server's certificate")
+	return p.healthy("connect as somebody else, then with the server's certificate")
 }
 
 // introduced compares Info before and after settings and calls.
@@ -214,7 +202,7 @@ func introduced(b *bench) error {
 	if err != nil {
 		return err
 	}
-	first, err := p.info(b)
+	first, err := p.info()
 	if err != nil {
 		return err
 	}
@@ -223,13 +211,10 @@ func introduced(b *bench) error {
 		return failure(first.String(), fmt.Sprintf("the kind %s, a name of a-z, 0-9 and -, and a version", b.Kind), sentenceName, "Info")
 	}
 	steps := map[string]func() error{
-		"Configure with a setting that does not exist": func() error { _, err := p.ask(b, true, []byte(`{"noPluginHasThisSetting": true}`)); return err },
-		"Configure": func() error { _, err := p.ask(b, true, b.Settings); return err },
+		"Configure with a setting that does not exist": func() error { _, err := p.ask(true, []byte(`{"noPluginHasThisSetting": true}`)); return err },
+		"Configure": func() error { _, err := p.ask(true, b.Settings); return err },
 		"a call of its kind": func() error {
-			conn, err := p.dial(true, p.server)
-			if err == nil {
-				_, err = p.probe(b, conn, "x")
-			}
+			_, err := p.probe("x")
 			return err
 		},
 	}
@@ -239,10 +224,10 @@ func introduced(b *bench) error {
 				return err
 			}
 		}
-		if err := p.healthy(b, nil, "start "+step); err != nil {
+		if err := p.healthy("start " + step); err != nil {
 			return err
 		}
-		if again, err := p.info(b); err != nil || again.String() != first.String() {
+		if again, err := p.info(); err != nil || again.String() != first.String() {
 			return errors.Join(failure(fmt.Sprintf("first %v, then %v", first, again), "the same answer", sentenceInfo, "Info", step, "Info"), err)
 		}
 	}
@@ -256,11 +241,7 @@ func loaded(b *bench) error {
 	if err != nil {
 		return err
 	}
-	conn, err := p.dial(true, p.server)
-	if err != nil {
-		return err
-	}
-	alone, err := p.probe(b, conn, "alone")
+	alone, err := p.probe("alone")
 	if err != nil {
 		return err
 	}
@@ -274,7 +255,7 @@ func loaded(b *bench) error {
 	large := slices.Concat([]byte(`{"noPluginHasThisSetting": "`), bytes.Repeat([]byte("x"), 15<<20), []byte(`"}`))
 	if second, err := b.start("1", ""); err != nil {
 		return err
-	} else if _, err := second.ask(b, true, large); err != nil {
+	} else if _, err := second.ask(true, large); err != nil {
 		return failure(err.Error(), "OK, with a problem", sentenceLarge, "Configure with settings of 15 MiB")
 	}
 	for range b.trial.Count(10) {
@@ -282,7 +263,7 @@ func loaded(b *bench) error {
 		var all sync.WaitGroup
 		for i := range errs {
 			all.Go(func() {
-				code, err := p.probe(b, conn, "one-of-many")
+				code, err := p.probe("one-of-many")
 				errs[i] = asAlone(sentenceHundred, "100 calls at once", code, err)
 			})
 		}
@@ -297,28 +278,28 @@ func loaded(b *bench) error {
 				all.Go(func() {
 					ctx, cancel := context.WithTimeout(b.ctx, limit*time.Millisecond)
 					defer cancel()
-					_ = b.Probe(ctx, conn, "given-up")
+					_ = b.Probe(ctx, p.conn, "given-up")
 				})
 			}
 			all.Wait()
 		}
-		code, err := p.probe(b, conn, "after")
+		code, err := p.probe("after")
 		if err := asAlone(sentenceGivenUp, "400 calls that are given up, then one", code, err); err != nil {
 			return err
 		}
 	}
-	p.hostile(b, conn)
-	if err := p.healthy(b, nil, "hostile connections and messages"); err != nil {
+	p.hostile()
+	if err := p.healthy("hostile connections and messages"); err != nil {
 		return failure(err.Error(), "SERVING", sentenceHostile, "hostile connections and messages", "Health.Check")
 	}
-	code, err := p.probe(b, conn, "after")
+	code, err := p.probe("after")
 	b.trial.Cover("15 MiB in a message, %d times 100 calls at once and 400 given up, hostile connections and messages", b.trial.Count(10))
 	return asAlone(sentenceHostile, "hostile connections and messages, then a call", code, err)
 }
 
 // hostile sends what a server never sends: bytes that are not TLS, unknown methods, messages that are not protobuf,
 // text that is not UTF-8, and more than 16 MiB.
-func (p *process) hostile(b *bench, conn *grpc.ClientConn) {
+func (p *process) hostile() {
 	for _, data := range []string{"", "\x00", "GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\xff\xff" + strings.Repeat("\xff", 4096), strings.Repeat("\x00", 1<<16)} {
 		if raw, err := net.DialTimeout(p.fields[2], p.fields[3], time.Second); err == nil { //nolint:noctx // bounded
 			_, _ = raw.Write([]byte(data))
@@ -329,8 +310,8 @@ func (p *process) hostile(b *bench, conn *grpc.ClientConn) {
 	for _, bytes := range [][]byte{{0xff}, protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), []byte{0xff, 0xfe}), protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1<<63), bytes.Repeat([]byte{0x0a, 0x7f}, 9<<20)} {
 		raw.ProtoReflect().SetUnknown(bytes)
 		for _, method := range []string{"/ropewalk.plugin.v1.PluginService/Validate", "/ropewalk.plugin.v1.PluginService/NoSuchMethod", "/no.such.Service/Method", "/plugin.GRPCController/NoSuchMethod"} {
-			ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
-			_ = conn.Invoke(ctx, method, raw, &emptypb.Empty{})
+			ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
+			_ = p.conn.Invoke(ctx, method, raw, &emptypb.Empty{})
 			cancel()
 		}
 	}
@@ -352,7 +333,7 @@ func secretive(b *bench) error {
 	if err != nil {
 		return err
 	}
-	info, err := p.info(b)
+	info, err := p.info()
 	if err != nil {
 		return err
 	}
@@ -367,10 +348,10 @@ func secretive(b *bench) error {
 		return err
 	}
 	for _, configure := range []bool{true, false} {
-		if !configure && !has(info.GetCapabilities(), plugins.CapabilityValidate) {
+		if !configure && !slices.Contains(info.GetCapabilities(), plugins.CapabilityValidate) {
 			continue
 		}
-		problems, err := p.ask(b, configure, settings)
+		problems, err := p.ask(configure, settings)
 		if err != nil {
 			return err
 		}
@@ -378,7 +359,7 @@ func secretive(b *bench) error {
 			return err
 		}
 	}
-	if err := p.exposes(b, look); err != nil {
+	if err := p.exposes(look); err != nil {
 		return err
 	}
 	if p, err = b.serving(""); err != nil {
@@ -390,23 +371,19 @@ func secretive(b *bench) error {
 			secrets = append(secrets, kit.Secret{What: "the setting " + name, Text: text})
 		}
 	}
-	conn, err := p.dial(true, p.server)
-	if err != nil {
-		return err
-	}
 	if b.Kind == plugins.KindAuth {
 		part := base64.RawURLEncoding.EncodeToString
 		for _, token := range []string{canary, "sk_" + canary, part([]byte(`{"alg":"none"}`)) + "." + part([]byte(`{"sub":"`+canary+`"}`)) + "." + canary} {
 			ctx, cancel := b.limited()
-			_, err := authv1.NewAuthServiceClient(conn).Verify(ctx, &authv1.VerifyRequest{Token: token})
+			_, err := authv1.NewAuthServiceClient(p.conn).Verify(ctx, &authv1.VerifyRequest{Token: token})
 			cancel()
 			if err := look("Verify of a token of nobody", "the error", fmt.Sprint(err)); err != nil {
 				return err
 			}
 		}
 	}
-	_ = b.Probe(b.ctx, conn, canary)
-	if err := p.exposes(b, look); err != nil {
+	_ = b.Probe(b.ctx, p.conn, canary)
+	if err := p.exposes(look); err != nil {
 		return err
 	}
 	for name, value := range good { // put a secret into each text setting; the result does not matter
@@ -420,14 +397,14 @@ func secretive(b *bench) error {
 		if err != nil {
 			return err
 		}
-		problems, err := p.ask(b, true, settings)
+		problems, err := p.ask(true, settings)
 		if f, ok := errors.AsType[*kit.Failure](err); ok {
 			err = errors.New(f.Answered)
 		}
 		if err := look("Configure with a secret in "+name, "the problems or the error", fmt.Sprint(problems, err)); err != nil {
 			return err
 		}
-		if err := p.exposes(b, look); err != nil {
+		if err := p.exposes(look); err != nil {
 			return err
 		}
 	}
@@ -436,7 +413,7 @@ func secretive(b *bench) error {
 }
 
 // exposes checks the arguments of the process and its children, the files that others can read, and its output.
-func (p *process) exposes(b *bench, look func(step, where, text string) error) error {
+func (p *process) exposes(look func(step, where, text string) error) error {
 	for _, pid := range family(p.cmd.Process.Pid) {
 		args, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 		if err := look("settings or calls with secrets", "the arguments of a process", string(args)); err != nil {

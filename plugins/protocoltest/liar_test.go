@@ -38,14 +38,19 @@ type liar struct {
 	authv1.UnimplementedAuthServiceServer
 	lie    string
 	health *health.Server
-	load   load
 
-	mu     sync.Mutex
-	infos  int
-	failed bool
-	kept   [][]byte
-	held   []*os.File
-	locked string
+	mu       sync.Mutex
+	infos    int
+	calls    int // of its kind's own service
+	inFlight int
+	crowd    chan struct{} // closed when a call has been rejected
+	workers  chan struct{} // nil until it is configured
+	failed   bool
+	broken   bool
+	dir      string
+	kept     [][]byte
+	held     []*os.File
+	locked   string
 }
 
 // main is the plugin's main function.
@@ -110,7 +115,7 @@ func (l *liar) main() {
 			if l.is("waits for open streams at SIGTERM") {
 				server.GracefulStop()
 			}
-			if !l.is("does not obey SIGTERM") && (!l.is("does not obey SIGTERM once it is configured") || l.load.workers == nil) {
+			if !l.is("does not obey SIGTERM") && (!l.is("does not obey SIGTERM once it is configured") || l.workers == nil) {
 				l.leave(server)
 			}
 		}
@@ -170,7 +175,7 @@ func (l *liar) listen() (net.Listener, string, string) {
 		return listener, "tcp", listener.Addr().String()
 	}
 	if l.is("listens on every address besides") {
-		l.listenBesides()
+		_, _ = net.Listen("tcp", "0.0.0.0:0") // stays open until the process ends
 	}
 	path := filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "socket")
 	listener, err := net.Listen("unix", path)

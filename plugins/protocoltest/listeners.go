@@ -81,13 +81,13 @@ func listenersOf(pid int) (all []listenerAddress, err error) {
 
 // listensNowhereElse looks for listeners other than the one in the handshake line. A DNS query has a datagram socket
 // until its answer arrives, so a socket counts only if it stays open.
-func (p *process) listensNowhereElse(b *bench) error {
+func (p *process) listensNowhereElse() error {
 	stay, err := p.otherListeners()
 	if err != nil {
 		return kit.CannotJudge("this system does not show where a process listens: run the kit on Linux")
 	}
 	for until := time.Now().Add(lookup); len(stay) > 0 && time.Now().Before(until); {
-		if err := b.pause(100 * time.Millisecond); err != nil {
+		if err := kit.Pause(p.ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 		again, err := p.otherListeners()

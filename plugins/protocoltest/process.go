@@ -49,6 +49,7 @@ type Probe func(ctx context.Context, conn grpc.ClientConnInterface, about string
 
 // process is a running plugin.
 type process struct {
+	*bench
 	cmd     *exec.Cmd
 	dir     string
 	data    string          // the directory that Configure passes to the plugin
@@ -59,6 +60,8 @@ type process struct {
 	after   []string // lines of standard output after the handshake
 	stderr  kit.Output
 	conns   []*grpc.ClientConn
+	conn    *grpc.ClientConn // like the server's
+	service pluginv1.PluginServiceClient
 	stopped bool
 }
 
@@ -73,7 +76,7 @@ func (s Subject) command(ctx context.Context, env ...string) *exec.Cmd {
 // start runs the executable as a server that supports these versions would, in a new directory or in data, and reads
 // its handshake.
 func (b *bench) start(versions, data string) (_ *process, err error) {
-	p := &process{ended: make(chan error, 1), data: data}
+	p := &process{bench: b, ended: make(chan error, 1), data: data}
 	if p.server, err = certificate(); err != nil {
 		return nil, err
 	}
@@ -112,6 +115,10 @@ func (b *bench) start(versions, data string) (_ *process, err error) {
 	if f := p.fields; len(f) != 6 || f[0] != "1" || f[4] != "grpc" || f[5] == "" {
 		return nil, failure(strings.Join(f, "|"), "1|version|network|address|grpc|certificate", sentenceLine)
 	}
+	if p.conn, err = p.dial(true, p.server); err != nil {
+		return nil, failure(err.Error(), "the DER bytes of a certificate in base64 without padding", sentenceOwn)
+	}
+	p.service = pluginv1.NewPluginServiceClient(p.conn)
 	return p, nil
 }
 
@@ -166,16 +173,9 @@ func (p *process) exits(within time.Duration) (error, bool) {
 func (p *process) dial(secure bool, certificates ...tls.Certificate) (*grpc.ClientConn, error) {
 	creds := insecure.NewCredentials()
 	if secure {
-		if len(p.fields) < 6 || p.fields[5] == "" {
-			return nil, errors.New("the handshake line has no certificate, although PLUGIN_CLIENT_CERT was set")
-		}
-		der, err := base64.RawStdEncoding.DecodeString(p.fields[5])
+		own, err := p.certificate()
 		if err != nil {
-			return nil, fmt.Errorf("the certificate of the handshake line is not base64 without padding: %w", err)
-		}
-		own, err := x509.ParseCertificate(der)
-		if err != nil {
-			return nil, fmt.Errorf("the certificate of the handshake line cannot be read: %w", err)
+			return nil, err
 		}
 		roots := x509.NewCertPool()
 		roots.AddCert(own)
@@ -193,15 +193,6 @@ func (p *process) dial(secure bool, certificates ...tls.Certificate) (*grpc.Clie
 	return conn, err
 }
 
-// service returns the plugin service over a connection like the server's.
-func (p *process) service() (pluginv1.PluginServiceClient, error) {
-	conn, err := p.dial(true, p.server)
-	if err != nil {
-		return nil, err
-	}
-	return pluginv1.NewPluginServiceClient(conn), nil
-}
-
 // certificate creates a self-signed certificate with a subject and an issuer, like the server's plugin host.
 func certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -217,18 +208,17 @@ func certificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// publicKey returns the key of the certificate in the handshake line. Comparing whole certificates is not enough,
-// because their signatures always differ.
-func (p *process) publicKey() (string, error) {
+// certificate returns the certificate in the handshake line.
+func (p *process) certificate() (*x509.Certificate, error) {
 	der, err := base64.RawStdEncoding.DecodeString(p.fields[5])
 	if err != nil {
-		return "", err
+		return nil, fmt.Errorf("the certificate of the handshake line is not base64 without padding: %w", err)
 	}
 	own, err := x509.ParseCertificate(der)
 	if err != nil {
-		return "", err
+		return nil, fmt.Errorf("the certificate of the handshake line cannot be read: %w", err)
 	}
-	return string(own.RawSubjectPublicKeyInfo), nil
+	return own, nil
 }
 
 // printed returns the lines on standard output after the handshake line.

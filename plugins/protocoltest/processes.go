@@ -73,15 +73,15 @@ func steady(b *bench) error {
 		return kit.CannotJudge("this system does not show what a process uses: run the kit on Linux")
 	}
 	step, rounds := max(600, b.trial.Count(2000)), 5
-	if err := b.callOften(p, step); err != nil {
+	if err := p.callOften(step); err != nil {
 		return err
 	}
 	points := [][5]int{p.usage()}
 	for len(points) <= 8*rounds {
-		if err := b.callOften(p, step); err != nil {
+		if err := p.callOften(step); err != nil {
 			return err
 		}
-		if err := b.pause(50 * time.Millisecond); err != nil { // closing connections may take a moment
+		if err := kit.Pause(b.ctx, 50*time.Millisecond); err != nil { // closing connections may take a moment
 			return err
 		}
 		points = append(points, p.usage())
@@ -109,7 +109,7 @@ func steady(b *bench) error {
 }
 
 // callOften makes n calls on several goroutines.
-func (b *bench) callOften(p *process, n int) error {
+func (p *process) callOften(n int) error {
 	const callers = 8
 	conn, err := p.dial(true, p.server)
 	if err != nil {
@@ -117,7 +117,7 @@ func (b *bench) callOften(p *process, n int) error {
 	}
 	defer func() { _ = conn.Close() }()
 	service, every := pluginv1.NewPluginServiceClient(conn), 2 // every second call is to the kind's own service
-	if b.Kind == plugins.KindRegistry {
+	if p.Kind == plugins.KindRegistry {
 		every = 50 // its calls may reach a server that others use too
 	}
 	var all sync.WaitGroup
@@ -125,13 +125,13 @@ func (b *bench) callOften(p *process, n int) error {
 	for i := range callers {
 		all.Go(func() {
 			for j := range n / callers {
-				ctx, cancel := b.limited()
+				ctx, cancel := p.limited()
 				var err error
 				switch {
 				case j%10 == 1:
-					_, _ = service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: b.goodSettings(), DataDir: p.data}) // the plugin may not implement it
+					_, _ = service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: p.goodSettings(), DataDir: p.data}) // the plugin may not implement it
 				case j%every == 0:
-					_ = b.Probe(ctx, conn, strconv.Itoa(i)+"-"+strconv.Itoa(j)) // other properties check the result
+					_ = p.Probe(ctx, conn, strconv.Itoa(i)+"-"+strconv.Itoa(j)) // other properties check the result
 				default:
 					_, err = service.Info(ctx, &pluginv1.InfoRequest{})
 				}
@@ -156,17 +156,17 @@ func silent(b *bench) error {
 		if err != nil {
 			return err
 		}
-		if _, err := p.ask(b, true, []byte(`{"noPluginHasThisSetting": true}`)); err != nil {
+		if _, err := p.ask(true, []byte(`{"noPluginHasThisSetting": true}`)); err != nil {
 			return err
 		}
-		if _, err := p.ask(b, true, b.Settings); err != nil {
+		if _, err := p.ask(true, b.Settings); err != nil {
 			return err
 		}
-		if err := b.callOften(p, max(600, b.trial.Count(2000))); err != nil {
+		if err := p.callOften(max(600, b.trial.Count(2000))); err != nil {
 			return err
 		}
 		if end == syscall.SIGKILL { // only once, because a plugin that prints late does so every time
-			if err := b.pause(2500 * time.Millisecond); err != nil {
+			if err := kit.Pause(b.ctx, 2500*time.Millisecond); err != nil {
 				return err
 			}
 		}
@@ -194,13 +194,10 @@ const endTries = 3
 func ending(b *bench) error {
 	ends := map[string]func(*process) error{
 		"Shutdown": func(p *process) error {
-			conn, err := p.dial(true, p.server)
-			if err == nil {
-				ctx, cancel := context.WithTimeout(b.ctx, endTime)
-				defer cancel()
-				_ = conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{}) // the process may end before it responds
-			}
-			return err
+			ctx, cancel := context.WithTimeout(b.ctx, b.trial.Limit(endTime))
+			defer cancel()
+			_ = p.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{}) // the process may end before it responds
+			return nil
 		},
 		"SIGTERM": func(p *process) error { return p.cmd.Process.Signal(syscall.SIGTERM) },
 	}
@@ -225,36 +222,33 @@ func (b *bench) endOnce(name, state string, end func(*process) error) (late bool
 	if err != nil {
 		return false, err
 	}
-	conn, err := p.dial(true, p.server)
-	if err != nil {
-		return false, err
-	}
 	if state != "started" {
-		if _, err := p.ask(b, true, b.Settings); err != nil {
+		if _, err := p.ask(true, b.Settings); err != nil {
 			return false, err
 		}
-		if _, err := p.probe(b, conn, "x"); err != nil {
+		if _, err := p.probe("x"); err != nil {
 			return false, err
 		}
 	}
 	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
 	if state == "watched" {
-		if stream, err := grpc_health_v1.NewHealthClient(conn).Watch(ctx, &grpc_health_v1.HealthCheckRequest{Service: "plugin"}); err == nil {
+		if stream, err := grpc_health_v1.NewHealthClient(p.conn).Watch(ctx, &grpc_health_v1.HealthCheckRequest{Service: "plugin"}); err == nil {
 			_, _ = stream.Recv() // a plugin without Watch ends the stream
 		}
 	}
 	var calls sync.WaitGroup
 	if state == "called" {
 		for range 8 {
-			calls.Go(func() { b.callUntilGone(ctx, conn) })
+			calls.Go(func() { b.callUntilGone(ctx, p.conn) })
 		}
 	}
 	children := family(p.cmd.Process.Pid)[1:]
 	if err := end(p); err != nil {
 		return false, err
 	}
-	_, gone := p.exits(endTime)
+	limit := b.trial.Limit(endTime)
+	_, gone := p.exits(limit)
 	cancel()
 	calls.Wait()
 	sentence := sentenceShutdown
@@ -262,7 +256,7 @@ func (b *bench) endOnce(name, state string, end func(*process) error) (late bool
 		sentence = sentenceSIGTERM
 	}
 	if !gone {
-		return true, failure(fmt.Sprintf("it still ran after %v", endTime), "its end within two seconds", sentence, "it is "+state, name)
+		return true, failure(fmt.Sprintf("it still ran after %v", limit), "its end within two seconds", sentence, "it is "+state, name)
 	}
 	left, _ := os.ReadDir(p.socketDir())
 	children = slices.DeleteFunc(children, func(pid int) bool { return syscall.Kill(pid, 0) != nil })
@@ -287,18 +281,15 @@ func sharing(b *bench) error {
 	if err != nil {
 		return err
 	}
-	info, err := first.info(b)
+	info, err := first.info()
 	if err != nil {
 		return err
 	}
-	exclusive := has(info.GetCapabilities(), plugins.CapabilityExclusive)
+	exclusive := slices.Contains(info.GetCapabilities(), plugins.CapabilityExclusive)
 	next := func(step, sentence string) (*process, error) {
 		p, err := b.serving(first.data)
 		if err == nil {
-			conn, dialed := p.dial(true, p.server)
-			if err = dialed; err == nil {
-				_, err = p.probe(b, conn, "x")
-			}
+			_, err = p.probe("x")
 		}
 		if err != nil {
 			err = failure(err.Error(), "the next process serves with the same settings and data_dir", sentence, step)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins/kit"
@@ -69,27 +68,17 @@ const (
 
 // Properties returns everything that must hold for a plugin of any kind.
 func Properties() []kit.Property[Subject] {
-	property := func(name string, try func(*bench) error, sentences ...string) kit.Property[Subject] {
-		sentences = append(sentences, sentenceHandshake, sentenceLine, sentenceGood, sentenceHealth, sentenceProblems, sentenceMessage)
-		return kit.Property[Subject]{Name: name, Sentences: sentences, Try: func(ctx context.Context, trial *kit.Trial, s Subject) error {
+	contract := kit.Contract("plugin")
+	property := func(name string, try func(*bench) error) kit.Property[Subject] {
+		return kit.Property[Subject]{Name: name, Sentences: contract, Try: func(ctx context.Context, trial *kit.Trial, s Subject) error {
 			b := &bench{Subject: s, ctx: ctx, trial: trial, patience: max(10*time.Second, trial.Start)}
 			defer b.close()
 			return try(b)
 		}}
 	}
 	return []kit.Property[Subject]{
-		property(Cookie, servesItsKind, sentenceCookie),
-		property(Handshake, handshakes, sentenceVersion, sentenceListens, sentenceNowhere, sentenceOwn),
-		property(Guarded, guarded, sentenceClient),
-		property(Introduced, introduced, sentenceInfo, sentenceName),
-		property(Configured, configures, sentencePaths, sentenceObject, sentenceLower, sentenceNearest, sentenceAgain, sentenceUnknown, sentenceNoData),
-		property(Validated, validates, sentencePaths, sentenceObject, sentenceSame, sentenceAnytime, sentenceLook, sentenceDeclared, sentenceLower, sentenceNearest),
-		property(Secretive, secretive, sentenceSecret),
-		property(Loaded, loaded, sentenceLarge, sentenceHundred, sentenceGivenUp, sentenceHostile),
-		property(Steady, steady, sentenceGrowth),
-		property(Silent, silent, sentenceSilent),
-		property(Ending, ending, sentenceShutdown, sentenceSIGTERM),
-		property(Sharing, sharing, sentenceOutlives, sentenceShared, sentenceFree),
+		property(Cookie, servesItsKind), property(Handshake, handshakes), property(Guarded, guarded), property(Introduced, introduced), property(Configured, configures), property(Validated, validates),
+		property(Secretive, secretive), property(Loaded, loaded), property(Steady, steady), property(Silent, silent), property(Ending, ending), property(Sharing, sharing),
 	}
 }
 
@@ -114,7 +103,7 @@ func (b *bench) close() {
 
 // failure returns a Failure for an answer that the contract does not allow, after these steps.
 func failure(answered, demanded, sentence string, steps ...string) error {
-	return &kit.Failure{History: steps, Answered: answered, Demanded: demanded, Sentence: sentence}
+	return kit.NewFailure(answered, demanded, sentence, steps...)
 }
 
 // serving starts a process and configures it with valid settings.
@@ -123,7 +112,7 @@ func (b *bench) serving(data string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	problems, err := p.ask(b, true, b.Settings)
+	problems, err := p.ask(true, b.Settings)
 	if err == nil && len(problems) > 0 {
 		err = failure(fmt.Sprint(problems), "no problems with the settings that were given as good", sentenceGood, "Configure")
 	}
@@ -134,15 +123,3 @@ func (b *bench) serving(data string) (*process, error) {
 func (b *bench) limited() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(b.ctx, b.patience)
 }
-
-// pause waits, unless the trial ends.
-func (b *bench) pause(d time.Duration) error {
-	select {
-	case <-b.ctx.Done():
-		return b.ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
-
-func has(list []string, word string) bool { return slices.Contains(list, word) }

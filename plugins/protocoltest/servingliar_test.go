@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -39,18 +38,6 @@ const (
 	encodesToken     = "logs the tokens that it refuses in base64"
 )
 
-// load is the liar's state for calls to its kind's own service.
-type load struct {
-	mu       sync.Mutex
-	calls    int
-	inFlight int
-	crowd    chan struct{} // closed when a call has been rejected
-	workers  chan struct{}
-	kept     [][]byte
-	broken   bool
-	dir      string
-}
-
 // kind returns the kind that the liar serves. Only auth plugins are given tokens.
 func (l *liar) kind() string {
 	if l.is(logsToken) || l.is(repeatsToken) || l.is(encodesToken) {
@@ -70,10 +57,6 @@ func (l *liar) key() *ecdsa.PrivateKey {
 	return key
 }
 
-func (l *liar) listenBesides() {
-	_, _ = net.Listen("tcp", "0.0.0.0:0") // stays open until the process ends
-}
-
 // listenOnMore opens another listener, which stays open until the process ends.
 func (l *liar) listenOnMore() {
 	switch {
@@ -83,6 +66,8 @@ func (l *liar) listenOnMore() {
 		_, _ = net.ListenPacket("udp6", "[::1]:0")
 	case l.is("has a page about itself on this machine"):
 		_, _ = net.Listen("tcp", "127.0.0.1:0")
+	case l.is("listens on every address once it is configured"):
+		_, _ = net.Listen("tcp", "0.0.0.0:0")
 	}
 }
 
@@ -92,17 +77,15 @@ func (l *liar) unhealthy() {
 
 // configured runs after the settings were found to be good.
 func (l *liar) configured(req *pluginv1.ConfigureRequest) error {
-	l.load.dir = req.GetDataDir()
-	l.load.workers = make(chan struct{}, 8)
-	l.load.crowd = make(chan struct{})
+	l.dir = req.GetDataDir()
+	l.workers = make(chan struct{}, 8)
+	l.crowd = make(chan struct{})
 	l.listenOnMore()
 	switch {
 	case l.is("prints a second after it is configured"):
 		time.AfterFunc(time.Second, func() { fmt.Println("ready") })
 	case l.is("is not healthy once it is configured"):
 		l.unhealthy()
-	case l.is("listens on every address once it is configured"):
-		l.listenBesides()
 	case l.is("refuses capabilities that it does not know") && slices.Contains(req.GetHostCapabilities(), "a.word.of.tomorrow"),
 		l.is("refuses servers that are newer") && strings.HasPrefix(req.GetHostVersion(), "99"):
 		return status.Error(codes.InvalidArgument, "the server is too new")
@@ -178,15 +161,15 @@ func (l *liar) validated(req *pluginv1.ValidateRequest, problems []*pluginv1.Pro
 	case l.is("logs the settings that it validates"):
 		fmt.Fprintln(os.Stderr, req.GetSettingsJson())
 	case l.is("takes the settings that it validates"):
-		l.load.mu.Lock()
-		defer l.load.mu.Unlock()
-		l.load.broken = len(problems) > 0
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.broken = len(problems) > 0
 	}
 }
 
 // leaveLate delays the end of the process.
 func (l *liar) leaveLate() {
-	if l.is("takes its time to end") || l.is("takes its time to end once it is configured") && l.load.workers != nil {
+	if l.is("takes its time to end") || l.is("takes its time to end once it is configured") && l.workers != nil {
 		time.Sleep(5 * time.Second) //nolint:forbidigo // the lie
 	}
 }
@@ -201,28 +184,28 @@ func (l *liar) Get(ctx context.Context, _ *sessionstorev1.GetRequest) (*sessions
 	case l.is("has no words for its errors"):
 		return nil, status.Error(codes.NotFound, "")
 	case l.is(refusesCrowd):
-		return nil, l.load.crowded(none)
+		return nil, l.crowded(none)
 	case l.is(keepsWorker):
-		return nil, l.load.work(ctx, none)
+		return nil, l.work(ctx, none)
 	}
-	l.load.mu.Lock()
-	defer l.load.mu.Unlock()
-	l.load.calls++
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls++
 	switch {
-	case l.is("prints at the fifth call of its kind") && l.load.calls == 5:
+	case l.is("prints at the fifth call of its kind") && l.calls == 5:
 		fmt.Println("that was the fifth")
-	case l.is("prints two seconds after a call") && l.load.calls == 1:
+	case l.is("prints two seconds after a call") && l.calls == 1:
 		time.AfterFunc(2*time.Second, func() { fmt.Println("cleaned up") })
 	case l.is("keeps 20 KB of each call of its kind"):
-		l.load.kept = append(l.load.kept, append(make([]byte, 0, 20<<10), make([]byte, 20<<10)...))
-		l.load.kept[len(l.load.kept)-1][1] = 1
-	case l.is("prints at each hundredth call of its kind") && l.load.calls%100 == 0:
-		fmt.Println(l.load.calls, "calls")
-	case l.is("starts a child at each hundredth call") && l.load.calls%100 == 0:
+		l.kept = append(l.kept, append(make([]byte, 0, 20<<10), make([]byte, 20<<10)...))
+		l.kept[len(l.kept)-1][1] = 1
+	case l.is("prints at each hundredth call of its kind") && l.calls%100 == 0:
+		fmt.Println(l.calls, "calls")
+	case l.is("starts a child at each hundredth call") && l.calls%100 == 0:
 		_ = exec.CommandContext(context.Background(), "sleep", "30").Start()
 	case l.is("writes a file at each call"):
-		_ = os.WriteFile(filepath.Join(l.load.dir, strconv.Itoa(l.load.calls)), nil, 0o600)
-	case l.load.broken:
+		_ = os.WriteFile(filepath.Join(l.dir, strconv.Itoa(l.calls)), nil, 0o600)
+	case l.broken:
 		return nil, status.Error(codes.Unavailable, "no backend")
 	}
 	return nil, none
@@ -230,7 +213,7 @@ func (l *liar) Get(ctx context.Context, _ *sessionstorev1.GetRequest) (*sessions
 
 // crowded rejects the call if 50 calls are in flight. Otherwise it returns answer once a call has been rejected, or
 // after two seconds.
-func (l *load) crowded(answer error) error {
+func (l *liar) crowded(answer error) error {
 	l.mu.Lock()
 	if l.inFlight >= 50 {
 		select {
@@ -254,7 +237,7 @@ func (l *load) crowded(answer error) error {
 }
 
 // work takes one of eight workers for a moment, and keeps it for good if the caller gives up.
-func (l *load) work(ctx context.Context, answer error) error {
+func (l *liar) work(ctx context.Context, answer error) error {
 	l.workers <- struct{}{}
 	select {
 	case <-ctx.Done():

@@ -106,7 +106,7 @@ func configures(b *bench) error {
 		return err
 	}
 	for _, w := range all {
-		problems, err := p.ask(b, true, w.settings)
+		problems, err := p.ask(true, w.settings)
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func configures(b *bench) error {
 			return err
 		}
 	}
-	problems, err := p.ask(b, true, b.Settings)
+	problems, err := p.ask(true, b.Settings)
 	if err == nil && len(problems) > 0 {
 		err = failure(fmt.Sprint(problems), "no problems", sentenceAgain, "Configure with wrong settings", "Configure with good ones")
 	}
@@ -125,25 +125,18 @@ func configures(b *bench) error {
 	if p, err = b.start("1", ""); err != nil {
 		return err
 	}
-	service, err := p.service()
-	if err != nil {
-		return err
-	}
 	req := &pluginv1.ConfigureRequest{SettingsJson: b.goodSettings(), DataDir: p.data, HostVersion: "99.0.0-next (a build)", HostCapabilities: []string{"exclusive", "a.word.of.tomorrow"}}
 	req.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 1000, protowire.BytesType), "a field of tomorrow"))
 	ctx, cancel := b.limited()
 	defer cancel()
-	if resp, err := service.Configure(ctx, req); err != nil || len(resp.GetProblems()) > 0 {
+	if resp, err := p.service.Configure(ctx, req); err != nil || len(resp.GetProblems()) > 0 {
 		return failure(fmt.Sprint(resp.GetProblems(), err), "no problems", sentenceUnknown, "Configure with a version, a capability and a field of tomorrow")
 	}
 	p.stop()
 	if p, err = b.start("1", ""); err != nil {
 		return err
 	}
-	if service, err = p.service(); err != nil {
-		return err
-	}
-	_, err = service.Configure(ctx, &pluginv1.ConfigureRequest{SettingsJson: b.goodSettings()})
+	_, err = p.service.Configure(ctx, &pluginv1.ConfigureRequest{SettingsJson: b.goodSettings()})
 	if code := status.Code(err); code != codes.OK && code != codes.Unavailable {
 		return failure(err.Error(), "OK, with a problem where the plugin needs a directory", sentenceNoData, "Configure without a data_dir")
 	}
@@ -169,19 +162,15 @@ func validates(b *bench) error {
 	if err != nil {
 		return err
 	}
-	info, err := p.info(b)
+	info, err := p.info()
 	if err != nil {
 		return err
 	}
-	declared := has(info.GetCapabilities(), plugins.CapabilityValidate) || !has(info.GetCapabilities(), plugins.CapabilityConfigure)
-	service, err := p.service()
-	if err != nil {
-		return err
-	}
+	declared := slices.Contains(info.GetCapabilities(), plugins.CapabilityValidate) || !slices.Contains(info.GetCapabilities(), plugins.CapabilityConfigure)
 	absent := filepath.Join(p.dir, "absent")
 	for _, dir := range []string{absent, p.data} {
 		ctx, cancel := b.limited()
-		resp, err := service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: b.goodSettings(), DataDir: dir})
+		resp, err := p.service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: b.goodSettings(), DataDir: dir})
 		cancel()
 		switch unimplemented := status.Code(err) == codes.Unimplemented; {
 		case unimplemented == declared:
@@ -201,16 +190,12 @@ func validates(b *bench) error {
 	if p, err = b.serving(""); err != nil {
 		return err
 	}
-	conn, err := p.dial(true, p.server)
-	if err != nil {
-		return err
-	}
-	before, err := p.probe(b, conn, "before")
+	before, err := p.probe("before")
 	if err != nil {
 		return err
 	}
 	for _, w := range append(all, wrong{settings: b.Settings}) {
-		problems, err := p.ask(b, false, w.settings)
+		problems, err := p.ask(false, w.settings)
 		switch {
 		case err != nil:
 			return err
@@ -222,7 +207,7 @@ func validates(b *bench) error {
 		if err != nil {
 			return err
 		}
-		if after, err := p.probe(b, conn, "after"); err != nil || after != before {
+		if after, err := p.probe("after"); err != nil || after != before {
 			return errors.Join(failure(after.String(), before.String()+", as before", sentenceAnytime, "a call", "Validate of "+shown(w.settings), "a call"), err)
 		}
 	}

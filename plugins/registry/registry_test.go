@@ -139,7 +139,7 @@ func TestADownloadThatBreaksOffIsNotComplete(t *testing.T) {
 	}
 }
 
-func TestGivingUpADownloadEndsItOnTheOtherSide(t *testing.T) {
+func TestCancellingADownloadEndsItAtTheServer(t *testing.T) {
 	for name, end := range map[string]func(io.Closer, context.CancelFunc){
 		"by closing it":     func(body io.Closer, _ context.CancelFunc) { _ = body.Close() },
 		"by its context":    func(_ io.Closer, cancel context.CancelFunc) { cancel() },

@@ -14,7 +14,7 @@ import (
 // unasked is a registry that panics on every call.
 type unasked struct{ registry.Registry }
 
-func TestAPluginsRegistryMeetsValidCallsOnly(t *testing.T) {
+func TestARegistryPluginReceivesOnlyValidCalls(t *testing.T) {
 	conn := plugintest.Configured(t, registry.Plugin(unasked{}), "")
 	client := registry.Client(conn)
 	_, err := client.Resolve(t.Context(), registry.Ref{})

@@ -27,7 +27,7 @@ func (s *trusting) Touch(context.Context, []sessionstore.Touch) error {
 	return nil
 }
 
-func TestAPluginsStoreMeetsValidCallsOnly(t *testing.T) {
+func TestASessionStorePluginReceivesOnlyValidCalls(t *testing.T) {
 	store := &trusting{}
 	client := sessionstore.Client(plugintest.Configured(t, sessionstore.Plugin(store), ""))
 	rec := sessionstore.Record{ID: "one"}

@@ -149,6 +149,16 @@ assert.ok((await names()).includes("greeter"), "an uninstall that was cancelled 
 await more("greeter", "Uninstall…");
 await page.getByRole("button", { name: "Uninstall", exact: true }).click();
 await page.waitForURL(/\/apps\/?$/);
-assert.deepEqual(await names(), ["concierge", "dropped", "pasted", "receptionist", "uploaded"]);
+const left = ["concierge", "dropped", "pasted", "receptionist", "uploaded"];
+assert.deepEqual(await names(), left);
+await page.getByRole("button", { name: "Undo" }).click();
+await page.getByText("greeter is back.").waitFor();
+await page.getByRole("link", { name: "greeter", exact: true }).waitFor();
+await page.goto(facts.url + "/apps/greeter");
+await more("greeter", "Uninstall…");
+await page.getByRole("button", { name: "Uninstall", exact: true }).click();
+await page.waitForURL(/\/apps\/?$/);
+await page.getByText("greeter is uninstalled.").waitFor();
+assert.deepEqual(await names(), left);
 assert.deepEqual(problems, [], "what the page complained about");
 await context.close();

@@ -17,7 +17,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
-	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/internal/testenv"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
@@ -27,9 +26,6 @@ import (
 const patience = 90 * time.Second
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == process.ShimArg {
-		os.Exit(process.ShimMain(os.Args[2:]))
-	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -32,7 +32,7 @@ func TestPluginInitWritesAPluginInPythonThatPassesItsKit(t *testing.T) {
 	for _, kind := range []string{"auth", "registry", "audit"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			passes(t, withPackages(t, "ropewalk plugin init "+kind+" demo --lang python\ncd demo\n./build\nropewalk plugin test ./demo --effort quick\n"))
+			passes(t, withPackages(t, "ropewalk plugin init "+kind+" demo --lang python\ncd demo\n./build\nropewalk plugin test ./demo --effort quick --start-timeout 1m\n"))
 		})
 	}
 }

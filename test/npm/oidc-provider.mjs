@@ -6,10 +6,10 @@
 // Clients: "app" and "ropewalk" (public, authorization code with PKCE), "confidential" (authorization code, secret
 // "confidential-secret-0123456789"; logouts are sent to /v1/auth/backchannel-logout) and "machine" (client
 // credentials, secret "machine-secret-0123456789"); others may register. Whoever logs in is alice, or whom
-// login_hint names, an admin of org_1, without a question; with the argument "form" a page asks for the account, and
+// login_hint or else the cookie "account" names, an admin of org_1, without a question; with the argument "form" a page asks for the account, and
 // only alice is an admin. With the argument "accounts" it issues refresh tokens and rotates them, and access tokens last
 // for as many seconds as the next argument says. Access tokens for a resource are JWTs; it answers about them (RFC 7662) and revokes them
-// (RFC 7009). With "accounts", tokens are bound to a key if a client proves that it has one, with a nonce (DPoP).
+// (RFC 7009). With "accounts", it gives codes for logins on other devices (RFC 8628), and tokens are bound to a key if a client proves that it has one, with a nonce (DPoP).
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -67,7 +67,7 @@ function build(issuer) {
       backchannelLogout: { enabled: true },
       introspection: { enabled: true },
       revocation: { enabled: true },
-      ...(accounts ? { dPoP: { enabled: true, nonceSecret: Buffer.alloc(32, 7), requireNonce: () => true } } : {}),
+      ...(accounts ? { deviceFlow: { enabled: true }, dPoP: { enabled: true, nonceSecret: Buffer.alloc(32, 7), requireNonce: () => true } } : {}),
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (_, resource) => ({
@@ -98,7 +98,7 @@ function build(issuer) {
     if (!req.url.startsWith('/interaction/')) return standard(req, res);
     try {
       const details = await provider.interactionDetails(req, res);
-      const account = form ? new URL(req.url, issuer).searchParams.get('account') : details.params.login_hint ?? 'alice';
+      const account = form ? new URL(req.url, issuer).searchParams.get('account') : details.params.login_hint ?? /(?:^|; )account=(\w+)/.exec(req.headers.cookie)?.[1] ?? 'alice';
       if (details.prompt.name === 'login' && !account) {
         res.writeHead(200, { 'content-type': 'text/html' }).end('<title>Sign in</title><form><label>Account <input name="account"></label><button>Sign in</button></form>');
         return;

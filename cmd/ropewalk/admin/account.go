@@ -1,9 +1,12 @@
 package admin
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -100,6 +103,7 @@ const pollEvery = time.Second
 func linkAccount(c *cli.Connection) *cobra.Command {
 	var name, scopes string
 	var wait time.Duration
+	var device, yes bool
 	cmd := &cobra.Command{
 		Use: "link APP", Short: "Link an account: print the page to open in a browser, and wait for the login", Args: cobra.ExactArgs(1),
 		Example: "  ropewalk account link github\n  ropewalk account link github --name work",
@@ -112,13 +116,22 @@ func linkAccount(c *cli.Connection) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var link struct{ App, Name, URL string }
+			if device && wait == 0 {
+				return cli.Usage(errors.New("--device waits for the login: leave out --wait 0"))
+			}
+			var link accountLink
 			body := map[string]any{"app": args[0], "name": name, "scopes": strings.Fields(scopes)}
+			if device {
+				body["device"] = true
+			}
 			if err := client.Do(cmd.Context(), http.MethodPost, "/v1/accounts", body, &link); err != nil {
 				return err
 			}
 			if c.JSON && wait == 0 {
 				return cli.PrintJSON(cmd.OutOrStdout(), link)
+			}
+			if link.Consent != nil {
+				return link.withCode(cmd, client, body, yes, wait)
 			}
 			cmd.PrintErrln("Open this page in a browser in which you are logged in:")
 			if _, err := fmt.Fprintln(cmd.OutOrStdout(), cli.Printable(link.URL)); err != nil || wait == 0 {
@@ -129,8 +142,91 @@ func linkAccount(c *cli.Connection) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&name, "name", "", "name of the account (default main); an account of this name gets a new login")
 	cmd.Flags().StringVar(&scopes, "scopes", "", "rights to ask for in addition, separated by spaces")
+	cmd.Flags().BoolVar(&device, "device", false, "log in with a code on another device, if the authorization server can give one")
+	cmd.Flags().BoolVar(&yes, "yes", false, "with --device: agree without being asked")
 	cmd.Flags().DurationVar(&wait, "wait", 10*time.Minute, "how long to wait for the login; 0 prints the page only")
 	return cmd
+}
+
+// accountLink is a response of POST /v1/accounts.
+type accountLink struct {
+	App  string `json:"app"`
+	Name string `json:"name"`
+	URL  string `json:"url"`
+
+	Consent *struct {
+		Address, Issuer, Digest string
+		Scopes                  []string
+		Shared, Replaces        bool
+	} `json:"consent,omitempty"`
+}
+
+// withCode shows what the person agrees to, and then a code to enter on another device. It waits for the login.
+func (l accountLink) withCode(cmd *cobra.Command, client *apiclient.Client, body map[string]any, yes bool, wait time.Duration) error {
+	if err := l.agree(cmd, yes); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), wait)
+	defer cancel()
+	body["agreed"] = l.Consent.Digest
+	var begun struct {
+		Device struct {
+			Login, URL, CompleteURL, Code string
+			Interval                      int
+		}
+	}
+	if err := client.Do(ctx, http.MethodPost, "/v1/accounts", body, &begun); err != nil {
+		return err
+	}
+	d := begun.Device
+	cmd.PrintErrf("Open this page on any device, and enter the code %s:\n", cli.Printable(d.Code))
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), cli.Printable(cmp.Or(d.CompleteURL, d.URL))); err != nil {
+		return err
+	}
+	for interval := d.Interval; ; {
+		select {
+		case <-time.After(time.Duration(max(interval, 1)) * time.Second):
+		case <-ctx.Done():
+			return cmp.Or(cmd.Context().Err(), fmt.Errorf("nobody entered the code within %s; start again", wait))
+		}
+		var now struct {
+			Account  *account
+			Interval int
+		}
+		if err := client.Do(ctx, http.MethodPost, "/v1/accounts/device", map[string]any{"login": d.Login}, &now); err != nil {
+			return err
+		}
+		if now.Account != nil {
+			cmd.PrintErrf("The account %s at %s is linked.\n", cli.Printable(l.Name), cli.Printable(l.App))
+			return nil
+		}
+		interval = now.Interval
+	}
+}
+
+// agree shows what the person agrees to, and asks for it unless yes is set.
+func (l accountLink) agree(cmd *cobra.Command, yes bool) error {
+	who := "only you, and the models and clients that act for you"
+	if l.Consent.Shared {
+		who = "everybody in this workspace"
+	}
+	if l.Consent.Replaces {
+		who += ". The new login replaces the one before"
+	}
+	cmd.PrintErrf("App: %s (%s)\nYou log in at: %s\nRights: %s\nWho can use the account %s: %s\n", cli.Printable(l.App), cli.Printable(l.Consent.Address),
+		cli.Printable(l.Consent.Issuer), cli.Printable(cmp.Or(strings.Join(l.Consent.Scopes, " "), "whatever the authorization server gives")), cli.Printable(l.Name), who)
+	if yes {
+		return nil
+	}
+	cmd.PrintErr("Log in? [y/N] ")
+	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if !strings.HasPrefix(strings.ToLower(line), "y") {
+		return errors.New("nothing was linked, since you did not agree (--yes agrees without being asked)")
+	}
+	return nil
 }
 
 // awaitAccount waits until an account has been linked, or linked again.

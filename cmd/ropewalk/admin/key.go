@@ -84,7 +84,7 @@ func (k key) expiry() string {
 }
 
 func createKey(c *cli.Connection) *cobra.Command {
-	var role, orgRole, view string
+	var role, orgRole, view, surface string
 	var accounts bool
 	var lifetime time.Duration
 	cmd := &cobra.Command{
@@ -103,6 +103,9 @@ func createKey(c *cli.Connection) *cobra.Command {
 			if view != "" {
 				body["view"] = view
 			}
+			if surface != "" {
+				body["surface"] = surface
+			}
 			if lifetime < 0 {
 				return cli.Usage(fmt.Errorf("--expires-in must be positive, not %s", lifetime))
 			}
@@ -116,6 +119,7 @@ func createKey(c *cli.Connection) *cobra.Command {
 	cmd.Flags().BoolVar(&accounts, "accounts", false, "let calls with the key use your linked accounts at remote apps")
 	cmd.Flags().StringVar(&orgRole, "org-role", "", "role in the organization: admin, for programs that manage people and workspaces (default member)")
 	cmd.Flags().StringVar(&view, "view", "", "limit everything that is done with the key to this view of the tools")
+	cmd.Flags().StringVar(&surface, "surface", "", "how tools are listed to MCP clients that do not choose: full or search")
 	cmd.Flags().DurationVar(&lifetime, "expires-in", 0, "how long the key is valid, such as 720h (default: never expires)")
 	return cmd
 }

@@ -41,7 +41,18 @@ func ViewCommand() *cobra.Command {
 type listedView struct {
 	core.View
 	Declared bool
-	Roles    []string
+}
+
+// boundTo returns the roles and groups that see nothing but the view.
+func (v listedView) boundTo() string {
+	bound := []string{}
+	for _, role := range v.Roles {
+		bound = append(bound, "role "+string(role))
+	}
+	for _, group := range v.Groups {
+		bound = append(bound, "group "+group)
+	}
+	return strings.Join(bound, ", ")
 }
 
 func listViews(c *cli.Connection) *cobra.Command {
@@ -59,9 +70,9 @@ func listViews(c *cli.Connection) *cobra.Command {
 					if v.Declared {
 						from = "configuration"
 					}
-					rows[i] = []string{v.Name, string(v.Default), strconv.Itoa(len(v.Include)), strconv.Itoa(len(v.Exclude)), strconv.Itoa(len(v.Tools)), from, strings.Join(v.Roles, ",")}
+					rows[i] = []string{v.Name, string(v.Default), strconv.Itoa(len(v.Include)), strconv.Itoa(len(v.Exclude)), strconv.Itoa(len(v.Tools)), from, v.boundTo()}
 				}
-				return o.Table([]string{"NAME", "DEFAULT", "INCLUDE", "EXCLUDE", "TOOLS", "FROM", "ROLES"}, rows)
+				return o.Table([]string{"NAME", "DEFAULT", "INCLUDE", "EXCLUDE", "TOOLS", "FROM", "BOUND TO"}, rows)
 			})
 		},
 	}
@@ -69,8 +80,9 @@ func listViews(c *cli.Connection) *cobra.Command {
 
 // viewFlags are the flags from which `view set` builds a definition.
 type viewFlags struct {
-	file                                           string
+	file, surface                                  string
 	tools, apps, hiddenTools, hiddenApps, renaming []string
+	roles, groups                                  []string
 	readOnly                                       bool
 }
 
@@ -79,9 +91,9 @@ func setView(c *cli.Connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "set NAME", Short: "Create a view, or replace the one of that name", Args: cobra.ExactArgs(1),
 		Long: "Create a view, or replace the one of that name. MCP clients see it at the address /mcp/WORKSPACE/v/NAME, and whoever uses a key of " +
-			"`ropewalk key create --view NAME` sees nothing else. A file can set more than the flags: descriptions, and all annotations (docs/views.md).",
+			"`ropewalk key create --view NAME`, or has a role or a group of --role and --group, sees nothing else. A file can set more than the flags: descriptions, and all annotations (docs/views.md).",
 		Example: "  ropewalk view set support --app tickets --tool 'files__read*' --exclude-tool '*__delete*'\n" +
-			"  ropewalk view set safe --read-only\n  ropewalk view set support --file support.yaml",
+			"  ropewalk view set safe --read-only --group contractors\n  ropewalk view set support --file support.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v, err := f.definition(cmd, args[0])
 			if err != nil {
@@ -102,6 +114,9 @@ func setView(c *cli.Connection) *cobra.Command {
 	flags.StringArrayVar(&f.hiddenApps, "exclude-app", nil, "hide the tools of this app; may be repeated")
 	flags.BoolVar(&f.readOnly, "read-only", false, "show only tools that declare themselves read-only")
 	flags.StringArrayVar(&f.renaming, "rename", nil, "FULL_NAME=NAME: NAME replaces the tool's own name after the name of its app; may be repeated")
+	flags.StringVar(&f.surface, "surface", "", "how tools are listed to MCP clients that do not choose: full or search")
+	flags.StringArrayVar(&f.roles, "role", nil, "members of the workspace with this role, admin or member, see nothing else; may be repeated")
+	flags.StringArrayVar(&f.groups, "group", nil, "people in this group of the identity provider see nothing else; may be repeated")
 	return cmd
 }
 
@@ -109,15 +124,18 @@ func setView(c *cli.Connection) *cobra.Command {
 func (f *viewFlags) definition(cmd *cobra.Command, name string) (core.View, error) {
 	rules := slices.Concat(f.tools, f.apps, f.hiddenTools, f.hiddenApps, f.renaming)
 	if f.file != "" {
-		if len(rules) > 0 || f.readOnly {
+		if len(rules)+len(f.roles)+len(f.groups) > 0 || f.readOnly || f.surface != "" {
 			return core.View{}, errors.New("--file is the whole definition; leave the other flags out")
 		}
 		return readView(cmd, f.file, name)
 	}
-	if len(rules) == 0 && !f.readOnly {
-		return core.View{}, errors.New("say what the view shows: --tool, --app, --exclude-tool, --exclude-app, --read-only, --rename or --file")
+	if len(rules) == 0 && !f.readOnly && f.surface == "" {
+		return core.View{}, errors.New("say what the view shows: --tool, --app, --exclude-tool, --exclude-app, --read-only, --rename, --surface or --file")
 	}
-	v := core.View{Name: name, Include: rulesOf(f.tools, f.apps), Exclude: rulesOf(f.hiddenTools, f.hiddenApps), Tools: map[string]core.Relabel{}}
+	v := core.View{Name: name, Include: rulesOf(f.tools, f.apps), Exclude: rulesOf(f.hiddenTools, f.hiddenApps), Tools: map[string]core.Relabel{}, Surface: f.surface, Groups: f.groups}
+	for _, role := range f.roles {
+		v.Roles = append(v.Roles, core.Role(role))
+	}
 	if f.readOnly {
 		writes := false
 		v.Exclude = append(v.Exclude, core.ToolRule{ReadOnly: &writes})

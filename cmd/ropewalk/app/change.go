@@ -45,23 +45,25 @@ func configureCommand(c *cli.Connection) *cobra.Command {
 }
 
 func updateCommand(c *cli.Connection) *cobra.Command {
-	var version string
+	var version, file string
 	var d decisions
 	cmd := &cobra.Command{
 		Use: "update NAME", Short: "Update an app to its newest version, or to a given one", Args: cobra.ExactArgs(1),
 		Long: "Update an app to its newest version, or to a given one. Data and settings stay, and the old version returns when the " +
-			"new one does not start.",
+			"new one does not start. An app that was installed from an uploaded file is updated from another file: --file.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return update(cmd, c, args[0], version, &d)
+			return update(cmd, c, args[0], version, file, &d)
 		},
 	}
 	d.bind(cmd.Flags())
 	cmd.Flags().StringVar(&version, "version", "", "version to update to (default the newest)")
+	cmd.Flags().StringVar(&file, "file", "", "an .mcpb file with the new version, for an app that was installed from an uploaded file")
+	cmd.MarkFlagsMutuallyExclusive("version", "file")
 	return cmd
 }
 
 // update updates an app and prints the old and new versions.
-func update(cmd *cobra.Command, c *cli.Connection, name, version string, d *decisions) error {
+func update(cmd *cobra.Command, c *cli.Connection, name, version, file string, d *decisions) error {
 	client, err := c.Client(cmd.Context())
 	if err != nil {
 		return err
@@ -83,6 +85,9 @@ func update(cmd *cobra.Command, c *cli.Connection, name, version string, d *deci
 		body["permissions"] = decided
 	}
 	err = d.asking(cmd, client, name, decided, func() error {
+		if file != "" {
+			return upload(cmd, client, &request{Path: file, ServerName: name, Permissions: decided}, true, &answer)
+		}
 		return client.Do(cmd.Context(), http.MethodPost, appPath(name)+"/update", body, &answer)
 	})
 	if err != nil {

@@ -22,6 +22,7 @@ func Command() *cobra.Command {
 	c.Bind(cmd)
 	cmd.AddCommand(
 		listCommand(c), showCommand(c), searchCommand(c), installCommand(c), importCommand(c), configureCommand(c), updateCommand(c), uninstallCommand(c),
+		operation(c, "restore", "Undo an uninstall, within a minute of it"),
 		operation(c, "start", "Start a stopped or dead app"),
 		operation(c, "stop", "Stop an app; it stays installed"),
 		operation(c, "restart", "Restart an app"),
@@ -84,6 +85,7 @@ func uninstallCommand(c *cli.Connection) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return do(c, cmd, http.MethodDelete, args[0], "", nil, func(o *cli.Output, r struct{ Name, DataPath string }) error {
 				o.Line("%s was uninstalled; its data is in %s", r.Name, r.DataPath)
+				o.Line("To undo this within a minute: ropewalk app restore %s", r.Name)
 				return nil
 			})
 		},

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/pasted"
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
@@ -25,8 +26,9 @@ type imported struct {
 	Name, ServerName, Status, Source, Ref, Version, Error, Message string
 	Args, Env, Headers, Left                                       []string
 
-	Details json.RawMessage
-	App     *entry
+	Details    json.RawMessage
+	ToolFilter *core.ToolFilter
+	App        *entry
 }
 
 // importFlags are the flags of `app import`.
@@ -238,6 +240,12 @@ func (s imported) explain(cmd *cobra.Command, f *importFlags) {
 	}
 	if len(s.Left) > 0 {
 		cmd.PrintErrf("%s: not taken over: %s\n", name, cli.Printable(strings.Join(s.Left, ", ")))
+	}
+	if t := s.ToolFilter; t != nil && len(t.Include) > 0 {
+		cmd.PrintErrf("%s: only with the tools %s\n", name, cli.Printable(strings.Join(t.Include, ", ")))
+	}
+	if t := s.ToolFilter; t != nil && len(t.Exclude) > 0 {
+		cmd.PrintErrf("%s: without the tools %s\n", name, cli.Printable(strings.Join(t.Exclude, ", ")))
 	}
 	if !f.dryRun {
 		return

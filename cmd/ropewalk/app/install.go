@@ -65,16 +65,17 @@ type installFlags struct {
 func installCommand(c *cli.Connection) *cobra.Command {
 	var f installFlags
 	cmd := &cobra.Command{
-		Use:   "install [NAME | PATH | URL] [-- ARGUMENTS]",
+		Use:   "install [NAME | PATH | URL] [-- COMMAND] [ARGUMENTS]",
 		Short: "Install an app and start it",
 		Long: "Install an app and start it. The source is one of: the name of a bundle in a configured registry; a directory (./notes, since " +
-			"notes is a name) or an .mcpb file; the URL of a remote MCP server; an npm or PyPI package; a command. The arguments of a package or a command follow --.\n\n" +
+			"notes is a name) or an .mcpb file; the URL of a remote MCP server; an npm or PyPI package; a command. A command line as other clients have it follows --.\n\n" +
 			"A file is uploaded when the server is on another machine. Give secrets as `--env NAME`: the value is taken from your " +
 			"own environment and does not show in the list of processes.",
 		Example: "  ropewalk app install @scope/bundle\n  ropewalk app install ./app.mcpb --env API_KEY\n" +
 			"  ropewalk app install https://tools.example.com/mcp --bearer-env TOKEN\n" +
 			"  ropewalk app install --npm @modelcontextprotocol/server-everything@2025.9.25\n" +
-			"  ropewalk app install --command npx --as everything -- -y @modelcontextprotocol/server-everything",
+			"  ropewalk app install --npm @modelcontextprotocol/server-filesystem --as files ~/notes\n" +
+			"  ropewalk app install --as everything -- npx -y @modelcontextprotocol/server-everything",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return install(cmd, c, &f, args) },
 	}
@@ -125,7 +126,7 @@ func install(cmd *cobra.Command, c *cli.Connection, f *installFlags, args []stri
 func send(cmd *cobra.Command, client *apiclient.Client, f *installFlags, r *request) (answer json.RawMessage, err error) {
 	err = f.permissions.asking(cmd, client, r.title(), r.Permissions, func() error {
 		if r.Path != "" && !local(client.Server) {
-			return upload(cmd, client, r, &answer)
+			return upload(cmd, client, r, false, &answer)
 		}
 		return client.Do(cmd.Context(), http.MethodPost, "/v1/apps/install", r, &answer)
 	})
@@ -158,17 +159,20 @@ func (f *installFlags) request(cmd *cobra.Command, args []string) (*request, err
 	if f.timeout != 0 && (f.timeout < time.Second || f.timeout > time.Hour) {
 		return nil, errors.New("--timeout can be 1s to 1h")
 	}
-	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-		if f.command == "" && f.npm == "" && f.pypi == "" {
-			return nil, errors.New("arguments after -- go with --command, --npm and --pypi")
-		}
-		args, r.Args = args[:dash], args[dash:]
+	isPackage := f.command != "" || f.npm != "" || f.pypi != ""
+	switch dash := cmd.ArgsLenAtDash(); {
+	case isPackage: // everything else is its arguments
+		args, r.Args = nil, args
+	case dash == 0 && len(args) > 0: // a pasted command line
+		r.Command, args, r.Args = args[0], nil, args[1:]
+	case dash > 0:
+		return nil, errors.New("arguments after -- go with --command, --npm and --pypi")
 	}
 	if len(args) > 1 {
-		return nil, fmt.Errorf("%d sources were given; install one app at a time", len(args))
+		return nil, fmt.Errorf("%d sources were given; install one app at a time, and a command with its arguments after --, as in `ropewalk app install -- npx -y PACKAGE ARGUMENTS`", len(args))
 	}
 	given := 0
-	for _, s := range append([]string{f.npm, f.pypi, f.command}, args...) {
+	for _, s := range append([]string{f.npm, f.pypi, r.Command}, args...) {
 		if s != "" {
 			given++
 		}
@@ -298,18 +302,21 @@ func local(server string) bool {
 }
 
 // upload sends a bundle file to a server on another machine.
-func upload(cmd *cobra.Command, client *apiclient.Client, r *request, answer *json.RawMessage) error {
+func upload(cmd *cobra.Command, client *apiclient.Client, r *request, replace bool, answer *json.RawMessage) error {
 	file, err := os.Open(r.Path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }()
 	if info, err := file.Stat(); err != nil || info.IsDir() {
-		return fmt.Errorf("%s is a directory, and the server is on another machine: pack it into an .mcpb file first", r.Path)
+		return fmt.Errorf("%s is a directory, and only files can be uploaded: pack it into an .mcpb file first", r.Path)
 	}
 	query := url.Values{}
 	if r.ServerName != "" {
 		query.Set("serverName", r.ServerName)
+	}
+	if replace {
+		query.Set("replace", "true")
 	}
 	if r.Permissions != nil && !r.Permissions.isEmpty() {
 		return errors.New("--allow and --deny do not go with an upload; install first, then `ropewalk app allow`")

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -90,12 +91,23 @@ func (f *accessFlags) all(here bool) (list []access) {
 }
 
 func permissionsCommand(c *cli.Connection) *cobra.Command {
-	return &cobra.Command{
+	trace := time.Duration(0)
+	cmd := &cobra.Command{
 		Use: "permissions NAME", Short: "Show what an app may use, what it asks for, and what it was refused", Args: cobra.ExactArgs(1),
+		Long: "Show what an app may use, what it asks for, and what it was refused. Refused connections are always listed. With --trace the app " +
+			"is started again and watched for a while, and the files are listed that it could not open: use it meanwhile.",
+		Example: "  ropewalk app permissions files\n  ropewalk app permissions files --trace=1m",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return do(c, cmd, http.MethodGet, args[0], "/permissions", nil, printPermissions)
+			if trace == 0 {
+				return do(c, cmd, http.MethodGet, args[0], "/permissions", nil, printPermissions)
+			}
+			cmd.PrintErrf("watching which files %s opens for %v\n", cli.Printable(args[0]), trace)
+			return do(c, cmd, http.MethodPost, args[0], "/permissions/trace", map[string]int{"seconds": int(trace / time.Second)}, printPermissions)
 		},
 	}
+	cmd.Flags().DurationVar(&trace, "trace", 0, "watch which files the app opens for this long, at most 5m; 20s without a value")
+	cmd.Flags().Lookup("trace").NoOptDefVal = "20s"
+	return cmd
 }
 
 // changeCommand returns a command that decides about an app's permissions: allow, deny or revoke.
@@ -103,7 +115,13 @@ func changeCommand(c *cli.Connection, verb, short, long, example string, into fu
 	var f accessFlags
 	var requested bool
 	cmd := &cobra.Command{
-		Use: verb + " NAME", Short: short, Long: long, Example: example, Args: cobra.ExactArgs(1),
+		Use: verb + " NAME", Short: short, Long: long, Example: example,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 && strings.HasPrefix(args[1], "/") {
+				return fmt.Errorf("%s %s for reading or for writing? Give it as --read %s or --write %s", verb, args[1], args[1], args[1])
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := c.Client(cmd.Context())
 			if err != nil {

@@ -52,17 +52,13 @@ func printFields(o *cli.Output, fields map[string]json.RawMessage) error {
 		}
 		return strings.Compare(a.name, b.name)
 	})
-	labels, width := make([]string, len(lines)), 0
+	rows := make([][2]string, len(lines))
 	for i, f := range lines {
-		if i == 0 || lines[i-1].name != f.name {
-			labels[i] = o.Text(label(f.name))
+		if rows[i][1] = f.text; i == 0 || lines[i-1].name != f.name {
+			rows[i][0] = o.Text(label(f.name))
 		}
-		width = max(width, len(labels[i]))
 	}
-	for i, f := range lines {
-		o.Line("%-*s  %s", width, labels[i], o.State(o.Text(f.text)))
-	}
-	return nil
+	return o.Record(rows)
 }
 
 // label returns a field's path in words: source.ref becomes "source ref", toolCount becomes "tool count". Names

@@ -27,6 +27,7 @@ type request struct {
 	AllowedTools   []string `json:"allowedTools,omitempty"`
 	DisabledApps   []string `json:"disabledApps,omitempty"`
 	Detach         bool     `json:"detach"`
+	Queue          bool     `json:"queue,omitempty"`
 }
 
 // Command returns `ropewalk chat`.
@@ -38,7 +39,7 @@ func Command() *cobra.Command {
 		Short: "Chat with a model that uses the workspace's tools",
 		Long: "Chat with a model that uses the workspace's tools. With a message, or `-` for standard input, one answer is printed; " +
 			"without one, messages are read line by line. The answer goes to standard output as it arrives, its Markdown rendered on a terminal unless NO_COLOR is set; tool calls, questions of " +
-			"apps and the conversation's id go to standard error. Ctrl-C cancels the run; at the prompt, Ctrl-D, Ctrl-C or /exit ends the command.",
+			"apps and the conversation's id go to standard error. A line typed during an answer waits and is sent when the answer ends. Ctrl-C cancels the run; at the prompt, Ctrl-D, Ctrl-C or /exit ends the command.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return chat(cmd, c, r, args) },
 	}
@@ -130,6 +131,7 @@ const exit = "/exit"
 func (s *session) loop(r request) error {
 	if s.asks {
 		s.cmd.PrintErrf("Ctrl-D or %s ends the chat; Ctrl-C cancels an answer.\n", exit)
+		s.queues = !s.json
 	}
 	for {
 		if s.asks {
@@ -164,8 +166,17 @@ func (s *session) loop(r request) error {
 // line returns the next line of the input, io.EOF at the end, or context.Canceled after an interrupt or when
 // ctx is done.
 func (s *session) line(ctx context.Context, interrupts <-chan os.Signal) (string, error) {
+	if len(s.pending) > 0 && s.answers == nil {
+		line := s.pending[0]
+		s.pending = s.pending[1:]
+		return line, nil
+	}
+	lines := s.lines
+	if s.answers != nil {
+		lines = s.answers
+	}
 	select {
-	case line, open := <-s.lines:
+	case line, open := <-lines:
 		if !open {
 			return "", io.EOF
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
@@ -14,6 +16,10 @@ type printer struct {
 	seen    int  // events
 	refused bool // an event was an error, or could not be printed
 	*session
+	mu           sync.Mutex    // held while something is printed
+	started      chan struct{} // closed when conversation is known
+	asking       atomic.Bool   // a question waits for its answer, and mu is held
+	queued       bool          // a message waits for the end of the run
 	out          io.Writer
 	notes        *cli.Output
 	markdown     *markdown // for an answer on a styled terminal; may be nil
@@ -23,7 +29,7 @@ type printer struct {
 }
 
 func newPrinter(s *session) *printer {
-	p := &printer{session: s, out: s.cmd.OutOrStdout(), notes: cli.NewOutput(s.cmd.ErrOrStderr())}
+	p := &printer{session: s, started: make(chan struct{}), out: s.cmd.OutOrStdout(), notes: cli.NewOutput(s.cmd.ErrOrStderr())}
 	if out := cli.NewOutput(p.out); out.IsStyled() {
 		p.markdown = &markdown{out: out}
 	}

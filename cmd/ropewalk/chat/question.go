@@ -31,6 +31,8 @@ const (
 func (p *printer) ask(ctx context.Context, q question) error {
 	action, content := decline, map[string]json.RawMessage(nil)
 	if p.asks && !p.json {
+		p.asking.Store(true)
+		defer p.asking.Store(false)
 		p.breakLine()
 		p.notes.Line("%s", cli.Printable(q.Server+" asks: "+q.Message))
 		var err error
@@ -83,13 +85,9 @@ func (p *printer) field(ctx context.Context, name string, s params.Schema) (json
 	if label == "" {
 		label = name
 	}
-	hint := property.Kind()
-	if len(property.Enum) > 0 {
-		var all []string
-		for _, e := range property.Enum {
-			all = append(all, strings.Trim(string(e), `"`))
-		}
-		hint = strings.Join(all, ", ")
+	hint := property.Hint()
+	if s.Requires(name) {
+		hint = strings.TrimPrefix(hint+", required", ", ")
 	}
 	if len(property.Default) > 0 {
 		hint += fmt.Sprintf("; default %s", property.Default)
@@ -98,7 +96,7 @@ func (p *printer) field(ctx context.Context, name string, s params.Schema) (json
 		p.notes.Line("  %s", cli.Printable(property.Description))
 	}
 	for {
-		text, err := p.prompt(ctx, fmt.Sprintf("  %s (%s): ", label, hint))
+		text, err := p.prompt(ctx, fmt.Sprintf("  %s [%s]: ", label, hint))
 		switch {
 		case err != nil:
 			return nil, err
@@ -107,11 +105,14 @@ func (p *printer) field(ctx context.Context, name string, s params.Schema) (json
 		case text == "" && !s.Requires(name):
 			return nil, nil
 		}
-		value, err := property.Value(name, text)
+		value, err := property.Value(text)
+		if err == nil {
+			err = property.Check(value)
+		}
 		if err == nil {
 			return value, nil
 		}
-		p.notes.Line("  %s", cli.Printable(err.Error()))
+		p.notes.Line("  %s %s", cli.Printable(label), cli.Printable(err.Error()))
 	}
 }
 

@@ -25,6 +25,9 @@ type session struct {
 	asks       bool // a person can answer questions
 	lines      <-chan string
 	interrupts <-chan os.Signal
+	queues     bool        // lines that are typed during a run wait until it ends
+	answers    chan string // during such a run: the lines that answer questions
+	pending    []string    // lines that were typed during a run and not queued
 }
 
 // run sends a message, prints the events of the run, and returns the conversation's id. Ctrl-C cancels the run,
@@ -42,6 +45,9 @@ func (s *session) run(r request) (conversation string, err error) {
 		}
 	}()
 	p := newPrinter(s)
+	if s.queues {
+		defer s.follow(ctx, p, r)()
+	}
 	r.Detach = true
 	err = s.client.Stream(ctx, http.MethodPost, "/v1/chat/stream", r, func(e apiclient.Event) error { return p.next(ctx, e) })
 	for try := 0; p.conversation != "" && !p.done && !p.refused && ctx.Err() == nil && try < rejoinTries; try++ {
@@ -49,6 +55,9 @@ func (s *session) run(r request) (conversation string, err error) {
 			err = nil // it has ended in the meantime
 			break
 		}
+	}
+	for err == nil && p.done && p.takeQueued() {
+		err = s.joinQueued(ctx, p)
 	}
 	p.breakLine()
 	switch {
@@ -60,6 +69,94 @@ func (s *session) run(r request) (conversation string, err error) {
 	}
 	return p.conversation, err
 }
+
+// follow takes the lines that a person types during a run: answers to questions, and messages that wait on the server
+// until the run ends. Others are sent after the run. stop ends it.
+func (s *session) follow(ctx context.Context, p *printer, r request) (stop func()) {
+	s.answers = make(chan string)
+	ended, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-ended:
+				return
+			case line, open := <-s.lines:
+				switch {
+				case !open:
+					close(s.answers)
+					return
+				case p.asking.Load():
+					select {
+					case s.answers <- line:
+					case <-ended:
+					}
+				case strings.TrimSpace(line) == "":
+				case len(s.pending) > 0 || strings.TrimSpace(line) == exit || !p.queue(ctx, r, line, ended):
+					s.pending = append(s.pending, line)
+				}
+			}
+		}
+	}()
+	return func() {
+		close(ended)
+		<-stopped
+		s.answers = nil
+	}
+}
+
+// queue makes a message wait on the server until the run ends. It reports whether the server took it.
+func (p *printer) queue(ctx context.Context, r request, message string, ended <-chan struct{}) bool {
+	select {
+	case <-p.started:
+	case <-ended:
+		return false
+	}
+	r.Message, r.ConversationID, r.Detach, r.Queue = strings.TrimSpace(message), p.conversation, true, true
+	var answer struct{ Response, StopReason string }
+	err := p.client.Do(ctx, http.MethodPost, "/v1/chat", r, &answer)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err != nil:
+		return false
+	case answer.StopReason == "queued":
+		p.queued = true
+		p.note("Queued; it is sent when this answer ends.")
+	default: // the run had ended
+		p.breakLine()
+		p.notes.Line("%s", cli.Printable(answer.Response))
+	}
+	return true
+}
+
+// takeQueued reports whether a message was queued since the last call.
+func (p *printer) takeQueued() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	queued := p.queued
+	p.queued = false
+	return queued
+}
+
+// joinQueued prints the run of a queued message.
+func (s *session) joinQueued(ctx context.Context, p *printer) error {
+	p.done = false
+	for range rejoinTries {
+		err := s.client.Stream(ctx, http.MethodGet, runOf(p.conversation), nil, func(e apiclient.Event) error { return p.next(ctx, e) })
+		if !apiclient.IsCode(err, "not_found") {
+			return err
+		}
+		select {
+		case <-time.After(queuedPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return errors.New("the run of the queued message was not found; `ropewalk conversation show` prints its answer")
+}
+
+const queuedPause = 300 * time.Millisecond
 
 // rejoinTries is how many times to rejoin a run whose connection was lost.
 const rejoinTries = 10
@@ -105,6 +202,8 @@ func runOf(conversation string) string {
 
 // next prints the next event and counts it.
 func (p *printer) next(ctx context.Context, e apiclient.Event) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.seen++
 	err := p.event(ctx, e)
 	p.refused = p.refused || err != nil
@@ -151,7 +250,13 @@ func (p *printer) event(ctx context.Context, e apiclient.Event) error {
 	}
 	switch e.Name {
 	case "chat.start":
-		return decode(e, func(d started) error { p.conversation = d.ConversationID; return nil })
+		return decode(e, func(d started) error {
+			if p.conversation == "" {
+				p.conversation = d.ConversationID
+				close(p.started)
+			}
+			return nil
+		})
 	case "text.delta":
 		return decode(e, p.text)
 	case "chat.compacted":

@@ -63,9 +63,9 @@ func (c *Connection) Person(ctx context.Context) (*apiclient.Client, error) {
 	client.Key, client.KeyFrom = firstFrom(source{"ROPEWALK_API_KEY", os.Getenv("ROPEWALK_API_KEY")}, source{contextName, named.Key})
 	if client.Server != "" {
 		if client.Server == named.Server { // a login is valid only for the server of its context
-			client.Login = named.Login
+			client.Login, err = named.Token()
 		}
-		return client, nil
+		return client, err
 	}
 	status, err := c.Local(ctx)
 	if errors.Is(err, control.ErrNotRunning) {

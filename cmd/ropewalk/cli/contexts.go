@@ -19,7 +19,7 @@ type Context struct {
 	Server    string `yaml:"server" json:"server"`
 	Workspace string `yaml:"workspace,omitempty" json:"workspace,omitempty"`
 	Key       string `yaml:"key,omitempty" json:"-"`
-	Login     string `yaml:"login,omitempty" json:"-"` // token from a login
+	Login     string `yaml:"login,omitempty" json:"-"` // the token of a login, or where the keyring has it: KeepLogin, Token
 }
 
 // Contexts is the file of named contexts.

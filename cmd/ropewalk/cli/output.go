@@ -6,8 +6,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/mattn/go-runewidth"
 	"golang.org/x/term"
 )
 
@@ -16,12 +16,17 @@ type Output struct {
 	io.Writer
 	colour   bool
 	terminal bool
+	width    int // of the terminal; 0 means no limit
 }
 
 // NewOutput returns an Output that writes to w.
 func NewOutput(w io.Writer) *Output {
-	terminal := IsTerminal(w)
-	return &Output{Writer: w, terminal: terminal, colour: terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	o := &Output{Writer: w, terminal: IsTerminal(w)}
+	if o.terminal {
+		o.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		o.width, _, _ = term.GetSize(int(w.(*os.File).Fd()))
+	}
+	return o
 }
 
 // Styled returns an Output that writes to w and uses colours and bold text even if w is not a terminal.
@@ -46,20 +51,29 @@ func (o *Output) Text(text string) string {
 	return text
 }
 
-// Table writes rows below a header, with columns as wide as necessary. Each row is one line.
+// leastProse is the width down to which a column of sentences may shrink.
+const leastProse = 20
+
+// Table writes rows below a header, with columns as wide as necessary. Each row is one line. On a terminal that is
+// too narrow, columns of sentences are cut off; if that is not enough, each row becomes a Record.
 func (o *Output) Table(header []string, rows [][]string) error {
 	all := append([][]string{header}, rows...)
-	widths := make([]int, len(header))
-	for _, row := range all {
+	widths, prose := make([]int, len(header)), make([]bool, len(header))
+	for n, row := range all {
 		for i, cell := range row {
 			cell = strings.Join(strings.FieldsFunc(o.Text(cell), isLineBreak), " ")
 			row[i] = cell
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			prose[i] = prose[i] || n > 0 && strings.Contains(cell, " ")
+			widths[i] = max(widths[i], displayWidth(cell))
 		}
+	}
+	if o.width > 0 && !fit(widths, prose, o.width) {
+		return o.records(header, rows)
 	}
 	for n, row := range all {
 		var line strings.Builder
 		for i, cell := range row {
+			cell = cut(cell, widths[i])
 			text := cell
 			if n == 0 {
 				text = o.paint("1", cell)
@@ -68,7 +82,7 @@ func (o *Output) Table(header []string, rows [][]string) error {
 			}
 			line.WriteString(text)
 			if i < len(row)-1 {
-				line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
+				line.WriteString(strings.Repeat(" ", widths[i]-displayWidth(cell)+2))
 			}
 		}
 		if _, err := fmt.Fprintln(o, strings.TrimRight(line.String(), " ")); err != nil {
@@ -76,6 +90,85 @@ func (o *Output) Table(header []string, rows [][]string) error {
 		}
 	}
 	return nil
+}
+
+// fit shrinks the widest columns of sentences until a table has the width, and reports whether that is possible.
+func fit(widths []int, prose []bool, width int) bool {
+	for {
+		total, widest := 2*(len(widths)-1), -1
+		for i, w := range widths {
+			total += w
+			if prose[i] && w > leastProse && (widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if total <= width || widest < 0 {
+			return total <= width
+		}
+		widths[widest]--
+	}
+}
+
+// cut truncates text to a width.
+func cut(text string, width int) string { return runewidth.Truncate(text, width, "…") }
+
+// displayWidth returns how many columns of a terminal text takes.
+func displayWidth(text string) int { return runewidth.StringWidth(text) }
+
+// records writes each row of a table as a Record without the cells that are empty.
+func (o *Output) records(header []string, rows [][]string) error {
+	for n, row := range rows {
+		if n > 0 {
+			o.Line("")
+		}
+		var fields [][2]string
+		for i, cell := range row {
+			if cell != "" && cell != "-" {
+				fields = append(fields, [2]string{header[i], cell})
+			}
+		}
+		if err := o.Record(fields); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Record writes a label and a text on each line. Texts that are longer than the terminal is wide continue below
+// themselves.
+func (o *Output) Record(fields [][2]string) error {
+	label := 0
+	for _, f := range fields {
+		label = max(label, displayWidth(f[0]))
+	}
+	for _, f := range fields {
+		name := f[0]
+		for _, line := range o.wrap(o.Text(f[1]), label+2) {
+			if _, err := fmt.Fprintf(o, "%s  %s\n", o.paint("1", name)+strings.Repeat(" ", label-displayWidth(name)), o.State(line)); err != nil {
+				return err
+			}
+			name = ""
+		}
+	}
+	return nil
+}
+
+// wrap breaks text between words, so that each line fits next to an indentation. A word that is longer than a line,
+// such as an id, stays whole: it can then be copied.
+func (o *Output) wrap(text string, indentation int) []string {
+	if o.width == 0 || indentation+displayWidth(text) <= o.width {
+		return []string{text}
+	}
+	var lines []string
+	for word := range strings.FieldsSeq(text) {
+		last := len(lines) - 1
+		if last >= 0 && indentation+displayWidth(lines[last])+1+displayWidth(word) <= o.width {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
 }
 
 func isLineBreak(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }

@@ -66,7 +66,8 @@ func setCommand() *cobra.Command {
 			}
 			next := all.Contexts[args[0]]
 			if server := strings.TrimSuffix(c.Server, "/"); server != "" && server != next.Server {
-				next.Server, next.Login = server, "" // a login is only for one server
+				next.Server = server
+				next.ForgetLogin() // a login is only for one server
 			}
 			if c.Workspace != "" {
 				next.Workspace = c.Workspace
@@ -127,9 +128,11 @@ func removeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, ok := all.Contexts[args[0]]; !ok {
+			old, ok := all.Contexts[args[0]]
+			if !ok {
 				return fmt.Errorf("no context %q; `ropewalk context list` shows them", args[0])
 			}
+			old.ForgetLogin()
 			delete(all.Contexts, args[0])
 			if all.Current == args[0] {
 				all.Current = ""

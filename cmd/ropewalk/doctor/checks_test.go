@@ -93,7 +93,7 @@ func TestAPersonReadsWhatIsWaitedForOnOneLine(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReachedIsSaidInWords(t *testing.T) {
+func TestAnUnreachableServerIsReportedInWords(t *testing.T) {
 	t.Parallel()
 	dial := func(err error) error {
 		address := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 443}
@@ -114,7 +114,7 @@ func TestWhatCannotBeReachedIsSaidInWords(t *testing.T) {
 	}
 }
 
-func TestADatabaseOnAFullDiskIsNotSaidToBeDamaged(t *testing.T) {
+func TestADatabaseOnAFullDiskIsNotReportedAsDamaged(t *testing.T) {
 	t.Parallel()
 	const where, detail, remedy = "/h/ropewalk.db", "/h/ropewalk.db: disk I/O error", "restore a backup"
 	for blocked, want := range map[error]string{

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -172,7 +173,11 @@ func (e *examination) checkBaseURL(ctx context.Context) {
 		Status  string
 		Bundles []any
 	}
+	remedy := "set http.baseUrl to the address where clients and browsers reach this server, or correct the proxy; logins and /mcp discovery use it. If only this machine cannot reach it, nothing is wrong"
 	_, err := getJSON(ctx, address+"/v1/health", &health)
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
+		remedy = "have this machine and every client trust the certificate authority that signed the certificate (SSL_CERT_FILE names a file with it), or use a public one"
+	}
 	switch {
 	case err == nil && health.Status == "ok" && health.Bundles != nil:
 		e.add("baseUrl", ok, address+" leads to a Ropewalk server", "")
@@ -182,8 +187,7 @@ func (e *examination) checkBaseURL(ctx context.Context) {
 	default:
 		err = errors.New(reason(err))
 	}
-	e.add("baseUrl", warning, "http.baseUrl: "+address+": "+err.Error(),
-		"set http.baseUrl to the address where clients and browsers reach this server, or correct the proxy; logins and /mcp discovery use it. If only this machine cannot reach it, nothing is wrong")
+	e.add("baseUrl", warning, "http.baseUrl: "+address+": "+err.Error(), remedy)
 }
 
 // checkKey sends the running server the API key that commands take from the environment, unless that is for the

@@ -44,8 +44,8 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "login [URL]", Short: "Log in at a server; commands then act as you", Args: cobra.MaximumNArgs(1),
 		Long: "Log in at a server, here or elsewhere: the browser opens and asks where you have an account. Without a browser on this " +
-			"computer (or with --device) you open a page on any other one and type a code.\n\nThe login is kept in a context, in a file that " +
-			"only you can read, lasts 7 days at most, and ends with `ropewalk logout`. At a server without an identity provider the command asks for an API key.",
+			"computer (or with --device) you open a page on any other one and type a code.\n\nThe login is kept in the keyring of the operating system, or else " +
+			"in a file that only you can read, lasts 7 days at most, and ends with `ropewalk logout`. At a server without an identity provider the command asks for an API key.",
 		Example: "  ropewalk login https://tools.example.com\n  ropewalk whoami",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, err := address(cmd.Context(), c, args)
@@ -174,7 +174,10 @@ func keep(cmd *cobra.Command, c *cli.Connection, to *apiclient.Client) error {
 		return err
 	}
 	name := c.ContextFor(all, to.Server)
-	all.Contexts[name] = cli.Context{Server: to.Server, Workspace: all.Contexts[name].Workspace, Key: to.Key, Login: to.Login}
+	next := all.Contexts[name]
+	next.Server, next.Key = to.Server, to.Key
+	next.KeepLogin(to.Login)
+	all.Contexts[name] = next
 	all.Current = name
 	if err := all.Save(); err != nil {
 		return err

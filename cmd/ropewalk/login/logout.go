@@ -31,15 +31,16 @@ func LogoutCommand() *cobra.Command {
 			if of.Login == "" && of.Key == "" {
 				return errors.New("you are not logged in; `ropewalk whoami` shows whom commands act as")
 			}
-			login := of.Login
-			of.Login, of.Key = "", ""
+			login, unreadable := of.Token()
+			of.Key = ""
+			of.ForgetLogin()
 			all.Contexts[name] = of
 			if err := all.Save(); err != nil {
 				return err
 			}
 			cmd.PrintErrf("Logged out at %s.\n", cli.Printable(of.Server))
 			if login == "" {
-				return nil
+				return unreadable
 			}
 			client := &apiclient.Client{Server: of.Server, Login: login}
 			err = client.Do(cmd.Context(), http.MethodPost, "/v1/auth/logout", nil, nil)

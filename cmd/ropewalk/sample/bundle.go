@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -9,7 +10,8 @@ import (
 )
 
 // WriteBundle writes the sample's bundle directory (MCPB, manifest_version 0.3) to dir. The server in the
-// manifest is the given executable with the single argument arg.
+// manifest is the given executable with the single argument arg. It leaves a manifest that is the same alone, so that
+// the app's files count as unchanged.
 func WriteBundle(dir, executable, arg, version string) error {
 	manifest, err := json.MarshalIndent(map[string]any{
 		"manifest_version": "0.3",
@@ -34,5 +36,9 @@ func WriteBundle(dir, executable, arg, version string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return renameio.WriteFile(filepath.Join(dir, "manifest.json"), manifest, 0o644)
+	file := filepath.Join(dir, "manifest.json")
+	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, manifest) {
+		return nil
+	}
+	return renameio.WriteFile(file, manifest, 0o644)
 }

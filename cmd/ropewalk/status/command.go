@@ -45,8 +45,7 @@ func Command() *cobra.Command {
 				return err
 			}
 			return cli.Print(c, cmd, answer, func(o *cli.Output, w workspace) error {
-				print(o, client.Server, w)
-				return nil
+				return print(o, client.Server, w)
 			})
 		},
 	}
@@ -54,31 +53,36 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-func print(o *cli.Output, server string, w workspace) {
-	o.Line("Server     %s, version %s, up for %s", server, w.Version, (time.Duration(w.Status.Uptime) * time.Second).String())
+func print(o *cli.Output, server string, w workspace) error {
+	fields := [][2]string{{"Server", fmt.Sprintf("%s, version %s, up for %s", server, w.Version, (time.Duration(w.Status.Uptime) * time.Second).String())}}
 	if w.User != nil {
-		o.Line("User       %s (%s)", name(w.User.Email, w.User.DisplayName, w.User.ID), w.User.OrgRole)
+		fields = append(fields, [2]string{"User", fmt.Sprintf("%s (%s)", name(w.User.Email, w.User.DisplayName, w.User.ID), w.User.OrgRole)})
 	}
-	o.Line("Workspace  %s %q (%s)", w.Workspace.ID, w.Workspace.Name, w.Workspace.Role)
+	fields = append(fields, [2]string{"Workspace", fmt.Sprintf("%s %q (%s)", w.Workspace.ID, w.Workspace.Name, w.Workspace.Role)})
 	var model string
 	if json.Unmarshal(w.Model, &model) != nil && len(w.Model) > 0 && string(w.Model) != "null" {
 		model = string(w.Model)
 	}
 	switch {
 	case model == "" && w.ModelError != "":
-		model = "none: " + o.Text(w.ModelError)
+		model = "none: " + w.ModelError
 	case model == "":
 		model = "none configured"
 	}
-	o.Line("Model      %s", model)
 	tools := 0
 	for _, a := range w.Apps {
 		tools += a.ToolCount
 	}
-	o.Line("Apps       %d, with %s", len(w.Apps), cli.Count(tools, "tool"))
-	for _, a := range w.Apps {
-		o.Line("           %s  %s", o.State(a.Status), a.Name)
+	fields = append(fields, [2]string{"Model", model}, [2]string{"Apps", fmt.Sprintf("%d, with %s", len(w.Apps), cli.Count(tools, "tool"))})
+	if err := o.Record(fields); err != nil || len(w.Apps) == 0 {
+		return err
 	}
+	o.Line("")
+	rows := make([][]string, len(w.Apps))
+	for i, a := range w.Apps {
+		rows[i] = []string{a.Name, a.Status, strconv.Itoa(a.ToolCount)}
+	}
+	return o.Table([]string{"APP", "STATUS", "TOOLS"}, rows)
 }
 
 func name(options ...string) string {

@@ -12,7 +12,7 @@ import (
 
 // change is a changed tool from GET /v1/pins.
 type change struct {
-	ID, Server, Tool, Version, RenamedFrom, State, Since string
+	ID, Server, Tool, Version, Account, RenamedFrom, State, Since string
 
 	Changes []struct{ Path, Before, After string }
 }
@@ -40,6 +40,9 @@ func pinsCommand(c *cli.Connection) *cobra.Command {
 // shows it.
 func (c change) print(o *cli.Output) {
 	o.Line("%s  %s__%s  %s, %s since %s", c.ID, c.Server, c.Tool, c.Version, c.State, c.Since)
+	if c.Account != "" {
+		o.Line("  only the account %s sees this definition", cli.Printable(c.Account))
+	}
 	if c.RenamedFrom != "" {
 		o.Line("  seems to be %s under another name", strconv.QuoteToGraphic(c.RenamedFrom))
 	}

@@ -138,7 +138,7 @@ func TestEveryChangeOfInstalledFilesIsNamed(t *testing.T) {
 	}
 }
 
-func TestTheListOfHashesIsNotNeededForUnchangedFiles(t *testing.T) {
+func TestUnchangedFilesNeedNoListOfHashes(t *testing.T) {
 	s, r := sealed(t)
 	if err := os.Remove(r.Dir + ".sums"); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -45,10 +46,13 @@ type Options struct {
 
 // Store manages the files of installed apps below the home. It is safe for concurrent use, but two calls for the same
 // app must not overlap.
-type Store struct{ o Options }
+type Store struct {
+	o       Options
+	looking chan struct{} // has room for as many calls of Fingerprint as run at once
+}
 
 // New returns a Store with the given options.
-func New(o Options) *Store { return &Store{o} }
+func New(o Options) *Store { return &Store{o, make(chan struct{}, runtime.GOMAXPROCS(0))} }
 
 // retryPause is how long to wait before trying again to reach the records.
 const retryPause = time.Second

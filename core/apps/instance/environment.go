@@ -3,8 +3,11 @@ package instance
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // DataDirVariable is the name of the environment variable with the directory in which an app may keep its data.
@@ -21,10 +24,17 @@ func baseEnvironment(host map[string]string, dataDir string) map[string]string {
 		}
 	}
 	env["HOME"] = dataDir
-	env["TMPDIR"] = filepath.Join(dataDir, "tmp")
+	env["TMPDIR"] = filepath.Join(dataDir, temporaryDir)
 	env[DataDirVariable] = dataDir
 	return env
 }
+
+// startsBrowser matches the names of packages that start a browser.
+var startsBrowser = regexp.MustCompile(`(?i)playwright|puppeteer|chrome|browser`)
+
+// maxSocketDir is how long TMPDIR may be for Chromium, which creates a socket two levels below it: the kernel limits the
+// path of a socket to 107 bytes.
+const maxSocketDir = 60
 
 // environment adds what was granted to baseEnvironment. git rejects directories of other users unless safe.directory
 // lists them, so the granted directories are listed there.
@@ -33,6 +43,12 @@ func (s *Starter) environment(spec Spec) map[string]string {
 	for _, name := range grantedVariables(spec) {
 		if value, ok := s.HostEnv[name]; ok {
 			env[name] = value
+		}
+	}
+	if level := s.Confinement.Level(spec.Sandbox); startsBrowser.MatchString(spec.Record.Source.Ref) && level != sandbox.LevelNone {
+		env["PLAYWRIGHT_MCP_SANDBOX"] = "false" // Chromium cannot create its own sandbox inside this one
+		if level >= sandbox.LevelNamespaces && len(env["TMPDIR"]) > maxSocketDir {
+			env["TMPDIR"] = "/tmp" // the app has its own
 		}
 	}
 	count := 0

@@ -112,14 +112,17 @@ func grantedVariables(spec Spec) (names []string) {
 	return names
 }
 
-// denied returns the function that a process calls when it was denied a connection to a service on this machine. It
-// returns nil if no one wants to know.
-func (s Spec) denied() func(target string, count int) {
-	if s.OnDenied == nil {
+// denied returns the function to call when a process was denied a connection to a service on this machine, or when a
+// traced one opens a file. It returns nil if nothing listens for that.
+func (s Spec) denied(p *sandbox.Profile) func(kind, target string, count int) {
+	if s.OnDenied == nil || p == nil {
 		return nil
 	}
-	return func(target string, count int) {
-		s.OnDenied(core.Access{Kind: core.PermissionNet, Target: target}, count)
+	return func(kind, target string, count int) {
+		a := core.Access{Kind: core.PermissionKind(kind), Target: target}
+		if !a.Kind.IsPath() || !p.Covers(target, a.Kind == core.PermissionWrite) {
+			s.OnDenied(a, count)
+		}
 	}
 }
 

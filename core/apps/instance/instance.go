@@ -48,12 +48,14 @@ type Spec struct {
 	Grants   []core.Access // grants that were checked and are in force
 	Given    []core.Access // the Grants that come from user_config, for which the app may lose its own user
 
+	Trace    bool                           // report to OnDenied the files that the app opens and cannot see
 	OnDenied func(a core.Access, count int) // called when the sandbox denied something; may be nil
 
 	// For a remote app that uses accounts, Authorizer is the account of the instance. Without an account, the instance
 	// cannot be called, and it lists what is in Published.
 	Authorizer remote.Authorizer
 	Published  core.AppLists
+	Anonymous  bool // connect without an account, although the app uses accounts
 
 	Stateless          bool            // try link.StatelessVersion before the stateful handshake
 	ClientCapabilities json.RawMessage // client capabilities announced to the app; nil for none

@@ -43,10 +43,20 @@ func prepareLayer(l sandbox.Layer, uid int) error {
 			return errors.Join(err, os.RemoveAll(l.Upper))
 		}
 	}
-	return os.Mkdir(l.Work, 0o700) // last, because it marks the layer as complete
+	err := os.Mkdir(l.Work, 0o700) // last, because it marks the layer as complete
+	if errors.Is(err, fs.ErrExist) {
+		return nil // by another start of the app
+	}
+	return err
 }
 
-func ownDirectories(l sandbox.Layer, uid int) error {
+// ownDirectories stays within the layer, which an app that was started at the same time may already change.
+func ownDirectories(l sandbox.Layer, uid int) (err error) {
+	upper, err := os.OpenRoot(l.Upper)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, upper.Close()) }()
 	return filepath.WalkDir(l.Dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return err
@@ -55,10 +65,9 @@ func ownDirectories(l sandbox.Layer, uid int) error {
 		if err != nil {
 			return err
 		}
-		at := filepath.Join(l.Upper, rest)
-		if err := os.MkdirAll(at, 0o755); err != nil { //nolint:gosec // as above
+		if err := upper.MkdirAll(rest, 0o755); err != nil {
 			return err
 		}
-		return os.Lchown(at, uid, uid)
+		return upper.Lchown(rest, uid, uid)
 	})
 }

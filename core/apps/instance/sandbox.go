@@ -60,7 +60,7 @@ func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, er
 		return nil, errors.New("the bundle's directory contains the server's home: move one of them")
 	}
 	p := &sandbox.Profile{
-		Level: level, Network: network(settings.Network, spec.Grants), Limits: settings.Limits,
+		Level: level, Network: network(settings.Network, spec.Grants), Limits: settings.Limits, Trace: spec.Trace,
 		Hide: append([]string{s.Confinement.Home}, s.Confinement.Hide...),
 	}
 	granted, err := s.granted(spec)
@@ -148,8 +148,7 @@ func (s *Starter) setUser(p *sandbox.Profile, spec Spec, program string, runtime
 	if !s.Confinement.Probe.OwnUID {
 		return nil
 	}
-	// The temporary directory may have just been created.
-	if err := errors.Join(process.Own(spec.DataDir, p.UID), process.Own(filepath.Join(spec.DataDir, "tmp"), p.UID)); err != nil {
+	if err := process.Own(spec.DataDir, p.UID, temporaryDir); err != nil { // which may have just been created
 		return fmt.Errorf("its data directory cannot be given to its user: %w", err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/logs"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/process"
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
@@ -46,6 +47,24 @@ func TestAManifestOpensNoDirectoryToItsApp(t *testing.T) {
 	for _, path := range append(p.Read, p.Write...) {
 		if strings.HasPrefix(path, secret) {
 			t.Errorf("the app may use %s", path)
+		}
+	}
+}
+
+func TestASecretOnACommandLineThatOthersCanReadIsReported(t *testing.T) {
+	redactor := logs.NewRedactor(core.Installation{Env: map[string]core.Secret{"key": "a-secret-value"}})
+	for _, one := range []struct {
+		profile *sandbox.Profile
+		arg     string
+		want    bool
+	}{
+		{nil, "--key=a-secret-value", true},
+		{&sandbox.Profile{Level: sandbox.LevelLandlock}, "--key=a-secret-value", true},
+		{&sandbox.Profile{Level: sandbox.LevelLandlock}, "--key-file=/run/key", false},
+		{&sandbox.Profile{Level: sandbox.LevelNamespaces}, "--key=a-secret-value", false},
+	} {
+		if got := showsSecrets(one.profile, []string{"index.js", one.arg}, redactor); got != one.want {
+			t.Errorf("%+v with %s: %v", one.profile, one.arg, got)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -17,6 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 	"github.com/ropewalk/ropewalk/core/link/stdio"
 	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // Starter starts instances.
@@ -54,10 +56,13 @@ func (s *Starter) startProcess(ctx context.Context, spec Spec) (Instance, error)
 		return nil, fmt.Errorf("its log cannot be opened: %w", err)
 	}
 	redactor := logs.NewRedactor(spec.Record)
+	if showsSecrets(profile, launch.Args, redactor) {
+		spec.Logger.Warn("a secret setting is on the app's command line, where other apps can read it: use the sandbox level namespaces, or a manifest that passes it in env")
+	}
 	p := &Process{ListChanges: NewListChanges(), output: logs.NewOutput(log, redactor), ownUser: profile != nil && profile.UID != 0}
 	p.process, err = process.Start(process.Command{
 		Path: launch.Path, Args: launch.Args, Dir: cmp.Or(launch.Dir, spec.DataDir), Env: launch.Env, Stderr: p.output, Sandbox: profile,
-		Denied: spec.denied(),
+		Denied: spec.denied(profile),
 		Cgroup: process.Cgroup{Tree: s.Confinement.Cgroups, Name: spec.Record.Name, Limits: spec.Sandbox.Limits},
 	})
 	if err != nil {
@@ -71,6 +76,11 @@ func (s *Starter) startProcess(ctx context.Context, spec Spec) (Instance, error)
 	}
 	go p.watch()
 	return p, nil
+}
+
+// showsSecrets reports whether a process has secrets in its arguments, where other processes can read them.
+func showsSecrets(p *sandbox.Profile, args []string, redactor logs.Redactor) bool {
+	return (p == nil || p.Level < sandbox.LevelNamespaces) && slices.ContainsFunc(args, func(arg string) bool { return redactor.Text(arg) != arg })
 }
 
 // plan returns how to start the process of a bundle. It also creates the app's data directory.
@@ -89,6 +99,9 @@ func (s *Starter) plan(spec Spec) (bundle.Launch, error) {
 	})
 }
 
+// temporaryDir is the directory for temporary files in an app's data directory.
+const temporaryDir = "tmp"
+
 // makeData creates an app's data directory and the directory for temporary files in it. It repairs changes that the app
 // has made: an app must not be able to prevent its own start, and tmp must not be a symbolic link.
 func makeData(dir string) error {
@@ -98,7 +111,7 @@ func makeData(dir string) error {
 	if err := permit(dir, 0o700); err != nil {
 		return err
 	}
-	tmp := filepath.Join(dir, "tmp")
+	tmp := filepath.Join(dir, temporaryDir)
 	if info, err := os.Lstat(tmp); err == nil && !info.IsDir() {
 		if err := os.Remove(tmp); err != nil {
 			return err
@@ -119,8 +132,8 @@ func permit(dir string, mode fs.FileMode) error {
 	return os.Chmod(dir, info.Mode().Perm()|mode)
 }
 
-// abandon stops a process that did not complete the handshake, and returns the reason. If the app answered the
-// handshake, the answer is the reason, even if the process ended afterwards.
+// abandon stops a process that did not complete the handshake, and returns the reason. If the app responded to the
+// handshake, its response is the reason, even if the process ended afterwards.
 func (s *Starter) abandon(ctx context.Context, spec Spec, p *Process, redactor logs.Redactor, err error) error {
 	reason := handshakeFailure(ctx, spec, err)
 	if answered := errors.Is(err, link.ErrRefused) || errors.Is(err, link.ErrBadHandshake); !answered && ctx.Err() == nil {
@@ -154,7 +167,7 @@ func handshakeFailure(ctx context.Context, spec Spec, err error) string {
 }
 
 func (s *Starter) connect(ctx context.Context, spec Spec) (Instance, error) {
-	if spec.Record.Remote.Auth.UsesAccounts() && spec.Authorizer == nil {
+	if spec.Record.Remote.Auth.UsesAccounts() && spec.Authorizer == nil && !spec.Anonymous {
 		return newPublished(spec), nil
 	}
 	r := &Remote{ListChanges: NewListChanges(), redactor: logs.NewRedactor(spec.Record)}

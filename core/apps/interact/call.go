@@ -39,11 +39,18 @@ type Asker interface {
 
 // Do makes a call on the right instance for its client: the shared one, or one from the session pool. A call is
 // cancelled when its app has been silent for Options.CallTimeout. Progress notifications reset this clock, and it stops
-// while the caller's client is answering a question.
+// while the caller's client is answering a question. Do releases the slot that the sender has taken, once the app has
+// answered.
 func (d *Dialog) Do(ctx context.Context, shared instance.Instance, c Call) (result json.RawMessage, err error) {
+	held := true
+	defer func() {
+		if held {
+			d.slots.Release(c.Sender)
+		}
+	}()
 	f, end := d.begin(ctx, c.Client, c.Asker)
 	defer end()
-	f.account = c.Account
+	f.account, f.user = c.Account, c.Sender
 	in, release, err := d.route(f, shared)
 	if err != nil {
 		return nil, d.CallError(ctx, shared, c.Method, err)
@@ -53,6 +60,7 @@ func (d *Dialog) Do(ctx context.Context, shared instance.Instance, c Call) (resu
 	stateless := c.Client != nil && c.Client.stateless
 	switch {
 	case stateless && !in.Info().Stateless && mayAskForInput(c.Method):
+		held = false // the call may outlive this request
 		result, err = d.doSuspendable(f.ctx, in, c)
 	case !stateless && in.Info().Stateless:
 		result, err = f.sendWithInput(in, c)
@@ -172,6 +180,7 @@ func (d *Dialog) poolKey(shared instance.Instance, client *Client, asker Asker) 
 // allowed.
 type inFlight struct {
 	dialog  *Dialog
+	user    string          // the sender of the call; "" for the server itself
 	account string          // the account to call with; "" for none
 	client  *Client         // nil when there is no client to ask
 	asker   Asker           // nil when the client cannot be asked

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
@@ -88,12 +89,12 @@ type Dialog struct {
 	app    App
 	log    hclog.Logger
 	bundle atomic.Pointer[Bundle]
-	slots  chan struct{} // holds one token per call in flight
+	slots  *limits.Places // one per call in flight
 }
 
 // NewDialog returns the Dialog of an app. Call SetBundle before using it.
 func (b *Broker) NewDialog(key AppRef, app App, log hclog.Logger) *Dialog {
-	d := &Dialog{broker: b, key: key, app: app, log: log, slots: make(chan struct{}, b.o.MaxCalls)}
+	d := &Dialog{broker: b, key: key, app: app, log: log, slots: limits.NewPlaces(b.o.MaxCalls)}
 	d.bundle.Store(&Bundle{})
 	return d
 }
@@ -101,21 +102,8 @@ func (b *Broker) NewDialog(key AppRef, app App, log hclog.Logger) *Dialog {
 // SetBundle sets the bundle, and its version, that the app runs.
 func (d *Dialog) SetBundle(b Bundle) { d.bundle.Store(&b) }
 
-// Slots returns the app's slots for calls in flight. A caller sends to take a slot and receives to free it.
-func (d *Dialog) Slots() chan struct{} { return d.slots }
-
-// AcquireSlot takes one of the app's slots for calls in flight. It reports false if none is free.
-func (d *Dialog) AcquireSlot() bool {
-	select {
-	case d.slots <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-// ReleaseSlot frees a slot that AcquireSlot took.
-func (d *Dialog) ReleaseSlot() { <-d.slots }
+// Slots returns the app's slots for calls in flight.
+func (d *Dialog) Slots() *limits.Places { return d.slots }
 
 // server identifies the app across all workspaces.
 func (d *Dialog) server() string { return d.key.Workspace + "/" + d.key.Name }

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// ErrKeepTask is the cancellation cause of a call whose task in the app is to go on, because this server or a peer server
+// ErrKeepTask is the cancellation cause of a call whose task continues in the app, because this server or a peer server
 // will ask for it again.
 var ErrKeepTask = errors.New("the server is shutting down")
 
@@ -24,7 +24,7 @@ type Follow struct {
 	// Changed is called with the state of the task, first when the app has created it. It must not
 	// block, and may change the state.
 	Changed func(FollowedTask)
-	// Responses receives what the client answers to the input requests of the task, by key.
+	// Responses receives the client's responses to the input requests of the task, by key.
 	Responses <-chan map[string]json.RawMessage
 	// Unsent is called with responses that could not be sent to the app.
 	Unsent func(map[string]json.RawMessage)
@@ -78,7 +78,6 @@ func errInvalidTask() error {
 	return &rpc.Error{Code: rpc.CodeInternalError, Message: "the app sent an invalid task"}
 }
 
-// follower follows one task of an app.
 type follower struct {
 	in           instance.Instance
 	inFlight     *inFlight
@@ -158,7 +157,6 @@ func (t *follower) poll(ctx context.Context) error {
 	return nil
 }
 
-// send sends a request about the task.
 func (t *follower) send(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
 	encoded, err := json.Marshal(params)
 	if err != nil {
@@ -171,8 +169,8 @@ func (t *follower) send(ctx context.Context, method string, params map[string]an
 	return t.in.Call(ctx, link.Request{Method: method, Target: t.task.ID, Params: encoded, Notify: t.notify, Caller: t.inFlight, Capabilities: capabilities})
 }
 
-// abandon cancels the task if the call was cancelled. If the app was silent for too long, its task goes on, because the
-// server asks for it again.
+// abandon cancels the task if the call was cancelled. If the app was silent for too long, its task continues, because
+// the server asks for it again.
 func (t *follower) abandon(ctx context.Context) {
 	if cause := context.Cause(ctx); ctx.Err() != nil && !errors.Is(cause, ErrKeepTask) && !errors.Is(cause, ErrTimeout) {
 		t.cancel(context.WithoutCancel(ctx))

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
@@ -82,15 +83,22 @@ func (p *pool) reserve(key poolKey, exclusive bool, f *inFlight) (*pooled, error
 		p.remove(x)
 		x = nil
 	}
-	if x == nil {
-		name := key.dialog.key.Name
-		if !key.dialog.app.IsRunning() {
-			return nil, unavailable(time.Second, "app %s is not running", name)
+	if x == nil && !key.dialog.app.IsRunning() {
+		return nil, unavailable(time.Second, "app %s is not running", key.dialog.key.Name)
+	}
+	if x == nil || x.users == 0 {
+		if err := p.checkShare(key, f.user); err != nil {
+			return nil, err
 		}
+	}
+	if x == nil {
 		if p.isFull(key) && !p.evictIdle(key) {
-			return nil, unavailable(5*time.Second, "app %s needs an instance for this session, but all %d instances of the session pool are in use", name, p.o.MaxInstances)
+			return nil, unavailable(5*time.Second, "app %s needs an instance for this session, but all %d instances of the session pool are in use", key.dialog.key.Name, p.most(key))
 		}
 		x = p.start(key, exclusive, f)
+	}
+	if x.users == 0 {
+		x.user = f.user
 	}
 	x.newest.Store(f)
 	x.users++
@@ -119,18 +127,47 @@ func (p *pool) start(key poolKey, exclusive bool, f *inFlight) *pooled {
 	return x
 }
 
-// isFull reports whether the limit on instances is reached. Instances of accounts and of sessions count separately.
-func (p *pool) isFull(key poolKey) bool {
-	most, n := p.o.MaxInstances, 0
+// most returns the limit on instances. Instances of accounts and of sessions count separately.
+func (p *pool) most(key poolKey) int {
 	if key.account != "" {
-		most = maxAccountInstances
+		return maxAccountInstances
 	}
+	return p.o.MaxInstances
+}
+
+// checkShare returns core.CodeRateLimited if a user has half of the instances in use, at least one, and asks for another.
+// That is as large a part as the user's of all MCP sessions, each of which may need an instance. An instance that serves
+// all stateless clients counts for nobody.
+func (p *pool) checkShare(key poolKey, user string) error {
+	if user == "" || key.session == "" && key.account == "" {
+		return nil
+	}
+	share, n := max(1, p.most(key)/2), 0
+	for other, x := range p.open {
+		if x.users > 0 && x.user == user && (other.session != "" || other.account != "") && (other.account == "") == (key.account == "") {
+			n++
+		}
+	}
+	if n < share {
+		return nil
+	}
+	limit := "half of mcp.maxInstances"
+	if key.account != "" {
+		limit = "for linked accounts"
+	}
+	return core.Errorf(core.CodeRateLimited, "app %s needs another instance, but your calls use %d: the limit is %d per user (%s)", key.dialog.key.Name, n, share, limit).
+		WithRetryAfter(5 * time.Second)
+}
+
+// isFull reports whether the limit on instances is reached.
+func (p *pool) isFull(key poolKey) bool {
+	n := 0
 	for other := range p.open {
 		if (other.account == "") == (key.account == "") {
 			n++
 		}
 	}
-	return n >= most
+	return n >= p.most(key)
 }
 
 // evictIdle removes the instance of the same class (accounts or sessions) that has been unused for longest. It reports
@@ -237,6 +274,7 @@ type pooled struct {
 	newest    atomic.Pointer[inFlight] // the newest call: its client gets the requests that belong to no call
 
 	users       int         // calls in flight; the pool's mutex guards this and the fields below
+	user        string      // who uses it, or was the first to, of those who use it now
 	unusedSince time.Time   // when the last call ended
 	timer       *time.Timer // ends the instance when it stays unused; nil while in use
 }

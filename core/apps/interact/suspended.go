@@ -1,6 +1,7 @@
 package interact
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -18,6 +19,7 @@ import (
 // the app asks something, the question becomes a result and the call is suspended: it stays in flight on the app's side
 // until the client calls again with the input. It implements Asker.
 type suspendedCall struct {
+	user                  string // who made it
 	owner, issued, server string
 	method, target        string // target is the tool, prompt or resource of the call
 	cancel                func()
@@ -70,22 +72,20 @@ func (s *suspendedCall) Ask(ctx context.Context, q rpc.Question) (json.RawMessag
 	}
 }
 
-// doSuspendable makes a call that can outlive its client request if the app asks for input.
+// doSuspendable makes a call that can outlive its client request if the app asks for input. It releases the sender's
+// slot once the app has answered.
 func (d *Dialog) doSuspendable(ctx context.Context, shared instance.Instance, c Call) (json.RawMessage, error) {
-	if !d.AcquireSlot() {
-		return nil, unavailable(time.Second, "app %s is busy: it has too many calls in flight", d.key.Name)
-	}
 	life, done, err := d.broker.o.Begin(context.WithoutCancel(ctx))
 	if err != nil {
-		d.ReleaseSlot()
+		d.slots.Release(c.Sender)
 		return nil, err
 	}
 	s := &suspendedCall{
-		owner: c.Owner, issued: c.Issued, server: d.server(), method: c.Method, target: targetOf(c.Params),
+		user: cmp.Or(c.Sender, c.Owner), owner: c.Owner, issued: c.Issued, server: d.server(), method: c.Method, target: targetOf(c.Params),
 		asked: make(chan struct{}, 1), done: make(chan struct{}), open: map[string]openRequest{}, notify: c.Notify,
 	}
 	f, end := d.begin(life, NewClient("", false, requestCapabilities(c.Params)), s)
-	f.account = c.Account
+	f.account, f.user = c.Account, c.Sender
 	s.cancel = end
 	if c.Notify != nil {
 		c.Notify = f.withClock(s.forward)
@@ -93,7 +93,7 @@ func (d *Dialog) doSuspendable(ctx context.Context, shared instance.Instance, c 
 	go func() {
 		defer done()
 		defer close(s.done)
-		defer d.ReleaseSlot()
+		defer d.slots.Release(c.Sender)
 		defer end()
 		in, release, err := d.routeSuspendable(f, shared, c.Owner)
 		if err != nil {
@@ -177,11 +177,11 @@ func targetOf(params json.RawMessage) string {
 }
 
 const (
-	statePrefix          = "ropewalk.suspended." // prefix of every requestState; part of the wire format
-	maxSuspended         = 256
-	maxSuspendedPerOwner = 16
-	suspendTimeout       = 10 * time.Minute // how long a call is kept for its client
-	minSuspension        = time.Minute      // how long it is kept at least before another call may replace it
+	statePrefix         = "ropewalk.suspended." // prefix of every requestState; part of the wire format
+	maxSuspended        = 256
+	maxSuspendedPerUser = 16
+	suspendTimeout      = 10 * time.Minute // how long a call is kept for its client
+	minSuspension       = time.Minute      // how long it is kept at least before another call may replace it
 )
 
 // suspendedCalls holds the calls that are waiting for input from their clients.
@@ -225,7 +225,7 @@ func (c *suspendedCalls) suspend(s *suspendedCall) (json.RawMessage, error) {
 	state := c.prefix + rand.Text()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.evictFor(s.owner) {
+	if !c.evictFor(s.user) {
 		s.cancel()
 		return nil, core.Errorf(core.CodeUnavailable, "too many calls are waiting for input from their clients").WithRetryAfter(time.Minute)
 	}
@@ -238,17 +238,17 @@ func (c *suspendedCalls) suspend(s *suspendedCall) (json.RawMessage, error) {
 	return json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": requests, "requestState": state})
 }
 
-// evictFor makes room for another call of an owner. If the owner or the server has reached its limit, it cancels the
-// call that has been waiting longest, because clients may never come back. It returns false if that call is too recent
-// to cancel. The caller holds the mutex.
-func (c *suspendedCalls) evictFor(owner string) bool {
-	ownerFull := c.countOf(owner) >= maxSuspendedPerOwner
-	if !ownerFull && len(c.calls) < maxSuspended {
+// evictFor makes room for another call of a user. If the user (with all keys) or the server has reached its limit, it
+// cancels the call that has been waiting longest, because clients may never come back. It returns false if that call is
+// too recent to cancel. The caller holds the mutex.
+func (c *suspendedCalls) evictFor(user string) bool {
+	userFull := c.countOf(user) >= maxSuspendedPerUser
+	if !userFull && len(c.calls) < maxSuspended {
 		return true
 	}
 	var oldest string
 	for state, s := range c.calls {
-		if (!ownerFull || s.owner == owner) && (oldest == "" || s.since.Before(c.calls[oldest].since)) {
+		if (!userFull || s.user == user) && (oldest == "" || s.since.Before(c.calls[oldest].since)) {
 			oldest = state
 		}
 	}
@@ -262,10 +262,10 @@ func (c *suspendedCalls) evictFor(owner string) bool {
 	return true
 }
 
-// countOf returns the number of suspended calls of an owner. The caller holds the mutex.
-func (c *suspendedCalls) countOf(owner string) (n int) {
+// countOf returns the number of suspended calls of a user. The caller holds the mutex.
+func (c *suspendedCalls) countOf(user string) (n int) {
 	for _, s := range c.calls {
-		if s.owner == owner {
+		if s.user == user {
 			n++
 		}
 	}

@@ -15,3 +15,26 @@ func TestARequestWithoutParamsHasNoneInTheResult(t *testing.T) {
 	}
 	s.timer.Stop()
 }
+
+func TestSuspendedCallsAreLimitedPerUserWhateverKeyTheyWereMadeWith(t *testing.T) {
+	c := newSuspendedCalls(statePrefix)
+	suspend := func(user, key string) error {
+		s := &suspendedCall{user: user, owner: key, cancel: func() {}, open: map[string]openRequest{}}
+		_, err := c.suspend(s)
+		if err == nil {
+			t.Cleanup(func() { s.timer.Stop() })
+		}
+		return err
+	}
+	for i := range maxSuspendedPerUser {
+		if err := suspend("mallory", strings.Repeat("k", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := suspend("mallory", "another key"); err == nil {
+		t.Error("another key suspends more calls")
+	}
+	if err := suspend("victim", "k"); err != nil {
+		t.Errorf("another user: %v", err)
+	}
+}

@@ -78,7 +78,21 @@ func (c *Catalog) BeginChange(workspace string) (finish func()) {
 
 // Refresh reads the workspace's apps again. It calls the watchers for each list that differs, without holding a lock.
 func (c *Catalog) Refresh(workspace string) {
-	lists, watchers := c.replace(workspace)
+	announce(c.replace(workspace))
+}
+
+// Announce calls the watchers for all lists, after those of some people have changed.
+func (c *Catalog) Announce(workspace string) {
+	c.mu.RLock()
+	var watchers []*watcher
+	if w := c.workspaces[workspace]; w != nil {
+		watchers = w.list()
+	}
+	c.mu.RUnlock()
+	announce([]core.Kind{core.KindTools, core.KindPrompts, core.KindResources, core.KindTemplates}, watchers)
+}
+
+func announce(lists []core.Kind, watchers []*watcher) {
 	for _, kind := range lists {
 		for _, w := range watchers {
 			w.changed(kind)

@@ -41,7 +41,7 @@ func (c *Catalog) SetOwn(workspace, session, server string, lists *core.Offer) [
 	}
 	own := w.own[session]
 	own.apps[server] = lists
-	own.merged = merge(w.offer, own.apps)
+	own.merged = With(w.offer, own.apps)
 	return Differences(before, own.merged)
 }
 
@@ -79,7 +79,7 @@ func (c *Catalog) removeOwn(workspace string, w *workspaceOffer, session, server
 	before := own.merged
 	delete(own.apps, server)
 	if len(own.apps) > 0 {
-		own.merged = merge(w.offer, own.apps)
+		own.merged = With(w.offer, own.apps)
 		return Differences(before, own.merged)
 	}
 	if delete(w.own, session); len(w.own) == 0 {
@@ -92,12 +92,12 @@ func (c *Catalog) removeOwn(workspace string, w *workspaceOffer, session, server
 // mergeOwn updates the offers of all sessions after the workspace's offer has changed.
 func (w *workspaceOffer) mergeOwn() {
 	for _, own := range w.own {
-		own.merged = merge(w.offer, own.apps)
+		own.merged = With(w.offer, own.apps)
 	}
 }
 
-// merge returns an offer in which the lists of some apps are replaced. If nothing differs, it returns shared itself.
-func merge(shared *core.Offer, apps map[string]*core.Offer) *core.Offer {
+// With returns an offer in which the lists of some apps are replaced. If nothing differs, it returns shared itself.
+func With(shared *core.Offer, apps map[string]*core.Offer) *core.Offer {
 	merged := &core.Offer{
 		Tools: replaced(shared.Tools, apps, func(o *core.Offer) []core.Tool { return o.Tools }, func(t core.Tool) string { return t.Server }),
 		Held:  replaced(shared.Held, apps, func(o *core.Offer) []core.HeldTool { return o.Held }, func(h core.HeldTool) string { return h.Server }),
@@ -127,4 +127,36 @@ func replaced[T any](shared []T, apps map[string]*core.Offer, listOf func(*core.
 	}
 	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(serverOf(a), serverOf(b)) })
 	return list
+}
+
+// Union returns the lists of one app: the first ones, and then the items that only the others have. What is held back in
+// one list and not in another is not held back.
+func Union(lists []*core.Offer) *core.Offer {
+	if len(lists) == 1 {
+		return lists[0]
+	}
+	all := &core.Offer{
+		Tools:     union(lists, func(o *core.Offer) []core.Tool { return o.Tools }, func(t core.Tool) string { return t.Name }),
+		Held:      union(lists, func(o *core.Offer) []core.HeldTool { return o.Held }, func(h core.HeldTool) string { return h.Name }),
+		Prompts:   union(lists, func(o *core.Offer) []core.Prompt { return o.Prompts }, func(p core.Prompt) string { return p.Name }),
+		Resources: union(lists, func(o *core.Offer) []core.Resource { return o.Resources }, func(r core.Resource) string { return r.URI }),
+		Templates: union(lists, func(o *core.Offer) []core.ResourceTemplate { return o.Templates }, func(t core.ResourceTemplate) string { return t.Template }),
+	}
+	all.Held = slices.DeleteFunc(all.Held, func(h core.HeldTool) bool {
+		return slices.ContainsFunc(all.Tools, func(t core.Tool) bool { return t.Name == h.Name })
+	})
+	return all
+}
+
+func union[T any](lists []*core.Offer, of func(*core.Offer) []T, name func(T) string) (all []T) {
+	seen := map[string]bool{}
+	for _, o := range lists {
+		for _, item := range of(o) {
+			if !seen[name(item)] {
+				seen[name(item)] = true
+				all = append(all, item)
+			}
+		}
+	}
+	return all
 }

@@ -28,7 +28,7 @@ const (
 // parseTools parses a list of tools. With Headers, arguments are also sent in HTTP headers (link.StatelessVersion), and
 // tools whose schemas break the rules for these are left out.
 func (r Reader) parseTools(raws []json.RawMessage) []core.Tool {
-	return parseList(r, raws, core.KindTools, func(raw json.RawMessage) (core.Tool, string, error) {
+	return r.Tools.Apply(parseList(r, raws, core.KindTools, func(raw json.RawMessage) (core.Tool, string, error) {
 		t, name, err := parseTool(raw, r.Server)
 		if err != nil {
 			return t, name, err
@@ -49,7 +49,7 @@ func (r Reader) parseTools(raws []json.RawMessage) []core.Tool {
 			r.warn(core.KindTools, name, "was made valid for clients", strings.Join(faults, "; ")+more)
 		}
 		return t, name, err
-	})
+	}))
 }
 
 // warn logs what is wrong with an item, in the server's log and in the app's log.

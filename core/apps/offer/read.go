@@ -31,6 +31,7 @@ type Reader struct {
 	Server  string // the app's server name
 	Headers bool   // the app also wants tool arguments in HTTP headers
 	Logger  hclog.Logger
+	Tools   *core.ToolFilter // the tools to keep; nil for all
 
 	// Report is called with a sentence about each item that was left out or repaired, for the app's operator. It may be
 	// nil.

@@ -84,7 +84,6 @@ func decode(text []byte) (json.RawMessage, error) {
 	return document, nil
 }
 
-// collector collects the servers in a document.
 type collector struct {
 	servers map[string]json.RawMessage
 	twice   []string // names that have several different definitions

@@ -23,9 +23,11 @@ var (
 	// bare matches placeholders without braces: $TOKEN at the start of a word, $token as the whole text, and %TOKEN%.
 	bare = regexp.MustCompile(`(^|[\s=:/,;"'@(])\$([A-Z_][A-Z0-9_]*)|^()\$([A-Za-z_][A-Za-z0-9_]*)$|()%([A-Z_][A-Z0-9_]{2,})%`)
 
+	// tilde matches the home directory in a path, which clients leave to the app. Here an app has a home of its own.
+	tilde     = regexp.MustCompile(`(^|[=,])~(/|$)`)
 	inputName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 	// clientOnly matches placeholders for locations and settings that exist only in the client.
-	clientOnly = regexp.MustCompile(`^(workspaceFolder|workspaceRoot|userHome|pathSeparator|/|file$|file[A-Z:]|relativeFile|cwd$|execPath|(command|config):)`)
+	clientOnly = regexp.MustCompile(`^(workspaceFolder|workspaceRoot|pathSeparator|/|file$|file[A-Z:]|relativeFile|cwd$|execPath|(command|config):)`)
 )
 
 // ask replaces placeholders with the values of the inputs, and lists the inputs.
@@ -72,6 +74,9 @@ func (r *reader) fill(field, value string, own map[string]string) (string, error
 		}
 		return r.value(field, name, fallback, own)
 	})
+	if strings.HasPrefix(field, "args") || strings.HasPrefix(field, "env") {
+		value = tilde.ReplaceAllString(value, "${1}"+strings.ReplaceAll(r.value(field, "HOME", "", own), "$", "$$")+"${2}")
+	}
 	if strings.HasPrefix(field, "url") {
 		return value, failed // %41 and $ have their own meaning in a URL
 	}
@@ -91,6 +96,9 @@ func parsePlaceholder(inside string) (name, fallback string, ok bool) {
 			inside, ends = rest, ":"
 			break
 		}
+	}
+	if inside == "userHome" {
+		return "HOME", "", true
 	}
 	if clientOnly.MatchString(inside) {
 		return "", "", false
@@ -112,7 +120,12 @@ func (r *reader) value(field, name, fallback string, own map[string]string) stri
 		return value
 	}
 	value, given := r.given[name]
-	if !given {
+	switch {
+	case !given && name == "HOME": // the server has one, and a bundle refers to it in this form
+		return "${HOME}"
+	case name == "HOME":
+		return value
+	case !given:
 		value = fallback
 	}
 	at := slices.IndexFunc(r.Inputs, func(in Input) bool { return in.Name == name })

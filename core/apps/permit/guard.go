@@ -46,7 +46,7 @@ func (g *Guard) MayGrant(c core.Caller, a core.Access) error {
 	case a.Kind.IsPath() && g.isShared(a.Target):
 		return nil
 	}
-	return core.Errorf(core.CodeForbidden, "granting this needs the organization role admin or owner: sandbox.grantable and sandbox.shared do not let a workspace admin do it")
+	return core.Errorf(core.CodeForbidden, "granting this requires an organization admin or owner: sandbox.grantable and sandbox.shared do not let a workspace admin do it")
 }
 
 // isShared reports whether a path is below a shared directory, both as written and with symbolic links resolved.

@@ -47,7 +47,7 @@ func link(t *testing.T, target, at string) string {
 	return at
 }
 
-func TestWhatIsProtectedCannotBeGrantedByAnySpelling(t *testing.T) {
+func TestProtectedPathsCannotBeGrantedByAnySpelling(t *testing.T) {
 	g, home, docs := machine(t)
 	root := filepath.Dir(home)
 	hard := filepath.Join(docs, "hard")
@@ -60,7 +60,7 @@ func TestWhatIsProtectedCannotBeGrantedByAnySpelling(t *testing.T) {
 		"/proc/self/root" + home + "/.ssh", hard,
 		filepath.Join(home, ".aws"), filepath.Join(home, ".netrc"), // these do not exist
 		home, root, "/", "/tmp", "/dev", "/dev/null", "/proc/self", "/sys/kernel", "/etc/shadow", "/etc",
-		g.Home, filepath.Join(g.Home, "apps"), filepath.Join(root, "server.yaml"),
+		g.Home, filepath.Join(g.Home, "apps"), filepath.Join(root, "server.yaml"), filepath.Join(root, "server.yaml.000001"),
 	} {
 		for _, kind := range []core.PermissionKind{core.PermissionRead, core.PermissionWrite} {
 			if _, err := g.Check(core.Access{Kind: kind, Target: path}); core.CodeOf(err) != core.CodeForbidden {
@@ -99,7 +99,7 @@ func TestAGrantedPathIsRecordedWhereItsLinksLead(t *testing.T) {
 	}
 }
 
-func TestWhatOnlyRootCanReadTakesTheConfiguration(t *testing.T) {
+func TestPathsThatOnlyRootCanReadNeedTheConfiguration(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the server of this test is not root's")
 	}

@@ -40,7 +40,7 @@ func (g *Guard) protects(path string, write bool) (why string) {
 			parent = placeOf(filepath.Dir(real))
 			info, err = os.Stat(real)
 		}
-		if Within(path, real) || err == nil && isAmong(info, above) {
+		if Within(path, real) || sandbox.LogOf(path) == real || err == nil && isAmong(info, above) {
 			return c.why
 		}
 		if Within(real, path) || ownErr == nil && (isAmong(own, parent.above) || err == nil && os.SameFile(own, info)) {
@@ -94,11 +94,11 @@ func (g *Guard) closed() (all []closed) {
 		}
 	}
 	add(whyServer, false, g.Home)
-	add(whyServer, false, g.Closed...)
 	add(whySystem, false, "/dev", "/proc", "/sys", "/boot", "/lost+found", "/var/lib/docker", "/var/lib/containerd", "/var/spool")
 	add(whySockets, false, "/run/docker.sock", "/run/user", "/run/dbus", "/run/systemd", "/run/containerd", "/run/podman", "/run/secrets", "/tmp/.X11-unix", "/tmp/.ICE-unix", "/var/run/docker.sock")
 	add(whyPassword, false, "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private", "/etc/krb5.keytab", "/etc/kubernetes", "/var/lib/kubelet", "/Library/Keychains")
 	add(whySystem, true, append(sandbox.SystemPaths(), "/etc", "/var/lib", "/Library", "/System", "/Applications")...)
+	add(whyServer, false, g.Closed...)
 	for _, name := range []string{"SSH_AUTH_SOCK", "GPG_AGENT_INFO", "XAUTHORITY", "XDG_RUNTIME_DIR", "DOCKER_CONFIG", "KUBECONFIG", "GNUPGHOME", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "CLOUDSDK_CONFIG", "NETRC", "NPM_CONFIG_USERCONFIG", "PGPASSFILE"} {
 		for _, path := range filepath.SplitList(g.Env[name]) {
 			add(whySecrets, false, path)

@@ -2,6 +2,7 @@ package permit
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"net/netip"
 	"net/url"
@@ -169,11 +170,15 @@ func (r *reader) directory(path, option string) {
 	r.path(path, "the option "+option, kind)
 }
 
-// text requests what a value names: one or more paths, a service on this machine, or a URL of either.
+// text requests access to everything that a value names: one or more paths, a service on this machine, a URL of either,
+// or a list or settings that contain these.
 func (r *reader) text(value, reason string) {
 	value = strings.TrimSpace(value)
+	var document any
 	switch {
 	case value == "" || len(value) > 4096:
+	case strings.ContainsRune("[{", rune(value[0])) && json.Unmarshal([]byte(value), &document) == nil:
+		r.document(document, reason)
 	case strings.HasPrefix(value, "/"):
 		parts := []string{value}
 		if _, err := os.Stat(value); err != nil && strings.ContainsAny(value, ":,") {
@@ -185,11 +190,47 @@ func (r *reader) text(value, reason string) {
 	case strings.Contains(value, "://"):
 		r.namesService = true
 		r.address(value, reason)
+	case strings.Contains(value, "="):
+		r.settings(value, reason)
 	default:
+		value, _, _ = strings.Cut(value, "/")
 		if host, port, ok := hostPort(value); ok {
 			r.port(host, port, reason)
 		}
 	}
+}
+
+// document requests what the strings in a JSON value name.
+func (r *reader) document(value any, reason string) {
+	switch value := value.(type) {
+	case string:
+		r.text(value, reason)
+	case []any:
+		for _, one := range value {
+			r.document(one, reason)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			r.document(value[name], reason)
+		}
+	}
+}
+
+// settings requests access to everything named by pairs such as root=/srv, "host=localhost port=5432" or
+// "Server=localhost;Port=3306".
+func (r *reader) settings(value, reason string) {
+	pairs := map[string]string{}
+	for _, field := range strings.FieldsFunc(value, func(c rune) bool { return c == ' ' || c == ';' || c == ',' }) {
+		name, value, _ := strings.Cut(field, "=")
+		if strings.EqualFold(name, "server") {
+			name = "host"
+		}
+		pairs[name] = value
+		if !strings.Contains(value, "=") {
+			r.text(value, reason)
+		}
+	}
+	r.hostAndPort(pairs)
 }
 
 // address reads a URL of a service on this machine or of a file.
@@ -209,11 +250,12 @@ func (r *reader) address(value, reason string) {
 
 // service returns the host and port of a URL. The port may follow from the scheme; it is "" if unknown.
 func service(address string) (host, port string, ok bool) {
-	u, err := url.Parse(address)
+	u, err := url.Parse(strings.TrimPrefix(address, "jdbc:"))
 	if err != nil || u.Host == "" {
 		return "", "", false
 	}
-	return u.Hostname(), cmp.Or(u.Port(), defaultPorts()[strings.ToLower(u.Scheme)]), true
+	scheme, _, _ := strings.Cut(strings.ToLower(u.Scheme), "+") // mysql+pymysql names a driver
+	return u.Hostname(), cmp.Or(u.Port(), defaultPorts()[scheme]), true
 }
 
 // named finds URLs and host:port pairs in a string.
@@ -236,7 +278,7 @@ func LoopbackPorts(text string) (ports []int) {
 // defaultPorts returns the default ports of common services by URL scheme.
 func defaultPorts() map[string]string {
 	return map[string]string{
-		"http": "80", "ws": "80", "https": "443", "wss": "443", "redis": "6379", "rediss": "6379", "valkey": "6379", "postgres": "5432", "postgresql": "5432",
+		"http": "80", "ws": "80", "https": "443", "wss": "443", "redis": "6379", "rediss": "6379", "valkey": "6379", "postgres": "5432", "postgresql": "5432", "pg": "5432", "mongo": "27017",
 		"mysql": "3306", "mariadb": "3306", "mongodb": "27017", "amqp": "5672", "nats": "4222", "mqtt": "1883", "bolt": "7687", "neo4j": "7687", "clickhouse": "9000", "ldap": "389", "smtp": "25",
 	}
 }
@@ -256,14 +298,19 @@ func (r *reader) hostAndPort(values map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		upper := strings.ToUpper(name)
 		prefix, ok := strings.CutSuffix(upper, "HOST")
-		r.namesService = r.namesService || ok
 		if !ok || !isLoopback(values[name]) {
+			r.namesService = r.namesService || ok
 			continue
 		}
+		found := false
 		for other, port := range values {
 			if n, err := strconv.Atoi(port); err == nil && n > 0 && n < 65536 && strings.ToUpper(other) == prefix+"PORT" {
 				r.port(values[name], port, name+" and "+other)
+				found = true
 			}
+		}
+		if port := defaultPorts()[strings.ToLower(strings.TrimSuffix(prefix, "_"))]; !found && port != "" && port != "80" && port != "443" { // HTTP_HOST is an address to listen on
+			r.port(values[name], port, name)
 		}
 	}
 }
@@ -340,13 +387,13 @@ func (r *reader) acceptable(a core.Access) bool {
 	return err == nil
 }
 
-// wellKnown requests what some kinds of apps need without naming it in their arguments.
+// wellKnown requests the access that some kinds of apps need without naming it in their arguments.
 func (r *reader) wellKnown(d Definition) {
 	home := r.guard.Env["HOME"]
 	for _, name := range d.Names {
 		name = strings.ToLower(name)
 		for _, known := range []struct{ words, targets []string }{
-			{[]string{"playwright", "puppeteer", "chrome-devtools", "browser"}, []string{filepath.Join(home, ".cache/ms-playwright"), filepath.Join(home, ".cache/puppeteer"), "/etc/chromium.d", "/etc/chromium"}},
+			{browsers(), []string{filepath.Join(home, ".cache/ms-playwright"), filepath.Join(home, ".cache/puppeteer"), "/etc/chromium.d", "/etc/chromium"}},
 			{[]string{"redis"}, []string{"localhost:6379"}},
 			{[]string{"postgres"}, []string{"localhost:5432"}},
 			{[]string{"mysql", "mariadb"}, []string{"localhost:3306"}},
@@ -360,6 +407,22 @@ func (r *reader) wellKnown(d Definition) {
 			}
 		}
 	}
+}
+
+// browsers returns words in the names of apps that start a browser.
+func browsers() []string { return []string{"playwright", "puppeteer", "chrome-devtools", "browser"} }
+
+// ownSandbox matches settings that turn off the browser's own sandbox.
+var ownSandbox = regexp.MustCompile(`(?i)no-?sandbox`)
+
+// NeedsNoSandbox reports whether an app appears to start Chromium with its own sandbox, which cannot be created inside the
+// app's.
+func (d Definition) NeedsNoSandbox() bool {
+	starts := slices.ContainsFunc(d.Names, func(name string) bool {
+		return !strings.Contains(name, "playwright") && slices.ContainsFunc(browsers(), func(word string) bool { return strings.Contains(strings.ToLower(name), word) })
+	})
+	given := slices.Concat(d.Args, slices.Collect(maps.Values(d.Env)))
+	return starts && !slices.ContainsFunc(given, ownSandbox.MatchString)
 }
 
 // usual requests what a well-known kind of app usually needs: a path if it exists, or the default port of a service,

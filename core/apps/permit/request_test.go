@@ -42,6 +42,18 @@ func TestADefinitionAsksForWhatItNames(t *testing.T) {
 		{program: "x", names: []string{"mcp-redis"}, env: map[string]string{"REDIS_URL": "redis://cache.example.com"}},
 		{program: "x", args: []string{"https://example.com/", "/usr/lib", "/none", "localhost:27247", home, home + "/.ssh/id", "/", "/etc/shadow"}},
 		{program: "x", env: map[string]string{"ROOTS": docs + "/project:" + home + "/notes"}, want: []string{"write " + docs + "/project", "write " + home + "/notes"}},
+		// settings of other forms
+		{program: "x", env: map[string]string{"DIRS": `["` + docs + `/project", {"file": "` + docs + `/s.py"}]`}, want: []string{"write " + docs + "/project", "read " + docs + "/s.py"}},
+		{program: "x", args: []string{"root=" + docs + "/project"}, want: []string{"write " + docs + "/project"}},
+		{program: "x", args: []string{"--mount=type=bind,src=" + docs + "/project"}, want: []string{"write " + docs + "/project"}},
+		{program: "x", args: []string{"host=localhost port=5433 dbname=x"}, want: []string{"net localhost:5433"}},
+		{program: "x", env: map[string]string{"DSN": "Server=127.0.0.1;Port=3307;Uid=x"}, want: []string{"net 127.0.0.1:3307"}},
+		{program: "x", args: []string{"jdbc:postgresql://localhost/x"}, want: []string{"net localhost:5432"}},
+		{program: "x", env: map[string]string{"DB_URL": "mysql+pymysql://root@localhost/x"}, want: []string{"net localhost:3306"}},
+		{program: "x", env: map[string]string{"REDIS_HOST": "127.0.0.1"}, want: []string{"net 127.0.0.1:6379"}},
+		{program: "x", env: map[string]string{"PGHOST": "localhost", "PGPORT": "5433"}, want: []string{"net localhost:5433"}},
+		{program: "x", env: map[string]string{"DB_HOST": "localhost"}, names: []string{"mcp-mysql"}, want: []string{"net localhost:3306"}},
+		{program: "x", args: []string{"--endpoint", "localhost:8080/mcp"}, want: []string{"net localhost:8080"}},
 	} {
 		var got []string
 		for _, r := range g.Requests(Definition{Program: one.program, Args: one.args, Env: one.env, Names: one.names}) {

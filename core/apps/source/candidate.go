@@ -89,7 +89,7 @@ func (c *Candidate) RemoveStaged() error {
 // describe fills in the parts of the record that describe the bundle and its source.
 func (c *Candidate) describe(o Order) error {
 	r := &c.Record
-	r.Workspace, r.Source, r.Env, r.Patience = o.Workspace, o.Source, o.Env, o.Patience
+	r.Workspace, r.Source, r.Env, r.Patience, r.Tools = o.Workspace, o.Source, o.Env, o.Patience, o.Tools
 	if c.Manifest != nil {
 		r.BundleName, r.Version, r.Manifest = c.Manifest.Name, c.Manifest.Version, c.Manifest.Raw
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -59,9 +60,16 @@ func (r *Resolver) fromPyPIName(ctx context.Context, o Order) (*Candidate, error
 	return r.fromPyPI(o, directPackage(o, registry.KindPyPI, version))
 }
 
+// firstVersion matches the first version in a range of Python versions.
+var firstVersion = regexp.MustCompile(`[0-9]+\.[0-9]+`)
+
 func (r *Resolver) newestPyPI(ctx context.Context, o Order) (string, error) {
 	if r.hasUV() {
-		out, err := r.query(ctx, o, "uv", "pip", "compile", "--quiet", "--only-binary", ":all:", "--no-deps", "--no-header", "--no-annotate", requirements)
+		args := []string{"pip", "compile", "--quiet", "--only-binary", ":all:", "--no-deps", "--no-header", "--no-annotate", requirements}
+		out, err := r.query(ctx, o, "uv", args...)
+		if needed := firstVersion.FindString(neededPython(err)); needed != "" { // fillVenv finds or fetches it
+			out, err = r.query(ctx, o, "uv", append(args, "--python-version", needed)...)
+		}
 		if err != nil {
 			return "", err
 		}
@@ -130,7 +138,19 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 
 // directPackage describes a package that has no registry entry.
 func directPackage(o Order, kind registry.Kind, version string) registry.Package {
-	return registry.Package{Kind: kind, Name: Project(o.Source.Ref), Identifier: o.Source.Ref, Version: version, Args: o.Args}
+	return registry.Package{Kind: kind, Name: Project(o.Source.Ref), Identifier: o.Source.Ref, Version: version, Args: o.Args, Variables: ownVariables(o)}
+}
+
+// ownVariables returns the variables of an order that only its bundle could declare. Whoever names a package or a command
+// chooses the code that runs, so they may also set the variables that it reads.
+func ownVariables(o Order) (all []registry.Variable) {
+	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
+		given := map[string]core.Secret{name: o.Env[name]}
+		if bundle.CheckEnv(given) != nil && bundle.CheckEnv(given, name) == nil {
+			all = append(all, registry.Variable{Name: name, Secret: true})
+		}
+	}
+	return all
 }
 
 // fromCommand describes a program that is installed on the server. It generates the manifest.
@@ -139,21 +159,12 @@ func (r *Resolver) fromCommand(o Order) (*Candidate, error) {
 		return nil, fmt.Errorf("command: %w", err)
 	}
 	base := filepath.Base(o.Source.Ref)
-	raw, err := json.Marshal(map[string]any{
-		"manifest_version": "0.3",
-		"name":             base,
-		"version":          "0.0.0",
-		"description":      "The command " + base,
-		"author":           map[string]string{"name": "unknown"},
-		"server":           map[string]any{"type": bundle.TypeBinary, "mcp_config": map[string]any{"command": o.Source.Ref, "args": o.Args}},
-	})
+	pkg := registry.Package{Name: base, Version: "0.0.0", Description: "The command " + base, Variables: ownVariables(o)}
+	m, err := packageManifest(pkg, bundle.TypeBinary, o.Source.Ref, o.Args)
 	if err != nil {
-		return nil, err
-	}
-	c := &Candidate{}
-	if c.Manifest, err = bundle.ParseManifest(raw); err != nil {
 		return nil, badRequest("command: %v", err)
 	}
+	c := &Candidate{Manifest: m}
 	return c, c.describe(o)
 }
 

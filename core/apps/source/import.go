@@ -39,21 +39,22 @@ type ImportResult struct {
 
 // ImportedServer reports the outcome for one server.
 type ImportedServer struct {
-	Name       string          `json:"name"`       // its key in the mcpServers object
-	ServerName string          `json:"serverName"` // the server name of the app
-	Status     string          `json:"status"`     // "planned", "installed", "replaced", "exists", "disabled" or "failed"
-	Source     core.SourceKind `json:"source,omitempty"`
-	Ref        string          `json:"ref,omitempty"`
-	Version    string          `json:"version,omitempty"` // the exact version
-	Error      string          `json:"error,omitempty"`   // an error code
-	Message    string          `json:"message,omitempty"`
-	Details    any             `json:"details,omitempty"`
-	Args       []string        `json:"args,omitempty"`
-	Env        []string        `json:"env,omitempty"`     // names of the variables that are set
-	Headers    []string        `json:"headers,omitempty"` // names of the headers that are sent
-	Inputs     []pasted.Input  `json:"inputs,omitempty"`  // what the definition asks for
-	Left       []string        `json:"left,omitempty"`    // keys of the definition that were ignored
-	App        *core.App       `json:"app,omitempty"`
+	Name       string           `json:"name"`       // its key in the mcpServers object
+	ServerName string           `json:"serverName"` // the server name of the app
+	Status     string           `json:"status"`     // "planned", "installed", "replaced", "exists", "disabled" or "failed"
+	Source     core.SourceKind  `json:"source,omitempty"`
+	Ref        string           `json:"ref,omitempty"`
+	Version    string           `json:"version,omitempty"` // the exact version
+	Error      string           `json:"error,omitempty"`   // an error code
+	Message    string           `json:"message,omitempty"`
+	Details    any              `json:"details,omitempty"`
+	Args       []string         `json:"args,omitempty"`
+	Env        []string         `json:"env,omitempty"`        // names of the variables that are set
+	Headers    []string         `json:"headers,omitempty"`    // names of the headers that are sent
+	Inputs     []pasted.Input   `json:"inputs,omitempty"`     // what the definition asks for
+	Left       []string         `json:"left,omitempty"`       // keys of the definition that were ignored
+	ToolFilter *core.ToolFilter `json:"toolFilter,omitempty"` // the tools that the definition leaves
+	App        *core.App        `json:"app,omitempty"`
 }
 
 // These constants say what an import does when a server has the name of an installed app.
@@ -114,7 +115,7 @@ func ParseServer(name string, raw json.RawMessage, values map[string]core.Secret
 	if len(missing) > 0 {
 		return s, bundle.CredentialsRequired(missing)
 	}
-	s.Request = Request{ServerName: name, Command: d.Command, Args: d.Args, Env: secrets(d.Env), URL: d.URL}
+	s.Request = Request{ServerName: name, Command: d.Command, Args: d.Args, Env: secrets(d.Env), URL: d.URL, Tools: d.Tools}
 	if d.URL != "" {
 		s.Request.Transport = &Transport{Type: d.Transport, Headers: secrets(d.Headers)}
 		s.Request.Args, s.Request.Env = nil, nil

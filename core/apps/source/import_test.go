@@ -14,6 +14,19 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/pasted"
 )
 
+func TestTheHomeInAPastedDefinitionIsTheServers(t *testing.T) {
+	for _, home := range []string{"~", "$HOME", "${HOME}", "${env:HOME}", "${userHome}"} {
+		definition, err := json.Marshal(map[string]any{"command": "npx", "args": []string{"-y", "a", home + "/notes", "--root=" + home + "/x", "a~b"}, "env": map[string]string{"FILE": home + "/f"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := ParseServer("x", definition, map[string]core.Secret{"HOME": "/home/ana"})
+		if got := strings.Join(parsed.Request.Args[2:], " ") + " " + parsed.Request.Env["FILE"].Reveal(); err != nil || got != "/home/ana/notes --root=/home/ana/x a~b /home/ana/f" || len(parsed.Inputs) != 0 {
+			t.Errorf("%s: %s, asks %v (%v)", home, got, parsed.Inputs, err)
+		}
+	}
+}
+
 // TestPastedConfigurationsOfAllClientsGiveWhatTheirServersAre reads the files in test/pasted and compares how each
 // server would be installed with wanted.json.
 func TestPastedConfigurationsOfAllClientsGiveWhatTheirServersAre(t *testing.T) {
@@ -109,6 +122,9 @@ func rest(o Order, parsed ParsedServer) string {
 			line.WriteString(" (" + in.Default + ")")
 		}
 	}
+	if o.Tools != nil {
+		line.WriteString("; tools " + strings.Join(o.Tools.Include, " ") + " without " + strings.Join(o.Tools.Exclude, " "))
+	}
 	if len(parsed.Left) > 0 {
 		line.WriteString("; leaves " + strings.Join(parsed.Left, " "))
 	}
@@ -159,7 +175,7 @@ func TestPlaceholdersAreAskedForAndNeverKeptAsText(t *testing.T) {
 	}
 }
 
-func TestTheTextOfAProgramIsNotAskedFor(t *testing.T) {
+func TestTheSourceOfAnInlineProgramIsNotAskedFor(t *testing.T) {
 	for _, definition := range []string{
 		`{"command":"node","args":["-e","console.log(` + "`${about} $x`" + `)"]}`, `{"command":"/usr/bin/python3.12","args":["-c","print(f'{a} $b')"]}`,
 	} {
@@ -170,18 +186,44 @@ func TestTheTextOfAProgramIsNotAskedFor(t *testing.T) {
 	}
 }
 
-func TestWhatLimitsTheToolsOfAnAppIsRefusedByItsName(t *testing.T) {
-	for _, key := range []string{
-		"includeTools", "excludeTools", "include_tools", "enabledTools", "enabled_tools", "disabledTools", "disabled_tools", "allowedTools", "allowed_tools", "blockedTools", "available_tools", "tools",
-	} {
-		_, err := ParseServer("x", json.RawMessage(`{"command":"npx","args":["-y","a"],"`+key+`":["one"]}`), nil)
-		if core.CodeOf(err) != core.CodeBadRequest || !strings.Contains(err.Error(), "mcpServers.x."+key+" limits the tools") {
-			t.Errorf("%s gives %v", key, err)
+func TestWhatLimitsTheToolsOfAServerBecomesAFilterOfTheApp(t *testing.T) {
+	parse := func(field string) (string, error) {
+		parsed, err := ParseServer("x", json.RawMessage(`{"command":"npx","args":["-y","a"],`+field+`}`), nil)
+		o, other := parsed.Request.Order("ws_default")
+		if err != nil || o.Tools == nil {
+			return "all", err
+		}
+		return strings.Join(o.Tools.Include, " ") + " without " + strings.Join(o.Tools.Exclude, " "), other
+	}
+	for _, key := range []string{"includeTools", "include_tools", "enabledTools", "enabled_tools", "allowedTools", "allowed_tools", "allowed-tools", "available_tools", "tools"} {
+		if got, err := parse(`"` + key + `":["one","two_*"]`); err != nil || got != "one two_* without " {
+			t.Errorf("%s gives %s, %v", key, got, err)
 		}
 	}
-	for _, all := range []string{`"tools":["*"]`, `"tools":"*"`, `"disabledTools":[]`, `"available_tools":[]`, `"tool_timeout_sec":5`, `"autoApproveTools":["a"]`} {
-		if _, err := ParseServer("x", json.RawMessage(`{"command":"npx","args":["-y","a"],`+all+`}`), nil); err != nil {
-			t.Errorf("%s gives %v", all, err)
+	for _, key := range []string{"excludeTools", "disabledTools", "disabled_tools", "blockedTools", "deniedTools"} {
+		if got, err := parse(`"` + key + `":["one"]`); err != nil || got != " without one" {
+			t.Errorf("%s gives %s, %v", key, got, err)
+		}
+	}
+	for field, want := range map[string]string{
+		`"tools":["*"]`: "all", `"tools":"*"`: "all", `"disabledTools":[]`: "all", `"available_tools":[]`: "all", `"tool_timeout_sec":5`: "all", `"autoApproveTools":["a"]`: "all",
+		`"tools":true`: "all", `"tools":{}`: "all", `"disabledTools":false`: "all", `"includeTools":null`: "all",
+		`"tools":false`: " without *", `"disabledTools":true`: " without *", `"includeTools":"one, two"`: "one two without ",
+		`"tools":{"delete":false,"read":true,"*_all":"deny"}`: " without *_all delete", `"tools":{"delete":{"disabled":true},"read":{"approval":"ask"}}`: " without delete",
+		`"disabledTools":{"delete":true,"read":false}`: " without delete", `"toolFilter":{"include":["a","b"],"exclude":["b"]}`: "a b without b",
+		`"enabledTools":{"read":true,"delete":false}`:                     "read without delete",
+		`"includeTools":["a"],"excludeTools":["b"],"blocked_tools":["c"]`: "a without c b",
+	} {
+		if got, err := parse(field); err != nil || got != want {
+			t.Errorf("%s gives %q, %v, want %q", field, got, err, want)
+		}
+	}
+	for field, want := range map[string]string{
+		`"includeTools":[]`: "includeTools is empty", `"tools":[{"name":"a"}]`: "tools[0]", `"tools":{"a":7}`: "tools.a does not say", `"enabledTools":["a"],"allowedTools":["b"]`: "another field already",
+		`"disabledTools":["a\nb"]`: "other than the name", `"disabledTools":[""]`: "other than the name",
+	} {
+		if got, err := parse(field); core.CodeOf(err) != core.CodeBadRequest || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gives %s, %v", field, got, err)
 		}
 	}
 }

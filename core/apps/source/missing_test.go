@@ -6,7 +6,7 @@ import (
 )
 
 // The messages are from Debian's python3, pip 24, npm 10 and uv 0.9.
-func TestWhatAPackageManagerLacksIsRecognised(t *testing.T) {
+func TestMissingToolsOfAPackageManagerAreRecognised(t *testing.T) {
 	for said, want := range map[string]string{
 		"The virtual environment was not created successfully because ensurepip is not\navailable.": "apt-get install python3-venv",
 		"ensurepip is not available.  On Debian/Ubuntu systems, you need":                           "apt-get install python3-venv",

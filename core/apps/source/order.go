@@ -20,10 +20,11 @@ type Order struct {
 	Version    string   // for a name, an npm package or a PyPI project; "" for the newest
 	Args       []string // for a command, an npm package or a PyPI project
 	Env        map[string]core.Secret
-	Patience   time.Duration // how long the app may take to start; 0 for the default
-	Remote     *core.Remote  // for a URL
-	Discover   bool          // the Remote may use linked accounts if it rejects calls without credentials
-	TrySSE     bool          // the Remote may speak HTTP+SSE if it does not speak Streamable HTTP
+	Patience   time.Duration    // how long the app may take to start; 0 for the default
+	Tools      *core.ToolFilter // the tools that the app has; nil for all
+	Remote     *core.Remote     // for a URL
+	Discover   bool             // the Remote may use linked accounts if it rejects calls without credentials
+	TrySSE     bool             // the Remote may speak HTTP+SSE if it does not speak Streamable HTTP
 
 	AllowPrivate   bool // a remote server named by a registry may be on a private address
 	Restricted     bool // the caller is an admin of a workspace, not of the organization
@@ -67,7 +68,7 @@ func (r Request) Order(workspace string) (Order, error) {
 	if err := r.check(); err != nil {
 		return Order{}, err
 	}
-	o := Order{Workspace: workspace, ServerName: r.ServerName, Env: r.Env, Args: r.Args, Patience: time.Duration(r.StartTimeout) * time.Second, AllowPrivate: r.AllowPrivate, Restricted: r.Restricted, Caller: r.Caller, Permissions: r.Permissions, Hints: r.Hints}
+	o := Order{Workspace: workspace, ServerName: r.ServerName, Env: r.Env, Args: r.Args, Patience: time.Duration(r.StartTimeout) * time.Second, AllowPrivate: r.AllowPrivate, Restricted: r.Restricted, Caller: r.Caller, Permissions: r.Permissions, Hints: r.Hints, Tools: r.Tools}
 	var err error
 	if o.Source.Kind, err = r.Kind(); err != nil {
 		return Order{}, err

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/bundle"
+	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
 func TestADefinitionOfAnMCPClientIsInstalledAsWhatItRuns(t *testing.T) {
@@ -106,5 +108,23 @@ func TestThePyPICommandIsTheOnlyConsoleScriptWhenNoneHasTheProjectsName(t *testi
 	write("bin/My.Server", "")
 	if script, err := consoleScript(venv, "My.Server", ""); err != nil || script != "My.Server" {
 		t.Errorf("the command is %q (%v)", script, err)
+	}
+}
+
+func TestWhoeverNamesThePackageSetsTheVariablesThatItReads(t *testing.T) {
+	order := Order{Source: core.Source{Kind: core.SourceNPM, Ref: "x"}, Env: map[string]core.Secret{"LAUNCH_OPTIONS": "{}", "API_KEY": "k"}}
+	c, err := (&Resolver{}).fromNPM(order, directPackage(order, registry.KindNPM, "1.0.0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	launch, err := c.Manifest.Launch(bundle.LaunchInput{Values: order.Env, Lookup: func(name string) (string, error) { return "/bin/" + name, nil }})
+	if err != nil || launch.Variables()["LAUNCH_OPTIONS"] != "{}" || launch.Variables()["API_KEY"] != "k" {
+		t.Errorf("it is started with %v (%v)", launch.Variables(), err)
+	}
+	for _, name := range []string{"LD_PRELOAD", "NODE_OPTIONS", "X-Y"} {
+		order.Env = map[string]core.Secret{name: "x"}
+		if c, err := (&Resolver{}).fromNPM(order, directPackage(order, registry.KindNPM, "1.0.0")); err != nil || c.CheckValues() == nil {
+			t.Errorf("%s may be set (%v)", name, err)
+		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-func TestOnlyWhatAPatternAllowsIsInstalled(t *testing.T) {
+func TestOnlySourcesThatAPatternAllowsAreInstalled(t *testing.T) {
 	p := NewPolicy(config.Install{Allow: []string{
 		"name:@acme/*", "npm:@acme/*", "npm:left-pad", "pypi:acme-*", "url:https://*.acme.com/**", "url:http://127.0.0.1:8080/mcp", "path:/srv/bundles/**", "command:uv?",
 	}})

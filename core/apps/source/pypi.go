@@ -47,14 +47,65 @@ func (r *Resolver) fromPyPI(o Order, pkg registry.Package) (*Candidate, error) {
 }
 
 func (r *Resolver) fillVenv(ctx context.Context, c *Candidate, dir, venv, requirement string) error {
-	python := filepath.Join(venv, "bin", "python")
+	fill := r.fillWithPip
 	if r.hasUV() {
-		return r.fillWithUV(ctx, c, dir, venv, requirement)
+		fill = r.fillWithUV
 	}
+	if err := fill(ctx, c, dir, venv, requirement); err != nil {
+		return err
+	}
+	if project, _, _ := strings.Cut(requirement, "=="); needsOldSDK(venv, Project(project)) {
+		return r.installInto(ctx, c, dir, venv, requirement, "mcp<2")
+	}
+	return nil
+}
+
+// installInto installs requirements into a virtual environment.
+func (r *Resolver) installInto(ctx context.Context, c *Candidate, dir, venv string, requirements ...string) error {
+	python := filepath.Join(venv, "bin", "python")
+	if !r.hasUV() {
+		return r.runInstaller(ctx, c, dir, python, pipInstall(append([]string{"--"}, requirements...)...)...)
+	}
+	options := []string{"pip", "install", "--quiet", "--only-binary", ":all:", "--python", python, noCompile, "--"}
+	return r.runInstaller(ctx, c, dir, "uv", append(options, requirements...)...)
+}
+
+// oldSDK matches code that needs version 1 of the Python SDK, the project mcp: version 2 renamed FastMCP and has no
+// decorators for requests.
+var oldSDK = regexp.MustCompile(`mcp\.server\.fastmcp|(?m:^\s*@\w+\.(?:list_tools|call_tool|list_resources|read_resource|list_prompts|get_prompt)\()`)
+
+// needsOldSDK reports whether a project was written for version 1 of the SDK and has been given a newer one, because it
+// does not say which it needs.
+func needsOldSDK(venv, project string) bool {
+	newer, err := filepath.Glob(filepath.Join(venv, "lib", "python*", "site-packages", "mcp-[2-9]*.dist-info"))
+	records, err2 := metadataFiles(venv, project, "RECORD")
+	if errors.Join(err, err2) != nil || len(newer) == 0 {
+		return false
+	}
+	for _, record := range records {
+		raw, err := readInstalled(venv, record)
+		if err != nil {
+			return false
+		}
+		for line := range strings.Lines(string(raw)) {
+			file, _, _ := strings.Cut(line, ",")
+			if !strings.HasSuffix(file, ".py") {
+				continue
+			}
+			source, err := readInstalled(venv, filepath.Join(filepath.Dir(filepath.Dir(record)), file))
+			if err == nil && oldSDK.Match(source) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (r *Resolver) fillWithPip(ctx context.Context, c *Candidate, dir, venv, requirement string) error {
 	if err := r.install(ctx, c, program{dir: dir, trusted: true}, "python3", "-m", "venv", venv); err != nil {
 		return err
 	}
-	err := r.runInstaller(ctx, c, dir, python, pipInstall("--", requirement)...)
+	err := r.installInto(ctx, c, dir, venv, requirement)
 	if needed := neededPython(err); needed != "" {
 		return fmt.Errorf("the PyPI project needs Python %s, and python3 is another version: install uv, which finds or fetches the version that a project needs: %w", needed, err)
 	}
@@ -86,8 +137,7 @@ func (r *Resolver) fillWithUV(ctx context.Context, c *Candidate, dir, venv, requ
 		if err := r.install(ctx, c, program{dir: dir, trusted: true}, "uv", append(args, venv)...); err != nil {
 			return err
 		}
-		return r.runInstaller(ctx, c, dir, "uv", "pip", "install", "--quiet", "--only-binary", ":all:",
-			"--python", filepath.Join(venv, "bin", "python"), noCompile, "--", requirement)
+		return r.installInto(ctx, c, dir, venv, requirement)
 	}
 	err := install()
 	if err == nil {
@@ -122,27 +172,32 @@ func consoleScript(venv, project, bin string) (string, error) {
 	if _, err := os.Stat(filepath.Join(venv, "bin", wanted)); err == nil { // includes dependencies and python
 		return wanted, nil
 	}
-	prefix := strings.ToLower(separators.ReplaceAllString(project, "_")) + "-"
-	files, err := filepath.Glob(filepath.Join(venv, "lib", "python*", "site-packages", "*.dist-info", "entry_points.txt"))
+	files, err := metadataFiles(venv, project, "entry_points.txt")
 	if err != nil {
 		return "", err
 	}
 	var scripts []string
 	for _, file := range files {
-		name := strings.ToLower(separators.ReplaceAllString(filepath.Base(filepath.Dir(file)), "_"))
-		if strings.HasPrefix(name, strings.ReplaceAll(prefix, "-", "_")) {
-			inside, err := filepath.Rel(venv, file)
-			if err != nil {
-				return "", err
-			}
-			raw, err := readInstalled(venv, inside)
-			if err != nil {
-				return "", err
-			}
-			scripts = append(scripts, consoleScripts(string(raw))...)
+		raw, err := readInstalled(venv, file)
+		if err != nil {
+			return "", err
 		}
+		scripts = append(scripts, consoleScripts(string(raw))...)
 	}
 	return chooseCommand("PyPI project "+project, project, bin, scripts)
+}
+
+// metadataFiles returns the paths below venv of a file in a project's metadata.
+func metadataFiles(venv, project, file string) (inside []string, err error) {
+	prefix := strings.ToLower(separators.ReplaceAllString(project, "_")) + "_"
+	files, err := filepath.Glob(filepath.Join(venv, "lib", "python*", "site-packages", "*.dist-info", file))
+	for _, path := range files {
+		name := strings.ToLower(separators.ReplaceAllString(filepath.Base(filepath.Dir(path)), "_"))
+		if at, failed := filepath.Rel(venv, path); strings.HasPrefix(name, prefix) && failed == nil {
+			inside = append(inside, at)
+		}
+	}
+	return inside, err
 }
 
 // chooseCommand returns one of a package's commands: bin if that is set, otherwise the one with the package's name

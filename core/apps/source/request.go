@@ -30,6 +30,9 @@ type Request struct {
 	// Permissions are decisions about what the definition asks for. If set, they must cover everything it asks for.
 	Permissions *core.PermissionChange `json:"permissions"`
 
+	// Tools limits the tools of the app; nil for all. An import sets it.
+	Tools *core.ToolFilter `json:"-"`
+
 	// Caller is who installs. Hints allows an error to say what the sandbox hides. The HTTP API sets both.
 	Caller core.Caller `json:"-"`
 	Hints  bool        `json:"-"`
@@ -39,6 +42,8 @@ type Request struct {
 	// Restricted means that the caller is an admin of a workspace, not of the organization. Then no code is installed
 	// if the server cannot confine it. The HTTP API sets it from the caller's rights.
 	Restricted bool `json:"-"`
+	// Replace makes an uploaded file a new version of the uploaded app that has its name.
+	Replace bool `json:"-"`
 }
 
 // UpdateRequest is the body of POST /v1/apps/:name/update.
@@ -70,6 +75,7 @@ type Auth struct {
 
 	ClientID     string      `json:"clientId"` // with user and shared: this server's ID at the authorization server
 	ClientSecret core.Secret `json:"clientSecret"`
+	Issuer       string      `json:"issuer"` // of the authorization server of ClientID
 	Scopes       []string    `json:"scopes"`
 }
 
@@ -144,6 +150,9 @@ func (r Request) remote() (*core.Remote, error) {
 		}
 	}
 	for name, value := range t.Headers {
+		if remote.Auth.Replaces(name) {
+			return nil, badRequest("transport.headers: %s would replace the account of the call: leave it out, or use transport.auth with the type bearer or header", name)
+		}
 		if err := checkHeader("transport.headers", name, value); err != nil {
 			return nil, err
 		}
@@ -174,21 +183,23 @@ func (a Auth) record() (core.RemoteAuth, error) {
 		return core.RemoteAuth{Type: "header", Name: a.Name, Value: a.Value}, nil
 	case core.AuthUser, core.AuthShared:
 		return a.accounts()
+	case core.AuthExchange:
+		return core.RemoteAuth{}, badRequest("transport.auth.type exchange can only be set in the configuration (apps.<name>.transport.auth), because callers' tokens go to its tokenUrl")
 	}
 	return core.RemoteAuth{}, badRequest("transport.auth.type is %q; it can be bearer, header, user, shared or none", a.Type)
 }
 
 // accounts returns the record of an app that is called with linked accounts.
 func (a Auth) accounts() (core.RemoteAuth, error) {
-	if a.ClientID == "" && a.ClientSecret != "" {
-		return core.RemoteAuth{}, badRequest("transport.auth.clientId is required with clientSecret")
+	if a.ClientID == "" && a.ClientSecret+core.Secret(a.Issuer) != "" {
+		return core.RemoteAuth{}, badRequest("transport.auth.clientId is required with clientSecret and issuer")
 	}
 	for _, scope := range a.Scopes {
 		if !core.ValidScope(scope) {
 			return core.RemoteAuth{}, badRequest("transport.auth.scopes: %.100q is not an OAuth scope", scope)
 		}
 	}
-	return core.RemoteAuth{Type: a.Type, ClientID: a.ClientID, ClientSecret: a.ClientSecret, Scopes: strings.Join(a.Scopes, " ")}, nil
+	return core.RemoteAuth{Type: a.Type, ClientID: a.ClientID, ClientSecret: a.ClientSecret, Issuer: a.Issuer, Scopes: strings.Join(a.Scopes, " ")}, nil
 }
 
 func checkHeader(field, name string, value core.Secret) error {

@@ -43,7 +43,7 @@ type Block struct {
 	Ms    int64           `json:"ms,omitempty"`    // of Reasoning: how long it took
 	Kept  int             `json:"kept,omitempty"`  // of Summary: how many of the messages before it are kept
 
-	// Raw is what the provider needs back with the block, byte for byte. It is only sent back to Origin and never
+	// Raw is data that the provider needs back with the block, byte for byte. It is only sent back to Origin and never
 	// used as text.
 	Raw json.RawMessage `json:"raw,omitempty"`
 	// Origin identifies the model that produced an assistant's block; see Origin and ForModel.

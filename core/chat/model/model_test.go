@@ -47,7 +47,7 @@ func TestSchemasAreObjectsWithProperties(t *testing.T) {
 	}
 }
 
-func TestWhichFailureAStatusIs(t *testing.T) {
+func TestEachStatusIsAKindOfFailure(t *testing.T) {
 	for _, c := range []struct {
 		status        int
 		kind, message string
@@ -89,7 +89,7 @@ func (f *failing) Call(_ context.Context, _ string, _ model.Request, pieces mode
 	return model.Answer{}, f.failures[f.asked-1]
 }
 
-func TestWhenAProviderIsAskedAgain(t *testing.T) {
+func TestAProviderIsAskedAgainWhenThatMayHelp(t *testing.T) {
 	over := &model.Error{Failure: model.Overloaded}
 	for name, c := range map[string]struct {
 		p           failing

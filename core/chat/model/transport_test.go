@@ -14,7 +14,7 @@ import (
 )
 
 // A proxy only sees the provider's host. It does not see requests to addresses without TLS at all.
-func TestAProxySeesNeitherKeysNorTalks(t *testing.T) {
+func TestAProxySeesNeitherKeysNorConversations(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -105,7 +105,7 @@ func (l *Library) load(folder, path string, info fs.FileInfo) file {
 		return f
 	}
 	f.broken = false
-	f.skill.Source = filepath.ToSlash(filepath.Join(filepath.Base(folder), path))
+	f.skill.Source, f.skill.file = filepath.ToSlash(filepath.Join(filepath.Base(folder), path)), filepath.Join(folder, path)
 	return f
 }
 
@@ -121,7 +121,7 @@ func markdown(folder string) (paths []string) {
 		case strings.EqualFold(filepath.Ext(name), ".md") && !strings.EqualFold(name, "README.md"):
 			paths = append(paths, name)
 		case e.IsDir():
-			paths = append(paths, filepath.Join(name, "SKILL.md"))
+			paths = append(paths, filepath.Join(name, mainFile))
 		}
 	}
 	return paths

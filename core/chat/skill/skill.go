@@ -32,6 +32,8 @@ type Skill struct {
 	AllowedTools []string `json:"allowedTools"` // globs; none means every tool
 	Source       string   `json:"source"`       // the file, relative to the parent of its folder
 	Body         string   `json:"-"`
+
+	file string // its path; "" until it is in a folder
 }
 
 // header is the front matter.

@@ -33,7 +33,7 @@ func TestReadingASkill(t *testing.T) {
 	}
 }
 
-func TestWhichSkillAMessageAsksFor(t *testing.T) {
+func TestAMessageMaySelectASkill(t *testing.T) {
 	all := []skill.Skill{
 		{Name: "always", Type: "context", Triggers: []string{"invoice"}},
 		{Name: "bills", Type: "skill", Triggers: []string{"Send an INVOICE"}, Keywords: []string{"table", "pay", "due"}},
@@ -60,7 +60,7 @@ func TestWhichSkillAMessageAsksFor(t *testing.T) {
 	}
 }
 
-func TestWhereSkillsAreFoundAndChanged(t *testing.T) {
+func TestSkillsAreFoundAndChangedInTheirDirectory(t *testing.T) {
 	home, more := t.TempDir(), t.TempDir()
 	put := func(content string, path ...string) {
 		t.Helper()

@@ -64,7 +64,7 @@ func TestTextThatIsNotYAMLIsReportedAtItsLineAndColumn(t *testing.T) {
 
 // The cases are the text, the number of bytes that the search may parse, and the lines at which their faults
 // are reported.
-func TestThePlaceOfAFaultInALongText(t *testing.T) {
+func TestAFaultInALongTextIsLocated(t *testing.T) {
 	comments := strings.Repeat("# a comment\n", 500)
 	for name, c := range map[string]struct {
 		text  string

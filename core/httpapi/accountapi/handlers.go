@@ -7,6 +7,8 @@ package accountapi
 
 import (
 	"context"
+	"math"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/hashicorp/go-hclog"
@@ -27,8 +29,10 @@ type Accounts interface {
 	MayLink(ctx context.Context, c core.Caller, app string) error
 	Prepare(ctx context.Context, c core.Caller, w accounts.Want) (accounts.Consent, error)
 	Begin(ctx context.Context, c core.Caller, w accounts.Want, redirectURI string) (accounts.Start, error)
+	BeginDevice(ctx context.Context, c core.Caller, w accounts.Want) (accounts.Device, error)
+	FinishDevice(ctx context.Context, c core.Caller, login string) (a core.Account, wait time.Duration, err error)
 	Finish(ctx context.Context, caller func(ctx context.Context, workspace string) (core.Caller, error), answer accounts.Answer) (a core.Account, again accounts.Start, err error)
-	Document(mark string) (accounts.ClientDocument, error)
+	Document() (accounts.ClientDocument, error)
 }
 
 // Access limits browser logins.
@@ -52,7 +56,7 @@ type account struct {
 	ID        string            `json:"id"`
 	App       string            `json:"app"`
 	Name      string            `json:"name"`
-	Owner     *string           `json:"owner"` // a user ID; null for an account that everybody uses
+	Owner     *string           `json:"owner"` // a user ID; null for a shared account
 	Issuer    string            `json:"issuer"`
 	State     core.AccountState `json:"state"`
 	Scopes    []string          `json:"scopes"`
@@ -90,15 +94,41 @@ type NewAccount struct {
 	App    string   `json:"app"`
 	Name   string   `json:"name"`
 	Scopes []string `json:"scopes"`
+	Device bool     `json:"device"` // link with a code that is entered on another device
+	Agreed string   `json:"agreed"` // with Device: consent.digest of an earlier response
 }
 
 type linkResponse struct {
-	App  string `json:"app"`
-	Name string `json:"name"`
-	URL  string `json:"url"`
+	App     string   `json:"app"`
+	Name    string   `json:"name"`
+	URL     string   `json:"url"`
+	Consent *consent `json:"consent,omitempty"`
+	Device  *device  `json:"device,omitempty"`
 }
 
-// Link handles POST /v1/accounts: it returns the address of the page on which the caller links an account.
+// consent is what a person agrees to before a login with a code.
+type consent struct {
+	Address  string   `json:"address"`
+	Issuer   string   `json:"issuer"`
+	Scopes   []string `json:"scopes"`
+	Shared   bool     `json:"shared"`
+	Replaces bool     `json:"replaces"`
+	Digest   string   `json:"digest"`
+}
+
+// device is a login with a code.
+type device struct {
+	Login       string `json:"login"`
+	URL         string `json:"url"`
+	CompleteURL string `json:"completeUrl,omitempty"`
+	Code        string `json:"code"`
+	Interval    int    `json:"interval"`
+	ExpiresAt   string `json:"expiresAt"`
+}
+
+// Link handles POST /v1/accounts: it returns the address of the page on which the caller links an account. If device is
+// set and the authorization server can give a code, it also returns what the caller agrees to; and once the caller has
+// agreed, the code.
 func (h *Handlers) Link(c *fiber.Ctx, caller core.Caller, r NewAccount) (any, error) {
 	if r.App == "" {
 		return nil, core.Errorf(core.CodeBadRequest, "app is missing: the short name of the app that the account is for")
@@ -117,7 +147,52 @@ func (h *Handlers) Link(c *fiber.Ctx, caller core.Caller, r NewAccount) (any, er
 	if err := h.Accounts.MayLink(c.UserContext(), caller, r.App); err != nil {
 		return nil, err
 	}
-	return linkResponse{App: r.App, Name: r.Name, URL: h.Accounts.LinkURL(caller, r.App, r.Name, r.Scopes)}, nil
+	response := linkResponse{App: r.App, Name: r.Name, URL: h.Accounts.LinkURL(caller, r.App, r.Name, r.Scopes)}
+	want := accounts.Want{App: r.App, Name: r.Name, Scopes: r.Scopes, Agreed: r.Agreed}
+	switch {
+	case !r.Device:
+	case r.Agreed == "":
+		ask, err := h.Accounts.Prepare(c.UserContext(), caller, want)
+		if err != nil {
+			return nil, err
+		}
+		if ask.Device {
+			response.Consent = &consent{ask.Address, ask.Issuer, httpio.OrEmpty(ask.Scopes), ask.Shared, ask.Replaces, ask.Digest()}
+		}
+	default:
+		if err := h.Access.AllowBrowserLogin(h.Guard.ClientAddress(c.Context())); err != nil {
+			return nil, err
+		}
+		d, err := h.Accounts.BeginDevice(c.UserContext(), caller, want)
+		if err != nil {
+			return nil, err
+		}
+		response.Device = &device{d.Login, d.URL, d.Complete, d.Code, seconds(d.Interval), core.Timestamp(d.Expires)}
+	}
+	return response, nil
+}
+
+// seconds returns a duration in seconds, rounded up.
+func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
+
+// DeviceLogin is the request body of Device.
+type DeviceLogin struct {
+	Login string `json:"login"`
+}
+
+type deviceResponse struct {
+	Account  *account `json:"account,omitempty"`
+	Interval int      `json:"interval,omitempty"`
+}
+
+// Device handles POST /v1/accounts/device: it completes a login with a code, if the person has entered it.
+func (h *Handlers) Device(c *fiber.Ctx, caller core.Caller, r DeviceLogin) (any, error) {
+	a, wait, err := h.Accounts.FinishDevice(c.UserContext(), caller, r.Login)
+	if err != nil || wait > 0 {
+		return deviceResponse{Interval: seconds(wait)}, err
+	}
+	linked := accountOf(a)
+	return deviceResponse{Account: &linked}, nil
 }
 
 // Patch is the request body of Change.
@@ -143,7 +218,7 @@ func (h *Handlers) Unlink(c *fiber.Ctx, caller core.Caller) (any, error) {
 
 // Client handles GET /v1/accounts/client: this server's description of itself as an OAuth client.
 func (h *Handlers) Client(c *fiber.Ctx, _ core.Caller) (any, error) {
-	document, err := h.Accounts.Document(c.Query(accounts.MarkParameter))
+	document, err := h.Accounts.Document()
 	if err == nil {
 		c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
 	}

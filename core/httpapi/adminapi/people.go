@@ -106,6 +106,7 @@ type keyResponse struct {
 	OrgRole    core.Role `json:"orgRole,omitempty"`
 	Accounts   bool      `json:"accounts"`
 	View       string    `json:"view,omitempty"`
+	Surface    string    `json:"surface,omitempty"`
 	CreatedAt  string    `json:"createdAt"`
 	ExpiresAt  *string   `json:"expiresAt"`
 	LastUsedAt *string   `json:"lastUsedAt"`
@@ -114,7 +115,7 @@ type keyResponse struct {
 
 func keyOf(k core.APIKey, text core.Secret) keyResponse {
 	return keyResponse{
-		ID: k.ID, Name: k.Name, User: k.User, Workspace: k.Workspace, Role: k.Role, OrgRole: k.OrgRole, Accounts: k.Accounts, View: k.View, Key: text.Reveal(),
+		ID: k.ID, Name: k.Name, User: k.User, Workspace: k.Workspace, Role: k.Role, OrgRole: k.OrgRole, Accounts: k.Accounts, View: k.View, Surface: k.Surface, Key: text.Reveal(),
 		CreatedAt: core.Timestamp(k.CreatedAt), ExpiresAt: httpio.TimeOrNull(k.ExpiresAt), LastUsedAt: httpio.TimeOrNull(k.LastUsedAt),
 	}
 }
@@ -140,12 +141,13 @@ type KeyRequest struct {
 	OrgRole   core.Role `json:"orgRole"`
 	Accounts  bool      `json:"accounts"`
 	View      string    `json:"view"`
+	Surface   string    `json:"surface"`
 	ExpiresAt *string   `json:"expiresAt"`
 }
 
 // CreateKey handles POST /v1/keys.
 func (h *Handlers) CreateKey(c *fiber.Ctx, caller core.Caller, r KeyRequest) (any, error) {
-	wanted := people.NewKey{Name: r.Name, Role: r.Role, OrgRole: r.OrgRole, Accounts: r.Accounts, View: r.View}
+	wanted := people.NewKey{Name: r.Name, Role: r.Role, OrgRole: r.OrgRole, Accounts: r.Accounts, View: r.View, Surface: r.Surface}
 	if r.View != "" && !h.Views.Has(caller.Workspace.ID, r.View) {
 		return nil, core.Errorf(core.CodeBadRequest, "view is %.80q, but this workspace has no view with that name", r.View)
 	}

@@ -92,7 +92,7 @@ func (h *Handlers) ListAudit(c *fiber.Ctx, caller core.Caller) (any, error) {
 	}
 	if !caller.User.OrgRole.Admin() {
 		if q.Workspace != "" && q.Workspace != caller.Workspace.ID {
-			return nil, core.Errorf(core.CodeForbidden, "reading the audit trail of another workspace needs the organization role admin or owner")
+			return nil, core.Errorf(core.CodeForbidden, "reading the audit trail of another workspace requires an organization admin or owner")
 		}
 		q.Workspace = caller.Workspace.ID
 	}

@@ -58,6 +58,16 @@ func (h *Handlers) Uninstall(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return uninstallResponse{Name: name, Uninstalled: true, DataPreserved: true, DataPath: dataPath}, httpio.WithCode(core.CodeUninstallFailed, "the app could not be uninstalled", err)
 }
 
+// Restore handles POST /v1/apps/:name/restore, which undoes Uninstall.
+func (h *Handlers) Restore(c *fiber.Ctx, caller core.Caller) (any, error) {
+	name, err := appName(c)
+	if err != nil {
+		return nil, err
+	}
+	app, err := h.Apps.Restore(c.UserContext(), caller.Workspace.ID, name)
+	return h.forCaller(caller, app), err
+}
+
 type statusResponse struct {
 	Name   string     `json:"name"`
 	Status core.State `json:"status"`
@@ -97,7 +107,7 @@ func appName(c *fiber.Ctx) (string, error) {
 	return name, nil
 }
 
-// appResponse is an app with what only the chat knows about it.
+// appResponse is an app with the facts that only the chat knows.
 type appResponse struct {
 	apps.Details
 	RefusedTools []core.RefusedTool `json:"refusedTools,omitempty"`
@@ -113,7 +123,10 @@ func (h *Handlers) Get(c *fiber.Ctx, caller core.Caller) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	refused := h.Models.RefusedTools(caller, name)
+	refused, err := h.Models.RefusedTools(c.UserContext(), caller, name)
+	if err != nil {
+		return nil, err
+	}
 	if caller.MayManageApps() != nil {
 		details = details.ForMember()
 		for i := range refused {

@@ -23,6 +23,7 @@ type Apps interface {
 	List(workspace string) []core.App
 	Install(ctx context.Context, workspace string, r source.Request) (core.App, error)
 	Uninstall(ctx context.Context, workspace, name string) (dataPath string, err error)
+	Restore(ctx context.Context, workspace, name string) (core.App, error)
 	Start(ctx context.Context, workspace, name string) (core.App, error)
 	Stop(ctx context.Context, workspace, name string) (core.App, error)
 	Details(workspace, name string) (apps.Details, error)
@@ -34,6 +35,7 @@ type Apps interface {
 	Import(ctx context.Context, workspace string, r source.ImportRequest) (source.ImportResult, error)
 	Permissions(c core.Caller, name string) (apps.Permissions, error)
 	ChangePermissions(ctx context.Context, c core.Caller, name string, change core.PermissionChange) (apps.Permissions, error)
+	TracePermissions(ctx context.Context, c core.Caller, name string, d time.Duration) (apps.Permissions, error)
 	MissingPermissions(c core.Caller, name string) *core.AppPermissions
 	Hints(c core.Caller, name string) []string
 }
@@ -50,7 +52,7 @@ type Tools interface {
 
 // Models knows which tools models refuse.
 type Models interface {
-	RefusedTools(c core.Caller, server string) []core.RefusedTool
+	RefusedTools(ctx context.Context, c core.Caller, server string) ([]core.RefusedTool, error)
 }
 
 // Handlers holds the route handlers and their dependencies.

@@ -3,6 +3,7 @@ package appapi
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -30,8 +31,21 @@ func (h *Handlers) ChangePermissions(c *fiber.Ctx, caller core.Caller, change co
 	return result, httpio.WithCode(core.CodeStartFailed, "the permissions could not be changed", err)
 }
 
-// forCaller returns an app as a caller sees it. Only callers who may manage apps see the permissions it asks for and
-// what it wrote.
+type traceRequest struct {
+	Seconds int `json:"seconds"`
+}
+
+// TracePermissions handles POST /v1/apps/:name/permissions/trace.
+func (h *Handlers) TracePermissions(c *fiber.Ctx, caller core.Caller, r traceRequest) (any, error) {
+	name, err := appName(c)
+	if err != nil {
+		return nil, err
+	}
+	return h.Apps.TracePermissions(c.UserContext(), caller, name, time.Duration(r.Seconds)*time.Second)
+}
+
+// forCaller returns an app as a caller sees it. Only callers who may manage apps see its output and the permissions it
+// asks for.
 func (h *Handlers) forCaller(caller core.Caller, app core.App) core.App {
 	if caller.MayManageApps() != nil {
 		return app.ForMember()
@@ -53,7 +67,7 @@ func (h *Handlers) withMissingOf(caller core.Caller, result source.ImportResult)
 	return result
 }
 
-// withHints adds to the error of a failed start hints about what the sandbox hides, for callers who may open the
+// withHints adds hints about what the sandbox hides to the error of a failed start, for callers who may open the
 // sandbox.
 func (h *Handlers) withHints(caller core.Caller, name string, err error) error {
 	failed, ok := errors.AsType[*core.Error](err)

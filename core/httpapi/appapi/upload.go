@@ -27,6 +27,7 @@ type uploadSettings struct {
 	ServerName  string                 `json:"serverName"`
 	Env         map[string]core.Secret `json:"env"`
 	Permissions *core.PermissionChange `json:"permissions"`
+	Replace     bool                   `json:"replace"` // see source.Request
 }
 
 // Upload handles POST /v1/apps/upload: the body is an .mcpb file, or a form with the part "settings" (JSON) followed by
@@ -48,7 +49,7 @@ func (h *Handlers) Upload(c *fiber.Ctx, caller core.Caller) (any, error) {
 	}
 	app, err := h.Apps.InstallUpload(ctx, caller.Workspace.ID, file, source.Request{
 		ServerName: settings.ServerName, Env: settings.Env, AllowPrivate: caller.MayReachPrivate(), Restricted: !caller.MayInstallUnconfined(),
-		Caller: caller, Permissions: settings.Permissions, Hints: true,
+		Caller: caller, Permissions: settings.Permissions, Hints: true, Replace: settings.Replace,
 	})
 	return h.forCaller(caller, app), httpio.WithCode(core.CodeInstallFailed, "the installation failed", err)
 }
@@ -67,7 +68,7 @@ func (eofReader) Read([]byte) (int, error) { return 0, io.EOF }
 
 // uploadParts returns the settings of an upload and the reader of its file.
 func uploadParts(c *fiber.Ctx, received io.Reader) (uploadSettings, io.Reader, error) {
-	settings := uploadSettings{ServerName: c.Query("serverName")}
+	settings := uploadSettings{ServerName: c.Query("serverName"), Replace: c.QueryBool("replace")}
 	media, params, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType, fiber.MIMEOctetStream))
 	switch {
 	case err == nil && (media == fiber.MIMEOctetStream || media == "application/zip"):

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -132,7 +131,7 @@ func (h *Handlers) admit(c *fiber.Ctx, caller core.Caller, r chat.Request) (a ad
 }
 
 func (h *Handlers) begin(ctx context.Context, cred authn.Credentials, caller core.Caller, r chat.Request) (a admitted, err error) {
-	if a.release, err = h.acquireRun(ctx, caller); err != nil {
+	if a.release, err = h.Chat.AcquireRun(ctx, caller); err != nil {
 		return a, err
 	}
 	if a.run, err = h.Chat.Begin(ctx, caller, r); err != nil {
@@ -244,22 +243,6 @@ func (h *Handlers) sendChat(w *stream.Writer, e chat.Event) {
 		return
 	}
 	_ = w.Event(e.Name, data)
-}
-
-// acquireRun counts a chat run against the caller's share. It refuses the run when the caller has used up the day's
-// tokens.
-func (h *Handlers) acquireRun(ctx context.Context, caller core.Caller) (release func(), err error) {
-	if limit := h.TokensPerDay; limit > 0 {
-		used, err := h.Chat.TokensToday(ctx, caller)
-		if err != nil {
-			return nil, err
-		}
-		if used >= limit {
-			return nil, core.Errorf(core.CodeRateLimited, "%d tokens were used today: the limit is %d (limits.tokensPerDay)", used, limit).
-				WithRetryAfter(time.Until(time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)))
-		}
-	}
-	return h.Limits.Acquire(limits.ChatRuns, caller.User.ID)
 }
 
 type elicitationResponse struct {

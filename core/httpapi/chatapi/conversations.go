@@ -20,6 +20,7 @@ type ConversationSummary struct {
 	Title             *string  `json:"title"`
 	MessageCount      int      `json:"messageCount"`
 	Preview           string   `json:"preview"`
+	Passage           string   `json:"passage,omitempty"` // in a search
 	TotalInputTokens  int64    `json:"totalInputTokens"`
 	TotalOutputTokens int64    `json:"totalOutputTokens"`
 	TotalCostUSD      *float64 `json:"totalCostUsd"`
@@ -28,7 +29,7 @@ type ConversationSummary struct {
 func summaryOf(c core.Conversation) ConversationSummary {
 	return ConversationSummary{
 		ID: c.ID, CreatedAt: core.Timestamp(c.CreatedAt), UpdatedAt: core.Timestamp(c.UpdatedAt), Title: httpio.OrNull(c.Title),
-		MessageCount: c.MessageCount, Preview: c.Preview,
+		MessageCount: c.MessageCount, Preview: c.Preview, Passage: c.Passage,
 		TotalInputTokens: c.InputTokens, TotalOutputTokens: c.OutputTokens, TotalCostUSD: c.CostUSD,
 	}
 }
@@ -42,7 +43,6 @@ func SummariesOf(all []core.Conversation) []ConversationSummary {
 	return out
 }
 
-// conversationRecord is one conversation.
 type conversationRecord struct {
 	ID                string          `json:"id"`
 	CreatedAt         string          `json:"createdAt"`

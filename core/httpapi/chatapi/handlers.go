@@ -26,7 +26,7 @@ type Chat interface {
 	Queued(ctx context.Context, c core.Caller, id string) (core.QueuedMessage, error)
 	Withdraw(ctx context.Context, c core.Caller, id string) (core.QueuedMessage, error)
 	Reply(ctx context.Context, c core.Caller, id string, r elicit.Reply) error
-	TokensToday(ctx context.Context, c core.Caller) (int64, error)
+	AcquireRun(ctx context.Context, c core.Caller) (release func(), err error)
 
 	Conversations(ctx context.Context, c core.Caller, q core.ConversationQuery) (core.ConversationPage, error)
 	Conversation(ctx context.Context, c core.Caller, id string) (core.Conversation, error)
@@ -42,11 +42,10 @@ type Chat interface {
 
 // Handlers holds the route handlers and their dependencies.
 type Handlers struct {
-	Chat         Chat
-	Streams      *stream.Streams
-	Limits       *limits.Limits
-	Authn        *authn.Authenticator
-	TokensPerDay int64 // that one user may use in a workspace; 0 means no limit
-	Log          hclog.Logger
-	Quiet        time.Duration // between a stream's keep-alive comments
+	Chat    Chat
+	Streams *stream.Streams
+	Limits  *limits.Limits
+	Authn   *authn.Authenticator
+	Log     hclog.Logger
+	Quiet   time.Duration // between a stream's keep-alive comments
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestThePeriodsOfUsage(t *testing.T) {
+func TestUsageIsSummedByPeriod(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 30, 0, 0, time.FixedZone("", 3600))
 	for period, from := range map[string]string{
 		"day": "2026-03-01T00:00:00.000Z", "week": "2026-02-23T00:00:00.000Z", "month": "2026-01-31T00:00:00.000Z", "all": "1970-01-01T00:00:00.000Z",

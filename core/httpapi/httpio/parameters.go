@@ -55,6 +55,6 @@ func DecodePath(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// AuditTarget is the key of a local value: a string that the audit record of the request has as its target, instead of
-// the parameter in the path.
+// AuditTarget is the key of a local value: a string that replaces the path parameter as the target in the request's
+// audit record.
 type AuditTarget struct{}

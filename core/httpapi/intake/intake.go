@@ -40,11 +40,11 @@ type Reader struct {
 }
 
 // NewReader returns a Reader whose requests wait at most patience for a place. The large bodies of in-flight requests
-// hold at most inFlight bytes; 0 means no bound.
+// hold at most inFlight bytes, and those of one client at most a quarter of that; 0 means no bound.
 func NewReader(patience time.Duration, maxPooled int, inFlight int64) *Reader {
 	return &Reader{
 		budget: newBudget(inFlight),
-		known:  newLane(), anonymous: newLane(), patience: patience, maxPooled: maxPooled,
+		known:  newLane(inFlight / 4), anonymous: newLane(inFlight / 4), patience: patience, maxPooled: maxPooled,
 		buffers: &sync.Pool{New: func() any { return new(bytes.Buffer) }},
 	}
 }
@@ -126,15 +126,21 @@ func (r *Reader) readLarge(req *fasthttp.Request, start *bytes.Buffer, limit int
 
 // take waits for a large body's turn among the client's, and for its part of the budget.
 func (r *Reader) take(l *lane, client string, length int) (done func(), err error) {
+	own, err := l.keep(client, length, r.patience)
+	if err != nil {
+		return nil, err
+	}
 	answered := l.begin(client, length)
 	free, err := r.budget.acquire(length, r.patience)
 	if err != nil {
 		answered()
+		own()
 		return nil, err
 	}
 	return func() {
 		free()
 		answered()
+		own()
 	}, nil
 }
 

@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/ropewalk/ropewalk/core"
 )
 
 // lane holds the places for requests that are sending a large body.
 type lane struct {
 	places chan struct{}
+	most   int64 // bytes of one client's large bodies in memory; 0 means no bound
 
 	mu      sync.Mutex
 	clients map[string]*share
@@ -20,12 +23,13 @@ type lane struct {
 // share holds the places that one client has or waits for.
 type share struct {
 	places  chan struct{}
+	kept    *budget             // bytes of the client's large bodies in memory
 	working *semaphore.Weighted // bytes of the client's large bodies whose requests have no response yet
 	users   int                 // guarded by lane.mu; the share is dropped with its last user
 }
 
-func newLane() *lane {
-	return &lane{places: make(chan struct{}, LargeBodies), clients: make(map[string]*share)}
+func newLane(most int64) *lane {
+	return &lane{places: make(chan struct{}, LargeBodies), most: most, clients: make(map[string]*share)}
 }
 
 // acquire waits for a place in the client's share and then for one in the lane. It returns core.CodeUnavailable when
@@ -50,6 +54,21 @@ func (l *lane) acquire(client string, patience time.Duration) (release func(), e
 	return func() {
 		<-l.places
 		<-own.places
+		l.leave(client, own)
+	}, nil
+}
+
+// keep counts a large body against the client's part of the memory for bodies. It returns core.CodeRateLimited when that
+// stays taken for longer than patience.
+func (l *lane) keep(client string, length int, patience time.Duration) (free func(), err error) {
+	own := l.join(client)
+	release, err := own.kept.acquire(length, patience)
+	if err != nil {
+		l.leave(client, own)
+		return nil, core.Errorf(core.CodeRateLimited, "your requests in flight hold too much data: the limit is %d MiB per user", l.most>>20).WithRetryAfter(patience)
+	}
+	return func() {
+		release()
 		l.leave(client, own)
 	}, nil
 }
@@ -83,7 +102,7 @@ func (l *lane) join(client string) *share {
 	defer l.mu.Unlock()
 	s := l.clients[client]
 	if s == nil {
-		s = &share{places: make(chan struct{}, ownBodies), working: semaphore.NewWeighted(int64(workingBodies()) * maxWeight)}
+		s = &share{kept: newBudget(l.most), places: make(chan struct{}, ownBodies), working: semaphore.NewWeighted(int64(workingBodies()) * maxWeight)}
 		l.clients[client] = s
 	}
 	s.users++

@@ -4,11 +4,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ropewalk/ropewalk/core"
 )
 
 func TestLargeBodiesOfOneClientComeOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, began := newLane(), time.Now()
+		l, began := newLane(0), time.Now()
 		var answered []func()
 		for range workingBodies() {
 			answered = append(answered, l.begin("a", 1<<20))
@@ -38,7 +40,7 @@ func TestLargeBodiesOfOneClientComeOneAfterTheOther(t *testing.T) {
 
 func TestBodiesAreWorkedOnTogetherWhileTheirBytesAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, began := newLane(), time.Now()
+		l, began := newLane(0), time.Now()
 		const size = 64 << 10
 		var answered []func()
 		for range workingBodies() * maxWeight / size {
@@ -53,6 +55,33 @@ func TestBodiesAreWorkedOnTogetherWhileTheirBytesAreFew(t *testing.T) {
 		}
 		for _, end := range answered {
 			end()
+		}
+	})
+}
+
+func TestOneClientHoldsAQuarterOfTheMemoryForBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewReader(time.Second, 0, 40)
+		take := func(client string, n int) (func(), error) { return r.take(r.known, client, n) }
+		first, err := take("mallory", 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		if _, err := take("mallory", 3); core.CodeOf(err) != core.CodeRateLimited || time.Since(begin) != time.Second {
+			t.Errorf("beyond the quarter: %v after %v", err, time.Since(begin))
+		}
+		if _, err := take("victim", 10); err != nil {
+			t.Errorf("another client: %v", err)
+		}
+		first()
+		whole, err := take("mallory", 20) // larger than a quarter, so it takes all of that
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole()
+		if len(r.known.clients) != 1 {
+			t.Errorf("%d clients are remembered", len(r.known.clients))
 		}
 	})
 }

@@ -166,7 +166,7 @@ func TestATrustedProxyMayHaveAnyNumberOfConnections(t *testing.T) {
 	}
 }
 
-func TestAClosedConnectionCountsNoMore(t *testing.T) {
+func TestAClosedConnectionNoLongerCounts(t *testing.T) {
 	l, _ := listen(t, Options{MaxConns: 1, MaxPerPeer: 1})
 	for range 3 {
 		connect(t, l, "127.0.0.1")

@@ -2,7 +2,6 @@ package listener
 
 import "bytes"
 
-// versionLength is the length of "HTTP/1.1".
 const versionLength = len("HTTP/1.1")
 
 // requestLines finds request lines that end in a bare line feed among the bytes read from a connection. The HTTP

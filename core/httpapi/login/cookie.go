@@ -18,7 +18,6 @@ const (
 	loginAge        = 600 // seconds
 )
 
-// setSessionCookie sets the cookie of a login.
 func (h *Handlers) setSessionCookie(c *fiber.Ctx, token string, site http.SameSite) {
 	h.setCookie(c, http.Cookie{Name: authn.SessionCookie, Value: token, Path: "/", MaxAge: sessionAge, SameSite: site})
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -94,6 +95,22 @@ func TestATokenThatIsRefusedIsReplacedWhereThatMayHelp(t *testing.T) {
 				t.Errorf("requests with the bodies %q, want %d", bodies, c.requests)
 			}
 		})
+	}
+}
+
+// Older versions stored such headers.
+func TestAConfiguredHeaderDoesNotReplaceTheAccount(t *testing.T) {
+	header := func(auth core.RemoteAuth) string {
+		h, err := configuredHeaders(core.Remote{Auth: auth, Headers: map[string]core.Secret{"authorization": "Bearer fixed", "DPOP": "p", "cookie": "c", "X-Api-Key": "k"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(slices.Sorted(maps.Keys(h)), " ")
+	}
+	for kind, want := range map[string]string{"none": "Authorization Cookie Dpop X-Api-Key", core.AuthUser: "X-Api-Key", core.AuthShared: "X-Api-Key"} {
+		if got := header(core.RemoteAuth{Type: kind}); got != want {
+			t.Errorf("%s: the headers are %s, want %s", kind, got, want)
+		}
 	}
 }
 

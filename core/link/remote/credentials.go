@@ -61,12 +61,15 @@ func configuredHeaders(r core.Remote) (http.Header, error) {
 		return nil
 	}
 	for name, value := range r.Headers {
+		if r.Auth.Replaces(name) { // in the record of an older version
+			continue
+		}
 		if err := add("transport.headers", name, value); err != nil {
 			return nil, err
 		}
 	}
 	switch r.Auth.Type {
-	case "", "none", core.AuthUser, core.AuthShared: // account tokens come from Options.Authorizer
+	case "", "none", core.AuthUser, core.AuthShared, core.AuthExchange: // account tokens come from Options.Authorizer
 		return header, nil
 	case "bearer":
 		if r.Auth.Token == "" {

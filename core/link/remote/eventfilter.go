@@ -10,15 +10,15 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/ropewalk/ropewalk/core/link/framing"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // eventFilter forwards a stream of server-sent events. It replaces an event that is not a valid message with an
 // error for the call that it answers, because the SDK would end the session.
 type eventFilter struct {
-	in        *framing.EventReader
+	in        *rpc.EventReader
 	source    io.Closer
-	discarded *framing.DiscardLog
+	discarded *rpc.DiscardLog
 	limit     int
 	id        func() string // the id of the call that the stream answers, or "null"
 	out       bytes.Buffer
@@ -39,8 +39,8 @@ func (f *eventFilter) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (f *eventFilter) Close() error { return f.source.Close() }
 
-func (f *eventFilter) write(e framing.Event) {
-	if f.out.Cap() > framing.KeptBuffer {
+func (f *eventFilter) write(e rpc.Event) {
+	if f.out.Cap() > rpc.KeptBuffer {
 		f.out = bytes.Buffer{}
 	}
 	f.out.Reset()
@@ -96,16 +96,16 @@ func retryAfter(field string) (wait time.Duration, ok bool) {
 }
 
 // check returns the data of a valid message, an error in its place, or nil when no call waits for it.
-func (f *eventFilter) check(e framing.Event) []byte {
+func (f *eventFilter) check(e rpc.Event) []byte {
 	id := f.id()
 	data := e.Data
 	if e.Over {
-		if n, ok := framing.CallID(e.Data, e.Tail); ok {
+		if n, ok := rpc.CallID(e.Data, e.Tail); ok {
 			id = fmt.Sprint(n)
 		}
 		data = make([]byte, f.limit+1)
-	} else if _, err := framing.Scan(data); err == nil {
-		return framing.ValidUTF8(data)
+	} else if _, err := rpc.Scan(data); err == nil {
+		return rpc.ValidUTF8(data)
 	}
 	if id == "null" {
 		f.discarded.Add("an event that is not a message")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/ropewalk/ropewalk/core/link/framing"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 func FuzzEvents(f *testing.F) {
@@ -16,12 +16,12 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("\uFEFFdata\n\ndata:x"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		const limit = 64
-		discarded := framing.DiscardLog{Logger: hclog.NewNullLogger()}
-		out, err := io.ReadAll(&eventFilter{in: framing.NewEventReader(bytes.NewReader(data), limit), source: io.NopCloser(nil), discarded: &discarded, limit: limit, id: func() string { return "null" }})
+		discarded := rpc.DiscardLog{Logger: hclog.NewNullLogger()}
+		out, err := io.ReadAll(&eventFilter{in: rpc.NewEventReader(bytes.NewReader(data), limit), source: io.NopCloser(nil), discarded: &discarded, limit: limit, id: func() string { return "null" }})
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := framing.NewEventReader(bytes.NewReader(out), limit)
+		in := rpc.NewEventReader(bytes.NewReader(out), limit)
 		for {
 			e, err := in.Next()
 			if err != nil {
@@ -33,7 +33,7 @@ func FuzzEvents(f *testing.F) {
 			if !e.IsMessage() || len(e.Data) == 0 {
 				continue
 			}
-			if _, err := framing.Scan(e.Data); err != nil {
+			if _, err := rpc.Scan(e.Data); err != nil {
 				t.Fatalf("%q let %q through: %v", data, e.Data, err)
 			}
 		}
@@ -52,9 +52,9 @@ func TestFieldsThatCannotBeUsedToResumeAreNotPassedOn(t *testing.T) {
 		"retry: -5\n\n":                                     "\n",
 		"retry: 1e9\n\n":                                    "\n",
 	} {
-		discarded := framing.DiscardLog{Logger: hclog.NewNullLogger()}
+		discarded := rpc.DiscardLog{Logger: hclog.NewNullLogger()}
 		got, err := io.ReadAll(&eventFilter{
-			in: framing.NewEventReader(strings.NewReader(sent), 64<<10), source: io.NopCloser(nil), discarded: &discarded, limit: 64 << 10, id: func() string { return "null" },
+			in: rpc.NewEventReader(strings.NewReader(sent), 64<<10), source: io.NopCloser(nil), discarded: &discarded, limit: 64 << 10, id: func() string { return "null" },
 		})
 		if err != nil || string(got) != want {
 			t.Errorf("%.60q became %q (%v), want %q", sent, got, err, want)

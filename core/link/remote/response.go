@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 const (
@@ -38,7 +38,7 @@ func (c *roundTripper) receive(r *http.Request, resp *http.Response) (*http.Resp
 			return nil, c.explain(r.Context(), r, err)
 		}
 	case media == "text/event-stream":
-		resp.Body = &eventFilter{in: framing.NewEventReader(paced(r.Context(), resp.Body), c.limit), source: resp.Body, discarded: &c.discarded, limit: c.limit, id: func() string { return idOf(r) }}
+		resp.Body = &eventFilter{in: rpc.NewEventReader(paced(r.Context(), resp.Body), c.limit), source: resp.Body, discarded: &c.discarded, limit: c.limit, id: func() string { return idOf(r) }}
 	case r.Method == http.MethodPost && media == "application/json":
 		return c.receiveJSON(r, resp)
 	default:
@@ -87,14 +87,14 @@ func readUpTo(in io.Reader, limit int) ([]byte, error) {
 }
 
 // messageOrError returns data if it is exactly one message, and otherwise an error response for the call with that id.
-func messageOrError(data []byte, limit int, discarded *framing.DiscardLog, id func() string) []byte {
-	reason := framing.ErrTooLarge.Error() + fmt.Sprintf(": the limit is %d bytes", limit)
+func messageOrError(data []byte, limit int, discarded *rpc.DiscardLog, id func() string) []byte {
+	reason := rpc.ErrTooLarge.Error() + fmt.Sprintf(": the limit is %d bytes", limit)
 	code := CodeTooLarge
 	if len(data) <= limit {
-		if _, err := framing.Scan(data); err == nil {
-			return framing.ValidUTF8(data)
+		if _, err := rpc.Scan(data); err == nil {
+			return rpc.ValidUTF8(data)
 		}
-		reason, code = framing.ErrMalformed.Error(), CodeMalformed
+		reason, code = rpc.ErrMalformed.Error(), CodeMalformed
 	}
 	discarded.Add(reason)
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id(), code, reason)

@@ -18,7 +18,7 @@ import (
 	"code.dny.dev/ssrf"
 
 	"github.com/ropewalk/ropewalk/core/headerparam"
-	"github.com/ropewalk/ropewalk/core/link/framing"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // roundTripper is the http.RoundTripper underneath the SDK's transports. It sends requests to one remote
@@ -29,7 +29,7 @@ type roundTripper struct {
 	base      *http.Transport
 	limit     int
 	wait      time.Duration
-	discarded framing.DiscardLog
+	discarded rpc.DiscardLog
 	answered  atomic.Pointer[answer] // for the last request; nil before the first answer
 	version   atomic.Pointer[string] // the negotiated revision, sent with every request after the handshake
 
@@ -45,7 +45,7 @@ func newRoundTripper(origin *url.URL, header http.Header, o Options) *roundTripp
 	dialer := &net.Dialer{Timeout: o.ConnectTimeout, Control: control}
 	return &roundTripper{
 		origin: origin, header: header, limit: o.MaxAnswer, wait: o.HeaderTimeout, authorizer: o.Authorizer,
-		discarded: framing.DiscardLog{Logger: o.Logger, Message: "remote server sent data that is not an MCP message"},
+		discarded: rpc.DiscardLog{Logger: o.Logger, Message: "remote server sent data that is not an MCP message"},
 		base: &http.Transport{ // no proxy, so that the guard checks the actual address
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: o.ConnectTimeout, ForceAttemptHTTP2: true,
 			MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,

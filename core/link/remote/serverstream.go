@@ -11,7 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/time/rate"
 
-	"github.com/ropewalk/ropewalk/core/link/framing"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // HealthyStream is how long a stream must last for its end to count as normal: proxies close idle streams after
@@ -98,10 +98,10 @@ func (s *serverStream) open(ctx context.Context) (again bool, wait time.Duration
 		return false, 0
 	}
 	s.opened = true
-	return true, s.read(framing.NewEventReader(resp.Body, s.conn.http.limit+maxErrorBody))
+	return true, s.read(rpc.NewEventReader(resp.Body, s.conn.http.limit+maxErrorBody))
 }
 
-func (s *serverStream) read(in *framing.EventReader) (wait time.Duration) {
+func (s *serverStream) read(in *rpc.EventReader) (wait time.Duration) {
 	for {
 		e, err := in.Next()
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/link/framing"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 const (
@@ -46,7 +46,7 @@ func New(r core.Remote, o Options) (mcp.Transport, error) {
 		o.Logger = hclog.NewNullLogger()
 	}
 	if o.MaxAnswer <= 0 {
-		o.MaxAnswer = framing.DefaultMaxLine
+		o.MaxAnswer = rpc.DefaultMaxLine
 	}
 	if o.ConnectTimeout <= 0 {
 		o.ConnectTimeout = defaultConnectTimeout

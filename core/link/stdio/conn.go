@@ -13,29 +13,25 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/ropewalk/ropewalk/core/link/framing"
 	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // errBatch means that a batch contains too many messages.
 var errBatch = errors.New("too many messages in one line")
 
-const (
-	maxJunk  = 4 << 10 // bytes of one line passed to Options.Junk
-	maxBatch = 1000    // messages in one line
-)
+const maxBatch = 1000 // messages in one line
 
 // Conn is one connection over standard streams.
 type Conn struct {
 	in    io.WriteCloser
 	out   io.ReadCloser
-	lines *framing.LineReader
+	lines *rpc.LineReader
 	queue *writeQueue
 	limit int
 	batch [][]byte // unread messages of a batch
 
-	discarded framing.DiscardLog
-	junk      io.Writer // receives discarded lines; may be nil
+	discarded rpc.DiscardLog
 
 	once  sync.Once
 	mu    sync.Mutex
@@ -46,7 +42,7 @@ type Conn struct {
 type Frame struct {
 	Data     []byte
 	Owned    bool // Data may be kept; otherwise it is valid until the next frame
-	Envelope framing.Envelope
+	Envelope rpc.Envelope
 	Err      error // why the message cannot be read; Envelope then holds the id of the call it answers
 }
 
@@ -56,7 +52,7 @@ func (c *Conn) Next() (Frame, error) {
 		if len(c.batch) > 0 {
 			data := c.batch[0]
 			c.batch = c.batch[1:]
-			if f, ok := c.inspect(framing.Line{Data: data, Owned: true}); ok {
+			if f, ok := c.inspect(rpc.Line{Data: data, Owned: true}); ok {
 				return f, nil
 			}
 			continue
@@ -91,43 +87,37 @@ func (c *Conn) splitBatch(data []byte) {
 		return nil
 	})
 	if err != nil || !s.End() {
-		c.Discard(data, "a line that is not a message")
+		c.Discard("a line that is not a message")
 		return
 	}
 	c.batch = batch
 }
 
 // inspect scans a line. ok is false when the line was discarded.
-func (c *Conn) inspect(l framing.Line) (f Frame, ok bool) {
+func (c *Conn) inspect(l rpc.Line) (f Frame, ok bool) {
 	if l.Over > 0 {
-		c.Discard(l.Data, "a line over the limit of "+strconv.Itoa(c.limit)+" bytes")
-		id, found := framing.CallID(l.Data, l.Tail)
-		err := fmt.Errorf("%w: %d bytes, the limit is %d", framing.ErrTooLarge, l.Over, c.limit)
-		return Frame{Envelope: framing.Envelope{IDKind: framing.IDNumber, Number: id}, Err: err}, found
+		c.Discard("a line over the limit of " + strconv.Itoa(c.limit) + " bytes")
+		id, found := rpc.CallID(l.Data, l.Tail)
+		err := fmt.Errorf("%w: %d bytes, the limit is %d", rpc.ErrTooLarge, l.Over, c.limit)
+		return Frame{Envelope: rpc.Envelope{IDKind: rpc.IDNumber, Number: id}, Err: err}, found
 	}
-	e, err := framing.Scan(l.Data)
+	e, err := rpc.Scan(l.Data)
 	if err == nil {
 		if !utf8.Valid(l.Data) {
-			l.Data, l.Owned = framing.ValidUTF8(l.Data), true
-			e, err = framing.Scan(l.Data)
+			l.Data, l.Owned = rpc.ValidUTF8(l.Data), true
+			e, err = rpc.Scan(l.Data)
 		}
 		return Frame{Data: l.Data, Owned: l.Owned, Envelope: e}, err == nil
 	}
-	c.Discard(l.Data, "a line that is not a message")
-	if id, found := framing.CallID(l.Data[:min(len(l.Data), framing.KeptEnd)], l.Data[max(0, len(l.Data)-framing.KeptEnd):]); found {
-		return Frame{Envelope: framing.Envelope{IDKind: framing.IDNumber, Number: id}, Err: fmt.Errorf("%w: %w", framing.ErrMalformed, err)}, true
+	c.Discard("a line that is not a message")
+	if id, found := rpc.CallID(l.Data[:min(len(l.Data), rpc.KeptEnd)], l.Data[max(0, len(l.Data)-rpc.KeptEnd):]); found {
+		return Frame{Envelope: rpc.Envelope{IDKind: rpc.IDNumber, Number: id}, Err: fmt.Errorf("%w: %w", rpc.ErrMalformed, err)}, true
 	}
 	return Frame{}, false
 }
 
 // Discard counts a line that cannot be used, and logs what it was.
-func (c *Conn) Discard(data []byte, what string) {
-	c.discarded.Add(what)
-	if c.junk != nil {
-		out := append(bytes.Clone(data[:min(len(data), maxJunk)]), '\n')
-		_, _ = c.junk.Write(out) // a log that cannot be written must not end the connection
-	}
-}
+func (c *Conn) Discard(what string) { c.discarded.Add(what) }
 
 // Read implements mcp.Connection for a client without a link.
 func (c *Conn) Read(context.Context) (jsonrpc.Message, error) {
@@ -151,12 +141,12 @@ func (c *Conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return fmt.Errorf("encode a message: %w", err)
 	}
-	framing.OneLine(data)
+	rpc.OneLine(data)
 	return c.queue.add(ctx, "", len(data), func(buf []byte) []byte { return append(append(buf, data...), '\n') })
 }
 
 // Send queues a request. It waits for space until ctx ends.
-func (c *Conn) Send(ctx context.Context, id int64, r framing.Request) error {
+func (c *Conn) Send(ctx context.Context, id int64, r rpc.Request) error {
 	return c.queue.add(ctx, r.Sender, r.Size(), func(buf []byte) []byte { return r.AppendMessage(buf, id) })
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/ropewalk/ropewalk/core/link/framing"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // These errors are wrapped with details.
@@ -24,9 +24,8 @@ var (
 type Options struct {
 	Name         string        // the app's name, for log lines
 	Logger       hclog.Logger  // nil disables logging
-	MaxLine      int           // bytes; 0 is framing.DefaultMaxLine
+	MaxLine      int           // bytes; 0 is rpc.DefaultMaxLine
 	WriteTimeout time.Duration // how long the app may read nothing while messages are waiting; 0 is 30 s
-	Junk         io.Writer     // receives lines that are not messages, cut at 4 KiB; nil discards them
 }
 
 // New returns the transport (MCP 2025-11-25, basic/transports). in is the app's standard input, out its
@@ -36,7 +35,7 @@ func New(in io.WriteCloser, out io.ReadCloser, o Options) mcp.Transport {
 		o.Logger = hclog.NewNullLogger()
 	}
 	if o.MaxLine <= 0 {
-		o.MaxLine = framing.DefaultMaxLine
+		o.MaxLine = rpc.DefaultMaxLine
 	}
 	if o.WriteTimeout <= 0 {
 		o.WriteTimeout = defaultWriteTimeout
@@ -53,8 +52,8 @@ type transport struct {
 // Connect implements mcp.Transport.
 func (t *transport) Connect(context.Context) (mcp.Connection, error) {
 	c := &Conn{
-		in: t.in, out: t.out, lines: framing.NewLineReader(t.out, t.o.MaxLine), limit: t.o.MaxLine, junk: t.o.Junk,
-		discarded: framing.DiscardLog{Logger: t.o.Logger, Message: "app wrote lines that are not MCP messages to its standard output"},
+		in: t.in, out: t.out, lines: rpc.NewLineReader(t.out, t.o.MaxLine), limit: t.o.MaxLine,
+		discarded: rpc.DiscardLog{Logger: t.o.Logger, Message: "app wrote lines that are not MCP messages to its standard output"},
 	}
 	c.queue = newWriteQueue(t.in, t.o.WriteTimeout, c.fail)
 	go c.queue.run()

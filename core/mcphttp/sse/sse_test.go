@@ -88,7 +88,7 @@ func TestASilentAnswerKeepsItsConnectionOpen(t *testing.T) {
 	})
 }
 
-func TestAnEventOfAnySizeIsQueuedWhenNothingWaitsBeforeIt(t *testing.T) {
+func TestAnEventOfAnySizeIsAddedToAnEmptyQueue(t *testing.T) {
 	q := NewQueue()
 	large := make([]byte, maxQueuedBytes+1)
 	q.Push(large)

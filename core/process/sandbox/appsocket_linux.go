@@ -223,9 +223,11 @@ func (b *Broker) connectUnix(n notification, s appSocket, address []byte) error 
 		}
 		return connectRaw(s.fd, address)
 	}
-	if err := b.becomeThread(n); err != nil {
-		return err
-	}
+	return onOwnThread(func() error { return b.becomeThread(n) }, func() error { return b.connectPath(s, path) })
+}
+
+// connectPath connects a socket to one that was granted by its path. The thread has the app's rights and working directory.
+func (b *Broker) connectPath(s appSocket, path string) error {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
 	if err != nil {
 		return err

@@ -30,6 +30,7 @@ import (
 type Broker struct {
 	network  Network
 	listener int
+	queue    *os.File                           // the listener, in the runtime's poller
 	calls    map[int32]func(notification) error // by system call number
 	slots    chan struct{}                      // one for each call in progress
 
@@ -84,6 +85,9 @@ func newBroker(p *Profile) (*Broker, error) {
 	}
 	if p.Level < LevelNamespaces && !p.Metadata {
 		b.calls[unix.SYS_FCHMOD], b.calls[unix.SYS_FCHOWN], b.calls[unix.SYS_UTIMENSAT] = b.changeMode, b.changeOwner, b.changeTimes
+	}
+	if p.Trace {
+		b.traceOpens()
 	}
 	if len(b.calls) == 0 {
 		return nil, nil
@@ -155,16 +159,8 @@ func (b *Broker) isOwnFile(fd int) bool {
 	if err != nil {
 		return false
 	}
-	nearest := func(dirs []string) (length int) {
-		for _, dir := range dirs {
-			if pathWithin(path, dir) {
-				length = max(length, len(dir))
-			}
-		}
-		return length
-	}
-	write := nearest(b.write)
-	return write > 0 && write >= nearest(b.read)
+	write := nearestDir(path, b.write)
+	return write > 0 && write >= nearestDir(path, b.read)
 }
 
 func descriptorPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
@@ -192,15 +188,34 @@ func (b *Broker) Serve() {
 	if b.names != nil {
 		b.names.serve()
 	}
+	if err := unix.SetNonblock(b.listener, true); err != nil {
+		return
+	}
+	b.queue = os.NewFile(uintptr(b.listener), "seccomp listener")
+	queue, err := b.queue.SyscallConn()
+	if err == nil {
+		_ = queue.Read(func(uintptr) bool { return b.receive() })
+	}
+}
+
+// receive starts the calls that wait, and reports whether no process of the app is left. Receiving a notification
+// blocks if there is none, which would need a thread.
+func (b *Broker) receive() (over bool) {
 	for {
+		waiting := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}}
+		if _, err := unix.Poll(waiting, 0); errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if waiting[0].Revents&unix.POLLIN == 0 {
+			return waiting[0].Revents != 0
+		}
 		var n notification
-		errno := b.control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n))
-		switch {
-		case errno == unix.EINTR || errno == unix.ENOENT:
-		case errno != 0:
-			return
-		default:
+		switch errno := b.control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); errno {
+		case 0:
 			b.start(n)
+		case unix.EINTR, unix.ENOENT:
+		default:
+			return true
 		}
 	}
 }
@@ -230,7 +245,10 @@ func (b *Broker) control(request uintptr, data unsafe.Pointer) unix.Errno {
 
 func (b *Broker) answer(n notification, err error) {
 	r := response{id: n.id}
-	if err != nil {
+	switch {
+	case errors.Is(err, errContinue):
+		r.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
+	case err != nil:
 		errno, ok := errors.AsType[unix.Errno](err)
 		if !ok || errno == 0 {
 			errno = unix.EACCES
@@ -310,8 +328,8 @@ func hasFailed(fd int) bool {
 }
 
 // OnDenied sets the function that is called now and then with services on this machine to which connections
-// were refused. Call it before Serve.
-func (b *Broker) OnDenied(report func(target string, count int)) { b.denials.report = report }
+// were refused (net), and with files that a traced app opens (read or write). Call it before Serve.
+func (b *Broker) OnDenied(report func(kind, target string, count int)) { b.denials.report = report }
 
 // bind makes a bind or listen call, unless the broker connected the socket: an app could abandon a connection
 // in progress, and would then hold a socket in the server's network.
@@ -332,14 +350,13 @@ func (b *Broker) bind(n notification) error {
 	if s.domain == unix.AF_UNIX { // the address may be a path
 		become = func() error { return b.becomeThread(n) }
 	}
-	if err := become(); err != nil {
-		return err
-	}
-	_, _, errno := unix.Syscall(unix.SYS_BIND, uintptr(s.fd), uintptr(unsafe.Pointer(&address[0])), uintptr(len(address)))
-	if errno != 0 {
-		return errno
-	}
-	return nil
+	return onOwnThread(become, func() error {
+		_, _, errno := unix.Syscall(unix.SYS_BIND, uintptr(s.fd), uintptr(unsafe.Pointer(&address[0])), uintptr(len(address)))
+		if errno != 0 {
+			return errno
+		}
+		return nil
+	})
 }
 
 func (b *Broker) listen(n notification) error {
@@ -348,10 +365,7 @@ func (b *Broker) listen(n notification) error {
 		return err
 	}
 	defer func() { _ = unix.Close(s.fd) }()
-	if err := b.becomeApp(); err != nil {
-		return err
-	}
-	return unix.Listen(s.fd, int(int32(n.args[1])))
+	return onOwnThread(b.becomeApp, func() error { return unix.Listen(s.fd, int(int32(n.args[1]))) })
 }
 
 // ownSocket returns a socket of the app that is in its network namespace.
@@ -363,16 +377,28 @@ func (b *Broker) ownSocket(n notification) (appSocket, error) {
 	return s, err
 }
 
-// becomeApp gives the calling goroutine the app's credentials, for calls in which the kernel checks them or
-// shows them to the peer. From then on the goroutine has its own thread, which ends with it.
-func (b *Broker) becomeApp() error {
-	runtime.LockOSThread()
-	return dropRights(b.uid, b.group)
+// onOwnThread calls functions, until one fails, on a thread that ends afterwards. The first is becomeApp or becomeThread.
+func onOwnThread(steps ...func() error) error {
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		for _, step := range steps {
+			if err := step(); err != nil {
+				result <- err
+				return
+			}
+		}
+		result <- nil
+	}()
+	return <-result
 }
+
+// becomeApp gives the calling thread the app's credentials, for calls in which the kernel checks them or shows them to the
+// peer.
+func (b *Broker) becomeApp() error { return dropRights(b.uid, b.group) }
 
 // becomeThread is becomeApp with the working directory and umask of the app's thread.
 func (b *Broker) becomeThread(n notification) error {
-	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return err
 	}

@@ -11,9 +11,9 @@ import (
 // denials counts the refused connections of an app to services on this machine, and reports them now and then.
 type denials struct {
 	mu     sync.Mutex
-	counts map[string]int
-	report func(target string, count int) // may be nil
-	due    bool                           // whether a report is scheduled
+	counts map[netip.AddrPort]int
+	report func(kind, target string, count int) // may be nil
+	due    bool                                 // whether a report is scheduled
 }
 
 // However many connections an app attempts, it causes only one report per reportPause, with at most maxDenied
@@ -29,10 +29,10 @@ func (d *denials) add(to netip.AddrPort) {
 	if !ip.IsLoopback() {
 		return
 	}
-	target := netip.AddrPortFrom(ip, to.Port()).String()
-	if ip == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || ip == netip.IPv6Loopback() {
-		target = "localhost:" + strconv.Itoa(int(to.Port()))
+	if ip == netip.IPv6Loopback() {
+		ip = netip.AddrFrom4([4]byte{127, 0, 0, 1}) // both are localhost
 	}
+	target := netip.AddrPortFrom(ip, to.Port())
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.report == nil {
@@ -42,7 +42,7 @@ func (d *denials) add(to netip.AddrPort) {
 		return
 	}
 	if d.counts == nil {
-		d.counts = map[string]int{}
+		d.counts = map[netip.AddrPort]int{}
 	}
 	d.counts[target]++
 	if !d.due {
@@ -58,7 +58,11 @@ func (d *denials) flush() {
 	clear(d.counts)
 	d.due = false
 	d.mu.Unlock()
-	for target, count := range counts {
-		report(target, count)
+	for to, count := range counts {
+		target := to.String()
+		if to.Addr() == netip.AddrFrom4([4]byte{127, 0, 0, 1}) {
+			target = "localhost:" + strconv.Itoa(int(to.Port()))
+		}
+		report("net", target, count)
 	}
 }

@@ -10,7 +10,7 @@ import (
 func TestAFloodOfRefusedConnectionsIsCountedAndReportedPeriodically(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reports, sum := 0, map[string]int{}
-		d := denials{report: func(target string, count int) { reports++; sum[target] += count }}
+		d := denials{report: func(_, target string, count int) { reports++; sum[target] += count }}
 		redis := netip.MustParseAddrPort("127.0.0.1:6379")
 		for range 100_000 {
 			d.add(redis)

@@ -71,10 +71,23 @@ func interprocess() []uintptr {
 
 // missing returns the system calls that fail as if the kernel did not have them, so that programs fall back to
 // others. The arguments of clone3 and openat2 are in memory, where a filter cannot see them. The memory of a
-// memfd does not belong to a process, so it would not be counted.
+// memfd does not belong to a process, so it would not be counted. Requests for asynchronous I/O (fs.aio-max-nr)
+// are the whole machine's, and one app could take all of them.
 func missing() []uintptr {
-	return []uintptr{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET}
+	return []uintptr{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_IO_SETUP}
 }
+
+// leases refuses leases and delegations on files. They need only a file that is open for reading and has the
+// same owner, and delay everyone else who opens the file for up to 45 seconds (fs.lease-break-time).
+func leases() (code []bpf.Instruction) {
+	for _, command := range []uint32{unix.F_SETLEASE, fSetDelegation} {
+		code = append(code, equal(1, command, refuse(unix.EACCES))...)
+	}
+	return code
+}
+
+// fSetDelegation is F_SETDELEG, new in Linux 6.19.
+const fSetDelegation = 1024 + 16
 
 // systemCalls returns the filter for everything an app must not do.
 func (p *Profile) systemCalls() (*program, error) {
@@ -102,6 +115,7 @@ func (p *Profile) systemCalls() (*program, error) {
 	f.on(unix.SYS_CLONE, when(0, namespaceFlags, refuse(unix.EPERM))...)
 	f.on(unix.SYS_PERSONALITY, slices.Concat(equal(0, 0, permit()), equal(0, 0xffffffff, permit()), refuse1(unix.EPERM))...)
 	f.on(unix.SYS_IOCTL, p.ioctls()...)
+	f.on(unix.SYS_FCNTL, leases()...)
 	f.others(p.Level)
 	f.modes()
 	f.sockets()

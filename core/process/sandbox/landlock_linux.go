@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,15 +84,19 @@ func (p *Profile) access() map[string]uint64 {
 	for _, name := range devices() {
 		access["/dev/"+name] = landlockFile
 	}
-	if p.Level >= LevelNamespaces { // both are the app's own there
-		access["/tmp"], access["/dev/shm"] = landlockWrite, landlockWrite
+	closed := p.closed()
+	if p.Level >= LevelNamespaces {
+		// Both are the app's own, but a rule also opens what is mounted below them.
+		for _, own := range []string{"/tmp", "/dev/shm"} {
+			outside := func(c string) bool { return !pathWithin(c, own) }
+			below := slices.DeleteFunc(slices.Clone(closed), outside)
+			if !slices.ContainsFunc(slices.Concat(p.Read, p.Write), func(path string) bool { return contains(path, below) }) {
+				access[own] = landlockWrite
+			}
+		}
 	}
 	for _, path := range p.Read {
-		if p.Level >= LevelNamespaces { // the file tree hides them
-			access[path] = landlockRead
-			continue
-		}
-		for _, open := range around(path, p.Hide) {
+		for _, open := range around(path, closed) {
 			access[open] = landlockRead
 		}
 	}
@@ -101,32 +106,31 @@ func (p *Profile) access() map[string]uint64 {
 		}
 	}
 	for _, path := range p.Write {
-		if p.Level < LevelNamespaces {
-			for _, open := range around(path, p.Hide) {
-				access[open] = landlockWrite
-			}
-		} else {
-			access[path] = landlockWrite
+		for _, open := range around(path, closed) {
+			access[open] = landlockWrite
 		}
 	}
 	return access
 }
 
-// around returns path itself, or, if it contains hidden paths, its contents without them. A Landlock rule opens
-// everything below a directory, and no other rule can close a part of it.
-func around(path string, hide []string) []string {
-	var hidden []string
-	for _, h := range hide {
-		hidden = append(hidden, realPath(h))
+// closed returns the hidden paths and the symbolic links on the way to them. Masks alone do not keep a path closed
+// at LevelNamespaces: the kernel removes a mask when the server's side replaces what is below it.
+func (p *Profile) closed() (closed []string) {
+	way := layout{links: map[string]string{}}
+	for _, path := range p.Hide {
+		way.follow(path)
+		closed = append(closed, realPath(path))
 	}
-	return aroundHidden(path, hidden)
+	return slices.AppendSeq(closed, maps.Keys(way.links))
 }
 
-func aroundHidden(path string, hidden []string) []string {
-	real := realPath(path)
-	if !slices.ContainsFunc(hidden, func(h string) bool { return h != real && pathWithin(h, real) }) {
+// around returns path itself, or, if it contains closed paths, its contents without them. A Landlock rule opens
+// everything below a directory, and no other rule can close a part of it.
+func around(path string, closed []string) []string {
+	if !contains(path, closed) {
 		return []string{path}
 	}
+	real := realPath(path)
 	var open []string
 	entries, err := os.ReadDir(real)
 	if err != nil {
@@ -134,11 +138,17 @@ func aroundHidden(path string, hidden []string) []string {
 	}
 	for _, e := range entries {
 		at := filepath.Join(real, e.Name())
-		if e.Type()&os.ModeSymlink == 0 && !slices.Contains(hidden, at) {
-			open = append(open, aroundHidden(at, hidden)...)
+		if e.Type()&os.ModeSymlink == 0 && !slices.Contains(closed, at) && !slices.Contains(closed, LogOf(at)) {
+			open = append(open, around(at, closed)...)
 		}
 	}
 	return open
+}
+
+// contains reports whether closed paths are below path.
+func contains(path string, closed []string) bool {
+	real := realPath(path)
+	return slices.ContainsFunc(closed, func(c string) bool { return c != real && pathWithin(c, real) })
 }
 
 // realPath resolves the symbolic links of a path as far as it exists: a hidden file may be created later.

@@ -1,6 +1,9 @@
 package sandbox
 
 import (
+	"errors"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,23 +22,52 @@ func TestAHiddenPathIsNotOpenedByItsDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(config, nil, 0o600); err != nil {
-		t.Fatal(err)
+	log := filepath.Join(opt, "vendor/audit.log")
+	rotated := log + ".000001" // before the app's start
+	for _, file := range []string{config, log, rotated} {
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.Symlink(home, filepath.Join(opt, "link")); err != nil {
 		t.Fatal(err)
 	}
 	later := filepath.Join(opt, "later") // a file that the server may create later
-	p := &Profile{Level: LevelLandlock, Read: []string{opt, bundle}, Hide: []string{home, config, later}}
-	access := p.access()
-	for _, path := range []string{program, other, bundle} {
-		if access[path] != landlockRead {
-			t.Errorf("%s is closed", path)
+	hidden := []string{home, config, later, log}
+	for _, level := range []Level{LevelLandlock, LevelNamespaces} {
+		p := &Profile{Level: level, Read: []string{opt, bundle}, Hide: hidden}
+		access := p.access()
+		for _, path := range []string{program, other, bundle} {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(access)), func(open string) bool { return pathWithin(path, open) }) {
+				t.Errorf("%v: %s is closed", level, path)
+			}
+		}
+		for path := range access {
+			if slices.ContainsFunc(append(hidden, rotated), func(hidden string) bool { return pathWithin(hidden, path) }) {
+				t.Errorf("%v: %s is open", level, path)
+			}
 		}
 	}
-	for path := range access {
-		if slices.ContainsFunc([]string{home, config, later}, func(hidden string) bool { return pathWithin(hidden, path) }) {
-			t.Errorf("%s is open", path)
+}
+
+func TestWhatNotEveryoneMayReadIsPrivate(t *testing.T) {
+	dir := t.TempDir()
+	var want []string
+	for path, mode := range map[string]fs.FileMode{
+		"ssl/cert.pem": 0o644, "ssl/private/key.pem": 0o644, "ssl/key.pem": 0o640, "passwd": 0o644, "secret": 0o600,
+	} {
+		at := filepath.Join(dir, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, nil, mode)); err != nil {
+			t.Fatal(err)
 		}
+	}
+	if err := errors.Join(os.Chmod(filepath.Join(dir, "ssl/private"), 0o710), os.Symlink("key.pem", filepath.Join(dir, "ssl/link"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"secret", "ssl/key.pem", "ssl/private"} {
+		want = append(want, filepath.Join(dir, path))
+	}
+	if got := privateIn([]string{filepath.Join(dir, "passwd"), filepath.Join(dir, "secret"), filepath.Join(dir, "ssl"), filepath.Join(dir, "none")}); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -44,8 +44,5 @@ func (b *Broker) change(n notification, act func(fd int) error) error {
 	if !b.isOwnFile(fd) {
 		return unix.EPERM
 	}
-	if err := b.becomeApp(); err != nil {
-		return err
-	}
-	return act(fd)
+	return onOwnThread(b.becomeApp, func() error { return act(fd) })
 }

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +24,7 @@ const (
 // about 1 KiB per file, even an empty one.
 const (
 	tmpOptions  = "size=256m,mode=1777,nr_inodes=16384"
-	maskOptions = "size=4k,mode=755,nr_inodes=1"
+	maskOptions = "size=4k,mode=755"
 )
 
 // buildRoot replaces the file tree of this mount namespace with one that contains only the allowed paths, in
@@ -62,6 +63,7 @@ func (p *Profile) buildRoot() error {
 // layout describes a new file tree. All paths are as seen outside the sandbox.
 type layout struct {
 	links map[string]string // symbolic links on the way to the allowed paths, with their targets
+	masks map[string]bool   // hidden directories that are covered by an empty one
 	binds []bind            // parents before their contents
 	hide  []string
 	shm   int64 // size of /dev/shm in bytes
@@ -79,7 +81,7 @@ type bind struct {
 
 // layout resolves the allowed paths in the server's file tree.
 func (p *Profile) layout() layout {
-	l := layout{links: map[string]string{}, layers: map[string]Layer{}, shm: p.Limits.Memory / 4, resolv: !slices.Contains([]string{NetworkAll, NetworkNone}, p.Network.mode())}
+	l := layout{links: map[string]string{}, masks: map[string]bool{}, layers: map[string]Layer{}, shm: p.Limits.Memory / 4, resolv: !slices.Contains([]string{NetworkAll, NetworkNone}, p.Network.mode())}
 	for _, path := range p.Read {
 		if l.resolv && path == resolvConf {
 			continue
@@ -100,9 +102,7 @@ func (p *Profile) layout() layout {
 	}
 	slices.SortStableFunc(l.binds, func(a, b bind) int { return strings.Compare(a.path, b.path) })
 	for _, path := range p.Hide {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			l.hide = append(l.hide, real)
-		}
+		l.hide = append(l.hide, realPath(path))
 	}
 	return l
 }
@@ -160,6 +160,11 @@ func (l layout) build() error {
 			return fmt.Errorf("bind %s: %w", b.path, err)
 		}
 	}
+	for dir := range l.masks { // allowed paths in them have their places now
+		if err := unix.MountSetattr(unix.AT_FDCWD, newRoot+dir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+			return fmt.Errorf("hide %s: %w", dir, err)
+		}
+	}
 	if l.resolv {
 		if err := errors.Join(os.MkdirAll(newRoot+"/etc", 0o755), os.WriteFile(newRoot+resolvConf, []byte("nameserver 127.0.0.1\n"), 0o644)); err != nil {
 			return err
@@ -189,6 +194,7 @@ func (l layout) bind(b bind) error {
 	if err := l.show(b, at); err != nil {
 		return err
 	}
+	delete(l.masks, b.path) // it is allowed by name, although it is hidden
 	return l.mask(b.path)
 }
 
@@ -249,13 +255,18 @@ func (l layout) covered(b bind) bool {
 // mask hides what is below a path that was just bound.
 func (l layout) mask(path string) error {
 	for _, h := range l.hide {
-		info, err := os.Lstat(newRoot + h)
-		if err != nil || !pathWithin(h, path) || h == path {
+		if !pathWithin(h, path) || h == path {
 			continue
 		}
-		if info.IsDir() {
-			err = unix.Mount("tmpfs", newRoot+h, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_RDONLY, maskOptions)
-		} else {
+		info, err := os.Lstat(newRoot + h)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR), errors.Is(err, fs.ErrPermission):
+			continue // Landlock keeps it closed if it is created later, and the app can reach no more than the shim
+		case err != nil:
+		case info.IsDir():
+			l.masks[h] = true
+			err = unix.Mount("tmpfs", newRoot+h, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, maskOptions)
+		default:
 			err = l.show(bind{path: "/dev/null"}, newRoot+h)
 		}
 		if err != nil {

@@ -50,8 +50,12 @@ func (p *Profile) Enter() error {
 	if files > 0 {
 		files = max(files, shimFiles) // LimitProgram sets a lower limit
 	}
+	var signals unix.Rlimit // timers count as well
+	if err := unix.Getrlimit(unix.RLIMIT_SIGPENDING, &signals); err != nil {
+		return fmt.Errorf("read a resource limit: %w", err)
+	}
 	for resource, limit := range map[int]uint64{
-		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: files, unix.RLIMIT_FSIZE: uint64(p.Limits.FileSize),
+		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: files, unix.RLIMIT_FSIZE: uint64(p.Limits.FileSize), unix.RLIMIT_SIGPENDING: signals.Max / userShare,
 	} {
 		if limit == 0 && resource != unix.RLIMIT_CORE {
 			continue
@@ -63,8 +67,9 @@ func (p *Profile) Enter() error {
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// watchShare is the fraction of the machine's inotify watches that one app may have: one in watchShare.
-const watchShare = 4
+// userShare is the fraction that one app may have of what the kernel counts for the server's user: one in
+// userShare.
+const userShare = 4
 
 // shareWatches limits the inotify instances and watches of the user namespace, if the kernel supports it. The
 // kernel also counts them for the server's user, so without this one app could leave none for the others.
@@ -75,7 +80,7 @@ func shareWatches() {
 			continue
 		}
 		if all, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil {
-			_ = os.WriteFile("/proc/sys/user/max_inotify_"+name, []byte(strconv.Itoa(max(all/watchShare, 1))), 0)
+			_ = os.WriteFile("/proc/sys/user/max_inotify_"+name, []byte(strconv.Itoa(max(all/userShare, 1))), 0)
 		}
 	}
 }

@@ -3,8 +3,10 @@ package sandbox
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -23,6 +25,45 @@ func SystemPaths() []string {
 	}
 	return paths
 }
+
+// PrivateSystemPaths returns what SystemPaths contains below /etc that not every user may read, such as
+// /etc/ssl/private. A program that runs as root, or in a group of the server's user, must not read it either.
+func PrivateSystemPaths() []string { return privateIn(SystemPaths()) }
+
+func privateIn(paths []string) (private []string) {
+	for _, path := range paths {
+		if !strings.HasPrefix(path, "/etc/") && inSystem(path) { // programs and libraries are many, and not secret
+			continue
+		}
+		_ = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error { // never fails
+			if entry == nil { // the path does not exist
+				return nil
+			}
+			needed := fs.FileMode(0o004)
+			if entry.IsDir() {
+				needed = 0o001
+			}
+			info, infoErr := entry.Info()
+			switch {
+			case err == nil && entry.Type()&fs.ModeSymlink != 0:
+			case err != nil || infoErr != nil || info.Mode().Perm()&needed == 0:
+				private = append(private, at)
+				if entry.IsDir() {
+					return fs.SkipDir
+				}
+			}
+			return nil
+		})
+	}
+	return private
+}
+
+// closedLog matches the end of a closed log file's name (package hashchain).
+var closedLog = regexp.MustCompile(`\.[0-9]{6,}$`)
+
+// LogOf returns the log that a closed log file is a part of, and the path itself if it does not have the name of
+// one. Closed files of a hidden log are hidden as well, including those that a later rotation makes.
+func LogOf(path string) string { return closedLog.ReplaceAllString(path, "") }
 
 // RuntimePaths returns what a program needs in addition to the system's files: its interpreters, libraries and
 // packages. The program is one that the server chose, such as one on its search path. Nothing else in the
@@ -303,6 +344,16 @@ func inSystem(dir string) bool {
 }
 
 // pathWithin reports whether path is dir or is below it.
+// nearestDir returns the length of the longest directory that contains a path; 0 for none.
+func nearestDir(path string, dirs []string) (length int) {
+	for _, dir := range dirs {
+		if pathWithin(path, dir) {
+			length = max(length, len(dir))
+		}
+	}
+	return length
+}
+
 func pathWithin(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

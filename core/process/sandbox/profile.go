@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -35,12 +36,28 @@ type Profile struct {
 	// not limited to Write. Programs that install other programs need it.
 	Metadata bool `json:"metadata,omitempty"`
 
+	// Trace reports which files the app opens. It makes every open slower.
+	Trace bool `json:"trace,omitempty"`
+
 	Network Network `json:"network"`
 	Limits  Limits  `json:"limits"`
 
 	Owner Owner `json:"owner"` // set by Attributes
 
 	nameServers []string // of this machine, read before the file tree is replaced
+}
+
+// Covers reports whether the profile opens a path, for reading or for writing.
+func (p *Profile) Covers(path string, write bool) bool {
+	open := slices.Clone(p.Write)
+	for _, layer := range p.Layers {
+		open = append(open, layer.Dir)
+	}
+	if !write {
+		open = append(open, p.Read...)
+	}
+	nearest := nearestDir(path, open)
+	return nearest > 0 && nearest >= nearestDir(path, p.Hide)
 }
 
 // Mapped is a path that is shown through its own mount.

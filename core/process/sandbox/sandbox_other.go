@@ -14,7 +14,7 @@ var errNoSandbox = errors.New("only Linux has a sandbox")
 type Broker struct{}
 
 // OnDenied does nothing.
-func (*Broker) OnDenied(func(string, int)) {}
+func (*Broker) OnDenied(func(kind, target string, count int)) {}
 
 // Serve does nothing.
 func (*Broker) Serve() {}
@@ -52,6 +52,15 @@ func (p *Profile) LimitProgram(int) error { return nil }
 
 // ProcessUsage always returns false.
 func ProcessUsage(int) (Usage, bool) { return Usage{}, false }
+
+// Meter measures nothing.
+type Meter struct{}
+
+// Usage always returns false.
+func (*Meter) Usage(int) (u Usage, zombieOf int, ok bool) { return Usage{}, 0, false }
+
+// Descendants always returns false.
+func (*Meter) Descendants(int, []int) ([]int, bool) { return nil, false }
 
 // SharedFairly always returns false.
 func SharedFairly(int) (int64, bool) { return 0, false }

@@ -5,6 +5,9 @@ import (
 	"os"
 	"strconv"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // clockTicks is the unit of processor time in /proc, which is the same on every Linux system.
@@ -14,17 +17,124 @@ const clockTicks = 100
 // or processes that share them, have written, not library code. Shared memory is counted for each process;
 // SharedFairly is exact.
 func ProcessUsage(pid int) (u Usage, ok bool) {
-	dir := "/proc/" + strconv.Itoa(pid)
-	status, err := os.ReadFile(dir + "/status")
-	if err != nil {
-		return u, false
+	u, _, ok = new(Meter).Usage(pid)
+	return u, ok
+}
+
+// Meter reads /proc. It uses its buffers again: a shim measures its app every WatchInterval, and garbage would be
+// most of the memory of an idle shim.
+type Meter struct {
+	path    []byte
+	content []byte
+	threads []string
+}
+
+// Usage is ProcessUsage. zombieOf is the parent of a process that has ended and was not waited for, otherwise 0.
+func (m *Meter) Usage(pid int) (u Usage, zombieOf int, ok bool) {
+	status := m.read(pid, "status")
+	if len(status) == 0 {
+		return u, 0, false
 	}
 	u.Memory, u.Processes = kibibytes(status, "RssAnon:", "RssShmem:", "VmSwap:"), 1
 	u.Threads = threads(status)
-	if stat, err := os.ReadFile(dir + "/stat"); err == nil {
-		u.CPUTime = cpuTime(stat[bytes.LastIndexByte(stat, ')')+1:])
+	stat := m.read(pid, "stat")
+	u.CPUTime, zombieOf = statTimes(stat[bytes.LastIndexByte(stat, ')')+1:])
+	return u, zombieOf, true
+}
+
+// Descendants adds the processes below root to found, in order of their generation. ok is false if this kernel
+// does not list children. A process is missing if one of its siblings ended at the same moment: it is there the
+// next time.
+func (m *Meter) Descendants(root int, found []int) (_ []int, ok bool) {
+	first := len(found)
+	found, ok = m.children(root, found)
+	for i := first; i < len(found); i++ {
+		found, _ = m.children(found[i], found)
 	}
-	return u, true
+	return found, ok
+}
+
+// children adds the children of all threads of a process.
+func (m *Meter) children(pid int, found []int) (_ []int, ok bool) {
+	dir, err := m.open(pid, 0, "task")
+	if err != nil {
+		return found, false
+	}
+	m.threads = m.threads[:0]
+	for {
+		n, err := unix.ReadDirent(dir, m.buffer(0))
+		if err != nil || n == 0 {
+			break
+		}
+		_, _, m.threads = unix.ParseDirent(m.content[:n], -1, m.threads)
+	}
+	_ = unix.Close(dir)
+	for _, name := range m.threads {
+		thread, _ := strconv.Atoi(name)
+		list, err := m.open(pid, thread, "children")
+		if err != nil {
+			continue
+		}
+		ok = true
+		for child := range bytes.FieldsSeq(m.readAll(list)) {
+			if id, err := strconv.Atoi(string(child)); err == nil {
+				found = append(found, id)
+			}
+		}
+	}
+	return found, ok
+}
+
+// read returns the content of a file of a process. It is valid until the next call.
+func (m *Meter) read(pid int, name string) []byte {
+	fd, err := m.open(pid, 0, name)
+	if err != nil {
+		return nil
+	}
+	return m.readAll(fd)
+}
+
+// open opens a file of a process, or of one of its threads. It makes the system call directly, because unix.Open copies the path.
+func (m *Meter) open(pid, thread int, name string) (int, error) {
+	m.path = strconv.AppendInt(append(m.path[:0], "/proc/"...), int64(pid), 10)
+	if thread != 0 {
+		m.path = strconv.AppendInt(append(m.path, "/task/"...), int64(thread), 10)
+	}
+	m.path = append(append(append(m.path, '/'), name...), 0)
+	for {
+		fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, ^uintptr(99), uintptr(unsafe.Pointer(&m.path[0])), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0) // AT_FDCWD
+		if errno == 0 {
+			return int(fd), nil
+		}
+		if errno != unix.EINTR {
+			return 0, errno
+		}
+	}
+}
+
+// buffer returns the rest of the buffer, which is never empty.
+func (m *Meter) buffer(used int) []byte {
+	if used == len(m.content) {
+		m.content = append(m.content, make([]byte, 4096)...)
+	}
+	return m.content[used:]
+}
+
+// readAll reads a file and closes it.
+func (m *Meter) readAll(fd int) []byte {
+	length := 0
+	for {
+		n, err := unix.Read(fd, m.buffer(length))
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			break
+		}
+		length += n
+	}
+	_ = unix.Close(fd)
+	return m.content[:length]
 }
 
 // SharedFairly returns the memory of a process as ProcessUsage does, but divides shared memory among the
@@ -81,14 +191,23 @@ func threads(status []byte) int {
 	return 0
 }
 
-// cpuTime reads the user and system time from the fields of /proc/<pid>/stat after the name.
-func cpuTime(stat []byte) time.Duration {
-	const user, system = 11, 12
-	fields := bytes.Fields(stat)
-	if len(fields) <= system {
-		return 0
+// statTimes reads the user and system time from the fields of /proc/<pid>/stat after the name, and the parent of
+// a zombie.
+func statTimes(stat []byte) (cpu time.Duration, zombieOf int) {
+	const state, parent, user, system = 0, 1, 11, 12
+	column, zombie := 0, false
+	for field := range bytes.FieldsSeq(stat) {
+		switch n, _ := strconv.ParseInt(string(field), 10, 64); column {
+		case state:
+			zombie = string(field) == "Z"
+		case parent:
+			if zombie {
+				zombieOf = int(n)
+			}
+		case user, system:
+			cpu += time.Duration(n) * time.Second / clockTicks
+		}
+		column++
 	}
-	u, _ := strconv.ParseInt(string(fields[user]), 10, 64)
-	s, _ := strconv.ParseInt(string(fields[system]), 10, 64)
-	return time.Duration(u+s) * time.Second / clockTicks
+	return cpu, zombieOf
 }

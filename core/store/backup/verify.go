@@ -146,10 +146,10 @@ func verifyDefinitions(ctx context.Context, db *sql.DB) (err error) {
 	return nil
 }
 
-// readDefinitions returns the tables and indexes of a database with their canonical statements. It leaves out SQLite's
-// own tables and the table of migrations.
+// readDefinitions returns the tables and indexes of a database with their canonical statements. It leaves out the tables
+// of SQLite itself, and indexes of constraints, which have no statement.
 func readDefinitions(ctx context.Context, db *sql.DB) (map[string]string, error) {
-	rows, err := db.QueryContext(ctx, `SELECT type, name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name <> 'goose_db_version'`)
+	rows, err := db.QueryContext(ctx, `SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT IN ('sqlite_sequence', 'sqlite_stat1', 'sqlite_stat4')`)
 	if err != nil {
 		return nil, database.Explain(err)
 	}

@@ -51,7 +51,7 @@ func setting(name, value string) func(tx *sql.Tx) error {
 	}
 }
 
-func TestAWriteThatFailsTakesNoOtherWithIt(t *testing.T) {
+func TestAFailedWriteDoesNotFailOthers(t *testing.T) {
 	s := open(t)
 	failed := errors.New("no")
 	errs := together(t, s, setting("a", "1"), func(tx *sql.Tx) error {

@@ -43,7 +43,7 @@ func TestAFormWithASchemaOfChainedReferencesIsNotCheckedAgainstIt(t *testing.T) 
 	}
 }
 
-func TestACheckIsRefusedWhenItWouldTakeTooManySteps(t *testing.T) {
+func TestACheckThatTakesTooManyStepsIsRefused(t *testing.T) {
 	v := New()
 	check := func(schema, arguments string) error {
 		return v.CheckArguments(t.Context(), core.Tool{Server: "a", Name: "b", Schema: json.RawMessage(schema)}, json.RawMessage(arguments))
@@ -71,7 +71,7 @@ func TestACheckIsRefusedWhenItWouldTakeTooManySteps(t *testing.T) {
 	}
 }
 
-func TestTheViolationsOfACheckAreBounded(t *testing.T) {
+func TestACheckListsABoundedNumberOfViolations(t *testing.T) {
 	v := New()
 	tool := core.Tool{Server: "a", Name: "b", Schema: json.RawMessage(`{"properties":{"a":{"items":{"type":"string"}}}}`)}
 	err := v.CheckArguments(t.Context(), tool, json.RawMessage(`{"a":[1`+strings.Repeat(",1", 5000)+`]}`))
@@ -86,7 +86,7 @@ func TestTheViolationsOfACheckAreBounded(t *testing.T) {
 
 // Every violation repeats the argument or the schema: without the limits, the response to a 1 MB call would have 90
 // MB.
-func TestWhatViolationsRepeatIsBounded(t *testing.T) {
+func TestRepeatedViolationsAreBounded(t *testing.T) {
 	long := strings.Repeat("n\u00fc", 300_000)
 	names := make([]string, 20_000)
 	for i := range names {

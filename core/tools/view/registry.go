@@ -16,8 +16,7 @@ import (
 // Declared is a view from the configuration.
 type Declared struct {
 	*View
-	Workspaces []string    // workspaces that have the view; empty means all
-	Roles      []core.Role // workspace roles that are bound to the view
+	Workspaces []string // workspaces that have the view; empty means all
 }
 
 func (d Declared) isIn(workspace string) bool {
@@ -47,7 +46,8 @@ type Registry struct {
 type state struct {
 	declared []Declared
 	stored   map[string]map[string]*View // by workspace and name
-	binds    bool                        // a declared view binds a role
+	roles    bool                        // a view is bound to a role
+	groups   map[string]struct{}         // the groups that views are bound to
 	sets     *sync.Map                   // setKey to *Set
 }
 
@@ -55,6 +55,7 @@ type state struct {
 type setKey struct {
 	workspace    string
 	role         core.Role
+	groups       string // those that a view is bound to, one per line
 	key, address string // the views named by the API key and by the address
 }
 
@@ -66,8 +67,34 @@ func NewRegistry(ctx context.Context, store Store, declared []Declared, log hclo
 }
 
 func newState(declared []Declared, stored map[string]map[string]*View) *state {
-	binds := slices.ContainsFunc(declared, func(d Declared) bool { return len(d.Roles) > 0 })
-	return &state{declared, stored, binds, &sync.Map{}}
+	s := &state{declared: declared, stored: stored, groups: map[string]struct{}{}, sets: &sync.Map{}}
+	for _, d := range declared {
+		s.bind(d.View)
+	}
+	for _, views := range stored {
+		for _, v := range views {
+			s.bind(v)
+		}
+	}
+	return s
+}
+
+func (s *state) bind(v *View) {
+	s.roles = s.roles || len(v.Roles) > 0
+	for _, name := range v.Groups {
+		s.groups[name] = struct{}{}
+	}
+}
+
+// boundGroups returns those of a user's groups (core.User.Groups) that a view is bound to.
+func (s *state) boundGroups(groups string) string {
+	if groups == "" || len(s.groups) == 0 {
+		return ""
+	}
+	return strings.Join(slices.DeleteFunc(strings.Split(groups, "\n"), func(name string) bool {
+		_, bound := s.groups[name]
+		return !bound
+	}), "\n")
 }
 
 // Reload reads the views of the store again, for example after a peer server has changed some. If that fails, the
@@ -85,8 +112,8 @@ func (r *Registry) Reload(ctx context.Context) error {
 		for _, d := range list {
 			v, err := New(d)
 			if err != nil { // written by another version of the server; whoever is bound to this view sees nothing
-				r.log.Error("a stored view is left out: it is not valid", "workspace", workspace, "view", d.Name, "error", err)
-				continue
+				r.log.Error("a stored view is not valid and shows nothing", "workspace", workspace, "view", d.Name, "error", err)
+				v = &View{View: d, invalid: true}
 			}
 			stored[workspace][d.Name] = v
 		}
@@ -126,14 +153,15 @@ func (r *Registry) changed(workspace string) {
 	}
 }
 
-// Of returns the views that apply to a caller: those bound to the caller's role, that of the API key, and that of the
-// address. It returns nil for a caller who sees everything. A view that does not exist shows nothing.
+// Of returns the views that apply to a caller: those bound to the caller's role and groups, the API key's, and the
+// address's. It returns nil for a caller who sees everything. A view that does not exist shows nothing.
 func (r *Registry) Of(c core.Caller) *Set {
 	now := r.current.Load()
-	if !now.binds && c.Scope.View == "" && c.View == "" {
+	groups := now.boundGroups(c.User.Groups)
+	if !now.roles && groups == "" && c.Scope.View == "" && c.View == "" {
 		return nil
 	}
-	k := setKey{c.Workspace.ID, c.Workspace.Role, c.Scope.View, c.View}
+	k := setKey{c.Workspace.ID, c.Workspace.Role, groups, c.Scope.View, c.View}
 	if set, ok := now.sets.Load(k); ok {
 		return set.(*Set) //nolint:forcetypeassert // nothing else is stored
 	}
@@ -142,18 +170,23 @@ func (r *Registry) Of(c core.Caller) *Set {
 }
 
 func (s *state) newSet(k setKey) *Set {
-	set := &Set{}
-	for _, d := range s.declared {
-		if d.isIn(k.workspace) && slices.Contains(d.Roles, k.role) {
-			set.views = append(set.views, d.View)
+	set, groups := &Set{}, strings.Split(k.groups, "\n")
+	for _, v := range s.of(k.workspace) {
+		isMember := func(group string) bool { return slices.Contains(groups, group) }
+		if !slices.Contains(v.Roles, k.role) && !slices.ContainsFunc(v.Groups, isMember) {
+			continue
 		}
+		if v.invalid {
+			return &Set{none: true}
+		}
+		set.views = append(set.views, v.View)
 	}
 	for _, name := range []string{k.key, k.address} {
 		if name == "" {
 			continue
 		}
 		v := s.find(k.workspace, name)
-		if v == nil {
+		if v == nil || v.invalid {
 			return &Set{none: true}
 		}
 		set.views = append(set.views, v)
@@ -162,6 +195,27 @@ func (s *state) newSet(k setKey) *Set {
 		return nil
 	}
 	return set
+}
+
+type workspaceView struct {
+	*View
+	declared bool
+}
+
+// of returns the views of a workspace, sorted by name.
+func (s *state) of(workspace string) (all []workspaceView) {
+	for _, d := range s.declared {
+		if d.isIn(workspace) {
+			all = append(all, workspaceView{d.View, true})
+		}
+	}
+	for name, v := range s.stored[workspace] {
+		if s.declaration(workspace, name) == nil {
+			all = append(all, workspaceView{v, false})
+		}
+	}
+	slices.SortFunc(all, func(a, b workspaceView) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 // find returns a view of a workspace, or nil if the workspace has no view with that name.
@@ -189,30 +243,22 @@ func (r *Registry) Has(workspace, name string) bool {
 // Info is a view as listed for its workspace.
 type Info struct {
 	core.View
-	Declared bool        `json:"declared"` // declared in the configuration, and can only be changed there
-	Roles    []core.Role `json:"roles"`    // roles that are bound to the view
+	Declared bool `json:"declared"` // declared in the configuration, and can only be changed there
 }
 
 // List returns the views of a workspace, sorted by name.
 func (r *Registry) List(workspace string) []Info {
-	now, all := r.current.Load(), []Info{}
-	for _, d := range now.declared {
-		if d.isIn(workspace) {
-			all = append(all, newInfo(d.View, true, d.Roles))
-		}
+	all := []Info{}
+	for _, v := range r.current.Load().of(workspace) {
+		all = append(all, newInfo(v.View, v.declared))
 	}
-	for name, v := range now.stored[workspace] {
-		if now.declaration(workspace, name) == nil {
-			all = append(all, newInfo(v, false, nil))
-		}
-	}
-	slices.SortFunc(all, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
 // newInfo replaces nil lists and maps with empty ones, so that clients do not receive null.
-func newInfo(v *View, declared bool, roles []core.Role) Info {
-	i := Info{View: v.View, Declared: declared, Roles: append([]core.Role{}, roles...)}
+func newInfo(v *View, declared bool) Info {
+	i := Info{View: v.View, Declared: declared}
+	i.Roles, i.Groups = append([]core.Role{}, i.Roles...), append([]string{}, i.Groups...)
 	i.Include, i.Exclude = append([]core.ToolRule{}, i.Include...), append([]core.ToolRule{}, i.Exclude...)
 	if i.Tools == nil {
 		i.Tools = map[string]core.Relabel{}
@@ -231,7 +277,7 @@ func (r *Registry) Set(ctx context.Context, workspace string, d core.View) (Info
 	if err := r.change(workspace, v.Name, func() error { return r.store.PutView(ctx, workspace, v.View) }, v); err != nil {
 		return Info{}, err
 	}
-	return newInfo(v, false, nil), nil
+	return newInfo(v, false), nil
 }
 
 // Remove deletes a view of a workspace. The error is core.CodeNotFound if there is none, and core.CodeConflict if the

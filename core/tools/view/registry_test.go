@@ -48,10 +48,18 @@ func viewNames(s *Set) string {
 	return strings.Join(names, " ")
 }
 
+// bound returns a checked view for workspace roles, or for groups.
+func bound(t *testing.T, definition string, roles []core.Role, groups ...string) *View {
+	t.Helper()
+	v := newView(t, definition)
+	v.Roles, v.Groups = roles, groups
+	return v
+}
+
 func TestACallerIsSubjectToTheViewsOfRoleKeyAndAddress(t *testing.T) {
 	store := &memory{views: map[string][]core.View{"ws_a": {{Name: "stored"}, {Name: "both"}, {Name: "Wrong"}}, "ws_b": {{Name: "other"}}}}
 	r, err := NewRegistry(t.Context(), store, []Declared{
-		{View: newView(t, `{"name":"members"}`), Roles: []core.Role{core.RoleMember}, Workspaces: []string{"ws_a"}},
+		{View: bound(t, `{"name":"members"}`, []core.Role{core.RoleMember}), Workspaces: []string{"ws_a"}},
 		{View: newView(t, `{"name":"everywhere"}`)},
 		{View: newView(t, `{"name":"both","default":"deny"}`), Workspaces: []string{"ws_a"}},
 	}, hclog.NewNullLogger())
@@ -89,8 +97,53 @@ func TestACallerIsSubjectToTheViewsOfRoleKeyAndAddress(t *testing.T) {
 	for _, i := range r.List("ws_a") {
 		listed = append(listed, i.Name)
 	}
-	if got := strings.Join(listed, " "); got != "both everywhere members stored" {
+	if got := strings.Join(listed, " "); got != "Wrong both everywhere members stored" { // an invalid one is listed, so that an admin can see and remove it
 		t.Errorf("listed %s", got)
+	}
+}
+
+func TestPeopleOfABoundRoleOrGroupSeeNothingElseUntilTheViewIsUnbound(t *testing.T) {
+	store := &memory{views: map[string][]core.View{
+		"ws_a": {{Name: "staff", Groups: []string{"staff", "All Staff"}}, {Name: "hidden", Groups: []string{"staff"}}, {Name: "lost", Include: []core.ToolRule{{}}, Groups: []string{"lost"}}},
+		"ws_b": {{Name: "others", Groups: []string{"others"}, Roles: []core.Role{core.RoleMember}}},
+	}}
+	r, err := NewRegistry(t.Context(), store, []Declared{
+		{View: bound(t, `{"name":"guests"}`, nil, "guests")},
+		{View: newView(t, `{"name":"hidden"}`)}, // hides the stored view with its bindings
+	}, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(workspace, key string, groups ...string) string {
+		c := callerIn(workspace, core.RoleAdmin, key, "")
+		c.User.Groups = core.GroupList(groups)
+		return viewNames(r.Of(c))
+	}
+	for _, c := range []struct{ got, want string }{
+		{of("ws_a", ""), "everything"},
+		{of("ws_a", "", "Staff", "others", "staff\nx"), "everything"},
+		{of("ws_a", "", "staff"), "staff"},
+		{of("ws_a", "", "All Staff", "staff", "x"), "staff"},
+		{of("ws_a", "hidden", "staff", "guests"), "guests staff hidden"},
+		{of("ws_a", "", "lost"), "nothing"}, // the stored definition is not valid
+		{of("ws_b", "", "staff"), "everything"},
+		{of("ws_b", "", "guests", "others"), "guests others"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s, want %s", c.got, c.want)
+		}
+	}
+	if _, err := r.Set(t.Context(), "ws_a", core.View{Name: "staff"}); err != nil || of("ws_a", "", "staff") != "everything" {
+		t.Errorf("%v; without the binding: %s", err, of("ws_a", "", "staff"))
+	}
+	i, err := r.Set(t.Context(), "ws_a", core.View{Name: "more", Groups: []string{"more"}, Roles: []core.Role{core.RoleMember}})
+	if err != nil || of("ws_a", "", "more") != "more" || viewNames(r.Of(callerIn("ws_a", core.RoleMember, "", ""))) != "more" || len(i.Groups) != 1 || len(i.Roles) != 1 {
+		t.Errorf("%+v, %v", i, err)
+	}
+	for _, wrong := range []core.View{{Name: "v", Groups: []string{""}}, {Name: "v", Groups: []string{"a\nb"}}, {Name: "v", Roles: []core.Role{"owner"}}, {Name: "v", Groups: make([]string, 101)}} {
+		if _, err := r.Set(t.Context(), "ws_a", wrong); core.CodeOf(err) != core.CodeBadRequest {
+			t.Errorf("%+v: %v", wrong, err)
+		}
 	}
 }
 
@@ -102,12 +155,12 @@ func TestAChangeOfAViewHoldsAtOnceAndIsAnnounced(t *testing.T) {
 	}
 	var announced []string
 	defer r.Watch(func(workspace string) { announced = append(announced, workspace) })()
-	bound := callerIn("ws_a", core.RoleAdmin, "new", "")
-	if got := viewNames(r.Of(bound)); got != "nothing" {
+	c := callerIn("ws_a", core.RoleAdmin, "new", "")
+	if got := viewNames(r.Of(c)); got != "nothing" {
 		t.Errorf("before: %s", got)
 	}
-	if _, err := r.Set(t.Context(), "ws_a", core.View{Name: "new"}); err != nil || viewNames(r.Of(bound)) != "new" || !r.Has("ws_a", "old") {
-		t.Errorf("%v, %s", err, viewNames(r.Of(bound)))
+	if _, err := r.Set(t.Context(), "ws_a", core.View{Name: "new"}); err != nil || viewNames(r.Of(c)) != "new" || !r.Has("ws_a", "old") {
+		t.Errorf("%v, %s", err, viewNames(r.Of(c)))
 	}
 	if err := r.Remove(t.Context(), "ws_a", "old"); err != nil || r.Has("ws_a", "old") {
 		t.Error(err)
@@ -123,9 +176,9 @@ func TestAChangeOfAViewHoldsAtOnceAndIsAnnounced(t *testing.T) {
 		t.Errorf("the views did not outlive an outage: %v", err)
 	}
 	store.err = nil
-	r.Declare([]Declared{{View: newView(t, `{"name":"mine"}`), Roles: []core.Role{core.RoleAdmin}}})
-	if _, err := r.Set(t.Context(), "ws_a", core.View{Name: "mine"}); core.CodeOf(err) != core.CodeConflict || viewNames(r.Of(bound)) != "mine new" {
-		t.Errorf("%v, %s", err, viewNames(r.Of(bound)))
+	r.Declare([]Declared{{View: bound(t, `{"name":"mine"}`, []core.Role{core.RoleAdmin})}})
+	if _, err := r.Set(t.Context(), "ws_a", core.View{Name: "mine"}); core.CodeOf(err) != core.CodeConflict || viewNames(r.Of(c)) != "mine new" {
+		t.Errorf("%v, %s", err, viewNames(r.Of(c)))
 	}
 	if err := r.Remove(t.Context(), "ws_a", "mine"); core.CodeOf(err) != core.CodeConflict {
 		t.Error(err)

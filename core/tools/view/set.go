@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 // Set is the views that apply to a caller's requests. It shows what all of them show. A nil Set shows everything. A
 // Set is immutable, and a caller gets the same pointer until a view changes.
 type Set struct {
-	views []*View // those bound to the caller's role first, then that of the API key, then that of the address
+	views []*View // first those of the caller's role and groups, then the API key's, then the address's
 	none  bool    // one of the views does not exist: nothing is shown
 }
 
@@ -52,6 +53,18 @@ func (s *Set) ShowsApp(server string) bool { return s.MayShow(server, "") }
 func unread(server, name string, assume bool) subject {
 	t := core.Tool{Server: server, Name: name}
 	return subject{server: server, full: t.FullName(), long: t.LongName(), assume: assume}
+}
+
+// Surface returns how the views list tools to clients that do not choose; "" leaves it open. Later views override earlier
+// ones.
+func (s *Set) Surface() (surface string) {
+	if s == nil {
+		return ""
+	}
+	for _, v := range s.views {
+		surface = cmp.Or(v.Surface, surface)
+	}
+	return surface
 }
 
 // Narrowed is the part of an offer that a Set shows.

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/trust"
 )
 
 // The limits of a definition.
@@ -16,6 +16,8 @@ const (
 	maxRelabelled  = 1000
 	maxPattern     = 200  // characters
 	maxDescription = 4000 // characters
+	maxGroups      = 100
+	maxGroupName   = 500 // characters
 )
 
 const (
@@ -27,6 +29,7 @@ const (
 type View struct {
 	core.View
 	include, exclude []rule
+	invalid          bool // the stored definition cannot be understood: the view shows nothing
 }
 
 type rule struct {
@@ -79,7 +82,30 @@ func New(d core.View) (*View, error) {
 	if v.exclude, err = newRules("exclude", d.Exclude); err != nil {
 		return nil, err
 	}
+	if err := checkBindings(d); err != nil {
+		return nil, err
+	}
 	return v, checkRelabels(d.Tools)
+}
+
+func checkBindings(d core.View) error {
+	if err := core.CheckSurface("surface", d.Surface); err != nil {
+		return err
+	}
+	for i, role := range d.Roles {
+		if role != core.RoleAdmin && role != core.RoleMember {
+			return core.Errorf(core.CodeBadRequest, "roles[%d] is %.50q; it can be %s or %s", i, role, core.RoleAdmin, core.RoleMember)
+		}
+	}
+	if len(d.Groups) > maxGroups {
+		return core.Errorf(core.CodeBadRequest, "groups has %d entries; it can have %d", len(d.Groups), maxGroups)
+	}
+	for i, name := range d.Groups {
+		if name == "" || utf8.RuneCountInString(name) > maxGroupName || strings.ContainsFunc(name, unicode.IsControl) {
+			return core.Errorf(core.CodeBadRequest, "groups[%d] must be the name of a group, with 1 to %d characters on one line", i, maxGroupName)
+		}
+	}
+	return nil
 }
 
 func newRules(field string, list []core.ToolRule) ([]rule, error) {
@@ -103,7 +129,7 @@ func pattern(text string) *regexp.Regexp {
 	if text == "" {
 		return nil
 	}
-	return trust.NamePattern([]string{text})
+	return core.NamePattern([]string{text})
 }
 
 // checkRelabels makes sure that new names are valid, and that no two tools get the same name.
@@ -142,7 +168,6 @@ func checkRelabels(all map[string]core.Relabel) error {
 	return nil
 }
 
-// shows reports whether the view shows s.
 func (v *View) shows(s subject) bool {
 	for _, r := range v.exclude {
 		if r.fits(s, !s.assume) {

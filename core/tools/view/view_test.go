@@ -83,7 +83,7 @@ func TestAViewShowsWhatItsRulesSay(t *testing.T) {
 	}
 }
 
-func TestADefinitionThatSaysNothingOrContradictsItselfIsRefused(t *testing.T) {
+func TestAnEmptyOrContradictoryDefinitionIsRefused(t *testing.T) {
 	long := strings.Repeat("x", 70)
 	for definition, want := range map[string]string{
 		`{"name":"A"}`:        `name is "A"`,
@@ -111,7 +111,7 @@ func TestADefinitionThatSaysNothingOrContradictsItselfIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatAnAppHasBesidesToolsIsShownWithThem(t *testing.T) {
+func TestPromptsAndResourcesOfAnAppAreShownWithItsTools(t *testing.T) {
 	offer := &core.Offer{
 		Tools:     []core.Tool{tool("calc", "add", `"readOnlyHint":true`), tool("files", "write", ``)},
 		Prompts:   []core.Prompt{{Server: "calc", Name: "p"}, {Server: "files", Name: "p"}, {Server: "texts", Name: "p"}},

@@ -188,14 +188,14 @@ func (a *Apps) Listen(workspace string, notify func(apps.Notification)) func() {
 }
 
 // Subscribe records the subscription.
-func (a *Apps) Subscribe(_ context.Context, workspace, server, session, uri string) error {
+func (a *Apps) Subscribe(_ context.Context, workspace, server, session, _, uri string) error {
 	a.count(uri, 1)
 	a.record("subscribe", workspace, server, session, uri)
 	return nil
 }
 
 // Unsubscribe records the end of a subscription.
-func (a *Apps) Unsubscribe(_ context.Context, workspace, server, session, uri string) error {
+func (a *Apps) Unsubscribe(_ context.Context, workspace, server, session, _, uri string) error {
 	a.count(uri, -1)
 	a.record("unsubscribe", workspace, server, session, uri)
 	return nil

@@ -245,12 +245,8 @@ func failing(ctx context.Context, t *kit.Trial, s Subject) (failed error) {
 			return err
 		}
 		for pieces := cutter.Writes() - before; int64(cuts) < 2*max(1, min(pieces, 20)); cuts++ {
-			cut, when := cutter.CutAfter, "after"
-			if cuts%2 == 1 {
-				cut, when = cutter.CutBefore, "before"
-			}
-			w.note("the connections break %s piece %d of what is sent", when, cuts/2+1)
-			cut(int64(cuts/2 + 1))
+			w.note("the connections break %s piece %d of what is sent", []string{"after", "before"}[cuts%2], cuts/2+1)
+			cutter.Cut(int64(cuts/2+1), cuts%2 == 1)
 			if err := w.fails(ctx, one, one.next(20, 1), timeout/3, true); err != nil {
 				return err
 			}

@@ -3,10 +3,11 @@ package audittest
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
+	cryptorand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"time"
@@ -66,27 +67,24 @@ func Connected(ctx context.Context, conn grpc.ClientConnInterface) (Subject, err
 
 // The sentences of the contract that failures cite.
 const (
-	inOrder     = "Write stores records in the order of the batch"
-	durable     = "it survives the end of the process at any moment"
-	onlyFirst   = "the sink may have kept the first records of the batch, in order and up to any one of them, but none after a record that it did not keep"
-	notNow      = "UNAVAILABLE if the records could not be kept now"
-	noHope      = "nothing is acknowledged in the hope of storing it later"
-	keptOnce    = "it is skipped, whatever it contains, and the result is OK"
-	however     = "this holds for every stream and record that it has, however old, across restarts and in every process"
-	differ      = "Records that differ only in their sequence, or only in their stream, are different records"
-	refused     = "INVALID_ARGUMENT, and nothing of the batch is kept"
-	comeAgain   = "The records of a refused batch are kept if they are sent again in a valid batch"
-	emptyBatch  = "An empty batch is not an error"
-	exactly     = "exactly as they were written: any text may be in any field, however long, times are exact to the millisecond"
-	ascending   = "with a sequence higher than a given one, in ascending order"
-	atOnce      = "A record can be read as soon as its Write has returned, in every process of the sink, and no newer record ever replaces it"
-	unknown     = "An unknown stream has no records, which is not an error"
-	howMany     = "The result may have fewer, but has at least one if there is one"
-	gaps        = "A stream may begin with any sequence and leave numbers out"
-	servers     = "Several servers may write to one sink, each its own stream"
-	soon        = "carries a deadline and returns soon after it passes"
-	upTo        = "Up to 1,000 records, 8 MiB in total"
-	concurrency = "Calls are concurrent, but those of one stream come one after the other"
+	inOrder   = "Write stores records in the order of the batch"
+	durable   = "it survives the end of the process at any moment"
+	onlyFirst = "the sink may have kept the first records of the batch, in order and up to any one of them, but none after a record that it did not keep"
+	notNow    = "UNAVAILABLE if the records could not be kept now"
+	noHope    = "nothing is acknowledged in the hope of storing it later"
+	keptOnce  = "it is skipped, whatever it contains, and the result is OK"
+	however   = "this holds for every stream and record that it has, however old, across restarts and in every process"
+	differ    = "Records that differ only in their sequence, or only in their stream, are different records"
+	refused   = "INVALID_ARGUMENT, and nothing of the batch is kept"
+	comeAgain = "The records of a refused batch are kept if they are sent again in a valid batch"
+	exactly   = "exactly as they were written: any text may be in any field, however long, times are exact to the millisecond"
+	ascending = "with a sequence higher than a given one, in ascending order"
+	atOnce    = "A record can be read as soon as its Write has returned, in every process of the sink, and no newer record ever replaces it"
+	unknown   = "An unknown stream has no records, which is not an error"
+	howMany   = "The result may have fewer, but has at least one if there is one"
+	servers   = "Several servers may write to one sink, each its own stream"
+	soon      = "carries a deadline and returns soon after it passes"
+	upTo      = "Up to 1,000 records, 8 MiB in total"
 )
 
 // patience is how long after its deadline a call may return.
@@ -105,6 +103,7 @@ type stream struct {
 	name    string
 	kept    []audit.Record // in order
 	perhaps []audit.Record // a batch whose first records may have been kept
+	random  *rand.Rand     // of the contents of further records; nil if they are all alike
 }
 
 // begin starts a process for a history.
@@ -132,7 +131,7 @@ func (w *world) failure(answered, demanded, sentence string) error {
 	if len(steps) > 25 {
 		steps = append([]string{fmt.Sprintf("(%d steps before)", len(steps)-25)}, steps[len(steps)-25:]...)
 	}
-	return &kit.Failure{History: steps, Answered: answered, Demanded: demanded, Sentence: sentence}
+	return kit.NewFailure(answered, demanded, sentence, steps...)
 }
 
 // again ends the process and starts the next one.
@@ -151,7 +150,7 @@ func (w *world) again(ctx context.Context, kill bool) error {
 	return nil
 }
 
-func newStream() *stream { return &stream{name: "kit-" + rand.Text()} }
+func newStream() *stream { return &stream{name: "kit-" + cryptorand.Text()} }
 
 // last returns the highest sequence that the stream has, or may have.
 func (s *stream) last() uint64 {
@@ -167,7 +166,9 @@ func (s *stream) last() uint64 {
 func (s *stream) next(n int, gap uint64) []audit.Record {
 	all := make([]audit.Record, n)
 	for i := range all {
-		all[i] = record(s.last() + uint64(i+1)*gap)
+		if all[i] = record(s.last() + uint64(i+1)*gap); s.random != nil {
+			fill(s.random, &all[i])
+		}
 	}
 	return all
 }
@@ -185,7 +186,7 @@ const timeout = 30 * time.Second
 
 // write writes records that must be kept, and adds them to the model.
 func (w *world) write(ctx context.Context, s *stream, records []audit.Record) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, w.t.Limit(timeout))
 	defer cancel()
 	w.note("Write to %.20q: %s", s.name, numbers(records))
 	if err := w.p.Sink.Write(ctx, s.name, records); err != nil {
@@ -215,7 +216,7 @@ func numbers(records []audit.Record) string {
 
 // read reads a stream to its end.
 func (w *world) read(ctx context.Context, name string) (kept []audit.Record, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 4*timeout)
+	ctx, cancel := context.WithTimeout(ctx, 4*w.t.Limit(timeout))
 	defer cancel()
 	read := w.Records
 	if reader, ok := w.p.Sink.(audit.Reader); ok {
@@ -315,7 +316,7 @@ func (w *world) fails(ctx context.Context, s *stream, records []audit.Record, de
 	}
 	s.perhaps = records
 	switch late := errors.Is(err, context.DeadlineExceeded) || limited.Err() != nil; {
-	case took > deadline+patience:
+	case took > deadline+w.t.Limit(patience):
 		return w.failure(fmt.Sprintf("after %s", took.Round(time.Millisecond)), fmt.Sprintf("an answer soon after the deadline of %s", deadline), soon)
 	case err == nil:
 		return w.failure("OK", "UNAVAILABLE", noHope)
@@ -329,7 +330,7 @@ func (w *world) fails(ctx context.Context, s *stream, records []audit.Record, de
 func (w *world) insist(ctx context.Context, s *stream, records []audit.Record) error {
 	w.note("Write to %.20q again, until it is acknowledged: %s", s.name, numbers(records))
 	for until := time.Now().Add(w.t.Start); ; {
-		limited, cancel := context.WithTimeout(ctx, timeout/3)
+		limited, cancel := context.WithTimeout(ctx, w.t.Limit(timeout)/3)
 		err := w.p.Sink.Write(limited, s.name, records)
 		cancel()
 		if err == nil {

@@ -93,27 +93,49 @@ type sink struct {
 	check  func(stream string, records []audit.Record) error
 	reach  func(context.Context) error
 	lost   func(error) error
-	alter  func(stream string, r *audit.Record) // called before a record is kept
+	alter  func(*audit.Record) // called before a record is kept
 	passes func(kept []audit.Record, r audit.Record) bool
 	key    func(stream string) string
 	store  func(raw []byte) error
 	undo   func() error
 	torn   func(line []byte) bool // reports whether a line is incomplete
-	show   func(kept []audit.Record, after uint64, limit int) []audit.Record
-	write  func(ctx context.Context, stream string, records []audit.Record) error
+	shows  func(*page)            // called before a page is read
+	write  func(*call) error
 	fresh  func() error // reads what other processes wrote
 	close  func()
 }
 
-func (s *sink) Write(ctx context.Context, stream string, records []audit.Record) error {
-	return s.write(ctx, stream, records)
+// call is a Write.
+type call struct {
+	*sink
+	ctx     context.Context //nolint:containedctx // of one call
+	stream  string
+	records []audit.Record
 }
 
-func (s *sink) Read(_ context.Context, stream string, after uint64, limit int) ([]audit.Record, error) {
+func (s *sink) Write(ctx context.Context, stream string, records []audit.Record) error {
+	return s.write(&call{s, ctx, stream, slices.Clone(records)})
+}
+
+// page is what a Read asks for, and the stream.
+type page struct {
+	kept  []audit.Record
+	after uint64
+	limit int
+}
+
+func (s *sink) Read(_ context.Context, stream string, after uint64, limit int) (all []audit.Record, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.fresh()
-	return s.show(s.streams[s.key(stream)], after, limit), err
+	err = s.fresh()
+	p := page{s.streams[s.key(stream)], after, limit}
+	s.shows(&p)
+	for _, r := range p.kept {
+		if r.Sequence > p.after && len(all) < p.limit {
+			all = append(all, r)
+		}
+	}
+	return all, err
 }
 
 func newSink(d *disk) (*sink, error) {
@@ -123,68 +145,63 @@ func newSink(d *disk) (*sink, error) {
 	}
 	s := &sink{
 		disk: d, file: file, streams: map[string][]audit.Record{}, check: audit.CheckWrite, reach: d.reach, lost: plugins.Unavailable,
-		alter: func(string, *audit.Record) {},
+		alter: func(*audit.Record) {},
 		passes: func(kept []audit.Record, r audit.Record) bool {
 			return len(kept) > 0 && r.Sequence <= kept[len(kept)-1].Sequence
 		},
-		key:  func(stream string) string { return stream },
-		torn: func(line []byte) bool { return !bytes.HasSuffix(line, []byte("\n")) },
-		show: func(kept []audit.Record, after uint64, limit int) (page []audit.Record) {
-			for _, r := range kept {
-				if r.Sequence > after && len(page) < limit {
-					page = append(page, r)
-				}
-			}
-			return page
-		},
+		key:   func(stream string) string { return stream },
+		torn:  func(line []byte) bool { return !bytes.HasSuffix(line, []byte("\n")) },
+		shows: func(*page) {},
+		write: (*call).append,
 		close: func() {},
 	}
-	s.write, s.fresh, s.undo = s.append, s.follow, func() error { return file.Truncate(s.end) }
+	s.fresh, s.undo = s.follow, func() error { return file.Truncate(s.end) }
 	s.store = func(raw []byte) error { return d.appendTo(file, s.end, raw) }
 	return s, nil
 }
 
 // append is the unmodified write.
-func (s *sink) append(ctx context.Context, stream string, records []audit.Record) error {
-	if err := s.check(stream, records); err != nil {
+func (c *call) append() error {
+	if err := c.check(c.stream, c.records); err != nil {
 		return err
 	}
-	if err := s.reach(ctx); err != nil {
-		return s.lost(err)
+	if err := c.reach(c.ctx); err != nil {
+		return c.lost(err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := syscall.Flock(int(s.file.Fd()), syscall.LOCK_EX); err != nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := syscall.Flock(int(c.file.Fd()), syscall.LOCK_EX); err != nil {
 		return err
 	}
-	defer func() { _ = syscall.Flock(int(s.file.Fd()), syscall.LOCK_UN) }()
-	if err := s.fresh(); err != nil {
+	defer func() { _ = syscall.Flock(int(c.file.Fd()), syscall.LOCK_UN) }()
+	if err := c.fresh(); err != nil {
 		return err
 	}
 	var raw []byte
-	kept := slices.Clone(s.streams[s.key(stream)])
-	for _, r := range records {
-		if s.passes(kept, r) {
+	key := c.key(c.stream)
+	kept := slices.Clone(c.streams[key])
+	for _, r := range c.records {
+		if c.passes(kept, r) {
 			continue
 		}
-		s.alter(stream, &r)
-		line, err := json.Marshal(audit.Entry{Stream: s.key(stream), Record: r})
+		c.alter(&r)
+		line, err := json.Marshal(audit.Entry{Stream: key, Record: r})
 		if err != nil {
 			return err
 		}
 		raw, kept = append(append(raw, line...), '\n'), append(kept, r)
 	}
-	if s.dead.Load() {
+	if c.dead.Load() {
 		return errors.New("killed")
 	}
 	if len(raw) == 0 {
 		return nil
 	}
-	if err := s.store(raw); err != nil {
-		_ = s.undo()
-		return s.lost(err)
+	if err := c.store(raw); err != nil {
+		_ = c.undo()
+		return c.lost(err)
 	}
-	s.streams[s.key(stream)], s.end = kept, s.end+int64(len(raw))
+	c.streams[key], c.end = kept, c.end+int64(len(raw))
 	return nil
 }
 

@@ -80,7 +80,7 @@ func TestAtTheDeadlineTheErrorIsTheLastOneOfTheCollector(t *testing.T) {
 	}
 }
 
-func TestWhatTheCollectorTookAtTheDeadlineIsAcknowledged(t *testing.T) {
+func TestRecordsAcceptedAtTheDeadlineAreAcknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, collector := New(), &busyUntil{then: time.Now().Add(time.Second)}
 		if err := s.Configure(t.Context(), plugins.Config{JSON: []byte(`{"url": "http://collector"}`)}); err != nil {

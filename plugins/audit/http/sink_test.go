@@ -99,7 +99,7 @@ func TestABatchIsRepeatedWhileTheCollectorIsBusyAndSplitWhereItIsTooLarge(t *tes
 	}
 }
 
-func TestWhatTheCollectorTookIsNotSentAgain(t *testing.T) {
+func TestAcceptedRecordsAreNotSentAgain(t *testing.T) {
 	settings, taken := answers(t)
 	s := open(t, settings)
 	for _, batch := range [][]audit.Record{some(4), some(8), some(8), some(3), nil} {
@@ -161,13 +161,13 @@ func TestAClosedSinkLeavesNoConnection(t *testing.T) {
 	testkit.Receive(t, "the end of the connection", ended)
 }
 
-func TestASinkWithoutSettingsCloses(t *testing.T) {
+func TestASinkThatWasNeverConfiguredCanBeClosed(t *testing.T) {
 	if err := sink.New().Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestWhatTheCollectorRefusesIsUnavailableAndSaysWhy(t *testing.T) {
+func TestARefusalByTheCollectorIsUnavailableAndSaysWhy(t *testing.T) {
 	for _, code := range []int{300, 301, 401, 404, 499} {
 		settings, _ := answers(t, code)
 		err := open(t, settings).Write(t.Context(), "one", some(1))
@@ -229,7 +229,7 @@ func TestSettingsThatCannotBeUsedAreProblemsOfTheirSetting(t *testing.T) {
 	}
 }
 
-func TestSettingsThatAreRight(t *testing.T) {
+func TestRightSettingsAreAccepted(t *testing.T) {
 	for _, settings := range []string{
 		`{"url": "http://collector:8080/audit"}`,
 		`{"url": "https://collector/audit", "headers": {"Authorization": "Basic x", "X-Tenant": "one"}, "timeout": "1s"}`,

@@ -2,40 +2,38 @@ package authtest
 
 // The sentences of the contract that failures cite.
 const (
+	sSignature   = "a bad signature"
+	sAlgorithm   = "an algorithm that Describe does not name (compared exactly)"
+	sWrongIssuer = "a wrong issuer"
+	sAudiences   = "audiences that do not include any in the request (unless the request names none)"
+	sOtherOrg    = "a token from another organization if the settings name one"
+	sForm        = "anything that is not a bearer token: text in another form than the expected one"
 	sOwner       = "Verify checks a token and returns its owner"
 	sCannotTell  = "UNAVAILABLE means that the adapter cannot tell. It is never an acceptance and never a refusal"
 	sConcurrent  = "Calls are concurrent, each with a deadline: a call that ends does not end the others"
-	sSigned      = "A token is good if it was signed with a key in that set that is meant for signatures"
-	sBytes       = "Names, identifiers and URLs are compared byte by byte"
 	sNumbers     = "an exp must be a number of seconds up to the year 9999, and so must nbf and iat if they are present"
 	sSkew        = "a token is good until 30 seconds after its exp and from 30 seconds before its nbf and iat"
-	sRemembered  = "A verdict is never remembered beyond that"
-	sWhatever    = "Whatever else a token of up to 16 KiB has in its header and claims does not matter"
 	sAnyAudience = "empty means any audience will do"
 	sDiffers     = "A text that differs from a good token in any character, including white space, is not that token"
-	sAnyText     = "Any text may come as a token, including the empty one"
 	sOwn         = "The identity is the token's own: its subject, its organization, its role, whatever tokens came before or come at the same moment"
 	sPerson      = "Issuer and subject together identify a person and are never empty"
-	sSubject     = "Up to 255 bytes are kept as they are"
 	sVouches     = "It is empty unless the provider vouches for it"
 	sEmail       = "The e-mail address that the provider states for the subject, such as the claim email; may be empty"
 	sRole        = "Without a role in the token nobody is more than a member, and any other role does not make anyone more than that"
-	sRank        = `The rank in that organization: "owner", "admin" or "member"; empty counts as member`
 	sScopes      = "The granted scopes, and no others; may be empty"
 	sExpires     = "When the token expires: its exp, without the allowance for clocks"
 	sGroups      = "The groups at the provider that the token names; may be empty"
 	sClaims      = "The other claims of the token with their values, as one JSON object; may be empty"
 	sSession     = "The session at the provider that the token or the login belongs to, such as the claim sid; may be empty"
 
-	sAdded      = "The first token that names a key that the provider added makes the adapter find it, or, if the adapter has just read the set, it is found within 15 seconds"
-	sRemoved    = "A key that the provider removed is no longer used once the adapter has read the key set again"
-	sKept       = "Keys that were read stay in use while the provider is unavailable or returns something other than a key set"
-	sPassedOver = "Keys in the set that the adapter cannot use are skipped"
-	sSixTimes   = "Key ids that the provider does not know cause at most 6 requests for keys a minute"
-	sSlow       = "If the provider is slow, the adapter waits until the deadline of the call"
-	sBack       = "Once the provider is back, a good token is accepted within 15 seconds"
-	sNotUsed    = "Documents about another issuer, redirects to another host and responses of more than 1 MiB are not used: the adapter then cannot tell"
-	sAsks       = "refuses a token if the provider reports that it is not active or is about another subject; without such a response it cannot tell"
+	sAdded    = "The first token that names a key that the provider added makes the adapter find it, or, if the adapter has just read the set, it is found within 15 seconds"
+	sRemoved  = "A key that the provider removed is no longer used once the adapter has read the key set again"
+	sKept     = "Keys that were read stay in use while the provider is unavailable or returns something other than a key set"
+	sSixTimes = "Key ids that the provider does not know cause at most 6 requests for keys a minute"
+	sSlow     = "If the provider is slow, the adapter waits until the deadline of the call"
+	sBack     = "Once the provider is back, a good token is accepted within 15 seconds"
+	sNotUsed  = "Documents about another issuer, redirects to another host and responses of more than 1 MiB are not used: the adapter then cannot tell"
+	sAsks     = "refuses a token if the provider reports that it is not active or is about another subject; without such a response it cannot tell"
 
 	sDescribe   = "It responds without asking the provider, so it works while the provider is unavailable, and always returns the same result"
 	sIssuer     = "The issuer of the tokens it accepts"
@@ -57,7 +55,6 @@ const (
 	sRenewal  = "For a login: what CheckSession needs to ask the provider about it again, at most 32 KiB"
 	sConfirms = "asks the provider whether the login that belongs to a renewal is still good, and returns its identity, with the renewal that replaces the old one"
 	sEnds     = "UNAUTHENTICATED ends the login"
-	sEvery    = "A renewal is valid for every process with the same settings, even after a restart"
 	sLogout   = "VerifyLogout checks a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6), except for whether it was used before, which the server checks"
 	sNoLogout = "a bad signature, another issuer or audience, a missing iat, exp, jti or logout event, a token that has expired or was issued in the future, a nonce, neither a subject nor a session, and anything that is not a logout token"
 	sEnded    = "what the provider ended: the session, or without one all sessions of the subject"
@@ -97,21 +94,6 @@ func clauses() []Clause {
 // sentence returns the sentence of the contract that contains the clause.
 func (c Clause) sentence() string {
 	return map[Clause]string{
-		Signature: "a bad signature", Algorithm: "an algorithm that Describe does not name (compared exactly)", Issuer: "a wrong issuer",
-		ForAnother: "audiences that do not include any in the request (unless the request names none)", Expired: sSkew, NoExpiry: sNumbers, NotYet: sSkew,
-		OtherOrg: "a token from another organization if the settings name one",
-		Form:     "anything that is not a bearer token: text in another form than the expected one",
+		Signature: sSignature, Algorithm: sAlgorithm, Issuer: sWrongIssuer, ForAnother: sAudiences, Expired: sSkew, NoExpiry: sNumbers, NotYet: sSkew, OtherOrg: sOtherOrg, Form: sForm,
 	}[c]
-}
-
-// verifySentences returns the sentences that verdicts about tokens are based on.
-func verifySentences() []string {
-	all := []string{
-		sOwner, sCannotTell, sConcurrent, sSigned, sBytes, sNumbers, sSkew, sRemembered, sWhatever, sAnyAudience, sDiffers, sAnyText, sOwn, sPerson, sSubject, sEmail, sVouches,
-		sRole, sRank, sScopes, sExpires, sGroups, sClaims, sSession, sBound, sSilent,
-	}
-	for _, c := range clauses() {
-		all = append(all, c.sentence())
-	}
-	return all
 }

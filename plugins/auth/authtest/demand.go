@@ -87,13 +87,13 @@ func answered(ctx context.Context, err error) answers {
 // check compares the result of a call with the demand. It returns nil if the result is allowed.
 func (d *demand) check(ctx context.Context, id auth.Identity, err error) *kit.Failure {
 	if answered(ctx, err)&d.allowed == 0 {
-		return &kit.Failure{Answered: said(id, err), Demanded: fmt.Sprintf("%s: %s", d.allowed, d.why), Sentence: d.sentence}
+		return kit.NewFailure(said(id, err), fmt.Sprintf("%s: %s", d.allowed, d.why), d.sentence)
 	}
 	if err != nil || d.judge == nil {
 		return nil
 	}
 	if problem, sentence := d.judge(id); problem != "" {
-		return &kit.Failure{Answered: said(id, err), Demanded: problem, Sentence: sentence}
+		return kit.NewFailure(said(id, err), problem, sentence)
 	}
 	return nil
 }

@@ -129,6 +129,16 @@ func outages() []*fault {
 	return all
 }
 
+// outagesOf returns the faults that make one endpoint unusable.
+func outagesOf(path string) (all []*fault) {
+	for _, f := range outages() {
+		if f.at == "" {
+			all = append(all, &fault{f.name, path, f.act})
+		}
+	}
+	return append(all, &fault{"redirects to another host", path, elsewhere})
+}
+
 func (p *Provider) handler() http.Handler {
 	mux := http.NewServeMux()
 	document := func(w http.ResponseWriter, _ *http.Request) {

@@ -33,7 +33,7 @@ func (l *given) token(what, token string, err error) {
 	text := err.Error()
 	for i, part := range append(strings.Split(token, "."), token) {
 		if len(part) >= 24 && i != 0 && strings.Contains(text, part) {
-			l.report(&kit.Failure{Answered: clip(text, 60), Demanded: "an error without " + what + " or a part of it", Sentence: sSilent})
+			l.report(kit.NewFailure(clip(text, 60), "an error without "+what+" or a part of it", sSilent))
 		}
 	}
 }
@@ -42,7 +42,7 @@ func (l *given) token(what, token string, err error) {
 func (l *given) error(what, secret string, err error) {
 	l.note(what, secret)
 	if err != nil && kit.Tells(err.Error(), []kit.Secret{{What: what, Text: secret}}) != nil {
-		l.report(&kit.Failure{Answered: "an error that holds " + what, Demanded: "an error without it", Sentence: sSilent})
+		l.report(kit.NewFailure("an error that holds "+what, "an error without it", sSilent))
 	}
 }
 

@@ -1,7 +1,6 @@
 package authtest_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -15,22 +14,20 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
 
+func verifies(hook func(*verifying)) func(*right) { return func(r *right) { r.verify = hook } }
+
 // believes accepts tokens that the honest adapter rejects for this reason, if when returns true.
 func believes(reason string, when func(header, claims map[string]any) bool) func(*right) {
-	return func(r *right) {
-		r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
-			id, err := honest(ctx, req)
-			if errors.Is(err, plugins.ErrUnauthenticated) && strings.Contains(err.Error(), reason) && when(part(req.Token, 0), claimsOf(req.Token)) {
-				return peek(r, req.Token)
-			}
-			return id, err
+	return verifies(after(func(c *verifying) {
+		if errors.Is(c.err, plugins.ErrUnauthenticated) && c.says(reason) && when(part(c.req.Token, 0), claimsOf(c.req.Token)) {
+			peek(c)
 		}
-	}
+	}))
 }
 
-// peek returns the identity in a token without verifying it.
-func peek(r *right, token string) (auth.Identity, error) {
-	return auth.Identity{Issuer: r.p.Issuer(), Subject: text(claimsOf(token), "sub"), ExpiresAt: time.Now().Add(time.Minute)}, nil
+// peek accepts a token with the identity that is in it.
+func peek(c *verifying) {
+	c.got, c.err = auth.Identity{Issuer: c.p.Issuer(), Subject: text(claimsOf(c.req.Token), "sub"), ExpiresAt: time.Now().Add(time.Minute)}, nil
 }
 
 func always(map[string]any, map[string]any) bool { return true }
@@ -40,55 +37,45 @@ func text(claims map[string]any, name string) string { s, _ := claims[name].(str
 
 // refuses rejects good tokens if when returns true.
 func refuses(when func(req auth.VerifyRequest, header, claims map[string]any) bool) func(*right) {
-	return func(r *right) {
-		r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
-			if id, err := honest(ctx, req); err != nil || !when(req, part(req.Token, 0), claimsOf(req.Token)) {
-				return id, err
-			}
-			return auth.Identity{}, plugins.ErrUnauthenticated
+	return verifies(after(func(c *verifying) {
+		if c.err == nil && when(c.req, part(c.req.Token, 0), claimsOf(c.req.Token)) {
+			c.got, c.err = auth.Identity{}, plugins.ErrUnauthenticated
 		}
-	}
+	}))
 }
 
 // answers modifies the identity of a good token.
 func answers(change func(id *auth.Identity, claims map[string]any)) func(*right) {
-	return func(r *right) {
-		r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
-			id, err := honest(ctx, req)
-			if err == nil {
-				change(&id, claimsOf(req.Token))
-			}
-			return id, err
+	return verifies(after(func(c *verifying) {
+		if c.err == nil {
+			change(&c.got, claimsOf(c.req.Token))
 		}
-	}
+	}))
 }
 
 // rewrites changes each token before it is verified.
 func rewrites(change func(string) string) func(*right) {
-	return func(r *right) {
-		r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
-			req.Token = change(req.Token)
-			return honest(ctx, req)
-		}
-	}
+	return verifies(func(c *verifying) {
+		c.req.Token = change(c.req.Token)
+		c.ask()
+	})
 }
 
 // remembers caches each result under a key for some time.
-func remembers(long time.Duration, key func(auth.VerifyRequest) string) func(*right) {
+func remembers(long time.Duration, key func(*verifying) string) func(*right) {
 	type verdict struct {
-		id    auth.Identity
-		err   error
+		verifying
 		until time.Time
 	}
 	return func(r *right) {
 		var known sync.Map
-		r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
-			if v, ok := known.Load(key(req)); ok && time.Now().Before(v.(verdict).until) {
-				return v.(verdict).id, v.(verdict).err
+		r.verify = func(c *verifying) {
+			if v, ok := known.Load(key(c)); ok && time.Now().Before(v.(verdict).until) {
+				c.got, c.err = v.(verdict).got, v.(verdict).err
+				return
 			}
-			id, err := honest(ctx, req)
-			known.Store(key(req), verdict{id, err, time.Now().Add(long)})
-			return id, err
+			c.ask()
+			known.Store(key(c), verdict{*c, time.Now().Add(long)})
 		}
 	}
 }
@@ -96,15 +83,14 @@ func remembers(long time.Duration, key func(auth.VerifyRequest) string) func(*ri
 // remembersRefusals keeps rejecting a token after it has become valid.
 func remembersRefusals(r *right) {
 	var refused sync.Map
-	r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
-		if err, known := refused.Load(req.Token); known {
-			return auth.Identity{}, err.(error)
+	r.verify = func(c *verifying) {
+		if err, known := refused.Load(c.req.Token); known {
+			c.err = err.(error)
+			return
 		}
-		id, err := honest(ctx, req)
-		if err != nil {
-			refused.Store(req.Token, err)
+		if c.ask(); c.err != nil {
+			refused.Store(c.req.Token, c.err)
 		}
-		return id, err
 	}
 }
 
@@ -121,44 +107,37 @@ func piece(token string, i int) string { return strings.Split(token+"...", ".")[
 
 func TestEveryLiarIsCaught(t *testing.T) {
 	keys := newKeys(t)
-	var all []plugintest.Liar[authtest.Subject]
-	add := func(lie, property string, open func(t *testing.T) authtest.Subject) {
-		all = append(all, plugintest.Liar[authtest.Subject]{Lie: lie, Property: property, Open: open})
-	}
-	for property, lies := range map[string]map[string]func(*right){
-		authtest.Verdicts: verdictLies(), authtest.Crowds: crowdLies(), authtest.Clocks: clockLies(), authtest.Outages: outageLies(), authtest.Stalls: stallLies(), authtest.Documents: documentLies(),
-		authtest.Introspection: introspectionLies(), authtest.Logins: loginLies(), authtest.Renewals: renewalLies(), authtest.Logouts: logoutLies(),
-	} {
+	of := func(lies map[string]func(*right)) map[string]func(*authtest.Subject) {
+		all := map[string]func(*authtest.Subject){}
 		for lie, change := range lies {
-			add(lie, property, func(*testing.T) authtest.Subject { return subject(keys, change) })
+			all[lie] = func(s *authtest.Subject) { *s = subject(keys, change) }
 		}
+		return all
 	}
-	for lie, about := range map[string]string{"does not remember proofs": "replay", "compares methods without their case": "method", "compares certificates without their case": "certificate", "takes proofs for other tokens": "token", "remembers forty proofs": "memory"} {
-		add(lie, authtest.Proofs, func(*testing.T) authtest.Subject {
-			prove := prover(about)
-			s := subject(keys, func(r *right) { r.binds = prove })
-			s.Binds = true
-			return s
-		})
+	proves := func(lie string) func(*authtest.Subject) {
+		return func(s *authtest.Subject) { *s = proving(keys, lie) }
 	}
-	for lie, change := range map[string]func(auth.Revocation) auth.Revocation{
-		"reports revocations of everybody": func(r auth.Revocation) auth.Revocation { r.Subject = "alice"; return r }, "names no issuer": func(r auth.Revocation) auth.Revocation { r.Issuer = ""; return r },
-		"writes digests in capitals": func(r auth.Revocation) auth.Revocation {
-			r.Subject, r.TokenSHA256 = "", strings.Repeat("AB", 32)
-			return r
+	reports := func(wait time.Duration, change func(*auth.Revocation)) func(*authtest.Subject) {
+		return func(s *authtest.Subject) { *s = opaqueSubject(t, change, wait) }
+	}
+	plugintest.Liars(t, authtest.Properties(), plugintest.Trial(kit.Normal), func(_ *testing.T, change func(*authtest.Subject)) authtest.Subject {
+		s := subject(keys, func(*right) {})
+		change(&s)
+		return s
+	}, plugintest.Lies[*authtest.Subject]{
+		authtest.Verdicts: of(verdictLies()), authtest.Crowds: of(crowdLies()), authtest.Clocks: of(clockLies()), authtest.Outages: of(outageLies()), authtest.Stalls: of(stallLies()), authtest.Documents: of(documentLies()),
+		authtest.Introspection: of(introspectionLies()), authtest.Logins: of(loginLies()), authtest.Renewals: of(renewalLies()), authtest.Logouts: of(logoutLies()),
+		authtest.Proofs: {
+			"does not remember proofs": proves("replay"), "compares methods without their case": proves("method"), "compares certificates without their case": proves("certificate"),
+			"takes proofs for other tokens": proves("token"), "remembers forty proofs": proves("memory"),
 		},
-	} {
-		add(lie, authtest.Revocations, func(t *testing.T) authtest.Subject { return opaqueSubject(t, change, 0) })
-	}
-	add("reports revocations late", authtest.Revocations, func(t *testing.T) authtest.Subject {
-		return opaqueSubject(t, func(r auth.Revocation) auth.Revocation { return r }, 4*time.Second)
+		authtest.Revocations: {
+			"reports revocations of everybody": reports(0, func(r *auth.Revocation) { r.Subject = "alice" }), "names no issuer": reports(0, func(r *auth.Revocation) { r.Issuer = "" }),
+			"writes digests in capitals": reports(0, func(r *auth.Revocation) { r.Subject, r.TokenSHA256 = "", strings.Repeat("AB", 32) }),
+			"reports revocations late":   reports(4*time.Second, func(*auth.Revocation) {}),
+		},
+		authtest.Undeclared: {
+			"serves sessions and does not declare them": func(s *authtest.Subject) { s.Rechecks = false }, "serves logins and does not declare them": func(s *authtest.Subject) { s.Logins = false },
+		},
 	})
-	for lie, change := range map[string]func(*authtest.Subject){"serves sessions and does not declare them": func(s *authtest.Subject) { s.Rechecks = false }, "serves logins and does not declare them": func(s *authtest.Subject) { s.Logins = false }} {
-		add(lie, authtest.Undeclared, func(*testing.T) authtest.Subject {
-			s := subject(keys, func(*right) {})
-			change(&s)
-			return s
-		})
-	}
-	plugintest.Liars(t, authtest.Properties(), plugintest.Trial(kit.Normal), all)
 }

@@ -1,7 +1,7 @@
 package authtest_test
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -95,36 +95,25 @@ func verdictLies() map[string]func(*right) {
 		"refuses tokens over 2 KiB":                      refuses(func(r auth.VerifyRequest, _, _ map[string]any) bool { return len(r.Token) > 2<<10 }),
 		"refuses at+jwt":                                 refuses(func(_ auth.VerifyRequest, h, _ map[string]any) bool { return text(h, "typ") == "at+jwt" }),
 		"needs iat":                                      refuses(func(_ auth.VerifyRequest, _, c map[string]any) bool { return c["iat"] == nil }),
-		"remembers verdicts by the claims of a token":    remembers(time.Minute, func(r auth.VerifyRequest) string { return piece(r.Token, 1) }),
-		"remembers verdicts by the signature of a token": remembers(time.Minute, func(r auth.VerifyRequest) string { return piece(r.Token, 2) }),
-		"remembers verdicts by 400 bytes of a token":     remembers(time.Minute, func(r auth.VerifyRequest) string { return r.Token[:min(len(r.Token), 400)] }),
-		"remembers verdicts whatever the audience":       remembers(time.Minute, func(r auth.VerifyRequest) string { return r.Token }),
-		"fails on what is not a token": func(r *right) {
-			r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
-				if strings.Count(req.Token, ".") != 2 {
-					return auth.Identity{}, errors.New("index out of range")
-				}
-				return honest(ctx, req)
+		"remembers verdicts by the claims of a token":    remembers(time.Minute, func(c *verifying) string { return piece(c.req.Token, 1) }),
+		"remembers verdicts by the signature of a token": remembers(time.Minute, func(c *verifying) string { return piece(c.req.Token, 2) }),
+		"remembers verdicts by 400 bytes of a token":     remembers(time.Minute, func(c *verifying) string { return c.req.Token[:min(len(c.req.Token), 400)] }),
+		"remembers verdicts whatever the audience":       remembers(time.Minute, func(c *verifying) string { return c.req.Token }),
+		"fails on what is not a token": verifies(func(c *verifying) {
+			if c.ask(); strings.Count(c.req.Token, ".") != 2 {
+				c.err = errors.New("index out of range")
 			}
-		},
-		"logs the tokens that it refuses": func(r *right) {
-			r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
-				id, err := honest(ctx, req)
-				if err != nil {
-					_, _ = io.WriteString(r.out, "refused "+req.Token+"\n")
-				}
-				return id, err
+		}),
+		"logs the tokens that it refuses": verifies(after(func(c *verifying) {
+			if c.err != nil {
+				_, _ = io.WriteString(c.out, "refused "+c.req.Token+"\n")
 			}
-		},
-		"repeats the claims in errors": func(r *right) {
-			r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
-				id, err := honest(ctx, req)
-				if err != nil {
-					err = errors.Join(err, errors.New(piece(req.Token, 1)))
-				}
-				return id, err
+		})),
+		"repeats the claims in errors": verifies(after(func(c *verifying) {
+			if c.err != nil {
+				c.err = errors.Join(c.err, errors.New(piece(c.req.Token, 1)))
 			}
-		},
+		})),
 	}
 }
 
@@ -134,20 +123,18 @@ func crowdLies() map[string]func(*right) {
 		return func(r *right) {
 			var mu sync.Mutex
 			var last auth.Identity
-			r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
-				id, err := honest(ctx, req)
-				if err != nil {
-					return id, err
+			r.verify = after(func(c *verifying) {
+				if c.err != nil {
+					return
 				}
 				mu.Lock()
-				last = id
+				last = c.got
 				mu.Unlock()
 				runtime.Gosched()
 				mu.Lock()
 				defer mu.Unlock()
-				mix(&id, last)
-				return id, nil
-			}
+				mix(&c.got, last)
+			})
 		}
 	}
 	return map[string]func(*right){
@@ -155,34 +142,30 @@ func crowdLies() map[string]func(*right) {
 		"shares the e-mail address between calls":    shared(func(own *auth.Identity, other auth.Identity) { own.Email = other.Email }),
 		"shares the role between calls":              shared(func(own *auth.Identity, other auth.Identity) { own.OrgRole = other.OrgRole }),
 		"shares the name between calls":              shared(func(own *auth.Identity, other auth.Identity) { own.DisplayName = other.DisplayName }),
-		"knows people by the first bytes of a subject": remembers(time.Minute, func(r auth.VerifyRequest) string {
-			c := claimsOf(r.Token)
-			return text(c, "sub")[:min(6, len(text(c, "sub")))]
+		"knows people by the first bytes of a subject": remembers(time.Minute, func(c *verifying) string {
+			sub := text(claimsOf(c.req.Token), "sub")
+			return sub[:min(6, len(sub))]
 		}),
-		"remembers verdicts by jti": remembers(time.Minute, func(r auth.VerifyRequest) string {
-			if jti := text(claimsOf(r.Token), "jti"); jti != "" {
-				return jti
-			}
-			return r.Token
-		}),
+		"remembers verdicts by jti": remembers(time.Minute, func(c *verifying) string { return cmp.Or(text(claimsOf(c.req.Token), "jti"), c.req.Token) }),
 		"refuses calls that come while others are under way": func(r *right) {
 			busy := make(chan struct{}, 2)
-			r.verify = func(ctx context.Context, req auth.VerifyRequest, honest verifier) (auth.Identity, error) {
+			r.verify = func(c *verifying) {
 				select {
 				case busy <- struct{}{}:
 				default:
-					return auth.Identity{}, plugins.ErrUnavailable
+					c.err = plugins.ErrUnavailable
+					return
 				}
 				defer func() { <-busy }()
 				runtime.Gosched()
-				return honest(ctx, req)
+				c.ask()
 			}
 		},
 	}
 }
 
 func clockLies() map[string]func(*right) {
-	exact := func(r auth.VerifyRequest) string { return r.Token + strings.Join(r.Audiences, " ") }
+	exact := func(c *verifying) string { return c.req.Token + strings.Join(c.req.Audiences, " ") }
 	return map[string]func(*right){
 		"remembers verdicts for a minute":          remembers(time.Minute, exact),
 		"remembers refusals":                       remembersRefusals,

@@ -9,6 +9,7 @@ import (
 	mathrand "math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,11 +33,11 @@ func (a attempt) exchange(code string) auth.ExchangeRequest {
 }
 
 // browse plays the browser: it follows the adapter's URL and returns the code from the redirect.
-func (st *stage) browse(ctx context.Context, trial *kit.Trial, a attempt) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience(trial))
+func (st *stage) browse(ctx context.Context, a attempt) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, st.patience())
 	defer cancel()
 	fail := func(answered, demanded, sentence string) (string, error) {
-		return "", history(&kit.Failure{Answered: answered, Demanded: demanded, Sentence: sentence}, fmt.Sprintf("AuthorizeUrl with the state %q", clip(a.state, 60)))
+		return "", kit.NewFailure(answered, demanded, sentence, fmt.Sprintf("AuthorizeUrl with the state %q", clip(a.state, 60)))
 	}
 	login, ok := st.adapter.(auth.Login)
 	if !ok {
@@ -120,7 +121,7 @@ func (st *stage) judgeLogin(d *demand, acc accounts) {
 			}
 			return problem, sentence
 		}
-		if sid, _ := claims["sid"].(string); st.subject.Rechecks && id.SessionID != sid {
+		if sid, _ := claims["sid"].(string); st.Rechecks && id.SessionID != sid {
 			return fmt.Sprintf("the session %q", sid), sNamed
 		}
 		return "", ""
@@ -128,18 +129,18 @@ func (st *stage) judgeLogin(d *demand, acc accounts) {
 }
 
 // loginsHold tries histories of logins, each wrong in some way, and of concurrent logins.
-func loginsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
+func loginsHold(ctx context.Context, s Subject) error {
 	setups := s.setups(WithRoles, OneOrganization, AnyOrganization)
 	if len(setups) == 0 {
 		return s.lacks(AnyOrganization)
 	}
 	const each = 8
-	table, rows, err := s.idRows(ctx, trial)
+	rows, err := s.idRows(ctx)
 	if err != nil {
 		return err
 	}
 	n := max(4, len(rows)/each)
-	trial.Cover("%d histories of logins, %d id tokens", n, len(rows))
+	s.trial.Cover("%d histories of logins, %d id tokens", n, len(rows))
 	return kit.AtOnce(ctx, n, workers/2, func(ctx context.Context, i int) error {
 		st, err := s.open(ctx, setups[i%len(setups)], nil)
 		if _, none := errors.AsType[noSetting](err); none {
@@ -148,30 +149,23 @@ func loginsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 		if err != nil {
 			return err
 		}
-		return st.settle(st.logins(ctx, trial, trial.Rand(i), table(st.provider), rows[min(i*each, len(rows)):min((i+1)*each, len(rows))]))
+		return st.settle(st.logins(ctx, s.trial.Rand(i), rows[min(i*each, len(rows)):min((i+1)*each, len(rows))]))
 	})
 }
 
 // idRows returns the rows of id tokens to try: each value that makes a token bad at least on its own, and pairs of the
 // other values.
-func (s Subject) idRows(ctx context.Context, trial *kit.Trial) (table func(*Provider) []property, rows []row, err error) {
-	table = func(p *Provider) []property { return p.idTable() }
+func (s Subject) idRows(ctx context.Context) (rows []row, err error) {
 	err = s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) error {
-		all := table(st.provider)
-		bad := func(p, v int) bool {
-			r := make(row, len(all))
-			r[p] = v
-			d := r.change(st.provider.idDraft(), all)
+		table := st.provider.idTable()
+		rows = st.rows("id tokens", 2, table, func(r row) demand {
 			now := time.Now()
-			demand := st.world.exchange(d.token(), "nonce", now, now)
-			return demand.clause != ""
-		}
-		most := map[kit.Effort]int{kit.Quick: 1, kit.Normal: 2, kit.Deep: 20}[trial.Effort]
-		rows = s.Keys.chosen(fmt.Sprint("id tokens", st.provider.Setup, most, trial.Seed, st.world.algorithms), func() []row { return pairs(all, bad, most, trial.Rand(-2)) })
-		rows = rows[:min(len(rows), trial.Count(2000))]
+			return st.world.exchange(r.change(st.provider.idDraft(), table).token(), "nonce", now, now)
+		})
+		rows = rows[:min(len(rows), s.trial.Count(2000))]
 		return nil
 	})
-	return table, rows, err
+	return rows, err
 }
 
 // idDraft returns a good id token.
@@ -182,8 +176,9 @@ func (p *Provider) idDraft() *draft {
 }
 
 // logins performs logins one after another, each wrong in one way, and many at the same time. The order is random.
-func (st *stage) logins(ctx context.Context, trial *kit.Trial, chance *mathrand.Rand, table []property, rows []row) error {
+func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) error {
 	p := st.provider
+	table := p.idTable()
 	login := func(step string, prepare func(a *accounts), change func(req *auth.ExchangeRequest), want *demand) error {
 		a := newAttempt()
 		a.state = []string{"a&state=b", "a b+c%20d", "é ü 用", "#fragment", `"<>'`, strings.Repeat("s", 1000)}[chance.IntN(6)] + a.state
@@ -191,14 +186,12 @@ func (st *stage) logins(ctx context.Context, trial *kit.Trial, chance *mathrand.
 		before := p.accounts
 		p.set(func(acc *accounts) {
 			acc.subject, acc.refreshes = fmt.Sprint("user_", chance.IntN(5)), chance.IntN(2) == 0
-			if prepare != nil {
-				prepare(acc)
-			}
+			prepare(acc)
 		})
 		defer p.set(func(acc *accounts) {
 			acc.forge, acc.plain, acc.more, acc.otherSubject = before.forge, before.plain, before.more, before.otherSubject
 		})
-		code, err := st.browse(ctx, trial, a)
+		code, err := st.browse(ctx, a)
 		if err != nil {
 			return err
 		}
@@ -210,57 +203,47 @@ func (st *stage) logins(ctx context.Context, trial *kit.Trial, chance *mathrand.
 		if want != nil {
 			demanded = func(time.Time, time.Time) demand { return *want }
 		}
-		_, f := st.exchange(ctx, patience(trial), req, demanded)
+		_, f := st.exchange(ctx, st.patience(), req, demanded)
 		if f != nil || want != nil {
 			return history(f, "begin a login", "Exchange its code: "+step)
 		}
 		twice := refused(Form, "the code was exchanged before")
 		twice.sentence = sOnce
-		_, f = st.exchange(ctx, patience(trial), req, func(time.Time, time.Time) demand { return twice })
+		_, f = st.exchange(ctx, st.patience(), req, func(time.Time, time.Time) demand { return twice })
 		return history(f, "begin a login", "Exchange its code: "+step, "Exchange the same code again")
 	}
 	bad := refused(Form, "the provider refuses the code")
 	bad.sentence = sBadLogin
-	other, err := st.browse(ctx, trial, newAttempt())
+	other, err := st.browse(ctx, newAttempt())
 	if err != nil {
 		return err
 	}
+	usual := func(*accounts) {}
 	steps := []func() error{
-		func() error { return login("everything is usual", nil, nil, nil) },
-		func() error {
-			return login("with another nonce", nil, func(r *auth.ExchangeRequest) { r.Nonce = rand.Text() }, nil)
-		},
-		func() error {
-			return login("with another verifier", nil, func(r *auth.ExchangeRequest) { r.CodeVerifier = rand.Text() + rand.Text() }, &bad)
-		},
-		func() error {
-			return login("with a code that nobody gave", nil, func(r *auth.ExchangeRequest) { r.Code = "4/" + rand.Text() + "+=" }, &bad)
-		},
-		func() error {
-			return login("with the code of another login", nil, func(r *auth.ExchangeRequest) { r.Code = other }, &bad)
-		},
-		func() error {
-			return login("without an id token", func(a *accounts) { a.forge = func(map[string]any) any { return nil } }, nil, nil)
-		},
-		func() error {
-			return login("with an id token in a list", func(a *accounts) { a.forge = func(c map[string]any) any { return []string{p.Token(c)} } }, nil, nil)
-		},
-		func() error {
-			return login("name and address are at UserInfo alone", func(a *accounts) { a.plain = true }, nil, nil)
-		},
-		func() error {
-			return login("UserInfo is about another subject", func(a *accounts) {
-				a.plain, a.more = true, map[string]any{"sub": "user_mallory", "name": "Mallory", "email": "mallory@example.com"}
-			}, nil, nil)
-		},
-		func() error {
-			return login("the access token is somebody else's", func(a *accounts) { a.otherSubject = true }, nil, nil)
-		},
-		func() error {
-			return login("the access token is somebody else's, name and address are missing", func(a *accounts) { a.otherSubject, a.plain = true, true }, nil, nil)
-		},
-		func() error { return st.loginFails(ctx, trial, chance) },
-		func() error { return st.loginsAtOnce(ctx, trial) },
+		func() error { return st.loginFails(ctx, chance) },
+		func() error { return st.loginsAtOnce(ctx) },
+	}
+	for _, step := range []struct {
+		name    string
+		prepare func(a *accounts)
+		change  func(r *auth.ExchangeRequest)
+		want    *demand
+	}{
+		{"everything is usual", usual, nil, nil},
+		{"with another nonce", usual, func(r *auth.ExchangeRequest) { r.Nonce = rand.Text() }, nil},
+		{"with another verifier", usual, func(r *auth.ExchangeRequest) { r.CodeVerifier = rand.Text() + rand.Text() }, &bad},
+		{"with a code that nobody gave", usual, func(r *auth.ExchangeRequest) { r.Code = "4/" + rand.Text() + "+=" }, &bad},
+		{"with the code of another login", usual, func(r *auth.ExchangeRequest) { r.Code = other }, &bad},
+		{"without an id token", func(a *accounts) { a.forge = func(map[string]any) any { return nil } }, nil, nil},
+		{"with an id token in a list", func(a *accounts) { a.forge = func(c map[string]any) any { return []string{p.Token(c)} } }, nil, nil},
+		{"name and address are at UserInfo alone", func(a *accounts) { a.plain = true }, nil, nil},
+		{"UserInfo is about another subject", func(a *accounts) {
+			a.plain, a.more = true, map[string]any{"sub": "user_mallory", "name": "Mallory", "email": "mallory@example.com"}
+		}, nil, nil},
+		{"the access token is somebody else's", func(a *accounts) { a.otherSubject = true }, nil, nil},
+		{"the access token is somebody else's, name and address are missing", func(a *accounts) { a.otherSubject, a.plain = true, true }, nil, nil},
+	} {
+		steps = append(steps, func() error { return login(step.name, step.prepare, step.change, step.want) })
 	}
 	for _, r := range rows {
 		steps = append(steps, func() error {
@@ -284,21 +267,16 @@ func (st *stage) logins(ctx context.Context, trial *kit.Trial, chance *mathrand.
 }
 
 // loginFails performs a login and makes the provider fail during the exchange.
-func (st *stage) loginFails(ctx context.Context, trial *kit.Trial, chance *mathrand.Rand) error {
+func (st *stage) loginFails(ctx context.Context, chance *mathrand.Rand) error {
 	p := st.provider
-	var failing []*fault
-	for _, f := range outages() {
-		if f.at == "" && f.name != "answers 404" {
-			failing = append(failing, f)
-		}
-	}
-	f := append(failing, &fault{"redirects to another host", "", elsewhere})[chance.IntN(len(failing)+1)]
+	failing := slices.DeleteFunc(outagesOf(tokenPath), func(f *fault) bool { return f.name == "answers 404" })
+	f := failing[chance.IntN(len(failing))]
 	a := newAttempt()
-	code, err := st.browse(ctx, trial, a)
+	code, err := st.browse(ctx, a)
 	if err != nil {
 		return err
 	}
-	p.setFault(&fault{f.name, tokenPath, f.act})
+	p.setFault(f)
 	began := time.Now()
 	_, failure := st.exchange(ctx, time.Second, a.exchange(code), func(time.Time, time.Time) demand {
 		return demand{allowed: cannotTell, why: "the token endpoint " + f.name, sentence: sAway}
@@ -310,22 +288,22 @@ func (st *stage) loginFails(ctx context.Context, trial *kit.Trial, chance *mathr
 	p.mu.Unlock()
 	switch {
 	case strayed > 0:
-		failure = &kit.Failure{Answered: "it sent the code and its verifier to the other host", Demanded: "no request to another host", Sentence: sNotUsed}
-	case failure == nil && took > time.Second+prompt:
-		failure = &kit.Failure{Answered: fmt.Sprintf("after %s", took.Round(time.Second)), Demanded: "an answer soon after the deadline of 1 s", Sentence: sConcurrent}
+		failure = kit.NewFailure("it sent the code and its verifier to the other host", "no request to another host", sNotUsed)
+	case failure == nil && took > time.Second+st.prompt():
+		failure = kit.NewFailure(fmt.Sprintf("after %s", took.Round(time.Second)), "an answer soon after the deadline of 1 s", sConcurrent)
 	}
 	return history(failure, "begin a login", "the token endpoint "+f.name, "Exchange the code, with a deadline of 1 s")
 }
 
 // loginsAtOnce starts logins for many people, and then completes all of them at once.
-func (st *stage) loginsAtOnce(ctx context.Context, trial *kit.Trial) error {
+func (st *stage) loginsAtOnce(ctx context.Context) error {
 	const n = 12
 	attempts, codes := make([]attempt, n), make([]string, n)
 	for i := range attempts {
 		attempts[i] = newAttempt()
 		st.provider.set(func(a *accounts) { a.subject, a.refreshes = fmt.Sprint("user_", i), true })
 		var err error
-		if codes[i], err = st.browse(ctx, trial, attempts[i]); err != nil {
+		if codes[i], err = st.browse(ctx, attempts[i]); err != nil {
 			return err
 		}
 	}
@@ -343,7 +321,7 @@ func (st *stage) loginsAtOnce(ctx context.Context, trial *kit.Trial) error {
 			want = refused(Form, "the nonce is the one of another login")
 			want.sentence, step = sBadLogin, step+" with the nonce of another login"
 		}
-		_, f := st.exchange(ctx, patience(trial), req, func(time.Time, time.Time) demand { return want })
+		_, f := st.exchange(ctx, st.patience(), req, func(time.Time, time.Time) demand { return want })
 		return history(f, fmt.Sprintf("begin %d logins", n), step+", all at once")
 	})
 }

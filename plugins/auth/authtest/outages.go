@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ropewalk/ropewalk/plugins/auth"
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
@@ -18,12 +17,10 @@ const span = 15 * time.Second
 // outage is a history of a provider that changes and fails, and what the model knows about it.
 type outage struct {
 	*stage
-	trial     *kit.Trial
 	chance    *rand.Rand
 	steps     []string
 	fault     *fault
 	since     time.Time // when the last fault ended
-	loaded    time.Time // when the current adapter was started
 	metadata  bool      // the adapter has returned the metadata at least once
 	former    []*signer
 	floods    int
@@ -32,15 +29,15 @@ type outage struct {
 
 // outagesHold tries histories of a provider that adds and removes keys and fails in every way. The histories are
 // independent and mostly wait, so many of them run concurrently.
-func outagesHold(ctx context.Context, trial *kit.Trial, s Subject) error {
+func outagesHold(ctx context.Context, s Subject) error {
 	all := outages()
-	n := trial.Count(3 * len(all))
-	trial.Cover("%d histories of %d kinds of outages", n, len(all))
+	n := s.trial.Count(3 * len(all))
+	s.trial.Cover("%d histories of %d kinds of outages", n, len(all))
 	return kit.AtOnce(ctx, n, workers, func(ctx context.Context, i int) error {
-		chance := trial.Rand(i)
-		f := all[(i+int(trial.Seed%uint64(len(all))))%len(all)] //nolint:gosec // small
-		cold := i/len(all)%3 == 0 || trial.Effort == kit.Quick && i%2 == 0
-		return shortest(ctx, trial, plan(chance, cold), func(steps []string) error { return s.suffers(ctx, trial, f, steps, i) })
+		chance := s.trial.Rand(i)
+		f := all[(i+int(s.trial.Seed%uint64(len(all))))%len(all)] //nolint:gosec // small
+		cold := i/len(all)%3 == 0 || s.trial.Effort == kit.Quick && i%2 == 0
+		return shortest(ctx, s.trial, plan(chance, cold), func(steps []string) error { return s.suffers(ctx, f, steps, i) })
 	})
 }
 
@@ -67,7 +64,7 @@ func plan(chance *rand.Rand, cold bool) []string {
 			steps = append(steps, "rotate", pick("good", "good", "former"), "former", "good")
 		}
 	}
-	steps = append(steps, "outage")
+	steps = append(steps, "outage", "describe", "metadata")
 	some(5, "former", "add", "older")
 	steps = append(steps, "good", "back", "good", "metadata")
 	some(3, "former", "older", "flood")
@@ -91,12 +88,12 @@ func shortest(ctx context.Context, trial *kit.Trial, steps []string, try func([]
 }
 
 // suffers runs one history.
-func (s Subject) suffers(ctx context.Context, trial *kit.Trial, f *fault, steps []string, number int) error {
+func (s Subject) suffers(ctx context.Context, f *fault, steps []string, number int) error {
 	setups := s.setups(AnyOrganization, OneOrganization)
 	if len(setups) == 0 {
 		return s.lacks(AnyOrganization)
 	}
-	o := &outage{trial: trial, chance: trial.Rand(number), loaded: time.Now()}
+	o := &outage{chance: s.trial.Rand(number)}
 	if len(steps) > 0 && steps[0] == "outage" {
 		o.fault = f
 	}
@@ -169,12 +166,12 @@ func (o *outage) step(ctx context.Context, step string, f *fault) error {
 	if step == "junk" {
 		token = junk()[o.chance.IntN(10)]
 	}
-	limit := patience(o.trial)
+	limit := o.patience()
 	if o.fault != nil && !p.wasRead(key) {
 		limit = 1500 * time.Millisecond // waiting longer cannot help
 	}
 	asked := o.askedLately(time.Now())
-	return history(o.call(ctx, limit, auth.VerifyRequest{Token: token, Audiences: []string{p.Audience}}, func(d *demand, from, _ time.Time) { o.adjust(d, from, asked) }), o.steps...)
+	return o.call(ctx, limit, o.bearer(token), func(d *demand, from time.Time) { o.adjust(d, from, asked) }, o.steps...)
 }
 
 // wasRead reports whether a key was in a key set that was sent.
@@ -184,17 +181,29 @@ func (p *Provider) wasRead(key *signer) bool {
 	return slices.ContainsFunc(p.read, func(r reading) bool { return slices.Contains(r.keys, key) })
 }
 
+// knowable reports what an adapter that was started then can know of a key: whether it has read a key set, whether it
+// has read one with the key, and whether the latest one lacks the key. The caller holds the Provider's mutex.
+func (p *Provider) knowable(key *signer, started, until time.Time) (read, seen, reread bool) {
+	for _, r := range p.read {
+		if r.at.After(started) && r.at.Before(until) {
+			has := slices.Contains(r.keys, key)
+			read, seen, reread = true, seen || has, !has
+		}
+	}
+	return read, seen, reread
+}
+
 // askedLately reports whether the adapter has read the key set so recently that it need not read it again.
 func (o *outage) askedLately(now time.Time) bool {
 	o.provider.mu.Lock()
 	defer o.provider.mu.Unlock()
 	count := 0
 	for _, at := range o.provider.asked {
-		if at.After(o.loaded) && now.Sub(at) < span {
+		if at.After(o.started) && now.Sub(at) < span {
 			count++
 		}
 	}
-	first := slices.IndexFunc(o.provider.asked, func(at time.Time) bool { return at.After(o.loaded) })
+	first := slices.IndexFunc(o.provider.asked, func(at time.Time) bool { return at.After(o.started) })
 	return count > 1 || count == 1 && now.Sub(o.provider.asked[first]) >= span // the first read does not count
 }
 
@@ -204,13 +213,7 @@ func (o *outage) adjust(d *demand, from time.Time, asked bool) {
 	p := o.provider
 	p.mu.Lock()
 	published := slices.Contains(p.published, d.signer)
-	var read, seen, reread bool // any key set; one with the key; the latest one lacks the key
-	for _, r := range p.read {
-		if r.at.After(o.loaded) && r.at.Before(from) {
-			has := slices.Contains(r.keys, d.signer)
-			read, seen, reread = true, seen || has, !has
-		}
-	}
+	read, seen, reread := p.knowable(d.signer, o.started, from)
 	misled := o.fault != nil && o.fault.at == documentPath && !read && p.documents > o.documents
 	p.mu.Unlock()
 	switch {
@@ -255,8 +258,8 @@ func (o *outage) recovers(ctx context.Context) error {
 	p := o.provider
 	for {
 		began := time.Now()
-		short, cancel := context.WithTimeout(ctx, patience(o.trial))
-		req := auth.VerifyRequest{Token: p.Token(map[string]any{"jti": fmt.Sprint(began.UnixNano())}), Audiences: []string{p.Audience}}
+		short, cancel := context.WithTimeout(ctx, o.patience())
+		req := o.bearer(p.Token(map[string]any{"jti": fmt.Sprint(began.UnixNano())}))
 		id, err := o.adapter.Verify(short, req)
 		late := began.Sub(o.since) > span+time.Second
 		d := o.world.verify(req, began, time.Now())
@@ -291,7 +294,7 @@ func (o *outage) flood(ctx context.Context) error {
 	began := time.Now()
 	err := kit.AtOnce(ctx, tokens, workers, func(ctx context.Context, i int) error {
 		token := compact(map[string]any{"alg": "RS256", "typ": "JWT", "kid": fmt.Sprint("flood-", i)}, o.provider.Claims(), func([]byte) []byte { return make([]byte, 256) })
-		return history(o.call(ctx, patience(o.trial), auth.VerifyRequest{Token: token, Audiences: []string{o.provider.Audience}}, func(d *demand, from, _ time.Time) { o.adjust(d, from, false) }), o.steps...)
+		return o.call(ctx, o.patience(), o.bearer(token), func(d *demand, from time.Time) { o.adjust(d, from, false) }, o.steps...)
 	})
 	o.provider.mu.Lock()
 	defer o.provider.mu.Unlock()
@@ -302,7 +305,7 @@ func (o *outage) flood(ctx context.Context) error {
 		}
 	}
 	if err == nil && asked > most {
-		err = history(&kit.Failure{Answered: fmt.Sprintf("%d requests for keys", asked), Demanded: fmt.Sprintf("at most %d a minute", most), Sentence: sSixTimes}, append(o.steps, fmt.Sprintf("verify %d tokens with key ids that nobody has", tokens))...)
+		err = kit.NewFailure(fmt.Sprintf("%d requests for keys", asked), fmt.Sprintf("at most %d a minute", most), sSixTimes, append(o.steps, fmt.Sprintf("verify %d tokens with key ids that nobody has", tokens))...)
 	}
 	return err
 }

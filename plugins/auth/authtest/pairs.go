@@ -1,6 +1,7 @@
 package authtest
 
 import (
+	"fmt"
 	"iter"
 	"maps"
 	"math/rand/v2"
@@ -24,13 +25,34 @@ func sortedPairs[V any](all map[string]V) iter.Seq2[string, V] {
 // row is the index of the chosen value for each property of a table.
 type row []int
 
-// pairs chooses rows of a table. All pairs of good values of different properties occur, and each bad value occurs in
-// at most `most` rows, in which everything else is good: a second bad value would hide the first. bad reports whether a
-// value makes a token bad. If most is 1, only a fifth of the rows of good values are returned.
+// rows chooses rows of a table, with pairs. A value is bad if the token of the row with this value alone must be refused.
+// The rows are the same for every provider.
+func (st *stage) rows(name string, most int, table []property, demanded func(row) demand) []row {
+	name = fmt.Sprint(name, st.provider.Setup, most, st.trial.Effort, st.trial.Seed, st.world.algorithms)
+	return st.Keys.chosen(name, func() []row {
+		bad := func(p, v int) bool { return demanded(only(table, p, v)).clause != "" }
+		return pairs(table, bad, st.trial.Count(most), st.trial.Rand(-1))
+	})
+}
+
+// only returns the row with one unusual value.
+func only(table []property, p, v int) row {
+	r := make(row, len(table))
+	r[p] = v
+	return r
+}
+
+// pairs chooses rows of a table: first each value alone, then, in random order, all pairs of good values of different
+// properties, and each bad value in `most` rows in all, in which everything else is good: a second bad value would hide
+// the first. bad reports whether a value makes a token bad. If most is 1, only a fifth of the pairs are returned.
 func pairs(table []property, bad func(property, value int) bool, most int, chance *rand.Rand) []row {
 	good := make([][]int, len(table))
+	var alone []row
 	for p := range table {
 		for v := range table[p].values {
+			if v > 0 {
+				alone = append(alone, only(table, p, v))
+			}
 			if v == 0 || !bad(p, v) {
 				good[p] = append(good[p], v)
 			}
@@ -54,12 +76,10 @@ func pairs(table []property, bad func(property, value int) bool, most int, chanc
 			for q := range table {
 				orders[q] = chance.Perm(len(good[q]))
 			}
-			for i := range min(longest, most) {
-				r := make(row, len(table)) // everything else is usual in the first row, so nothing hides the value
+			for i := 1; i < min(longest, most); i++ {
+				r := make(row, len(table))
 				for q := range table {
-					if i > 0 {
-						r[q] = good[q][orders[q][i%len(good[q])]]
-					}
+					r[q] = good[q][orders[q][i%len(good[q])]]
 				}
 				r[p] = v
 				rows = append(rows, r)
@@ -67,7 +87,7 @@ func pairs(table []property, bad func(property, value int) bool, most int, chanc
 		}
 	}
 	chance.Shuffle(len(rows), func(i, k int) { rows[i], rows[k] = rows[k], rows[i] })
-	return rows
+	return append(alone, rows...)
 }
 
 // coverGood chooses rows that cover all pairs of good values. Each row is the best of several random candidates.
@@ -134,18 +154,6 @@ func (r row) change(d *draft, table []property) *draft {
 	return d
 }
 
-// isBad returns a function that asks the oracle whether a value on its own makes a good token bad.
-func (st *stage) isBad(table []property) func(p, v int) bool {
-	return func(p, v int) bool {
-		r := make(row, len(table))
-		r[p] = v
-		d := r.draft(st.provider, table)
-		now := time.Now()
-		demand := st.world.verify(auth.VerifyRequest{Token: d.token(), Audiences: d.audiences}, now, now)
-		return demand.clause != ""
-	}
-}
-
 // Forgeries returns tokens that an adapter for p must reject for the provider's Audience, each wrong in only one way.
 func (p *Provider) Forgeries() (all []Forgery) {
 	w := world{issuer: p.Issuer(), clientID: p.ClientID, signs: p.signed, algorithms: []string{"RS256"}}
@@ -155,10 +163,7 @@ func (p *Provider) Forgeries() (all []Forgery) {
 	table := p.table()
 	for at, property := range table {
 		for v, value := range property.values {
-			r := make(row, len(table))
-			r[at] = v
-			d := r.draft(p, table)
-			token, now := d.token(), time.Now()
+			token, now := only(table, at, v).draft(p, table).token(), time.Now()
 			if demand := w.verify(auth.VerifyRequest{Token: token, Audiences: []string{p.Audience}}, now, now); demand.clause != "" && !seldom(now, demand) {
 				all = append(all, Forgery{value.name, demand.clause, token})
 			}

@@ -170,7 +170,7 @@ func (h holder) proofTable(p *Provider, other signer, token string) []property {
 }
 
 // proofsHold tries DPoP proofs that cover pairs of property values, reused proofs, and client certificates.
-func proofsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
+func proofsHold(ctx context.Context, s Subject) error {
 	switch {
 	case !s.Binds:
 		return kit.DoesNotApply("the adapter does not declare the capability verify.request")
@@ -179,22 +179,22 @@ func proofsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 	}
 	return s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) error {
 		holders := []holder{{signer{key: s.Keys.otherCurve}}, {signer{key: s.Keys.forger}}, {signer{key: s.Keys.otherEd}}}
-		certificates := st.certificates(ctx, trial)
+		certificates := st.certificates(ctx)
 		for i, h := range holders {
 			token := h.token(st.provider)
 			if _, err := st.adapter.Verify(ctx, st.proven(token, h.proofOf(token).token(), "")); err != nil {
 				continue // the adapter does not support this algorithm
 			}
-			if err := st.provesTable(ctx, trial, h, holders[(i+1)%3].signer); err != nil {
+			if err := st.provesTable(ctx, h, holders[(i+1)%3].signer); err != nil {
 				return err
 			}
-			if err := st.proofsComeAgain(ctx, trial, h); err != nil {
+			if err := st.proofsComeAgain(ctx, h); err != nil {
 				return err
 			}
 			return certificates
 		}
 		if certificates != nil {
-			return history(&kit.Failure{Answered: certificates.Error(), Demanded: "OK with a DPoP proof of ES256, RS256 or EdDSA, or with the certificate of the token", Sentence: sBound}, "verify a bound token with proofs")
+			return kit.NewFailure(certificates.Error(), "OK with a DPoP proof of ES256, RS256 or EdDSA, or with the certificate of the token", sBound, "verify a bound token with proofs")
 		}
 		return nil
 	})
@@ -208,34 +208,30 @@ func (st *stage) proven(token, proof, certificate string) auth.VerifyRequest {
 	return req
 }
 
-func (st *stage) provesTable(ctx context.Context, trial *kit.Trial, h holder, other signer) error {
+func (st *stage) provesTable(ctx context.Context, h holder, other signer) error {
 	token := h.token(st.provider)
 	table := h.proofTable(st.provider, other, token)
-	now := time.Now()
-	bad := func(at, v int) bool {
-		choice := make(row, len(table))
-		choice[at] = v
-		demand := st.world.verify(st.proven(token, choice.change(h.proofOf(token), table).token(), ""), now, now)
-		return demand.clause != ""
-	}
-	rows := pairs(table, bad, map[kit.Effort]int{kit.Quick: 1, kit.Normal: 6, kit.Deep: 60}[trial.Effort], trial.Rand(0))
-	trial.Cover("%d DPoP proofs of %d properties, signed with %s", len(rows), len(table), h.algorithm())
+	rows := st.rows("proofs with "+h.algorithm(), 6, table, func(r row) demand {
+		now := time.Now()
+		return st.world.verify(st.proven(token, r.change(h.proofOf(token), table).token(), ""), now, now)
+	})
+	st.trial.Cover("%d DPoP proofs of %d properties, signed with %s", len(rows), len(table), h.algorithm())
 	return kit.AtOnce(ctx, len(rows), workers, func(ctx context.Context, i int) error {
 		d := rows[i].change(h.proofOf(token), table)
-		return history(st.call(ctx, patience(trial), st.proven(token, d.token(), ""), nil), "verify a bound token with a DPoP proof: everything usual"+d.name)
+		return st.verify(ctx, st.proven(token, d.token(), ""), "verify a bound token with a DPoP proof: everything usual"+d.name)
 	})
 }
 
 // proofsComeAgain uses good proofs once, and then again: unchanged or re-encoded, at once, after many others, and
 // concurrently.
-func (st *stage) proofsComeAgain(ctx context.Context, trial *kit.Trial, h holder) error {
+func (st *stage) proofsComeAgain(ctx context.Context, h holder) error {
 	p := st.provider
 	use := func(ctx context.Context, token, proof, step string) error {
-		f := st.call(ctx, patience(trial), st.proven(token, proof, ""), nil)
-		if j := readJWS(proof); j != nil && f == nil {
+		err := st.verify(ctx, st.proven(token, proof, ""), step)
+		if j := readJWS(proof); j != nil && err == nil {
 			st.world.proofs.use(j.claims["jti"].(string)) //nolint:forcetypeassert // the kit made it
 		}
-		return history(f, step)
+		return err
 	}
 	token := h.token(p)
 	first := h.proofOf(token).token()
@@ -250,11 +246,11 @@ func (st *stage) proofsComeAgain(ctx context.Context, trial *kit.Trial, h holder
 		again["the proof again, with the other root of its signature"] = first[:at] + encode(append(raw[:32:32], negative.FillBytes(make([]byte, 32))...))
 	}
 	for what, proof := range sortedPairs(again) {
-		if f := st.call(ctx, patience(trial), st.proven(token, proof, ""), nil); f != nil {
-			return history(f, "verify a bound token with a good proof", "verify it with "+what)
+		if err := st.verify(ctx, st.proven(token, proof, ""), "verify a bound token with a good proof", "verify it with "+what); err != nil {
+			return err
 		}
 	}
-	others := max(60, trial.Count(1100))
+	others := max(60, st.trial.Count(1100))
 	err := kit.AtOnce(ctx, others, workers, func(ctx context.Context, i int) error {
 		mine := h.token(p, map[string]any{"sub": fmt.Sprint("user_", i%7)})
 		proof := h.proofOf(mine).token()
@@ -263,8 +259,8 @@ func (st *stage) proofsComeAgain(ctx context.Context, trial *kit.Trial, h holder
 	if err != nil {
 		return err
 	}
-	if f := st.call(ctx, patience(trial), st.proven(token, first, ""), nil); f != nil {
-		return history(f, "verify a bound token with a good proof", fmt.Sprintf("verify %d others with other proofs", others), "verify the first with its proof again")
+	if err := st.verify(ctx, st.proven(token, first, ""), "verify a bound token with a good proof", fmt.Sprintf("verify %d others with other proofs", others), "verify the first with its proof again"); err != nil {
+		return err
 	}
 	for round := range 4 {
 		mine := h.token(p, map[string]any{"jti": fmt.Sprint(round)})
@@ -272,7 +268,7 @@ func (st *stage) proofsComeAgain(ctx context.Context, trial *kit.Trial, h holder
 		var mu sync.Mutex
 		accepted := 0
 		err := kit.AtOnce(ctx, workers, workers, func(ctx context.Context, _ int) error {
-			f := st.call(ctx, patience(trial), st.proven(mine, proof, ""), func(d *demand, _, _ time.Time) {
+			return st.call(ctx, st.patience(), st.proven(mine, proof, ""), func(d *demand, _ time.Time) {
 				d.unsure(accept|refuse, "one of the calls is the first", sProof)
 				d.judge = func(auth.Identity) (string, string) {
 					mu.Lock()
@@ -282,11 +278,10 @@ func (st *stage) proofsComeAgain(ctx context.Context, trial *kit.Trial, h holder
 					}
 					return "", ""
 				}
-			})
-			return history(f, fmt.Sprintf("verify a bound token with one good proof, %d times at once", workers))
+			}, fmt.Sprintf("verify a bound token with one good proof, %d times at once", workers))
 		})
 		if err == nil && accepted == 0 {
-			err = history(&kit.Failure{Answered: "no acceptance", Demanded: "OK for one of them", Sentence: sProof}, "verify a bound token with one good proof many times at once")
+			err = kit.NewFailure("no acceptance", "OK for one of them", sProof, "verify a bound token with one good proof many times at once")
 		}
 		if err != nil {
 			return err
@@ -297,14 +292,14 @@ func (st *stage) proofsComeAgain(ctx context.Context, trial *kit.Trial, h holder
 
 // certificates tries tokens that are bound to a client certificate. It also returns an error if the adapter does not
 // accept certificates.
-func (st *stage) certificates(ctx context.Context, trial *kit.Trial) error {
+func (st *stage) certificates(ctx context.Context) error {
 	own := encode(hashed(crypto.SHA256, []byte("the certificate of the holder")))
 	other := encode(hashed(crypto.SHA256, []byte("another certificate")))
 	token := st.provider.Token(map[string]any{"cnf": map[string]any{"x5t#S256": own}})
 	if _, err := st.adapter.Verify(ctx, st.proven(token, "", own)); err != nil {
 		return fmt.Errorf("with its certificate: %w", err)
 	}
-	h := holder{signer{key: st.subject.Keys.otherCurve}}
+	h := holder{signer{key: st.Keys.otherCurve}}
 	requests := map[string]auth.VerifyRequest{"a DPoP proof in its place": st.proven(token, h.proofOf(token).token(), "")}
 	for what, shown := range map[string]string{
 		"no certificate": "", "another certificate": other, "the thumbprint in small letters": strings.ToLower(own), "the start of the thumbprint": own[:len(own)-1], "more than the thumbprint": own + "A", "the thumbprint with padding": own + "=", "white space": own + " ",
@@ -314,8 +309,8 @@ func (st *stage) certificates(ctx context.Context, trial *kit.Trial) error {
 	bound := h.token(st.provider)
 	requests["the thumbprint of a DPoP key as certificate"] = st.proven(bound, "", h.thumbprint())
 	for what, req := range sortedPairs(maps.Clone(requests)) {
-		if f := st.call(ctx, patience(trial), req, nil); f != nil {
-			return history(f, "verify a token that is bound to a certificate, with "+what)
+		if err := st.verify(ctx, req, "verify a token that is bound to a certificate, with "+what); err != nil {
+			return err
 		}
 	}
 	return nil

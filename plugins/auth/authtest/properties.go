@@ -28,44 +28,38 @@ const (
 )
 
 // Properties returns what the contract requires of an auth adapter.
-func Properties() []kit.Property[Subject] {
-	all := []kit.Property[Subject]{
-		{Name: Verdicts, Sentences: verifySentences(), Try: verdicts},
-		{Name: Crowds, Sentences: verifySentences(), Try: crowds},
-		{Name: Clocks, Sentences: verifySentences(), Try: clocks},
-		{Name: Outages, Sentences: append(verifySentences(), sAdded, sRemoved, sKept, sPassedOver, sSixTimes, sSlow, sBack, sNotUsed, sDescribe, sIssuer, sServers, sRS256, sMetadata, sNoMetadata), Try: ofProviders(outagesHold)},
-		{Name: Stalls, Sentences: append(verifySentences(), sSlow, sBack), Try: ofProviders(stallsHold)},
-		{Name: Documents, Sentences: []string{sDescribe, sIssuer, sServers, sRS256, sMetadata, sNoMetadata, sNotUsed, sCannotTell, sConcurrent, sSilent}, Try: documentsHold},
-		{Name: Introspection, Sentences: append(verifySentences(), sAsks), Try: ofProviders(introspectionHolds)},
-		{Name: Logins, Sentences: append(verifySentences(), sHasLogin, sAuthorize, sExchange, sIDToken, sBadLogin, sOnce, sAway, sUserInfo, sNotUsed, sNamed), Try: ofLogins(loginsHold)},
-		{Name: Renewals, Sentences: append(verifySentences(), sHasLogin, sAuthorize, sExchange, sSessions, sRenewal, sConfirms, sEnds, sEvery, sAway, sBack, sNamed), Try: ofLogins(renewalsHold)},
-		{Name: Logouts, Sentences: append(verifySentences(), sLogout, sNoLogout, sEnded, sSessions), Try: ofLogins(logoutsHold)},
-		{Name: Proofs, Sentences: append(verifySentences(), sProof), Try: proofsHold},
-		{Name: Revocations, Sentences: []string{sRevokes, sWatch, sOpen, sNoLonger, sSilent}, Try: revocationsHold},
-		{Name: Undeclared, Sentences: []string{sHasLogin, sSessions, sRevokes, sSilent}, Try: undeclared},
-	}
-	for i := range all {
-		slices.Sort(all[i].Sentences)
-		all[i].Sentences = slices.Compact(all[i].Sentences)
+func Properties() (all []kit.Property[Subject]) {
+	contract := kit.Contract("auth")
+	for _, p := range []struct {
+		name string
+		try  try
+	}{
+		{Verdicts, verdicts}, {Crowds, crowds}, {Clocks, clocks}, {Outages, ofProviders(outagesHold)}, {Stalls, ofProviders(stallsHold)}, {Documents, documentsHold}, {Introspection, ofProviders(introspectionHolds)},
+		{Logins, ofLogins(loginsHold)}, {Renewals, ofLogins(renewalsHold)}, {Logouts, ofLogins(logoutsHold)}, {Proofs, proofsHold}, {Revocations, revocationsHold}, {Undeclared, undeclared},
+	} {
+		all = append(all, kit.Property[Subject]{Name: p.name, Sentences: contract, Try: func(ctx context.Context, trial *kit.Trial, s Subject) error {
+			s.trial = trial
+			return p.try(ctx, s)
+		}})
 	}
 	return all
 }
 
-type try func(ctx context.Context, trial *kit.Trial, s Subject) error
+type try func(ctx context.Context, s Subject) error
 
 // ofProviders limits a property to adapters for OpenID providers.
 func ofProviders(hold try) try {
-	return func(ctx context.Context, trial *kit.Trial, s Subject) error {
+	return func(ctx context.Context, s Subject) error {
 		if s.Keys == nil {
 			return kit.DoesNotApply("it is about adapters of OpenID providers")
 		}
-		return hold(ctx, trial, s)
+		return hold(ctx, s)
 	}
 }
 
 // ofLogins limits a property to adapters that can log people in.
 func ofLogins(hold try) try {
-	return func(ctx context.Context, trial *kit.Trial, s Subject) error {
+	return func(ctx context.Context, s Subject) error {
 		switch {
 		case !s.Logins:
 			return kit.DoesNotApply("the adapter does not declare the capability login")
@@ -74,7 +68,7 @@ func ofLogins(hold try) try {
 		case s.Limits.NoClient:
 			return kit.CannotJudge("write ${clientId} in the settings where they name the client; logins come back to %s", RedirectURI)
 		}
-		return hold(ctx, trial, s)
+		return hold(ctx, s)
 	}
 }
 
@@ -115,9 +109,9 @@ func history(f *kit.Failure, steps ...string) error {
 }
 
 // undeclared finds capabilities that the plugin serves but does not declare, or declares but does not serve.
-func undeclared(ctx context.Context, trial *kit.Trial, s Subject) error {
+func undeclared(ctx context.Context, s Subject) error {
 	return s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) error {
-		ctx, cancel := context.WithTimeout(ctx, patience(trial))
+		ctx, cancel := context.WithTimeout(ctx, s.patience())
 		defer cancel()
 		d, err := st.adapter.Describe(ctx)
 		if err != nil {
@@ -127,19 +121,19 @@ func undeclared(ctx context.Context, trial *kit.Trial, s Subject) error {
 			if errors.Is(err, plugins.ErrUnimplemented) {
 				return nil
 			}
-			return history(&kit.Failure{Answered: said(auth.Identity{}, err), Demanded: "UNIMPLEMENTED", Sentence: sentence}, step)
+			return kit.NewFailure(said(auth.Identity{}, err), "UNIMPLEMENTED", sentence, step)
 		}
 		login, hasLogin := st.adapter.(auth.Login)
 		switch {
 		case d.Login && (!hasLogin || !s.Logins):
-			return history(&kit.Failure{Answered: "login: true", Demanded: "the capability login, and LoginService", Sentence: sHasLogin}, "Describe")
+			return kit.NewFailure("login: true", "the capability login, and LoginService", sHasLogin, "Describe")
 		case d.Login:
 			if address, err := login.AuthorizeURL(ctx, newAttempt().request()); err != nil {
-				return history(&kit.Failure{Answered: said(auth.Identity{}, err), Demanded: "the address of a login: Describe says that there is one", Sentence: sHasLogin}, "AuthorizeUrl "+address)
+				return kit.NewFailure(said(auth.Identity{}, err), "the address of a login: Describe says that there is one", sHasLogin, "AuthorizeUrl "+address)
 			}
 		case hasLogin:
 			if address, err := login.AuthorizeURL(ctx, newAttempt().request()); err == nil {
-				return history(&kit.Failure{Answered: address, Demanded: "an error: Describe says that there is no login", Sentence: sHasLogin}, "AuthorizeUrl")
+				return kit.NewFailure(address, "an error: Describe says that there is no login", sHasLogin, "AuthorizeUrl")
 			}
 		}
 		if revoker, ok := st.adapter.(auth.Revoker); ok && !s.Revokes {

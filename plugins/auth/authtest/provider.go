@@ -110,7 +110,7 @@ func (p *Provider) Issuer() string { return "http://" + p.address }
 func (p *Provider) Add() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := len(p.rsaKeys())
+	n := len(rsaKeys(p.ever))
 	added := &signer{"key-" + rand.Text()[:6], []string{"sig", ""}[n%2], p.keys.signing[n%len(p.keys.signing)]}
 	p.ever, p.published = append(p.ever, added), append(p.published, added)
 }
@@ -124,32 +124,23 @@ func (p *Provider) Rotate() {
 	p.published = without(p.published, old)
 }
 
-func (p *Provider) rsaKeys() (all []*signer) {
-	for _, s := range p.ever {
-		if s.algorithm() == "RS256" && s.signs() {
-			all = append(all, s)
-		}
-	}
-	return all
+// rsaKeys returns the keys for RS256.
+func rsaKeys(all []*signer) []*signer {
+	return slices.DeleteFunc(slices.Clone(all), func(s *signer) bool { return s.algorithm() != "RS256" || !s.signs() })
 }
 
 // signer returns the key that the provider signs with: the newest RSA key.
 func (p *Provider) signer() *signer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return last(p.rsaKeys())
+	return last(rsaKeys(p.ever))
 }
 
 // oldest returns the first published key for RS256.
 func (p *Provider) oldest() *signer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, s := range p.published {
-		if s.algorithm() == "RS256" && s.signs() {
-			return s
-		}
-	}
-	return nil
+	return rsaKeys(p.published)[0]
 }
 
 // signed returns the current or former key that made a signature, or nil.

@@ -26,40 +26,38 @@ type signedIn struct {
 // sessionsRun is a history of logins that are checked repeatedly.
 type sessionsRun struct {
 	*stage
-	trial  *kit.Trial
 	chance *mathrand.Rand
 	steps  []string
 	logins []*signedIn
 	fault  *fault
-	fresh  time.Time // when the current adapter was started
-	turned bool      // the keys have changed since
-	answer answers   // to the last check
+	turned bool    // the keys have changed since
+	answer answers // to the last check
 }
 
 // renewalsHold tries histories of logins that are checked while the provider ends them, changes its keys and fails.
-func renewalsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
+func renewalsHold(ctx context.Context, s Subject) error {
 	if !s.Rechecks {
 		return kit.DoesNotApply("the adapter does not declare the capability sessions")
 	}
-	n := trial.Count(60)
-	trial.Cover("%d histories of logins that are checked again, and one with each change of a new id token", n)
+	n := s.trial.Count(60)
+	s.trial.Cover("%d histories of logins that are checked again, and one with each change of a new id token", n)
 	setups := []Setup{AnyOrganization, OneOrganization}
 	return kit.AtOnce(ctx, n+1, workers/2, func(ctx context.Context, i int) error {
 		if i == n {
 			return s.staged(ctx, setups, func(st *stage) error {
-				r := &sessionsRun{stage: st, trial: trial, chance: trial.Rand(i), fresh: time.Now()}
+				r := &sessionsRun{stage: st, chance: s.trial.Rand(i)}
 				return r.everyIDToken(ctx)
 			})
 		}
-		chance := trial.Rand(i)
+		chance := s.trial.Rand(i)
 		steps := []string{"sign in", "check"}
 		all := []string{"sign in", "check", "check", "check", "check", "end", "become", "access over", "rotate", "add", "restart", "outage", "garbage", "half", "another's", "no id token", "at once"}
 		for range 9 {
 			steps = append(steps, all[chance.IntN(len(all))], "check")
 		}
-		return shortest(ctx, trial, steps, func(steps []string) error {
+		return shortest(ctx, s.trial, steps, func(steps []string) error {
 			return s.staged(ctx, setups, func(st *stage) error {
-				r := &sessionsRun{stage: st, trial: trial, chance: trial.Rand(i), fresh: time.Now()}
+				r := &sessionsRun{stage: st, chance: s.trial.Rand(i)}
 				for _, step := range steps {
 					if err := r.step(ctx, step); err != nil {
 						return err
@@ -75,11 +73,11 @@ func renewalsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 func (r *sessionsRun) signIn(ctx context.Context, subject string, refreshes bool) error {
 	p, a := r.provider, newAttempt()
 	p.set(func(acc *accounts) { acc.subject, acc.refreshes = subject, refreshes })
-	code, err := r.browse(ctx, r.trial, a)
+	code, err := r.browse(ctx, a)
 	if err != nil {
 		return err
 	}
-	id, f := r.exchange(ctx, patience(r.trial), a.exchange(code), func(from, to time.Time) demand {
+	id, f := r.exchange(ctx, r.patience(), a.exchange(code), func(from, to time.Time) demand {
 		d := r.ofLogin(a, a.nonce)(from, to)
 		if r.readLately() && !p.wasRead(p.signer()) {
 			d.unsure(accept|refuse|cannotTell, "the adapter has read the key set lately", sAdded)
@@ -90,7 +88,7 @@ func (r *sessionsRun) signIn(ctx context.Context, subject string, refreshes bool
 		return nil // the adapter could not get the key yet
 	}
 	if f == nil && (id.Renewal == "" && refreshes || len(id.Renewal) > 32<<10) {
-		f = &kit.Failure{Answered: fmt.Sprintf("a renewal of %d bytes", len(id.Renewal)), Demanded: "a renewal of 1 byte to 32 KiB: the provider gave a refresh token", Sentence: sRenewal}
+		f = kit.NewFailure(fmt.Sprintf("a renewal of %d bytes", len(id.Renewal)), "a renewal of 1 byte to 32 KiB: the provider gave a refresh token", sRenewal)
 	}
 	if f != nil || id.Renewal == "" {
 		return history(f, r.steps...)
@@ -107,7 +105,7 @@ func (r *sessionsRun) readLately() bool {
 	defer p.mu.Unlock()
 	count := 0
 	for _, at := range p.asked {
-		if at.After(r.fresh) {
+		if at.After(r.started) {
 			count++
 		}
 	}
@@ -165,7 +163,7 @@ func (r *sessionsRun) step(ctx context.Context, step string) error {
 			p.Rotate()
 		}
 	case "restart":
-		r.fresh, r.turned = time.Now(), false
+		r.turned = false
 		return r.restart(ctx)
 	case "outage":
 		return r.outage(ctx, l)
@@ -192,9 +190,9 @@ func (r *sessionsRun) check(ctx context.Context, l *signedIn, how string, adjust
 	p := r.provider
 	sessions, ok := r.adapter.(auth.Sessions)
 	if !ok {
-		return history(&kit.Failure{Answered: "no such method", Demanded: "CheckSession", Sentence: sSessions})
+		return kit.NewFailure("no such method", "CheckSession", sSessions)
 	}
-	limit := patience(r.trial)
+	limit := r.patience()
 	if r.fault != nil {
 		limit = time.Second
 	}
@@ -237,13 +235,8 @@ func (r *sessionsRun) demanded(l *signedIn) demand {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	published := slices.Contains(p.published, l.key)
-	newest := last(p.rsaKeys())
-	var known, reread, seen bool
-	for _, read := range p.read {
-		if read.at.After(r.fresh) {
-			known, reread, seen = true, !slices.Contains(read.keys, l.key), seen || slices.Contains(read.keys, newest)
-		}
-	}
+	known, _, reread := p.knowable(l.key, r.started, time.Now())
+	_, seen, _ := p.knowable(last(rsaKeys(p.ever)), r.started, time.Now())
 	switch {
 	case l.over || l.spent:
 		d.unsure(refuse, "the provider has ended it", sEnds)
@@ -335,9 +328,7 @@ func (r *sessionsRun) everyIDToken(ctx context.Context) error {
 				return err
 			}
 			for _, l := range r.logins {
-				choice := make(row, len(table))
-				choice[at] = v
-				if err := r.newIDToken(ctx, l, table, choice); err != nil {
+				if err := r.newIDToken(ctx, l, table, only(table, at, v)); err != nil {
 					return err
 				}
 			}
@@ -407,7 +398,7 @@ func (r *sessionsRun) atOnce(ctx context.Context) error {
 			if i == 3 {
 				want.unsure(refuse, "the provider has ended it", sEnds)
 			}
-			ctx, cancel := context.WithTimeout(ctx, patience(r.trial))
+			ctx, cancel := context.WithTimeout(ctx, r.patience())
 			id, err := r.adapter.(auth.Sessions).CheckSession(ctx, auth.SessionCheck{Renewal: mine[i].renewal, Subject: mine[i].subject}) //nolint:forcetypeassert // check has tested it
 			f := want.check(ctx, id, err)
 			cancel()

@@ -66,7 +66,7 @@ func (st *stage) watch(ctx context.Context) *watch {
 
 // revocationsHold opens watches, revokes tokens and checks what is reported: nothing at first, then exactly the
 // revocation, several times.
-func revocationsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
+func revocationsHold(ctx context.Context, s Subject) error {
 	if !s.Revokes {
 		return kit.DoesNotApply("the adapter does not declare the capability revocations")
 	}
@@ -83,16 +83,16 @@ func revocationsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 		w.cancel()
 		select {
 		case <-w.ended:
-		case <-time.After(prompt):
-			return history(&kit.Failure{Answered: "a watch that goes on", Demanded: "its end: the server has closed it", Sentence: sWatch}, "Watch", "close the stream")
+		case <-time.After(s.prompt()):
+			return kit.NewFailure("a watch that goes on", "its end: the server has closed it", sWatch, "Watch", "close the stream")
 		}
 		if r == nil {
 			return kit.CannotJudge("the kit cannot have a token revoked: add revocation to --samples, with two tokens and two commands")
 		}
-		rounds := max(2, trial.Count(3))
-		trial.Cover("%d revocations, each with a new watch", rounds)
+		rounds := max(2, s.trial.Count(3))
+		s.trial.Cover("%d revocations, each with a new watch", rounds)
 		for range rounds {
-			if err := st.revokes(ctx, trial, r); err != nil {
+			if err := st.revokes(ctx, r); err != nil {
 				return err
 			}
 		}
@@ -104,20 +104,20 @@ func revocationsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
 func (w *watch) staysOpen(long time.Duration) error {
 	select {
 	case <-w.ended:
-		return history(&kit.Failure{Answered: fmt.Sprintf("the stream ended: %v", w.err), Demanded: "a stream that stays open", Sentence: sOpen}, "Watch")
+		return kit.NewFailure(fmt.Sprintf("the stream ended: %v", w.err), "a stream that stays open", sOpen, "Watch")
 	case <-time.After(long):
 		return nil
 	}
 }
 
 // revokes runs one round: it makes two tokens valid, opens a watch and revokes one of them.
-func (st *stage) revokes(ctx context.Context, trial *kit.Trial, r *Revoking) error {
+func (st *stage) revokes(ctx context.Context, r *Revoking) error {
 	if err := r.Begin(ctx); err != nil {
 		return kit.CannotJudge("the command begin of the samples failed: %v", err)
 	}
 	steps := []string{"begin", "Watch"}
 	verify := func(token, name string, want answers) *kit.Failure {
-		ctx, cancel := context.WithTimeout(ctx, patience(trial))
+		ctx, cancel := context.WithTimeout(ctx, st.patience())
 		defer cancel()
 		id, err := st.adapter.Verify(ctx, auth.VerifyRequest{Token: token})
 		st.given.token("a bearer token", token, err)
@@ -150,13 +150,13 @@ func (st *stage) revokes(ctx context.Context, trial *kit.Trial, r *Revoking) err
 	}
 	steps = append(steps, "revoke the token")
 	fail := func(answered, demanded, sentence string) error {
-		return history(&kit.Failure{Answered: answered, Demanded: demanded, Sentence: sentence}, steps...)
+		return kit.NewFailure(answered, demanded, sentence, steps...)
 	}
 	select {
 	case <-w.found:
 	case <-w.ended:
 		return fail(fmt.Sprintf("the stream ended: %v", w.err), "a report of the revocation", sOpen)
-	case <-time.After(reportTime):
+	case <-time.After(st.trial.Limit(reportTime)):
 		return fail("nothing", "a report of the revocation within two seconds", sWatch)
 	}
 	_ = kit.Pause(ctx, watchStarts) // for reports that must not come

@@ -15,27 +15,24 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// prompt is how long after its deadline a call may return.
-const prompt = 3 * time.Second
-
 // stallsHold makes many calls that wait for the same response from the provider. Calls whose deadlines pass must
 // return, and must not make the other calls fail. The result does not depend on the speed of the machine: the provider
 // continues only after the short calls have returned.
-func stallsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
-	n := trial.Count(12)
-	trial.Cover("%d histories of calls with short and long deadlines", n)
+func stallsHold(ctx context.Context, s Subject) error {
+	n := s.trial.Count(12)
+	s.trial.Cover("%d histories of calls with short and long deadlines", n)
 	return kit.AtOnce(ctx, n, workers, func(ctx context.Context, i int) error {
-		return s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) error { return st.stalls(ctx, trial, i) })
+		return s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) error { return st.stalls(ctx, i) })
 	})
 }
 
-func (st *stage) stalls(ctx context.Context, trial *kit.Trial, number int) error {
-	p, chance := st.provider, trial.Rand(number)
+func (st *stage) stalls(ctx context.Context, number int) error {
+	p, chance, late := st.provider, st.trial.Rand(number), st.prompt()
 	at := []string{"", keysPath, documentPath}[number%3]
 	steps := []string{"the provider does not answer requests for " + map[string]string{"": "anything", keysPath: "keys", documentPath: "metadata"}[at]}
 	if number%2 == 1 && at != documentPath {
-		if f := st.call(ctx, patience(trial), auth.VerifyRequest{Token: p.Token(), Audiences: []string{p.Audience}}, nil); f != nil {
-			return history(f, "verify a good token")
+		if err := st.verify(ctx, st.bearer(p.Token()), "verify a good token"); err != nil {
+			return err
 		}
 		p.Add()
 		steps = append([]string{"verify a good token", "the provider adds a key"}, steps...)
@@ -43,7 +40,7 @@ func (st *stage) stalls(ctx context.Context, trial *kit.Trial, number int) error
 	stall := &fault{"does not answer", at, stalling}
 	p.setFault(stall)
 	if number%4 >= 2 {
-		if err := st.givesUp(ctx, steps); err != nil {
+		if err := st.givesUp(ctx, late, steps); err != nil {
 			return err
 		}
 	}
@@ -51,7 +48,7 @@ func (st *stage) stalls(ctx context.Context, trial *kit.Trial, number int) error
 	results := make(chan error, 100)
 	call := func(limit time.Duration, allowed answers, group *sync.WaitGroup) {
 		token := p.Token(map[string]any{"sub": fmt.Sprint("user_", chance.IntN(1000))})
-		req := auth.VerifyRequest{Token: token, Audiences: []string{p.Audience}}
+		req := st.bearer(token)
 		group.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
@@ -67,16 +64,16 @@ func (st *stage) stalls(ctx context.Context, trial *kit.Trial, number int) error
 	if at == "" || number%2 == 0 {
 		select {
 		case <-p.reached:
-		case <-time.After(prompt): // the adapter needs no further keys
+		case <-time.After(late): // the adapter needs no further keys
 		}
 	}
-	patient := patience(trial) + span
+	patient := st.patience() + span
 	for i := range 8 {
 		call(time.Duration(100+50*i)*time.Millisecond, cannotTell|accept, &short)
 		call(patient, accept, &long)
 	}
-	if !ended(&short, 500*time.Millisecond+prompt) {
-		return history(&kit.Failure{Answered: "nothing", Demanded: fmt.Sprintf("an answer at most %s after the deadline", prompt), Sentence: sConcurrent}, append(steps, "verify a good token with a deadline of at most 500ms")...)
+	if !ended(&short, 500*time.Millisecond+late) {
+		return kit.NewFailure("nothing", fmt.Sprintf("an answer at most %s after the deadline", late), sConcurrent, append(steps, "verify a good token with a deadline of at most 500ms")...)
 	}
 	for i := range 4 {
 		call(patient+time.Duration(i)*time.Second, accept, &long)
@@ -95,7 +92,7 @@ func (st *stage) stalls(ctx context.Context, trial *kit.Trial, number int) error
 }
 
 // givesUp makes many calls that end before the provider responds. Whatever they hold must be released.
-func (st *stage) givesUp(ctx context.Context, steps []string) error {
+func (st *stage) givesUp(ctx context.Context, late time.Duration, steps []string) error {
 	p := st.provider
 	ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
@@ -103,11 +100,11 @@ func (st *stage) givesUp(ctx context.Context, steps []string) error {
 	for range 64 {
 		token := p.Token()
 		calls.Go(func() {
-			_, _ = st.adapter.Verify(ctx, auth.VerifyRequest{Token: token, Audiences: []string{p.Audience}})
+			_, _ = st.adapter.Verify(ctx, st.bearer(token))
 		})
 	}
-	if !ended(&calls, prompt) {
-		return history(&kit.Failure{Answered: "nothing", Demanded: fmt.Sprintf("an answer at most %s after the deadline", prompt), Sentence: sConcurrent}, append(steps, "verify good tokens with the deadline 200ms, 64 at a time")...)
+	if !ended(&calls, late) {
+		return kit.NewFailure("nothing", fmt.Sprintf("an answer at most %s after the deadline", late), sConcurrent, append(steps, "verify good tokens with the deadline 200ms, 64 at a time")...)
 	}
 	return nil
 }
@@ -127,64 +124,29 @@ func ended(calls *sync.WaitGroup, within time.Duration) bool {
 	}
 }
 
-// documentsHold checks Describe and Metadata: with a working provider, during each kind of outage, and in adapters that
-// start during an outage.
-func documentsHold(ctx context.Context, trial *kit.Trial, s Subject) error {
+// documentsHold checks Describe and Metadata while nothing is wrong. Histories of outages check them in every other case.
+func documentsHold(ctx context.Context, s Subject) error {
 	return s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) error {
-		o := &outage{stage: st, trial: trial, chance: trial.Rand(0), loaded: time.Now()}
-		steps := []func(context.Context) error{o.describes, o.asksMetadata, o.describes, o.asksMetadata}
-		if st.provider != nil {
-			for _, f := range outages() {
-				steps = append(steps, func(ctx context.Context) error {
-					o.fault, o.steps = f, []string{"Metadata", "the provider " + f.name}
-					st.provider.setFault(f)
-					defer func() { st.provider.setFault(nil); o.fault = nil }()
-					return errors.Join(o.describes(ctx), o.asksMetadata(ctx))
-				})
-			}
-		}
-		for _, step := range steps {
-			if err := step(ctx); err != nil {
+		o := &outage{stage: st}
+		s.trial.Cover("Describe and Metadata, twice")
+		for _, ask := range []func(context.Context) error{o.describes, o.asksMetadata, o.describes, o.asksMetadata} {
+			if err := ask(ctx); err != nil {
 				return err
 			}
 		}
-		return st.cold(ctx, trial, o)
-	})
-}
-
-// cold checks fresh adapters whose provider has been failing since before they started.
-func (st *stage) cold(ctx context.Context, trial *kit.Trial, o *outage) error {
-	if st.provider == nil {
 		return nil
-	}
-	all := outages()
-	trial.Cover("%d kinds of outages", len(all))
-	for i, f := range all {
-		if trial.Effort == kit.Quick && i%4 != int(trial.Seed%4) {
-			continue
-		}
-		o.fault, o.steps, o.metadata = f, []string{"the provider " + f.name, "start the adapter"}, false
-		st.provider.setFault(f)
-		if err := st.restart(ctx); err != nil {
-			return err
-		}
-		if err := errors.Join(o.describes(ctx), o.asksMetadata(ctx)); err != nil {
-			return err
-		}
-		st.provider.setFault(nil)
-	}
-	return nil
+	})
 }
 
 // describes compares the description with the settings.
 func (o *outage) describes(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience(o.trial))
+	ctx, cancel := context.WithTimeout(ctx, o.patience())
 	defer cancel()
 	d, err := o.adapter.Describe(ctx)
 	again, err2 := o.adapter.Describe(ctx)
 	p := o.provider
 	fail := func(answered any, demanded, sentence string) error {
-		return history(&kit.Failure{Answered: fmt.Sprintf("%+v", answered), Demanded: demanded, Sentence: sentence}, append(o.steps, "Describe")...)
+		return kit.NewFailure(fmt.Sprintf("%+v", answered), demanded, sentence, append(o.steps, "Describe")...)
 	}
 	switch {
 	case err != nil || err2 != nil:
@@ -220,13 +182,13 @@ func (o *outage) requests() int {
 func (o *outage) sentDocument() bool {
 	o.provider.mu.Lock()
 	defer o.provider.mu.Unlock()
-	return o.provider.document.After(o.loaded)
+	return o.provider.document.After(o.started)
 }
 
 // asksMetadata compares the metadata with the provider's document, value by value.
 func (o *outage) asksMetadata(ctx context.Context) error {
 	about := o.fault != nil && o.fault.at != keysPath
-	limit := patience(o.trial)
+	limit := o.patience()
 	if about && !o.metadata {
 		limit = time.Second // waiting longer cannot help
 	}
@@ -237,7 +199,7 @@ func (o *outage) asksMetadata(ctx context.Context) error {
 	o.documents += o.requests() - before
 	steps := append(o.steps, "Metadata")
 	fail := func(demanded, sentence string) error {
-		return history(&kit.Failure{Answered: said(auth.Identity{}, errors.Join(err, errors.New(clip(string(raw), 200)))), Demanded: demanded, Sentence: sentence}, steps...)
+		return kit.NewFailure(said(auth.Identity{}, errors.Join(err, errors.New(clip(string(raw), 200)))), demanded, sentence, steps...)
 	}
 	switch {
 	case o.provider == nil && (errors.Is(err, plugins.ErrNotFound) || err == nil && readObject(raw) != nil):
@@ -262,17 +224,11 @@ func (o *outage) asksMetadata(ctx context.Context) error {
 }
 
 // introspectionHolds varies what the provider says about tokens, including no valid response.
-func introspectionHolds(ctx context.Context, trial *kit.Trial, s Subject) error {
+func introspectionHolds(ctx context.Context, s Subject) error {
 	return s.staged(ctx, []Setup{Introspecting}, func(st *stage) error {
 		p := st.provider
-		failing := []*fault{nil}
-		for _, f := range outages() {
-			if f.at == "" {
-				failing = append(failing, &fault{f.name, introspectPath, f.act})
-			}
-		}
-		failing = append(failing, &fault{"redirects to another host", introspectPath, elsewhere})
-		trial.Cover("%d kinds of answers", len(failing)+7)
+		failing := append([]*fault{nil}, outagesOf(introspectPath)...)
+		s.trial.Cover("%d kinds of answers", len(failing)+7)
 		known := p.Token() // about which the provider changes its mind
 		for round := range 2 {
 			for i, kind := range []string{"", "is not active", "is about another subject", `{"active": "true"}`, `{}`, `{"active": null}`, `{"active": 1}`, ""} {
@@ -288,27 +244,27 @@ func introspectionHolds(ctx context.Context, trial *kit.Trial, s Subject) error 
 					if f == nil && round == 1 {
 						good = known
 					}
-					step := fmt.Sprintf("verify a good token about which the provider says %q", kind)
+					step, limit := fmt.Sprintf("verify a good token about which the provider says %q", kind), s.patience()
 					if f != nil {
-						step = "verify a good token while the introspection endpoint " + f.name
+						step, limit = "verify a good token while the introspection endpoint "+f.name, 1500*time.Millisecond
 					}
-					err := st.call(ctx, map[bool]time.Duration{true: patience(trial), false: 1500 * time.Millisecond}[f == nil], auth.VerifyRequest{Token: good, Audiences: []string{p.Audience}}, func(d *demand, _, _ time.Time) {
+					err := st.call(ctx, limit, st.bearer(good), func(d *demand, _ time.Time) {
 						switch {
 						case f != nil || strings.HasPrefix(kind, "{"):
 							d.unsure(cannotTell, "the provider did not say whether the token is active", sAsks)
 						case kind != "":
 							d.unsure(refuse, "the token "+kind, sAsks)
 						}
-					})
+					}, step)
 					p.setFault(nil)
 					if err != nil {
-						return history(err, step)
+						return err
 					}
 				}
 			}
 			expired := p.Token(map[string]any{"exp": time.Now().Unix() - 3600})
-			if f := st.call(ctx, patience(trial), auth.VerifyRequest{Token: expired, Audiences: []string{p.Audience}}, nil); f != nil {
-				return history(f, "verify an expired token that the provider says is active")
+			if err := st.verify(ctx, st.bearer(expired), "verify an expired token that the provider says is active"); err != nil {
+				return err
 			}
 		}
 		return nil

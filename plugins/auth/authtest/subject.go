@@ -31,6 +31,8 @@ type Subject struct {
 	// Heard returns everything that the adapters from Open have logged and printed so far, complete for processes that
 	// have ended. It is nil if the kit cannot see that output.
 	Heard func() string
+
+	trial *kit.Trial // of the property that is tried
 }
 
 // Limits are the setups that the settings do not allow. Tests that need them are skipped.
@@ -122,12 +124,13 @@ func (s noSetting) Error() string { return "the adapter has no setting " + strin
 
 // stage is a provider with an adapter that trusts it, for one history.
 type stage struct {
-	subject  Subject
+	Subject
 	provider *Provider // nil if the adapter is not for OpenID providers
 	adapter  auth.Adapter
 	world    world
 	end      func()
-	heard    int // length of Heard's output when the stage was opened
+	started  time.Time // when the current adapter was started
+	heard    int       // length of Heard's output when the stage was opened
 	given    given
 }
 
@@ -136,7 +139,7 @@ func (s Subject) open(ctx context.Context, setup Setup, f *fault) (*stage, error
 	if err := s.lacks(setup); err != nil {
 		return nil, err
 	}
-	st := &stage{subject: s, end: func() {}}
+	st := &stage{Subject: s, end: func() {}}
 	if s.Heard != nil {
 		st.heard = len(s.Heard())
 	}
@@ -157,18 +160,18 @@ func (s Subject) open(ctx context.Context, setup Setup, f *fault) (*stage, error
 
 // learn sets up what the oracle knows.
 func (st *stage) learn(ctx context.Context) error {
-	st.world = world{limits: st.subject.Limits, binds: st.subject.Binds, proofs: &proofs{}}
+	st.world = world{limits: st.Limits, binds: st.Binds, proofs: &proofs{}}
 	if st.provider == nil {
 		st.world.loose, st.world.roleClaim = true, RoleClaim
-		if st.subject.Samples != nil {
-			st.world.issuer = st.subject.Samples.Issuer
+		if st.Samples != nil {
+			st.world.issuer = st.Samples.Issuer
 		}
 		return nil
 	}
 	d, err := st.adapter.Describe(ctx)
 	if err != nil {
 		st.close()
-		return &kit.Failure{Answered: said(auth.Identity{}, err), Demanded: "a description", Sentence: sDescribe}
+		return kit.NewFailure(said(auth.Identity{}, err), "a description", sDescribe)
 	}
 	st.world.algorithms = d.Algorithms
 	if len(d.Algorithms) == 0 {
@@ -188,8 +191,8 @@ func (st *stage) learn(ctx context.Context) error {
 // restart replaces the adapter with a fresh one.
 func (st *stage) restart(ctx context.Context) error {
 	st.end()
-	st.end = func() {}
-	adapter, end, err := st.subject.Open(ctx, st.provider)
+	st.end, st.started = func() {}, time.Now()
+	adapter, end, err := st.Open(ctx, st.provider)
 	if wrong, ok := errors.AsType[*plugins.ConfigError](err); ok && st.provider != nil {
 		for setup, path := range map[Setup]string{WithRoles: "roleClaim", Introspecting: "introspect"} {
 			if st.provider.Setup == setup && slices.ContainsFunc(wrong.Problems, func(p plugins.Problem) bool { return p.Path == path }) {
@@ -217,13 +220,13 @@ func (st *stage) close() *kit.Failure {
 			st.given.note(s.What, s.Text)
 		}
 	}
-	if st.given.leak == nil && st.subject.Heard != nil {
-		text := st.subject.Heard()[st.heard:]
+	if st.given.leak == nil && st.Heard != nil {
+		text := st.Heard()[st.heard:]
 		if most := 256 << 10; len(text) > most {
 			text = text[:most]
 		}
 		if err := kit.Tells(text, st.given.all()); err != nil {
-			st.given.leak = &kit.Failure{Answered: "of what it logged and printed, " + err.Error(), Demanded: "nothing of that", Sentence: sSilent}
+			st.given.leak = kit.NewFailure("of what it logged and printed, "+err.Error(), "nothing of that", sSilent)
 		}
 	}
 	return st.given.leak
@@ -238,10 +241,23 @@ func (st *stage) settle(err error) error {
 }
 
 // patience returns how long a call may take unless the contract says otherwise.
-func patience(trial *kit.Trial) time.Duration { return 10*time.Second + 2*trial.Start }
+func (s Subject) patience() time.Duration { return 10*time.Second + 2*s.trial.Start }
 
-// call makes one call to Verify with a deadline, and compares the result with the oracle's.
-func (st *stage) call(ctx context.Context, limit time.Duration, req auth.VerifyRequest, adjust func(d *demand, from, to time.Time)) *kit.Failure {
+// prompt returns how long after its deadline a call may return.
+func (s Subject) prompt() time.Duration { return s.trial.Limit(3 * time.Second) }
+
+// bearer returns the request with a token for the provider's audience.
+func (st *stage) bearer(token string) auth.VerifyRequest {
+	return auth.VerifyRequest{Token: token, Audiences: []string{st.provider.Audience}}
+}
+
+// verify makes one call to Verify, as the last of the steps, and compares the result with the oracle's.
+func (st *stage) verify(ctx context.Context, req auth.VerifyRequest, steps ...string) error {
+	return st.call(ctx, st.patience(), req, nil, steps...)
+}
+
+// call is verify with a deadline. adjust changes what is demanded; it may be nil.
+func (st *stage) call(ctx context.Context, limit time.Duration, req auth.VerifyRequest, adjust func(d *demand, from time.Time), steps ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	from := time.Now()
@@ -249,11 +265,11 @@ func (st *stage) call(ctx context.Context, limit time.Duration, req auth.VerifyR
 	to := time.Now()
 	d := st.judge(req, from, to)
 	if adjust != nil {
-		adjust(&d, from, to)
+		adjust(&d, from)
 	}
 	st.given.token("a bearer token", req.Token, err)
 	st.given.token("a DPoP proof", req.Headers["dpop"], err)
-	return d.check(ctx, id, err)
+	return history(d.check(ctx, id, err), steps...)
 }
 
 // judge asks the subject's oracle.
@@ -261,5 +277,5 @@ func (st *stage) judge(req auth.VerifyRequest, from, to time.Time) demand {
 	if st.provider != nil {
 		return st.world.verify(req, from, to)
 	}
-	return st.subject.Samples.judge(&st.world, req, from, to)
+	return st.Samples.judge(&st.world, req, from, to)
 }

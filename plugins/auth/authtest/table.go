@@ -78,11 +78,6 @@ func (p *property) add(name string, set func(*draft)) {
 
 // idTable returns the properties that id tokens are made of.
 func (p *Provider) idTable() []property {
-	azp := property{name: "azp"}
-	azp.add("no azp", func(*draft) {})
-	for _, v := range []any{p.ClientID, "another", p.ClientID + "2", ""} {
-		azp.add("azp "+show(v), func(d *draft) { d.claims["azp"] = v })
-	}
 	nonce := property{name: "nonce"}
 	nonce.add("the nonce of the login", func(*draft) {})
 	for name, change := range sortedPairs(map[string]func(string) any{
@@ -95,7 +90,7 @@ func (p *Provider) idTable() []property {
 		})
 	}
 	return []property{
-		p.algorithms(), p.signatures(), p.types(), p.headers(), p.issuers(), audiences(p.ClientID, p.Audience), times("exp"), times("nbf"), times("iat"), subjects(), p.organizations(), p.others(), azp, nonce, spellings(),
+		p.algorithms(), p.signatures(), p.types(), p.headers(), p.issuers(), audiences(p.ClientID, p.Audience), times("exp"), times("nbf"), times("iat"), subjects(), p.organizations(), p.others(), claimed("azp", nil, p.ClientID, "another", p.ClientID+"2", ""), nonce, spellings(),
 	}
 }
 
@@ -111,11 +106,8 @@ func (p *Provider) logoutTable() []property {
 	for _, v := range [][2]any{{"auth0|é/用户", "s&=%20 +é"}, {nil, "session_1"}, {"user_1", nil}, {"User_1 ", nil}, {nil, nil}, {"", ""}, {null, null}, {7, nil}, {nil, []string{"s"}}} {
 		about.add(fmt.Sprintf("sub %s, sid %s", show(v[0]), show(v[1])), func(d *draft) { d.claims["sub"], d.claims["sid"] = v[0], v[1] })
 	}
-	jti := property{name: "jti"}
-	jti.add("a jti", func(*draft) {})
-	for _, v := range []any{nil, "", 7, null} {
-		jti.add("jti "+show(v), func(d *draft) { d.claims["jti"] = v })
-	}
+	jti := claimed("jti", nil, "", 7, null)
+	jti.values = append([]value{{"a jti", func(*draft) {}}}, jti.values...)
 	exp := times("exp")
 	exp.values = append(exp.values[1:2], slices.DeleteFunc(exp.values[2:], func(v value) bool { // the adapter decides about an exp in the far future
 		return slices.Contains([]string{"exp 10807 s from now", "exp 90000 s from now", "exp 34560000 s from now", "exp with an exponent"}, v.name)
@@ -348,9 +340,7 @@ func (p *Provider) roles() property {
 
 func (p *Provider) emails() property {
 	all := claimed("email", "alice@example.com", "Alice@Example.COM", "alice+x@example.com", nil, null, "", 7, []string{"eve@example.com"})
-	for _, v := range []any{false, "false", "true", nil, null, 0, 1, []string{}} {
-		all.add("email_verified "+show(v), func(d *draft) { d.claims["email_verified"] = v })
-	}
+	all.values = append(all.values, claimed("email_verified", false, "false", "true", nil, null, 0, 1, []string{}).values...)
 	all.add("email under other names", func(d *draft) {
 		d.claims["email"], d.claims["mail"], d.claims["upn"], d.claims["preferred_username"], d.claims["emails"] = nil, "eve@example.com", "eve@example.com", "eve@example.com", []string{"eve@example.com"}
 	})
@@ -403,29 +393,32 @@ func spellings() property {
 	}
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	all.add("as it is", func(*draft) {})
+	spelled := func(name string, spell func(string) string) {
+		all.add("spelled with "+name, func(d *draft) { d.spell = spell })
+	}
+	for _, format := range []string{"Bearer %s", "bearer %s", " %s", "%s ", "%s\t", "%s\n", "%s=", "%s==", "%s\x00", `"%s"`, "<%s>", "%[1]s,%[1]s", "%[1]s %[1]s", "%s.", ".%s", "%sA", "\ufeff%s", "%s#x"} {
+		spelled(fmt.Sprintf("%q", format), func(t string) string { return fmt.Sprintf(format, t) })
+	}
+	for _, format := range []string{"%[1]s.%[2]s.%[3]s.%[3]s", "%[1]s.%[2]s.%[3]s.%[3]s.%[3]s", "%[1]s.%[2]s", "%[2]s", ".%[2]s.%[3]s", `{"payload":"%[2]s","protected":"%[1]s","signature":"%[3]s"}`} {
+		spelled(fmt.Sprintf("%q", format), parts(func(h, c, s string) string { return fmt.Sprintf(format, h, c, s) }))
+	}
 	for name, spell := range sortedPairs(map[string]func(string) string{
-		"Bearer before it": func(t string) string { return "Bearer " + t }, "bearer before it": func(t string) string { return "bearer " + t }, "a blank before it": func(t string) string { return " " + t }, "a blank after it": func(t string) string { return t + " " },
-		"a tab after it": func(t string) string { return t + "\t" }, "a line end after it": func(t string) string { return t + "\n" }, "a line end in it": func(t string) string { return t[:len(t)/2] + "\r\n" + t[len(t)/2:] }, "padding": func(t string) string { return t + "=" }, "more padding": func(t string) string { return t + "==" },
-		"NUL after it": func(t string) string { return t + "\x00" }, "quotes": func(t string) string { return `"` + t + `"` }, "angle brackets": func(t string) string { return "<" + t + ">" }, "twice": func(t string) string { return t + "," + t }, "twice with a blank": func(t string) string { return t + " " + t }, "a dot after it": func(t string) string { return t + "." },
-		"a dot before it": func(t string) string { return "." + t }, "one character less": func(t string) string { return t[:len(t)-1] }, "one character more": func(t string) string { return t + "A" }, "its first half": func(t string) string { return t[:len(t)/2] }, "in capitals": strings.ToUpper, "in small letters": strings.ToLower,
-		"escaped dots": func(t string) string { return strings.ReplaceAll(t, ".", "%2E") }, "a byte order mark": func(t string) string { return "\ufeff" + t }, "a comment after it": func(t string) string { return t + "#x" }, "a character changed": func(t string) string {
+		"a line end in it": func(t string) string { return t[:len(t)/2] + "\r\n" + t[len(t)/2:] }, "one character less": func(t string) string { return t[:len(t)-1] }, "its first half": func(t string) string { return t[:len(t)/2] },
+		"capitals": strings.ToUpper, "small letters": strings.ToLower, "escaped dots": func(t string) string { return strings.ReplaceAll(t, ".", "%2E") }, "its digest": func(t string) string { return encode(hashed(crypto.SHA256, []byte(t))) },
+		"a character changed": func(t string) string {
 			return t[:len(t)/2] + map[bool]string{true: "B", false: "A"}[t[len(t)/2] == 'A'] + t[len(t)/2+1:]
 		},
-		"four parts": parts(func(h, c, s string) string { return h + "." + c + "." + s + "." + s }), "five parts": parts(func(h, c, s string) string { return h + "." + c + "." + s + "." + s + "." + s }), "two parts": parts(func(h, c, _ string) string { return h + "." + c }), "claims alone": parts(func(_, c, _ string) string { return c }),
-		"no header": parts(func(_, c, s string) string { return "." + c + "." + s }), "other spare bits": parts(func(h, c, s string) string {
+		"other spare bits": parts(func(h, c, s string) string {
 			if s == "" {
 				return ""
 			}
 			return h + "." + c + "." + s[:len(s)-1] + alphabet[strings.IndexByte(alphabet, s[len(s)-1])^1:][:1]
-		}), "JSON": parts(func(h, c, s string) string {
-			return `{"payload":"` + c + `","protected":"` + h + `","signature":"` + s + `"}`
 		}),
 		"other base64": parts(func(h, c, s string) string {
 			return h + "." + c + "." + strings.NewReplacer("-", "+", "_", "/").Replace(s)
 		}),
-		"its digest": func(t string) string { return encode(hashed(crypto.SHA256, []byte(t))) },
 	}) {
-		all.add("spelled with "+name, func(d *draft) { d.spell = spell })
+		spelled(name, spell)
 	}
 	return all
 }

@@ -20,11 +20,10 @@ const workers = 16 // concurrent calls
 // verdicts verifies tokens that cover pairs of property values, in every setup, concurrently and in random order. A
 // token with a wrong text or signature follows the good token that it resembles, and some good tokens are verified
 // again for other audiences.
-func verdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
+func verdicts(ctx context.Context, s Subject) error {
 	if s.Keys == nil {
-		return sampleVerdicts(ctx, trial, s)
+		return sampleVerdicts(ctx, s)
 	}
-	most := map[kit.Effort]int{kit.Quick: 1, kit.Normal: 8, kit.Deep: 40}[trial.Effort]
 	for i, setup := range s.setups(OneOrganization, WithRoles, AnyOrganization) {
 		st, err := s.open(ctx, setup, nil)
 		if _, none := errors.AsType[noSetting](err); none {
@@ -34,21 +33,24 @@ func verdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
 			return err
 		}
 		table := st.provider.table()
-		chance := trial.Rand(i)
-		rows := s.Keys.chosen(fmt.Sprint("tokens", setup, most, trial.Seed, st.world.algorithms), func() []row { return pairs(table, st.isBad(table), most, trial.Rand(-1-i)) })
+		chance := s.trial.Rand(i)
+		rows := st.rows("tokens", 8, table, func(r row) demand {
+			d, now := r.draft(st.provider, table), time.Now()
+			return st.world.verify(auth.VerifyRequest{Token: d.token(), Audiences: d.audiences}, now, now)
+		})
 		if i > 0 { // the setups differ only in organizations and roles
 			rows = slices.DeleteFunc(rows, func(r row) bool { return r[organizationAt]+r[roleAt] == 0 })
-			rows = rows[:min(len(rows), trial.Count(800))]
+			rows = rows[:min(len(rows), s.trial.Count(800))]
 		}
 		clauses := map[Clause]int{}
-		err = st.tryRows(ctx, trial, table, rows, clauses, chance.Uint64())
+		err = st.tryRows(ctx, table, rows, clauses, chance.Uint64())
 		if err == nil {
-			err = st.tryTexts(ctx, trial, st.provider.Token())
+			err = st.tryTexts(ctx, st.provider.Token())
 		}
 		if err := st.settle(err); err != nil {
 			return err
 		}
-		trial.Cover("setup %d: %d tokens of %d properties, %d kinds of refusals", setup, len(rows), len(table), len(clauses))
+		s.trial.Cover("setup %d: %d tokens of %d properties, %d kinds of refusals", setup, len(rows), len(table), len(clauses))
 	}
 	if len(s.setups(OneOrganization)) == 0 && !s.Limits.OneOrganization {
 		return s.lacks(OneOrganization)
@@ -56,7 +58,7 @@ func verdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
 	return nil
 }
 
-func (st *stage) tryRows(ctx context.Context, trial *kit.Trial, table []property, rows []row, clauses map[Clause]int, seed uint64) error {
+func (st *stage) tryRows(ctx context.Context, table []property, rows []row, clauses map[Clause]int, seed uint64) error {
 	var mu sync.Mutex
 	return kit.AtOnce(ctx, len(rows), workers, func(ctx context.Context, i int) error {
 		chance := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // must be reproducible
@@ -65,35 +67,28 @@ func (st *stage) tryRows(ctx context.Context, trial *kit.Trial, table []property
 		twin := *d
 		twin.seal, twin.spell = nil, func(text string) string { return text }
 		if other := twin.token(); other != req.Token && (d.seal != nil || d.spell("x") != "x" || chance.IntN(8) == 0) {
-			if f := st.call(ctx, patience(trial), auth.VerifyRequest{Token: other, Audiences: d.audiences}, nil); f != nil {
-				return history(f, "verify the good token that it resembles: everything usual"+d.name)
+			if err := st.verify(ctx, auth.VerifyRequest{Token: other, Audiences: d.audiences}, "verify the good token that it resembles: everything usual"+d.name); err != nil {
+				return err
 			}
 		}
 		var accepted bool
-		f := st.call(ctx, patience(trial), req, func(demand *demand, _, _ time.Time) {
+		step := "verify a token: everything usual" + d.name
+		err := st.call(ctx, st.patience(), req, func(demand *demand, _ time.Time) {
 			mu.Lock()
 			defer mu.Unlock()
 			clauses[demand.clause]++
 			accepted = demand.allowed == accept
-		})
-		if f == nil && accepted && chance.IntN(3) == 0 {
+		}, step)
+		if err == nil && accepted && chance.IntN(3) == 0 {
 			req.Audiences = []string{"https://elsewhere.invalid", st.provider.Audience + "/other"}
-			f = history1(st.call(ctx, patience(trial), req, nil), "verify it again for other audiences")
+			err = st.verify(ctx, req, step, "verify it again for other audiences")
 		}
-		return history(f, "verify a token: everything usual"+d.name)
+		return err
 	})
 }
 
-// history1 is history with one step, and returns the *kit.Failure itself.
-func history1(f *kit.Failure, step string) *kit.Failure {
-	if f != nil {
-		f.History = append([]string{step}, f.History...)
-	}
-	return f
-}
-
 // tryTexts sends strings that are not tokens, and strings that differ slightly from a good token.
-func (st *stage) tryTexts(ctx context.Context, trial *kit.Trial, good string) error {
+func (st *stage) tryTexts(ctx context.Context, good string) error {
 	texts := junk()
 	for _, spelling := range spellings().values {
 		d := &draft{}
@@ -106,15 +101,15 @@ func (st *stage) tryTexts(ctx context.Context, trial *kit.Trial, good string) er
 		if i%2 == 0 {
 			req.Audiences = []string{"https://elsewhere.invalid"}
 		}
-		return history(st.call(ctx, patience(trial), req, nil), fmt.Sprintf("verify the text %q", clip(texts[i/2], 60)))
+		return st.verify(ctx, req, fmt.Sprintf("verify the text %q", clip(texts[i/2], 60)))
 	})
 }
 
 // sampleVerdicts does the same with an author's samples, as far as they allow.
-func sampleVerdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
+func sampleVerdicts(ctx context.Context, s Subject) error {
 	return s.staged(ctx, []Setup{AnyOrganization}, func(st *stage) error {
 		if s.Samples == nil {
-			if err := st.tryTexts(ctx, trial, "an-opaque-token-that-nobody-gave-0123456789"); err != nil {
+			if err := st.tryTexts(ctx, "an-opaque-token-that-nobody-gave-0123456789"); err != nil {
 				return err
 			}
 			return kit.CannotJudge("there are no tokens to try: write ${issuer} in the settings of an adapter of OpenID providers, or give --samples")
@@ -132,7 +127,7 @@ func sampleVerdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
 			audiences, _ := texts(s.Samples.Good[0].Claims["aud"])
 			reqs = append(reqs, auth.VerifyRequest{Token: bad.Token, Audiences: audiences})
 		}
-		issued, err := s.Samples.wishes(ctx, trial.Count(120), trial.Rand(0))
+		issued, err := s.Samples.wishes(ctx, s.trial.Count(120), s.trial.Rand(0))
 		if err != nil {
 			return err
 		}
@@ -140,15 +135,15 @@ func sampleVerdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
 		var mu sync.Mutex
 		err = kit.AtOnce(ctx, len(reqs), workers, func(ctx context.Context, i int) error {
 			step := "verify " + s.Samples.called(reqs[i].Token)
-			return history(st.call(ctx, patience(trial), reqs[i], func(d *demand, _, _ time.Time) {
+			return st.call(ctx, s.patience(), reqs[i], func(d *demand, _ time.Time) {
 				mu.Lock()
 				defer mu.Unlock()
 				judged[d.clause] = true
-			}), fmt.Sprintf("%s for %q", step, reqs[i].Audiences))
+			}, fmt.Sprintf("%s for %q", step, reqs[i].Audiences))
 		})
 		for _, good := range s.Samples.Good {
 			if err == nil {
-				err = st.tryTexts(ctx, trial, good.Token)
+				err = st.tryTexts(ctx, good.Token)
 			}
 		}
 		if err != nil {
@@ -160,7 +155,7 @@ func sampleVerdicts(ctx context.Context, trial *kit.Trial, s Subject) error {
 				missing = append(missing, fmt.Sprintf("%q", clause))
 			}
 		}
-		trial.Cover("%d samples, %d issued tokens", len(s.Samples.Good)+len(s.Samples.Bad), len(issued))
+		s.trial.Cover("%d samples, %d issued tokens", len(s.Samples.Good)+len(s.Samples.Bad), len(issued))
 		if len(missing) > 0 {
 			return kit.CannotJudge("no token was wrong in these: %s; add such tokens to bad, or name what no token of yours can be wrong in as lacks, in --samples", strings.Join(missing, ", "))
 		}
@@ -228,23 +223,23 @@ func (s *Samples) wishes(ctx context.Context, n int, chance *rand.Rand) ([]auth.
 }
 
 // crowds verifies tokens of many people concurrently and repeatedly, with bad tokens among them.
-func crowds(ctx context.Context, trial *kit.Trial, s Subject) error {
+func crowds(ctx context.Context, s Subject) error {
 	return s.staged(ctx, []Setup{WithRoles, AnyOrganization, OneOrganization}, func(st *stage) error {
-		chance := trial.Rand(0)
+		chance := s.trial.Rand(0)
 		tokens, err := st.crowd(ctx, 100, chance)
 		if err != nil {
 			return err
 		}
-		n := max(len(tokens)*2, trial.Count(2000))
+		n := max(len(tokens)*2, s.trial.Count(2000))
 		order := make([]int, n)
 		for i := range order {
 			order[i] = chance.IntN(len(tokens))
 		}
-		trial.Cover("%d calls about %d people, %d at a time", n, len(tokens), 2*workers)
+		s.trial.Cover("%d calls about %d people, %d at a time", n, len(tokens), 2*workers)
 		return kit.AtOnce(ctx, n, 2*workers, func(ctx context.Context, i int) error {
 			who := tokens[order[i]]
 			req := auth.VerifyRequest{Token: who.token, Audiences: who.audiences}
-			f := st.call(ctx, patience(trial), req, func(d *demand, _, _ time.Time) {
+			return st.call(ctx, s.patience(), req, func(d *demand, _ time.Time) {
 				judge := d.judge
 				if judge == nil {
 					return
@@ -257,8 +252,7 @@ func crowds(ctx context.Context, trial *kit.Trial, s Subject) error {
 					}
 					return judge(id)
 				}
-			})
-			return history(f, fmt.Sprintf("verify %s, among calls about %d people", who.what, len(tokens)))
+			}, fmt.Sprintf("verify %s, among calls about %d people", who.what, len(tokens)))
 		})
 	})
 }
@@ -273,14 +267,14 @@ type somebody struct {
 func (st *stage) crowd(ctx context.Context, n int, chance *rand.Rand) (all []somebody, err error) {
 	p := st.provider
 	if p == nil {
-		if st.subject.Samples == nil || len(st.subject.Samples.Good) < 2 && st.subject.Samples.Issue == nil {
+		if st.Samples == nil || len(st.Samples.Good) < 2 && st.Samples.Issue == nil {
 			return nil, kit.CannotJudge("tokens of two people at least are needed: name more of them as people, or a command as issue, in --samples")
 		}
-		issued, err := st.subject.Samples.wishes(ctx, n, chance)
+		issued, err := st.Samples.wishes(ctx, n, chance)
 		for _, req := range issued {
-			all = append(all, somebody{token: req.Token, audiences: req.Audiences, what: st.subject.Samples.called(req.Token)})
+			all = append(all, somebody{token: req.Token, audiences: req.Audiences, what: st.Samples.called(req.Token)})
 		}
-		for _, good := range st.subject.Samples.Good {
+		for _, good := range st.Samples.Good {
 			audiences, _ := texts(good.Claims["aud"])
 			name, _ := good.Claims["name"].(string)
 			all = append(all, somebody{good.Token, fmt.Sprintf("the sample of %v", good.Claims["sub"]), name, audiences})
@@ -314,13 +308,12 @@ func (st *stage) crowd(ctx context.Context, n int, chance *rand.Rand) (all []som
 
 // clocks repeatedly verifies tokens that are about to become valid or to expire, until they have, and new tokens at the
 // same limits.
-func clocks(ctx context.Context, trial *kit.Trial, s Subject) error {
+func clocks(ctx context.Context, s Subject) error {
 	return s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) error {
-		trial.Cover("tokens around their edges, for 10 s")
+		s.trial.Cover("tokens around their edges, for 10 s")
 		verify := func(tokens []somebody, times func(i int) int) error {
 			return kit.AtOnce(ctx, len(tokens), workers, func(ctx context.Context, i int) error {
-				f := st.call(ctx, patience(trial), auth.VerifyRequest{Token: tokens[i].token, Audiences: tokens[i].audiences}, nil)
-				return history(f, fmt.Sprintf("verify %s, for the %d. time", tokens[i].what, times(i)))
+				return st.verify(ctx, auth.VerifyRequest{Token: tokens[i].token, Audiences: tokens[i].audiences}, fmt.Sprintf("verify %s, for the %d. time", tokens[i].what, times(i)))
 			})
 		}
 		// On a slow machine the limits would pass before every token was verified once, so start again with later ones.
@@ -369,7 +362,7 @@ func (st *stage) edges(ctx context.Context, in []int64) (tokens []somebody, err 
 		}
 		return tokens, nil
 	}
-	samples := st.subject.Samples
+	samples := st.Samples
 	if samples == nil || samples.Issue == nil {
 		return nil, kit.CannotJudge("tokens that are about to expire are needed: name a command that issues some as issue in --samples")
 	}

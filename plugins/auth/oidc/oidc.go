@@ -2,7 +2,6 @@ package oidc
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/hashicorp/go-hclog"
@@ -14,9 +13,10 @@ import (
 
 // Adapter trusts one OpenID provider. It is ready for calls once it is configured.
 type Adapter struct {
+	*relyingparty.Party // verifies tokens and logs people in; nil until Configure
+
 	log      hclog.Logger
 	settings Settings
-	party    *relyingparty.Party
 }
 
 // New returns an Adapter that must be configured before use.
@@ -42,7 +42,7 @@ func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
 		return err
 	}
 	a.settings = settings
-	a.party = relyingparty.New(relyingparty.Options{
+	a.Party = relyingparty.New(relyingparty.Options{
 		Issuer: settings.issuer(), JWKSURI: settings.JWKSURI, Private: settings.AllowPrivateNetwork,
 		ClientID: settings.ClientID, ClientSecret: settings.ClientSecret.Reveal(),
 		RedirectURI: settings.RedirectURI, Scopes: settings.Scopes,
@@ -56,8 +56,8 @@ func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
 
 // Close cancels pending requests.
 func (a *Adapter) Close() error {
-	if a.party != nil {
-		a.party.Close()
+	if a.Party != nil {
+		a.Party.Close()
 	}
 	return nil
 }
@@ -70,37 +70,7 @@ func (a *Adapter) Describe(context.Context) (auth.Description, error) {
 	}
 	issuer := a.settings.issuer()
 	return auth.Description{
-		Issuer: issuer, AuthorizationServers: []string{issuer}, Audiences: audiences, Login: a.party.CanLogin(),
+		Issuer: issuer, AuthorizationServers: []string{issuer}, Audiences: audiences, Login: a.CanLogin(),
 		Algorithms: slices.Clone(a.settings.Algorithms), Scopes: slices.Clone(a.settings.Scopes),
 	}, nil
-}
-
-// Verify implements auth.Adapter.
-func (a *Adapter) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Identity, error) {
-	return a.party.Verify(ctx, req)
-}
-
-// Metadata implements auth.Adapter.
-func (a *Adapter) Metadata(ctx context.Context) (json.RawMessage, error) {
-	return a.party.Metadata(ctx)
-}
-
-// AuthorizeURL implements auth.Login.
-func (a *Adapter) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (string, error) {
-	return a.party.AuthorizeURL(ctx, req)
-}
-
-// CheckSession implements auth.Sessions.
-func (a *Adapter) CheckSession(ctx context.Context, req auth.SessionCheck) (auth.Identity, error) {
-	return a.party.CheckSession(ctx, req)
-}
-
-// VerifyLogout implements auth.Sessions.
-func (a *Adapter) VerifyLogout(ctx context.Context, token string) (auth.Logout, error) {
-	return a.party.VerifyLogout(ctx, token)
-}
-
-// Exchange implements auth.Login.
-func (a *Adapter) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Identity, error) {
-	return a.party.Exchange(ctx, req)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth/oidc"
 )
 
-func TestSettingsThatAreRefused(t *testing.T) {
+func TestInvalidSettingsAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`: "issuer: must be set",
 		`{"issuer":"https://a.example","idpDomain":"a.example"}`:                     "idpDomain: means the same",
@@ -48,7 +48,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestSettingsThatAreAccepted(t *testing.T) {
+func TestValidSettingsAreAccepted(t *testing.T) {
 	for _, text := range []string{
 		`{"issuer":"https://a.example","jwksUri":"https://keys.a.example/jwks"}`,
 		`{"issuer":"http://127.0.0.1:1","jwksUri":"http://127.0.0.1:1/jwks"}`,
@@ -61,7 +61,7 @@ func TestSettingsThatAreAccepted(t *testing.T) {
 	}
 }
 
-func TestWhatDescribeSaysOfSettings(t *testing.T) {
+func TestDescribeListsTheSettings(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"idpDomain":"id.example.com"}`:                                                                             "{https://id.example.com [https://id.example.com] [] false [RS256] [openid profile email]}",
 		`{"issuer":"https://id.example.com/realm","audiences":["x"]}`:                                                "{https://id.example.com/realm [https://id.example.com/realm] [x] false [RS256] [openid profile email]}",
@@ -84,7 +84,7 @@ func TestWhatDescribeSaysOfSettings(t *testing.T) {
 	}
 }
 
-func TestAnAdapterWithoutSettingsCloses(t *testing.T) {
+func TestAnAdapterThatWasNeverConfiguredCanBeClosed(t *testing.T) {
 	if err := oidc.New().Close(); err != nil {
 		t.Error(err)
 	}

@@ -302,7 +302,7 @@ func TestTheSmallestTokenAndTheLargestFileAreAccepted(t *testing.T) {
 	}
 }
 
-func TestSettingsThatAreRefused(t *testing.T) {
+func TestInvalidSettingsAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`:                        "file: must be the absolute path",
 		`{"file": "tokens.yaml"}`:   "file: must be the absolute path",

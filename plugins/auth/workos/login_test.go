@@ -102,7 +102,7 @@ func TestWithoutAnAPIKeyALoginIsCheckedWithoutMemberships(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsNoListOfMembershipsEndsNobodysLogin(t *testing.T) {
+func TestAnInvalidListOfMembershipsEndsNoLogin(t *testing.T) {
 	for _, body := range []string{`null`, `{}`, `{"data": null}`, `{"data": {}}`, `{"data": [7]}`, `[]`, `"text"`, `<html>`, ``} {
 		m := newMembers("https://api.workos.com/", apiKey, organization, New().log)
 		m.client.Transport = answers(body)

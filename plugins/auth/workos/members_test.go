@@ -52,7 +52,7 @@ func TestMembersOutliveTheAPIForFiveMinutes(t *testing.T) {
 	})
 }
 
-func TestWhoIsNoMemberAnyMoreIsOutWithinHalfAMinute(t *testing.T) {
+func TestAFormerMemberLosesAccessWithinHalfAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		workOS := newAPI()
 		m := asking(t, workOS)
@@ -85,7 +85,7 @@ func TestAnAnswerSavesTheNextQuestions(t *testing.T) {
 	})
 }
 
-func TestAMembershipOfSomebodyElseCountsForNobody(t *testing.T) {
+func TestAMembershipCountsForItsOwnUserOnly(t *testing.T) {
 	workOS := newAPI()
 	workOS.lax = true
 	if _, err := asking(t, workOS).role(t.Context(), "user_bob"); !errors.Is(err, plugins.ErrUnauthenticated) {
@@ -93,7 +93,7 @@ func TestAMembershipOfSomebodyElseCountsForNobody(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownIsBounded(t *testing.T) {
+func TestKnownMembershipsAreBounded(t *testing.T) {
 	m := asking(t, newAPI())
 	for i := range memberLimit + 10 {
 		user := fmt.Sprint("user_", i)

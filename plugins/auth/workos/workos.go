@@ -2,7 +2,6 @@ package workos
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -15,9 +14,10 @@ import (
 
 // Adapter trusts one AuthKit. It is ready for calls once it is configured.
 type Adapter struct {
+	*relyingparty.Party // verifies tokens and logs people in; nil until Configure
+
 	log      hclog.Logger
 	settings Settings
-	party    *relyingparty.Party
 	members  *members // nil if memberships cannot or need not be checked
 }
 
@@ -58,14 +58,14 @@ func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
 	default:
 		a.members = newMembers(settings.APIURL, settings.APIKey, settings.OrganizationID, a.log)
 	}
-	a.party = relyingparty.New(options)
+	a.Party = relyingparty.New(options)
 	return nil
 }
 
 // Close cancels pending requests.
 func (a *Adapter) Close() error {
-	if a.party != nil {
-		a.party.Close()
+	if a.Party != nil {
+		a.Party.Close()
 	}
 	if a.members != nil {
 		a.members.close()
@@ -81,32 +81,22 @@ func (a *Adapter) Describe(context.Context) (auth.Description, error) {
 	}
 	issuer := a.settings.issuer()
 	return auth.Description{
-		Issuer: issuer, AuthorizationServers: []string{issuer}, Audiences: audiences, Login: a.party.CanLogin(),
+		Issuer: issuer, AuthorizationServers: []string{issuer}, Audiences: audiences, Login: a.CanLogin(),
 	}, nil
 }
 
 // Verify implements auth.Adapter.
 func (a *Adapter) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Identity, error) {
-	id, err := a.party.Verify(ctx, req)
+	id, err := a.Party.Verify(ctx, req)
 	if err != nil {
 		return auth.Identity{}, err
 	}
 	return a.withMembership(ctx, id)
 }
 
-// Metadata implements auth.Adapter.
-func (a *Adapter) Metadata(ctx context.Context) (json.RawMessage, error) {
-	return a.party.Metadata(ctx)
-}
-
-// AuthorizeURL implements auth.Login.
-func (a *Adapter) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (string, error) {
-	return a.party.AuthorizeURL(ctx, req)
-}
-
 // Exchange implements auth.Login.
 func (a *Adapter) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Identity, error) {
-	id, err := a.party.Exchange(ctx, req)
+	id, err := a.Party.Exchange(ctx, req)
 	if err != nil {
 		return auth.Identity{}, err
 	}
@@ -121,7 +111,7 @@ func (a *Adapter) CheckSession(ctx context.Context, req auth.SessionCheck) (auth
 	if err != nil {
 		return auth.Identity{}, err
 	}
-	id, err := a.party.CheckSession(ctx, req)
+	id, err := a.Party.CheckSession(ctx, req)
 	if err != nil {
 		return auth.Identity{}, err
 	}
@@ -129,11 +119,6 @@ func (a *Adapter) CheckSession(ctx context.Context, req auth.SessionCheck) (auth
 		id.OrgRole = member.OrgRole
 	}
 	return id, nil
-}
-
-// VerifyLogout implements auth.Sessions.
-func (a *Adapter) VerifyLogout(ctx context.Context, token string) (auth.Logout, error) {
-	return a.party.VerifyLogout(ctx, token)
 }
 
 func (a *Adapter) withMembership(ctx context.Context, id auth.Identity) (auth.Identity, error) {

@@ -142,7 +142,7 @@ func TestMembershipDecidesWhoComesInAndAsWhat(t *testing.T) {
 	}
 }
 
-func TestWhereAuthKitIs(t *testing.T) {
+func TestTheAddressOfAuthKitIsFound(t *testing.T) {
 	adapter := New()
 	config := plugins.Config{JSON: json.RawMessage(`{"idpDomain":"example","clientId":"c","redirectUri":"https://r.example/v1/auth/callback","organizationId":"org_1"}`)}
 	if err := adapter.Configure(t.Context(), config); err != nil {
@@ -155,7 +155,7 @@ func TestWhereAuthKitIs(t *testing.T) {
 	}
 }
 
-func TestSettingsThatAreRefused(t *testing.T) {
+func TestInvalidSettingsAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`:                                  "idpDomain: must be set",
 		`{"idpDomain":"example.authkit.app"}`: "idpDomain: must be the subdomain alone",

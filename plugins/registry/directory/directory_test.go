@@ -98,7 +98,7 @@ func TestSearchOrdersByFit(t *testing.T) {
 	}
 }
 
-func TestTheFolderIsReadAnew(t *testing.T) {
+func TestChangesInTheFolderAreSeen(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
 	if _, err := r.Resolve(t.Context(), registry.Ref{Name: "@acme/hello"}); !errors.Is(err, plugins.ErrNotFound) {
@@ -178,7 +178,7 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-func TestOneBadFileStandsInNobodysWay(t *testing.T) {
+func TestOneBadFileDoesNotAffectOthers(t *testing.T) {
 	dir := filled(t)
 	outside := filepath.Join(t.TempDir(), "secret.mcpb")
 	write(t, filepath.Dir(outside), "secret.mcpb", bundle(t, manifest("@secret/x", "1.0.0")))

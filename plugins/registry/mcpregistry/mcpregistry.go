@@ -26,43 +26,21 @@ type Settings = webclient.Settings
 
 // Registry is a client of an MCP Registry. It is ready after Configure.
 type Registry struct {
-	log    hclog.Logger
-	client *webclient.Client
+	webclient.Adapter
+
+	log hclog.Logger
 }
 
 // New returns a Registry that needs Configure.
-func New() *Registry { return &Registry{log: hclog.NewNullLogger()} }
+func New() *Registry {
+	return &Registry{Adapter: webclient.Adapter{PublicURL: PublicURL}, log: hclog.NewNullLogger()}
+}
 
 // Name returns "mcp-registry", the adapter's name in registries[].adapter.
 func (*Registry) Name() string { return "mcp-registry" }
 
 // UseLogger sets where the registry logs.
 func (r *Registry) UseLogger(log hclog.Logger) { r.log = log }
-
-// Validate checks settings without applying them.
-func (*Registry) Validate(_ context.Context, c plugins.Config) error {
-	settings := webclient.Defaults(PublicURL)
-	return c.Decode(&settings)
-}
-
-// Configure applies the settings. It does not contact the registry, because one that is unavailable now may be back
-// later.
-func (r *Registry) Configure(_ context.Context, c plugins.Config) (err error) {
-	settings := webclient.Defaults(PublicURL)
-	if err := c.Decode(&settings); err != nil {
-		return err
-	}
-	r.client, err = settings.Client()
-	return err
-}
-
-// Close closes idle connections.
-func (r *Registry) Close() error {
-	if r.client != nil {
-		r.client.Close()
-	}
-	return nil
-}
 
 // Search implements registry.Registry. Deleted entries are left out, so a page may be shorter than the limit without
 // being the last.
@@ -79,7 +57,7 @@ func (r *Registry) Search(ctx context.Context, q registry.Query) (registry.Page,
 		query.Set("cursor", q.Cursor)
 	}
 	var answer list
-	if err := r.client.Get(ctx, "/v0.1/servers", query, &answer); err != nil {
+	if err := r.Client.Get(ctx, "/v0.1/servers", query, &answer); err != nil {
 		if errors.Is(err, plugins.ErrNotFound) {
 			return registry.Page{}, fmt.Errorf("%w: the registry has no /v0.1/servers: check the url setting", plugins.ErrUnavailable)
 		}
@@ -149,14 +127,14 @@ func impossible(ref registry.Ref) error {
 
 func (r *Registry) entry(ctx context.Context, name, version string) (listing, error) {
 	var l listing
-	err := r.client.Get(ctx, "/v0.1/servers/"+url.PathEscape(name)+"/versions/"+url.PathEscape(version), nil, &l)
+	err := r.Client.Get(ctx, "/v0.1/servers/"+url.PathEscape(name)+"/versions/"+url.PathEscape(version), nil, &l)
 	return l, err
 }
 
 // newestLeft returns the newest version that has not been deleted.
 func (r *Registry) newestLeft(ctx context.Context, name string) (listing, error) {
 	var answer list
-	if err := r.client.Get(ctx, "/v0.1/servers/"+url.PathEscape(name)+"/versions", nil, &answer); err != nil {
+	if err := r.Client.Get(ctx, "/v0.1/servers/"+url.PathEscape(name)+"/versions", nil, &answer); err != nil {
 		return listing{}, err
 	}
 	var newest listing
@@ -187,7 +165,7 @@ func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClos
 	}
 	for _, p := range l.Server.Packages {
 		if p.RegistryType == string(registry.KindMCPB) && strings.EqualFold(p.FileSHA256, pkg.SHA256) && unusable(p, registry.KindMCPB) == "" {
-			return r.client.Download(ctx, p.Identifier)
+			return r.Client.Download(ctx, p.Identifier)
 		}
 	}
 	return nil, fmt.Errorf("%w: %s %s no longer has a file with that sha256", plugins.ErrNotFound, name, version)

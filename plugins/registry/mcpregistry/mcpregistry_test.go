@@ -114,7 +114,7 @@ func TestNamesAreAskedForEscapedOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestAnAnswerAboutSomethingElseIsNotTaken(t *testing.T) {
+func TestAnAnswerToAnotherQuestionIsIgnored(t *testing.T) {
 	wrong := entry("io.example/evil", "1.0.0", packages(npm(nil)))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { write(w, wrong) }))
 	defer s.Close()
@@ -126,7 +126,7 @@ func TestAnAnswerAboutSomethingElseIsNotTaken(t *testing.T) {
 	}
 }
 
-func TestARegistryThatFailsIsNotOneThatHasNothing(t *testing.T) {
+func TestAFailedRegistryIsNotReportedAsEmpty(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"a fault":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
 		"another web server":   func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) },

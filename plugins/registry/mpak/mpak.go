@@ -23,40 +23,13 @@ const PublicURL = "https://registry.mpak.dev"
 type Settings = webclient.Settings
 
 // Registry is a client of an mpak registry. It is ready after Configure.
-type Registry struct {
-	client *webclient.Client
-}
+type Registry struct{ webclient.Adapter }
 
 // New returns a Registry that needs Configure.
-func New() *Registry { return &Registry{} }
+func New() *Registry { return &Registry{webclient.Adapter{PublicURL: PublicURL}} }
 
 // Name returns "mpak", the adapter's name in registries[].adapter.
 func (*Registry) Name() string { return "mpak" }
-
-// Validate checks settings without applying them.
-func (*Registry) Validate(_ context.Context, c plugins.Config) error {
-	settings := webclient.Defaults(PublicURL)
-	return c.Decode(&settings)
-}
-
-// Configure applies the settings. It does not contact the registry, because one that is unavailable now may be back
-// later.
-func (r *Registry) Configure(_ context.Context, c plugins.Config) (err error) {
-	settings := webclient.Defaults(PublicURL)
-	if err := c.Decode(&settings); err != nil {
-		return err
-	}
-	r.client, err = settings.Client()
-	return err
-}
-
-// Close closes idle connections.
-func (r *Registry) Close() error {
-	if r.client != nil {
-		r.client.Close()
-	}
-	return nil
-}
 
 // Search implements registry.Registry. The cursor is the number of entries on earlier pages.
 func (r *Registry) Search(ctx context.Context, q registry.Query) (registry.Page, error) {
@@ -73,7 +46,7 @@ func (r *Registry) Search(ctx context.Context, q registry.Query) (registry.Page,
 		query.Set("q", q.Text)
 	}
 	var answer found
-	if err := r.client.Get(ctx, "/v1/bundles/search", query, &answer); err != nil {
+	if err := r.Client.Get(ctx, "/v1/bundles/search", query, &answer); err != nil {
 		if errors.Is(err, plugins.ErrNotFound) {
 			return registry.Page{}, fmt.Errorf("%w: the registry has no /v1/bundles/search: check the url setting", plugins.ErrUnavailable)
 		}
@@ -116,7 +89,7 @@ func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Pack
 		return registry.Package{}, impossible(ref)
 	}
 	var b bundle
-	if err := r.client.Get(ctx, "/v1/bundles/"+ref.Name, nil, &b); err != nil {
+	if err := r.Client.Get(ctx, "/v1/bundles/"+ref.Name, nil, &b); err != nil {
 		return registry.Package{}, err
 	}
 	want := cmp.Or(ref.Version, b.LatestVersion)
@@ -124,7 +97,7 @@ func (r *Registry) Resolve(ctx context.Context, ref registry.Ref) (registry.Pack
 		return registry.Package{}, fmt.Errorf("%w: the registry was asked for %s and returned %.200q %.100q", plugins.ErrUnavailable, ref.Name, b.Name, want)
 	}
 	var v version
-	if err := r.client.Get(ctx, versionPath(ref.Name, want), nil, &v); err != nil {
+	if err := r.Client.Get(ctx, versionPath(ref.Name, want), nil, &v); err != nil {
 		return registry.Package{}, err
 	}
 	return pick(b, v, want, platformOf(ref.OS, ref.Arch))
@@ -166,11 +139,11 @@ func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClos
 	}
 	var d download
 	query := url.Values{"os": {where.Get("os")}, "arch": {where.Get("arch")}}
-	if err := r.client.Get(ctx, versionPath(name, want)+"/download", query, &d); err != nil {
+	if err := r.Client.Get(ctx, versionPath(name, want)+"/download", query, &d); err != nil {
 		return nil, err
 	}
 	if pkg.SHA256 != "" && !strings.EqualFold(d.Bundle.SHA256, pkg.SHA256) {
 		return nil, fmt.Errorf("%w: the registry now has another file for %s %s than it had when it was resolved", plugins.ErrUnavailable, name, want)
 	}
-	return r.client.Download(ctx, d.URL)
+	return r.Client.Download(ctx, d.URL)
 }

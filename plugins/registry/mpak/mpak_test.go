@@ -108,7 +108,7 @@ func TestAFileThatWasReplacedIsNotGivenAway(t *testing.T) {
 	}
 }
 
-func TestARegistryThatFailsIsNotOneThatHasNothing(t *testing.T) {
+func TestAFailedRegistryIsNotReportedAsEmpty(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"a fault":            func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
 		"another web server": func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) },
@@ -159,7 +159,7 @@ func TestNamesWithoutAScopeAreNotAskedFor(t *testing.T) {
 	}
 }
 
-func TestAnArtifactOrACursorThatIsNotOfThisRegistryAsksForNothing(t *testing.T) {
+func TestAForeignArtifactOrCursorSendsNoRequest(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked %s", r.URL) }))
 	defer s.Close()
 	r := open(t, &published{Server: s})
@@ -207,7 +207,7 @@ func TestAServerThatHasNoSearchIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestARegistryWithoutSettingsCloses(t *testing.T) {
+func TestARegistryThatWasNeverConfiguredCanBeClosed(t *testing.T) {
 	if err := mpak.New().Close(); err != nil {
 		t.Error(err)
 	}

@@ -101,7 +101,7 @@ func changes(ctx context.Context, t *kit.Trial, s Subject) error {
 			"or give --backend none if what the registry holds does not change while it runs")
 	}
 	n := t.Count(40)
-	err := t.Explore(ctx, n, func(ctx context.Context, draw *rapid.T) error {
+	err := t.Explore(ctx, 1, n, func(ctx context.Context, draw *rapid.T) error {
 		r := rand.New(rand.NewPCG(t.Seed, uint64(rapid.IntRange(0, 1<<30).Draw(draw, "bytes")))) //nolint:gosec // it must repeat
 		p := &shop{s: s, has: map[[2]int]Bundle{}, fixed: generate(r, 4, func(scope, last string) string { return s.name("fixed-"+scope, last) }, Everywhere).Bundles}
 		for i := range 4 {

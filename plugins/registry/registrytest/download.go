@@ -82,20 +82,29 @@ func (s Subject) fetch(ctx context.Context, p registry.Package) (sum string, siz
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
+// download is the question that a file answers.
+func (s Subject) download(p parcel) question {
+	call := fmt.Sprintf("Fetch of %s %s", p.pkg.Name, p.pkg.Version)
+	return question{call, func(ctx context.Context) error {
+		sum, size, err := s.fetch(ctx, p.pkg)
+		if err != nil {
+			return err
+		}
+		return p.is(call, sum, size)
+	}}
+}
+
 // arrives returns a call that downloads a file completely.
 func (s Subject) arrives(p parcel) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		sum, size, err := s.fetch(ctx, p.pkg)
-		if _, failed := errors.AsType[*kit.Failure](err); failed {
+		q := s.download(p)
+		err := q.ask(ctx)
+		if _, failed := errors.AsType[*kit.Failure](err); err == nil || failed {
 			return err
 		}
-		call := fmt.Sprintf("Fetch of %s %s", p.pkg.Name, p.pkg.Version)
-		if err != nil {
-			return failure(call, fmt.Sprintf("%d bytes, then the error %v", size, err), "the whole file", lastByte)
-		}
-		return p.is(call, sum, size)
+		return failure(q.call, message(err), "the whole file", lastByte)
 	}
 }
 

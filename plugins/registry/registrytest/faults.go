@@ -19,48 +19,31 @@ import (
 // question is a call whose correct result is known and is not an error.
 type question struct {
 	call string
-	ask  func(context.Context) (wrong, err error) // wrong is a *kit.Failure for a successful but incorrect result
+	ask  func(context.Context) error // a *kit.Failure for a result that is not correct, and the error of one that failed
 }
 
 // questions returns searches, resolves and downloads, each about a different bundle as long as there are enough,
 // because earlier results may be cached.
 func (s Subject) questions(ctx context.Context, r *rand.Rand, c Catalogue) (all [3][]question, err error) {
 	for _, b := range c.pick(r, len(c.Bundles)) {
-		q := registry.Query{Text: b.Name, Limit: registry.MaxLimit}
-		all[0] = append(all[0], question{fmt.Sprintf("Search of %q", q.Text), func(ctx context.Context) (wrong, err error) {
-			got, err := s.read(ctx, q, most)
-			if _, failed := errors.AsType[*kit.Failure](err); failed {
-				return err, nil
-			}
-			if err != nil {
-				return nil, err
-			}
-			return c.found(q, got, 0), nil
-		}})
+		all[0] = append(all[0], question{fmt.Sprintf("Search of %q", b.Name), s.search(c, registry.Query{Text: b.Name, Limit: registry.MaxLimit})})
 		for _, ref := range c.good(b, s.Publish != nil) {
 			if want := c.resolve(ref); want.notFound || b.more && b.Versions[0].Files == nil {
 				continue
 			}
-			all[1] = append(all[1], question{fmt.Sprintf("Resolve(%q, version %q, %s/%s)", ref.Name, ref.Version, ref.OS, ref.Arch), func(ctx context.Context) (wrong, err error) {
+			all[1] = append(all[1], question{fmt.Sprintf("Resolve(%q, version %q, %s/%s)", ref.Name, ref.Version, ref.OS, ref.Arch), func(ctx context.Context) error {
 				pkg, err := s.Registry.Resolve(ctx, ref)
 				if err != nil {
-					return nil, err
+					return err
 				}
-				return c.resolves(ref, pkg, nil), nil
+				return c.resolves(ref, pkg, nil)
 			}})
 			break
 		}
 	}
 	parcels, err := s.parcels(ctx, c, 12)
 	for _, p := range parcels {
-		call := fmt.Sprintf("Fetch of %s %s", p.pkg.Name, p.pkg.Version)
-		all[2] = append(all[2], question{call, func(ctx context.Context) (wrong, err error) {
-			sum, size, err := s.fetch(ctx, p.pkg)
-			if err != nil {
-				return nil, err
-			}
-			return p.is(call, sum, size), nil
-		}})
+		all[2] = append(all[2], s.download(p))
 	}
 	return all, err
 }
@@ -80,16 +63,16 @@ const (
 const impatience = 2 * time.Second
 
 // during makes a call while the backend has a fault.
-func (s Subject) during(ctx context.Context, what string, q question, allowed demand) error {
+func (s Subject) during(ctx context.Context, t *kit.Trial, what string, q question, allowed demand) error {
 	limited, cancel := context.WithTimeout(ctx, impatience)
 	defer cancel()
 	began := time.Now()
-	wrong, err := q.ask(limited)
+	err := q.ask(limited)
 	took := time.Since(began)
 	failed := func(answered, demanded, sentence string) error {
-		return &kit.Failure{History: []string{what, q.call}, Answered: answered, Demanded: demanded, Sentence: sentence}
+		return kit.NewFailure(answered, demanded, sentence, what, q.call)
 	}
-	if why, ok := errors.AsType[*kit.Failure](wrong); ok {
+	if why, ok := errors.AsType[*kit.Failure](err); ok {
 		if (allowed == page || allowed == spoiled) && why.Sentence == lastByte || allowed == refused && why.Sentence == ownName { // it says that nothing matches
 			return nil
 		}
@@ -99,7 +82,7 @@ func (s Subject) during(ctx context.Context, what string, q question, allowed de
 		}
 		return why
 	}
-	if took > impatience+late {
+	if took > impatience+t.Limit(late) {
 		return failed(fmt.Sprintf("after %s", took), fmt.Sprintf("an answer soon after its deadline of %s", impatience), concurrently)
 	}
 	late := errors.Is(err, context.DeadlineExceeded) || limited.Err() != nil
@@ -122,9 +105,9 @@ const late = 2 * time.Second
 func (s Subject) recovers(ctx context.Context, t *kit.Trial, what string, qs ...question) error {
 	for until := time.Now().Add(t.Start); len(qs) > 0; {
 		limited, cancel := context.WithTimeout(ctx, timeout/3)
-		wrong, err := qs[0].ask(limited)
+		err := qs[0].ask(limited)
 		cancel()
-		if why, ok := errors.AsType[*kit.Failure](wrong); ok {
+		if why, ok := errors.AsType[*kit.Failure](err); ok {
 			why.History = append([]string{"after " + what + ", with the backend as before:"}, why.History...)
 			return why
 		}
@@ -133,7 +116,7 @@ func (s Subject) recovers(ctx context.Context, t *kit.Trial, what string, qs ...
 			continue
 		}
 		if time.Now().After(until) {
-			return &kit.Failure{History: []string{"after " + what + ", with the backend as before:", qs[0].call}, Answered: message(err), Demanded: "the answer, as before", Sentence: reallyAsked}
+			return kit.NewFailure(message(err), "the answer, as before", reallyAsked, "after "+what+", with the backend as before:", qs[0].call)
 		}
 		if err := kit.Pause(ctx, 50*time.Millisecond); err != nil {
 			return err
@@ -229,7 +212,7 @@ func (s Subject) without(ctx context.Context, t *kit.Trial, q question) error {
 	if err := s.Backend.Stop(ctx); err != nil {
 		return fmt.Errorf("take the backend away: %w", err)
 	}
-	err := s.during(ctx, what, q, unavailable)
+	err := s.during(ctx, t, what, q, unavailable)
 	if started := s.Backend.Start(context.WithoutCancel(ctx)); err != nil || started != nil {
 		return errors.Join(err, started)
 	}
@@ -248,7 +231,7 @@ func (s Subject) broken(ctx context.Context, t *kit.Trial, front *Front, q quest
 	try := func(what string, f fault, allowed demand) error {
 		for range 2 {
 			front.set(f)
-			err := s.during(ctx, fmt.Sprintf("%s, from request %d on", what, f.skip+1), q, allowed)
+			err := s.during(ctx, t, fmt.Sprintf("%s, from request %d on", what, f.skip+1), q, allowed)
 			affected := len(front.set(none)) - f.skip
 			if err != nil {
 				return err
@@ -297,7 +280,7 @@ func givenUp(ctx context.Context, t *kit.Trial, s Subject) error {
 	}
 	for kind := range all {
 		for _, q := range all[kind][:min(len(all[kind]), t.Count(5))] {
-			if err := s.over(ctx, q); err != nil {
+			if err := s.over(ctx, t, q); err != nil {
 				return err
 			}
 		}
@@ -320,7 +303,7 @@ func givenUp(ctx context.Context, t *kit.Trial, s Subject) error {
 		return err
 	}
 	if meter, ok := s.Backend.(kit.Meter); ok {
-		if err := s.slow(ctx, meter, c); err != nil {
+		if err := s.slow(ctx, t, meter, c); err != nil {
 			return err
 		}
 	}
@@ -329,12 +312,13 @@ func givenUp(ctx context.Context, t *kit.Trial, s Subject) error {
 }
 
 // over makes a call whose deadline has already passed.
-func (s Subject) over(ctx context.Context, q question) error {
+func (s Subject) over(ctx context.Context, t *kit.Trial, q question) error {
 	past, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
 	defer cancel()
 	began := time.Now()
-	_, err := q.ask(past)
-	if took := time.Since(began); took > late || err == nil || errors.Is(err, plugins.ErrNotFound) || errors.Is(err, plugins.ErrInvalid) {
+	err := q.ask(past)
+	_, wrong := errors.AsType[*kit.Failure](err)
+	if took := time.Since(began); took > t.Limit(late) || err == nil || wrong || errors.Is(err, plugins.ErrNotFound) || errors.Is(err, plugins.ErrInvalid) {
 		return failure(q.call+" with a deadline that has passed", fmt.Sprintf("%s, after %s", message(err), took.Round(time.Millisecond)), "DEADLINE_EXCEEDED at once", concurrently)
 	}
 	return nil
@@ -348,7 +332,7 @@ func (s Subject) stalled(ctx context.Context, t *kit.Trial, all [3][]question) e
 	var running sync.WaitGroup
 	for i := range errs {
 		running.Go(func() {
-			errs[i] = s.during(ctx, "the backend does not answer", qs[i%len(qs)], failed)
+			errs[i] = s.during(ctx, t, "the backend does not answer", qs[i%len(qs)], failed)
 		})
 	}
 	running.Wait()
@@ -384,8 +368,10 @@ func (s Subject) patient(ctx context.Context, t *kit.Trial, all [3][]question) e
 			group.Go(func() {
 				limited, cancel := context.WithTimeout(ctx, limit)
 				defer cancel()
-				wrong, err := q.ask(limited)
-				if errs[i] = wrong; err != nil && limit != short {
+				err := q.ask(limited)
+				if _, wrong := errors.AsType[*kit.Failure](err); wrong {
+					errs[i] = err
+				} else if err != nil && limit != short {
 					errs[i] = failure(q.call, message(err), "the answer: the backend was only slow, and this call had time", concurrently)
 				}
 			})
@@ -406,7 +392,7 @@ func (s Subject) patient(ctx context.Context, t *kit.Trial, all [3][]question) e
 }
 
 // slow abandons a download in progress. The plugin must then stop reading it from the backend.
-func (s Subject) slow(ctx context.Context, meter kit.Meter, c Catalogue) (err error) {
+func (s Subject) slow(ctx context.Context, t *kit.Trial, meter kit.Meter, c Catalogue) (err error) {
 	parcels, err := s.parcels(ctx, c, 12)
 	if err != nil {
 		return err
@@ -439,8 +425,8 @@ func (s Subject) slow(ctx context.Context, meter kit.Meter, c Catalogue) (err er
 		if err == nil {
 			return nil // the file was cached
 		}
-	case <-time.After(late):
-		return failure(call, strings.TrimSpace("no answer for "+late.String()), "an end", stops)
+	case <-time.After(t.Limit(late)):
+		return failure(call, strings.TrimSpace("no answer for "+t.Limit(late).String()), "an end", stops)
 	}
 	if err := kit.Pause(ctx, time.Second); err != nil {
 		return err

@@ -2,8 +2,6 @@ package registrytest
 
 import (
 	"bytes"
-	"fmt"
-	"net"
 	"sync"
 
 	"github.com/ropewalk/ropewalk/plugins/kit"
@@ -13,13 +11,10 @@ import (
 // responses.
 type Front struct {
 	*kit.Proxy
-	listener net.Listener
-	running  sync.WaitGroup
 
 	mu      sync.Mutex
 	fault   fault
-	answers []answer // since the fault was set
-	open    map[net.Conn]struct{}
+	answers []size // since the fault was set
 }
 
 // fault is what goes wrong with the next requests, after the first skip.
@@ -32,50 +27,19 @@ type fault struct {
 
 var none = fault{cut: -1}
 
-// answer is the size in bytes of a backend's response.
-type answer struct{ head, all int }
+// size is the size in bytes of a backend's response.
+type size struct{ head, all int }
 
 // NewFront forwards a free port of 127.0.0.1 to target.
 func NewFront(target string) (*Front, error) {
-	proxy, err := kit.NewProxy(target)
-	if err != nil {
-		return nil, err
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it answers at once
-	if err != nil {
-		proxy.Close()
-		return nil, fmt.Errorf("start a proxy for %s: %w", target, err)
-	}
-	f := &Front{Proxy: proxy, listener: listener, fault: none, open: map[net.Conn]struct{}{}}
-	f.running.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			f.running.Go(func() { f.forward(conn) })
-		}
-	})
-	return f, nil
-}
-
-// Address returns the address on which the front listens.
-func (f *Front) Address() string { return f.listener.Addr().String() }
-
-// Close closes the front and its connections.
-func (f *Front) Close() {
-	_ = f.listener.Close()
-	f.Proxy.Close()
-	f.mu.Lock()
-	for conn := range f.open {
-		_ = conn.Close()
-	}
-	f.mu.Unlock()
-	f.running.Wait()
+	f := &Front{fault: none}
+	var err error
+	f.Proxy, err = kit.NewFilter(target, f)
+	return f, err
 }
 
 // set sets the next fault and returns the backend's responses since the last call.
-func (f *Front) set(next fault) []answer {
+func (f *Front) set(next fault) []size {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	answered := f.answers
@@ -83,75 +47,19 @@ func (f *Front) set(next fault) []answer {
 	return answered
 }
 
-// keep records a connection as open or closed.
-func (f *Front) keep(conn net.Conn, open bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if delete(f.open, conn); open {
-		f.open[conn] = struct{}{}
-	} else {
-		_ = conn.Close()
-	}
-}
-
-func (f *Front) forward(client net.Conn) {
-	f.keep(client, true)
-	defer f.keep(client, false)
-	backend, err := net.Dial("tcp", f.Proxy.Address()) //nolint:noctx // it answers at once
-	if err != nil {
-		return
-	}
-	f.keep(backend, true)
-	defer f.keep(backend, false)
-	var both sync.WaitGroup
-	both.Go(func() {
-		defer func() { _, _ = client.Close(), backend.Close() }()
-		f.copy(client, backend, f.answered)
-	})
-	both.Go(func() {
-		defer func() { _, _ = client.Close(), backend.Close() }()
-		f.copy(backend, client, func(piece []byte) (rest []byte, more bool) {
-			instead, ok := f.asked(piece)
-			if ok {
-				_, _ = client.Write([]byte(instead))
-				return nil, false
-			}
-			return piece, true
-		})
-	})
-	both.Wait()
-}
-
-// copy forwards one direction as modified by change, until change returns false.
-func (f *Front) copy(to, from net.Conn, change func([]byte) ([]byte, bool)) {
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buffer)
-		if n > 0 {
-			piece, more := change(buffer[:n])
-			if _, err := to.Write(piece); err != nil || !more {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// asked records a request and returns the response to send instead of the backend's, if any.
-func (f *Front) asked(piece []byte) (instead string, ok bool) {
+// Asked implements kit.Filter. It records a request.
+func (f *Front) Asked(piece []byte) (answer []byte, instead bool) {
 	if !bytes.HasPrefix(piece, []byte("GET ")) && !bytes.HasPrefix(piece, []byte("POST ")) && !bytes.HasPrefix(piece, []byte("HEAD ")) {
-		return "", false
+		return nil, false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.answers = append(f.answers, answer{})
-	return f.fault.instead, f.fault.instead != "" && len(f.answers) > f.fault.skip
+	f.answers = append(f.answers, size{})
+	return []byte(f.fault.instead), f.fault.instead != "" && len(f.answers) > f.fault.skip
 }
 
-// answered records a piece of a response and corrupts it if the fault says so.
-func (f *Front) answered(piece []byte) (rest []byte, more bool) {
+// Answered implements kit.Filter. It records a piece of a response and corrupts it if the fault says so.
+func (f *Front) Answered(piece []byte) (rest []byte, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.answers) == 0 {

@@ -118,11 +118,17 @@ func near(text string) []string {
 	_, size := utf8.DecodeRuneInString(text)
 	first, rest := text[:size], text[size:]
 	all := []string{
-		text + " ", " " + text, text + "\t", text + "\n", text + "\x00", text + "\x00x", fmt.Sprintf("%%%02X%s", text[0], rest), first + "\u200b" + rest, "\ufeff" + text,
-		text + "/", "/" + text, "./" + text, text + "/.", text + "?x=1", text + "#x", text + ";x", strings.ReplaceAll(text, "/", "//"), strings.ReplaceAll(text, "/", `\`),
-		strings.ReplaceAll(text, "/", "%2F"), text + "x", "x" + text, text[:len(text)-1], rest, strings.ToUpper(text), strings.ToLower(text), "../" + text, text + ".mcpb",
-		strings.ReplaceAll(text, "-", "_"), strings.ReplaceAll(text, "_", "-"), strings.ReplaceAll(text, ".", "-"), strings.ReplaceAll(text, "-", ""), strings.ReplaceAll(text, ".", "x"),
-		strings.ReplaceAll(text, "s", "ſ"), text + "*", text + "%", "*", "%", strings.Repeat(text, 30), "npm:" + text, text[strings.LastIndexByte(text, '/')+1:],
+		fmt.Sprintf("%%%02X%s", text[0], rest), first + "\u200b" + rest, rest, text[:len(text)-1], strings.ToUpper(text), strings.ToLower(text), "*", "%", strings.Repeat(text, 30), text[strings.LastIndexByte(text, '/')+1:],
+	}
+	for _, format := range []string{
+		"%s ", " %s", "%s\t", "%s\n", "%s\x00", "%s\x00x", "\ufeff%s", "%s/", "/%s", "./%s", "../%s", "%s/.", "%s?x=1", "%s#x", "%s;x", "%sx", "x%s", "%s.mcpb", "%s*", "%s%%", "npm:%s",
+	} {
+		all = append(all, fmt.Sprintf(format, text))
+	}
+	for old, replacements := range map[string][]string{"/": {"//", `\`, "%2F"}, "-": {"_", ""}, "_": {"-"}, ".": {"-", "x"}, "s": {"ſ"}} {
+		for _, replacement := range replacements {
+			all = append(all, strings.ReplaceAll(text, old, replacement))
+		}
 	}
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(other string) bool { return other == text || other == "" })

@@ -20,7 +20,7 @@ func trial() kit.Trial {
 }
 
 func TestTheKitDemandsWhatTheContractSays(t *testing.T) {
-	plugintest.Sentences(t, "registry", registrytest.Properties())
+	plugintest.Sentences(t, "registry")
 }
 
 func TestRightRegistriesPassHoweverUnusualTheyAre(t *testing.T) {

@@ -89,12 +89,12 @@ func malformed(e registry.Entry) string {
 	return ""
 }
 
-// search returns a call that compares a search with the model.
+// search returns a call that compares a search with the model, or returns the error of the search.
 func (s Subject) search(c Catalogue, q registry.Query) func(context.Context) error {
 	return func(ctx context.Context) error {
 		got, err := s.read(ctx, q, min(most, len(c.Bundles)+most*bit(c.Whole)))
 		if err != nil {
-			return answered(err)
+			return err
 		}
 		return c.found(q, got, 0)
 	}

@@ -67,24 +67,29 @@ const (
 
 // failure returns the failure of a call whose result differs from the model.
 func failure(call string, answered any, demanded, sentence string) error {
-	return &kit.Failure{History: []string{call}, Answered: fmt.Sprint(answered), Demanded: demanded, Sentence: sentence}
+	return kit.NewFailure(fmt.Sprint(answered), demanded, sentence, call)
 }
+
+// The names of the properties.
+const (
+	Searches  = "every search finds what the model finds, on pages of every size"
+	Resolves  = "every name, version and platform resolves as in the model"
+	Downloads = "every download is the whole file, and only what Resolve returned can be downloaded"
+	Changes   = "published and withdrawn bundles show up, even while pages are being read"
+	Faults    = "a failing backend changes no result"
+	GivenUp   = "abandoned calls end, and cost nothing"
+)
 
 // Properties returns the properties that the contract requires of a registry.
 func Properties() []kit.Property[Subject] {
+	contract := kit.Contract("registry")
 	return []kit.Property[Subject]{
-		{Name: "every search finds what the model finds, on pages of every size", Try: searches,
-			Sentences: []string{minuteOld, concurrently, ownName, onePage, undisturbed, limit100, pageLimit, listsAll, entryFormed, latestIs}},
-		{Name: "every name, version and platform resolves as in the model", Try: resolves,
-			Sentences: []string{minuteOld, concurrently, reallyAsked, byteForByte, sameBytes, exactVersion, latestIs, emptyName, wellFormed, stated}},
-		{Name: "every download is the whole file, and only what Resolve returned can be downloaded", Try: downloads,
-			Sentences: []string{minuteOld, concurrently, sameBytes, lastByte, otherKind, neverGave, megabyte}},
-		{Name: "published and withdrawn bundles show up, even while pages are being read", Try: changes,
-			Sentences: []string{minuteOld, meanwhile, onePage, latestIs, exactVersion, wellFormed, byteForByte, reallyAsked, sameBytes, listsAll, ownName, pageLimit, entryFormed, lastByte, stated}},
-		{Name: "a failing backend changes no result", Try: faults,
-			Sentences: []string{minuteOld, reallyAsked, notAsked, lastByte, notPackage, sameBytes, exactVersion, wellFormed, stated, listsAll, ownName, onePage, pageLimit, entryFormed, latestIs, byteForByte}},
-		{Name: "abandoned calls end, and cost nothing", Try: givenUp,
-			Sentences: []string{minuteOld, concurrently, stops, reallyAsked, notAsked, ownName, onePage, listsAll, exactVersion, sameBytes, lastByte, stated, latestIs, entryFormed, wellFormed, byteForByte, pageLimit}},
+		{Name: Searches, Sentences: contract, Try: searches},
+		{Name: Resolves, Sentences: contract, Try: resolves},
+		{Name: Downloads, Sentences: contract, Try: downloads},
+		{Name: Changes, Sentences: contract, Try: changes},
+		{Name: Faults, Sentences: contract, Try: faults},
+		{Name: GivenUp, Sentences: contract, Try: givenUp},
 	}
 }
 
@@ -207,7 +212,7 @@ func (s Subject) needs(t *kit.Trial, c Catalogue) error {
 func atOnce(ctx context.Context, calls []func(context.Context) error) error {
 	var wrong atomic.Int64
 	err := kit.AtOnce(ctx, len(calls), 16, func(ctx context.Context, i int) error {
-		err := calls[i](ctx)
+		err := answered(calls[i](ctx))
 		if err != nil && ctx.Err() == nil {
 			wrong.Store(int64(i))
 		}
@@ -217,7 +222,7 @@ func atOnce(ctx context.Context, calls []func(context.Context) error) error {
 	if !ok {
 		return err
 	}
-	if err := calls[wrong.Load()](ctx); err != nil {
+	if err := answered(calls[wrong.Load()](ctx)); err != nil {
 		return err
 	}
 	failed.History = append([]string{"with 15 other calls at the same time:"}, failed.History...)

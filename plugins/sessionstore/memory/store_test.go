@@ -51,7 +51,7 @@ func TestALifetimeIsExact(t *testing.T) {
 	})
 }
 
-func TestWhatIsOverIsForgotten(t *testing.T) {
+func TestExpiredSessionsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New()
 		for i := range 1000 {

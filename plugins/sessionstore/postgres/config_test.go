@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/postgres"
 )
 
-func TestSettingsThatAreWrong(t *testing.T) {
+func TestWrongSettingsAreRefused(t *testing.T) {
 	cases := []struct {
 		name     string
 		settings string
@@ -46,7 +46,7 @@ func TestSettingsThatAreWrong(t *testing.T) {
 	}
 }
 
-func TestSettingsThatAreRight(t *testing.T) {
+func TestRightSettingsAreAccepted(t *testing.T) {
 	for _, settings := range []string{
 		`{"url": "postgres://user:password@localhost:5432/ropewalk?sslmode=require"}`,
 		`{"url": "host=/run/postgresql dbname=ropewalk", "password": "p", "table": "mcp.sessions", "timeout": "1s", "purgeEvery": "10s"}`,

@@ -70,7 +70,7 @@ func TestARedisThatHangsIsUnavailable(t *testing.T) {
 	unavailable(t, store)
 }
 
-func TestTheCallersDeadlineIsHonouredWhileRedisHangs(t *testing.T) {
+func TestTheCallersDeadlineHoldsWhileRedisHangs(t *testing.T) {
 	server := testenv.StartRedis(t)
 	store := open(t, map[string]any{"url": "redis://" + server.Addr, "timeout": "1m"})
 	server.Pause()

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-func TestSettingsThatAreWrong(t *testing.T) {
+func TestWrongSettingsAreRefused(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "absent.pem")
 	cases := []struct {
 		name     string
@@ -63,7 +63,7 @@ func TestSettingsThatAreWrong(t *testing.T) {
 	}
 }
 
-func TestSettingsThatAreRight(t *testing.T) {
+func TestRightSettingsAreAccepted(t *testing.T) {
 	for _, settings := range []string{
 		`{"url": "redis://localhost"}`,
 		`{"url": "rediss://user:password@redis.example:6380/3?pool_size=4"}`,

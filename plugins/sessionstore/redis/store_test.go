@@ -114,7 +114,7 @@ func TestATouchSurvivesAFlushOfScripts(t *testing.T) {
 	}
 }
 
-func TestAValueOfSomebodyElseIsNeitherASessionNorAbsent(t *testing.T) {
+func TestAForeignValueIsNeitherASessionNorAbsent(t *testing.T) {
 	server := testenv.StartRedis(t)
 	store := openAt(t, server)
 	server.Do("set", "ropewalk:session:text", "hello")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins/kit"
@@ -63,10 +62,9 @@ func (s Subject) attempts() []attempt {
 }
 
 // prepare puts the sessions of an attempt and reads one, so that the store opens its connections.
-func (r *recorder) prepare(ctx context.Context, a attempt, p pick) (id string) {
-	id = newIDs(p(families))[0]
-	id = fitted(id, 120)
-	for _, name := range []string{id, id + "-other", id + "-third"} {
+func (r *recorder) prepare(ctx context.Context, a attempt, p pick) {
+	r.attempt = fitted(newIDs(p(families))[0], 120)
+	for _, name := range []string{r.attempt, r.attempt + "-other", r.attempt + "-third"} {
 		if a.exists {
 			rec := record(p, name, 1)
 			rec.Owner = "server-a"
@@ -74,11 +72,11 @@ func (r *recorder) prepare(ctx context.Context, a attempt, p pick) (id string) {
 		}
 		r.do(ctx, 0, 0, Operation{Method: methodGet, ID: name})
 	}
-	return id
 }
 
 // look reads the sessions of an attempt after the backend is back.
-func (r *recorder) look(ctx context.Context, id string) error {
+func (r *recorder) look(ctx context.Context) error {
+	id := r.attempt
 	if err := r.works(ctx, id); err != nil {
 		return err
 	}
@@ -90,7 +88,7 @@ func (r *recorder) look(ctx context.Context, id string) error {
 }
 
 // lookAgain reads the sessions of attempts once no call can take effect any more.
-func lookAgain(ctx context.Context, recorders []*recorder, ids []string) error {
+func lookAgain(ctx context.Context, recorders []*recorder) error {
 	for _, r := range recorders {
 		for _, op := range r.history.Calls {
 			if err := kit.Pause(ctx, op.Return-r.now()); err != nil {
@@ -98,7 +96,7 @@ func lookAgain(ctx context.Context, recorders []*recorder, ids []string) error {
 			}
 		}
 	}
-	return kit.AtOnce(ctx, len(recorders), len(recorders), func(ctx context.Context, i int) error { return recorders[i].look(ctx, ids[i]) })
+	return kit.AtOnce(ctx, len(recorders), len(recorders), func(ctx context.Context, i int) error { return recorders[i].look(ctx) })
 }
 
 // cuts breaks the connections before and after each write of each operation.
@@ -111,39 +109,38 @@ func cuts(ctx context.Context, trial *kit.Trial, s Subject) error {
 		return kit.CannotJudge("the backend cannot be cut off at a chosen write")
 	}
 	var recorders []*recorder
-	var ids []string
 	for i, a := range s.attempts() {
 		r := s.record(trial)
 		p := pick(trial.Rand(i).IntN)
-		id := r.prepare(ctx, a, p)
+		r.prepare(ctx, a, p)
 		before := cutter.Writes()
-		r.do(ctx, 0, 0, a.ops(p, id)...)
+		r.do(ctx, 0, 0, a.ops(p, r.attempt)...)
 		writes := cutter.Writes() - before
-		if err := r.look(ctx, id); err != nil {
+		if err := r.look(ctx); err != nil {
 			return err
 		}
 		for k := int64(1); k <= min(writes, int64(trial.Count(20))); k++ {
-			for _, cut := range []func(int64){cutter.CutBefore, cutter.CutAfter} {
+			for _, before := range []bool{true, false} {
 				r := s.record(trial)
-				id := r.prepare(ctx, a, p)
+				r.prepare(ctx, a, p)
 				if r.wrong != nil {
 					return r.check(ctx)
 				}
-				cut(k)
+				cutter.Cut(k, before)
 				r.pending = true
-				r.do(ctx, 0, time.Second, a.ops(p, id)...)
+				r.do(ctx, 0, time.Second, a.ops(p, r.attempt)...)
 				if err := s.Backend.Start(ctx); err != nil {
 					return err
 				}
-				if err := r.look(ctx, id); err != nil {
+				if err := r.look(ctx); err != nil {
 					return err
 				}
-				recorders, ids = append(recorders, r), append(ids, id)
+				recorders = append(recorders, r)
 			}
 		}
 	}
 	trial.Cover("%d operations, cut off before and after each of their writes", len(recorders))
-	return settled(ctx, trial, recorders, ids)
+	return settled(ctx, trial, recorders)
 }
 
 // unavailable makes every call while the backend refuses connections, and again while it does not respond.
@@ -153,13 +150,11 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) error {
 	}
 	trial.Cover("%d operations while the backend refuses connections, and while it does not answer", len(s.attempts()))
 	var watched []*recorder
-	var watchedIDs []string
 	for name, fail := range map[string]func(context.Context) error{"is stopped": s.Backend.Stop, "does not answer": s.Backend.Stall} {
 		var recorders []*recorder
-		var ids []string
 		for i, a := range s.attempts() {
-			r := s.record(trial)
-			recorders, ids = append(recorders, r), append(ids, r.prepare(ctx, a, trial.Rand(i).IntN))
+			recorders = append(recorders, s.record(trial))
+			recorders[i].prepare(ctx, a, trial.Rand(i).IntN)
 		}
 		if err := fail(ctx); err != nil {
 			return fmt.Errorf("the backend %s: %w", name, err)
@@ -169,7 +164,7 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) error {
 			r := recorders[i]
 			r.pending = true
 			for range 2 {
-				last[i] = r.do(ctx, 0, time.Second, s.attempts()[i].ops(trial.Rand(100+i).IntN, ids[i])...)
+				last[i] = r.do(ctx, 0, time.Second, s.attempts()[i].ops(trial.Rand(100+i).IntN, r.attempt)...)
 				if r.wrong == nil && last[i].Answer != answerUnseen {
 					r.reject(last[i], last[i].answer(), "UNAVAILABLE, because the backend "+name, sentenceUnavailable)
 				}
@@ -190,25 +185,25 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) error {
 		if err != nil {
 			return err
 		}
-		if err := lookAgain(ctx, recorders, ids); err != nil {
+		if err := lookAgain(ctx, recorders); err != nil {
 			return err
 		}
-		watched, watchedIDs = append(watched, recorders...), append(watchedIDs, ids...)
+		watched = append(watched, recorders...)
 	}
-	return settled(ctx, trial, watched, watchedIDs)
+	return settled(ctx, trial, watched)
 }
 
 // settled reads the sessions of attempts again after a while, in which a store must not repeat what it gave up.
-func settled(ctx context.Context, trial *kit.Trial, recorders []*recorder, ids []string) error {
+func settled(ctx context.Context, trial *kit.Trial, recorders []*recorder) error {
 	for range 2 {
-		if err := lookAgain(ctx, recorders, ids); err != nil {
+		if err := lookAgain(ctx, recorders); err != nil {
 			return err
 		}
 		if err := kit.Pause(ctx, time.Duration(trial.Count(10))*time.Second/2); err != nil {
 			return err
 		}
 	}
-	return lookAgain(ctx, recorders, ids)
+	return lookAgain(ctx, recorders)
 }
 
 // disturbed is concurrent while the backend stops and starts.
@@ -231,10 +226,8 @@ func disturbed(ctx context.Context, trial *kit.Trial, s Subject) error {
 				_ = s.Backend.Stop(ctx)
 			case kind == 1 || !cuts:
 				_ = s.Backend.Stall(ctx)
-			case kind < 5:
-				cutter.CutAfter(1 + int64(random.IntN(6)))
 			default:
-				cutter.CutBefore(1 + int64(random.IntN(6)))
+				cutter.Cut(1+int64(random.IntN(6)), kind == 5)
 			}
 			err := kit.Pause(ctx, lasts)
 			_ = s.Backend.Stop(context.WithoutCancel(ctx))
@@ -263,7 +256,6 @@ func killed(ctx context.Context, trial *kit.Trial, s Subject) error {
 	var soon []string
 	for round := range n {
 		r := s.record(trial)
-		var dying atomic.Bool
 		id := newIDs(0)[0]
 		soon = append(soon, id)
 		rec := short(trial.Rand(-1-round), id, round)
@@ -279,18 +271,18 @@ func killed(ctx context.Context, trial *kit.Trial, s Subject) error {
 				if err := kit.Pause(ctx, time.Duration(random.IntN(60))*time.Millisecond); err != nil {
 					return err
 				}
-				dying.Store(true)
+				r.dying.Store(true)
 				return s.Restart(ctx)
 			}
 			ids[client] = newIDs(0)[client%3]
-			for i := 0; i < 40 && !dying.Load(); i++ {
+			for i := 0; i < 40 && !r.dying.Load(); i++ {
 				ops := operation(random.IntN, ids[client:client+1], 0, r.history.Replaces, false)
 				for j := range ops {
 					if ops[j].Record.ID != "" {
 						ops[j].Record = short(random, ops[j].ID, i)
 					}
 				}
-				r.doWhile(ctx, client, &dying, ops...)
+				r.do(ctx, client*len(s.clients()), 0, ops...) // the process that is killed is the first
 			}
 			return nil
 		})
@@ -300,6 +292,7 @@ func killed(ctx context.Context, trial *kit.Trial, s Subject) error {
 		if err := r.works(ctx, ids[0]); err != nil {
 			return err
 		}
+		r.dying.Store(false)
 		for _, id := range ids {
 			r.do(ctx, 0, 0, Operation{Method: methodGet, ID: id})
 		}

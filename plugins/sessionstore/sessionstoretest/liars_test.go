@@ -20,7 +20,7 @@ import (
 
 func TestEveryPropertyRestsOnTheContract(t *testing.T) {
 	t.Parallel()
-	plugintest.Sentences(t, "sessionstore", sessionstoretest.Properties())
+	plugintest.Sentences(t, "sessionstore")
 }
 
 func TestARightStorePassesAndNothingIsNotJudged(t *testing.T) {
@@ -36,13 +36,8 @@ func TestARightStorePassesAndNothingIsNotJudged(t *testing.T) {
 
 func TestEachLiarIsCaughtByAPropertyThatCatchesOthersToo(t *testing.T) {
 	t.Parallel()
-	var liars []plugintest.Liar[sessionstoretest.Subject]
-	for _, l := range lies() {
-		liars = append(liars, plugintest.Liar[sessionstoretest.Subject]{
-			Lie: l.what, Property: l.property, Open: func(*testing.T) sessionstoretest.Subject { return subject(l.change) },
-		})
-	}
-	plugintest.LiarsInBubbles(t, sessionstoretest.Properties(), plugintest.Trial(kit.Normal), liars)
+	open := func(_ *testing.T, change func(*store)) sessionstoretest.Subject { return subject(change) }
+	plugintest.LiarsInBubbles(t, sessionstoretest.Properties(), plugintest.Trial(kit.Normal), open, lies())
 }
 
 // plain hides the optional capabilities of a store.
@@ -52,7 +47,7 @@ type plain struct{ sessionstore.Store }
 func TestRightStoresPassHoweverUnusualTheyAre(t *testing.T) {
 	t.Parallel()
 	slow := func(s *store) {
-		s.do = func(ctx context.Context, statement func(map[string]row, time.Time)) error {
+		s.do = func(ctx context.Context, statement func(rows, time.Time)) error {
 			if !nap(ctx, 300*time.Millisecond) {
 				return plugins.Unavailable(ctx.Err())
 			}
@@ -62,19 +57,19 @@ func TestRightStoresPassHoweverUnusualTheyAre(t *testing.T) {
 	for name, open := range map[string]func() sessionstoretest.Subject{
 		"one that takes 300 ms for a call": func() sessionstoretest.Subject { return subject(slow) },
 		"one that rounds lifetimes up to seconds": func() sessionstoretest.Subject {
-			return subject(lives(func(_ string, ttl time.Duration) time.Duration { return (ttl + time.Second - 1).Truncate(time.Second) }))
+			return subject(lives(func(ttl time.Duration) time.Duration { return (ttl + time.Second - 1).Truncate(time.Second) }))
 		},
 		"one whose clock is two hours behind": func() sessionstoretest.Subject {
-			return subject(reads(func(r *sessionstore.Record) { r.ExpiresAt = r.ExpiresAt.Add(-2 * time.Hour) }))
+			return subject(reads(func(r *record) { r.ExpiresAt = r.ExpiresAt.Add(-2 * time.Hour) }))
 		},
 		"one that does not know when lifetimes end": func() sessionstoretest.Subject {
-			return subject(reads(func(r *sessionstore.Record) { r.ExpiresAt = time.Time{} }))
+			return subject(reads(func(r *record) { r.ExpiresAt = time.Time{} }))
 		},
 		"one that deletes what is over once a minute": func() sessionstoretest.Subject {
 			return subject(func(s *store) {
 				purged := time.Time{}
-				s.do = func(ctx context.Context, statement func(map[string]row, time.Time)) error {
-					return s.db.do(ctx, func(all map[string]row, now time.Time) {
+				s.do = func(ctx context.Context, statement func(rows, time.Time)) error {
+					return s.db.do(ctx, func(all rows, now time.Time) {
 						if now.Sub(purged) > time.Minute {
 							maps.DeleteFunc(all, func(_ string, r row) bool { return s.over(r, now) })
 							purged = now
@@ -90,19 +85,20 @@ func TestRightStoresPassHoweverUnusualTheyAre(t *testing.T) {
 			return s
 		},
 		"one without any optional capability": func() sessionstoretest.Subject {
-			return sessionstoretest.Subject{Store: plain{open(&database{rows: map[string]row{}}, func(*store) {})}}
+			return sessionstoretest.Subject{Store: plain{open(&database{rows: rows{}}, func(*store) {})}}
 		},
 		"one that drops owner and state, which it need not keep": func() sessionstoretest.Subject {
-			return sessionstoretest.Subject{Store: plain{open(&database{rows: map[string]row{}}, writes(func(r *sessionstore.Record) { r.Owner, r.State = "", "" }))}}
+			return sessionstoretest.Subject{Store: plain{open(&database{rows: rows{}}, writes(func(r *record) { r.Owner, r.State = "", "" }))}}
 		},
 		"one that touches the sessions of a batch one by one": func() sessionstoretest.Subject {
 			return subject(func(s *store) {
-				s.touch = func(ctx context.Context, batch []sessionstore.Touch) error {
-					if err := sessionstore.CheckTouch(batch); err != nil {
+				s.touch = func(c *call) error {
+					if err := sessionstore.CheckTouch(c.batch); err != nil {
 						return err
 					}
-					for _, t := range batch {
-						if err := s.rightTouch(ctx, []sessionstore.Touch{t}); err != nil {
+					for _, t := range c.batch {
+						c.batch = []touch{t}
+						if err := c.rightTouch(); err != nil {
 							return err
 						}
 					}
@@ -116,23 +112,23 @@ func TestRightStoresPassHoweverUnusualTheyAre(t *testing.T) {
 		"one that reads before it replaces, with a lock of its process": func() sessionstoretest.Subject {
 			return subject(func(s *store) {
 				lock := make(chan struct{}, 1)
-				s.replace = func(ctx context.Context, rec record, ttl time.Duration, owner string) (bool, error) {
+				s.replace = func(c *call) (bool, error) {
 					lock <- struct{}{}
 					defer func() { <-lock }()
-					if err := sessionstore.CheckReplace(rec, ttl); err != nil {
+					if err := sessionstore.CheckReplace(c.rec, c.ttl); err != nil {
 						return false, err
 					}
-					if has, err := s.rightGet(ctx, rec.ID); err != nil || has.Owner != owner {
+					if has, err := c.rightGet(); err != nil || has.Owner != c.owner {
 						return false, err
 					}
-					return s.rightReplace(ctx, rec, ttl, owner)
+					return c.rightReplace()
 				}
 			})
 		},
 		"one that never answers while its backend reconnects": func() sessionstoretest.Subject {
 			return subject(func(s *store) {
 				var lost time.Time
-				s.do = func(ctx context.Context, statement func(map[string]row, time.Time)) error {
+				s.do = func(ctx context.Context, statement func(rows, time.Time)) error {
 					if time.Since(lost) < 3*time.Second {
 						return plugins.ErrUnavailable
 					}
@@ -168,13 +164,13 @@ func caching(while time.Duration, missing bool) func(*store) {
 			at  time.Time
 		}
 		var known sync.Map
-		s.get = func(ctx context.Context, id string) (record, error) {
-			if c, ok := known.Load(id); ok && time.Since(c.(cached).at) < while {
-				return c.(cached).rec, c.(cached).err
+		s.get = func(c *call) (record, error) {
+			if has, ok := known.Load(c.rec.ID); ok && time.Since(has.(cached).at) < while {
+				return has.(cached).rec, has.(cached).err
 			}
-			rec, err := s.rightGet(ctx, id)
+			rec, err := c.rightGet()
 			if err == nil && !missing || errors.Is(err, plugins.ErrNotFound) && missing {
-				known.Store(id, cached{rec, err, time.Now()})
+				known.Store(c.rec.ID, cached{rec, err, time.Now()})
 			}
 			return rec, err
 		}
@@ -217,17 +213,17 @@ func behind(s *store, what string) {
 			}
 		})
 	}
-	if what == "put" {
-		s.put = func(_ context.Context, rec record, ttl time.Duration) error {
-			until := time.Now().Add(ttl)
-			return later(func(all rows, _ time.Time) { all[rec.ID] = row{rec, until} })
+	switch what {
+	case "put":
+		s.put = func(c *call) error {
+			until := time.Now().Add(c.ttl)
+			return later(func(all rows, _ time.Time) { all[c.rec.ID] = row{c.rec, until} })
 		}
-	}
-	if what == "touch" {
-		s.touch = func(_ context.Context, batch []touch) error {
+	case "touch":
+		s.touch = func(c *call) error {
 			at := time.Now()
 			return later(func(all rows, _ time.Time) {
-				for _, t := range batch {
+				for _, t := range c.batch {
 					if r, ok := all[t.ID]; ok {
 						s.touches(&r, t, at)
 						all[t.ID] = r
@@ -235,10 +231,9 @@ func behind(s *store, what string) {
 				}
 			})
 		}
-	}
-	if what == "delete" {
-		s.remove = func(_ context.Context, id string) error {
-			return later(func(all rows, _ time.Time) { delete(all, id) })
+	case "delete":
+		s.remove = func(c *call) error {
+			return later(func(all rows, _ time.Time) { delete(all, c.rec.ID) })
 		}
 	}
 }

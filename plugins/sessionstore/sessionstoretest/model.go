@@ -242,7 +242,7 @@ func (h *History) failure(ops []Operation) *kit.Failure {
 			ops = without
 		}
 	}
-	f := &kit.Failure{Answered: last.answer(), Demanded: "an answer that fits some order of the calls that overlap", Sentence: sentenceOrder}
+	f := kit.NewFailure(last.answer(), "an answer that fits some order of the calls that overlap", sentenceOrder)
 	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(a.Call, b.Call) })
 	worlds := []world{{}}
 	for i, op := range ops {

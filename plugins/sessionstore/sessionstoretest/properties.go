@@ -29,25 +29,18 @@ const (
 
 // Properties returns the properties that a session store must have.
 func Properties() []kit.Property[Subject] {
-	return []kit.Property[Subject]{
-		{Name: Sequential, Sentences: answers(), Try: calibrated(sequential)},
-		{Name: Refusing, Sentences: answers(), Try: calibrated(refusing)},
-		{Name: Concurrent, Sentences: answers(), Try: calibrated(concurrent)},
-		{Name: Lifetimes, Sentences: answers(), Try: calibrated(lifetimes)},
-		{Name: Many, Sentences: answers(), Try: calibrated(many)},
-		{Name: Cuts, Sentences: append(answers(), sentenceUnseen), Try: calibrated(cuts)},
-		{Name: Unavailable, Sentences: append(answers(), sentenceUnseen), Try: calibrated(unavailable)},
-		{Name: Disturbed, Sentences: append(answers(), sentenceUnseen), Try: calibrated(disturbed)},
-		{Name: Killed, Sentences: append(answers(), sentenceDurable), Try: calibrated(killed)},
+	contract := kit.Contract("sessionstore")
+	property := func(name string, try func(context.Context, *kit.Trial, Subject) error) kit.Property[Subject] {
+		return kit.Property[Subject]{Name: name, Sentences: contract, Try: func(ctx context.Context, trial *kit.Trial, s Subject) error {
+			if err := s.calibrate(ctx, trial); err != nil {
+				return err
+			}
+			return try(ctx, trial, s)
+		}}
 	}
-}
-
-func calibrated(try func(context.Context, *kit.Trial, Subject) error) func(context.Context, *kit.Trial, Subject) error {
-	return func(ctx context.Context, trial *kit.Trial, s Subject) error {
-		if err := s.calibrate(ctx, trial); err != nil {
-			return err
-		}
-		return try(ctx, trial, s)
+	return []kit.Property[Subject]{
+		property(Sequential, sequential), property(Refusing, refusing), property(Concurrent, concurrent), property(Lifetimes, lifetimes), property(Many, many),
+		property(Cuts, cuts), property(Unavailable, unavailable), property(Disturbed, disturbed), property(Killed, killed),
 	}
 }
 
@@ -56,7 +49,7 @@ func sequential(ctx context.Context, trial *kit.Trial, s Subject) error {
 	const lanes = 8 // concurrent histories, each on its own sessions
 	n := max(1, trial.Count(400)/lanes)
 	trial.Cover("%d histories of up to 30 calls about up to 5 sessions, texts up to %d bytes, states up to %d bytes", n*lanes, maxText, maxState)
-	return trial.ExploreInLanes(ctx, lanes, n, func(ctx context.Context, draw *rapid.T) error {
+	return trial.Explore(ctx, lanes, n, func(ctx context.Context, draw *rapid.T) error {
 		p := pick(func(n int) int { return rapid.IntRange(0, n-1).Draw(draw, "pick") })
 		r, ids := s.record(trial), newIDs(p(families))
 		number := 0
@@ -82,7 +75,7 @@ func sequential(ctx context.Context, trial *kit.Trial, s Subject) error {
 func refusing(ctx context.Context, trial *kit.Trial, s Subject) error {
 	n := trial.Count(40)
 	trial.Cover("%d histories of up to 12 calls, half of them wrong", n)
-	return trial.Explore(ctx, n, func(ctx context.Context, draw *rapid.T) error {
+	return trial.Explore(ctx, 1, n, func(ctx context.Context, draw *rapid.T) error {
 		p := pick(func(n int) int { return rapid.IntRange(0, n-1).Draw(draw, "pick") })
 		r, ids := s.record(trial), newIDs(0)
 		r.do(ctx, 0, 0, Operation{Method: methodPut, ID: ids[0], Record: record(p, ids[0], 1000), TTL: time.Hour})
@@ -118,7 +111,7 @@ func refusing(ctx context.Context, trial *kit.Trial, s Subject) error {
 		short, cancel := context.WithTimeout(ctx, r.limit)
 		defer cancel()
 		if err := s.Store.Touch(short, nil); err != nil && ctx.Err() == nil {
-			return &kit.Failure{History: []string{"Touch()"}, Answered: err.Error(), Demanded: "OK: an empty batch is not an error", Sentence: sentenceSucceeds}
+			return kit.NewFailure(err.Error(), "OK: an empty batch is not an error", sentenceSucceeds, "Touch()")
 		}
 		return r.check(ctx)
 	})

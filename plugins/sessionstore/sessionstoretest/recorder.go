@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
@@ -19,7 +20,10 @@ import (
 type recorder struct {
 	subject Subject
 	limit   time.Duration // the deadline of calls that are not abandoned
+	late    time.Duration // how long after its deadline a call may return, on a busy machine
 	pending bool          // the store may be unable to reach its backend
+	attempt string        // the id of the session of an attempt
+	dying   atomic.Bool   // the store's process is being killed: what a call did is unseen, whatever the answer
 
 	mu      sync.Mutex
 	history History
@@ -28,7 +32,7 @@ type recorder struct {
 
 func (s Subject) record(trial *kit.Trial) *recorder {
 	_, replaces := s.Store.(sessionstore.Replacer)
-	return &recorder{subject: s, limit: max(10*time.Second, trial.Start), history: History{Began: time.Now(), Replaces: replaces, Behind: s.behind}}
+	return &recorder{subject: s, limit: max(10*time.Second, trial.Start), late: trial.Limit(2 * time.Second), history: History{Began: time.Now(), Replaces: replaces, Behind: s.behind}}
 }
 
 // now returns the time since the start of the history.
@@ -51,6 +55,8 @@ func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops 
 	for i := range ops {
 		ops[i].Client, ops[i].Call, ops[i].Return = client, called, returned
 		switch {
+		case r.dying.Load():
+			ops[i].Answer, ops[i].Error, ops[i].Return = answerUnseen, "its process was killed", called+limit+unseen
 		case err == nil:
 			ops[i].Answer = answerOK
 		case errors.Is(err, plugins.ErrNotFound) && (op.Method == methodGet || op.Method == methodReplace):
@@ -64,8 +70,8 @@ func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops 
 	defer r.mu.Unlock()
 	r.history.Calls = append(r.history.Calls, ops...)
 	switch {
-	case r.wrong != nil || ctx.Err() != nil:
-	case returned > called+limit+lateness:
+	case r.wrong != nil || ctx.Err() != nil || r.dying.Load():
+	case returned > called+limit+r.late:
 		r.reject(ops[0], fmt.Sprintf("it answered %v after its deadline", (returned-called-limit).Round(time.Millisecond)), "an answer soon after the deadline", sentenceDeadline)
 	case ops[0].Answer != answerUnseen || (given || r.pending) && (late || errors.Is(err, plugins.ErrUnavailable)):
 	case errors.Is(err, plugins.ErrUnavailable) || late:
@@ -78,12 +84,9 @@ func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops 
 	return ops[0]
 }
 
-// lateness is how long after its deadline a call may return, to allow for a busy machine.
-const lateness = 2 * time.Second
-
 // reject records an answer that no history allows.
 func (r *recorder) reject(op Operation, answered, demanded, sentence string) {
-	f := &kit.Failure{Answered: answered, Demanded: demanded, Sentence: sentence}
+	f := kit.NewFailure(answered, demanded, sentence)
 	for _, call := range r.history.Calls {
 		if call.ID == op.ID {
 			f.History = append(f.History, call.String())
@@ -101,7 +104,7 @@ func (r *recorder) refused(ctx context.Context, client int, sentence string, ops
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.wrong == nil {
-			r.wrong = &kit.Failure{History: []string{ops[len(ops)-1].String()}, Answered: fmt.Sprint(err), Demanded: "INVALID_ARGUMENT", Sentence: sentence}
+			r.wrong = kit.NewFailure(fmt.Sprint(err), "INVALID_ARGUMENT", sentence, ops[len(ops)-1].String())
 		}
 	}
 }
@@ -186,31 +189,5 @@ func (r *recorder) works(ctx context.Context, id string) error {
 			return ctx.Err()
 		}
 	}
-	return &kit.Failure{Answered: err.Error(), Demanded: "an answer, because the backend has been back for a while", Sentence: sentenceSucceeds}
-}
-
-// doWhile is do for a client whose process may be killed during the call. If so, the outcome counts as unseen, whatever
-// the answer.
-func (r *recorder) doWhile(ctx context.Context, client int, dying interface{ Load() bool }, ops ...Operation) {
-	called := r.now()
-	store := r.subject.Store
-	short, cancel := context.WithTimeout(ctx, r.limit)
-	err := perform(short, store, ops)
-	cancel()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := range ops {
-		ops[i].Client, ops[i].Call, ops[i].Return = client, called, r.now()
-		switch {
-		case dying.Load():
-			ops[i].Answer, ops[i].Error, ops[i].Return = answerUnseen, "its process was killed", called+r.limit+unseen
-		case err == nil:
-			ops[i].Answer = answerOK
-		case errors.Is(err, plugins.ErrNotFound):
-			ops[i].Answer = answerNotFound
-		default:
-			ops[i].Answer, ops[i].Error, ops[i].Return = answerUnseen, err.Error(), called+r.limit+unseen
-		}
-	}
-	r.history.Calls = append(r.history.Calls, ops...)
+	return kit.NewFailure(err.Error(), "an answer, because the backend has been back for a while", sentenceSucceeds)
 }

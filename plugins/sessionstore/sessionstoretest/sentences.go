@@ -10,7 +10,6 @@ import (
 const (
 	sentenceOrder       = "Each call takes effect on each session at one moment between its request and its response"
 	sentenceSeen        = "every later read sees a write that returned OK"
-	sentenceAlone       = "Sessions do not influence each other, however many there are and however similar their ids"
 	sentenceSucceeds    = "As long as the backend works, a call that the contract allows succeeds"
 	sentenceUnavailable = "Any method returns UNAVAILABLE if the backend could not be reached"
 	sentenceDeadline    = "Each carries a deadline and returns soon after it passes"
@@ -26,14 +25,6 @@ const (
 	sentenceReplWrong   = "INVALID_ARGUMENT for an empty id and for a negative ttl"
 	sentenceDurable     = `It survives the end of the process if the plugin has the capability "durable"`
 )
-
-// answers returns the sentences that an answer in a history may contradict.
-func answers() []string {
-	return []string{
-		sentenceOrder, sentenceSeen, sentenceAlone, sentenceSucceeds, sentenceExact, sentenceAccessed, sentenceOver, sentenceExpires, sentenceOneStep,
-		sentenceNoReplace, sentencePutInvalid, sentenceTouchWrong, sentenceReplWrong, sentenceUnavailable, sentenceDeadline,
-	}
-}
 
 // sentenceFor returns the sentence that an answer contradicts, given the possible states of the session.
 func sentenceFor(worlds []world, op Operation) string {

@@ -11,9 +11,15 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
 )
 
+type (
+	record = sessionstore.Record
+	touch  = sessionstore.Touch
+	rows   = map[string]row
+)
+
 // row is a session in the database.
 type row struct {
-	sessionstore.Record
+	record
 	until time.Time
 }
 
@@ -21,7 +27,7 @@ type row struct {
 // interrupted by a kit.
 type database struct {
 	mu      sync.Mutex
-	rows    map[string]row
+	rows    rows
 	stopped bool
 	stalled chan struct{}
 	writes  int64
@@ -60,11 +66,12 @@ func (d *database) Writes() (n int64) {
 	d.locked(func() { n = d.writes })
 	return n
 }
-func (d *database) CutAfter(n int64)  { d.locked(func() { d.cut, d.before = d.writes+n, false }) }
-func (d *database) CutBefore(n int64) { d.locked(func() { d.cut, d.before = d.writes+n, true }) }
+func (d *database) Cut(n int64, before bool) {
+	d.locked(func() { d.cut, d.before = d.writes+n, before })
+}
 
 // do runs a statement.
-func (d *database) do(ctx context.Context, statement func(rows map[string]row, now time.Time)) error {
+func (d *database) do(ctx context.Context, statement func(rows, time.Time)) error {
 	var stalled chan struct{}
 	d.locked(func() { stalled = d.stalled })
 	if stalled != nil {
@@ -115,113 +122,129 @@ type store struct {
 	db *database
 
 	key     func(id string) string
-	writes  func(*sessionstore.Record)                           // changes records that are put or replaced
-	lives   func(method string, ttl time.Duration) time.Duration // changes lifetimes
-	over    func(r row, now time.Time) bool                      // decides whether a session has expired
-	touches func(r *row, t sessionstore.Touch, now time.Time)    // touches a session that exists
-	reads   func(ctx context.Context, rec *sessionstore.Record)  // changes records that are read
-	do      func(context.Context, func(map[string]row, time.Time)) error
-	put     func(context.Context, sessionstore.Record, time.Duration) error
-	get     func(context.Context, string) (sessionstore.Record, error)
-	touch   func(context.Context, []sessionstore.Touch) error
-	remove  func(context.Context, string) error
-	replace func(context.Context, sessionstore.Record, time.Duration, string) (bool, error)
+	writes  func(*record)                         // changes records that are put or replaced
+	lives   func(ttl time.Duration) time.Duration // changes lifetimes
+	over    func(r row, now time.Time) bool       // decides whether a session has expired
+	touches func(r *row, t touch, now time.Time)  // touches a session that exists
+	reads   func(*record)                         // changes records that are read
+	do      func(context.Context, func(rows, time.Time)) error
+	put     func(*call) error
+	get     func(*call) (record, error)
+	touch   func(*call) error
+	remove  func(*call) error
+	replace func(*call) (bool, error)
 	killed  func() // drops what is lost with the process
 }
 
 func open(db *database, lie func(*store)) *store {
 	s := &store{
-		db: db, key: func(id string) string { return id }, writes: func(*sessionstore.Record) {}, lives: func(_ string, ttl time.Duration) time.Duration { return ttl },
-		over: func(r row, now time.Time) bool { return !now.Before(r.until) }, reads: func(context.Context, *sessionstore.Record) {}, do: db.do, killed: func() {},
+		db: db, key: func(id string) string { return id }, writes: func(*record) {}, lives: func(ttl time.Duration) time.Duration { return ttl },
+		over: func(r row, now time.Time) bool { return !now.Before(r.until) }, reads: func(*record) {}, do: db.do, killed: func() {},
+		put: (*call).rightPut, get: (*call).rightGet, touch: (*call).rightTouch, remove: (*call).rightRemove, replace: (*call).rightReplace,
 	}
-	s.touches = func(r *row, t sessionstore.Touch, now time.Time) {
+	s.touches = func(r *row, t touch, now time.Time) {
 		if t.LastAccessedAt.After(r.LastAccessedAt) {
 			r.LastAccessedAt = t.LastAccessedAt
 		}
-		r.until = now.Add(s.lives("touch", t.TTL))
+		r.until = now.Add(s.lives(t.TTL))
 	}
-	s.put, s.get, s.touch, s.remove, s.replace = s.rightPut, s.rightGet, s.rightTouch, s.rightRemove, s.rightReplace
 	lie(s)
 	return s
 }
 
 func (*store) Durable() {}
 
-func (s *store) Put(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
-	return s.put(ctx, rec, ttl)
-}
-func (s *store) Get(ctx context.Context, id string) (sessionstore.Record, error) {
-	return s.get(ctx, id)
-}
-func (s *store) Touch(ctx context.Context, batch []sessionstore.Touch) error {
-	return s.touch(ctx, batch)
-}
-func (s *store) Delete(ctx context.Context, id string) error { return s.remove(ctx, id) }
-func (s *store) Replace(ctx context.Context, rec sessionstore.Record, ttl time.Duration, owner string) (bool, error) {
-	return s.replace(ctx, rec, ttl, owner)
+// call is a call of any method, and does what is right.
+type call struct {
+	*store
+	ctx   context.Context //nolint:containedctx // of one call
+	rec   record          // only its ID for Get and Delete
+	ttl   time.Duration
+	owner string
+	batch []touch
 }
 
-func (s *store) rightPut(ctx context.Context, rec sessionstore.Record, ttl time.Duration) error {
-	if err := sessionstore.CheckPut(rec, ttl); err != nil {
+func (s *store) Put(ctx context.Context, rec record, ttl time.Duration) error {
+	return s.put(&call{store: s, ctx: ctx, rec: rec, ttl: ttl})
+}
+
+func (s *store) Get(ctx context.Context, id string) (record, error) {
+	return s.get(&call{store: s, ctx: ctx, rec: record{ID: id}})
+}
+
+func (s *store) Touch(ctx context.Context, batch []touch) error {
+	return s.touch(&call{store: s, ctx: ctx, batch: batch})
+}
+
+func (s *store) Delete(ctx context.Context, id string) error {
+	return s.remove(&call{store: s, ctx: ctx, rec: record{ID: id}})
+}
+
+func (s *store) Replace(ctx context.Context, rec record, ttl time.Duration, owner string) (bool, error) {
+	return s.replace(&call{store: s, ctx: ctx, rec: rec, ttl: ttl, owner: owner})
+}
+
+func (c *call) rightPut() error {
+	if err := sessionstore.CheckPut(c.rec, c.ttl); err != nil {
 		return err
 	}
-	key := s.key(rec.ID)
-	s.writes(&rec)
-	return s.do(ctx, func(rows map[string]row, now time.Time) { rows[key] = row{rec, now.Add(s.lives("put", ttl))} })
+	rec := c.rec
+	c.writes(&rec)
+	return c.do(c.ctx, func(all rows, now time.Time) { all[c.key(c.rec.ID)] = row{rec, now.Add(c.lives(c.ttl))} })
 }
 
-func (s *store) rightGet(ctx context.Context, id string) (sessionstore.Record, error) {
+func (c *call) rightGet() (record, error) {
 	var r row
-	err := s.do(ctx, func(rows map[string]row, now time.Time) {
-		if found, ok := rows[s.key(id)]; ok && !s.over(found, now) {
+	err := c.do(c.ctx, func(all rows, now time.Time) {
+		if found, ok := all[c.key(c.rec.ID)]; ok && !c.over(found, now) {
 			r = found
 		}
 	})
 	if err == nil && r.until.IsZero() {
 		err = fmt.Errorf("session: %w", plugins.ErrNotFound)
 	}
-	rec := r.Record
+	rec := r.record
 	rec.ExpiresAt = r.until
 	if err == nil {
-		s.reads(ctx, &rec)
+		c.reads(&rec)
 	}
 	return rec, err
 }
 
-func (s *store) rightTouch(ctx context.Context, batch []sessionstore.Touch) error {
-	if err := sessionstore.CheckTouch(batch); err != nil {
+func (c *call) rightTouch() error {
+	if err := sessionstore.CheckTouch(c.batch); err != nil {
 		return err
 	}
-	return s.do(ctx, func(rows map[string]row, now time.Time) {
-		for _, t := range batch {
-			if r, ok := rows[s.key(t.ID)]; ok && !s.over(r, now) {
-				s.touches(&r, t, now)
-				rows[s.key(t.ID)] = r
+	return c.do(c.ctx, func(all rows, now time.Time) {
+		for _, t := range c.batch {
+			if r, ok := all[c.key(t.ID)]; ok && !c.over(r, now) {
+				c.touches(&r, t, now)
+				all[c.key(t.ID)] = r
 			}
 		}
 	})
 }
 
-func (s *store) rightRemove(ctx context.Context, id string) error {
-	return s.do(ctx, func(rows map[string]row, _ time.Time) { delete(rows, s.key(id)) })
+func (c *call) rightRemove() error {
+	return c.do(c.ctx, func(all rows, _ time.Time) { delete(all, c.key(c.rec.ID)) })
 }
 
-func (s *store) rightReplace(ctx context.Context, rec sessionstore.Record, ttl time.Duration, owner string) (replaced bool, err error) {
-	if err := sessionstore.CheckReplace(rec, ttl); err != nil {
+func (c *call) rightReplace() (replaced bool, err error) {
+	if err := sessionstore.CheckReplace(c.rec, c.ttl); err != nil {
 		return false, err
 	}
-	found := false
-	s.writes(&rec)
-	err = s.do(ctx, func(rows map[string]row, now time.Time) {
-		r, ok := rows[s.key(rec.ID)]
-		if found = ok && !s.over(r, now); !found || r.Owner != owner {
+	found, rec := false, c.rec
+	c.writes(&rec)
+	err = c.do(c.ctx, func(all rows, now time.Time) {
+		r, ok := all[c.key(rec.ID)]
+		if found = ok && !c.over(r, now); !found || r.Owner != c.owner {
 			return
 		}
-		replaced, r.Record = true, rec
-		if ttl > 0 {
-			r.until = now.Add(s.lives("replace", ttl))
+		replaced, r.record = true, rec
+		if c.ttl > 0 {
+			r.until = now.Add(c.lives(c.ttl))
 		}
-		rows[s.key(rec.ID)] = r
+		all[c.key(rec.ID)] = r
 	})
 	if err == nil && !found {
 		err = fmt.Errorf("session: %w", plugins.ErrNotFound)
@@ -231,7 +254,7 @@ func (s *store) rightReplace(ctx context.Context, rec sessionstore.Record, ttl t
 
 // subject returns a store with two processes on one database.
 func subject(lie func(*store)) sessionstoretest.Subject {
-	db := &database{rows: map[string]row{}}
+	db := &database{rows: rows{}}
 	first := open(db, lie)
 	return sessionstoretest.Subject{
 		Store: first, Durable: true, Second: open(db, lie), Backend: db,

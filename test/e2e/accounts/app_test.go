@@ -46,7 +46,7 @@ func agree(t *testing.T, s *harness.Server, b *harness.Browser, address string) 
 
 // formAction returns the path and query to which the form of a page is sent.
 func formAction(page string) string {
-	_, rest, _ := strings.Cut(page, `<form method="post" action="`)
+	_, rest, _ := strings.Cut(page, ` method="post" action="`)
 	action, _, _ := strings.Cut(rest, `"`)
 	return html.UnescapeString(action)
 }

@@ -1,10 +1,12 @@
 package accounts
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"strings"
 	"testing"
@@ -218,4 +220,79 @@ func TestAccountsAreManagedByCommandsAndByATool(t *testing.T) {
 	if !testkit.Within(harness.Timeout, func() bool { return len(accountsOf(t, s)) == 1 }) {
 		t.Error("the account is not linked")
 	}
+}
+
+func TestAnAccountIsLinkedWithACodeOnAnotherDevice(t *testing.T) {
+	t.Parallel()
+	a := harness.StartAccountApp(t, 600)
+	s := serve(t, a)
+	begin := func(args ...string) (code string, end func() error) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), harness.Binary(t), append([]string{"account", "link", "far", "--device", "--server", s.URL}, args...)...)
+		cmd.Env = append(s.Environ, "ROPEWALK_HOME="+s.Home)
+		var notes strings.Builder
+		cmd.Stderr = &notes
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		address, _ := bufio.NewReader(out).ReadString('\n')
+		return strings.TrimSpace(address), func() error {
+			if err := cmd.Wait(); err != nil {
+				return fmt.Errorf("%w: %s", err, notes.String())
+			}
+			return nil
+		}
+	}
+	if address, end := begin(); address != "" || end() == nil {
+		t.Errorf("a person who does not agree gets %q", address)
+	}
+	address, end := begin("--yes")
+	if page := enterCode(t, address, "abort"); strings.Contains(page, "Success") {
+		t.Errorf("declined: %s", page)
+	}
+	if err := end(); err == nil || !strings.Contains(err.Error(), "declined") {
+		t.Errorf("the command ended with %v", err)
+	}
+	if list := accountsOf(t, s); len(list) > 0 {
+		t.Errorf("the accounts: %v", list)
+	}
+	a.Bound.Store(true)
+	address, end = begin("--yes", "--name", "far-away")
+	enterCode(t, address, "confirm")
+	if err := end(); err != nil {
+		t.Errorf("the command ended with %v", err)
+	}
+	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Do(t, "GET", "/v1/tools", nil).Body, "far__whoami") }) {
+		t.Fatal("the tools of the app are not listed")
+	}
+	if got := s.Call(t, "far", "whoami", nil); got != "alice" {
+		t.Errorf("the app sees %v", got)
+	}
+}
+
+// enterCode opens the page of a code in another browser, and answers it with confirm or abort. It returns the last page.
+func enterCode(t *testing.T, address, answer string) string {
+	t.Helper()
+	b := harness.NewBrowser(t)
+	_, page := b.Read(t, address)
+	post := func(more ...string) {
+		t.Helper()
+		fields := url.Values{}
+		for _, field := range []string{"xsrf", "user_code"} {
+			_, rest, _ := strings.Cut(page, `name="`+field+`" value="`)
+			value, _, _ := strings.Cut(rest, `"`)
+			fields.Set(field, value)
+		}
+		for _, field := range more {
+			fields.Set(field, "yes")
+		}
+		_, page = b.Submit(t, formAction(page), fields)
+	}
+	post()
+	post(answer)
+	return page
 }

@@ -30,7 +30,7 @@ for line in sys.stdin:
 
 // A call through either endpoint returns the same members, byte for byte. /v1 adds "result", which is the text,
 // or the JSON value if the text is JSON. It also adds isError if the app did not send it.
-func TestACallGivesTheSameThroughBothEndpoints(t *testing.T) {
+func TestACallReturnsTheSameThroughBothEndpoints(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	dir := harness.Bundle(t, map[string]any{"name": "@e2e/parrot", "server": map[string]any{

@@ -166,7 +166,7 @@ func TestAnUploadOfAnotherTypeIs415(t *testing.T) {
 	}
 }
 
-func TestABundleNameHasTheFormOfTheSpecWithoutAScopeToo(t *testing.T) {
+func TestABundleNameWithoutAScopeHasTheFormOfTheSpec(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	dir := harness.GoBundle(t, "named", harness.Plain)

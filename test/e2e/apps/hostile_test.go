@@ -170,7 +170,7 @@ func hasItsOwnUser(t *testing.T, s *harness.Server, want bool) {
 }
 
 // An app replaces its directory for temporary files, and removes its own access rights to its directories.
-func TestWhatAnAppMakesOfItsDirectoriesDoesNotKeepItFromStarting(t *testing.T) {
+func TestAnAppStartsWhateverItDidToItsDirectories(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "calc", harness.Plain)})

@@ -221,9 +221,8 @@ func TestAServerThatRestartsListsSleepingAppsAndStartsNone(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("idle: 1s\n"))
 	alone := len(s.Processes())
-	for _, name := range []string{"calc", "notes"} {
-		s.Install(t, map[string]any{"path": packed(t, harness.GoBundle(t, name, harness.Plain))})
-	}
+	s.Install(t, map[string]any{"path": packed(t, harness.GoBundle(t, "calc", harness.Plain))})
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "notes", harness.Plain)}) // used in place
 	tools := s.Do(t, "GET", "/v1/tools", nil).Body
 	asleep := func(name string) bool { return s.Do(t, "GET", "/v1/apps/"+name, nil).Object(t)["asleep"] == true }
 	testkit.Eventually(t, "both apps sleep", func() bool { return asleep("calc") && asleep("notes") })

@@ -189,6 +189,37 @@ func TestAnAppUsesExactlyWhatItWasGranted(t *testing.T) {
 	}
 }
 
+func TestATraceListsTheFilesThatAnAppCouldNotOpen(t *testing.T) {
+	t.Parallel()
+	s, dir := harness.Serve(t), demo(t)
+	script, docs := filepath.Join(dir, "s.py"), filepath.Join(dir, "docs")
+	s.Install(t, map[string]any{"command": "python3", "args": []string{script}, "serverName": "mine", "permissions": map[string]any{"allow": []access{{"kind": "read", "target": script}}}})
+	look := func() {
+		for _, arguments := range []map[string]any{{"read": filepath.Join(docs, "a.txt")}, {"write": filepath.Join(docs, "new.txt")}, {"read": "/etc/shadow"}, {"read": filepath.Join(docs, "missing.txt")}} {
+			s.Do(t, "POST", "/v1/tools/call", map[string]any{"server": "mine", "tool": "act", "arguments": arguments}) // fails while it restarts
+		}
+	}
+	look()
+	if a := s.Do(t, "GET", "/v1/apps/mine/permissions", nil); !strings.Contains(a.Body, `"denials":[]`) {
+		t.Errorf("opened files are listed without a trace: %s", a.Body)
+	}
+	traced := make(chan harness.Response)
+	go func() { traced <- s.Do(t, "POST", "/v1/apps/mine/permissions/trace", map[string]any{"seconds": 5}) }()
+	testkit.Eventually(t, "both files are listed as refused", func() bool {
+		look()
+		a := s.Do(t, "GET", "/v1/apps/mine/permissions", nil)
+		return strings.Contains(a.Body, `{"kind":"read","target":"`+filepath.Join(docs, "a.txt")+`"`) && strings.Contains(a.Body, `{"kind":"write","target":"`+docs+`"`)
+	})
+	a := <-traced
+	_, denials, _ := strings.Cut(a.Body, `"denials":`)
+	if a.Status != 200 || !strings.Contains(denials, filepath.Join(docs, "a.txt")) || strings.Contains(denials, "shadow") || strings.Contains(denials, "missing.txt") || strings.Contains(denials, script) {
+		t.Errorf("the trace lists %d %s", a.Status, a.Body)
+	}
+	if got := act(t, s, "mine", map[string]any{"read": filepath.Join(docs, "a.txt")}); !strings.HasPrefix(got, "error") {
+		t.Errorf("after the trace it reads %q", got)
+	}
+}
+
 func TestAnUpdateThatWantsMoreAsksAgain(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
@@ -318,7 +349,7 @@ func TestAnAppIsRestrictedAndReachesAPortOfThisMachineThatItWasGranted(t *testin
 	}
 }
 
-func TestWhatIsProtectedIsRefusedToTheOwnerToo(t *testing.T) {
+func TestProtectedPathsAreRefusedToTheOwnerToo(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
 	script := filepath.Join(dir, "s.py")

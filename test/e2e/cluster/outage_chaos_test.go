@@ -7,6 +7,6 @@ import (
 	"time"
 )
 
-func TestOpenSessionsContinueWhilePostgreSQLIsAwayForAMinute(t *testing.T) {
+func TestOpenSessionsContinueWhilePostgreSQLIsUnavailableForAMinute(t *testing.T) {
 	callDuringOutage(t, 65*time.Second) // longer than the result of checking a token is cached
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestOpenSessionsContinueWhilePostgreSQLIsAway(t *testing.T) {
+func TestOpenSessionsContinueWhilePostgreSQLIsUnavailable(t *testing.T) {
 	t.Parallel()
 	callDuringOutage(t, 15*time.Second) // longer than a membership is cached
 }

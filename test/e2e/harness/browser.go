@@ -88,6 +88,16 @@ func (b *Browser) load(t *testing.T, method, address string, fields url.Values) 
 	return resp, string(page)
 }
 
+// SetCookie gives the browser a cookie for an address.
+func (b *Browser) SetCookie(t *testing.T, address, name, value string) {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.client.Jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
+}
+
 // Cookie returns the value of a cookie that the browser sends to an address, or "" when there is none.
 func (b *Browser) Cookie(t *testing.T, name, address string) string {
 	t.Helper()

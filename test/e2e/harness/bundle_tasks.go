@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -294,6 +295,13 @@ const TakesTasks = `{"elicitation":{},"extensions":{"` + tasksExtension + `":{}}
 // header Mcp-Name; "" sends none. capabilities are those of the client.
 func (s *Server) Stateless(t *testing.T, method, name, capabilities string, params map[string]any, headers ...string) map[string]any {
 	t.Helper()
+	all := s.StatelessStream(t, method, name, capabilities, params, headers...)
+	return all[len(all)-1]
+}
+
+// StatelessStream is Stateless for a response with several messages. It returns all of them when the response has ended.
+func (s *Server) StatelessStream(t *testing.T, method, name, capabilities string, params map[string]any, headers ...string) (messages []map[string]any) {
+	t.Helper()
 	all := map[string]any{"_meta": map[string]any{
 		"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": json.RawMessage(capabilities),
 	}}
@@ -303,11 +311,20 @@ func (s *Server) Stateless(t *testing.T, method, name, capabilities string, para
 		headers = append(headers, "Mcp-Name: "+name)
 	}
 	a := s.Do(t, "POST", "/mcp/"+Workspace, map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": all}, headers...)
-	var message map[string]any
-	if err := json.Unmarshal([]byte(LastMessage(a.Body)), &message); err != nil {
+	for line := range strings.Lines("\n" + a.Body) {
+		if line = strings.TrimPrefix(line, "data: "); !strings.HasPrefix(line, "{") {
+			continue
+		}
+		var message map[string]any
+		if err := json.Unmarshal([]byte(line), &message); err != nil {
+			t.Fatalf("%s: %d %s", method, a.Status, a.Body)
+		}
+		messages = append(messages, message)
+	}
+	if len(messages) == 0 {
 		t.Fatalf("%s: %d %s", method, a.Status, a.Body)
 	}
-	return message
+	return messages
 }
 
 // CallForTask calls a tool for a client that takes tasks, and returns the result.

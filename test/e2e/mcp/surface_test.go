@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -58,6 +59,44 @@ func TestAClientThatSearchesFindsAndCallsEveryTool(t *testing.T) {
 			"Accept: application/json, text/event-stream", "MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list")
 		if a.Status != want || want == 400 && !strings.Contains(a.Body, "it can be full or search") {
 			t.Errorf("%s: %d %s", path, a.Status, a.Body)
+		}
+	}
+}
+
+// The surface is the one that the request chooses, or else that of the API key, the view, the workspace and the configuration.
+func TestTheSurfaceIsThatOfTheKeyOrTheViewUnlessTheClientChooses(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey), harness.Config("views:\n  short: {surface: search}\n  long: {surface: full}\n"))
+	owner := "Authorization: Bearer " + harness.APIKey
+	s.Do(t, "POST", "/v1/apps/install", map[string]any{"path": harness.GoBundle(t, "plain", harness.Plain)}, owner)
+	key := func(surface string) string {
+		made := s.Do(t, "POST", "/v1/keys", map[string]any{"name": "k", "role": "admin", "surface": surface}, owner).Object(t)
+		return "Authorization: Bearer " + fmt.Sprint(made["key"])
+	}
+	searching, full, open := key("search"), key("full"), key("")
+	for _, c := range []struct{ credentials, view, chosen, want string }{
+		{open, "", "", "full"}, {searching, "", "", "search"}, {full, "", "", "full"},
+		{open, "/v/short", "", "search"}, {open, "/v/long", "", "full"}, {searching, "/v/long", "", "search"}, {full, "/v/short", "", "full"},
+		{searching, "/v/short", "full", "full"}, {full, "/v/long", "search", "search"},
+	} {
+		for _, version := range []string{"2026-07-28", "2025-11-25"} {
+			headers := []string{c.credentials, "Accept: application/json, text/event-stream", "MCP-Protocol-Version: " + version}
+			if c.chosen != "" {
+				headers = append(headers, "X-Tools-Surface: "+c.chosen)
+			}
+			path, params := "/mcp/"+harness.Workspace+c.view, `{}`
+			if version == "2025-11-25" {
+				opened := s.Do(t, "POST", path, harness.Initialize, c.credentials, "Accept: application/json, text/event-stream")
+				headers = append(headers, "Mcp-Session-Id: "+opened.Header.Get("Mcp-Session-Id"), "MCP-Protocol-Version: 2025-06-18")
+			} else {
+				headers = append(headers, "Mcp-Method: tools/list")
+				params = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
+			}
+			a := s.Do(t, "POST", path, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":`+params+`}`, headers...)
+			lists, searches := strings.Contains(a.Body, `"plain__echo"`), strings.Contains(a.Body, `"system__call_tool"`)
+			if a.Status != 200 || lists != (c.want == "full") || searches != (c.want == "search") {
+				t.Errorf("%s with %s, view %q, chosen %q: %d, lists the tools: %t, the search: %t; want %s", version, c.credentials, c.view, c.chosen, a.Status, lists, searches, c.want)
+			}
 		}
 	}
 }

@@ -95,6 +95,55 @@ func TestASlowCallBecomesATaskAndIsCancelled(t *testing.T) {
 	}
 }
 
+func TestAListeningClientReceivesTheStatesOfItsTasks(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t)
+	_, url := harness.StartTaskApp(t)
+	s.Install(t, map[string]any{"url": url, "serverName": "jobs"})
+	listen := func(ids ...string) (granted any, notes []map[string]any) {
+		t.Helper()
+		all := s.StatelessStream(t, "subscriptions/listen", "", harness.TakesTasks, map[string]any{"notifications": map[string]any{"taskIds": ids}})
+		if len(all) < 2 || all[0]["method"] != "notifications/subscriptions/acknowledged" || all[len(all)-1]["result"] == nil {
+			t.Fatalf("the stream: %v", all)
+		}
+		for _, message := range all[1 : len(all)-1] {
+			params, _ := message["params"].(map[string]any)
+			meta, _ := params["_meta"].(map[string]any)
+			if message["method"] != "notifications/tasks" || meta["io.modelcontextprotocol/subscriptionId"] != float64(1) {
+				t.Errorf("a notification: %v", message)
+			}
+			notes = append(notes, params)
+		}
+		return all[0]["params"].(map[string]any)["notifications"].(map[string]any)["taskIds"], notes
+	}
+	computed := fmt.Sprint(s.CallForTask(t, "jobs__slow_compute", map[string]any{"seconds": 3, "label": "soon"})["taskId"])
+	waited := fmt.Sprint(s.CallForTask(t, "jobs__wait", map[string]any{"seconds": 7})["taskId"])
+	granted, notes := listen(computed, "task_0", waited, computed)
+	if fmt.Sprint(granted) != fmt.Sprint([]string{computed, waited}) {
+		t.Errorf("granted: %v", granted)
+	}
+	last := map[any]map[string]any{}
+	for _, note := range notes {
+		last[note["taskId"]] = note
+	}
+	for id, text := range map[string]string{computed: "computed soon", waited: "waited"} {
+		task := s.Task(t, id)
+		for _, extra := range []string{"resultType", "_meta"} {
+			delete(task, extra)
+			delete(last[id], extra)
+		}
+		if fmt.Sprint(last[id]) != fmt.Sprint(task) || task["status"] != "completed" || !strings.Contains(fmt.Sprint(task["result"]), text) {
+			t.Errorf("the last notification: %v\ntasks/get: %v", last[id], task)
+		}
+	}
+	if granted, notes := listen(computed); granted == nil || len(notes) != 1 || notes[0]["status"] != "completed" {
+		t.Errorf("a task that has ended: %v, %v", granted, notes)
+	}
+	if granted, notes := listen("task_0"); granted != nil || notes != nil {
+		t.Errorf("an unknown task: %v, %v", granted, notes)
+	}
+}
+
 func TestAClientThatTakesNoTasksGetsNone(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
@@ -137,6 +186,10 @@ func TestATaskBelongsToWhoeverMadeTheCall(t *testing.T) {
 		if foreign, unknown := about(id), about("task_0"); foreign != unknown || !strings.Contains(foreign, "-32602") {
 			t.Errorf("%s of a foreign task: %s\nof an unknown one: %s", method, foreign, unknown)
 		}
+	}
+	listen := map[string]any{"notifications": map[string]any{"taskIds": []string{id}}}
+	if all := s.StatelessStream(t, "subscriptions/listen", "", harness.TakesTasks, listen, bob); len(all) != 2 || strings.Contains(fmt.Sprint(all), id) {
+		t.Errorf("listening for a foreign task: %v", all)
 	}
 	if task := s.Task(t, id, alice); task["status"] != "working" {
 		t.Errorf("afterwards the task is %v", task)

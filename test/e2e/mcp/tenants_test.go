@@ -55,8 +55,8 @@ func (c tenantServer) installFor(t *testing.T, r tenant) string {
 	if err := json.Unmarshal([]byte(a.Body), &who); err != nil || len(who.Workspaces) != 2 {
 		t.Fatalf("the workspaces of %s: %d %s", r.name, a.Status, a.Body)
 	}
-	workspace := who.Workspaces[1].ID // the first one is shared by everyone
-	install := map[string]any{"path": harness.GoBundle(t, c.app, c.app)}
+	workspace := who.Workspaces[1].ID                                                                // the first one is shared by everyone
+	install := map[string]any{"path": harness.GoBundle(t, c.app, c.app), "startTimeoutSeconds": 600} // many start at once
 	if a := c.Do(t, "POST", "/v1/apps/install", install, "Authorization: "+r.bearer, "X-Workspace-Id: "+workspace); a.Status != http.StatusOK {
 		t.Fatalf("install for %s: %d %s", r.name, a.Status, a.Body)
 	}

@@ -77,7 +77,7 @@ func TestMakeDistWithoutNetworkFailsWithOneSentence(t *testing.T) {
 	}
 }
 
-func TestWhoeverMayNotInstallPackagesGetsOneCompleteList(t *testing.T) {
+func TestAUserWhoCannotInstallPackagesGetsOneCompleteList(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() // a machine with only a shell, and a user other than root
 	for _, name := range []string{"bash", "dirname", "grep"} {

@@ -54,7 +54,7 @@ func TestEveryRecordReachesAnAuditPluginOnceAndInOrderThoughItIsKilledAndNothing
 	approval := "/v1/approvals/" + waiting.Approvals[0].ID
 	do("POST", approval, map[string]any{"decision": "approve"}, http.StatusOK)
 
-	l := harness.StartLoad(t, 200, s.OpenSession(t, "Authorization", "Bearer "+token), s.OpenSession(t, "Authorization", "Bearer "+token))
+	l := harness.StartLoad(t, 40, s.OpenSession(t, "Authorization", "Bearer "+token), s.OpenSession(t, "Authorization", "Bearer "+token))
 	l.WaitForCalls(t, 20)
 	for range 4 {
 		killAndWaitForReplacement(t, s, path)

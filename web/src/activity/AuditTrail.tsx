@@ -1,9 +1,11 @@
 import { Download, ScrollText } from "lucide-react";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useDeferredValue, useEffect, useState } from "react";
+import { toJson } from "../api/digits";
 import { ApiError } from "../api/http";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
+import { Code } from "../ui/Code";
 import { Input, Search, Select } from "../ui/Field";
 import { millis, moment } from "../ui/format";
 import { Badge, Card, Empty, Failure, Skeleton, type Tone } from "../ui/Surface";
@@ -95,10 +97,11 @@ export function Earlier() {
   );
 }
 
-const keyOf = (r: AuditRecord) => `${r.time} ${r.requestId} ${r.action} ${r.target} ${r.outcome}`;
+const keyOf = (r: AuditRecord) => `${r.time} ${r.callId ?? r.requestId} ${r.action} ${r.target} ${r.outcome}`;
 
 /** The audit trail, with its filters. */
 export function AuditTrail() {
+  const { isOrgAdmin } = useSession();
   const asked = route.useSearch();
   const navigate = route.useNavigate();
   const [typed, setTyped] = useState(() => filterOf(asked));
@@ -122,8 +125,14 @@ export function AuditTrail() {
     return (
       <Card>
         <Empty icon={<ScrollText aria-hidden="true" />} title="Nothing is recorded">
-          Set <code>audit.file</code> in <code>ropewalk.yaml</code> and restart the server. Logins, changes and tool
-          calls will be recorded and shown here.
+          {isOrgAdmin ? (
+            <>
+              Set <code>audit.file</code> in <code>ropewalk.yaml</code> and restart the server.
+            </>
+          ) : (
+            "An admin of the organization can switch on the audit log of this server."
+          )}{" "}
+          Logins, changes and tool calls will be recorded and shown here.
         </Empty>
       </Card>
     );
@@ -248,6 +257,14 @@ function Row({ record: r, people }: { record: AuditRecord; people: Map<string, s
             .join(" · ")}
         </small>
       </p>
+      {r.arguments !== undefined && (
+        <details className={css.arguments}>
+          <summary>
+            <code>{typeof r.arguments === "string" ? r.arguments : toJson(r.arguments)}</code>
+          </summary>
+          {typeof r.arguments === "object" && <Code label="Arguments" text={toJson(r.arguments, 2)} wrap />}
+        </details>
+      )}
     </div>
   );
 }

@@ -14,6 +14,7 @@ const phrases: [RegExp, string][] = [
   [/^POST \/v1\/apps\/[^/]+\/start$/, "started"],
   [/^POST \/v1\/apps\/[^/]+\/stop$/, "stopped"],
   [/^DELETE \/v1\/apps\/[^/]+$/, "uninstalled"],
+  [/^POST \/v1\/apps\/[^/]+\/restore$/, "restored"],
   [/^POST \/v1\/accounts$/, "started to link an account"],
   [/^POST \/v1\/accounts\/link$/, "went to log in to link an account"],
   [/^GET \/v1\/accounts\/callback/, "linked an account"],

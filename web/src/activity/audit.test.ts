@@ -44,3 +44,13 @@ test("of two calls in one request, the one that is in progress stays", () => {
     ),
   ).toEqual(["tools.call.ended ok", "tools.call allowed"]);
 });
+
+test("the records of a call that have its id belong together, in any order", () => {
+  const call = (callId: string, action: string, outcome: string) => ({
+    ...record("1", action, outcome, "a__b"),
+    callId,
+  });
+  expect(
+    shown(call("x", "tools.call.ended", "ok"), call("y", "tools.call", "allowed"), call("x", "tools.call", "allowed")),
+  ).toEqual(["tools.call.ended ok", "tools.call allowed"]);
+});

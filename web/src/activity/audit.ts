@@ -55,10 +55,10 @@ const suffix = ".ended";
  */
 export function withoutBegun(records: AuditRecord[]): AuditRecord[] {
   const ends = new Map<string, number>(); // how many ends have no start yet
-  return records.filter(({ requestId, action, target, outcome }) => {
+  return records.filter(({ requestId, callId, action, target, outcome }) => {
     const isCall = outcome === "allowed" || action.endsWith(suffix);
-    // A request has one change, but may have several calls.
-    const key = `${requestId} ${action.replace(suffix, "")} ${isCall ? target : ""}`;
+    // A request has one change, but may have several calls. Records of earlier versions have no callId.
+    const key = callId ?? `${requestId} ${action.replace(suffix, "")} ${isCall ? target : ""}`;
     const left = ends.get(key) ?? 0;
     if (outcome !== "begun" && outcome !== "allowed") ends.set(key, left + 1);
     else if (left > 0) ends.set(key, left - 1);

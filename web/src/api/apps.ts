@@ -1,5 +1,5 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { toast } from "../ui/Toast";
+import { useMutation, useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
+import { toast, toastError } from "../ui/Toast";
 import { api, take, type Schemas } from "./client";
 import { refresh } from "./refresh";
 import { useSession } from "./session";
@@ -36,12 +36,11 @@ export function useAppDetails(name: string) {
 
 export type AppAction = "start" | "stop" | "restart" | "update" | "uninstall";
 
-const done: Record<AppAction, string> = {
+const done: Record<Exclude<AppAction, "uninstall">, string> = {
   start: "started",
   stop: "stopped",
   restart: "restarted",
   update: "updated",
-  uninstall: "uninstalled",
 };
 
 type At = { params: { path: { name: string } } };
@@ -54,14 +53,34 @@ const send: Record<AppAction, (at: At) => Promise<unknown>> = {
   uninstall: (at) => api.DELETE("/v1/apps/{name}", at),
 };
 
+const undoFor = 58_000; // the server allows a minute
+
+const refreshApps = (queries: QueryClient) => refresh(queries, ["apps", "app", "health", "tools"]);
+
+/** Says that an app was uninstalled, and offers to undo it as long as the server can. */
+function offerUndo(queries: QueryClient, workspace: string, name: string): void {
+  const undo = () => {
+    api
+      .POST("/v1/apps/{name}/restore", { params: { path: { name } }, headers: { "X-Workspace-Id": workspace } })
+      .then(
+        () => toast(`${name} is back.`),
+        (error: unknown) => toastError(error, undo),
+      )
+      .finally(() => refreshApps(queries));
+  };
+  toast(`${name} is uninstalled.`, false, { label: "Undo", run: undo, for: undoFor });
+}
+
 /** Does something with an app, and shows the outcome. */
 export function useAppAction() {
   const queries = useQueryClient();
+  const { workspace } = useSession();
   return useMutation({
     mutationFn: ({ name, action }: { name: string; action: AppAction }) => send[action]({ params: { path: { name } } }),
-    onSuccess: (_, { name, action }) => toast(`${name} is ${done[action]}.`),
-    onSettled: () => {
-      refresh(queries, ["apps", "app", "health", "tools"]);
+    onSuccess: (_, { name, action }) => {
+      if (action === "uninstall") offerUndo(queries, workspace.id, name);
+      else toast(`${name} is ${done[action]}.`);
     },
+    onSettled: () => refreshApps(queries),
   });
 }

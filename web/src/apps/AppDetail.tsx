@@ -118,7 +118,11 @@ export function AppDetail() {
           >
             <ArrowLeft size={17} aria-hidden="true" />
           </Link>
-          <AppActions app={app} onGone={() => void navigate({ to: "/apps", search: {} })} />
+          <AppActions
+            app={app}
+            uploaded={details.data?.source.kind === "upload"}
+            onGone={() => void navigate({ to: "/apps", search: {} })}
+          />
         </>
       }
     >

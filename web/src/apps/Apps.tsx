@@ -1,6 +1,6 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { CirclePlay, CircleStop, Ellipsis, LayoutGrid, Plus, RotateCw, Trash2 } from "lucide-react";
-import { lazy, Suspense, useDeferredValue, useMemo, useState } from "react";
+import { lazy, Suspense, useDeferredValue, useMemo, useRef, useState } from "react";
 import { useAppAction, useApps, useHealth, type AppAction, type Health } from "../api/apps";
 import type { App, AppState } from "../api/client";
 import { useSession } from "../api/session";
@@ -12,6 +12,7 @@ import { untilLoaded } from "../ui/loading";
 import { Menu, MenuItem, MenuLine } from "../ui/Menu";
 import { Card, Empty, Failure, Page, Skeleton } from "../ui/Surface";
 import { VirtualRows } from "../ui/VirtualRows";
+import { useReplace } from "./installation";
 import { AppMark, StateBadge, stateName } from "./state";
 import css from "./apps.module.css";
 
@@ -63,7 +64,7 @@ export function AppsScreen() {
       ) : (
         <AppList apps={apps.data} />
       )}
-      {install !== undefined && (
+      {install !== undefined && isWorkspaceAdmin && (
         <Suspense>
           <Install
             tab={install}
@@ -153,8 +154,10 @@ function AppRow({ app, health }: { app: App; health?: Health }) {
 }
 
 /** An admin's actions on an app: one button, and a menu with the others. */
-export function AppActions({ app, onGone }: { app: App; onGone?: () => void }) {
-  const { isWorkspaceAdmin } = useSession();
+export function AppActions({ app, uploaded, onGone }: { app: App; uploaded?: boolean; onGone?: () => void }) {
+  const { isWorkspaceAdmin, isOrgAdmin } = useSession();
+  const file = useRef<HTMLInputElement>(null);
+  const replace = useReplace(app.name);
   const act = useAppAction();
   const [sure, setSure] = useState(false);
   if (!isWorkspaceAdmin) return <span className={css.acts} />;
@@ -191,14 +194,34 @@ export function AppActions({ app, onGone }: { app: App; onGone?: () => void }) {
         <MenuItem icon={<RotateCw aria-hidden="true" />} onSelect={() => run("restart")}>
           Restart
         </MenuItem>
-        <MenuItem icon={<Plus aria-hidden="true" />} onSelect={() => run("update")}>
-          Update to the newest version
-        </MenuItem>
+        {!uploaded ? (
+          <MenuItem icon={<Plus aria-hidden="true" />} onSelect={() => run("update")}>
+            Update to the newest version
+          </MenuItem>
+        ) : (
+          isOrgAdmin && (
+            <MenuItem icon={<Plus aria-hidden="true" />} onSelect={() => file.current?.click()}>
+              Replace by another file…
+            </MenuItem>
+          )
+        )}
         <MenuLine />
         <MenuItem icon={<Trash2 aria-hidden="true" />} danger onSelect={() => setSure(true)}>
           Uninstall…
         </MenuItem>
       </Menu>
+      <input
+        ref={file}
+        type="file"
+        accept=".mcpb,.dxt"
+        hidden
+        aria-label={`New version of ${app.name}`}
+        onChange={(e) => {
+          const chosen = e.target.files?.[0];
+          e.target.value = "";
+          if (chosen) replace.mutate(chosen);
+        }}
+      />
       {sure && (
         <Confirm
           title={`Uninstall ${app.name}?`}
@@ -212,7 +235,7 @@ export function AppActions({ app, onGone }: { app: App; onGone?: () => void }) {
         >
           <p>
             Its {plural(app.toolCount, "tool")} will be gone from chats and clients. Its data stays on the server's
-            disk.
+            disk. You can undo this for a minute.
           </p>
         </Confirm>
       )}

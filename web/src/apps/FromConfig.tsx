@@ -91,6 +91,8 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
               <div>
                 <b>{s.serverName || s.name}</b>
                 <small>{s.message || [s.source, s.ref, s.version].filter(Boolean).join(" · ")}</small>
+                {s.toolFilter?.include && <small>Only with the tools {s.toolFilter.include.join(", ")}</small>}
+                {s.toolFilter?.exclude && <small>Without the tools {s.toolFilter.exclude.join(", ")}</small>}
                 {s.left && <small>Not imported: {s.left.join(", ")}</small>}
               </div>
               <Badge tone={tones[s.status]}>{s.status}</Badge>

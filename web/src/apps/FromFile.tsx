@@ -4,8 +4,25 @@ import { useRef, useState } from "react";
 import { Button } from "../ui/Button";
 import { bytes } from "../ui/format";
 import { Failure } from "../ui/Surface";
-import type { Installation } from "./installation";
+import type { Installation, Replaceable } from "./installation";
 import css from "./apps.module.css";
+
+/** Asks whether an uploaded file replaces the app that has its name. */
+function Replace({ install, old }: { install: Installation; old: Replaceable }) {
+  const same = old.installed === old.offered;
+  return (
+    <div role="alertdialog" aria-label={`Replace ${old.name}?`} className={css.replace}>
+      <p>
+        <b>{old.name}</b> is installed in {same ? "the same version" : `version ${old.installed}`}. Its data, settings
+        and permissions stay, and the installed version comes back if the new one does not start.
+      </p>
+      <Button look="primary" busy={install.busy} onClick={install.replace} autoFocus>
+        {same ? `Replace ${old.installed}` : `Replace ${old.installed} by ${old.offered}`}
+      </Button>
+      <Button onClick={install.back}>Keep it</Button>
+    </div>
+  );
+}
 
 /** An .mcpb file from this computer, dropped or chosen. */
 export function FromFile({ install }: { install: Installation }) {
@@ -53,6 +70,7 @@ export function FromFile({ install }: { install: Installation }) {
           onChange={(e) => upload(e.target.files?.[0])}
         />
       </div>
+      {install.replaceable && <Replace install={install} old={install.replaceable} />}
       {problem && <Failure error={problem} />}
       {install.error && <Failure error={install.error} />}
     </div>

@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { PackageSearch } from "lucide-react";
 import { useEffect, useState } from "react";
 import { api, take, type Schemas } from "../api/client";
+import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
 import { Search } from "../ui/Field";
 import { Badge, Empty, Failure, Notice, Skeleton } from "../ui/Surface";
@@ -11,7 +12,8 @@ import css from "./apps.module.css";
 type Found = Schemas["FoundBundles"]["bundles"][number];
 
 /** Searches the configured registries. */
-export function FromRegistry({ install }: { install: Installation }) {
+export function FromRegistry({ install, onTab }: { install: Installation; onTab: (tab: string) => void }) {
+  const { isOrgAdmin } = useSession();
   const [query, setQuery] = useState("");
   const [words, setWords] = useState("");
   const [chosen, setChosen] = useState("");
@@ -44,10 +46,23 @@ export function FromRegistry({ install }: { install: Installation }) {
       ) : search.isPending ? (
         <Skeleton lines={4} />
       ) : found.length === 0 ? (
-        <Empty icon={<PackageSearch aria-hidden="true" />} title={words ? "Nothing found" : "The registries are empty"}>
+        <Empty
+          icon={<PackageSearch aria-hidden="true" />}
+          title={words ? "Nothing found" : "The registries are empty"}
+          actions={
+            !words && (
+              <>
+                {isOrgAdmin && <Button onClick={() => onTab("package")}>Install a package</Button>}
+                <Button onClick={() => onTab("url")}>Connect by address</Button>
+              </>
+            )
+          }
+        >
           {words
             ? "Try other words, or install from a package or an address."
-            : "Registries are configured under registries in ropewalk.yaml."}
+            : isOrgAdmin
+              ? "Registries are configured under registries in ropewalk.yaml. Until then, install a package or a file, or connect a remote app by its address."
+              : "An admin of the organization configures them. Until then, connect a remote app by its address."}
         </Empty>
       ) : (
         <ul className={css.found}>

@@ -28,7 +28,7 @@ export default function Install({ tab, onTab, onClose }: Props) {
   if (done) return null;
   if (install.missing) return <CredentialsStep install={install} onClose={onClose} />;
   const tabs = [
-    { id: "registry", label: "Registry", content: () => <FromRegistry install={install} /> },
+    { id: "registry", label: "Registry", content: () => <FromRegistry install={install} onTab={onTab} /> },
     ...(isOrgAdmin ? [{ id: "package", label: "Package", content: () => <FromPackage install={install} /> }] : []),
     { id: "url", label: "Address", content: () => <FromURL install={install} /> },
     ...(isOrgAdmin ? [{ id: "file", label: "File", content: () => <FromFile install={install} /> }] : []),

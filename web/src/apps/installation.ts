@@ -1,4 +1,4 @@
-import { useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, take, type App, type Schemas } from "../api/client";
 import { ApiError } from "../api/http";
@@ -20,7 +20,16 @@ export interface Installation {
   label: string;
   begin: (label: string, source: Source) => void;
   withSettings: (env: Record<string, string>) => void;
+  /** The installed app that an uploaded file would replace. */
+  replaceable: Replaceable | null;
+  replace: () => void;
   back: () => void;
+}
+
+export interface Replaceable {
+  name: string;
+  installed: string;
+  offered: string;
 }
 
 /** Installs from a source. If settings are missing, it asks for them and tries again. */
@@ -31,20 +40,25 @@ export function useInstall(installed: (app: App) => void): Installation {
   const [missing, setMissing] = useState<Needed[] | null>(null);
   const [source, setSource] = useState<{ label: string; body: Source }>({ label: "", body: { name: "" } });
 
-  const run = async (label: string, body: Source, env?: Record<string, string>) => {
+  const [replaceable, setReplaceable] = useState<Replaceable | null>(null);
+
+  const run = async (label: string, body: Source, env?: Record<string, string>, replace = false) => {
     setBusy(true);
     setError(null);
+    setReplaceable(null);
     try {
       const app =
         body instanceof Blob
-          ? await upload(body, env)
+          ? await upload(body, env, replace)
           : await take(api.POST("/v1/apps/install", { body: env ? { ...body, env: { ...body.env, ...env } } : body }));
-      toast(`${app.name} is installed.`);
+      toast(replace ? `${app.name} is now version ${app.version}.` : `${app.name} is installed.`);
       refresh(queries, ["apps", "tools", "health", "bootstrap"]);
       installed(app);
     } catch (problem) {
       const needed = neededBy(problem);
+      const old = body instanceof Blob ? replaceableIn(problem) : null;
       if (needed && !env) setMissing(needed);
+      else if (old) setReplaceable(old);
       else setError(problem as Error);
       setSource({ label, body });
     } finally {
@@ -58,19 +72,40 @@ export function useInstall(installed: (app: App) => void): Installation {
     label: source.label,
     begin: (label, body) => void run(label, body),
     withSettings: (env) => void run(source.label, source.body, env),
+    replaceable,
+    replace: () => void run(source.label, source.body, undefined, true),
     back: () => {
       setMissing(null);
       setError(null);
+      setReplaceable(null);
     },
   };
 }
 
+/** Replaces an uploaded app by another version of it. */
+export function useReplace(name: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (file: File) => upload(new Blob([file]), undefined, true, name),
+    onSuccess: (app) => toast(`${app.name} is now version ${app.version}.`),
+    onSettled: () => refresh(queries, ["apps", "app", "health", "tools"]),
+  });
+}
+
 /** Uploads a file. The settings come first in the form. */
-function upload(file: Blob, env: Record<string, string> = {}): Promise<App> {
+function upload(file: Blob, env: Record<string, string> = {}, replace = false, serverName = ""): Promise<App> {
   const form = new FormData();
-  form.append("settings", JSON.stringify({ env }));
+  form.append("settings", JSON.stringify({ env, replace, serverName: serverName || undefined }));
   form.append("file", file, "bundle.mcpb");
   return take(api.POST("/v1/apps/upload", { body: { file: "" }, bodySerializer: () => form }));
+}
+
+function replaceableIn(error: unknown): Replaceable | null {
+  if (!(error instanceof ApiError) || error.code !== "already_installed") return null;
+  const details = error.details as Partial<Replaceable> | undefined;
+  return details?.name && details.installed !== undefined && details.offered !== undefined
+    ? (details as Replaceable)
+    : null;
 }
 
 export function neededBy(error: unknown): Needed[] | null {

@@ -343,20 +343,31 @@ function HeldTools() {
   );
 }
 
-const NoModel = () => (
-  <div className={css.composer}>
-    <Notice tone="warn">
-      <p>
-        No model is configured. Set <code>models.default</code> and a provider's key in <code>ropewalk.yaml</code>, or
-        ANTHROPIC_API_KEY or OPENAI_API_KEY in the server's environment.
-      </p>
-    </Notice>
-  </div>
-);
+function NoModel() {
+  const { isOrgAdmin } = useSession();
+  return (
+    <div className={css.composer}>
+      <Notice tone="warn">
+        <p>
+          No model is configured.{" "}
+          {isOrgAdmin ? (
+            <>
+              Set <code>models.default</code> and a provider's key in <code>ropewalk.yaml</code>, or ANTHROPIC_API_KEY
+              or OPENAI_API_KEY in the server's environment.
+            </>
+          ) : (
+            "Ask an admin of the organization to configure one."
+          )}
+        </p>
+      </Notice>
+    </div>
+  );
+}
 
 const Hello = memo(function Hello({ onPick }: { onPick: (words: string) => void }) {
   const { user, workspace, isWorkspaceAdmin } = useSession();
   const { data: apps = [] } = useApps(useShown());
+  const navigate = useNavigate();
   const running = apps.filter((a) => a.status === "running");
   const name = (user.displayName || "").split(" ")[0];
   return (
@@ -365,11 +376,18 @@ const Hello = memo(function Hello({ onPick }: { onPick: (words: string) => void 
       <p>
         {running.length === 0
           ? isWorkspaceAdmin
-            ? "Install an app, and the model can use its tools."
+            ? "The model can use the tools of apps, and none is running yet."
             : `No apps are running yet. An admin of ${workspace.name} can install one.`
           : `The model can use the tools of ${running.length === 1 ? running[0]!.name : `${running.length} apps`}.`}
       </p>
       <div className={css.chips}>
+        {running.length === 0 && isWorkspaceAdmin && (
+          <Button
+            onClick={() => void navigate({ to: "/apps", search: apps.length === 0 ? { install: "registry" } : {} })}
+          >
+            {apps.length === 0 ? "Install the first app" : "Start an app"}
+          </Button>
+        )}
         {running.slice(0, 4).map((a) => (
           <Button key={a.name} onClick={() => onPick(`What can I do with ${a.ui?.name || a.name}?`)}>
             What can {a.ui?.name || a.name} do?

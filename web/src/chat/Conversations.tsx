@@ -95,7 +95,7 @@ export function Conversations({ here, open, onClose }: { here?: string; open: bo
                   </label>
                 </div>
               ) : (
-                <Row conversation={c} here={c.id === here} onOpen={onClose} />
+                <Row conversation={c} words={words} here={c.id === here} onOpen={onClose} />
               )
             }
           />
@@ -152,12 +152,21 @@ function Selection({ selected, shown, onSelect, onDeleted }: SelectionProps) {
   );
 }
 
+/** Text in which the words of a search are marked. */
+function Marked({ text, words }: { text: string; words: string }) {
+  const any = words.match(/[\p{L}\p{N}]+/gu)?.join("|");
+  if (!any) return text;
+  return text.split(new RegExp(`(${any})`, "giu")).map((part, i) => (i % 2 ? <mark key={i}>{part}</mark> : part));
+}
+
 function Row({
   conversation: c,
+  words,
   here,
   onOpen,
 }: {
   conversation: ConversationSummary;
+  words: string;
   here: boolean;
   onOpen: () => void;
 }) {
@@ -170,9 +179,15 @@ function Row({
     <div className={css.item} data-here={here}>
       <Link to="/chat/$id" params={{ id: c.id }} aria-current={here ? "page" : undefined} onClick={onOpen}>
         <b>{title}</b>
-        <small>
-          {running ? "answering…" : ago(c.updatedAt)}
-          {c.title && c.preview ? ` · ${plain(c.preview)}` : ""}
+        <small title={c.passage}>
+          {c.passage ? (
+            <Marked text={c.passage} words={words} />
+          ) : (
+            <>
+              {running ? "answering…" : ago(c.updatedAt)}
+              {c.title && c.preview ? ` · ${plain(c.preview)}` : ""}
+            </>
+          )}
         </small>
       </Link>
       <Menu

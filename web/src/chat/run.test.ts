@@ -150,6 +150,26 @@ describe("a run", () => {
     expect(mocks.deleted).toHaveBeenCalledWith("/v1/conversations/{id}/run", { params: { path: { id: "conv_1" } } });
   });
 
+  test("starts when the server has stopped the run before it", async () => {
+    let stopped = (_: object) => undefined as void;
+    mocks.deleted.mockReturnValueOnce(new Promise((resolve) => (stopped = resolve)));
+    mocks.responses = [(each) => (each(start), new Promise(() => undefined)), sends(start, done)];
+    const first = new Run(
+      { message: "hi" },
+      0,
+      () => undefined,
+      () => first.stop(),
+    );
+    await vi.waitFor(() => expect(mocks.deleted).toHaveBeenCalled());
+    const settled = new Promise<Run>(
+      (resolve) => new Run({ message: "again" }, 0, resolve, () => undefined, false, first),
+    );
+    await Promise.resolve();
+    expect(mocks.responses).toHaveLength(1);
+    stopped({});
+    expect((await settled).state.status).toBe("done");
+  });
+
   test("takes in at most 1,500 characters a frame while the page is visible", async () => {
     vi.stubGlobal("document", { hidden: false });
     const settled = settle(

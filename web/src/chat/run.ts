@@ -96,16 +96,20 @@ export class Run {
   private last = ""; // id of the last event
   private stopping?: Promise<unknown>;
 
-  /** Starts a run. With joins, it follows one that was started elsewhere or before the page was loaded. */
+  /**
+   * Starts a run, once the server has stopped the one before it. With joins, it follows one that was started elsewhere
+   * or before the page was loaded.
+   */
   constructor(
     ask: Ask,
     since: number,
     private readonly settled: (run: Run) => void,
     private readonly started: (run: Run, conversationId: string) => void,
     private readonly joins = false,
+    before?: Run,
   ) {
     this.state = { ask, since, conversationId: ask.conversationId, parts: [], status: "running", sent: joins };
-    void this.follow();
+    void this.follow(before?.stopping);
   }
 
   subscribe = (reader: () => void) => {
@@ -128,8 +132,9 @@ export class Run {
     this.change({ read: true });
   }
 
-  private async follow(): Promise<void> {
+  private async follow(stopping?: Promise<unknown>): Promise<void> {
     try {
+      await stopping;
       if (this.joins) await this.join();
       else
         await this.read(

@@ -77,6 +77,7 @@ export function useBegin(): (
           began(id);
         },
         joins,
+        runs.get(key),
       );
       set((map) => map.set(key, run));
     },

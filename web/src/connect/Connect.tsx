@@ -5,6 +5,7 @@ import { Field, Input } from "../ui/Field";
 import { Card, Notice, Page } from "../ui/Surface";
 import { clients } from "./clients";
 import { Keys } from "./Keys";
+import { Views } from "./Views";
 import css from "./connect.module.css";
 
 /** Explains how other clients use the tools of this workspace. */
@@ -36,6 +37,7 @@ export function ConnectScreen() {
         )}
       </Card>
       <Keys onMade={setToken} />
+      {isWorkspaceAdmin && <Views url={url} />}
       <div className={css.split}>
         <div className={css.list} role="group" aria-label="Clients">
           {clients.map((c) => (

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useSession } from "../api/session";
-import { Page } from "../ui/Surface";
+import { NotAllowed, Page } from "../ui/Surface";
 import { Tabs } from "../ui/Tabs";
 import { Members } from "./Members";
 import { Users } from "./Users";
@@ -8,8 +8,9 @@ import { WorkspaceList } from "./Workspaces";
 
 /** Members, workspaces and users. */
 export function PeopleScreen() {
-  const { workspace, isOrgAdmin } = useSession();
+  const { workspace, isOrgAdmin, isWorkspaceAdmin } = useSession();
   const [tab, setTab] = useState("members");
+  if (!isWorkspaceAdmin) return <NotAllowed title="People" who={`admins of ${workspace.name}`} />;
   return (
     <Page title="People" about={`Members of ${workspace.name}, and the people and workspaces of this server.`}>
       <Tabs

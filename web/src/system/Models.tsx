@@ -66,8 +66,8 @@ export function Models() {
           void save();
         }}
       >
-        {field("default", "Chats", "Leave empty to use the configuration's")}
-        {field("fast", "Titles and other short tasks", "Leave empty to use the configuration's")}
+        {field("default", "Chats", "Leave empty to use the one in the configuration")}
+        {field("fast", "Titles and other short tasks", "Leave empty to use the one in the configuration")}
         <datalist id="known-models">
           {known.map((m) => (
             <option key={m} value={m} />

@@ -6,13 +6,18 @@ import { useSession } from "../api/session";
 import { system } from "../api/tools";
 import { Button } from "../ui/Button";
 import { bytes, count, duration, plural } from "../ui/format";
-import { Badge, Card, Empty, Facts, Failure, Page, Skeleton } from "../ui/Surface";
+import { Badge, Card, Empty, Facts, Failure, NotAllowed, Page, Skeleton } from "../ui/Surface";
 import { Table } from "../ui/Table";
 import { parseMetrics, type Sample } from "./metrics";
 import { Models } from "./Models";
 
 /** The state of the server, for its admins. */
 export function SystemScreen() {
+  const { isOrgAdmin } = useSession();
+  return isOrgAdmin ? <State /> : <NotAllowed title="System" who="admins of the organization" />;
+}
+
+function State() {
   const { facts } = useSession();
   const health = useQuery({
     queryKey: ["server"],

@@ -120,3 +120,12 @@ export const Skeleton = ({ lines = 3 }: { lines?: number }) => (
     ))}
   </div>
 );
+
+/** What somebody sees whom a link leads to a page for others. */
+export function NotAllowed({ title, who }: { title: string; who: string }) {
+  return (
+    <Page title={title}>
+      <Empty title={`This page is for ${who}`}>If you need something here, ask one of them.</Empty>
+    </Page>
+  );
+}

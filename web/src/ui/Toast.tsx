@@ -9,7 +9,14 @@ interface Note {
   id: number;
   text: string;
   bad: boolean;
-  retry?: () => void;
+  action?: Action;
+}
+
+/** What a message offers to do. It then stays until it is dismissed, or for this many milliseconds. */
+interface Action {
+  label: string;
+  run: () => void;
+  for?: number;
 }
 
 let notes: Note[] = [];
@@ -22,8 +29,8 @@ function change(to: Note[]) {
 }
 
 /** Shows a message for a few seconds. */
-export function toast(text: string, bad = false, retry?: () => void): void {
-  change([...notes.slice(-3), { id: next++, text, bad, retry }]);
+export function toast(text: string, bad = false, action?: Action): void {
+  change([...notes.slice(-3), { id: next++, text, bad, action }]);
 }
 
 /** Shows why something failed. If the server was not reached, there is a Retry button. */
@@ -32,7 +39,7 @@ export function toastError(error: unknown, retry?: () => void): void {
   toast(
     `${unsent ? "Not sent. " : ""}${error instanceof Error ? error.message : String(error)}`,
     true,
-    unsent ? retry : undefined,
+    unsent ? { label: "Retry", run: retry } : undefined,
   );
 }
 
@@ -57,22 +64,22 @@ export function Toasts() {
 function ToastItem({ note }: { note: Note }) {
   const close = () => dismiss(note);
   useEffect(() => {
-    if (note.retry) return; // it waits for a decision
-    const timer = setTimeout(() => dismiss(note), note.bad ? 12_000 : 5_000);
+    if (note.action && !note.action.for) return; // it waits for a decision
+    const timer = setTimeout(() => dismiss(note), note.action?.for ?? (note.bad ? 12_000 : 5_000));
     return () => clearTimeout(timer);
   }, [note]);
   return (
     <div className={clsx(css.toast, note.bad && css.toastBad)}>
       <p>{note.text}</p>
-      {note.retry && (
+      {note.action && (
         <Button
           small
           onClick={() => {
             close();
-            note.retry?.();
+            note.action?.run();
           }}
         >
-          Retry
+          {note.action.label}
         </Button>
       )}
       <Button look="quiet" small label="Dismiss" onClick={close}>

@@ -19,7 +19,7 @@ type request struct {
 	OutputConfig *outputConfig `json:"output_config,omitempty"`
 }
 
-// thinking is how the model thinks: adaptive, or, for models that do not support that, enabled with a token budget.
+// thinking sets how the model thinks: adaptive, or, for models that do not support that, enabled with a token budget.
 type thinking struct {
 	Type    string `json:"type"`
 	Budget  int    `json:"budget_tokens,omitempty"`

@@ -57,7 +57,7 @@ func TestARecordedStreamIsUnderstood(t *testing.T) {
 	}
 }
 
-func TestACallThatDidNotArriveWholeIsLeftOut(t *testing.T) {
+func TestAnIncompleteCallIsLeftOut(t *testing.T) {
 	const begin = "data: {\"type\":\"message_start\",\"message\":{}}\n\n" +
 		"data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"t\",\"input\":{}}}\n\n" +
 		"data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"x\\\"\"}}\n\n"
@@ -80,7 +80,7 @@ func TestACallThatDidNotArriveWholeIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestWhatWasSaidAndAnsweredBeforeIsSent(t *testing.T) {
+func TestEarlierMessagesAreSent(t *testing.T) {
 	var body struct{ Messages json.RawMessage }
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewDecoder(r.Body).Decode(&body)

@@ -17,7 +17,7 @@ import (
 
 // The ends of the tools, the system prompt and the conversation are marked for caching. Keys and addresses in the
 // environment are ignored.
-func TestWhatIsSent(t *testing.T) {
+func TestRequestsAreSentAsDocumented(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "of-the-environment")
 	t.Setenv("ANTHROPIC_AUTH_TOKEN", "of-the-environment")
 	t.Setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")

@@ -226,7 +226,7 @@ func (d dialect) id(id string) string {
 	return id
 }
 
-// complete adds what the server requires with tool calls, including those of other models.
+// complete adds the members that the server requires with tool calls, including other models' calls.
 func (d dialect) complete(m *message) {
 	if len(m.ToolCalls) == 0 {
 		return

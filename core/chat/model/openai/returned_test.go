@@ -28,7 +28,7 @@ func again(t *testing.T, p *openai.Provider, origin, next string) model.Answer {
 	return answer
 }
 
-func TestWhatAProviderWantsBackGoesBackByteForByte(t *testing.T) {
+func TestOpaquePartsReturnToTheirProviderByteForByte(t *testing.T) {
 	const args = `"function":{"name":"t","arguments":"{}"}`
 	for name, c := range map[string]struct {
 		chunks  []string

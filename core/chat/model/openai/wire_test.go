@@ -33,7 +33,7 @@ func serve(t *testing.T, chunks ...string) (p *openai.Provider, body *map[string
 
 const stop = `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`
 
-func TestWhatIsSentAndUnderstood(t *testing.T) {
+func TestRequestsAndAnswersMatchTheDocumentation(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "of-the-environment")
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
 	t.Setenv("OPENAI_ORG_ID", "of-the-environment")
@@ -87,7 +87,7 @@ func TestAnErrorInTheStreamAndAnEarlyEndAreFailures(t *testing.T) {
 	}
 }
 
-func TestACallThatDidNotArriveWholeIsLeftOut(t *testing.T) {
+func TestAnIncompleteCallIsLeftOut(t *testing.T) {
 	p, _, _ := serve(t, `{"choices":[{"index":0,"delta":{"content":"Hi","tool_calls":[{"index":0,"id":"a","function":{"name":"t","arguments":"{\"x\""}}]}}]}`)
 	answer, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{model.Said(model.User, "x")}}, model.Pieces{})
 	if err == nil || len(answer.Blocks) != 1 || answer.Text() != "Hi" {
@@ -141,7 +141,7 @@ func TestTheRequestIsWhatTheVendorDocuments(t *testing.T) {
 	}
 }
 
-func TestWhatServersSendDifferentlyIsUnderstood(t *testing.T) {
+func TestDifferentFormsOfServerResponsesAreUnderstood(t *testing.T) {
 	p, _, _ := serve(t,
 		`{"choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":null},"finish_reason":null}],"usage":null,"error":null}`,
 		`{"choices":[{"index":0,"delta":{"content":"\ud83d\ude00 \"é\""}}],"created":"a string"}`,

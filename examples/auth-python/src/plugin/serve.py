@@ -21,12 +21,12 @@ MAX_MESSAGE = 16 << 20  # bytes, as on the server's side
 
 
 class Plugin:
-    """What a plugin says of itself and does. Its methods run on one event loop: never block it."""
+    """Describes a plugin. Its methods run on one event loop: never block it."""
 
     kind = ""
     name = ""
     version = ""  # any text; operators see it
-    capabilities: tuple[str, ...] = ()  # besides "configure" and "validate"
+    capabilities: tuple[str, ...] = ()  # other than "configure" and "validate", which are added; see plugin.proto
     settings_type: type  # a dataclass, as plugin.settings.parse takes it
 
     async def configure(self, taken, data_dir: str) -> None:
@@ -37,7 +37,7 @@ class Plugin:
         raise NotImplementedError
 
     async def close(self) -> None:
-        """Lets go of the backend."""
+        """Releases the backend."""
 
 
 def run(plugin: Plugin) -> None:

@@ -3,10 +3,10 @@
 import dataclasses
 import difflib
 import json
-from typing import TypeVar
+from typing import TypeVar, get_type_hints
 
 T = TypeVar("T")
-TYPES = {str: "a string", bool: "true or false", float: "a number", list[str]: "a list"}
+TYPES = {str: "a string", bool: "true or false", int: "a whole number", float: "a number", list[str]: "a list"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,10 +19,14 @@ class Problem:
 
 
 def parse(text: str, into: type[T], data_dir: str = "") -> tuple[T, list[Problem]]:
-    """Reads settings into a dataclass whose fields are str, bool, float or list[str], each with a default. They
+    """Reads settings into a dataclass whose fields are str, bool, int, float or list[str], each with a default. They
     are good only when there are no problems. What types do not express is in the method `problems` of the class."""
     problems: list[Problem] = []
-    types = {field.name: field.type for field in dataclasses.fields(into)}
+    hints = get_type_hints(into)
+    types = {field.name: hints[field.name] for field in dataclasses.fields(into)}
+    for name, wanted in types.items():
+        if wanted not in TYPES:
+            raise TypeError(f"the setting {name} is {wanted}: use str, bool, int, float or list[str]")
     values: dict[str, object] = {}
     seen: set[str] = set()
     for name, value in read(text, problems):
@@ -31,7 +35,7 @@ def parse(text: str, into: type[T], data_dir: str = "") -> tuple[T, list[Problem
         elif name not in types:
             near = difflib.get_close_matches(name, types, n=1, cutoff=0.6)
             problems.append(Problem(name, "is not a setting", near[0] if near else ""))
-        elif kind_of(value) != TYPES[types[name]]:
+        elif not fits(value, types[name]):
             problems.append(Problem(name, f"must be {TYPES[types[name]]}, not {kind_of(value)}"))
         elif types[name] != list[str] or are_texts(name, value, problems):
             values[name] = value
@@ -66,6 +70,10 @@ def are_texts(name: str, value: list, problems: list[Problem]) -> bool:
     ]
     problems += wrong
     return not wrong
+
+
+def fits(value: object, wanted: object) -> bool:
+    return type(value) is int if wanted is int else kind_of(value) == TYPES[wanted]
 
 
 def kind_of(value: object) -> str:

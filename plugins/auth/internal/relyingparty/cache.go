@@ -67,20 +67,42 @@ func (c *cache[T]) dated(ctx context.Context) (value T, age time.Duration, err e
 }
 
 // renew fetches the value. If the last fetch was less than renewEvery ago, it returns the result of that fetch instead.
-// The fetch that first loads the value does not count.
+// The fetch that first loads the value does not count. A fetch takes requestTimeout at most; if the provider is slower
+// and the caller has more time, renew waits for the next fetch.
 func (c *cache[T]) renew(ctx context.Context) (T, error) {
 	var none T
-	select {
-	case <-ctx.Done():
-		return none, unavailable("the provider's %s did not arrive in time: %w", c.what, ctx.Err())
-	case done := <-c.inFlight.DoChan("", c.attempt):
-		if done.Err != nil {
-			return none, done.Err
+	for {
+		select {
+		case <-ctx.Done():
+			return none, unavailable("the provider's %s did not arrive in time: %w", c.what, ctx.Err())
+		case done := <-c.inFlight.DoChan("", c.attempt):
+			if done.Err == nil {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				return c.value, nil
+			}
+			if !errors.Is(done.Err, context.DeadlineExceeded) || !c.waitsForNext(ctx) {
+				return none, done.Err
+			}
 		}
 	}
+}
+
+// waitsForNext waits until the next fetch may start. It returns false at once if that is after ctx's deadline.
+func (c *cache[T]) waitsForNext(ctx context.Context) bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.value, nil
+	next := c.next
+	c.mu.Unlock()
+	if deadline, ok := ctx.Deadline(); !ok || deadline.Before(next) {
+		return false
+	}
+	timer := time.NewTimer(time.Until(next))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return true
 }
 
 func (c *cache[T]) attempt() (any, error) {

@@ -51,7 +51,7 @@ func TestAnswersAreReadWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoAddressIsNotAsked(t *testing.T) {
+func TestInvalidAddressesAreNotRequested(t *testing.T) {
 	if got, err := Fetch(t.Context(), http.DefaultClient, "https://[", "", 100); err == nil || got != nil {
 		t.Errorf("got %q, %v", got, err)
 	}

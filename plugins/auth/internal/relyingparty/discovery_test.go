@@ -20,7 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-func TestWhereTheDocumentsAre(t *testing.T) {
+func TestDocumentsAreServedAtTheirWellKnownPaths(t *testing.T) {
 	for _, c := range []struct {
 		issuer string
 		want   []string
@@ -46,7 +46,7 @@ func TestWhereTheDocumentsAre(t *testing.T) {
 	}
 }
 
-func TestTheFirstDocumentAboutTheIssuerCounts(t *testing.T) {
+func TestTheFirstDocumentThatNamesTheIssuerCounts(t *testing.T) {
 	const realm = issuer + "/realm"
 	places := documentURLs(realm)
 	good := map[string]any{"issuer": realm, "jwks_uri": issuer + "/jwks"}
@@ -175,8 +175,8 @@ func TestWithTheKeysAddressGivenNoDocumentIsNeeded(t *testing.T) {
 	}
 }
 
-// TestNothingLeadsToAnAddressOutOfReach counts the connections that a canary accepts.
-func TestNothingLeadsToAnAddressOutOfReach(t *testing.T) {
+// TestNoRedirectOrNameLeadsToAForbiddenAddress counts the connections that a canary accepts.
+func TestNoRedirectOrNameLeadsToAForbiddenAddress(t *testing.T) {
 	reached := 0
 	canary := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	canary.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -243,7 +243,7 @@ func TestLoopbackIsReachedWhereTheIssuerIsThere(t *testing.T) {
 	}
 }
 
-func TestWhatIsAnAddressOfAnEndpoint(t *testing.T) {
+func TestValidEndpointAddressesAreRecognised(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://id.example.com": "", "https://id.example.com:8443/realms/one": "", "http://localhost:8080": "", "http://LOCALHOST": "", "http://127.0.0.9/x": "", "http://[::1]:8080": "",
 		"http://[::ffff:127.0.0.1]": "", "http://id.example.com": "https URL", "http://10.0.0.1": "https URL", "http://127.0.0.1.example.com": "https URL", "ftp://id.example.com": "https URL",

@@ -132,6 +132,31 @@ func TestKeysOutliveTheirProviderForADay(t *testing.T) {
 	})
 }
 
+func TestACallWithTimeLeftWaitsForAProviderThatIsTooSlowForOneFetch(t *testing.T) {
+	for limit, want := range map[time.Duration]error{renewEvery + time.Second: nil, renewEvery - time.Second: plugins.ErrUnavailable} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newProvider(t)
+			party := p.party()
+			began := time.Now()
+			party.client.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+				if time.Since(began) < renewEvery {
+					<-req.Context().Done()
+				}
+				return p.RoundTrip(req)
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			if _, err := party.Check(ctx, p.token("first"), nil); !errors.Is(err, want) {
+				t.Errorf("with a deadline of %s: got %v, want %v", limit, err, want)
+			}
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
 func TestAWithdrawnKeyIsRefusedAfterTheKeysWereRefreshed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)

@@ -116,7 +116,7 @@ func TestWithoutAKeyIDOneOfSeveralKeysIsNotGuessed(t *testing.T) {
 	}
 }
 
-func TestWhatIsOfOthersIsClipped(t *testing.T) {
+func TestTextsFromOthersAreClipped(t *testing.T) {
 	for text, want := range map[string]string{strings.Repeat("x", 64): strings.Repeat("x", 64), strings.Repeat("x", 65): strings.Repeat("x", 64) + "…"} {
 		if got := clip(text); got != want {
 			t.Errorf("got %q, want %q", got, want)

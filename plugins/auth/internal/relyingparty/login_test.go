@@ -61,7 +61,7 @@ func exchange(t *testing.T, party *Party) (auth.Identity, error) {
 	return party.Exchange(t.Context(), auth.ExchangeRequest{Code: "code", Nonce: "n", CodeVerifier: "verifier"})
 }
 
-func TestWhereABrowserIsSent(t *testing.T) {
+func TestABrowserIsSentToTheProvider(t *testing.T) {
 	_, party := exchanging(t, nil, func(*Options) {})
 	address, err := party.AuthorizeURL(t.Context(), auth.AuthorizeRequest{State: "s", Nonce: "n", CodeChallenge: "c"})
 	if err != nil {
@@ -109,7 +109,7 @@ func TestHowAClientShowsItsSecret(t *testing.T) {
 	}
 }
 
-func TestWhatComesBackFromALogin(t *testing.T) {
+func TestTheTokensOfALoginAreChecked(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*tokenEndpoint)
 		want   error

@@ -36,7 +36,7 @@ func TestAGoodTokenInAnotherSpellingIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatNoKeyCouldMakeGoodIsRefusedWhileTheProviderIsAway(t *testing.T) {
+func TestTokensThatNoKeyCouldVerifyAreRefusedDuringAnOutage(t *testing.T) {
 	p := newProvider(t)
 	p.setAway(true)
 	party := p.party()
@@ -101,7 +101,7 @@ func mustJSON(v any) json.RawMessage {
 	return raw
 }
 
-func TestWhoAnIdentityIs(t *testing.T) {
+func TestAnIdentityNamesOneUser(t *testing.T) {
 	roles := func(o *Options) {
 		o.RoleClaim = "realm_access.roles"
 		o.Roles = map[string]string{"boss": "owner", "lead": "admin"}

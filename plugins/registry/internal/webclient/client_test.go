@@ -257,7 +257,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestARegistryThatIsAwayOrSilent(t *testing.T) {
+func TestARegistryThatIsUnavailableOrSilentIsReported(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +290,7 @@ func TestErrorsShowNoSignedAddress(t *testing.T) {
 	}
 }
 
-func TestThereIsNoClientForAnAddressThatIsRefused(t *testing.T) {
+func TestARefusedAddressGetsNoClient(t *testing.T) {
 	for _, address := range []string{"http://registry.example.com", "https://a:b@registry.example.com", "registry.example.com", ""} {
 		if c, err := New(Options{URL: address}); err == nil {
 			t.Errorf("%q: got %+v", address, c)

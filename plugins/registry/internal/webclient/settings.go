@@ -1,6 +1,7 @@
 package webclient
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"net/url"
@@ -38,9 +39,35 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 	}
 }
 
-// Client returns a client for the settings, which must have been checked.
-func (s *Settings) Client() (*Client, error) {
-	return New(Options{URL: s.URL, Token: s.Token, Private: s.AllowPrivateNetwork, Timeout: time.Duration(s.Timeout)})
+// Adapter is what the adapters of web registries share: the settings, and the client for them.
+type Adapter struct {
+	PublicURL string  // the default of the url setting
+	Client    *Client // nil until Configure
+}
+
+// Validate checks settings without applying them.
+func (a *Adapter) Validate(_ context.Context, c plugins.Config) error {
+	settings := Defaults(a.PublicURL)
+	return c.Decode(&settings)
+}
+
+// Configure applies the settings. It does not contact the registry, because one that is unavailable now may be back
+// later.
+func (a *Adapter) Configure(_ context.Context, c plugins.Config) (err error) {
+	s := Defaults(a.PublicURL)
+	if err := c.Decode(&s); err != nil {
+		return err
+	}
+	a.Client, err = New(Options{URL: s.URL, Token: s.Token, Private: s.AllowPrivateNetwork, Timeout: time.Duration(s.Timeout)})
+	return err
+}
+
+// Close closes idle connections.
+func (a *Adapter) Close() error {
+	if a.Client != nil {
+		a.Client.Close()
+	}
+	return nil
 }
 
 // CheckURL returns an error if a registry's address is not acceptable. It must be an absolute https URL without user,

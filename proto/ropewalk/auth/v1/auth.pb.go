@@ -59,7 +59,10 @@ type Identity struct {
 	SessionId string `protobuf:"bytes,11,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// For a login: what CheckSession needs to ask the provider about it again, at most 32 KiB; empty if the provider offers no
 	// way. A secret, which the server stores encrypted and never reads.
-	Renewal       string `protobuf:"bytes,12,opt,name=renewal,proto3" json:"renewal,omitempty"`
+	Renewal string `protobuf:"bytes,12,opt,name=renewal,proto3" json:"renewal,omitempty"`
+	// Whether the token names the person's groups, even if there are none. If it does not, the groups that were last named
+	// still limit what the person sees.
+	GroupsNamed   bool `protobuf:"varint,13,opt,name=groups_named,json=groupsNamed,proto3" json:"groups_named,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -176,6 +179,13 @@ func (x *Identity) GetRenewal() string {
 		return x.Renewal
 	}
 	return ""
+}
+
+func (x *Identity) GetGroupsNamed() bool {
+	if x != nil {
+		return x.GroupsNamed
+	}
+	return false
 }
 
 // DescribeRequest is empty.
@@ -1102,7 +1112,7 @@ var File_ropewalk_auth_v1_auth_proto protoreflect.FileDescriptor
 
 const file_ropewalk_auth_v1_auth_proto_rawDesc = "" +
 	"\n" +
-	"\x1bropewalk/auth/v1/auth.proto\x12\x10ropewalk.auth.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfe\x02\n" +
+	"\x1bropewalk/auth/v1/auth.proto\x12\x10ropewalk.auth.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa1\x03\n" +
 	"\bIdentity\x12\x16\n" +
 	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x14\n" +
@@ -1119,7 +1129,8 @@ const file_ropewalk_auth_v1_auth_proto_rawDesc = "" +
 	"claimsJson\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\v \x01(\tR\tsessionId\x12\x18\n" +
-	"\arenewal\x18\f \x01(\tR\arenewal\"\x11\n" +
+	"\arenewal\x18\f \x01(\tR\arenewal\x12!\n" +
+	"\fgroups_named\x18\r \x01(\bR\vgroupsNamed\"\x11\n" +
 	"\x0fDescribeRequest\"\xcb\x01\n" +
 	"\x10DescribeResponse\x12\x16\n" +
 	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x123\n" +

@@ -4,7 +4,7 @@ import io.grpc.BindableService;
 import java.nio.file.Path;
 import java.util.List;
 
-/** What a plugin says of itself and does. {@link Serve#run} serves it. */
+/** Describes a plugin. {@link Serve#run} serves it. */
 public interface Plugin {
   /** The kind: auth, sessionstore, registry or audit. */
   String kind();
@@ -18,23 +18,24 @@ public interface Plugin {
     return version == null ? "dev" : version;
   }
 
-  /** The optional capabilities that it has, besides "configure" and "validate". */
+  /** Its optional capabilities, which plugin.proto lists. "configure" and "validate" are added. */
   default List<String> capabilities() {
     return List.of();
   }
 
   /**
-   * Reads the settings and reports what is wrong with them. It changes nothing: it is called for a check of
-   * settings, too. What makes the plugin ready is in the answer, and runs only if nothing was wrong.
+   * Reads the settings and reports what is wrong with them. It opens and changes nothing: it also runs when settings
+   * are only checked and, without any settings and directory, to learn their names. What makes the plugin ready belongs
+   * in the result, which runs only if nothing was wrong.
    *
-   * @param data the directory that is the plugin's alone; null when the server has none to give
+   * @param data a directory for this plugin alone; null if there is none
    */
   Ready configure(Settings settings, Path data);
 
   /** The services of the kind. They are called only after the settings were accepted. */
   List<BindableService> services();
 
-  /** Lets go of the backend. */
+  /** Releases the backend. */
   default void close() throws Exception {}
 
   /** Makes a plugin ready. */

@@ -72,6 +72,23 @@ public final class Settings {
     return value.getAsBoolean();
   }
 
+  /** A whole number, or what it is without the setting. */
+  public int number(String name, int otherwise) {
+    JsonElement value = value(name);
+    if (value == null) {
+      return otherwise;
+    }
+    try {
+      if (value.getAsJsonPrimitive().isNumber()) {
+        return value.getAsBigDecimal().intValueExact();
+      }
+    } catch (IllegalStateException | ArithmeticException e) {
+      // it is reported below
+    }
+    problem(name, "must be a whole number, not " + kind(value));
+    return otherwise;
+  }
+
   /** Anything else: the JSON as it was written, or null without the setting. */
   public JsonElement value(String name) {
     known.add(name);

@@ -1,0 +1,14 @@
+//go:build chaos
+
+package accounts
+
+import "time"
+
+// What people_test.go does in `make chaos`.
+const (
+	people        = 20
+	appsOfPeople  = 5
+	callsOfPeople = 20_000
+	costPairs     = 3_000
+	outage        = time.Minute
+)

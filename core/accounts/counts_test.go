@@ -1,0 +1,14 @@
+//go:build !chaos
+
+package accounts
+
+import "time"
+
+// What people_test.go does.
+const (
+	people        = 4
+	appsOfPeople  = 3
+	callsOfPeople = 1_200
+	costPairs     = 200
+	outage        = 6 * time.Second // longer than a token lives
+)

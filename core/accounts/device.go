@@ -1,0 +1,160 @@
+package accounts
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+const (
+	deviceGrant       = "urn:ietf:params:oauth:grant-type:device_code"
+	deviceInterval    = 5 * time.Second // between two questions, and what slow_down adds (RFC 8628)
+	maxDeviceInterval = time.Minute
+)
+
+// Device is a login in progress that a person completes with a code, in a browser on any device (RFC 8628).
+type Device struct {
+	Login    string // a secret: pass it to FinishDevice
+	URL      string // of the page that takes the code
+	Complete string // the same page with the code in it; "" if the server has none
+	Code     string
+	Interval time.Duration // until the first FinishDevice
+	Expires  time.Time
+}
+
+// deviceCode is what a pending login with a code needs.
+type deviceCode struct {
+	Code     string
+	Interval time.Duration
+	Next     time.Time // when the authorization server may be asked again
+	Expires  time.Time
+}
+
+// BeginDevice starts to link an account after c has agreed to it, without a browser here: the person enters a code at the
+// authorization server. FinishDevice completes it. The person who enters the code decides which account is linked, so an
+// API key, which may be stolen, cannot start it.
+func (m *Manager) BeginDevice(ctx context.Context, c core.Caller, w Want) (Device, error) {
+	if c.Scope.Key != "" {
+		return Device{}, core.Errorf(core.CodeForbidden, "an API key cannot link accounts with a code: run ropewalk login, or open the page in a browser")
+	}
+	in, s, consent, err := m.agreed(ctx, c, w)
+	if err != nil {
+		return Device{}, err
+	}
+	if !consent.Device {
+		return Device{}, core.Errorf(core.CodeBadRequest, "%s cannot give a code (RFC 8628): open the page in a browser, which may be on another device", hostOf(s.Issuer))
+	}
+	p, err := m.newPending(ctx, c, w, in, s, consent, "")
+	if err != nil {
+		return Device{}, err
+	}
+	d, code, err := m.askForCode(ctx, &p, s.Device)
+	if err != nil {
+		return Device{}, err
+	}
+	m.revokeReplaced(ctx, p)
+	d.Login = secret()
+	p.Device = deviceCode{Code: code.Reveal(), Interval: d.Interval, Next: time.Now().Add(d.Interval), Expires: d.Expires}
+	return d, m.putLogin(ctx, deviceKey(d.Login), p, d.Expires)
+}
+
+// askForCode asks an authorization server for a code. If it refuses the scopes and nobody insists on them, it is asked
+// again without.
+func (m *Manager) askForCode(ctx context.Context, p *pending, endpoint string) (d Device, code core.Secret, err error) {
+	ctx, cancel := context.WithTimeout(ctx, exchangeWithin)
+	defer cancel()
+	form := url.Values{"resource": {p.Resource}}
+	if len(p.Scopes) > 0 {
+		form.Set("scope", strings.Join(p.Scopes, " "))
+	}
+	status, answer, err := m.postForm(ctx, p.grant(), endpoint, form)
+	if err != nil {
+		return d, "", core.Wrap(core.CodeUnavailable, err, err.Error())
+	}
+	var said struct {
+		Device   string  `json:"device_code"`
+		User     string  `json:"user_code"`
+		URL      string  `json:"verification_uri"`
+		Complete string  `json:"verification_uri_complete"`
+		Expires  float64 `json:"expires_in"`
+		Interval float64 `json:"interval"`
+		Error    string  `json:"error"`
+	}
+	malformed := json.Unmarshal(answer, &said) != nil
+	switch {
+	case said.Error == "invalid_scope" && p.ScopesOptional && len(p.Scopes) > 0:
+		p.Scopes = nil
+		return m.askForCode(ctx, p, endpoint)
+	case status != http.StatusOK || said.Error != "":
+		return d, "", core.Errorf(core.CodeUnavailable, "%s did not give a code: it returned %d %.100q. Open the page in a browser instead", hostOf(p.Issuer), status, said.Error)
+	case malformed || said.Device == "" || said.User == "" || len(said.User) > 100 || checkEndpoint("verification_uri", said.URL, p.Private) != nil:
+		return d, "", core.Errorf(core.CodeUnavailable, "%s did not give a code: its answer is not valid (RFC 8628). Open the page in a browser instead", hostOf(p.Issuer))
+	}
+	d = Device{
+		URL: said.URL, Code: said.User, Interval: within(said.Interval, deviceInterval, maxDeviceInterval),
+		Expires: time.Now().Add(within(said.Expires, pendingLife, pendingLife)),
+	}
+	if checkEndpoint("verification_uri_complete", said.Complete, p.Private) == nil {
+		d.Complete = said.Complete
+	}
+	return d, core.Secret(said.Device), nil
+}
+
+// within returns a number of seconds as a duration of at most most, or usual if it is not positive.
+func within(seconds float64, usual, most time.Duration) time.Duration {
+	if seconds <= 0 {
+		return usual
+	}
+	return time.Duration(min(seconds, most.Seconds()) * float64(time.Second))
+}
+
+// FinishDevice completes a login with a code for the person who started it. While the person has not entered the code,
+// it returns how long to wait until it is called again. The error is core.CodeForbidden if the person declines, does not
+// enter the code in time, or may no longer link the account.
+func (m *Manager) FinishDevice(ctx context.Context, c core.Caller, login string) (a core.Account, wait time.Duration, err error) {
+	key := deviceKey(login)
+	p, err := m.takeLogin(ctx, key)
+	switch {
+	case err != nil:
+		return a, 0, err
+	case p.By != c.User.ID || p.Workspace != c.Workspace.ID || c.Scope.Key != "":
+		return a, 0, core.Errorf(core.CodeForbidden, "somebody else started this login")
+	}
+	if err := m.mayComplete(ctx, c, p); err != nil {
+		return a, 0, err
+	}
+	ctx = context.WithoutCancel(ctx) // the login is stored nowhere else now
+	if wait = time.Until(p.Device.Next); wait > 0 {
+		return a, wait, m.putLogin(ctx, key, p, p.Device.Expires)
+	}
+	limit, cancel := context.WithTimeout(ctx, exchangeWithin)
+	defer cancel()
+	token, err := m.exchange(limit, p.grant(), url.Values{"grant_type": {deviceGrant}, "device_code": {p.Device.Code}})
+	switch code := codeOf(err); code {
+	case "slow_down":
+		p.Device.Interval = min(p.Device.Interval+deviceInterval, maxDeviceInterval)
+	case "authorization_pending":
+	case "access_denied":
+		return a, 0, core.Errorf(core.CodeForbidden, "the login was declined at %s", hostOf(p.Issuer))
+	case "expired_token":
+		return a, 0, core.Errorf(core.CodeForbidden, "nobody entered the code in time. Start again")
+	case "":
+		if err == nil {
+			a, err = m.keep(ctx, p, token)
+			return a, 0, err
+		}
+		m.log.Debug("the authorization server could not be asked about a login with a code; asking again", "app", p.App, "reason", describe(p.Issuer, err))
+	default:
+		return a, 0, core.Errorf(core.CodeUnavailable, "the account was not linked: %s", describe(p.Issuer, err))
+	}
+	p.Device.Next = time.Now().Add(p.Device.Interval)
+	return a, p.Device.Interval, m.putLogin(ctx, key, p, p.Device.Expires)
+}
+
+// deviceKey returns the key under which a login with a code is stored. It is not a state, which a browser could bring back.
+func deviceKey(login string) string { return hashOf(strings.Join([]string{"device", login}, "\x00")) }

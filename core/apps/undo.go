@@ -1,0 +1,126 @@
+package apps
+
+import (
+	"context"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/apps/source"
+)
+
+// UndoFor is the default of Options.UndoFor.
+const UndoFor = time.Minute
+
+// An app that was uninstalled is set aside until it can no longer be restored: its record, with the accounts and
+// approvals that belong to it, and its files on every server stay, but nothing of it is listed or can be called.
+
+// Restore undoes Uninstall. The app has its settings, permissions, accounts and files as before, and it runs again if
+// it was running. If it does not start, the supervisor keeps trying.
+//
+// Errors: core.CodeNotFound if it is too late; core.CodeConflict if an app of this name is installed.
+func (m *Manager) Restore(ctx context.Context, workspace, name string) (core.App, error) {
+	k := interact.AppRef{Workspace: workspace, Name: name}
+	ctx, done, err := m.beginWork(ctx)
+	if err != nil {
+		return core.App{}, err
+	}
+	defer done()
+	if err := m.syncRecord(ctx, k); err != nil {
+		return core.App{}, err
+	}
+	free, err := m.reserveName(k)
+	if err != nil {
+		return core.App{}, core.Errorf(core.CodeConflict, "app %s is installed or is being installed: there is nothing to restore", name)
+	}
+	defer free()
+	r, err := m.o.Records.RestoreInstallation(context.WithoutCancel(ctx), workspace, name)
+	if core.CodeOf(err) == core.CodeNotFound {
+		return core.App{}, core.Errorf(core.CodeNotFound,
+			"app %.100q cannot be restored: only an app that was uninstalled in the last %v can be, until another app is installed under its name", name, m.o.UndoFor)
+	}
+	if err != nil {
+		return core.App{}, err
+	}
+	a := m.addResumed(r)
+	a.log.Info("app restored")
+	if a.now.Load().state == core.StateStarting {
+		limit, cancel := context.WithTimeout(ctx, m.o.RestartWait)
+		defer cancel()
+		_, _ = a.ready(limit, nil) // if it does not start, its state says so
+	}
+	a.publishInstalled(a.now.Load())
+	return m.describe(a), nil
+}
+
+// setAside removes what an uninstalled app leaves behind, as soon as it can no longer be restored. Open calls it for the
+// apps that a server before this one has set aside.
+func (m *Manager) setAside(r core.Installation, until time.Time) {
+	ctx, done, err := m.beginWork(context.Background())
+	if err != nil { // the server is shutting down
+		return
+	}
+	k := interact.AppRef{Workspace: r.Workspace, Name: r.Name}
+	m.mu.Lock()
+	m.aside[k] = r.ID
+	m.mu.Unlock()
+	go func() {
+		defer done()
+		pause := time.Until(until)
+		for wait(ctx, pause) {
+			err := m.purge(ctx, k, r.ID)
+			if err == nil {
+				return
+			}
+			m.log.Warn("could not delete an uninstalled app; retrying", "workspace", k.Workspace, "app", k.Name, "error", err)
+			pause = retryPause
+		}
+	}()
+}
+
+// purge deletes an app that was set aside, unless it was restored or another app has its name.
+func (m *Manager) purge(ctx context.Context, k interact.AppRef, id string) error {
+	free, err := m.awaitName(ctx, k)
+	if err != nil {
+		return nil // an app has the name
+	}
+	defer free()
+	if aside, ok := m.setAsideAs(k); !ok || aside != id {
+		return nil
+	}
+	if err := m.o.Records.PurgeUninstalled(ctx, "", ""); err != nil {
+		return err
+	}
+	m.removeFiles(k)
+	return nil
+}
+
+// endUndo deletes the app that was uninstalled under a name, so that another one can have the name. The caller must have
+// reserved it.
+func (m *Manager) endUndo(ctx context.Context, k interact.AppRef) error {
+	if err := m.o.Records.PurgeUninstalled(ctx, k.Workspace, k.Name); err != nil {
+		return err
+	}
+	if _, ok := m.setAsideAs(k); ok {
+		m.removeFiles(k)
+	}
+	return nil
+}
+
+// setAsideAs returns the ID of the app that was set aside under a name. ok is false if there is none.
+func (m *Manager) setAsideAs(k interact.AppRef) (id string, ok bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	id, ok = m.aside[k]
+	return id, ok
+}
+
+// removeFiles removes the files of an app that was set aside, except for its data.
+func (m *Manager) removeFiles(k interact.AppRef) {
+	layout := source.LayoutOf(m.o.Home, k.Workspace)
+	m.files.Remove(layout.BundlesDir(k.Name))
+	m.files.Remove(layout.LayersDir(k.Name))
+	m.mu.Lock()
+	delete(m.aside, k)
+	m.mu.Unlock()
+}

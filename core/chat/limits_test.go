@@ -1,0 +1,58 @@
+package chat_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/limits"
+	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/tools"
+)
+
+func delegated(h *fixture, task string) error {
+	_, _, err := h.tools.Call(h.t.Context(), owner(), tools.Call{Name: "system__delegate", Arguments: json.RawMessage(`{"task":"` + task + `"}`)})
+	return err
+}
+
+func TestATaskDelegatedFromOutsideARunCountsAsARun(t *testing.T) {
+	h := open(t, "openai", nil, func(o *chat.Options) {
+		o.Limits = limits.New(limits.Settings{AtATime: map[limits.Kind]int{limits.ChatRuns: 1}})
+	})
+	h.apps.add("files", "do", "")
+	var second error
+	h.apps.do["do"] = func(context.Context, string, func(rpc.Notification)) (string, error) {
+		second = delegated(h, "the second")
+		return `{"content":[]}`, nil
+	}
+	h.model.Say(t, titled, `{"match":{"userMessage":"the first","hasToolResult":false},"response":{"toolCalls":[{"name":"files__do","arguments":{}}]}}`,
+		`{"match":{},"response":{"content":"Ok."}}`)
+	if err := delegated(h, "the first"); err != nil {
+		t.Fatal(err)
+	}
+	if core.CodeOf(second) != core.CodeRateLimited || !strings.Contains(second.Error(), "limits.chatRuns") {
+		t.Errorf("a second task at the same time: %v", second)
+	}
+	if err := delegated(h, "the third"); err != nil {
+		t.Errorf("a task after the first: %v", err)
+	}
+}
+
+func TestTheTokensOfTheDayEndARunAndADelegatedTask(t *testing.T) {
+	h := open(t, "openai", nil, func(o *chat.Options) { o.TokensPerDay = 200 })
+	h.apps.add("files", "do", "")
+	h.model.Say(t, titled, `{"match":{},"response":{"toolCalls":[{"name":"files__do","arguments":{}}],"usage":{"prompt_tokens":60,"completion_tokens":50}}}`)
+	answer, _ := h.must(chat.Request{Message: "go"})
+	if answer.StopReason != chat.TokenBudget || answer.Usage.Iterations != 2 || !strings.Contains(answer.StopMessage, "limits.tokensPerDay") {
+		t.Errorf("%+v", answer)
+	}
+	if err := delegated(h, "more"); core.CodeOf(err) != core.CodeRateLimited || !strings.Contains(err.Error(), "limits.tokensPerDay") {
+		t.Errorf("a task after the last token: %v", err)
+	}
+	if n := len(h.asked()); n != 2 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}

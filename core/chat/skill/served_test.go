@@ -1,0 +1,65 @@
+package skill_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/chat/skill"
+)
+
+func TestSkillsAreServedWithAllTheirFiles(t *testing.T) {
+	home := t.TempDir()
+	put := func(content string, path ...string) {
+		t.Helper()
+		file := filepath.Join(append([]string{home, "skills"}, path...)...)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const refunds = "---\r\nname: refunds\r\ndescription: Pays back\r\nmetadata: {since: 2026-01-02, versions: [1.0, x]}\r\n---\r\nRead it.\r\n"
+	put(refunds, "refunds", "SKILL.md")
+	put("€", "refunds", "references", "a b.md")
+	put("secret", "refunds", ".git", "config")
+	put("secret", "refunds", ".env")
+	put("elsewhere", "outside", "private.txt")
+	put("---\nname: daily\ndescription: Reports\n---\nReport.", "daily-file.md")
+	put("---\nname: undescribed\n---\nx", "undescribed.md")
+	put("---\nname: Not A Name\ndescription: d\n---\nx", "named.md")
+	put("---\nname: large\ndescription: d\n---\nx", "large", "SKILL.md")
+	put(strings.Repeat("x", 4<<20), "large", "data")
+	put("---\nname: many\ndescription: d\n---\nx", "many", "SKILL.md")
+	for i := range 200 {
+		put("", "many", fmt.Sprint(i))
+	}
+	for link, target := range map[string]string{"link.txt": "../outside/private.txt", "folder": "../outside"} {
+		if err := os.Symlink(target, filepath.Join(home, "skills", "refunds", link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := skill.NewLibrary(home, nil, hclog.NewNullLogger())
+	served := func(workspace, name string) (all []string) {
+		for _, s := range l.Served(workspace, name) {
+			line := s.Name + " " + string(s.Frontmatter)
+			for _, f := range s.Files {
+				line += fmt.Sprintf(" %s:%q", f.Path, f.Content)
+			}
+			all = append(all, line)
+		}
+		return all
+	}
+	daily := `daily {"description":"Reports","name":"daily"} SKILL.md:"---\nname: daily\ndescription: Reports\n---\nReport."`
+	want := []string{daily, `refunds {"description":"Pays back","metadata":{"since":"2026-01-02","versions":[1,"x"]},"name":"refunds"} SKILL.md:` + fmt.Sprintf("%q", refunds) + ` references/a b.md:"€"`}
+	if got := served(core.DefaultWorkspaceID, ""); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("served are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if got := served("ws_x", "daily"); len(got) != 1 || got[0] != daily {
+		t.Errorf("by name: %s", got)
+	}
+}

@@ -1,0 +1,106 @@
+package limits
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// Reasons why a user gets none of the Places.
+var (
+	ErrFull  = errors.New("all places are taken")
+	ErrShare = errors.New("the user's share is taken")
+)
+
+// Places are the places of a bounded resource. No user can take them all: one user has at most a quarter, but at least
+// one place. The empty user is the server itself, for which this does not hold. Places are safe for concurrent use.
+type Places struct {
+	most, share int
+
+	mu      sync.Mutex
+	used    int
+	users   map[string]int
+	waiting []*waiter // longest first
+}
+
+type waiter struct {
+	user  string
+	given chan struct{} // closed when the place is taken for it
+}
+
+// NewPlaces returns that many free places.
+func NewPlaces(most int) *Places {
+	return &Places{most: most, share: max(1, most/4), users: map[string]int{}}
+}
+
+// Share returns how many places one user may have.
+func (p *Places) Share() int { return p.share }
+
+// Used returns how many places are taken.
+func (p *Places) Used() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used
+}
+
+// Take takes a place for a user, who must Release it. It returns ErrFull or ErrShare at once.
+func (p *Places) Take(user string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.take(user)
+}
+
+func (p *Places) take(user string) error {
+	switch {
+	case p.used >= p.most:
+		return ErrFull
+	case user != "" && p.users[user] >= p.share:
+		return ErrShare
+	}
+	p.used++
+	p.users[user]++
+	return nil
+}
+
+// Await is Take for a user who waits for a place until ctx ends.
+func (p *Places) Await(ctx context.Context, user string) error {
+	p.mu.Lock()
+	if p.take(user) == nil {
+		p.mu.Unlock()
+		return nil
+	}
+	w := &waiter{user, make(chan struct{})}
+	p.waiting = append(p.waiting, w)
+	p.mu.Unlock()
+	select {
+	case <-w.given:
+		return nil
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.Index(p.waiting, w)
+	if i < 0 { // given in the meantime
+		return nil
+	}
+	p.waiting = slices.Delete(p.waiting, i, i+1)
+	return p.take(user) // which fails, as it did before
+}
+
+// Release frees a user's place, for the one who has waited longest and may take it.
+func (p *Places) Release(user string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used--
+	if p.users[user]--; p.users[user] == 0 {
+		delete(p.users, user)
+	}
+	for i, w := range p.waiting {
+		if p.take(w.user) == nil {
+			p.waiting = slices.Delete(p.waiting, i, i+1)
+			close(w.given)
+			return
+		}
+	}
+}

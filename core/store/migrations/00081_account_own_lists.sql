@@ -1,0 +1,9 @@
+-- +goose Up
+-- What an app listed last to an account.
+CREATE TABLE account_own_lists (
+    account TEXT PRIMARY KEY REFERENCES accounts (id) ON DELETE CASCADE,
+    record  TEXT NOT NULL
+);
+
+-- +goose Down
+DROP TABLE account_own_lists;

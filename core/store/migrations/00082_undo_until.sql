@@ -1,0 +1,6 @@
+-- +goose Up
+-- Until when the app, which was uninstalled, can be restored; 0 while it is installed.
+ALTER TABLE installations ADD COLUMN undo_until BIGINT NOT NULL DEFAULT 0;
+
+-- +goose Down
+ALTER TABLE installations DROP COLUMN undo_until;

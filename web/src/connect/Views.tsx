@@ -1,0 +1,72 @@
+import { useQuery } from "@tanstack/react-query";
+import { api, take, type Schemas } from "../api/client";
+import { useSession } from "../api/session";
+import { CopyButton } from "../ui/Code";
+import { plural } from "../ui/format";
+import { Badge, Card, Empty, Failure, Skeleton } from "../ui/Surface";
+import { Table } from "../ui/Table";
+
+type View = Schemas["ToolView"];
+
+/** What a view does to the list of tools, in a few words. */
+function effect({ include = [], exclude = [], default: rest }: View) {
+  const shown =
+    include.length === 0 && rest === "allow" ? "shows all tools" : `shows ${plural(include.length, "rule")}`;
+  return exclude.length > 0 ? `${shown}, hides ${plural(exclude.length, "rule")}` : shown;
+}
+
+/** Who sees nothing but the view. */
+function bound({ roles = [], groups = [] }: View) {
+  return [...roles.map((role) => `role ${role}`), ...groups.map((group) => `group ${group}`)].join(", ") || "nobody";
+}
+
+/** The views of the workspace, with their addresses and who sees nothing else. */
+export function Views({ url }: { url: string }) {
+  const { workspace } = useSession();
+  const views = useQuery({
+    queryKey: ["views", workspace.id],
+    queryFn: async () => (await take(api.GET("/v1/views"))).views,
+  });
+  return (
+    <Card flush title="Views">
+      {views.isLoadingError ? (
+        <Failure error={views.error} />
+      ) : views.isPending ? (
+        <Skeleton />
+      ) : views.data.length === 0 ? (
+        <Empty title="No views yet">
+          A view is a part of the tools, with an address of its own. <code>ropewalk view set</code> creates one.
+        </Empty>
+      ) : (
+        <Table
+          label="Views"
+          rows={views.data}
+          keyOf={(v) => v.name}
+          columns={[
+            {
+              title: "Name",
+              cell: (v) => (
+                <>
+                  <b>{v.name}</b> {v.declared && <Badge>configuration</Badge>}
+                  <small>{effect(v)}</small>
+                </>
+              ),
+            },
+            {
+              title: "Who sees nothing else",
+              cell: bound,
+            },
+            {
+              title: "Address",
+              cell: (v) => (
+                <>
+                  <code>{`${url}/v/${v.name}`}</code> <CopyButton text={`${url}/v/${v.name}`} />
+                </>
+              ),
+            },
+          ]}
+        />
+      )}
+    </Card>
+  );
+}
