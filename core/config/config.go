@@ -39,7 +39,7 @@ type Config struct {
 	Install        Install        `section:"install" reload:"applied"`
 	Limits         Limits         `section:"limits" reload:"restart"`
 	Sandbox        Sandbox        `section:"sandbox" reload:"restart"` // for apps whose own section does not set it
-	Idle           time.Duration  `section:"idle" reload:"restart"`    // apps unused for this long are put to sleep unless their own section differs; 0 for never, the default only without MaxAwake
+	Idle           time.Duration  `section:"idle" reload:"restart"`    // apps unused for this long are put to sleep unless their own section differs; 0 for never
 	Plugins        Plugins        `section:"plugins" reload:"restart"`
 
 	// Environment is the server's own environment, complete. Bundles and plugins get only what their
@@ -279,25 +279,6 @@ func (c *Config) deriveLimits() {
 		c.Limits.Sessions = max(c.Limits.Sessions, c.MCP.MaxSessions/2)
 	}
 	c.relaxInDevMode()
-}
-
-// deriveIdle enables sleeping for apps if their number is limited and no idle time is set.
-func (c *Config) deriveIdle() {
-	if _, set := c.places["idle"]; !set && c.MaxAwake > 0 {
-		c.Idle = 10 * time.Minute
-	}
-}
-
-// showDerived puts the values that follow from other settings into Effective.
-func (c *Config) showDerived() {
-	if _, set := c.places["idle"]; set || c.MaxAwake == 0 {
-		return
-	}
-	for i := range c.effective {
-		if c.effective[i].Path == "idle" {
-			c.effective[i].Value, c.effective[i].Source = "10m", "default with apps.maxAwake"
-		}
-	}
 }
 
 // relaxInDevMode disables the limits that were not set in dev mode, where one person uses the server to try

@@ -86,8 +86,6 @@ func build(s *schema.Schema, o Options, home, file string, content []byte) (*Con
 	c.Home, c.File, c.Environment, c.places = home, file, o.Environment, merged.Places
 	c.effective = effective(merged)
 	c.deriveLimits()
-	c.deriveIdle()
-	c.showDerived()
 	k := check{cfg: c, doc: d, schema: s, expanded: merged.Expanded, problems: merged.Problems}
 	return c, k.run(), nil
 }

@@ -225,30 +225,13 @@ func TestTheWorkOSKeyFromTheEnvironmentGoesOnlyToThatAdapter(t *testing.T) {
 	equal(t, "oidc", string(mustLoad(t, "auth: {adapter: oidc, idpDomain: x}", env).Auth[0].Settings.JSON()), `{"idpDomain":"x"}`)
 }
 
-func TestALimitOnAwakeAppsLetsAppsSleep(t *testing.T) {
-	c := mustLoad(t, "apps: {maxAwake: 10, a: {protected: true}}\n", nil)
-	equal(t, "awake", c.MaxAwake, 10)
-	equal(t, "apps", c.Apps, map[string]App{"a": {Protected: true}})
-	equal(t, "unused", c.Idle, 10*time.Minute)
-	shown := func(c *Config) string {
-		for _, v := range c.Effective() {
-			if v.Path == "idle" {
-				return fmt.Sprint(v.Value, " from ", v.Source)
-			}
-		}
-		return ""
-	}
-	equal(t, "shown", shown(c), "10m from default with apps.maxAwake")
-	equal(t, "shown without a number", shown(mustLoad(t, "apps: {maxAwake: 0}\n", nil)), "never from default")
-	equal(t, "as the file says", mustLoad(t, "idle: never\napps: {maxAwake: 10}\n", nil).Idle, time.Duration(0))
-	equal(t, "without a number", mustLoad(t, "apps: {maxAwake: 0}\n", nil).Idle, time.Duration(0))
-}
-
 func TestAnAppWithoutAnIdleSettingUsesTheGlobalOne(t *testing.T) {
 	c := mustLoad(t, "idle: 90s\napps: {a: {idle: never}, b: {idle: 2h}, c: {protected: true}}\n", nil)
+	equal(t, "default", mustLoad(t, "", nil).Idle, 10*time.Minute)
 	equal(t, "for all", c.Idle, 90*time.Second)
 	equal(t, "never", *c.Apps["a"].Idle, time.Duration(0))
 	equal(t, "longer", *c.Apps["b"].Idle, 2*time.Hour)
+	equal(t, "never for all", mustLoad(t, "idle: never\napps: {maxAwake: 10}\n", nil).Idle, time.Duration(0))
 	if c.Apps["c"].Idle != nil {
 		t.Errorf("an app without the setting has %v", *c.Apps["c"].Idle)
 	}
