@@ -61,6 +61,7 @@ func TestWithoutConfigurationTheDefaultsApply(t *testing.T) {
 			"anthropic": {Type: ProviderAnthropic}, "openai": {Type: ProviderOpenAI},
 		}},
 		Apps:   map[string]App{},
+		Idle:   10 * time.Minute,
 		MCP:    MCP{MaxSessions: 100, MaxInstances: 64, SessionTTL: 8 * time.Hour},
 		Chat:   Chat{ElicitationTimeout: 5 * time.Minute},
 		Log:    Log{Level: "info", Format: "text"},
