@@ -4,8 +4,10 @@ package process_test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -161,6 +163,40 @@ func stopsShim(target) string {
 	raw, _ := os.ReadFile(proc(os.Getppid(), "stat"))
 	if strings.Contains(string(raw), ") T ") {
 		return "the shim is stopped"
+	}
+	if os.Getppid() == 1 { // it ignores such signals
+		return ""
+	}
+	threads, _ := os.ReadDir(proc(os.Getppid(), "task"))
+	for _, entry := range threads {
+		thread, _ := strconv.Atoi(entry.Name())
+		if got := signalsThread(os.Getppid(), thread); got != "" {
+			return "a thread of the shim may be stopped through " + got
+		}
+	}
+	if _, err := unix.FcntlInt(0, 10, int(unix.SIGSTOP)); err == nil { // F_SETSIG; F_SETOWN_EX names the thread
+		return "input may stop a thread of the shim"
+	}
+	return ""
+}
+
+// signalsThread tries every call that sends a signal to a thread of another process. SIGSTOP to one stops all of them.
+func signalsThread(process, thread int) string {
+	info := [16]uint64{1: math.MaxUint32} // si_code is -1, SI_QUEUE
+	_, _, queue := unix.Syscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(thread), 0, uintptr(unsafe.Pointer(&info)))
+	_, _, threadQueue := unix.Syscall6(unix.SYS_RT_TGSIGQUEUEINFO, uintptr(process), uintptr(thread), 0, uintptr(unsafe.Pointer(&info)), 0, 0)
+	_, _, tkill := unix.Syscall(unix.SYS_TKILL, uintptr(thread), 0, 0)
+	dir, dirErr := unix.Open(proc(thread, ""), unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	handle, handleErr := unix.PidfdOpen(thread, unix.PIDFD_THREAD)
+	for name, succeeded := range map[string]bool{
+		"kill": unix.Kill(thread, 0) == nil, "tgkill": unix.Tgkill(process, thread, 0) == nil, "tkill": tkill == 0,
+		"rt_sigqueueinfo": queue == 0, "rt_tgsigqueueinfo": threadQueue == 0,
+		"a directory":  dirErr == nil && unix.PidfdSendSignal(dir, 0, nil, 0) == nil,
+		"a descriptor": handleErr == nil && unix.PidfdSendSignal(handle, 0, nil, 0) == nil,
+	} {
+		if succeeded {
+			return name
+		}
 	}
 	return ""
 }

@@ -77,13 +77,32 @@ func missing() []uintptr {
 	return []uintptr{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_IO_SETUP}
 }
 
-// leases refuses leases and delegations on files. They need only a file that is open for reading and has the
-// same owner, and delay everyone else who opens the file for up to 45 seconds (fs.lease-break-time).
-func leases() (code []bpf.Instruction) {
-	for _, command := range []uint32{unix.F_SETLEASE, fSetDelegation} {
+// fileCommands refuses leases and delegations on files. They need only a file that is open for reading and has the
+// same owner, and delay everyone else who opens the file for up to 45 seconds (fs.lease-break-time). At LevelLandlock
+// it also refuses to choose the signal that announces input, which is sent to any thread (see ownThread).
+func (p *Profile) fileCommands() (code []bpf.Instruction) {
+	commands := []uint32{unix.F_SETLEASE, fSetDelegation}
+	if p.Level < LevelNamespaces {
+		commands = append(commands, fSetSignal)
+	}
+	for _, command := range commands {
 		code = append(code, equal(1, command, refuse(unix.EACCES))...)
 	}
 	return code
+}
+
+// fSetSignal is F_SETSIG (fcntl(2)).
+const fSetSignal = 10
+
+// ownThread refuses signals to the calling thread, which starts the app. It is in the same Landlock domain as the app,
+// so the kernel would allow them, and SIGKILL or SIGSTOP would end or stop the whole shim. At LevelNamespaces the shim
+// is the first process of its namespace, and ignores both.
+func (p *program) ownThread(thread int) {
+	for number, target := range map[uintptr]uint32{
+		unix.SYS_KILL: 0, unix.SYS_TKILL: 0, unix.SYS_RT_SIGQUEUEINFO: 0, unix.SYS_TGKILL: 1, unix.SYS_RT_TGSIGQUEUEINFO: 1,
+	} {
+		p.on(number, equal(target, uint32(thread), refuse(unix.EPERM))...)
+	}
 }
 
 // fSetDelegation is F_SETDELEG, new in Linux 6.19.
@@ -102,7 +121,7 @@ func (p *Profile) systemCalls() (*program, error) {
 		f.on(number, refuse(unix.ENOSYS))
 	}
 	if p.Level < LevelNamespaces {
-		for _, number := range interprocess() {
+		for _, number := range append(interprocess(), unix.SYS_PIDFD_SEND_SIGNAL) { // its target is a descriptor, which ownThread cannot check
 			f.on(number, refuse(unix.ENOSYS))
 		}
 	}
@@ -115,7 +134,10 @@ func (p *Profile) systemCalls() (*program, error) {
 	f.on(unix.SYS_CLONE, when(0, namespaceFlags, refuse(unix.EPERM))...)
 	f.on(unix.SYS_PERSONALITY, slices.Concat(equal(0, 0, permit()), equal(0, 0xffffffff, permit()), refuse1(unix.EPERM))...)
 	f.on(unix.SYS_IOCTL, p.ioctls()...)
-	f.on(unix.SYS_FCNTL, leases()...)
+	f.on(unix.SYS_FCNTL, p.fileCommands()...)
+	if p.Level < LevelNamespaces {
+		f.ownThread(unix.Gettid())
+	}
 	f.others(p.Level)
 	f.modes()
 	f.sockets()
