@@ -49,8 +49,9 @@ func hasConnections(pid int) (bool, error) {
 	if len(sockets) == 0 {
 		return false, nil
 	}
-	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
-		raw, err := os.ReadFile(dir + "/net/" + table)
+	own := "/proc/self" // where the broker of a sandbox makes connections, even if the process has another network
+	for _, table := range []string{dir + "/net/tcp", dir + "/net/tcp6", dir + "/net/udp", dir + "/net/udp6", own + "/net/tcp", own + "/net/tcp6"} {
+		raw, err := os.ReadFile(table)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the table is missing if IPv6 is off
 			return false, unlessEnded(err)
 		}

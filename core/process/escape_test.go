@@ -291,6 +291,7 @@ func TestATreeThatExceedsItsLimitEndsWithTheReason(t *testing.T) {
 			"allocate":          {Memory: 64 << 20},
 			"allocate-shared":   {Memory: 64 << 20},
 			"allocate-detached": {Memory: 64 << 20},
+			"allocate-tables":   {Memory: 64 << 20},
 			"multiply":          {Processes: 16},
 			"zombies":           {Processes: 16},
 			"threads":           {Processes: 16},

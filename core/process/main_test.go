@@ -3,6 +3,7 @@
 package process_test
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -83,11 +84,16 @@ func bundle(kind string, args []string) int {
 		allocateShared()
 	case "allocate-detached":
 		allocateDetached()
+	case "allocate-tables":
+		allocateTables()
 	case "share":
 		share()
 	case "attach":
 		attach(args[0])
-	case "connect":
+	case "connect", "connect-later":
+		if kind == "connect-later" {
+			_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+		}
 		for _, path := range args {
 			answer := "refused"
 			if conn, err := net.Dial("unix", path); err == nil {

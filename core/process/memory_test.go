@@ -46,6 +46,25 @@ func allocateDetached() {
 	}
 }
 
+// allocateTables uses memory for page tables, until it is stopped. What it reads is the same empty page everywhere.
+func allocateTables() {
+	const size, perTable = 8 << 30, 2 << 20
+	for read := 0; ; {
+		block, err := unix.Mmap(-1, 0, size, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+		if err == nil {
+			err = unix.Madvise(block, unix.MADV_NOHUGEPAGE)
+		}
+		if err != nil {
+			fmt.Println(err, read)
+			return
+		}
+		for i := 0; i < len(block); i += perTable {
+			read += int(block[i])
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
 func segment(size int) (memory []byte, id int, err error) {
 	if id, err = unix.SysvShmGet(unix.IPC_PRIVATE, size, unix.IPC_CREAT|0o600); err != nil {
 		return nil, 0, err

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/process"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
@@ -269,15 +270,21 @@ func TestAProgramWithASocketIsConnected(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }()
-	p, err := process.Start(command("dial", listener.Addr().String()))
-	if err != nil {
-		t.Fatal(err)
+	address := listener.Addr().String()
+	for _, level := range []sandbox.Level{sandbox.LevelNone, sandbox.LevelLandlock, sandbox.LevelNamespaces} {
+		t.Run(level.String(), func(t *testing.T) {
+			c := command("dial", address)
+			if level > sandbox.LevelNone {
+				c = confined(t, level, "dial", address)
+				c.Sandbox.Network = sandbox.Network{Also: []string{address}}
+			}
+			p := start(t, c)
+			testkit.Eventually(t, "it is connected", func() bool {
+				a, ok := p.Activity()
+				return ok && a.Connected
+			})
+		})
 	}
-	t.Cleanup(p.Kill)
-	testkit.Eventually(t, "it is connected", func() bool {
-		a, ok := p.Activity()
-		return ok && a.Connected
-	})
 }
 
 func TestAProgramIsBusyWhileItComputes(t *testing.T) {

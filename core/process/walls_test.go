@@ -405,6 +405,54 @@ func TestASocketInAReadableDirectoryIsClosedUnlessItIsGranted(t *testing.T) {
 	}
 }
 
+// The server's sockets are in its home, which may be in a directory that the app may write to. Landlock does not check
+// connections to sockets, and the kernel removes a mask when the server makes a socket anew.
+func TestAHiddenSocketStaysClosed(t *testing.T) {
+	for _, level := range confinedLevels() {
+		for _, uid := range ownUsers() {
+			t.Run(fmt.Sprintf("%v as %d", level, uid), func(t *testing.T) {
+				dir, err := os.MkdirTemp("/tmp", "w")
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = os.RemoveAll(dir) })
+				if err := errors.Join(os.Chmod(dir, 0o755), os.MkdirAll(filepath.Join(dir, "home/data"), 0o755)); err != nil {
+					t.Fatal(err)
+				}
+				listen := func(name string) string {
+					path := filepath.Join(dir, name)
+					l, err := net.Listen("unix", path)
+					if err == nil {
+						t.Cleanup(func() { _ = l.Close() })
+						err = os.Chmod(path, 0o777)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					return path
+				}
+				paths := []string{listen("home/closed"), listen("home/data/own"), listen("alone"), filepath.Join(dir, "anew")}
+				listen("anew")
+				c := confined(t, level, "connect-later", paths...)
+				c.Sandbox.Write = append(c.Sandbox.Write, dir, filepath.Join(dir, "home/data"))
+				c.Sandbox.Hide = []string{filepath.Join(dir, "home"), paths[2], paths[3]}
+				giveTo(t, &c, uid)
+				p := start(t, c)
+				if err := os.Remove(paths[3]); err != nil {
+					t.Fatal(err)
+				}
+				listen("anew")
+				if _, err := io.WriteString(p.Stdin(), "go\n"); err != nil {
+					t.Fatal(err)
+				}
+				if got, want := output(t, p), "closed: refused\nown: connected\nalone: refused\nanew: refused\n"; got != want {
+					t.Errorf("%q, want %q", got, want)
+				}
+			})
+		}
+	}
+}
+
 func TestAHiddenDirectoryCannotBeFilled(t *testing.T) {
 	open := t.TempDir()
 	hidden := filepath.Join(open, "hidden")

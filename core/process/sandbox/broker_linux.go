@@ -40,6 +40,7 @@ type Broker struct {
 	group   int
 	write   []string // real paths of directories whose files belong to the app
 	read    []string // directories that it may only read; may be inside the others
+	closed  []string // hidden paths; Landlock does not check connections to the sockets there
 	sockets []string // real paths of further sockets that were granted
 	names   *nameServer
 	denials denials // refused connections to this machine
@@ -127,8 +128,9 @@ func (b *Broker) isolate(p *Profile) error {
 }
 
 // grant records which sockets the app may connect to by path: those in directories it may write to, and those
-// granted by name. A directory that it may only read does not grant the sockets in it.
+// granted by name. A directory that it may only read does not grant the sockets in it, nor does a hidden one.
 func (b *Broker) grant(p *Profile) {
+	b.closed = p.closed()
 	paths := slices.Clone(p.Write)
 	if p.Level >= LevelNamespaces { // these are the app's own there
 		paths = append(paths, "/tmp", "/dev/shm")
@@ -153,14 +155,14 @@ func (b *Broker) grant(p *Profile) {
 	}
 }
 
-// isOwnFile reports whether an open file is in a directory that the app may write to.
+// isOwnFile reports whether an open file is in a directory that the app may write to, and not hidden there.
 func (b *Broker) isOwnFile(fd int) bool {
 	path, err := os.Readlink(descriptorPath(fd))
 	if err != nil {
 		return false
 	}
 	write := nearestDir(path, b.write)
-	return write > 0 && write >= nearestDir(path, b.read)
+	return write > 0 && write >= nearestDir(path, b.read) && write >= nearestDir(path, b.closed)
 }
 
 func descriptorPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

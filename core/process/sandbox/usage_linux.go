@@ -14,8 +14,8 @@ import (
 const clockTicks = 100
 
 // ProcessUsage returns what one process uses, according to /proc. Memory includes only pages that the process,
-// or processes that share them, have written, not library code. Shared memory is counted for each process;
-// SharedFairly is exact.
+// or processes that share them, have written, not library code, and page tables, of which a process may have any number
+// for memory that it only reads. Shared memory is counted for each process; SharedFairly is exact.
 func ProcessUsage(pid int) (u Usage, ok bool) {
 	u, _, ok = new(Meter).Usage(pid)
 	return u, ok
@@ -35,7 +35,7 @@ func (m *Meter) Usage(pid int) (u Usage, zombieOf int, ok bool) {
 	if len(status) == 0 {
 		return u, 0, false
 	}
-	u.Memory, u.Processes = kibibytes(status, "RssAnon:", "RssShmem:", "VmSwap:"), 1
+	u.Memory, u.Processes = kibibytes(status, "RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:"), 1
 	u.Threads = threads(status)
 	stat := m.read(pid, "stat")
 	u.CPUTime, zombieOf = statTimes(stat[bytes.LastIndexByte(stat, ')')+1:])
@@ -145,7 +145,7 @@ func SharedFairly(pid int) (memory int64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	return kibibytes(rollup, "Pss_Anon:", "Pss_Shmem:", "SwapPss:"), true
+	return kibibytes(rollup, "Pss_Anon:", "Pss_Shmem:", "SwapPss:") + kibibytes(new(Meter).read(pid, "status"), "VmPTE:"), true
 }
 
 // DetachedMemory returns the System V shared memory in this IPC namespace that no process has attached, in
