@@ -1,17 +1,23 @@
 package trust
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// maxPins is how many tools of one version of an app are pinned. Further tools are held back.
-const maxPins = 10_000
+// These limit the pins of one version of an app, for each kind of item, together with the changes that wait for a
+// decision. Further tools are held back, and are not recorded.
+const (
+	maxPins     = 10_000
+	maxPinBytes = 64 << 20 // of all definitions, four times what an app can list at once
+)
 
 // Listing is a list of tools from an app.
 type Listing struct {
@@ -83,6 +89,7 @@ type check struct {
 	common   map[string]digest // for the list of an account: the definitions that were accepted for all accounts
 
 	pins        map[string]core.Pin
+	size        int      // bytes of all definitions in pins
 	definitions []string // of the listed tools; "" for one without
 	reasons     []string // why each tool is held back; "" if it is not
 }
@@ -126,25 +133,37 @@ func (c *check) resolve(ctx context.Context) error {
 	if c.compare() {
 		return nil
 	}
-	added := map[string]string{}
+	added, known := map[string]string{}, len(c.pins)
 	var renamed []core.Pin
+	gone := sync.OnceValue(c.goneTools)
 	for i, t := range c.l.Tools {
-		if _, known := c.pins[t.Name]; known || c.definitions[i] == "" {
+		if _, pinned := c.pins[t.Name]; pinned || c.definitions[i] == "" {
 			continue
 		}
-		switch from, replaces := c.replaced(c.definitions[i]); {
+		from, replaces := gone().replacedBy(c.definitions[i])
+		switch {
+		case known >= maxPins:
+			c.reasons[i] = c.reason(t.Name, fmt.Sprintf("the app has listed more than %d different tools", maxPins))
+			continue
+		case c.size+len(c.definitions[i]) > maxPinBytes:
+			c.reasons[i] = c.tooLarge(t.Name)
+			continue
 		case !first && replaces:
 			renamed = append(renamed, core.Pin{Tool: t.Name, Offered: c.definitions[i], RenamedFrom: from})
-		case len(c.pins)+len(added) >= maxPins:
-			c.reasons[i] = c.reason(t.Name, fmt.Sprintf("the app has listed more than %d different tools", maxPins))
 		default:
 			added[t.Name] = c.definitions[i]
 		}
+		known++
+		c.size += len(c.definitions[i])
 	}
 	if err := c.add(ctx, added, first); err != nil {
 		return err
 	}
 	return c.offer(ctx, renamed)
+}
+
+func (c *check) tooLarge(tool string) string {
+	return c.reason(tool, fmt.Sprintf("the app has listed definitions with more than %d bytes", maxPinBytes))
 }
 
 func (c *check) read(ctx context.Context) error {
@@ -166,6 +185,10 @@ func (c *check) read(ctx context.Context) error {
 		}
 	}
 	maps.DeleteFunc(c.pins, func(tool string, _ core.Pin) bool { return kindOf(tool) != c.l.kind })
+	c.size = 0
+	for _, pin := range c.pins {
+		c.size += len(pin.Definition) + len(pin.Offered)
+	}
 	return nil
 }
 
@@ -183,34 +206,63 @@ func (p *Pins) read(ctx context.Context, k core.PinKey) (pins map[string]core.Pi
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	// A remote app may state another version at each connection, so only its present one is remembered.
+	maps.DeleteFunc(p.known, func(other core.PinKey, _ map[string]digest) bool {
+		return other.Workspace == k.Workspace && other.App == k.App && other.Account == k.Account
+	})
 	p.known[k] = accepted
 	return pins, accepted, nil
 }
 
-// replaced returns the accepted tool that an added one seems to replace: one that the app no longer lists.
-func (c *check) replaced(definition string) (from string, ok bool) {
+// goneTools are the accepted tools that an app no longer lists. An added tool may replace one of them.
+type goneTools struct {
+	first  string            // by name; "" for none
+	traits map[digest]string // the first tool, by name, that has a trait
+	always bool              // every added tool seems to replace one of them
+}
+
+func (c *check) goneTools() goneTools {
+	gone := goneTools{traits: map[digest]string{}, always: !c.l.Dynamic}
 	if c.l.kind != "" {
+		return gone
+	}
+	listed, before := namesOf(c.l.Tools), namesOf(c.l.Before)
+	for _, tool := range slices.Sorted(maps.Keys(c.pins)) {
+		if listed[tool] || c.l.Before != nil && !before[tool] || c.pins[tool].Definition == "" {
+			continue
+		}
+		gone.first = cmp.Or(gone.first, tool)
+		for _, trait := range traitsOf(c.pins[tool].Definition) {
+			if _, known := gone.traits[trait]; !known {
+				gone.traits[trait] = tool
+			}
+		}
+	}
+	return gone
+}
+
+func namesOf(tools []core.Tool) map[string]bool {
+	names := make(map[string]bool, len(tools))
+	for _, t := range tools {
+		names[t.Name] = true
+	}
+	return names
+}
+
+// replacedBy returns the tool that an added one with this definition seems to replace.
+func (g goneTools) replacedBy(definition string) (from string, ok bool) {
+	if g.first == "" {
 		return "", false
 	}
-	var gone []string
-	for tool, pin := range c.pins {
-		named := func(t core.Tool) bool { return t.Name == tool }
-		listed := slices.ContainsFunc(c.l.Tools, named)
-		before := c.l.Before == nil || slices.ContainsFunc(c.l.Before, named)
-		if !listed && before && pin.Definition != "" {
-			gone = append(gone, tool)
+	for _, trait := range traitsOf(definition) {
+		if tool, similar := g.traits[trait]; similar && (from == "" || tool < from) {
+			from = tool
 		}
 	}
-	slices.Sort(gone)
-	for _, tool := range gone {
-		if similar(c.pins[tool].Definition, definition) {
-			return tool, true
-		}
+	if from == "" && g.always {
+		from = g.first
 	}
-	if len(gone) > 0 && !c.l.Dynamic {
-		return gone[0], true
-	}
-	return "", false
+	return from, from != ""
 }
 
 // add pins tools without another accepted definition. If several servers try, one succeeds; the others then
@@ -250,6 +302,12 @@ func (c *check) offer(ctx context.Context, renamed []core.Pin) error {
 		if pin.Offered != c.definitions[i] {
 			pin.Refused = false
 		}
+		grown := len(c.definitions[i]) - len(pin.Offered) // 0 for a renamed one, which has been counted
+		if grown > 0 && c.size+grown > maxPinBytes {
+			c.reasons[i] = c.tooLarge(t.Name)
+			continue
+		}
+		c.size += grown
 		pin.Offered = c.definitions[i]
 		c.reasons[i] = c.changed(pin)
 		first, err := c.p.o.Records.OfferPin(ctx, c.l.Key, pin)

@@ -117,16 +117,20 @@ func excerpt(text string, from, to int) string {
 	return out
 }
 
-// similar reports whether one definition appears to be the other under a different name: they have the same
-// description, or the same input schema with properties.
-func similar(a, b string) bool {
-	one, _ := parse(a).(map[string]any)
-	other, _ := parse(b).(map[string]any)
-	same := func(name string) bool {
-		text := encode(one[name])
-		return one[name] != nil && utf8.RuneCountInString(text) > len(`""`) && text == encode(other[name])
+// traitsOf identifies what a tool keeps under another name: its description, its title, and an input schema with
+// properties. Two tools with a common trait are similar.
+func traitsOf(definition string) (traits []digest) {
+	members, _ := parse(definition).(map[string]any)
+	add := func(name string) {
+		if text := encode(members[name]); members[name] != nil && utf8.RuneCountInString(text) > len(`""`) {
+			traits = append(traits, digestOf(name+text))
+		}
 	}
-	schema, _ := one["inputSchema"].(map[string]any)
-	properties, _ := schema["properties"].(map[string]any)
-	return same("description") || same("title") || len(properties) > 0 && same("inputSchema")
+	add("description")
+	add("title")
+	schema, _ := members["inputSchema"].(map[string]any)
+	if properties, _ := schema["properties"].(map[string]any); len(properties) > 0 {
+		add("inputSchema")
+	}
+	return traits
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -133,6 +134,73 @@ func TestARenamedToolIsHeldBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An app could list other tools each time, and so fill the database.
+func TestToolsThatReplaceOthersCountTowardsTheLimit(t *testing.T) {
+	records := newRecords()
+	p := newPins(PinEnforce, records, &fakes.Events{})
+	verdict(t, p, listing(false, tool("read", "Read")))
+	for round := range 3 {
+		var others []string
+		for i := range 4000 {
+			others = append(others, fmt.Sprintf(`{"name":"t%d_%d"}`, round, i))
+		}
+		allowed, held, err := p.Check(t.Context(), listing(false, others...))
+		if err != nil || len(allowed) != 0 || len(held) != 4000 {
+			t.Fatalf("round %d: %d allowed, %d held, %v", round, len(allowed), len(held), err)
+		}
+	}
+	want(t, "recorded", len(records.pins[key]), maxPins)
+}
+
+func TestTheSizeOfAllDefinitionsIsLimited(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short mode: this test compares hundreds of megabytes")
+	}
+	records := newRecords()
+	p := newPins(PinEnforce, records, &fakes.Events{})
+	large := func(name, letter string) string { return tool(name, strings.Repeat(letter, 15<<20)) }
+	verdict(t, p, listing(true, tool("a", "x"), tool("b", "x"), tool("c", "x"), tool("d", "x"), tool("e", "x")))
+	for _, name := range []string{"a", "b", "c", "d"} {
+		want(t, name, verdict(t, p, listing(true, large(name, name))), " | "+name)
+	}
+	want(t, "a new one", verdict(t, p, listing(true, large("f", "f"))), " | f")
+	want(t, "a changed one", verdict(t, p, listing(true, large("e", "e"))), " | e")
+	want(t, "another change", verdict(t, p, listing(true, large("a", "A"))), " | a")
+	size := 0
+	for _, pin := range records.pins[key] {
+		size += len(pin.Definition) + len(pin.Offered)
+	}
+	if size > maxPinBytes || len(records.pins[key]) != 5 {
+		t.Errorf("%d pins with %d bytes", len(records.pins[key]), size)
+	}
+}
+
+// 5,000 tools that replace 5,000 others took more than two minutes.
+func TestManyToolsThatReplaceManyAreComparedAtOnce(t *testing.T) {
+	p := newPins(PinEnforce, newRecords(), &fakes.Events{})
+	for _, prefix := range []string{"a", "b"} {
+		var all []string
+		for i := range maxPins / 2 {
+			all = append(all, tool(fmt.Sprintf("%s%d", prefix, i), fmt.Sprintf("Description %s%d", prefix, i)))
+		}
+		began := time.Now()
+		if _, _, err := p.Check(t.Context(), listing(true, all...)); err != nil || time.Since(began) > 20*time.Second {
+			t.Fatalf("%v after %v", err, time.Since(began))
+		}
+	}
+}
+
+// A remote app states its version.
+func TestOnlyTheLastVersionOfAnAppIsHeldInMemory(t *testing.T) {
+	p := newPins(PinEnforce, newRecords(), &fakes.Events{})
+	for version := range 100 {
+		l := listing(false, tool("read", "one"))
+		l.Key.Version = fmt.Sprint(version)
+		verdict(t, p, l)
+	}
+	want(t, "versions", len(p.known), 1)
 }
 
 func TestAToolAddedAtRunTimeIsUsableAndAnnounced(t *testing.T) {
