@@ -36,21 +36,26 @@ func (m *Manager) Call(ctx context.Context, workspace, server string, c interact
 }
 
 // acquire returns the shared instance and takes a slot, which Dialog.Do releases. It takes the slot first because an
-// app with a call in flight is not put to sleep. A call that had to wait is checked again, because the app may have
-// started with different tools.
-func (a *app) acquire(ctx context.Context, c interact.Call) (instance.Instance, error) {
+// app with a call in flight is not put to sleep. Then the call is checked again, because the app may have started with
+// different tools, or changed them, since its tool was looked up. What an account sees was checked then.
+func (a *app) acquire(ctx context.Context, c interact.Call) (in instance.Instance, err error) {
+	waited := false
 	if a.dialog.Slots().Take(c.Sender) == nil {
 		a.used.Store(time.Now().UnixNano())
-		if in := a.current(); in != nil {
-			return in, nil
+		if in = a.current(); in == nil {
+			a.dialog.Slots().Release(c.Sender)
 		}
-		a.dialog.Slots().Release(c.Sender)
 	}
-	in, err := a.queue(ctx, c.Sender)
+	if in == nil {
+		waited = true
+		if in, err = a.queue(ctx, c.Sender); err != nil {
+			return nil, err
+		}
+	}
+	if waited || c.Account == "" {
+		err = a.checkHeld(c)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := a.checkHeld(c); err != nil {
 		a.dialog.Slots().Release(c.Sender)
 		return nil, err
 	}

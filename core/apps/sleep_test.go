@@ -250,6 +250,12 @@ func TestAToolThatChangedDuringTheSleepIsHeldBack(t *testing.T) {
 	_, err := callTool(t, y, "notes", "read", "")
 	expect(t, "the call of the changed tool", core.CodeOf(err), core.CodeToolHeld)
 	expect(t, "it is listed", slices.Contains(served(y), "read"), false)
+	// The caller may have looked up the tool before another call woke the app.
+	_, err = callTool(t, y, "notes", "read", "")
+	expect(t, "a call of the running app", core.CodeOf(err), core.CodeToolHeld)
+	if _, err := callTool(t, y, "notes", "write", ""); core.CodeOf(err) == core.CodeToolHeld {
+		t.Errorf("another tool: %v", err)
+	}
 }
 
 func TestCallsOfManySleepyAppsNeverFail(t *testing.T) {
