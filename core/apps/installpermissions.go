@@ -2,6 +2,7 @@ package apps
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/bundle"
+	"github.com/ropewalk/ropewalk/core/config"
 )
 
 // decideInstall checks the decisions that come with an installation and adds them to its record. Without decisions,
@@ -81,10 +83,11 @@ func (m *Manager) requireDecisions(c core.Caller, record core.Installation, requ
 		WithDetails(map[string]any{"missing": missing})
 }
 
-// userConfigGrants returns the paths in the user_config of an app from a path on this machine, as permissions.
+// userConfigGrants returns the paths in the user_config of an app from a path on this machine, as permissions. It returns
+// none if only the configuration grants anything.
 func (m *Manager) userConfigGrants(record core.Installation, by string) (all []core.Permission) {
 	manifest, err := bundle.ParseManifest(record.Manifest)
-	if err != nil || record.Source.Kind != core.SourcePath || record.Remote != nil {
+	if err != nil || record.Source.Kind != core.SourcePath || record.Remote != nil || m.guard.Grantable == config.GrantersNobody {
 		return nil
 	}
 	for _, path := range manifest.GrantedPaths(record.Env) {
@@ -141,12 +144,29 @@ func (m *Manager) checkOrder(ctx context.Context, o source.Order) error {
 	return m.requireDecisions(o.Caller, known, m.orderRequests(o))
 }
 
-// grantAnew replaces the permissions from the user_config of an app from a path, when an admin of the organization
-// changes the values.
-func (m *Manager) grantAnew(in *core.Installation, c core.Caller) {
-	if in.Source.Kind != core.SourcePath || c.MayInstall(core.SourcePath) != nil {
+// grantAnew changes the permissions from the user_config of an app from a path, together with its values. Only an admin of
+// the organization grants anything, and only the values that this change names: somebody else may have set the others.
+func (m *Manager) grantAnew(in *core.Installation, s Settings) {
+	if in.Source.Kind != core.SourcePath {
 		return
 	}
-	in.Permissions = slices.DeleteFunc(slices.Clone(in.Permissions), func(p core.Permission) bool { return p.Legacy })
-	in.Permissions = append(in.Permissions, m.userConfigGrants(*in, c.User.ID)...)
+	if s.Caller.MayInstall(core.SourcePath) != nil {
+		if in.Permissions == nil { // a declared app: recordGrants must not grant these values once it is not declared any more
+			in.Permissions = []core.Permission{}
+		}
+		return
+	}
+	all, named := m.userConfigGrants(*in, ""), *in
+	named.Env = maps.Clone(in.Env)
+	maps.DeleteFunc(named.Env, func(name string, _ core.Secret) bool {
+		_, variable := s.Env[name]
+		_, field := s.UserConfig[name]
+		return !variable && !field
+	})
+	granted := m.userConfigGrants(named, s.Caller.User.ID)
+	in.Permissions = slices.DeleteFunc(slices.Clone(in.Permissions), func(p core.Permission) bool {
+		same := func(other core.Permission) bool { return other.Access == p.Access }
+		return p.Legacy && (!slices.ContainsFunc(all, same) || slices.ContainsFunc(granted, same))
+	})
+	in.Permissions = append(in.Permissions, granted...)
 }

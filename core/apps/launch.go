@@ -31,7 +31,10 @@ type startFunc func(ctx context.Context, spec instance.Spec) (instance.Instance,
 func (a *app) spec() instance.Spec {
 	record := a.now.Load().record
 	layout := a.layout()
-	_, declared := a.manager.declaration(a.key)
+	var declared map[string]core.Secret
+	if d, ok := a.manager.declaration(a.key); ok {
+		declared = d.Env
+	}
 	grants, given := a.manager.grants(record)
 	return instance.Spec{
 		StartTimeout: a.startTimeout(record), Declared: declared, Grants: grants, Given: given, OnDenied: a.noteDenied, Trace: a.traced.Load(),

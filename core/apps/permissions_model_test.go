@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"encoding/json"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -112,5 +113,63 @@ func TestAPendingPermissionIsConfirmedByAllowingItAgain(t *testing.T) {
 	record.Permissions = m.changed(record.Permissions, record.Source, owner, allow)
 	if all, _ := m.grants(record); !slices.Equal(all, allow.Allow) || len(record.Permissions) != 1 {
 		t.Errorf("confirmed: %v of %+v", all, record.Permissions)
+	}
+}
+
+// withFolders returns an app from a path with two directories in its user_config.
+func withFolders(one, two string) core.Installation {
+	return core.Installation{
+		Workspace: core.DefaultWorkspaceID, Name: "x", Source: core.Source{Kind: core.SourcePath, Ref: "/x"}, Env: map[string]core.Secret{"one": core.Secret(one), "two": core.Secret(two)},
+		Manifest: []byte(`{"manifest_version":"0.3","name":"x","version":"1","description":"d","author":{"name":"a"},"server":{"type":"binary","entry_point":"x","mcp_config":{"command":"x"}},
+			"user_config":{"one":{"type":"directory","title":"One","description":"d"},"two":{"type":"directory","title":"Two","description":"d"}}}`),
+	}
+}
+
+// An admin of a workspace may change the values of an app. Nobody else must grant them by changing others.
+func TestAnAdminOfTheOrganizationGrantsOnlyTheValuesThatTheChangeNames(t *testing.T) {
+	m, paths := granting(t)
+	owner, admin := ownerOfAll(), core.Caller{}
+	admin.Workspace.Role = core.RoleAdmin
+	change := func(in core.Installation, c core.Caller, names ...string) []core.Permission {
+		s := Settings{Caller: c, UserConfig: map[string]json.RawMessage{}}
+		for _, name := range names {
+			s.UserConfig[name] = json.RawMessage(`"set"`)
+		}
+		m.grantAnew(&in, s)
+		return in.Permissions
+	}
+	granted := func(all []core.Permission) (targets []string) {
+		for _, p := range all {
+			targets = append(targets, p.Target)
+		}
+		return targets
+	}
+	in := withFolders(paths[0], "")
+	in.Permissions = change(in, owner, "one")
+	if got := granted(in.Permissions); !slices.Equal(got, paths[:1]) {
+		t.Fatalf("the owner granted %v", got)
+	}
+	in.Env["two"] = core.Secret(paths[1])
+	in.Permissions = change(in, admin, "two")
+	if got := granted(in.Permissions); !slices.Equal(got, paths[:1]) {
+		t.Errorf("the admin of the workspace granted %v", got)
+	}
+	if got := granted(change(in, owner, "key")); !slices.Equal(got, paths[:1]) {
+		t.Errorf("the owner changed another value and granted %v", got)
+	}
+	if got := granted(change(in, owner, "two")); !slices.Equal(got, paths[:2]) {
+		t.Errorf("the owner named the value and granted %v", got)
+	}
+	in.Env["one"] = core.Secret(paths[1])
+	if got := granted(change(in, owner, "one")); !slices.Equal(got, paths[1:2]) {
+		t.Errorf("after the owner replaced it, %v is granted", got)
+	}
+	declared := withFolders("", paths[1])
+	if declared.Permissions = change(declared, admin, "two"); declared.Permissions == nil {
+		t.Error("the values of a declared app will be granted when it is not declared any more")
+	}
+	m.guard.Grantable = config.GrantersNobody
+	if got := granted(change(withFolders(paths[0], ""), owner, "one")); len(got) > 0 {
+		t.Errorf("where only the configuration grants anything, %v was granted", got)
 	}
 }

@@ -37,7 +37,7 @@ func (m *Manager) Configure(ctx context.Context, workspace, name string, s Setti
 				return notFound(name)
 			}
 			in.Env = env
-			m.grantAnew(in, s.Caller)
+			m.grantAnew(in, s)
 			return nil
 		})
 		if err != nil {

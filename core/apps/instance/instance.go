@@ -44,9 +44,9 @@ type Spec struct {
 
 	StartTimeout time.Duration // for error messages; the context enforces it
 
-	Declared bool          // the configuration declares the app and its user_config
-	Grants   []core.Access // grants that were checked and are in force
-	Given    []core.Access // the Grants that come from user_config, for which the app may lose its own user
+	Declared map[string]core.Secret // the values of an app that the configuration declares; nil for any other
+	Grants   []core.Access          // grants that were checked and are in force
+	Given    []core.Access          // the Grants that come from user_config, for which the app may lose its own user
 
 	Trace    bool                           // report to OnDenied the files that the app opens and cannot see
 	OnDenied func(a core.Access, count int) // called when the sandbox denied something; may be nil

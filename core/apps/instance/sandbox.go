@@ -97,9 +97,9 @@ func (s *Starter) searchPath() []string { return filepath.SplitList(s.HostEnv["P
 func (s *Starter) protected() []string { return []string{s.Confinement.Home, s.HostEnv["HOME"]} }
 
 // granted returns the directories that the configuration gives to an app that it declares and that is installed from a
-// path on this machine. Grants by people are in Spec.Grants.
+// path on this machine. The app may have other values since, which grant nothing: grants by people are in Spec.Grants.
 func (s *Starter) granted(spec Spec) ([]string, error) {
-	if !spec.Declared || spec.Record.Source.Kind != core.SourcePath {
+	if spec.Record.Source.Kind != core.SourcePath {
 		return nil, nil
 	}
 	m, err := bundle.ParseManifest(spec.Record.Manifest)
@@ -107,7 +107,7 @@ func (s *Starter) granted(spec Spec) ([]string, error) {
 		return nil, err
 	}
 	var paths []string
-	for _, path := range m.GrantedPaths(spec.Record.Env) {
+	for _, path := range m.GrantedPaths(spec.Declared) {
 		switch {
 		case !filepath.IsAbs(path):
 		case Within(path, s.Confinement.Home) || Within(s.Confinement.Home, path):

@@ -51,6 +51,25 @@ func TestAManifestOpensNoDirectoryToItsApp(t *testing.T) {
 	}
 }
 
+// An admin of a workspace may change the values of an app that the configuration declares.
+func TestOnlyTheValuesInTheConfigurationOpenDirectories(t *testing.T) {
+	s := &Starter{Confinement: Confinement{Home: "/srv/ropewalk"}}
+	spec := Spec{
+		Declared: map[string]core.Secret{"folder": "/srv/notes"},
+		Record: core.Installation{Source: core.Source{Kind: core.SourcePath}, Env: map[string]core.Secret{"folder": "/srv/other"}, Manifest: []byte(`{
+			"manifest_version": "0.3", "name": "x", "version": "1", "description": "d", "author": {"name": "a"},
+			"server": {"type": "binary", "entry_point": "x", "mcp_config": {"command": "x"}},
+			"user_config": {"folder": {"type": "directory", "title": "Folder", "description": "d"}}}`)},
+	}
+	if got, err := s.granted(spec); err != nil || strings.Join(got, " ") != "/srv/notes" {
+		t.Errorf("%v %v", got, err)
+	}
+	spec.Declared = nil
+	if got, err := s.granted(spec); err != nil || len(got) > 0 {
+		t.Errorf("without a declaration: %v %v", got, err)
+	}
+}
+
 func TestASecretOnACommandLineThatOthersCanReadIsReported(t *testing.T) {
 	redactor := logs.NewRedactor(core.Installation{Env: map[string]core.Secret{"key": "a-secret-value"}})
 	for _, one := range []struct {
