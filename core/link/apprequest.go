@@ -21,9 +21,9 @@ func (l *Link) dispatchRequest(e *rpc.Envelope) bool {
 	if handler == nil {
 		return false
 	}
-	id := sdkID(e)
+	id, size := sdkID(e), len(e.Params)+len(e.Text)
 	ctx, cancel := context.WithCancel(l.life)
-	if !l.beginAppRequest(id.Raw(), cancel) {
+	if !l.beginAppRequest(id.Raw(), size, cancel) {
 		cancel()
 		l.discarded.Add("a request beyond the limit, or with an id that is already in use")
 		return true
@@ -37,6 +37,7 @@ func (l *Link) dispatchRequest(e *rpc.Envelope) bool {
 	earlier := l.earlierNotifications()
 	go func() {
 		defer cancel()
+		defer l.releaseAppRequest(size)
 		for _, delivered := range earlier {
 			select {
 			case <-delivered:
@@ -95,16 +96,24 @@ func (l *Link) callers() []Caller {
 	return found
 }
 
-// beginAppRequest records that a request is being answered. It returns false when there are too many, or when
-// the id is in use.
-func (l *Link) beginAppRequest(id any, cancel context.CancelFunc) bool {
+// beginAppRequest records that a request of a size is being answered. It returns false when there are too many, when
+// they are too large together, or when the id is in use.
+func (l *Link) beginAppRequest(id any, size int, cancel context.CancelFunc) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, taken := l.appRequests[id]; taken || l.closing || len(l.appRequests) >= maxRequests {
+	if _, taken := l.appRequests[id]; taken || l.closing || len(l.appRequests) >= maxRequests || l.asked > 0 && l.asked+size > maxRequestBytes {
 		return false
 	}
 	l.appRequests[id] = cancel
+	l.asked += size
 	return true
+}
+
+// releaseAppRequest is called when nothing of a request is held any more.
+func (l *Link) releaseAppRequest(size int) {
+	l.mu.Lock()
+	l.asked -= size
+	l.mu.Unlock()
 }
 
 // endAppRequest releases an id, so that the app can use it again.

@@ -39,6 +39,7 @@ type Link struct {
 	mu          sync.Mutex
 	calls       map[int64]*call            // pending, by id
 	appRequests map[any]context.CancelFunc // being answered, by id
+	asked       int                        // bytes of params and ids of appRequests
 	closing     bool
 
 	giveUp context.CancelCauseFunc // aborts the handshake; set only during it

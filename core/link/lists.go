@@ -1,12 +1,14 @@
 package link
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // The limits for one listing.
@@ -122,8 +124,13 @@ func readPage(raw json.RawMessage, member string) (items []json.RawMessage, curs
 	if !ok {
 		return nil, "", errors.New("the answer is missing member " + member)
 	}
-	if err := json.Unmarshal(list, &items); err != nil {
-		return nil, "", err
+	if trimmed := bytes.TrimLeft(list, " \t\r\n"); trimmed[0] != '[' && string(trimmed) != "null" {
+		return nil, "", errors.New(member + " is not an array")
+	}
+	for item := range rawjson.Elements(list) {
+		if items = append(items, item); len(items) > maxItems { // a list can have more items than there is memory for
+			break
+		}
 	}
 	if next, ok := page["nextCursor"]; ok {
 		if err := json.Unmarshal(next, &cursor); err != nil {

@@ -24,6 +24,7 @@ const (
 	maxQueuedNotifications = 1024 // of one call
 	maxQueuedBytes         = 8 << 20
 	maxRequests            = 64 // requests from the app being answered
+	maxRequestBytes        = 32 << 20
 )
 
 // Options configure a link. The zero value is usable.

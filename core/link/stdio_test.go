@@ -14,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link/stdio"
 	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 func TestLinesOnStandardOutputThatAreNotMessagesAreSkipped(t *testing.T) {
@@ -143,6 +144,67 @@ func TestRequestsFromAnAppAreAnswered(t *testing.T) {
 	p.send(`{"jsonrpc":"2.0","id":"p","method":"ping"}`)
 	if m := p.read(); string(m.ID) != `"p"` {
 		t.Errorf("the cancelled request was answered: %s", m.ID)
+	}
+}
+
+// 64 requests of the largest size would take a gigabyte.
+func TestTheRequestsFromAnAppAreLimitedBySize(t *testing.T) {
+	asked, release := make(chan struct{}, 8), make(chan struct{})
+	l, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{
+		"elicitation/create": func(context.Context, rpc.Question, []Caller) (json.RawMessage, error) {
+			asked <- struct{}{}
+			<-release
+			return json.RawMessage(`{}`), nil
+		},
+	}})
+	ask := func(id int) {
+		p.send(`{"jsonrpc":"2.0","id":%d,"method":"elicitation/create","params":{"message":"%s"}}`, id, strings.Repeat("m", maxRequestBytes*2/5))
+	}
+	for id := range 4 {
+		ask(id)
+	}
+	p.send(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`)
+	p.read()
+	for range 2 {
+		wait(t, asked)
+	}
+	close(release)
+	for range 2 {
+		p.read()
+	}
+	testkit.Eventually(t, "nothing is held", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.asked == 0
+	})
+	if len(asked) > 0 {
+		t.Errorf("%d more requests were held", len(asked))
+	}
+	ask(9)
+	wait(t, asked)
+	p.read()
+}
+
+func TestAnAppThatAsksAgainAndAgainAddsOneMarkToTheQueueOfACall(t *testing.T) {
+	c := &call{wake: make(chan struct{}, 1)}
+	c.queue(rpc.Notification{})
+	for range 1000 {
+		c.mark()
+	}
+	if len(c.queued) != 2 {
+		t.Errorf("the queue has %d entries", len(c.queued))
+	}
+}
+
+func TestNoMoreItemsOfAPageAreReadThanAListMayHave(t *testing.T) {
+	items, _, err := readPage([]byte(`{"tools":[`+strings.Repeat("1,", 1<<20)+`1],"nextCursor":"2"}`), "tools")
+	if err != nil || len(items) != maxItems+1 {
+		t.Errorf("%d items, %v", len(items), err)
+	}
+	for _, odd := range []string{`{}`, `"x"`, `1`} {
+		if _, _, err := readPage([]byte(`{"tools":`+odd+`}`), "tools"); err == nil {
+			t.Errorf("%s is a list", odd)
+		}
 	}
 }
 

@@ -107,8 +107,11 @@ func SessionOf(callers []link.Caller) (session string) {
 	return session
 }
 
-// maxElicitations limits how many URL elicitations are remembered. The oldest are dropped first.
-const maxElicitations = 1000
+// These limit how many URL elicitations are remembered, and how long their ids may be. The oldest are dropped first.
+const (
+	maxElicitations  = 1000
+	maxElicitationID = 1024 // bytes
+)
 
 // elicitations remembers which session was sent to which URL, so that the completion notification
 // (notifications/elicitation/complete) reaches only that session.
@@ -135,7 +138,7 @@ func elicitationID(params json.RawMessage) string {
 
 func (e *elicitations) record(d *Dialog, params json.RawMessage, session string) {
 	id := elicitationID(params)
-	if id == "" || session == "" {
+	if id == "" || len(id) > maxElicitationID || session == "" {
 		return
 	}
 	e.mu.Lock()

@@ -2,6 +2,7 @@ package interact
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +58,9 @@ func TestElicitationsThatNeverEndAreRemoved(t *testing.T) {
 	expect(t, "the second", session(notes, "e1"), "alice")
 	expect(t, "the number that is kept", len(b.elicitations.sessions), maxElicitations)
 	expect(t, "another app's", session(other, "e1"), "")
+	long := strings.Repeat("e", maxElicitationID+1)
+	b.elicitations.record(notes, json.RawMessage(`{"elicitationId":"`+long+`"}`), "alice")
+	expect(t, "one with a long id", session(notes, long), "")
 }
 
 func TestARequestNeedsTheAbilitiesThatItsParamsUse(t *testing.T) {

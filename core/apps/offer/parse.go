@@ -23,11 +23,14 @@ const (
 	maxPromptName = 128  // characters of a prompt's name; with the prefix it is shortened like a tool's
 	maxURI        = 4096 // bytes of a resource's URI or of a URI template
 	maxFaults     = 5    // number of faults per definition that a warning lists
+	maxWarnings   = 50   // number of items of a list that are named in warnings
 )
 
 // parseTools parses a list of tools. With Headers, arguments are also sent in HTTP headers (link.StatelessVersion), and
 // tools whose schemas break the rules for these are left out.
 func (r Reader) parseTools(raws []json.RawMessage) []core.Tool {
+	repaired := warnings{reader: r, kind: core.KindTools, outcome: "was made valid for clients"}
+	defer repaired.end()
 	return r.Tools.Apply(parseList(r, raws, core.KindTools, func(raw json.RawMessage) (core.Tool, string, error) {
 		t, name, err := parseTool(raw, r.Server)
 		if err != nil {
@@ -46,7 +49,7 @@ func (r Reader) parseTools(raws []json.RawMessage) []core.Tool {
 				more = fmt.Sprintf("; and %d more", len(faults)-maxFaults)
 				faults = faults[:maxFaults]
 			}
-			r.warn(core.KindTools, name, "was made valid for clients", strings.Join(faults, "; ")+more)
+			repaired.add(name, strings.Join(faults, "; ")+more)
 		}
 		return t, name, err
 	}))
@@ -61,12 +64,38 @@ func (r Reader) warn(kind core.Kind, name, outcome, reason string) {
 	}
 }
 
+// warnings are about items of one list with the same outcome. Only the first maxWarnings are named, because an app
+// decides how many there are.
+type warnings struct {
+	reader  Reader
+	kind    core.Kind
+	outcome string
+	count   int
+}
+
+func (w *warnings) add(name, reason string) {
+	if w.count++; w.count <= maxWarnings {
+		w.reader.warn(w.kind, name, w.outcome, reason)
+	}
+}
+
+func (w *warnings) end() {
+	if more := w.count - maxWarnings; more > 0 {
+		w.reader.Logger.Warn("more items of an app's list "+w.outcome, "list", w.kind, "items", more)
+		if w.reader.Report != nil {
+			w.reader.Report(fmt.Sprintf("of the list of %s, %d more items: %s", w.kind, more, w.outcome))
+		}
+	}
+}
+
 // parseList parses a list and keeps its order. It leaves out items that could not be requested: those without a name,
 // with an invalid name, or with the same name as an earlier item. Each one is logged.
 func parseList[T any](r Reader, raws []json.RawMessage, kind core.Kind, parse func(json.RawMessage) (T, string, error)) []T {
 	if len(raws) == 0 {
 		return nil
 	}
+	left := warnings{reader: r, kind: kind, outcome: "left out"}
+	defer left.end()
 	list := make([]T, 0, len(raws))
 	seen := make(map[string]bool, len(raws))
 	for _, raw := range raws {
@@ -75,7 +104,7 @@ func parseList[T any](r Reader, raws []json.RawMessage, kind core.Kind, parse fu
 			err = errors.New("the app already listed an item with this name")
 		}
 		if err != nil {
-			r.warn(kind, name, "left out", err.Error())
+			left.add(name, err.Error())
 			continue
 		}
 		seen[name] = true

@@ -3,11 +3,27 @@ package offer
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
 )
+
+// An app with 10,000 such items, which announces changes, would write gigabytes to the server's log.
+func TestOnlyTheFirstItemsThatAreLeftOutOrRepairedAreNamed(t *testing.T) {
+	for _, raw := range []string{`{}`, `{"name":"t%d"}`} {
+		var raws []json.RawMessage
+		for i := range 1000 {
+			raws = append(raws, json.RawMessage(strings.ReplaceAll(raw, "%d", strconv.Itoa(i))))
+		}
+		var reports []string
+		Reader{Server: "notes", Logger: hclog.NewNullLogger(), Report: func(s string) { reports = append(reports, s) }}.parseTools(raws)
+		if n := len(reports); n != maxWarnings+1 || !strings.Contains(reports[n-1], "950 more items") {
+			t.Errorf("%s: %d reports", raw, n)
+		}
+	}
+}
 
 func TestToolsThatCannotBeCalledAreLeftOut(t *testing.T) {
 	long := strings.Repeat("x", 128)
