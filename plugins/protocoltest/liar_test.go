@@ -2,22 +2,32 @@ package protocoltest_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
+	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -26,85 +36,100 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/ropewalk/ropewalk/plugins"
+	pluginserver "github.com/ropewalk/ropewalk/plugins/server"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 	authv1 "github.com/ropewalk/ropewalk/proto/ropewalk/auth/v1"
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
 
-// liar is a hand-written session store plugin that breaks one rule.
+// right is a session store with a setting.
+type right struct{ *memory.Store }
+
+type settings struct {
+	URL string `json:"url"`
+}
+
+func (right) NewSettings() any { return &settings{} }
+
+func (right) Configure(_ context.Context, c plugins.Config) error { return c.Decode(&settings{}) }
+
+// liar is a session store plugin of the SDK, with a handshake of its own. It breaks one rule: its methods change what
+// the right plugin does, each at its own moment.
 type liar struct {
-	pluginv1.UnimplementedPluginServiceServer
-	sessionstorev1.UnimplementedSessionStoreServiceServer
-	authv1.UnimplementedAuthServiceServer
 	lie    string
 	health *health.Server
+	server *grpc.Server
 
-	mu       sync.Mutex
-	infos    int
-	calls    int // of its kind's own service
-	inFlight int
-	crowd    chan struct{} // closed when a call has been rejected
-	workers  chan struct{} // nil until it is configured
-	failed   bool
-	broken   bool
-	dir      string
-	kept     [][]byte
-	held     []*os.File
-	locked   string
+	mu          sync.Mutex
+	ready       bool // it is configured
+	wrong       bool // it has reported problems, or validated wrong settings
+	infos, gets int
+	dir, lock   string
+	kept        []any // what must not be collected as garbage
+
+	places, workers chan struct{}
+	crowd           context.Context // ends when a call has been rejected
+	reject          func()
+}
+
+// kind returns the kind that the liar serves. Only auth plugins are given tokens.
+func (l *liar) kind() plugins.Kind {
+	if strings.Contains(l.lie, "tokens") {
+		return plugins.KindAuth
+	}
+	return plugins.KindSessionStore
 }
 
 // main is the plugin's main function.
 func (l *liar) main() {
-	if os.Getenv("ROPEWALK_PLUGIN") != l.kind() {
-		if value := os.Getenv("ROPEWALK_PLUGIN"); (value != "" || !l.is("serves without the cookie")) && (value == "" || !l.is("serves whatever kind is wanted")) {
-			if l.is("says on standard output what it is") {
-				fmt.Println("this is a plugin")
-			}
-			if !l.is("does not say what it is") {
-				fmt.Fprintln(os.Stderr, "this is a session store plugin")
-			}
-			if l.is("exits with status 0") {
-				os.Exit(0)
-			}
-			os.Exit(1)
+	l.health, l.places, l.workers = health.NewServer(), make(chan struct{}, 50), make(chan struct{}, 8)
+	l.crowd, l.reject = context.WithCancel(context.Background())
+	l.health.SetServingStatus("plugin", grpc_health_v1.HealthCheckResponse_SERVING)
+	if wanted := os.Getenv("ROPEWALK_PLUGIN"); wanted != string(l.kind()) {
+		l.refuse(wanted)
+	}
+	listener, err := net.Listen("unix", filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "socket"))
+	if l.lie == "listens on every address" {
+		listener, err = net.Listen("tcp", "0.0.0.0:0")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	config := l.tls()
+	line := []string{"1", "1", listener.Addr().Network(), listener.Addr().String(), "grpc", base64.RawStdEncoding.EncodeToString(config.Certificates[0].Certificate[0])}
+	options := []grpc.ServerOption{grpc.UnaryInterceptor(l.intercept), grpc.Creds(credentials.NewTLS(config))}
+	switch l.lie {
+	case "speaks netrpc by its handshake line":
+		line[4] = "netrpc"
+	case "answers with a version that it does not serve":
+		if os.Getenv("PLUGIN_PROTOCOL_VERSIONS") != "1" {
+			line[1] = "99"
 		}
+	case "serves in plain text":
+		line[5], options = "", options[:1]
+	case "takes 4 MiB in at most":
+		options = append(options, grpc.MaxRecvMsgSize(4<<20))
+	case "ends when it cannot read a message":
+		options = append(options, grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { os.Exit(2); return nil }))
+	case "listens on every address besides":
+		l.keep(net.Listen("tcp", "0.0.0.0:0"))
+	case "is not healthy":
+		l.unhealthy()
 	}
-	certificate, config := l.tls()
-	listener, network, address := l.listen()
-	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(16 << 20)}
-	if l.is("ends when it cannot read a message") {
-		options = append(options, grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { panic("what is this?") }))
+	p := sessionstore.Plugin(right{memory.New()})
+	p.Version = "1.0.0"
+	l.server = pluginserver.New(p, 1, hclog.NewNullLogger(), options...)
+	authv1.RegisterAuthServiceServer(l.server, authv1.UnimplementedAuthServiceServer{})
+	if l.lie != "has no health service" {
+		grpc_health_v1.RegisterHealthServer(l.server, l.health)
 	}
-	if l.is("takes 4 MiB in at most") {
-		options = nil
-	}
-	if config != nil {
-		options = append(options, grpc.Creds(credentials.NewTLS(config)))
-	}
-	server := grpc.NewServer(options...)
-	pluginv1.RegisterPluginServiceServer(server, l)
-	sessionstorev1.RegisterSessionStoreServiceServer(server, l)
-	authv1.RegisterAuthServiceServer(server, l)
-	if !l.is("has no health service") {
-		healthy := health.NewServer()
-		state := grpc_health_v1.HealthCheckResponse_SERVING
-		if l.is("is not healthy") {
-			state = grpc_health_v1.HealthCheckResponse_NOT_SERVING
-		}
-		healthy.SetServingStatus("plugin", state)
-		l.health = healthy
-		grpc_health_v1.RegisterHealthServer(server, healthy)
-	}
-	server.RegisterService(&grpc.ServiceDesc{ServiceName: "plugin.GRPCController", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
+	l.server.RegisterService(&grpc.ServiceDesc{ServiceName: "plugin.GRPCController", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
 		MethodName: "Shutdown", Handler: func(any, context.Context, func(any) error, grpc.UnaryServerInterceptor) (any, error) {
-			if !l.is("does not obey Shutdown") {
-				go func() {
-					if l.is("waits for open streams at Shutdown") {
-						server.GracefulStop()
-					}
-					l.leave(server)
-				}()
-			}
+			go l.end("Shutdown")
 			return &emptypb.Empty{}, nil
 		},
 	}}}, l)
@@ -112,222 +137,389 @@ func (l *liar) main() {
 	signal.Notify(terminated, syscall.SIGTERM) // before the handshake line, because a signal may come right after it
 	go func() {
 		for range terminated {
-			if l.is("waits for open streams at SIGTERM") {
-				server.GracefulStop()
-			}
-			if !l.is("does not obey SIGTERM") && (!l.is("does not obey SIGTERM once it is configured") || l.workers == nil) {
-				l.leave(server)
-			}
+			l.end("SIGTERM")
 		}
 	}()
-	version := "1"
-	if l.is("answers with a version that it does not serve") && os.Getenv("PLUGIN_PROTOCOL_VERSIONS") != "1" {
-		version = "99"
-	}
-	protocol := "grpc"
-	if l.is("speaks netrpc by its handshake line") {
-		protocol = "netrpc"
-	}
-	fmt.Printf("1|%s|%s|%s|%s|%s\n", version, network, address, protocol, certificate)
-	_ = server.Serve(listener)
+	fmt.Println(strings.Join(line, "|"))
+	_ = l.server.Serve(listener)
 	select {}
 }
 
-func (l *liar) is(lie string) bool { return l.lie == lie }
+func (l *liar) keep(what any, _ error) { l.kept = append(l.kept, what) }
 
-const (
-	locksUnsaid  = "locks its backend and does not say that it is exclusive"
-	locksForGood = "is exclusive and leaves its lock behind"
-	locksKilled  = "is exclusive and leaves its lock behind when it is killed"
-)
-
-// lock takes the backend with a lock file, which stays behind if the process is killed.
-func (l *liar) lock(dir string) bool {
-	if !l.is(locksUnsaid) && !l.is(locksForGood) && !l.is(locksKilled) {
-		return true
-	}
-	l.locked = filepath.Join(dir, "lock")
-	file, err := os.OpenFile(l.locked, os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return false
-	}
-	return file.Close() == nil
+func (l *liar) unhealthy() {
+	l.health.SetServingStatus("plugin", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 }
 
-func (l *liar) leave(server *grpc.Server) {
-	if !l.is(locksForGood) && l.locked != "" {
-		_ = os.Remove(l.locked)
+// refuse ends a process that was started as another kind, or by hand.
+func (l *liar) refuse(wanted string) {
+	said, code := io.Writer(os.Stderr), 1
+	switch l.lie {
+	case "serves without the cookie":
+		if wanted == "" {
+			return
+		}
+	case "serves whatever kind is wanted":
+		if wanted != "" {
+			return
+		}
+	case "says on standard output what it is":
+		said = os.Stdout
+	case "does not say what it is":
+		said = io.Discard
+	case "exits with status 0":
+		code = 0
 	}
-	if l.is("prints as it ends") {
-		fmt.Println("bye")
-	}
-	l.leaveLate()
-	time.Sleep(10 * time.Millisecond) //nolint:forbidigo // let the response to Shutdown out first
-	if !l.is("leaves its socket behind") {
-		server.Stop()
-	}
-	os.Exit(0)
+	_, _ = fmt.Fprintln(said, "this is a session store plugin")
+	os.Exit(code)
 }
 
-func (l *liar) listen() (net.Listener, string, string) {
-	if l.is("listens on every address") {
-		listener, _ := net.Listen("tcp", "0.0.0.0:0")
-		return listener, "tcp", listener.Addr().String()
+// tls returns a configuration that accepts only the server's certificate.
+func (l *liar) tls() *tls.Config {
+	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if l.lie == "has the same key at each start" {
+		secret := sha256.Sum256([]byte("a key that everybody has"))
+		key, _ = ecdsa.ParseRawPrivateKey(elliptic.P256(), secret[:])
 	}
-	if l.is("listens on every address besides") {
-		_, _ = net.Listen("tcp", "0.0.0.0:0") // stays open until the process ends
-	}
-	path := filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "socket")
-	listener, err := net.Listen("unix", path)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	return listener, "unix", path
-}
-
-func (l *liar) tls() (string, *tls.Config) {
-	if l.is("serves in plain text") {
-		return "", nil
-	}
-	key := l.key()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), DNSNames: []string{"localhost"}, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true, IsCA: true,
 	}
 	der, _ := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	block, _ := pem.Decode([]byte(os.Getenv("PLUGIN_CLIENT_CERT")))
-	config := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}
-	if block != nil {
-		clients := x509.NewCertPool()
-		clients.AppendCertsFromPEM([]byte(os.Getenv("PLUGIN_CLIENT_CERT")))
-		config.ClientCAs, config.ClientAuth = clients, tls.RequireAndVerifyClientCert
+	clients := x509.NewCertPool()
+	clients.AppendCertsFromPEM([]byte(os.Getenv("PLUGIN_CLIENT_CERT")))
+	wanted := tls.RequireAndVerifyClientCert
+	switch l.lie {
+	case "wants no certificate":
+		wanted = tls.VerifyClientCertIfGiven
+	case "takes any certificate":
+		wanted = tls.RequireAnyClientCert
 	}
-	switch {
-	case l.is("wants no certificate"):
-		config.ClientAuth = tls.VerifyClientCertIfGiven
-	case l.is("takes any certificate"):
-		config.ClientAuth = tls.RequireAnyClientCert
-	}
-	return base64.RawStdEncoding.EncodeToString(der), config
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12, ClientCAs: clients, ClientAuth: wanted}
 }
 
-func (l *liar) Info(context.Context, *pluginv1.InfoRequest) (*pluginv1.InfoResponse, error) {
+// end ends the process, for Shutdown or SIGTERM.
+func (l *liar) end(by string) {
+	lie := l.lie
+	if l.mu.Lock(); l.ready {
+		lie = strings.TrimSuffix(lie, " once it is configured")
+	}
+	l.mu.Unlock()
+	switch lie {
+	case "does not obey " + by:
+		return
+	case "takes its time to end":
+		time.Sleep(5 * time.Second) //nolint:forbidigo // the lie
+	case "waits for open streams at " + by:
+		l.server.GracefulStop()
+	case "prints as it ends":
+		fmt.Println("bye")
+	}
+	if l.lie != "is exclusive and leaves its lock behind" {
+		_ = os.Remove(l.lock)
+	}
+	time.Sleep(10 * time.Millisecond) //nolint:forbidigo // let the response to Shutdown out first
+	if l.lie != "leaves its socket behind" {
+		l.server.Stop()
+	}
+	os.Exit(0)
+}
+
+// intercept changes calls, before and after the right plugin answers.
+func (l *liar) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
+	method := path.Base(info.FullMethod)
+	about, hasSettings := req.(interface{ GetSettingsJson() string })
+	if hasSettings {
+		l.takes(method, about.GetSettingsJson())
+	}
+	if resp, err = next(ctx, req); hasSettings && err != nil {
+		return nil, err
+	}
+	if method == "Get" {
+		if answer := l.busy(ctx); answer != nil {
+			return nil, answer
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.infos++
-	info := &pluginv1.InfoResponse{Name: "liar", Version: "1.0.0", Kind: l.kind(), ProtocolVersions: []uint32{1}, Capabilities: []string{"configure", "validate"}}
-	switch {
-	case l.is("is of another kind by its Info"):
-		info.Kind = "registry"
-	case l.is("has a name in capitals"):
-		info.Name = "Liar"
-	case l.is("has no version"):
-		info.Version = ""
-	case l.is("counts its Infos"):
-		info.Version = fmt.Sprint(l.infos)
-	case l.is(locksForGood), l.is(locksKilled):
-		info.Capabilities = append(info.Capabilities, "exclusive")
-	case l.is("does not say that it validates"):
-		info.Capabilities = []string{"configure"}
-	case l.is("keeps 20 KB of each call"):
-		l.kept = append(l.kept, append(make([]byte, 0, 20<<10), make([]byte, 20<<10)...))
-		l.kept[len(l.kept)-1][1] = 1
-	case l.is("keeps a descriptor of each fiftieth call") && l.infos%50 == 0:
-		f, _ := os.Open("/dev/null")
-		l.held = append(l.held, f)
+	switch req := req.(type) {
+	case *pluginv1.InfoRequest:
+		l.informs(resp.(*pluginv1.InfoResponse))
+	case *pluginv1.ConfigureRequest:
+		answer := resp.(*pluginv1.ConfigureResponse)
+		before := l.wrong
+		l.wrong = before || len(answer.GetProblems()) > 0
+		answer.Problems = l.reports(method, req.GetSettingsJson(), answer.GetProblems())
+		err = l.configures(req, len(answer.GetProblems()) > 0, before)
+	case *pluginv1.ValidateRequest:
+		if l.lie == "says that it validates and does not" {
+			return nil, status.Error(codes.Unimplemented, "no")
+		}
+		answer := resp.(*pluginv1.ValidateResponse)
+		l.wrong = len(answer.GetProblems()) > 0
+		answer.Problems = l.reports(method, req.GetSettingsJson(), answer.GetProblems())
+		l.validated(req.GetDataDir())
+	case *sessionstorev1.GetRequest:
+		err = l.got(err)
+	case *authv1.VerifyRequest:
+		err = l.verified(req.GetToken())
 	}
-	return info, nil
+	return resp, err
 }
 
-func (l *liar) problems(settings string, configure bool) []*pluginv1.Problem {
-	if l.overlooks(settings, configure) {
-		return nil
+func (l *liar) informs(info *pluginv1.InfoResponse) {
+	l.infos++
+	switch l.lie {
+	case "is of another kind by its Info":
+		info.Kind = "registry"
+	case "has a name in capitals":
+		info.Name = "Liar"
+	case "has no version":
+		info.Version = ""
+	case "counts its Infos":
+		info.Version = strconv.Itoa(l.infos)
+	case "is exclusive and leaves its lock behind", "is exclusive and leaves its lock behind when it is killed":
+		info.Capabilities = append(info.Capabilities, plugins.CapabilityExclusive)
+	case "does not say that it validates":
+		info.Capabilities = []string{plugins.CapabilityConfigure}
+	case "keeps 20 KB of each call":
+		l.keep(slices.Repeat([]byte{1}, 20<<10), nil)
+	case "keeps a descriptor of each fiftieth call":
+		if l.infos%50 == 0 {
+			l.keep(os.Open("/dev/null"))
+		}
 	}
-	if (l.is("configures with settings that do not exist") && configure) || (l.is("validates settings that do not exist") && !configure) {
-		return nil
+	if l.kind() == plugins.KindAuth {
+		info.Kind = string(plugins.KindAuth)
 	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(settings), &all); err != nil || all == nil {
-		if l.is("accepts settings that are not an object") {
+}
+
+// takes runs before Configure and Validate.
+func (l *liar) takes(method, settings string) {
+	switch method + " " + l.lie {
+	case "Configure logs its settings", "Validate logs the settings that it validates":
+		fmt.Fprintln(os.Stderr, settings)
+	case "Configure logs its settings in hex":
+		fmt.Fprintf(os.Stderr, "%X\n", settings)
+	case "Configure prints as it configures":
+		fmt.Println("configured")
+	case "Configure gives its settings to a child as an argument":
+		run("sh", "-c", "sleep 5; true", settings)
+	case "Configure leaves a child behind":
+		run("sleep", "5")
+	case "Configure writes its settings where everybody reads them":
+		if file, err := os.CreateTemp("", "settings"); err == nil {
+			_, _ = file.WriteString(settings)
+			_ = errors.Join(file.Chmod(0o644), file.Close())
+		}
+	}
+}
+
+func run(name string, args ...string) { _ = exec.Command(name, args...).Start() }
+
+type problem = pluginv1.Problem
+
+func ofURL(p *problem) bool { return p.GetPath() == "url" }
+
+// reports leaves out, adds or spoils problems.
+func (l *liar) reports(method, settings string, all []*problem) []*problem {
+	switch method + " " + l.lie {
+	case "Configure refuses good settings", "Validate finds fault in good settings":
+		return append(all, &problem{Path: "url", Message: "must be another"})
+	case "Configure configures with settings that do not exist", "Validate validates settings that do not exist":
+		return nil
+	case "Configure configures with values of the wrong type", "Validate validates values of the wrong type":
+		return slices.DeleteFunc(all, ofURL)
+	case "Configure accepts settings that are not an object", "Validate validates settings that are not an object":
+		if settings[0] != '{' {
 			return nil
 		}
-		return []*pluginv1.Problem{{Message: "must be an object"}}
-	}
-	var problems []*pluginv1.Problem
-	for name, raw := range all {
-		var text string
-		switch {
-		case name == "url" && json.Unmarshal(raw, &text) == nil && l.is("refuses good settings"):
-			problems = append(problems, &pluginv1.Problem{Path: "url", Message: "must be another"})
-		case name == "url" && json.Unmarshal(raw, &text) != nil:
-			if l.is("takes a list of objects for a text") && raw[0] == '[' {
-				continue
-			}
-			if (!configure || !l.is("configures with values of the wrong type")) && (configure || !l.is("validates values of the wrong type")) {
-				problems = append(problems, &pluginv1.Problem{Path: "url", Message: "must be a string"})
-			}
-		case name != "url":
-			message := "is not a setting"
-			if l.is("repeats values in problems") || l.is("repeats values in problems of Validate") && !configure {
-				message += ": " + string(raw)
-			}
-			path := name
-			if l.is("reports problems without a path") {
-				path = ""
-			}
-			problems = append(problems, &pluginv1.Problem{Path: path, Message: message})
+	case "Configure takes null for an object":
+		if settings == "null" {
+			return nil
+		}
+	case "Configure takes a list of objects for a text":
+		if strings.Contains(settings, `"url":[`) {
+			return nil
+		}
+	case "Configure reports one problem at a time":
+		return all[:min(len(all), 1)]
+	case "Configure reports wrong types before names that do not exist", "Validate validates wrong types before names that do not exist":
+		if i := slices.IndexFunc(all, ofURL); i >= 0 {
+			return all[i : i+1]
 		}
 	}
-	if l.is("reports one problem at a time") && len(problems) > 1 {
-		problems = problems[:1]
-	}
-	return l.some(problems, configure)
-}
-
-func (l *liar) Configure(_ context.Context, req *pluginv1.ConfigureRequest) (*pluginv1.ConfigureResponse, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.is("logs its settings") {
-		fmt.Fprintln(os.Stderr, req.GetSettingsJson())
-	}
-	if l.is("logs its settings in hex") {
-		fmt.Fprintf(os.Stderr, "%X\n", req.GetSettingsJson())
-	}
-	l.exposes(req.GetSettingsJson())
-	if l.is("prints as it configures") {
-		fmt.Println("configured")
-	}
-	problems := l.problems(req.GetSettingsJson(), true)
-	if l.failed && l.is("takes settings once only") {
-		return nil, status.Error(codes.Internal, "configured already")
-	}
-	if len(problems) > 0 && l.is("fails where it should report problems") {
-		return nil, status.Error(codes.InvalidArgument, "bad settings")
-	}
-	l.failed = l.failed || len(problems) > 0
-	if req.GetDataDir() == "" && l.is("fails without a data directory") {
-		return nil, status.Error(codes.Internal, "mkdir: no such file or directory")
-	}
-	if len(problems) == 0 && !l.lock(req.GetDataDir()) {
-		return nil, status.Error(codes.Unavailable, "another process has the backend")
-	}
-	if len(problems) == 0 {
-		if err := l.configured(req); err != nil {
-			return nil, err
+	var values map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(settings), &values)
+	for _, p := range all {
+		switch l.lie {
+		case "reports problems without a path":
+			p.Path = ""
+		case "begins its problems with a capital":
+			p.Message = "Must be another"
+		case "says nothing of its problems":
+			p.Message = ""
+		case "names an unknown setting as the nearest":
+			p.Nearest = p.GetPath()
+		case "names a nearest setting for a wrong type":
+			p.Nearest = "uri"
+		case "repeats values in problems", "repeats values in problems of " + method:
+			p.Message += ": " + string(values[p.GetPath()])
 		}
 	}
-	return &pluginv1.ConfigureResponse{Problems: problems}, nil
+	return all
 }
 
-func (l *liar) Validate(_ context.Context, req *pluginv1.ValidateRequest) (*pluginv1.ValidateResponse, error) {
-	if l.is("says that it validates and does not") {
-		return nil, status.Error(codes.Unimplemented, "no")
+// configures runs after Configure. It returns the error of a plugin that does not accept the settings.
+func (l *liar) configures(req *pluginv1.ConfigureRequest, wrong, before bool) error {
+	switch l.lie {
+	case "takes settings once only":
+		if before {
+			return status.Error(codes.Internal, "configured already")
+		}
+	case "fails where it should report problems":
+		if wrong {
+			return status.Error(codes.InvalidArgument, "bad settings")
+		}
+	case "fails without a data directory":
+		if req.GetDataDir() == "" {
+			return status.Error(codes.Internal, "mkdir: no such file or directory")
+		}
 	}
-	if l.is("finds fault in good settings") {
-		return &pluginv1.ValidateResponse{Problems: []*pluginv1.Problem{{Path: "url", Message: "must be another"}}}, nil
+	if wrong {
+		return nil
 	}
-	problems := l.problems(req.GetSettingsJson(), false)
-	l.validated(req, problems)
-	return &pluginv1.ValidateResponse{Problems: problems}, nil
+	l.ready, l.dir = true, req.GetDataDir()
+	switch l.lie {
+	case "listens on every address once it is configured":
+		l.keep(net.Listen("tcp", "0.0.0.0:0"))
+	case "has a page about itself on this machine":
+		l.keep(net.Listen("tcp", "127.0.0.1:0"))
+	case "takes datagrams on every address":
+		l.keep(net.ListenPacket("udp", "0.0.0.0:0"))
+	case "takes datagrams on this machine by IPv6":
+		l.keep(net.ListenPacket("udp6", "[::1]:0"))
+	case "prints a second after it is configured":
+		time.AfterFunc(time.Second, func() { fmt.Println("ready") })
+	case "is not healthy once it is configured":
+		l.unhealthy()
+	case "refuses capabilities that it does not know":
+		if slices.Contains(req.GetHostCapabilities(), "a.word.of.tomorrow") {
+			return status.Error(codes.InvalidArgument, "the server is too new")
+		}
+	case "refuses servers that are newer":
+		if strings.HasPrefix(req.GetHostVersion(), "99") {
+			return status.Error(codes.InvalidArgument, "the server is too new")
+		}
+	case "refuses a data directory that was not closed":
+		return takeDirectory(l.dir)
+	case "locks its backend and does not say that it is exclusive", "is exclusive and leaves its lock behind", "is exclusive and leaves its lock behind when it is killed":
+		l.lock = filepath.Join(l.dir, "lock")
+		file, err := os.OpenFile(l.lock, os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return status.Error(codes.Unavailable, "another process has the backend")
+		}
+		return file.Close()
+	}
+	return nil
+}
+
+// takeDirectory fails if the last process that used the directory has ended.
+func takeDirectory(dir string) error {
+	file := filepath.Join(dir, "pid")
+	if raw, err := os.ReadFile(file); err == nil {
+		if pid, _ := strconv.Atoi(string(raw)); syscall.Kill(pid, 0) != nil {
+			return status.Error(codes.Unavailable, "the directory was not closed")
+		}
+	}
+	return os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())), 0o600)
+}
+
+// validated runs after Validate.
+func (l *liar) validated(dir string) {
+	switch l.lie {
+	case "makes the data directory as it validates":
+		_ = os.MkdirAll(dir, 0o700)
+	case "tries the data directory by writing as it validates":
+		_ = os.WriteFile(filepath.Join(dir, "try"), nil, 0o600)
+	}
+}
+
+// busy delays or rejects a call to the store that comes with others.
+func (l *liar) busy(ctx context.Context) error {
+	switch l.lie {
+	case "answers RESOURCE_EXHAUSTED to more than 50 calls at once": // the 50 are answered once one was rejected, or after two seconds
+		select {
+		case l.places <- struct{}{}:
+		default:
+			l.reject()
+			return status.Error(codes.ResourceExhausted, "too many calls")
+		}
+		select {
+		case <-l.crowd.Done():
+		case <-time.After(2 * time.Second):
+		}
+		<-l.places
+	case "keeps a worker of each call that was given up":
+		l.workers <- struct{}{}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+			<-l.workers
+		}
+	}
+	return nil
+}
+
+// got runs after a call to the store, and returns its error.
+func (l *liar) got(err error) error {
+	l.gets++
+	switch l.lie {
+	case "is not healthy once it was called":
+		l.unhealthy()
+	case "fails calls of its kind with a code of its own":
+		return status.Error(codes.FailedPrecondition, "not now")
+	case "has no words for its errors":
+		return status.Error(codes.NotFound, "")
+	case "keeps 20 KB of each call of its kind":
+		l.keep(slices.Repeat([]byte{1}, 20<<10), nil)
+	case "writes a file at each call":
+		_ = os.WriteFile(filepath.Join(l.dir, strconv.Itoa(l.gets)), nil, 0o600)
+	case "takes the settings that it validates":
+		if l.wrong {
+			return status.Error(codes.Unavailable, "no backend")
+		}
+	case "prints at the fifth call of its kind":
+		if l.gets == 5 {
+			fmt.Println("that was the fifth")
+		}
+	case "prints two seconds after a call":
+		if l.gets == 1 {
+			time.AfterFunc(2*time.Second, func() { fmt.Println("cleaned up") })
+		}
+	}
+	if l.gets%100 == 0 {
+		switch l.lie {
+		case "prints at each hundredth call of its kind":
+			fmt.Println(l.gets, "calls")
+		case "starts a child at each hundredth call":
+			run("sleep", "30")
+		}
+	}
+	return err
+}
+
+// verified returns the error for a token.
+func (l *liar) verified(token string) error {
+	why := "refused"
+	switch l.lie {
+	case "logs the tokens that it refuses":
+		fmt.Fprintln(os.Stderr, "refused", token)
+	case "logs the tokens that it refuses in base64":
+		fmt.Fprintln(os.Stderr, "refused", base64.StdEncoding.EncodeToString([]byte("Bearer "+token)))
+	case "repeats tokens in errors":
+		why += " " + token
+	}
+	return status.Error(codes.Unauthenticated, why)
 }

@@ -62,9 +62,9 @@ func lies() map[string][]string {
 		},
 		Secretive: {
 			"repeats values in problems", "logs its settings", "logs its settings in hex", "repeats values in problems of Validate", "logs the settings that it validates",
-			logsToken, encodesToken, repeatsToken, "gives its settings to a child as an argument", "writes its settings where everybody reads them",
+			"logs the tokens that it refuses", "logs the tokens that it refuses in base64", "repeats tokens in errors", "gives its settings to a child as an argument", "writes its settings where everybody reads them",
 		},
-		Loaded: {"takes 4 MiB in at most", refusesCrowd, keepsWorker, "ends when it cannot read a message"},
+		Loaded: {"takes 4 MiB in at most", "answers RESOURCE_EXHAUSTED to more than 50 calls at once", "keeps a worker of each call that was given up", "ends when it cannot read a message"},
 		Steady: {"keeps a descriptor of each fiftieth call", "keeps 20 KB of each call", "keeps 20 KB of each call of its kind", "starts a child at each hundredth call", "writes a file at each call"},
 		Silent: {
 			"prints as it configures", "prints as it ends", "prints at each hundredth call of its kind", "prints a second after it is configured", "prints at the fifth call of its kind",
@@ -74,7 +74,10 @@ func lies() map[string][]string {
 			"does not obey Shutdown", "leaves its socket behind", "does not obey SIGTERM", "takes its time to end", "waits for open streams at Shutdown",
 			"waits for open streams at SIGTERM", "does not obey SIGTERM once it is configured", "takes its time to end once it is configured", "leaves a child behind",
 		},
-		Sharing: {locksUnsaid, locksForGood, locksKilled, refusesDirectory},
+		Sharing: {
+			"locks its backend and does not say that it is exclusive", "is exclusive and leaves its lock behind", "is exclusive and leaves its lock behind when it is killed",
+			"refuses a data directory that was not closed",
+		},
 	}
 }
 
@@ -84,9 +87,9 @@ func subject(t *testing.T, lie string) Subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Subject{Path: path, Env: []string{lieVariable + "=" + lie}, Kind: plugins.KindSessionStore, Settings: json.RawMessage(`{"url": "x"}`), Probe: getSession}
-	if lie == logsToken || lie == repeatsToken || lie == encodesToken {
-		s.Kind, s.Probe = plugins.KindAuth, verifyToken
+	s := Subject{Path: path, Env: []string{lieVariable + "=" + lie}, Kind: (&liar{lie: lie}).kind(), Settings: json.RawMessage(`{"url": "x"}`), Probe: getSession}
+	if s.Kind == plugins.KindAuth {
+		s.Probe = verifyToken
 	}
 	if lie == "none, with the SDK" {
 		s.Settings = nil
