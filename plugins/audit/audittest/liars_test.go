@@ -252,7 +252,7 @@ func lies() plugintest.Lies[*sink] {
 				return err
 			}),
 			"waits for its disk beyond the deadline": func(s *sink) {
-				s.reach = func(ctx context.Context) error { return s.disk.reach(context.WithoutCancel(ctx)) }
+				s.reach = func(ctx context.Context) error { return s.disk.Reach(context.WithoutCancel(ctx)) }
 				s.write = func(c *call) error {
 					done := make(chan error, 1)
 					go func() { done <- c.append() }()

@@ -16,61 +16,24 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/audit"
 	"github.com/ropewalk/ropewalk/plugins/audit/audittest"
+	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
 
 // disk is the directory that the processes of a sink share, with faults.
 type disk struct {
-	dir string
-
-	mu    sync.Mutex
-	away  bool
-	busy  chan struct{} // closed when it works again; nil unless it is stalled
-	limit int64         // maximum length of a file; negative for none
+	plugintest.Backend
+	dir   string
+	limit atomic.Int64 // maximum length of a file; negative for none
 }
-
-func (d *disk) set(away bool, busy chan struct{}) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.busy != nil {
-		close(d.busy)
-	}
-	d.away, d.busy = away, busy
-	return nil
-}
-
-func (d *disk) Stop(context.Context) error  { return d.set(true, nil) }
-func (d *disk) Stall(context.Context) error { return d.set(false, make(chan struct{})) }
-func (d *disk) Start(context.Context) error { return d.set(false, nil) }
 
 func (d *disk) full(length int64) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.limit = length
+	d.limit.Store(length)
 	return nil
-}
-
-// reach waits while the disk is stalled. It returns an error if the disk is unavailable.
-func (d *disk) reach(ctx context.Context) error {
-	d.mu.Lock()
-	away, busy := d.away, d.busy
-	d.mu.Unlock()
-	if away {
-		return errors.New("there is no disk")
-	}
-	if busy != nil {
-		select {
-		case <-busy:
-		case <-ctx.Done():
-		}
-	}
-	return ctx.Err()
 }
 
 // appendTo appends to a file as much as fits.
 func (d *disk) appendTo(file *os.File, at int64, raw []byte) error {
-	d.mu.Lock()
-	limit := d.limit
-	d.mu.Unlock()
+	limit := d.limit.Load()
 	if room := limit - at; limit >= 0 && room < int64(len(raw)) {
 		_, _ = file.WriteAt(raw[:max(0, room)], at)
 		return errors.New("no space left")
@@ -144,7 +107,7 @@ func newSink(d *disk) (*sink, error) {
 		return nil, err
 	}
 	s := &sink{
-		disk: d, file: file, streams: map[string][]audit.Record{}, check: audit.CheckWrite, reach: d.reach, lost: plugins.Unavailable,
+		disk: d, file: file, streams: map[string][]audit.Record{}, check: audit.CheckWrite, reach: d.Reach, lost: plugins.Unavailable,
 		alter: func(*audit.Record) {},
 		passes: func(kept []audit.Record, r audit.Record) bool {
 			return len(kept) > 0 && r.Sequence <= kept[len(kept)-1].Sequence
@@ -231,7 +194,8 @@ func (s *sink) follow() error {
 // open returns a subject with a directory of its own, whose sinks are modified by change.
 func open(t *testing.T, change func(*sink)) audittest.Subject {
 	t.Helper()
-	d := &disk{dir: t.TempDir(), limit: -1}
+	d := &disk{dir: t.TempDir()}
+	d.limit.Store(-1)
 	return audittest.Subject{Data: d.dir, Backend: d, Open: func(context.Context) (*audittest.Process, error) {
 		s, err := newSink(d)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
 )
@@ -26,13 +27,12 @@ type row struct {
 // database is shared by the processes of a store. A statement is atomic, takes a millisecond each way, and can be
 // interrupted by a kit.
 type database struct {
-	mu      sync.Mutex
-	rows    rows
-	stopped bool
-	stalled chan struct{}
-	writes  int64
-	cut     int64
-	before  bool
+	plugintest.Backend
+	mu     sync.Mutex
+	rows   rows
+	writes int64
+	cut    int64
+	before bool
 }
 
 func (d *database) locked(do func()) {
@@ -41,25 +41,9 @@ func (d *database) locked(do func()) {
 	do()
 }
 
-func (d *database) Stop(context.Context) error {
-	d.locked(func() { d.stopped = true })
-	return nil
-}
-
-func (d *database) Stall(context.Context) error {
-	d.locked(func() { d.stalled = make(chan struct{}) })
-	return nil
-}
-
-func (d *database) Start(context.Context) error {
-	d.locked(func() {
-		d.stopped, d.cut = false, 0
-		if d.stalled != nil {
-			close(d.stalled)
-			d.stalled = nil
-		}
-	})
-	return nil
+func (d *database) Start(ctx context.Context) error {
+	d.locked(func() { d.cut = 0 })
+	return d.Backend.Start(ctx)
 }
 
 func (d *database) Writes() (n int64) {
@@ -72,24 +56,14 @@ func (d *database) Cut(n int64, before bool) {
 
 // do runs a statement.
 func (d *database) do(ctx context.Context, statement func(rows, time.Time)) error {
-	var stalled chan struct{}
-	d.locked(func() { stalled = d.stalled })
-	if stalled != nil {
-		select {
-		case <-stalled:
-		case <-ctx.Done():
-			return plugins.Unavailable(ctx.Err())
-		}
+	err := d.Reach(ctx)
+	if nap(ctx, time.Millisecond); err == nil {
+		err = d.Reach(ctx)
 	}
-	if !nap(ctx, time.Millisecond) {
-		return plugins.Unavailable(ctx.Err())
+	if err != nil {
+		return plugins.Unavailable(err)
 	}
-	var err error
 	d.locked(func() {
-		if err = ctx.Err(); d.stopped || err != nil {
-			err = plugins.ErrUnavailable
-			return
-		}
 		d.writes++
 		cut := d.writes == d.cut
 		if cut {
