@@ -27,13 +27,9 @@ func (t *trial) runProtocol(ctx context.Context, r *report) error {
 // lived is checked after the kit of the kind: every kind's contract requires that calls are answered.
 func lived() kit.Property[*trial] {
 	const answered = "A call that has not returned by its deadline is of no use to the server"
-	return kit.Property[*trial]{Name: "its process lived through everything", Sentences: []string{answered}, Try: func(_ context.Context, _ *kit.Trial, t *trial) error {
+	return kit.Property[*trial]{Name: "its process lived through everything", Sentences: []string{answered}, Try: func(_ context.Context, _ *kit.Trial, t *trial) {
 		if t.restarts > 0 {
-			return &kit.Failure{
-				Answered: fmt.Sprintf("its process ended while it was in use, and was replaced %d times; --verbose shows what it wrote", t.restarts),
-				Demanded: "a process that keeps running", Sentence: answered,
-			}
+			kit.Reject(fmt.Sprintf("its process ended while it was in use, and was replaced %d times; --verbose shows what it wrote", t.restarts), "a process that keeps running", answered)
 		}
-		return nil
 	}}
 }

@@ -79,8 +79,9 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// AtOnce calls each for every number below n on this many goroutines. It stops at the first error and returns it.
-func AtOnce(ctx context.Context, n, workers int, each func(ctx context.Context, i int) error) error {
+// AtOnce calls each for every number below n on this many goroutines. The first error with which Must ends one of the
+// calls ends AtOnce, too.
+func AtOnce(ctx context.Context, n, workers int, each func(ctx context.Context, i int)) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	next := make(chan int)
@@ -88,7 +89,7 @@ func AtOnce(ctx context.Context, n, workers int, each func(ctx context.Context, 
 	for range min(n, workers) {
 		all.Go(func() {
 			for i := range next {
-				if err := each(ctx, i); err != nil {
+				if err := Catch(func() { each(ctx, i) }); err != nil {
 					cancel(err)
 				}
 			}
@@ -102,5 +103,5 @@ func AtOnce(ctx context.Context, n, workers int, each func(ctx context.Context, 
 	}
 	close(next)
 	all.Wait()
-	return context.Cause(ctx)
+	Must(context.Cause(ctx))
 }

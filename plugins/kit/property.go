@@ -20,9 +20,9 @@ type Property[S any] struct {
 	// Sentences are the basis of the property: text of the contract, such as the one that Contract returns. A failure
 	// cites a part of it. A kit requires nothing that its contract does not say.
 	Sentences []string
-	// Try returns nil if the property held in every history that it tried, a *Failure if it did not, or the
-	// result of CannotJudge or DoesNotApply. Any other error is a failure too.
-	Try func(ctx context.Context, trial *Trial, subject S) error
+	// Try returns if the property held in every history that it tried. Otherwise Must ends it: with a *Failure, or with
+	// the result of CannotJudge or DoesNotApply. Any other error is a failure too.
+	Try func(ctx context.Context, trial *Trial, subject S)
 }
 
 // Contract returns the text of a kind's .proto file and of the one for all kinds, each on one line and without comment
@@ -68,6 +68,43 @@ func (f *Failure) Error() string {
 		fmt.Fprintf(&b, "\nrecorded in:  %s", f.Recorded)
 	}
 	return b.String()
+}
+
+// ended is the panic by which Must ends a property.
+type ended struct{ error }
+
+// Must ends the property with err, as t.Fatal ends a test, unless err is nil. It may be called only in what Judge,
+// AtOnce, Explore and Catch call, and in the same goroutine.
+func Must(err error) {
+	if err != nil {
+		panic(ended{err})
+	}
+}
+
+// Got is Must for a call that also returns a value.
+func Got[T any](value T, err error) T {
+	Must(err)
+	return value
+}
+
+// Reject ends the property with the Failure of an answer, the last of a history.
+func Reject(answered, demanded, sentence string, history ...string) {
+	Must(NewFailure(answered, demanded, sentence, history...))
+}
+
+// Catch runs a part of a property and returns the error with which Must ended it.
+func Catch(part func()) (err error) {
+	defer func() {
+		switch value := recover().(type) {
+		case nil:
+		case ended:
+			err = value.error
+		default:
+			panic(value)
+		}
+	}()
+	part()
+	return nil
 }
 
 // Verdict is the result of a property.
@@ -142,5 +179,5 @@ func (p Property[S]) try(ctx context.Context, trial *Trial, subject S) (err erro
 			err = fmt.Errorf("panic: %v\n%s", value, debug.Stack())
 		}
 	}()
-	return p.Try(ctx, trial, subject)
+	return Catch(func() { p.Try(ctx, trial, subject) })
 }

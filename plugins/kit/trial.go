@@ -78,20 +78,20 @@ func (t *Trial) Cover(format string, args ...any) {
 }
 
 // Explore tries n histories that try draws from rapid, in each of several concurrent lanes, whose histories must have
-// nothing in common. It returns nil if try returned nil for all of them, otherwise the error of the shortest failing
-// history. A history must not depend on earlier ones, because it is repeated while it is being shortened. An error from
-// CannotJudge or DoesNotApply, or the end of ctx, ends the exploration.
-func (t *Trial) Explore(ctx context.Context, lanes, n int, try func(context.Context, *rapid.T) error) error {
+// nothing in common. The error of the shortest failing history ends the property. A history must not depend on earlier
+// ones, because it is repeated while it is being shortened. An error from CannotJudge or DoesNotApply, or the end of
+// ctx, ends the exploration.
+func (t *Trial) Explore(ctx context.Context, lanes, n int, try func(context.Context, *rapid.T)) {
 	errs := make([]error, lanes)
 	var all sync.WaitGroup
 	for lane := range lanes {
 		all.Go(func() { errs[lane] = t.explore(ctx, lane, n, try) })
 	}
 	all.Wait()
-	return cmp.Or(errs...)
+	Must(cmp.Or(errs...))
 }
 
-func (t *Trial) explore(ctx context.Context, lane, n int, try func(context.Context, *rapid.T) error) error {
+func (t *Trial) explore(ctx context.Context, lane, n int, try func(context.Context, *rapid.T)) error {
 	e := explorer{name: t.property}
 	seed := t.Rand(-1-lane).Uint64() | 1 // 0 means a random seed to rapid
 	begin := t.configure(n, seed)
@@ -100,7 +100,7 @@ func (t *Trial) explore(ctx context.Context, lane, n int, try func(context.Conte
 		if e.over != nil {
 			draw.Skip()
 		}
-		err := errors.Join(try(ctx, draw), ctx.Err())
+		err := errors.Join(Catch(func() { try(ctx, draw) }), ctx.Err())
 		if _, other := errors.AsType[*verdictError](err); other || ctx.Err() != nil {
 			e.over = err
 			draw.Skip()

@@ -15,9 +15,9 @@ import (
 
 // sums returns a property that tries explore.
 func sums(explore func(context.Context, *rapid.T) error) kit.Property[int] {
-	return kit.Property[int]{Name: "sums", Sentences: []string{"a sum"}, Try: func(ctx context.Context, trial *kit.Trial, _ int) error {
+	return kit.Property[int]{Name: "sums", Sentences: []string{"a sum"}, Try: func(ctx context.Context, trial *kit.Trial, _ int) {
 		trial.Cover("%d sums", trial.Count(1000))
-		return trial.Explore(ctx, 1, trial.Count(1000), explore)
+		trial.Explore(ctx, 1, trial.Count(1000), func(ctx context.Context, draw *rapid.T) { kit.Must(explore(ctx, draw)) })
 	}}
 }
 
@@ -79,9 +79,19 @@ func TestAVerdictIsWhatThePropertyFound(t *testing.T) {
 		ctx     context.Context
 		want    kit.Verdict
 	}{
-		"it holds":         {func(context.Context, *rapid.T) error { return nil }, t.Context(), kit.Pass},
-		"it fails":         {func(context.Context, *rapid.T) error { return errors.New("no") }, t.Context(), kit.Fail},
-		"it panics":        {func(context.Context, *rapid.T) error { panic("torn") }, t.Context(), kit.Fail},
+		"it holds":  {func(context.Context, *rapid.T) error { return nil }, t.Context(), kit.Pass},
+		"it fails":  {func(context.Context, *rapid.T) error { return errors.New("no") }, t.Context(), kit.Fail},
+		"it panics": {func(context.Context, *rapid.T) error { panic("torn") }, t.Context(), kit.Fail},
+		"it fails somewhere": {func(ctx context.Context, _ *rapid.T) error {
+			kit.AtOnce(ctx, 9, 3, func(context.Context, int) { kit.Reject("1", "2", "a sum") })
+			return nil
+		}, t.Context(), kit.Fail},
+		"a part of it fails": {func(context.Context, *rapid.T) error {
+			if err := kit.Catch(func() { kit.Got(kit.ParseEffort("no")) }); err == nil {
+				return errors.New("the error is lost")
+			}
+			return nil
+		}, t.Context(), kit.Pass},
 		"it lacks samples": {func(context.Context, *rapid.T) error { return kit.CannotJudge("no samples") }, t.Context(), kit.NotJudged},
 		"it is optional":   {func(context.Context, *rapid.T) error { return kit.DoesNotApply("no replace") }, t.Context(), kit.NotApplicable},
 		"it is given up":   {func(context.Context, *rapid.T) error { return nil }, ended, kit.Fail},

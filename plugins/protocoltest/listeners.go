@@ -51,28 +51,24 @@ func listenersOf(pid int) (all []listenerAddress, err error) {
 	if err != nil {
 		return nil, err
 	}
-	listens := func(inode, state, wanted uint64) bool {
-		return state == wanted && own[fmt.Sprintf("socket:[%d]", inode)]
+	datagrams := func(table func() (procfs.NetUDP, error)) func() (procfs.NetTCP, error) {
+		return func() (procfs.NetTCP, error) {
+			lines, err := table()
+			return procfs.NetTCP(lines), err
+		}
 	}
-	for _, table := range []func() (procfs.NetTCP, error){fs.NetTCP, fs.NetTCP6} {
-		lines, err := table()
+	for _, table := range []struct {
+		network string
+		state   uint64
+		read    func() (procfs.NetTCP, error)
+	}{{"tcp", tcpListens, fs.NetTCP}, {"tcp", tcpListens, fs.NetTCP6}, {"udp", udpUnconnected, datagrams(fs.NetUDP)}, {"udp", udpUnconnected, datagrams(fs.NetUDP6)}} {
+		lines, err := table.read()
 		if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6 has no tcp6
 			return nil, err
 		}
 		for _, l := range lines {
-			if listens(l.Inode, l.St, tcpListens) {
-				all = append(all, listenerAddress{"tcp", &net.TCPAddr{IP: l.LocalAddr, Port: int(l.LocalPort)}}) //nolint:gosec // a port
-			}
-		}
-	}
-	for _, table := range []func() (procfs.NetUDP, error){fs.NetUDP, fs.NetUDP6} {
-		lines, err := table()
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
-		for _, l := range lines {
-			if listens(l.Inode, l.St, udpUnconnected) {
-				all = append(all, listenerAddress{"udp", &net.TCPAddr{IP: l.LocalAddr, Port: int(l.LocalPort)}}) //nolint:gosec // a port
+			if l.St == table.state && own[fmt.Sprintf("socket:[%d]", l.Inode)] {
+				all = append(all, listenerAddress{table.network, &net.TCPAddr{IP: l.LocalAddr, Port: int(l.LocalPort)}}) //nolint:gosec // a port
 			}
 		}
 	}
@@ -81,25 +77,19 @@ func listenersOf(pid int) (all []listenerAddress, err error) {
 
 // listensNowhereElse looks for listeners other than the one in the handshake line. A DNS query has a datagram socket
 // until its answer arrives, so a socket counts only if it stays open.
-func (p *process) listensNowhereElse() error {
+func (p *process) listensNowhereElse() {
 	stay, err := p.otherListeners()
 	if err != nil {
-		return kit.CannotJudge("this system does not show where a process listens: run the kit on Linux")
+		kit.Must(kit.CannotJudge("this system does not show where a process listens: run the kit on Linux"))
 	}
 	for until := time.Now().Add(lookup); len(stay) > 0 && time.Now().Before(until); {
-		if err := kit.Pause(p.ctx, 100*time.Millisecond); err != nil {
-			return err
-		}
-		again, err := p.otherListeners()
-		if err != nil {
-			return err
-		}
+		kit.Must(kit.Pause(p.ctx, 100*time.Millisecond))
+		again := kit.Got(p.otherListeners())
 		maps.DeleteFunc(stay, func(at string, _ bool) bool { return !again[at] })
 	}
 	for at := range stay {
-		return failure("it also listens on "+at, p.fields[2]+" "+p.fields[3]+" alone", sentenceNowhere, "Configure", "a call")
+		kit.Reject("it also listens on "+at, p.fields[2]+" "+p.fields[3]+" alone", sentenceNowhere, "Configure", "a call")
 	}
-	return nil
 }
 
 // lookup is the longest that a DNS query may keep its socket open: resolvers give up after five seconds, plus one

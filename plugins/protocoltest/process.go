@@ -75,30 +75,18 @@ func (s Subject) command(ctx context.Context, env ...string) *exec.Cmd {
 
 // start runs the executable as a server that supports these versions would, in a new directory or in data, and reads
 // its handshake.
-func (b *bench) start(versions, data string) (_ *process, err error) {
-	p := &process{bench: b, ended: make(chan error, 1), data: data}
-	if p.server, err = certificate(); err != nil {
-		return nil, err
-	}
-	if p.dir, err = os.MkdirTemp("", "ropewalk-kit-"); err != nil {
-		return nil, err
-	}
-	b.dirs = append(b.dirs, p.dir)
+func (b *bench) start(versions, data string) *process {
+	p := &process{bench: b, ended: make(chan error, 1), server: certificate(), dir: b.makeDir(), data: data}
 	if data == "" {
 		p.data = filepath.Join(p.dir, "data")
 	}
-	if err = errors.Join(os.MkdirAll(p.data, 0o700), os.Mkdir(p.socketDir(), 0o700), os.Mkdir(p.tempDir(), 0o700)); err != nil {
-		return nil, err
-	}
+	kit.Must(errors.Join(os.MkdirAll(p.data, 0o700), os.Mkdir(p.socketDir(), 0o700), os.Mkdir(p.tempDir(), 0o700)))
 	p.cmd = b.Subject.command(b.ctx, host.Cookie+"="+string(b.Kind), "PLUGIN_PROTOCOL_VERSIONS="+versions, "PLUGIN_UNIX_SOCKET_DIR="+p.socketDir(), "TMPDIR="+p.tempDir(),
 		"PLUGIN_CLIENT_CERT="+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate[0]})))
 	p.cmd.Stderr = &p.stderr
-	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
+	stdout := kit.Got(p.cmd.StdoutPipe())
 	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start the plugin: %w", err)
+		kit.Must(fmt.Errorf("start the plugin: %w", err))
 	}
 	b.processes = append(b.processes, p)
 	first := make(chan string, 1)
@@ -106,20 +94,18 @@ func (b *bench) start(versions, data string) (_ *process, err error) {
 	select {
 	case line, ok := <-first:
 		if !ok {
-			return nil, failure("it ended without a handshake line and wrote: "+p.stderr.String(), "one line on standard output", sentenceHandshake)
+			kit.Reject("it ended without a handshake line and wrote: "+p.stderr.String(), "one line on standard output", sentenceHandshake)
 		}
 		p.fields = strings.Split(line, "|")
 	case <-time.After(b.patience):
-		return nil, failure(fmt.Sprintf("no line within %v", b.patience), "the handshake line", sentenceHandshake)
+		kit.Reject(fmt.Sprintf("no line within %v", b.patience), "the handshake line", sentenceHandshake)
 	}
 	if f := p.fields; len(f) != 6 || f[0] != "1" || f[4] != "grpc" || f[5] == "" {
-		return nil, failure(strings.Join(f, "|"), "1|version|network|address|grpc|certificate", sentenceLine)
+		kit.Reject(strings.Join(f, "|"), "1|version|network|address|grpc|certificate", sentenceLine)
 	}
-	if p.conn, err = p.dial(true, p.server); err != nil {
-		return nil, failure(err.Error(), "the DER bytes of a certificate in base64 without padding", sentenceOwn)
-	}
+	p.conn = p.dial(true, p.server)
 	p.service = pluginv1.NewPluginServiceClient(p.conn)
-	return p, nil
+	return p
 }
 
 // tempDir returns the directory for the plugin's temporary files.
@@ -159,66 +145,59 @@ func (p *process) stop() {
 }
 
 // exits waits for the process to exit on its own.
-func (p *process) exits(within time.Duration) (error, bool) {
+func (p *process) exits(within time.Duration) bool {
 	select {
-	case err := <-p.ended:
+	case <-p.ended:
 		p.stopped = true
-		return err, true
 	case <-time.After(within):
-		return nil, false
 	}
+	return p.stopped
 }
 
 // dial connects with certificates over TLS, or in plain text if secure is false.
-func (p *process) dial(secure bool, certificates ...tls.Certificate) (*grpc.ClientConn, error) {
+func (p *process) dial(secure bool, certificates ...tls.Certificate) *grpc.ClientConn {
 	creds := insecure.NewCredentials()
 	if secure {
-		own, err := p.certificate()
-		if err != nil {
-			return nil, err
-		}
 		roots := x509.NewCertPool()
-		roots.AddCert(own)
+		roots.AddCert(p.certificate())
 		creds = credentials.NewTLS(&tls.Config{RootCAs: roots, Certificates: certificates, ServerName: "localhost", MinVersion: tls.VersionTLS12})
 	}
 	address := p.fields[3]
 	if p.fields[2] == "unix" {
 		address = "unix://" + address
 	}
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(creds),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(plugins.MaxMessage), grpc.MaxCallSendMsgSize(plugins.MaxMessage)))
-	if err == nil {
-		p.conns = append(p.conns, conn)
-	}
-	return conn, err
+	conn := kit.Got(grpc.NewClient(address, grpc.WithTransportCredentials(creds),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(plugins.MaxMessage), grpc.MaxCallSendMsgSize(plugins.MaxMessage))))
+	p.conns = append(p.conns, conn)
+	return conn
 }
 
 // certificate creates a self-signed certificate with a subject and an issuer, like the server's plugin host.
-func certificate() (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
+func certificate() tls.Certificate {
+	key := kit.Got(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost", Organization: []string{"Ropewalk"}}, DNSNames: []string{"localhost"}, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true, IsCA: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+	der := kit.Got(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
 // certificate returns the certificate in the handshake line.
-func (p *process) certificate() (*x509.Certificate, error) {
+func (p *process) certificate() *x509.Certificate {
 	der, err := base64.RawStdEncoding.DecodeString(p.fields[5])
 	if err != nil {
-		return nil, fmt.Errorf("the certificate of the handshake line is not base64 without padding: %w", err)
+		err = fmt.Errorf("the certificate of the handshake line is not base64 without padding: %w", err)
 	}
-	own, err := x509.ParseCertificate(der)
+	own, wrong := x509.ParseCertificate(der)
+	if err == nil && wrong != nil {
+		err = fmt.Errorf("the certificate of the handshake line cannot be read: %w", wrong)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the certificate of the handshake line cannot be read: %w", err)
+		kit.Reject(err.Error(), "the DER bytes of a certificate in base64 without padding", sentenceOwn)
 	}
-	return own, nil
+	return own
 }
 
 // printed returns the lines on standard output after the handshake line.

@@ -64,26 +64,17 @@ func (p *process) usage() (u [5]int) {
 
 // steady measures usage after equal numbers of calls. Growth is a leak only if it continues: a runtime stops growing
 // after its first garbage collection, and a pool when it is full.
-func steady(b *bench) error {
-	p, err := b.serving("")
-	if err != nil {
-		return err
-	}
+func steady(b *bench) {
+	p := b.serving("")
 	if p.usage()[1] == 0 {
-		return kit.CannotJudge("this system does not show what a process uses: run the kit on Linux")
+		kit.Must(kit.CannotJudge("this system does not show what a process uses: run the kit on Linux"))
 	}
 	step, rounds := max(600, b.trial.Count(2000)), 5
-	if err := p.callOften(step); err != nil {
-		return err
-	}
+	p.callOften(step)
 	points := [][5]int{p.usage()}
 	for len(points) <= 8*rounds {
-		if err := p.callOften(step); err != nil {
-			return err
-		}
-		if err := kit.Pause(b.ctx, 50*time.Millisecond); err != nil { // closing connections may take a moment
-			return err
-		}
+		p.callOften(step)
+		kit.Must(kit.Pause(b.ctx, 50*time.Millisecond)) // closing connections may take a moment
 		points = append(points, p.usage())
 		if len(points) <= rounds {
 			continue
@@ -98,89 +89,62 @@ func steady(b *bench) error {
 		}
 		if leak < 0 {
 			b.trial.Cover("memory, descriptors, threads, processes and files over %d calls", step*len(points))
-			return nil
+			return
 		}
 		if first, last := points[0][leak], points[len(points)-1][leak]; len(points) > 8*rounds || last-first > 16*resources[leak].floor {
-			return failure(fmt.Sprintf("from %d to %d %s, still growing", first, last, resources[leak].name), "use that does not grow with the calls",
+			kit.Reject(fmt.Sprintf("from %d to %d %s, still growing", first, last, resources[leak].name), "use that does not grow with the calls",
 				sentenceGrowth, fmt.Sprintf("%d calls", step*len(points)))
 		}
 	}
-	return nil
 }
 
 // callOften makes n calls on several goroutines.
-func (p *process) callOften(n int) error {
+func (p *process) callOften(n int) {
 	const callers = 8
-	conn, err := p.dial(true, p.server)
-	if err != nil {
-		return err
-	}
+	conn := p.dial(true, p.server)
 	defer func() { _ = conn.Close() }()
 	service, every := pluginv1.NewPluginServiceClient(conn), 2 // every second call is to the kind's own service
 	if p.Kind == plugins.KindRegistry {
 		every = 50 // its calls may reach a server that others use too
 	}
-	var all sync.WaitGroup
-	errs := make(chan error, callers)
-	for i := range callers {
-		all.Go(func() {
-			for j := range n / callers {
-				ctx, cancel := p.limited()
-				var err error
-				switch {
-				case j%10 == 1:
-					_, _ = service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: p.goodSettings(), DataDir: p.data}) // the plugin may not implement it
-				case j%every == 0:
-					_ = p.Probe(ctx, conn, strconv.Itoa(i)+"-"+strconv.Itoa(j)) // other properties check the result
-				default:
-					_, err = service.Info(ctx, &pluginv1.InfoRequest{})
-				}
-				cancel()
-				if err != nil {
-					errs <- failure(err.Error(), "an answer", sentenceGood, "Info, one of many calls")
-					return
-				}
+	kit.AtOnce(p.ctx, callers, callers, func(_ context.Context, i int) {
+		for j := range n / callers {
+			ctx, cancel := p.limited()
+			var err error
+			switch {
+			case j%10 == 1:
+				_, _ = service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: p.goodSettings(), DataDir: p.data}) // the plugin may not implement it
+			case j%every == 0:
+				_ = p.Probe(ctx, conn, strconv.Itoa(i)+"-"+strconv.Itoa(j)) // other properties check the result
+			default:
+				_, err = service.Info(ctx, &pluginv1.InfoRequest{})
 			}
-		})
-	}
-	all.Wait()
-	close(errs)
-	return <-errs
+			if cancel(); err != nil {
+				kit.Reject(err.Error(), "an answer", sentenceGood, "Info, one of many calls")
+			}
+		}
+	})
 }
 
 // silent checks that the plugin prints nothing on standard output while it is configured, called and ended, and for 2.5
 // seconds after the calls.
-func silent(b *bench) error {
+func silent(b *bench) {
 	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-		p, err := b.start("1", "")
-		if err != nil {
-			return err
-		}
-		if _, err := p.ask(true, []byte(`{"noPluginHasThisSetting": true}`)); err != nil {
-			return err
-		}
-		if _, err := p.ask(true, b.Settings); err != nil {
-			return err
-		}
-		if err := p.callOften(max(600, b.trial.Count(2000))); err != nil {
-			return err
-		}
+		p := b.start("1", "")
+		p.ask(true, []byte(`{"noPluginHasThisSetting": true}`))
+		p.ask(true, b.Settings)
+		p.callOften(max(600, b.trial.Count(2000)))
 		if end == syscall.SIGKILL { // only once, because a plugin that prints late does so every time
-			if err := kit.Pause(b.ctx, 2500*time.Millisecond); err != nil {
-				return err
-			}
+			kit.Must(kit.Pause(b.ctx, 2500*time.Millisecond))
 		}
-		if err := p.cmd.Process.Signal(end); err != nil {
-			return err
-		}
-		_, _ = p.exits(b.patience)
+		kit.Must(p.cmd.Process.Signal(end))
+		p.exits(b.patience)
 		p.stop() // all of its output has been read then
 		if lines := p.printed(); len(lines) > 0 {
-			return failure(fmt.Sprintf("%q", lines[:min(len(lines), 3)]), "nothing", sentenceSilent, "Configure", "calls", end.String())
+			kit.Reject(fmt.Sprintf("%q", lines[:min(len(lines), 3)]), "nothing", sentenceSilent, "Configure", "calls", end.String())
 		}
 	}
 	b.trial.Cover("%d calls, SIGTERM, and 2.5 s without calls", 2*max(600, b.trial.Count(2000)))
-	return nil
 }
 
 // endTime is the contract's two seconds, plus an allowance for a busy machine.
@@ -191,44 +155,22 @@ const endTries = 3
 
 // ending ends the plugin through Shutdown and SIGTERM: right after the start, while it serves, while its health is
 // watched, and while it is called.
-func ending(b *bench) error {
-	ends := map[string]func(*process) error{
-		"Shutdown": func(p *process) error {
-			ctx, cancel := context.WithTimeout(b.ctx, b.trial.Limit(endTime))
-			defer cancel()
-			_ = p.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{}) // the process may end before it responds
-			return nil
-		},
-		"SIGTERM": func(p *process) error { return p.cmd.Process.Signal(syscall.SIGTERM) },
-	}
-	for name, end := range ends {
+func ending(b *bench) {
+	for _, name := range []string{"Shutdown", "SIGTERM"} {
 		for _, state := range []string{"started", "serving", "watched", "called"} {
-			late, err := b.endOnce(name, state, end)
-			for try := 1; late && try < endTries; try++ {
-				late, err = b.endOnce(name, state, end)
-			}
-			if err != nil {
-				return err
+			for try := 1; !b.endOnce(name, state, try == endTries); try++ {
 			}
 		}
 	}
 	b.trial.Cover("Shutdown and SIGTERM in 4 states")
-	return nil
 }
 
-// endOnce ends a process in a given state. late reports whether the failure is that it ended late.
-func (b *bench) endOnce(name, state string, end func(*process) error) (late bool, err error) {
-	p, err := b.start("1", "")
-	if err != nil {
-		return false, err
-	}
+// endOnce ends a process in a given state, and reports whether it ended in time.
+func (b *bench) endOnce(name, state string, must bool) bool {
+	p := b.start("1", "")
 	if state != "started" {
-		if _, err := p.ask(true, b.Settings); err != nil {
-			return false, err
-		}
-		if _, err := p.probe("x"); err != nil {
-			return false, err
-		}
+		p.ask(true, b.Settings)
+		p.probe("x")
 	}
 	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
@@ -244,26 +186,27 @@ func (b *bench) endOnce(name, state string, end func(*process) error) (late bool
 		}
 	}
 	children := family(p.cmd.Process.Pid)[1:]
-	if err := end(p); err != nil {
-		return false, err
+	limit, sentence := b.trial.Limit(endTime), sentenceSIGTERM
+	if name == "SIGTERM" {
+		kit.Must(p.cmd.Process.Signal(syscall.SIGTERM))
+	} else {
+		sentence = sentenceShutdown
+		short, cancel := context.WithTimeout(b.ctx, limit)
+		_ = p.conn.Invoke(short, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{}) // the process may end before it responds
+		cancel()
 	}
-	limit := b.trial.Limit(endTime)
-	_, gone := p.exits(limit)
+	gone := p.exits(limit)
 	cancel()
 	calls.Wait()
-	sentence := sentenceShutdown
-	if name == "SIGTERM" {
-		sentence = sentenceSIGTERM
-	}
-	if !gone {
-		return true, failure(fmt.Sprintf("it still ran after %v", limit), "its end within two seconds", sentence, "it is "+state, name)
+	if !gone && must {
+		kit.Reject(fmt.Sprintf("it still ran after %v", limit), "its end within two seconds", sentence, "it is "+state, name)
 	}
 	left, _ := os.ReadDir(p.socketDir())
 	children = slices.DeleteFunc(children, func(pid int) bool { return syscall.Kill(pid, 0) != nil })
-	if len(left) > 0 || len(children) > 0 {
-		return false, failure(fmt.Sprintf("%d files in its socket directory and %d processes are left", len(left), len(children)), "nothing is left", sentence, "it is "+state, name)
+	if gone && len(left)+len(children) > 0 {
+		kit.Reject(fmt.Sprintf("%d files in its socket directory and %d processes are left", len(left), len(children)), "nothing is left", sentence, "it is "+state, name)
 	}
-	return false, nil
+	return gone
 }
 
 func (b *bench) callUntilGone(ctx context.Context, conn grpc.ClientConnInterface) {
@@ -276,45 +219,28 @@ func (b *bench) callUntilGone(ctx context.Context, conn grpc.ClientConnInterface
 
 // sharing runs processes with the same directory one after another and, unless the plugin is exclusive, at the same
 // time.
-func sharing(b *bench) error {
-	first, err := b.serving("")
-	if err != nil {
-		return err
-	}
-	info, err := first.info()
-	if err != nil {
-		return err
-	}
-	exclusive := slices.Contains(info.GetCapabilities(), plugins.CapabilityExclusive)
-	next := func(step, sentence string) (*process, error) {
-		p, err := b.serving(first.data)
-		if err == nil {
-			_, err = p.probe("x")
-		}
+func sharing(b *bench) {
+	p := b.serving("")
+	data, free := p.data, sentenceFree
+	next := func(step, sentence string) {
+		err := kit.Catch(func() {
+			p = b.serving(data)
+			p.probe("x")
+		})
 		if err != nil {
-			err = failure(err.Error(), "the next process serves with the same settings and data_dir", sentence, step)
-		}
-		return p, err
-	}
-	if !exclusive {
-		if _, err := next("another process serves", sentenceShared); err != nil {
-			return err
+			kit.Reject(err.Error(), "the next process serves with the same settings and data_dir", sentence, step)
 		}
 	}
-	free := sentenceOutlives
-	if exclusive {
-		free = sentenceFree
+	if !slices.Contains(p.info().GetCapabilities(), plugins.CapabilityExclusive) {
+		free = sentenceOutlives
+		first := p
+		next("another process serves", sentenceShared)
+		p = first
 	}
-	p := first
 	for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGKILL} {
-		if err := p.cmd.Process.Signal(end); err != nil {
-			return err
-		}
-		_, _ = p.exits(b.patience)
-		if p, err = next(end.String()+" ends the process", free); err != nil {
-			return err
-		}
+		kit.Must(p.cmd.Process.Signal(end))
+		p.exits(b.patience)
+		next(end.String()+" ends the process", free)
 	}
 	b.trial.Cover("5 processes with one directory, ended by SIGKILL and SIGTERM")
-	return nil
 }

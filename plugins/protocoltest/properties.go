@@ -69,11 +69,11 @@ const (
 // Properties returns everything that must hold for a plugin of any kind.
 func Properties() []kit.Property[Subject] {
 	contract := kit.Contract("plugin")
-	property := func(name string, try func(*bench) error) kit.Property[Subject] {
-		return kit.Property[Subject]{Name: name, Sentences: contract, Try: func(ctx context.Context, trial *kit.Trial, s Subject) error {
+	property := func(name string, try func(*bench)) kit.Property[Subject] {
+		return kit.Property[Subject]{Name: name, Sentences: contract, Try: func(ctx context.Context, trial *kit.Trial, s Subject) {
 			b := &bench{Subject: s, ctx: ctx, trial: trial, patience: max(10*time.Second, trial.Start)}
 			defer b.close()
-			return try(b)
+			try(b)
 		}}
 	}
 	return []kit.Property[Subject]{
@@ -101,22 +101,20 @@ func (b *bench) close() {
 	}
 }
 
-// failure returns a Failure for an answer that the contract does not allow, after these steps.
-func failure(answered, demanded, sentence string, steps ...string) error {
-	return kit.NewFailure(answered, demanded, sentence, steps...)
+// serving starts a process and configures it with valid settings.
+func (b *bench) serving(data string) *process {
+	p := b.start("1", data)
+	if problems := p.ask(true, b.Settings); len(problems) > 0 {
+		kit.Reject(fmt.Sprint(problems), "no problems with the settings that were given as good", sentenceGood, "Configure")
+	}
+	return p
 }
 
-// serving starts a process and configures it with valid settings.
-func (b *bench) serving(data string) (*process, error) {
-	p, err := b.start("1", data)
-	if err != nil {
-		return nil, err
-	}
-	problems, err := p.ask(true, b.Settings)
-	if err == nil && len(problems) > 0 {
-		err = failure(fmt.Sprint(problems), "no problems with the settings that were given as good", sentenceGood, "Configure")
-	}
-	return p, err
+// makeDir makes a directory that is removed in the end.
+func (b *bench) makeDir() string {
+	dir := kit.Got(os.MkdirTemp("", "ropewalk-kit-"))
+	b.dirs = append(b.dirs, dir)
+	return dir
 }
 
 // limited returns the context for one call.

@@ -2,7 +2,6 @@ package protocoltest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	pluginv1 "github.com/ropewalk/ropewalk/proto/ropewalk/plugin/v1"
 )
 
@@ -27,12 +27,10 @@ type wrong struct {
 
 // wrongSettings returns variants of the good settings: with unknown names, with a value of the wrong type for each
 // setting, and with all of these at once. It also returns JSON that is not an object.
-func (b *bench) wrongSettings() (all []wrong, err error) {
+func (b *bench) wrongSettings() (all []wrong) {
 	good := map[string]any{}
-	if len(b.Settings) > 0 {
-		if err := json.Unmarshal(b.Settings, &good); err != nil {
-			return nil, fmt.Errorf("the settings must be an object: %w", err)
-		}
+	if err := json.Unmarshal([]byte(b.goodSettings()), &good); err != nil {
+		kit.Must(fmt.Errorf("the settings must be an object: %w", err))
 	}
 	add := func(unknown, types map[string]any) {
 		raw, _ := json.Marshal(merged(merged(good, types), unknown)) // the values are plain JSON
@@ -61,87 +59,63 @@ func (b *bench) wrongSettings() (all []wrong, err error) {
 	for _, text := range []string{`[]`, `"x"`, `42`, `null`, `{"a": `} {
 		all = append(all, wrong{settings: []byte(text)})
 	}
-	return all, nil
+	return all
 }
 
 // judge compares the reported problems with the expected ones.
-func (w wrong) judge(step string, problems []*pluginv1.Problem) error {
+func (w wrong) judge(step string, problems []*pluginv1.Problem) {
 	step += " " + shown(w.settings)
 	if len(problems) == 0 {
 		sentence := sentenceObject
 		if len(w.unknown)+len(w.types) > 0 {
 			sentence = sentencePaths
 		}
-		return failure("no problem", "the problems of the settings", sentence, step)
+		kit.Reject("no problem", "the problems of the settings", sentence, step)
 	}
 	for _, path := range slices.Concat(w.unknown, w.types) {
 		if !slices.ContainsFunc(problems, func(p *pluginv1.Problem) bool {
 			rest, ok := strings.CutPrefix(p.GetPath(), path)
 			return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 		}) {
-			return failure(fmt.Sprint(problems), fmt.Sprintf("a problem with the path %q among them", path), sentencePaths, step)
+			kit.Reject(fmt.Sprint(problems), fmt.Sprintf("a problem with the path %q among them", path), sentencePaths, step)
 		}
 	}
 	for _, p := range problems {
 		text := []rune(p.GetMessage())
 		if len(text) == 0 || len(text) > 1 && unicode.IsUpper(text[0]) && unicode.IsLower(text[1]) { // an acronym may come first
-			return failure(fmt.Sprintf("%q", p.GetMessage()), "what is wrong, in lower case", sentenceLower, step)
+			kit.Reject(fmt.Sprintf("%q", p.GetMessage()), "what is wrong, in lower case", sentenceLower, step)
 		}
 		nearest := p.GetNearest()
 		if nearest != "" && (slices.Contains(w.types, p.GetPath()) || slices.Contains(w.unknown, nearest) || nearest == p.GetPath()) {
-			return failure(fmt.Sprintf("the nearest to %q is %q", p.GetPath(), nearest), "a setting that exists, for one that does not", sentenceNearest, step)
+			kit.Reject(fmt.Sprintf("the nearest to %q is %q", p.GetPath(), nearest), "a setting that exists, for one that does not", sentenceNearest, step)
 		}
 	}
-	return nil
 }
 
 // configures tries invalid settings, and valid ones after them.
-func configures(b *bench) error {
-	all, err := b.wrongSettings()
-	if err != nil {
-		return err
-	}
-	p, err := b.start("1", "")
-	if err != nil {
-		return err
-	}
+func configures(b *bench) {
+	all, p := b.wrongSettings(), b.start("1", "")
 	for _, w := range all {
-		problems, err := p.ask(true, w.settings)
-		if err != nil {
-			return err
-		}
-		if err := w.judge("Configure with", problems); err != nil {
-			return err
-		}
+		w.judge("Configure with", p.ask(true, w.settings))
 	}
-	problems, err := p.ask(true, b.Settings)
-	if err == nil && len(problems) > 0 {
-		err = failure(fmt.Sprint(problems), "no problems", sentenceAgain, "Configure with wrong settings", "Configure with good ones")
-	}
-	if err != nil {
-		return err
+	if problems := p.ask(true, b.Settings); len(problems) > 0 {
+		kit.Reject(fmt.Sprint(problems), "no problems", sentenceAgain, "Configure with wrong settings", "Configure with good ones")
 	}
 	p.stop() // it may hold resources that only one process can have
-	if p, err = b.start("1", ""); err != nil {
-		return err
-	}
+	p = b.start("1", "")
 	req := &pluginv1.ConfigureRequest{SettingsJson: b.goodSettings(), DataDir: p.data, HostVersion: "99.0.0-next (a build)", HostCapabilities: []string{"exclusive", "a.word.of.tomorrow"}}
 	req.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 1000, protowire.BytesType), "a field of tomorrow"))
 	ctx, cancel := b.limited()
 	defer cancel()
 	if resp, err := p.service.Configure(ctx, req); err != nil || len(resp.GetProblems()) > 0 {
-		return failure(fmt.Sprint(resp.GetProblems(), err), "no problems", sentenceUnknown, "Configure with a version, a capability and a field of tomorrow")
+		kit.Reject(fmt.Sprint(resp.GetProblems(), err), "no problems", sentenceUnknown, "Configure with a version, a capability and a field of tomorrow")
 	}
 	p.stop()
-	if p, err = b.start("1", ""); err != nil {
-		return err
-	}
-	_, err = p.service.Configure(ctx, &pluginv1.ConfigureRequest{SettingsJson: b.goodSettings()})
+	_, err := b.start("1", "").service.Configure(ctx, &pluginv1.ConfigureRequest{SettingsJson: b.goodSettings()})
 	if code := status.Code(err); code != codes.OK && code != codes.Unavailable {
-		return failure(err.Error(), "OK, with a problem where the plugin needs a directory", sentenceNoData, "Configure without a data_dir")
+		kit.Reject(err.Error(), "OK, with a problem where the plugin needs a directory", sentenceNoData, "Configure without a data_dir")
 	}
 	b.trial.Cover("%d wrong settings", len(all))
-	return nil
 }
 
 // goodSettings returns the good settings as a request contains them.
@@ -153,19 +127,9 @@ func (b *bench) goodSettings() string {
 }
 
 // validates tries the same settings with Validate, before and after the plugin is configured.
-func validates(b *bench) error {
-	all, err := b.wrongSettings()
-	if err != nil {
-		return err
-	}
-	p, err := b.start("1", "")
-	if err != nil {
-		return err
-	}
-	info, err := p.info()
-	if err != nil {
-		return err
-	}
+func validates(b *bench) {
+	all, p := b.wrongSettings(), b.start("1", "")
+	info := p.info()
 	declared := slices.Contains(info.GetCapabilities(), plugins.CapabilityValidate) || !slices.Contains(info.GetCapabilities(), plugins.CapabilityConfigure)
 	absent := filepath.Join(p.dir, "absent")
 	for _, dir := range []string{absent, p.data} {
@@ -174,43 +138,30 @@ func validates(b *bench) error {
 		cancel()
 		switch unimplemented := status.Code(err) == codes.Unimplemented; {
 		case unimplemented == declared:
-			return failure(fmt.Sprint(err), fmt.Sprintf("as Info declares: %q", info.GetCapabilities()), sentenceDeclared, "Validate")
+			kit.Reject(fmt.Sprint(err), fmt.Sprintf("as Info declares: %q", info.GetCapabilities()), sentenceDeclared, "Validate")
 		case unimplemented:
 			b.trial.Cover("that it does not have Validate, as it says")
-			return nil
+			return
 		case err != nil || len(resp.GetProblems()) > 0:
-			return failure(fmt.Sprint(resp.GetProblems(), err), "no problems, as Configure", sentenceSame, "Validate of the good settings")
+			kit.Reject(fmt.Sprint(resp.GetProblems(), err), "no problems, as Configure", sentenceSame, "Validate of the good settings")
 		}
 	}
 	_, made := os.Stat(absent)
-	entries, err := os.ReadDir(p.data)
-	if made == nil || len(entries) > 0 {
-		return errors.Join(err, failure("it made the directory, or wrote into it", "nothing is written", sentenceLook, "Validate"))
+	if entries := kit.Got(os.ReadDir(p.data)); made == nil || len(entries) > 0 {
+		kit.Reject("it made the directory, or wrote into it", "nothing is written", sentenceLook, "Validate")
 	}
-	if p, err = b.serving(""); err != nil {
-		return err
-	}
-	before, err := p.probe("before")
-	if err != nil {
-		return err
-	}
+	p = b.serving("")
+	before := p.probe("before")
 	for _, w := range append(all, wrong{settings: b.Settings}) {
-		problems, err := p.ask(false, w.settings)
-		switch {
-		case err != nil:
-			return err
-		case string(w.settings) == string(b.Settings) && len(problems) > 0:
-			err = failure(fmt.Sprint(problems), "no problems, as Configure", sentenceSame, "Configure", "Validate of the good settings")
-		case string(w.settings) != string(b.Settings):
-			err = w.judge("Validate of", problems)
+		problems := p.ask(false, w.settings)
+		if string(w.settings) != string(b.Settings) {
+			w.judge("Validate of", problems)
+		} else if len(problems) > 0 {
+			kit.Reject(fmt.Sprint(problems), "no problems, as Configure", sentenceSame, "Configure", "Validate of the good settings")
 		}
-		if err != nil {
-			return err
-		}
-		if after, err := p.probe("after"); err != nil || after != before {
-			return errors.Join(failure(after.String(), before.String()+", as before", sentenceAnytime, "a call", "Validate of "+shown(w.settings), "a call"), err)
+		if after := p.probe("after"); after != before {
+			kit.Reject(after.String(), before.String()+", as before", sentenceAnytime, "a call", "Validate of "+shown(w.settings), "a call")
 		}
 	}
 	b.trial.Cover("%d settings before and while it serves", len(all)+1)
-	return nil
 }

@@ -93,6 +93,7 @@ const patience = 2 * time.Second
 // world is a sink with the streams that one history writes.
 type world struct {
 	Subject
+	ctx     context.Context //nolint:containedctx // of one history
 	t       *kit.Trial
 	p       *Process // the current process
 	history []string
@@ -107,16 +108,16 @@ type stream struct {
 }
 
 // begin starts a process for a history.
-func (s Subject) begin(ctx context.Context, t *kit.Trial) (*world, error) {
+func (s Subject) begin(ctx context.Context, t *kit.Trial) *world {
 	p, err := s.Open(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("start a process: %w", err)
+		kit.Must(fmt.Errorf("start a process: %w", err))
 	}
 	if _, reads := p.Sink.(audit.Reader); !reads && s.Records == nil {
 		p.Close()
-		return nil, kit.CannotJudge(`the sink has not the capability "read": write ${receiver} in the settings where the address of its receiver belongs, http://${receiver}/audit for example`)
+		kit.Must(kit.CannotJudge(`the sink has not the capability "read": write ${receiver} in the settings where the address of its receiver belongs, http://${receiver}/audit for example`))
 	}
-	return &world{Subject: s, t: t, p: p}, nil
+	return &world{Subject: s, ctx: ctx, t: t, p: p}
 }
 
 func (w *world) end() { w.p.Close() }
@@ -126,28 +127,28 @@ func (w *world) note(format string, args ...any) {
 	w.history = append(w.history, fmt.Sprintf(format, args...))
 }
 
-func (w *world) failure(answered, demanded, sentence string) error {
+// fail ends the property.
+func (w *world) fail(answered, demanded, sentence string) {
 	steps := w.history
 	if len(steps) > 25 {
 		steps = append([]string{fmt.Sprintf("(%d steps before)", len(steps)-25)}, steps[len(steps)-25:]...)
 	}
-	return kit.NewFailure(answered, demanded, sentence, steps...)
+	kit.Reject(answered, demanded, sentence, steps...)
 }
 
 // again ends the process and starts the next one.
-func (w *world) again(ctx context.Context, kill bool) error {
+func (w *world) again(kill bool) {
 	w.note("%s, and start the next process", map[bool]string{true: "kill -9", false: "end the process"}[kill])
 	if kill {
 		w.p.Kill()
 	}
 	w.p.Close()
-	p, err := w.Open(ctx)
+	w.p = &Process{Close: func() {}}
+	p, err := w.Open(w.ctx)
 	if err != nil {
-		w.p = &Process{Close: func() {}}
-		return w.failure(fmt.Sprintf("it does not start: %v", err), "that it starts with what it has", durable)
+		w.fail(fmt.Sprintf("it does not start: %v", err), "that it starts with what it has", durable)
 	}
 	w.p = p
-	return nil
 }
 
 func newStream() *stream { return &stream{name: "kit-" + cryptorand.Text()} }
@@ -185,15 +186,16 @@ func record(sequence uint64) audit.Record {
 const timeout = 30 * time.Second
 
 // write writes records that must be kept, and adds them to the model.
-func (w *world) write(ctx context.Context, s *stream, records []audit.Record) error {
-	ctx, cancel := context.WithTimeout(ctx, w.t.Limit(timeout))
+func (w *world) write(s *stream, records []audit.Record) { w.writes(s, records, inOrder) }
+
+func (w *world) writes(s *stream, records []audit.Record, sentence string) {
+	ctx, cancel := context.WithTimeout(w.ctx, w.t.Limit(timeout))
 	defer cancel()
 	w.note("Write to %.20q: %s", s.name, numbers(records))
 	if err := w.p.Sink.Write(ctx, s.name, records); err != nil {
-		return w.failure("the error "+err.Error(), "OK", inOrder)
+		w.fail("the error "+err.Error(), "OK", sentence)
 	}
 	s.keep(records)
-	return nil
 }
 
 // keep performs a Write in the model.
@@ -215,8 +217,8 @@ func numbers(records []audit.Record) string {
 }
 
 // read reads a stream to its end.
-func (w *world) read(ctx context.Context, name string) (kept []audit.Record, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 4*w.t.Limit(timeout))
+func (w *world) read(name string) (kept []audit.Record) {
+	ctx, cancel := context.WithTimeout(w.ctx, 4*w.t.Limit(timeout))
 	defer cancel()
 	read := w.Records
 	if reader, ok := w.p.Sink.(audit.Reader); ok {
@@ -225,14 +227,14 @@ func (w *world) read(ctx context.Context, name string) (kept []audit.Record, err
 	for after := uint64(0); ; after = kept[len(kept)-1].Sequence {
 		page, err := read(ctx, name, after, audit.MaxRecords)
 		if err != nil {
-			return nil, w.failure(fmt.Sprintf("Read of %.20q after %d: the error %v", name, after, err), "the records, or none", unknown)
+			w.fail(fmt.Sprintf("Read of %.20q after %d: the error %v", name, after, err), "the records, or none", unknown)
 		}
 		if len(page) == 0 {
-			return kept, nil
+			return kept
 		}
 		for i, r := range page {
 			if r.Sequence <= after || i > 0 && r.Sequence <= page[i-1].Sequence {
-				return nil, w.failure(fmt.Sprintf("Read of %.20q after %d: the sequence %d", name, after, r.Sequence), "ascending sequences, each once", ascending)
+				w.fail(fmt.Sprintf("Read of %.20q after %d: the sequence %d", name, after, r.Sequence), "ascending sequences, each once", ascending)
 			}
 		}
 		kept = append(kept, page...)
@@ -240,11 +242,8 @@ func (w *world) read(ctx context.Context, name string) (kept []audit.Record, err
 }
 
 // check compares the sink's records of a stream with the model.
-func (w *world) check(ctx context.Context, s *stream, sentence string) error {
-	got, err := w.read(ctx, s.name)
-	if err != nil {
-		return err
-	}
+func (w *world) check(s *stream, sentence string) {
+	got := w.read(s.name)
 	for i, r := range got {
 		switch {
 		case i < len(s.kept):
@@ -252,20 +251,19 @@ func (w *world) check(ctx context.Context, s *stream, sentence string) error {
 				if r.Sequence == s.kept[i].Sequence {
 					sentence = exactly
 				}
-				return w.failure(fmt.Sprintf("Read of %.20q: record %d of %d has %s", s.name, i+1, len(got), why), "the record as it was written", sentence)
+				w.fail(fmt.Sprintf("Read of %.20q: record %d of %d has %s", s.name, i+1, len(got), why), "the record as it was written", sentence)
 			}
 		case i-len(s.kept) >= len(s.perhaps):
-			return w.failure(fmt.Sprintf("Read of %.20q: %d records, the last with the sequence %d", s.name, len(got), r.Sequence), fmt.Sprintf("%d records", len(s.kept)), sentence)
+			w.fail(fmt.Sprintf("Read of %.20q: %d records, the last with the sequence %d", s.name, len(got), r.Sequence), fmt.Sprintf("%d records", len(s.kept)), sentence)
 		default:
 			if why := different(r, s.perhaps[i-len(s.kept)]); why != "" {
-				return w.failure(fmt.Sprintf("Read of %.20q: record %d has %s", s.name, i+1, why), "the first records of the batch that was not acknowledged, or none", onlyFirst)
+				w.fail(fmt.Sprintf("Read of %.20q: record %d has %s", s.name, i+1, why), "the first records of the batch that was not acknowledged, or none", onlyFirst)
 			}
 		}
 	}
 	if len(got) < len(s.kept) {
-		return w.failure(fmt.Sprintf("Read of %.20q: %s", s.name, numbers(got)), numbers(s.kept), sentence)
+		w.fail(fmt.Sprintf("Read of %.20q: %s", s.name, numbers(got)), numbers(s.kept), sentence)
 	}
-	return nil
 }
 
 // different describes the first field in which a record differs from what was written. It returns "" if there is none.
@@ -303,7 +301,7 @@ func sameJSON(a, b json.RawMessage) bool {
 }
 
 // fails writes a batch while something is wrong: it must not be acknowledged unless all of it was kept.
-func (w *world) fails(ctx context.Context, s *stream, records []audit.Record, deadline time.Duration, mayWork bool) error {
+func (w *world) fails(ctx context.Context, s *stream, records []audit.Record, deadline time.Duration, mayWork bool) {
 	limited, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	w.note("Write to %.20q: %s", s.name, numbers(records))
@@ -312,35 +310,33 @@ func (w *world) fails(ctx context.Context, s *stream, records []audit.Record, de
 	took := time.Since(began)
 	if err == nil && mayWork {
 		s.keep(records)
-		return nil
+		return
 	}
 	s.perhaps = records
 	switch late := errors.Is(err, context.DeadlineExceeded) || limited.Err() != nil; {
 	case took > deadline+w.t.Limit(patience):
-		return w.failure(fmt.Sprintf("after %s", took.Round(time.Millisecond)), fmt.Sprintf("an answer soon after the deadline of %s", deadline), soon)
+		w.fail(fmt.Sprintf("after %s", took.Round(time.Millisecond)), fmt.Sprintf("an answer soon after the deadline of %s", deadline), soon)
 	case err == nil:
-		return w.failure("OK", "UNAVAILABLE", noHope)
+		w.fail("OK", "UNAVAILABLE", noHope)
 	case !errors.Is(err, plugins.ErrUnavailable) && !late:
-		return w.failure("the error "+err.Error(), "UNAVAILABLE", notNow)
+		w.fail("the error "+err.Error(), "UNAVAILABLE", notNow)
 	}
-	return nil
 }
 
 // insist repeats a batch until it is acknowledged, as a server does.
-func (w *world) insist(ctx context.Context, s *stream, records []audit.Record) error {
+func (w *world) insist(s *stream, records []audit.Record) {
 	w.note("Write to %.20q again, until it is acknowledged: %s", s.name, numbers(records))
 	for until := time.Now().Add(w.t.Start); ; {
-		limited, cancel := context.WithTimeout(ctx, w.t.Limit(timeout)/3)
+		limited, cancel := context.WithTimeout(w.ctx, w.t.Limit(timeout)/3)
 		err := w.p.Sink.Write(limited, s.name, records)
 		cancel()
 		if err == nil {
 			s.keep(records)
-			return nil
+			return
 		}
-		if time.Now().After(until) || ctx.Err() != nil {
-			return w.failure("the error "+err.Error(), "OK, because nothing is wrong now", notNow)
+		if time.Now().After(until) || w.ctx.Err() != nil {
+			w.fail("the error "+err.Error(), "OK, because nothing is wrong now", notNow)
 		}
-		timer := time.NewTimer(50 * time.Millisecond)
-		<-timer.C
+		_ = kit.Pause(w.ctx, 50*time.Millisecond)
 	}
 }

@@ -86,14 +86,11 @@ func fill(r *rand.Rand, rec *audit.Record) {
 }
 
 // histories generates calls and restarts, and compares the sink with the model after each.
-func histories(ctx context.Context, t *kit.Trial, s Subject) error {
+func histories(ctx context.Context, t *kit.Trial, s Subject) {
 	n := t.Count(60)
-	err := t.Explore(ctx, 1, n, func(ctx context.Context, draw *rapid.T) error {
-		w, err := s.begin(ctx, t)
-		if err != nil {
-			return err
-		}
-		defer func() { w.end() }()
+	t.Explore(ctx, 1, n, func(ctx context.Context, draw *rapid.T) {
+		w := s.begin(ctx, t)
+		defer w.end()
 		prefix := newStream().name
 		odd := rapid.SampledFrom([]string{" ", "Kit", "a/../b", "%41", "é", "e\u0301", "a\x00b", `"`, "a:b", "*"}).Draw(draw, "odd name") + prefix
 		streams := []*stream{{name: prefix}, {name: strings.ToLower(prefix)}, {name: prefix + strings.Repeat("x", 128-len(prefix))}, {name: odd}}
@@ -108,35 +105,26 @@ func histories(ctx context.Context, t *kit.Trial, s Subject) error {
 		}
 		for range rapid.IntRange(1, 12).Draw(draw, "steps") {
 			one := streams[rapid.IntRange(0, len(streams)-1).Draw(draw, "stream")]
-			if err := w.step(ctx, draw, one); err != nil {
-				return err
-			}
-			if err := w.check(ctx, one, differ); err != nil {
-				return err
-			}
+			w.step(draw, one)
+			w.check(one, differ)
 		}
 		for _, one := range streams {
-			if err := w.check(ctx, one, differ); err != nil {
-				return err
-			}
+			w.check(one, differ)
 		}
-		return nil
 	})
-	if err == nil {
-		t.Cover("%d histories of up to 12 writes, repeats, refused batches, reads and restarts on up to 7 streams with almost the same names, with any text in any field, times from 1901 to 9999, and arguments of every kind", n)
-	}
-	return err
+	t.Cover("%d histories of up to 12 writes, repeats, refused batches, reads and restarts on up to 7 streams with almost the same names, with any text in any field, times from 1901 to 9999, and arguments of every kind", n)
 }
 
 // step performs one random operation on a stream.
-func (w *world) step(ctx context.Context, draw *rapid.T, s *stream) error {
+func (w *world) step(draw *rapid.T, s *stream) {
 	switch rapid.IntRange(0, 9).Draw(draw, "what") {
 	default:
 		gap := rapid.SampledFrom([]uint64{1, 1, 2, 1000, 1 << 31, 1 << 53}).Draw(draw, "gap")
-		return w.write(ctx, s, s.next(rapid.IntRange(1, 6).Draw(draw, "records"), gap))
+		w.write(s, s.next(rapid.IntRange(1, 6).Draw(draw, "records"), gap))
 	case 3, 4: // kept records, possibly with other contents, a skipped sequence, or new records
 		if len(s.kept) == 0 {
-			return w.write(ctx, s, s.next(3, 2))
+			w.write(s, s.next(3, 2))
+			return
 		}
 		from := rapid.IntRange(0, len(s.kept)-1).Draw(draw, "from")
 		batch := append([]audit.Record{}, s.kept[from:]...)
@@ -151,20 +139,20 @@ func (w *world) step(ctx context.Context, draw *rapid.T, s *stream) error {
 		if rapid.Bool().Draw(draw, "new") {
 			batch = append(batch, s.next(2, 1)...)
 		}
-		return w.write(ctx, s, batch)
+		w.write(s, batch)
 	case 5:
-		return w.refuses(ctx, s, rapid.IntRange(0, 4).Draw(draw, "how"))
+		w.refuses(s, rapid.IntRange(0, 4).Draw(draw, "how"))
 	case 6:
-		return w.write(ctx, s, nil)
+		w.write(s, nil)
 	case 7:
-		return w.again(ctx, rapid.Bool().Draw(draw, "kill"))
+		w.again(rapid.Bool().Draw(draw, "kill"))
 	case 8:
-		return w.pages(ctx, s, rapid.Uint64().Draw(draw, "after"), rapid.IntRange(1, 4).Draw(draw, "limit"))
+		w.pages(s, rapid.Uint64().Draw(draw, "after"), rapid.IntRange(1, 4).Draw(draw, "limit"))
 	}
 }
 
 // refuses writes an invalid batch, and then its records in a valid one.
-func (w *world) refuses(ctx context.Context, s *stream, how int) error {
+func (w *world) refuses(s *stream, how int) {
 	batch, name := s.next(3, 1), s.name
 	good := append([]audit.Record{}, batch...)
 	switch how {
@@ -183,35 +171,31 @@ func (w *world) refuses(ctx context.Context, s *stream, how int) error {
 	}
 	w.note("Write to %.20q: a batch that is wrong: sequences %d, %d", name, batch[0].Sequence, batch[1].Sequence)
 	if how == 4 && len(s.kept) == 0 {
-		return nil
+		return
 	}
-	if err := w.p.Sink.Write(ctx, name, batch); !errors.Is(err, plugins.ErrInvalid) {
-		return w.failure(fmt.Sprint(err), "INVALID_ARGUMENT", refused)
+	if err := w.p.Sink.Write(w.ctx, name, batch); !errors.Is(err, plugins.ErrInvalid) {
+		w.fail(fmt.Sprint(err), "INVALID_ARGUMENT", refused)
 	}
-	if err := w.check(ctx, s, refused); err != nil {
-		return err
-	}
-	if err := w.write(ctx, s, good); err != nil {
-		return err
-	}
-	return w.check(ctx, s, comeAgain)
+	w.check(s, refused)
+	w.write(s, good)
+	w.check(s, comeAgain)
 }
 
 // pages reads part of a stream.
-func (w *world) pages(ctx context.Context, s *stream, after uint64, limit int) error {
+func (w *world) pages(s *stream, after uint64, limit int) {
 	reader, ok := w.p.Sink.(audit.Reader)
 	if !ok {
-		return nil
+		return
 	}
 	afters := []uint64{after, 0, 1<<63 - 1, 1<<64 - 1}
 	for _, r := range s.kept {
 		afters = append(afters, r.Sequence-1, r.Sequence, r.Sequence+1)
 	}
 	for _, after := range afters {
-		got, err := reader.Read(ctx, s.name, after, limit)
+		got, err := reader.Read(w.ctx, s.name, after, limit)
 		w.history = append(w.history[:len(w.history):len(w.history)], fmt.Sprintf("Read of %.20q after %d, at most %d", s.name, after, limit))
 		if err != nil {
-			return w.failure("the error "+err.Error(), "records, or none", unknown)
+			w.fail("the error "+err.Error(), "records, or none", unknown)
 		}
 		var want []audit.Record
 		for _, r := range s.kept {
@@ -220,125 +204,83 @@ func (w *world) pages(ctx context.Context, s *stream, after uint64, limit int) e
 			}
 		}
 		if len(got) > limit || len(got) > len(want) || len(got) == 0 && len(want) > 0 {
-			return w.failure(fmt.Sprintf("%d records", len(got)), fmt.Sprintf("1 to %d of the %d that follow", limit, len(want)), howMany)
+			w.fail(fmt.Sprintf("%d records", len(got)), fmt.Sprintf("1 to %d of the %d that follow", limit, len(want)), howMany)
 		}
 		for i := range got {
 			if why := different(got[i], want[i]); why != "" {
-				return w.failure("a record with "+why, "the records that follow", ascending)
+				w.fail("a record with "+why, "the records that follow", ascending)
 			}
 		}
 		w.history = w.history[:len(w.history)-1]
 	}
-	return nil
 }
 
 // writers has several servers write concurrently, each to its own stream, in two processes if the sink allows
 // it.
-func writers(ctx context.Context, t *kit.Trial, s Subject) error {
-	w, err := s.begin(ctx, t)
-	if err != nil {
-		return err
-	}
-	defer func() { w.end() }()
-	worlds := []*world{w}
+func writers(ctx context.Context, t *kit.Trial, s Subject) {
+	worlds := []*world{s.begin(ctx, t)}
+	defer worlds[0].end()
 	if !s.Exclusive {
-		second, err := s.begin(ctx, t)
-		if err != nil {
-			return err
-		}
-		defer func() { second.end() }()
-		worlds = append(worlds, second)
+		worlds = append(worlds, s.begin(ctx, t))
+		defer worlds[1].end()
 	}
 	n := t.Count(30)
 	streams := make([]*stream, 8)
-	err = kit.AtOnce(ctx, len(streams), len(streams), func(ctx context.Context, i int) (err error) {
+	kit.AtOnce(ctx, len(streams), len(streams), func(ctx context.Context, i int) {
 		streams[i] = newStream()
-		own := &world{Subject: s, t: t, p: worlds[i%len(worlds)].p}
+		own := &world{Subject: s, ctx: ctx, t: t, p: worlds[i%len(worlds)].p}
 		own.note("with 7 other servers that write at the same time to %d processes, for %d batches:", len(worlds), n)
-		for j := 0; j < n && err == nil; j++ {
+		for j := range n {
 			batch := streams[i].next(1+j%5, 1)
-			if err = own.write(ctx, streams[i], batch); j%3 == 2 && err == nil {
+			if own.write(streams[i], batch); j%3 == 2 {
 				own.history = own.history[:1]
-				err = own.write(ctx, streams[i], batch) // as if the answer had been lost
+				own.write(streams[i], batch) // as if the answer had been lost
 			}
 		}
-		return err
 	})
-	if err != nil {
-		return err
-	}
 	for _, w := range worlds {
 		w.note("8 servers write %d batches each to %d processes at the same time", n, len(worlds))
 		for _, one := range streams {
-			if err := w.check(ctx, one, servers); err != nil {
-				return err
-			}
+			w.check(one, servers)
 		}
 	}
 	// A server moves a stream to another process, and back.
 	one := streams[0]
 	for i := range min(n, 10) {
-		w := worlds[i%len(worlds)]
-		if err := w.write(ctx, one, append(one.kept[len(one.kept)-1:], one.next(1, 1)...)); err != nil {
-			return err
-		}
+		worlds[i%len(worlds)].write(one, append(one.kept[len(one.kept)-1:], one.next(1, 1)...))
 		for _, w := range worlds {
-			if err := w.check(ctx, one, atOnce); err != nil {
-				return err
-			}
+			w.check(one, atOnce)
 		}
 	}
 	t.Cover("8 servers with %d batches each, in %d processes at the same time", n, len(worlds))
-	return nil
 }
 
 // amounts writes as much as the contract allows, and repeats all of it.
-func amounts(ctx context.Context, t *kit.Trial, s Subject) error {
-	w, err := s.begin(ctx, t)
-	if err != nil {
-		return err
-	}
-	defer func() { w.end() }()
+func amounts(ctx context.Context, t *kit.Trial, s Subject) {
+	w := s.begin(ctx, t)
+	defer w.end()
 	old, many := newStream(), t.Count(200)
 	first := old.next(20, 1)
-	if err := w.write(ctx, old, first); err != nil {
-		return err
-	}
-	if err := w.write(ctx, newStream(), nil); err != nil {
-		return err
-	}
+	w.write(old, first)
+	w.write(newStream(), nil)
 	others := make([]*stream, many)
 	for i := range others {
 		others[i] = newStream()
-		if err := w.write(ctx, others[i], others[i].next(1, 1)); err != nil {
-			return err
-		}
+		w.write(others[i], others[i].next(1, 1))
 	}
 	long := newStream()
 	for range t.Count(60)/10 + 1 {
-		if err := w.write(ctx, long, long.next(audit.MaxRecords, 1)); err != nil {
-			return err
-		}
+		w.write(long, long.next(audit.MaxRecords, 1))
 	}
 	for _, kill := range []bool{false, true} { // repeats in the same process, then in one that finds the records at its start
 		w.history = []string{fmt.Sprintf("%d records to one stream, 20 to one that is older, 1 to each of %d others", len(long.kept), many)}
 		for _, one := range append(others[:min(many, 20)], old, long) {
-			if err := w.write(ctx, one, one.kept[:min(len(one.kept), 20, max(1, 8/len(one.kept)))]); err != nil {
-				return err
-			}
-			if err := w.check(ctx, one, however); err != nil {
-				return err
-			}
+			w.write(one, one.kept[:min(len(one.kept), 20, max(1, 8/len(one.kept)))])
+			w.check(one, however)
 		}
-		if err := w.write(ctx, old, first); err != nil {
-			return err
-		}
-		if err := w.check(ctx, old, however); err != nil {
-			return err
-		}
-		if err := w.again(ctx, kill); err != nil {
-			return err
-		}
+		w.write(old, first)
+		w.check(old, however)
+		w.again(kill)
 	}
 	large := newStream()
 	for _, sizes := range [][]int{{audit.MaxArguments - 2}, {3 << 20, 3 << 20}, {audit.MaxBatch - 4096}, {3 << 20}, {3 << 20}} {
@@ -348,24 +290,13 @@ func amounts(ctx context.Context, t *kit.Trial, s Subject) error {
 				batch[i].Target = strings.Repeat("y", size-audit.MaxArguments)
 			}
 		}
-		if err := w.write(ctx, large, batch); err != nil {
-			err.(*kit.Failure).Sentence = upTo //nolint:errorlint,forcetypeassert // write returns no other type
-			return err
-		}
+		w.writes(large, batch, upTo)
 	}
-	if err := w.write(ctx, large, large.kept[:1]); err != nil {
-		return err
-	}
+	w.write(large, large.kept[:1])
 	for _, sentence := range []string{atOnce, durable} {
-		for _, one := range []*stream{long, large} {
-			if err := w.check(ctx, one, sentence); err != nil {
-				return err
-			}
-		}
-		if err := w.again(ctx, true); err != nil {
-			return err
-		}
+		w.check(long, sentence)
+		w.check(large, sentence)
+		w.again(true)
 	}
 	t.Cover("repeats of streams with %d records, before %d others, before and after restarts, and a stream of 20 MiB", len(long.kept), many)
-	return nil
 }

@@ -33,41 +33,41 @@ func (a attempt) exchange(code string) auth.ExchangeRequest {
 }
 
 // browse plays the browser: it follows the adapter's URL and returns the code from the redirect.
-func (st *stage) browse(ctx context.Context, a attempt) (string, error) {
+func (st *stage) browse(ctx context.Context, a attempt) string {
 	ctx, cancel := context.WithTimeout(ctx, st.patience())
 	defer cancel()
-	fail := func(answered, demanded, sentence string) (string, error) {
-		return "", kit.NewFailure(answered, demanded, sentence, fmt.Sprintf("AuthorizeUrl with the state %q", clip(a.state, 60)))
+	fail := func(answered, demanded, sentence string) {
+		kit.Reject(answered, demanded, sentence, fmt.Sprintf("AuthorizeUrl with the state %q", clip(a.state, 60)))
 	}
 	login, ok := st.adapter.(auth.Login)
 	if !ok {
-		return fail("no such method", "the address of a login", sHasLogin)
+		fail("no such method", "the address of a login", sHasLogin)
 	}
 	address, err := login.AuthorizeURL(ctx, a.request())
 	if err != nil {
-		return fail(said(auth.Identity{}, err), "the address of a login", sHasLogin)
+		fail(said(auth.Identity{}, err), "the address of a login", sHasLogin)
 	}
 	u, err := url.Parse(address)
 	if err != nil || !strings.HasPrefix(address, st.provider.Issuer()) {
-		return fail(address, "a URL at the provider", sAuthorize)
+		fail(address, "a URL at the provider", sAuthorize)
 	}
 	if got := u.Query(); got.Get("redirect_uri") != a.redirect || got.Get("nonce") != a.nonce || got.Get("state") != a.state {
-		return fail(address, fmt.Sprintf("redirect_uri=%q, state=%q and nonce=%q of the request", a.redirect, a.state, a.nonce), sAuthorize)
+		fail(address, fmt.Sprintf("redirect_uri=%q, state=%q and nonce=%q of the request", a.redirect, a.state, a.nonce), sAuthorize)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return fail(address, "a URL at the provider", sAuthorize)
+		fail(address, "a URL at the provider", sAuthorize)
 	}
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
 	if err != nil {
-		return fail(address, "a URL at the provider: "+err.Error(), sAuthorize)
+		fail(address, "a URL at the provider: "+err.Error(), sAuthorize)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	back, err := url.Parse(resp.Header.Get("Location"))
 	if err != nil || back.Query().Get("code") == "" {
-		return fail(address, fmt.Sprintf("a request for a code with PKCE S256, client_id, redirect_uri and the scope openid (the provider answered %d)", resp.StatusCode), sAuthorize)
+		fail(address, fmt.Sprintf("a request for a code with PKCE S256, client_id, redirect_uri and the scope openid (the provider answered %d)", resp.StatusCode), sAuthorize)
 	}
-	return back.Query().Get("code"), nil
+	return back.Query().Get("code")
 }
 
 // exchange completes a login and compares the result with the model's.
@@ -129,43 +129,37 @@ func (st *stage) judgeLogin(d *demand, acc accounts) {
 }
 
 // loginsHold tries histories of logins, each wrong in some way, and of concurrent logins.
-func loginsHold(ctx context.Context, s Subject) error {
+func loginsHold(ctx context.Context, s Subject) {
 	setups := s.setups(WithRoles, OneOrganization, AnyOrganization)
 	if len(setups) == 0 {
-		return s.lacks(AnyOrganization)
+		kit.Must(s.lacks(AnyOrganization))
 	}
 	const each = 8
-	rows, err := s.idRows(ctx)
-	if err != nil {
-		return err
-	}
+	rows := s.idRows(ctx)
 	n := max(4, len(rows)/each)
 	s.trial.Cover("%d histories of logins, %d id tokens", n, len(rows))
-	return kit.AtOnce(ctx, n, workers/2, func(ctx context.Context, i int) error {
+	kit.AtOnce(ctx, n, workers/2, func(ctx context.Context, i int) {
 		st, err := s.open(ctx, setups[i%len(setups)], nil)
 		if _, none := errors.AsType[noSetting](err); none {
 			st, err = s.open(ctx, s.setups(AnyOrganization, OneOrganization)[0], nil)
 		}
-		if err != nil {
-			return err
-		}
-		return st.settle(st.logins(ctx, s.trial.Rand(i), rows[min(i*each, len(rows)):min((i+1)*each, len(rows))]))
+		kit.Must(err)
+		st.play(func() { st.logins(ctx, s.trial.Rand(i), rows[min(i*each, len(rows)):min((i+1)*each, len(rows))]) })
 	})
 }
 
 // idRows returns the rows of id tokens to try: each value that makes a token bad at least on its own, and pairs of the
 // other values.
-func (s Subject) idRows(ctx context.Context) (rows []row, err error) {
-	err = s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) error {
+func (s Subject) idRows(ctx context.Context) (rows []row) {
+	s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) {
 		table := st.provider.idTable()
 		rows = st.rows("id tokens", 2, table, func(r row) demand {
 			now := time.Now()
 			return st.world.exchange(r.change(st.provider.idDraft(), table).token(), "nonce", now, now)
 		})
 		rows = rows[:min(len(rows), s.trial.Count(2000))]
-		return nil
 	})
-	return rows, err
+	return rows
 }
 
 // idDraft returns a good id token.
@@ -176,10 +170,10 @@ func (p *Provider) idDraft() *draft {
 }
 
 // logins performs logins one after another, each wrong in one way, and many at the same time. The order is random.
-func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) error {
+func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) {
 	p := st.provider
 	table := p.idTable()
-	login := func(step string, prepare func(a *accounts), change func(req *auth.ExchangeRequest), want *demand) error {
+	login := func(step string, prepare func(a *accounts), change func(req *auth.ExchangeRequest), want *demand) {
 		a := newAttempt()
 		a.state = []string{"a&state=b", "a b+c%20d", "é ü 用", "#fragment", `"<>'`, strings.Repeat("s", 1000)}[chance.IntN(6)] + a.state
 		a.redirect += []string{"", "/second"}[chance.IntN(2)]
@@ -191,11 +185,7 @@ func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) 
 		defer p.set(func(acc *accounts) {
 			acc.forge, acc.plain, acc.more, acc.otherSubject = before.forge, before.plain, before.more, before.otherSubject
 		})
-		code, err := st.browse(ctx, a)
-		if err != nil {
-			return err
-		}
-		req := a.exchange(code)
+		req := a.exchange(st.browse(ctx, a))
 		if change != nil {
 			change(&req)
 		}
@@ -204,25 +194,19 @@ func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) 
 			demanded = func(time.Time, time.Time) demand { return *want }
 		}
 		_, f := st.exchange(ctx, st.patience(), req, demanded)
-		if f != nil || want != nil {
-			return history(f, "begin a login", "Exchange its code: "+step)
+		if kit.Must(history(f, "begin a login", "Exchange its code: "+step)); want != nil {
+			return
 		}
 		twice := refused(Form, "the code was exchanged before")
 		twice.sentence = sOnce
 		_, f = st.exchange(ctx, st.patience(), req, func(time.Time, time.Time) demand { return twice })
-		return history(f, "begin a login", "Exchange its code: "+step, "Exchange the same code again")
+		kit.Must(history(f, "begin a login", "Exchange its code: "+step, "Exchange the same code again"))
 	}
 	bad := refused(Form, "the provider refuses the code")
 	bad.sentence = sBadLogin
-	other, err := st.browse(ctx, newAttempt())
-	if err != nil {
-		return err
-	}
+	other := st.browse(ctx, newAttempt())
 	usual := func(*accounts) {}
-	steps := []func() error{
-		func() error { return st.loginFails(ctx, chance) },
-		func() error { return st.loginsAtOnce(ctx) },
-	}
+	steps := []func(){func() { st.loginFails(ctx, chance) }, func() { st.loginsAtOnce(ctx) }}
 	for _, step := range []struct {
 		name    string
 		prepare func(a *accounts)
@@ -243,12 +227,12 @@ func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) 
 		{"the access token is somebody else's", func(a *accounts) { a.otherSubject = true }, nil, nil},
 		{"the access token is somebody else's, name and address are missing", func(a *accounts) { a.otherSubject, a.plain = true, true }, nil, nil},
 	} {
-		steps = append(steps, func() error { return login(step.name, step.prepare, step.change, step.want) })
+		steps = append(steps, func() { login(step.name, step.prepare, step.change, step.want) })
 	}
 	for _, r := range rows {
-		steps = append(steps, func() error {
+		steps = append(steps, func() {
 			name := r.change(p.idDraft(), table).name
-			return login("with the id token: everything usual"+name, func(a *accounts) {
+			login("with the id token: everything usual"+name, func(a *accounts) {
 				a.forge = func(claims map[string]any) any {
 					d := p.draft()
 					d.claims = claims
@@ -259,23 +243,17 @@ func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) 
 	}
 	chance.Shuffle(len(steps), func(i, k int) { steps[i], steps[k] = steps[k], steps[i] })
 	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
+		step()
 	}
-	return nil
 }
 
 // loginFails performs a login and makes the provider fail during the exchange.
-func (st *stage) loginFails(ctx context.Context, chance *mathrand.Rand) error {
+func (st *stage) loginFails(ctx context.Context, chance *mathrand.Rand) {
 	p := st.provider
 	failing := slices.DeleteFunc(outagesOf(tokenPath), func(f *fault) bool { return f.name == "answers 404" })
 	f := failing[chance.IntN(len(failing))]
 	a := newAttempt()
-	code, err := st.browse(ctx, a)
-	if err != nil {
-		return err
-	}
+	code := st.browse(ctx, a)
 	p.setFault(f)
 	began := time.Now()
 	_, failure := st.exchange(ctx, time.Second, a.exchange(code), func(time.Time, time.Time) demand {
@@ -292,22 +270,19 @@ func (st *stage) loginFails(ctx context.Context, chance *mathrand.Rand) error {
 	case failure == nil && took > time.Second+st.prompt():
 		failure = kit.NewFailure(fmt.Sprintf("after %s", took.Round(time.Second)), "an answer soon after the deadline of 1 s", sConcurrent)
 	}
-	return history(failure, "begin a login", "the token endpoint "+f.name, "Exchange the code, with a deadline of 1 s")
+	kit.Must(history(failure, "begin a login", "the token endpoint "+f.name, "Exchange the code, with a deadline of 1 s"))
 }
 
 // loginsAtOnce starts logins for many people, and then completes all of them at once.
-func (st *stage) loginsAtOnce(ctx context.Context) error {
+func (st *stage) loginsAtOnce(ctx context.Context) {
 	const n = 12
 	attempts, codes := make([]attempt, n), make([]string, n)
 	for i := range attempts {
 		attempts[i] = newAttempt()
 		st.provider.set(func(a *accounts) { a.subject, a.refreshes = fmt.Sprint("user_", i), true })
-		var err error
-		if codes[i], err = st.browse(ctx, attempts[i]); err != nil {
-			return err
-		}
+		codes[i] = st.browse(ctx, attempts[i])
 	}
-	return kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) error {
+	kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) {
 		req := attempts[i].exchange(codes[i])
 		want := demand{allowed: accept, why: "everything about it is right", sentence: sExchange, judge: func(id auth.Identity) (string, string) {
 			if subject := fmt.Sprint("user_", i); id.Subject != subject || id.Email != "" && id.Email != emailOf(subject) {
@@ -322,6 +297,6 @@ func (st *stage) loginsAtOnce(ctx context.Context) error {
 			want.sentence, step = sBadLogin, step+" with the nonce of another login"
 		}
 		_, f := st.exchange(ctx, st.patience(), req, func(time.Time, time.Time) demand { return want })
-		return history(f, fmt.Sprintf("begin %d logins", n), step+", all at once")
+		kit.Must(history(f, fmt.Sprintf("begin %d logins", n), step+", all at once"))
 	})
 }

@@ -11,11 +11,11 @@ import (
 
 // logoutsHold concurrently tries logout tokens that cover pairs of property values, every other one twice. After that
 // it tries a key change and outages.
-func logoutsHold(ctx context.Context, s Subject) error {
+func logoutsHold(ctx context.Context, s Subject) {
 	if !s.Rechecks {
-		return kit.DoesNotApply("the adapter does not declare the capability sessions")
+		kit.Must(kit.DoesNotApply("the adapter does not declare the capability sessions"))
 	}
-	return s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) error {
+	s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) {
 		p := st.provider
 		table := p.logoutTable()
 		rows := st.rows("logout tokens", 6, table, func(r row) demand {
@@ -23,56 +23,36 @@ func logoutsHold(ctx context.Context, s Subject) error {
 			return st.world.logout(r.change(p.logoutDraft(), table).token(), now, now)
 		})
 		s.trial.Cover("%d logout tokens of %d properties", len(rows), len(table))
-		if err := st.logout(ctx, s.patience(), p.logoutDraft().token(), "everything usual", nil); err != nil {
-			return err
-		}
-		err := kit.AtOnce(ctx, len(rows), workers, func(ctx context.Context, i int) error {
+		st.logout(ctx, s.patience(), p.logoutDraft().token(), "everything usual", nil)
+		kit.AtOnce(ctx, len(rows), workers, func(ctx context.Context, i int) {
 			d := rows[i].change(p.logoutDraft(), table)
 			token := d.token()
 			for range 1 + i%2 {
-				if err := st.logout(ctx, s.patience(), token, "everything usual"+d.name, nil); err != nil {
-					return err
-				}
+				st.logout(ctx, s.patience(), token, "everything usual"+d.name, nil)
 			}
-			if i%8 != 0 {
-				return nil
+			if i%8 == 0 {
+				st.verify(ctx, auth.VerifyRequest{Token: token}, "verify a logout token as a bearer token: everything usual"+d.name)
 			}
-			return st.verify(ctx, auth.VerifyRequest{Token: token}, "verify a logout token as a bearer token: everything usual"+d.name)
 		})
 		for _, text := range junk() {
-			if err == nil {
-				err = st.logout(ctx, s.patience(), text, "the text "+clip(text, 40), nil)
-			}
-		}
-		if err != nil {
-			return err
+			st.logout(ctx, s.patience(), text, "the text "+clip(text, 40), nil)
 		}
 		p.Rotate()
-		if err := st.restart(ctx); err != nil {
-			return err
-		}
-		if err := st.logout(ctx, s.patience(), p.logoutDraft().token(), "everything usual, after the provider has changed its key and the adapter was started again", nil); err != nil {
-			return err
-		}
+		kit.Must(st.restart(ctx))
+		st.logout(ctx, s.patience(), p.logoutDraft().token(), "everything usual, after the provider has changed its key and the adapter was started again", nil)
 		for i, f := range outages() {
 			if f.at != "" || s.trial.Effort == kit.Quick && i%3 != 0 {
 				continue
 			}
 			p.setFault(f)
-			if err := st.restart(ctx); err != nil {
-				return err
-			}
+			kit.Must(st.restart(ctx))
 			began := time.Now()
-			err := st.logout(ctx, time.Second, p.logoutDraft().token(), "everything usual, in an adapter that was started while the provider "+f.name, func(d *demand) { d.unsure(cannotTell, "its key cannot be read", sCannotTell) })
+			st.logout(ctx, time.Second, p.logoutDraft().token(), "everything usual, in an adapter that was started while the provider "+f.name, func(d *demand) { d.unsure(cannotTell, "its key cannot be read", sCannotTell) })
 			p.setFault(nil)
-			if took := time.Since(began); err == nil && took > time.Second+s.prompt() {
-				err = kit.NewFailure("after "+took.String(), "an answer soon after the deadline of 1 s", sConcurrent, "VerifyLogout with a deadline of 1 s")
-			}
-			if err != nil {
-				return err
+			if took := time.Since(began); took > time.Second+s.prompt() {
+				kit.Reject("after "+took.String(), "an answer soon after the deadline of 1 s", sConcurrent, "VerifyLogout with a deadline of 1 s")
 			}
 		}
-		return nil
 	})
 }
 
@@ -84,13 +64,13 @@ func (p *Provider) logoutDraft() *draft {
 }
 
 // logout verifies one logout token and compares the result with the oracle's.
-func (st *stage) logout(ctx context.Context, limit time.Duration, token, name string, adjust func(*demand)) error {
+func (st *stage) logout(ctx context.Context, limit time.Duration, token, name string, adjust func(*demand)) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	steps := []string{"VerifyLogout: " + name}
 	sessions, ok := st.adapter.(auth.Sessions)
 	if !ok {
-		return kit.NewFailure("no such method", "VerifyLogout", sSessions, steps...)
+		kit.Reject("no such method", "VerifyLogout", sSessions, steps...)
 	}
 	from := time.Now()
 	l, err := sessions.VerifyLogout(ctx, token)
@@ -99,19 +79,19 @@ func (st *stage) logout(ctx context.Context, limit time.Duration, token, name st
 		adjust(&d)
 	}
 	st.given.token("a logout token", token, err)
-	if f := d.check(ctx, auth.Identity{Issuer: l.Issuer, Subject: l.Subject, SessionID: l.SessionID}, err); f != nil || err != nil {
-		return history(f, steps...)
+	f := d.check(ctx, auth.Identity{Issuer: l.Issuer, Subject: l.Subject, SessionID: l.SessionID}, err)
+	if kit.Must(history(f, steps...)); err != nil {
+		return
 	}
 	text := func(name string) string { s, _ := d.claims[name].(string); return s }
 	exp, _ := seconds(d.claims["exp"])
 	answer := fmt.Sprintf("%+v", l)
 	switch {
 	case l.Issuer != text("iss") || l.Subject != text("sub") || l.SessionID != text("sid"):
-		return kit.NewFailure(answer, fmt.Sprintf("the subject %q and the session %q of %q", text("sub"), text("sid"), text("iss")), sEnded, steps...)
+		kit.Reject(answer, fmt.Sprintf("the subject %q and the session %q of %q", text("sub"), text("sid"), text("iss")), sEnded, steps...)
 	case l.TokenID != text("jti"):
-		return kit.NewFailure(answer, fmt.Sprintf("the identifier %q", text("jti")), sLogout, steps...)
+		kit.Reject(answer, fmt.Sprintf("the identifier %q", text("jti")), sLogout, steps...)
 	case l.ExpiresAt.Before(exp) || l.ExpiresAt.After(exp.Add(31*time.Second)):
-		return kit.NewFailure(answer, fmt.Sprintf("an expiry from %s to 30 s later", exp.UTC()), sLogout, steps...)
+		kit.Reject(answer, fmt.Sprintf("an expiry from %s to 30 s later", exp.UTC()), sLogout, steps...)
 	}
-	return nil
 }

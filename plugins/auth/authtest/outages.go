@@ -29,15 +29,15 @@ type outage struct {
 
 // outagesHold tries histories of a provider that adds and removes keys and fails in every way. The histories are
 // independent and mostly wait, so many of them run concurrently.
-func outagesHold(ctx context.Context, s Subject) error {
+func outagesHold(ctx context.Context, s Subject) {
 	all := outages()
 	n := s.trial.Count(3 * len(all))
 	s.trial.Cover("%d histories of %d kinds of outages", n, len(all))
-	return kit.AtOnce(ctx, n, workers, func(ctx context.Context, i int) error {
+	kit.AtOnce(ctx, n, workers, func(ctx context.Context, i int) {
 		chance := s.trial.Rand(i)
 		f := all[(i+int(s.trial.Seed%uint64(len(all))))%len(all)] //nolint:gosec // small
 		cold := i/len(all)%3 == 0 || s.trial.Effort == kit.Quick && i%2 == 0
-		return shortest(ctx, s.trial, plan(chance, cold), func(steps []string) error { return s.suffers(ctx, f, steps, i) })
+		shortest(ctx, s.trial, plan(chance, cold), func(steps []string) { s.suffers(ctx, f, steps, i) })
 	})
 }
 
@@ -71,46 +71,44 @@ func plan(chance *rand.Rand, cold bool) []string {
 	return steps
 }
 
-// shortest repeats a failed history with fewer steps, for at most trial.Shorten, and returns the failure of the
-// shortest history that fails.
-func shortest(ctx context.Context, trial *kit.Trial, steps []string, try func([]string) error) error {
-	failed := try(steps)
+// shortest repeats a failed history with fewer steps, for at most trial.Shorten. The failure of the shortest history that
+// fails ends the property.
+func shortest(ctx context.Context, trial *kit.Trial, steps []string, try func([]string)) {
+	failed := kit.Catch(func() { try(steps) })
 	until := time.Now().Add(trial.Shorten)
 	for at := 0; failed != nil && at < len(steps) && time.Now().Before(until) && ctx.Err() == nil; {
 		fewer := slices.Delete(slices.Clone(steps), at, at+1)
-		if err := try(fewer); err != nil {
+		if err := kit.Catch(func() { try(fewer) }); err != nil {
 			steps, failed = fewer, err
 		} else {
 			at++
 		}
 	}
-	return failed
+	kit.Must(failed)
 }
 
 // suffers runs one history.
-func (s Subject) suffers(ctx context.Context, f *fault, steps []string, number int) error {
+func (s Subject) suffers(ctx context.Context, f *fault, steps []string, number int) {
 	setups := s.setups(AnyOrganization, OneOrganization)
 	if len(setups) == 0 {
-		return s.lacks(AnyOrganization)
+		kit.Must(s.lacks(AnyOrganization))
 	}
 	o := &outage{chance: s.trial.Rand(number)}
 	if len(steps) > 0 && steps[0] == "outage" {
 		o.fault = f
 	}
-	var err error
-	if o.stage, err = s.open(ctx, setups[0], o.fault); err != nil {
-		return err
-	}
-	for _, step := range steps {
-		if err = o.step(ctx, step, f); err != nil || ctx.Err() != nil {
-			break
+	o.stage = kit.Got(s.open(ctx, setups[0], o.fault))
+	o.play(func() {
+		for _, step := range steps {
+			if o.step(ctx, step, f); ctx.Err() != nil {
+				return
+			}
 		}
-	}
-	return o.settle(err)
+	})
 }
 
 // step performs one step and checks the result.
-func (o *outage) step(ctx context.Context, step string, f *fault) error {
+func (o *outage) step(ctx context.Context, step string, f *fault) {
 	p := o.provider
 	o.steps = append(o.steps, step)
 	key := p.signer()
@@ -120,31 +118,32 @@ func (o *outage) step(ctx context.Context, step string, f *fault) error {
 		o.steps[len(o.steps)-1] = "the provider " + f.name
 		o.fault = f
 		p.setFault(f)
-		return nil
+		return
 	case "back":
 		o.steps[len(o.steps)-1] = "the provider is back"
 		o.fault, o.since = nil, time.Now()
 		p.setFault(nil)
-		return o.recovers(ctx)
+		o.recovers(ctx)
+		return
 	case "slow", "quick":
 		o.steps[len(o.steps)-1] = "the provider is " + step
 		p.setFault(map[string]*fault{"slow": {"is slow", "", delaying}}[step])
-		return nil
+		return
 	case "odd keys":
 		p.mu.Lock()
 		p.odd = true
 		p.mu.Unlock()
-		return nil
+		return
 	case "add":
 		p.Add()
-		return nil
+		return
 	case "rotate":
 		o.former = append(o.former, key)
 		p.Rotate()
-		return nil
+		return
 	case "former":
 		if len(o.former) == 0 {
-			return nil
+			return
 		}
 		key = last(o.former)
 	case "older":
@@ -156,11 +155,14 @@ func (o *outage) step(ctx context.Context, step string, f *fault) error {
 	case "expired":
 		good["exp"] = time.Now().Unix() - 3600
 	case "flood":
-		return o.flood(ctx)
+		o.flood(ctx)
+		return
 	case "metadata":
-		return o.asksMetadata(ctx)
+		o.asksMetadata(ctx)
+		return
 	case "describe":
-		return o.describes(ctx)
+		o.describes(ctx)
+		return
 	}
 	token := p.tokenOf(key, changed(p.Claims(), good))
 	if step == "junk" {
@@ -171,7 +173,7 @@ func (o *outage) step(ctx context.Context, step string, f *fault) error {
 		limit = 1500 * time.Millisecond // waiting longer cannot help
 	}
 	asked := o.askedLately(time.Now())
-	return o.call(ctx, limit, o.bearer(token), func(d *demand, from time.Time) { o.adjust(d, from, asked) }, o.steps...)
+	o.call(ctx, limit, o.bearer(token), func(d *demand, from time.Time) { o.adjust(d, from, asked) }, o.steps...)
 }
 
 // wasRead reports whether a key was in a key set that was sent.
@@ -254,7 +256,7 @@ func (o *outage) adjust(d *demand, from time.Time, asked bool) {
 }
 
 // recovers waits until a good token is accepted. The contract allows 15 seconds for that.
-func (o *outage) recovers(ctx context.Context) error {
+func (o *outage) recovers(ctx context.Context) {
 	p := o.provider
 	for {
 		began := time.Now()
@@ -275,26 +277,24 @@ func (o *outage) recovers(ctx context.Context) error {
 		f := d.check(short, id, err)
 		o.given.token("a bearer token", req.Token, err)
 		cancel()
-		if f != nil || ctx.Err() != nil {
-			return history(f, append(o.steps, fmt.Sprintf("verify a good token, %s later", began.Sub(o.since).Round(time.Second)))...)
-		}
-		if err == nil {
-			return nil
+		kit.Must(history(f, append(o.steps, fmt.Sprintf("verify a good token, %s later", began.Sub(o.since).Round(time.Second)))...))
+		if err == nil || ctx.Err() != nil {
+			return
 		}
 		_ = kit.Pause(ctx, 300*time.Millisecond)
 	}
 }
 
 // flood sends tokens with unknown key ids.
-func (o *outage) flood(ctx context.Context) error {
+func (o *outage) flood(ctx context.Context) {
 	const tokens, most = 60, 6
 	if o.floods++; o.fault != nil || o.floods > 1 || !o.since.IsZero() {
-		return nil
+		return
 	}
 	began := time.Now()
-	err := kit.AtOnce(ctx, tokens, workers, func(ctx context.Context, i int) error {
+	kit.AtOnce(ctx, tokens, workers, func(ctx context.Context, i int) {
 		token := compact(map[string]any{"alg": "RS256", "typ": "JWT", "kid": fmt.Sprint("flood-", i)}, o.provider.Claims(), func([]byte) []byte { return make([]byte, 256) })
-		return o.call(ctx, o.patience(), o.bearer(token), func(d *demand, from time.Time) { o.adjust(d, from, false) }, o.steps...)
+		o.call(ctx, o.patience(), o.bearer(token), func(d *demand, from time.Time) { o.adjust(d, from, false) }, o.steps...)
 	})
 	o.provider.mu.Lock()
 	defer o.provider.mu.Unlock()
@@ -304,8 +304,7 @@ func (o *outage) flood(ctx context.Context) error {
 			asked++
 		}
 	}
-	if err == nil && asked > most {
-		err = kit.NewFailure(fmt.Sprintf("%d requests for keys", asked), fmt.Sprintf("at most %d a minute", most), sSixTimes, append(o.steps, fmt.Sprintf("verify %d tokens with key ids that nobody has", tokens))...)
+	if asked > most {
+		kit.Reject(fmt.Sprintf("%d requests for keys", asked), fmt.Sprintf("at most %d a minute", most), sSixTimes, append(o.steps, fmt.Sprintf("verify %d tokens with key ids that nobody has", tokens))...)
 	}
-	return err
 }

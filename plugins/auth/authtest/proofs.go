@@ -170,33 +170,29 @@ func (h holder) proofTable(p *Provider, other signer, token string) []property {
 }
 
 // proofsHold tries DPoP proofs that cover pairs of property values, reused proofs, and client certificates.
-func proofsHold(ctx context.Context, s Subject) error {
+func proofsHold(ctx context.Context, s Subject) {
 	switch {
 	case !s.Binds:
-		return kit.DoesNotApply("the adapter does not declare the capability verify.request")
+		kit.Must(kit.DoesNotApply("the adapter does not declare the capability verify.request"))
 	case s.Keys == nil:
-		return kit.CannotJudge("proofs are tried with adapters of OpenID providers alone: write ${issuer} in the settings")
+		kit.Must(kit.CannotJudge("proofs are tried with adapters of OpenID providers alone: write ${issuer} in the settings"))
 	}
-	return s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) error {
+	s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) {
 		holders := []holder{{signer{key: s.Keys.otherCurve}}, {signer{key: s.Keys.forger}}, {signer{key: s.Keys.otherEd}}}
-		certificates := st.certificates(ctx)
+		certificates := kit.Catch(func() { st.certificates(ctx) })
 		for i, h := range holders {
 			token := h.token(st.provider)
 			if _, err := st.adapter.Verify(ctx, st.proven(token, h.proofOf(token).token(), "")); err != nil {
 				continue // the adapter does not support this algorithm
 			}
-			if err := st.provesTable(ctx, h, holders[(i+1)%3].signer); err != nil {
-				return err
-			}
-			if err := st.proofsComeAgain(ctx, h); err != nil {
-				return err
-			}
-			return certificates
+			st.provesTable(ctx, h, holders[(i+1)%3].signer)
+			st.proofsComeAgain(ctx, h)
+			kit.Must(certificates)
+			return
 		}
 		if certificates != nil {
-			return kit.NewFailure(certificates.Error(), "OK with a DPoP proof of ES256, RS256 or EdDSA, or with the certificate of the token", sBound, "verify a bound token with proofs")
+			kit.Reject(certificates.Error(), "OK with a DPoP proof of ES256, RS256 or EdDSA, or with the certificate of the token", sBound, "verify a bound token with proofs")
 		}
-		return nil
 	})
 }
 
@@ -208,7 +204,7 @@ func (st *stage) proven(token, proof, certificate string) auth.VerifyRequest {
 	return req
 }
 
-func (st *stage) provesTable(ctx context.Context, h holder, other signer) error {
+func (st *stage) provesTable(ctx context.Context, h holder, other signer) {
 	token := h.token(st.provider)
 	table := h.proofTable(st.provider, other, token)
 	rows := st.rows("proofs with "+h.algorithm(), 6, table, func(r row) demand {
@@ -216,28 +212,25 @@ func (st *stage) provesTable(ctx context.Context, h holder, other signer) error 
 		return st.world.verify(st.proven(token, r.change(h.proofOf(token), table).token(), ""), now, now)
 	})
 	st.trial.Cover("%d DPoP proofs of %d properties, signed with %s", len(rows), len(table), h.algorithm())
-	return kit.AtOnce(ctx, len(rows), workers, func(ctx context.Context, i int) error {
+	kit.AtOnce(ctx, len(rows), workers, func(ctx context.Context, i int) {
 		d := rows[i].change(h.proofOf(token), table)
-		return st.verify(ctx, st.proven(token, d.token(), ""), "verify a bound token with a DPoP proof: everything usual"+d.name)
+		st.verify(ctx, st.proven(token, d.token(), ""), "verify a bound token with a DPoP proof: everything usual"+d.name)
 	})
 }
 
 // proofsComeAgain uses good proofs once, and then again: unchanged or re-encoded, at once, after many others, and
 // concurrently.
-func (st *stage) proofsComeAgain(ctx context.Context, h holder) error {
+func (st *stage) proofsComeAgain(ctx context.Context, h holder) {
 	p := st.provider
-	use := func(ctx context.Context, token, proof, step string) error {
-		err := st.verify(ctx, st.proven(token, proof, ""), step)
-		if j := readJWS(proof); j != nil && err == nil {
+	use := func(ctx context.Context, token, proof, step string) {
+		st.verify(ctx, st.proven(token, proof, ""), step)
+		if j := readJWS(proof); j != nil {
 			st.world.proofs.use(j.claims["jti"].(string)) //nolint:forcetypeassert // the kit made it
 		}
-		return err
 	}
 	token := h.token(p)
 	first := h.proofOf(token).token()
-	if err := use(ctx, token, first, "verify a bound token with a good proof"); err != nil {
-		return err
-	}
+	use(ctx, token, first, "verify a bound token with a good proof")
 	again := map[string]string{"the same proof again": first, "the proof again, with padding": first + "=", "no proof, after a good one": ""}
 	if h.algorithm() == "ES256" { // if s is valid in an ECDSA signature, so is n-s
 		at := strings.LastIndexByte(first, '.') + 1
@@ -246,29 +239,22 @@ func (st *stage) proofsComeAgain(ctx context.Context, h holder) error {
 		again["the proof again, with the other root of its signature"] = first[:at] + encode(append(raw[:32:32], negative.FillBytes(make([]byte, 32))...))
 	}
 	for what, proof := range sortedPairs(again) {
-		if err := st.verify(ctx, st.proven(token, proof, ""), "verify a bound token with a good proof", "verify it with "+what); err != nil {
-			return err
-		}
+		st.verify(ctx, st.proven(token, proof, ""), "verify a bound token with a good proof", "verify it with "+what)
 	}
 	others := max(60, st.trial.Count(1100))
-	err := kit.AtOnce(ctx, others, workers, func(ctx context.Context, i int) error {
+	kit.AtOnce(ctx, others, workers, func(ctx context.Context, i int) {
 		mine := h.token(p, map[string]any{"sub": fmt.Sprint("user_", i%7)})
 		proof := h.proofOf(mine).token()
-		return use(ctx, mine, proof, "verify different bound tokens with good proofs, many at once")
+		use(ctx, mine, proof, "verify different bound tokens with good proofs, many at once")
 	})
-	if err != nil {
-		return err
-	}
-	if err := st.verify(ctx, st.proven(token, first, ""), "verify a bound token with a good proof", fmt.Sprintf("verify %d others with other proofs", others), "verify the first with its proof again"); err != nil {
-		return err
-	}
+	st.verify(ctx, st.proven(token, first, ""), "verify a bound token with a good proof", fmt.Sprintf("verify %d others with other proofs", others), "verify the first with its proof again")
 	for round := range 4 {
 		mine := h.token(p, map[string]any{"jti": fmt.Sprint(round)})
 		proof := h.proofOf(mine).token()
 		var mu sync.Mutex
 		accepted := 0
-		err := kit.AtOnce(ctx, workers, workers, func(ctx context.Context, _ int) error {
-			return st.call(ctx, st.patience(), st.proven(mine, proof, ""), func(d *demand, _ time.Time) {
+		kit.AtOnce(ctx, workers, workers, func(ctx context.Context, _ int) {
+			st.call(ctx, st.patience(), st.proven(mine, proof, ""), func(d *demand, _ time.Time) {
 				d.unsure(accept|refuse, "one of the calls is the first", sProof)
 				d.judge = func(auth.Identity) (string, string) {
 					mu.Lock()
@@ -280,24 +266,20 @@ func (st *stage) proofsComeAgain(ctx context.Context, h holder) error {
 				}
 			}, fmt.Sprintf("verify a bound token with one good proof, %d times at once", workers))
 		})
-		if err == nil && accepted == 0 {
-			err = kit.NewFailure("no acceptance", "OK for one of them", sProof, "verify a bound token with one good proof many times at once")
-		}
-		if err != nil {
-			return err
+		if accepted == 0 {
+			kit.Reject("no acceptance", "OK for one of them", sProof, "verify a bound token with one good proof many times at once")
 		}
 	}
-	return nil
 }
 
-// certificates tries tokens that are bound to a client certificate. It also returns an error if the adapter does not
+// certificates tries tokens that are bound to a client certificate. It also ends the property if the adapter does not
 // accept certificates.
-func (st *stage) certificates(ctx context.Context) error {
+func (st *stage) certificates(ctx context.Context) {
 	own := encode(hashed(crypto.SHA256, []byte("the certificate of the holder")))
 	other := encode(hashed(crypto.SHA256, []byte("another certificate")))
 	token := st.provider.Token(map[string]any{"cnf": map[string]any{"x5t#S256": own}})
 	if _, err := st.adapter.Verify(ctx, st.proven(token, "", own)); err != nil {
-		return fmt.Errorf("with its certificate: %w", err)
+		kit.Must(fmt.Errorf("with its certificate: %w", err))
 	}
 	h := holder{signer{key: st.Keys.otherCurve}}
 	requests := map[string]auth.VerifyRequest{"a DPoP proof in its place": st.proven(token, h.proofOf(token).token(), "")}
@@ -309,11 +291,8 @@ func (st *stage) certificates(ctx context.Context) error {
 	bound := h.token(st.provider)
 	requests["the thumbprint of a DPoP key as certificate"] = st.proven(bound, "", h.thumbprint())
 	for what, req := range sortedPairs(maps.Clone(requests)) {
-		if err := st.verify(ctx, req, "verify a token that is bound to a certificate, with "+what); err != nil {
-			return err
-		}
+		st.verify(ctx, req, "verify a token that is bound to a certificate, with "+what)
 	}
-	return nil
 }
 
 // CheckProof checks the DPoP proof of a request for a token with this cnf claim, except whether the proof was used

@@ -37,38 +37,38 @@ func Properties() (all []kit.Property[Subject]) {
 		{Verdicts, verdicts}, {Crowds, crowds}, {Clocks, clocks}, {Outages, ofProviders(outagesHold)}, {Stalls, ofProviders(stallsHold)}, {Documents, documentsHold}, {Introspection, ofProviders(introspectionHolds)},
 		{Logins, ofLogins(loginsHold)}, {Renewals, ofLogins(renewalsHold)}, {Logouts, ofLogins(logoutsHold)}, {Proofs, proofsHold}, {Revocations, revocationsHold}, {Undeclared, undeclared},
 	} {
-		all = append(all, kit.Property[Subject]{Name: p.name, Sentences: contract, Try: func(ctx context.Context, trial *kit.Trial, s Subject) error {
+		all = append(all, kit.Property[Subject]{Name: p.name, Sentences: contract, Try: func(ctx context.Context, trial *kit.Trial, s Subject) {
 			s.trial = trial
-			return p.try(ctx, s)
+			p.try(ctx, s)
 		}})
 	}
 	return all
 }
 
-type try func(ctx context.Context, s Subject) error
+type try func(ctx context.Context, s Subject)
 
 // ofProviders limits a property to adapters for OpenID providers.
 func ofProviders(hold try) try {
-	return func(ctx context.Context, s Subject) error {
+	return func(ctx context.Context, s Subject) {
 		if s.Keys == nil {
-			return kit.DoesNotApply("it is about adapters of OpenID providers")
+			kit.Must(kit.DoesNotApply("it is about adapters of OpenID providers"))
 		}
-		return hold(ctx, s)
+		hold(ctx, s)
 	}
 }
 
 // ofLogins limits a property to adapters that can log people in.
 func ofLogins(hold try) try {
-	return func(ctx context.Context, s Subject) error {
+	return func(ctx context.Context, s Subject) {
 		switch {
 		case !s.Logins:
-			return kit.DoesNotApply("the adapter does not declare the capability login")
+			kit.Must(kit.DoesNotApply("the adapter does not declare the capability login"))
 		case s.Keys == nil:
-			return kit.CannotJudge("logins are tried with adapters of OpenID providers alone: write ${issuer} and ${clientId} in the settings")
+			kit.Must(kit.CannotJudge("logins are tried with adapters of OpenID providers alone: write ${issuer} and ${clientId} in the settings"))
 		case s.Limits.NoClient:
-			return kit.CannotJudge("write ${clientId} in the settings where they name the client; logins come back to %s", RedirectURI)
+			kit.Must(kit.CannotJudge("write ${clientId} in the settings where they name the client; logins come back to %s", RedirectURI))
 		}
-		return hold(ctx, s)
+		hold(ctx, s)
 	}
 }
 
@@ -83,7 +83,7 @@ func (s Subject) setups(wanted ...Setup) (allowed []Setup) {
 }
 
 // staged runs a history on a stage in the first setup that the settings and the adapter allow, and closes the stage.
-func (s Subject) staged(ctx context.Context, setups []Setup, history func(*stage) error) error {
+func (s Subject) staged(ctx context.Context, setups []Setup, history func(*stage)) {
 	why := s.lacks(setups[0])
 	for _, setup := range s.setups(setups...) {
 		st, err := s.open(ctx, setup, nil)
@@ -91,12 +91,11 @@ func (s Subject) staged(ctx context.Context, setups []Setup, history func(*stage
 			why = kit.DoesNotApply("%s", none)
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		return st.settle(history(st))
+		kit.Must(err)
+		st.play(func() { history(st) })
+		return
 	}
-	return why
+	kit.Must(why)
 }
 
 // history prepends steps to the history of a failure. It returns nil if f is nil.
@@ -109,46 +108,39 @@ func history(f *kit.Failure, steps ...string) error {
 }
 
 // undeclared finds capabilities that the plugin serves but does not declare, or declares but does not serve.
-func undeclared(ctx context.Context, s Subject) error {
-	return s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) error {
+func undeclared(ctx context.Context, s Subject) {
+	s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) {
 		ctx, cancel := context.WithTimeout(ctx, s.patience())
 		defer cancel()
-		d, err := st.adapter.Describe(ctx)
-		if err != nil {
-			return err
-		}
-		unimplemented := func(step string, err error, sentence string) error {
-			if errors.Is(err, plugins.ErrUnimplemented) {
-				return nil
+		d := kit.Got(st.adapter.Describe(ctx))
+		unimplemented := func(step string, err error, sentence string) {
+			if !errors.Is(err, plugins.ErrUnimplemented) {
+				kit.Reject(said(auth.Identity{}, err), "UNIMPLEMENTED", sentence, step)
 			}
-			return kit.NewFailure(said(auth.Identity{}, err), "UNIMPLEMENTED", sentence, step)
 		}
 		login, hasLogin := st.adapter.(auth.Login)
 		switch {
 		case d.Login && (!hasLogin || !s.Logins):
-			return kit.NewFailure("login: true", "the capability login, and LoginService", sHasLogin, "Describe")
+			kit.Reject("login: true", "the capability login, and LoginService", sHasLogin, "Describe")
 		case d.Login:
 			if address, err := login.AuthorizeURL(ctx, newAttempt().request()); err != nil {
-				return kit.NewFailure(said(auth.Identity{}, err), "the address of a login: Describe says that there is one", sHasLogin, "AuthorizeUrl "+address)
+				kit.Reject(said(auth.Identity{}, err), "the address of a login: Describe says that there is one", sHasLogin, "AuthorizeUrl "+address)
 			}
 		case hasLogin:
 			if address, err := login.AuthorizeURL(ctx, newAttempt().request()); err == nil {
-				return kit.NewFailure(address, "an error: Describe says that there is no login", sHasLogin, "AuthorizeUrl")
+				kit.Reject(address, "an error: Describe says that there is no login", sHasLogin, "AuthorizeUrl")
 			}
 		}
 		if revoker, ok := st.adapter.(auth.Revoker); ok && !s.Revokes {
 			short, cancel := context.WithTimeout(ctx, stillOpen)
 			defer cancel()
-			if err := unimplemented("Watch", revoker.Watch(short, func(auth.Revocation) error { return nil }), sRevokes); err != nil {
-				return err
-			}
+			unimplemented("Watch", revoker.Watch(short, func(auth.Revocation) error { return nil }), sRevokes)
 		}
-		sessions, ok := st.adapter.(auth.Sessions)
-		if !ok || s.Rechecks {
-			return nil
+		if sessions, ok := st.adapter.(auth.Sessions); ok && !s.Rechecks {
+			_, err := sessions.VerifyLogout(ctx, "undefined")
+			unimplemented("VerifyLogout", err, sSessions)
+			_, err = sessions.CheckSession(ctx, auth.SessionCheck{Renewal: "undefined", Subject: "nobody"})
+			unimplemented("CheckSession", err, sSessions)
 		}
-		_, err1 := sessions.VerifyLogout(ctx, "undefined")
-		_, err2 := sessions.CheckSession(ctx, auth.SessionCheck{Renewal: "undefined", Subject: "nobody"})
-		return errors.Join(unimplemented("VerifyLogout", err1, sSessions), unimplemented("CheckSession", err2, sSessions))
 	})
 }

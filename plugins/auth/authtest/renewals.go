@@ -35,19 +35,20 @@ type sessionsRun struct {
 }
 
 // renewalsHold tries histories of logins that are checked while the provider ends them, changes its keys and fails.
-func renewalsHold(ctx context.Context, s Subject) error {
+func renewalsHold(ctx context.Context, s Subject) {
 	if !s.Rechecks {
-		return kit.DoesNotApply("the adapter does not declare the capability sessions")
+		kit.Must(kit.DoesNotApply("the adapter does not declare the capability sessions"))
 	}
 	n := s.trial.Count(60)
 	s.trial.Cover("%d histories of logins that are checked again, and one with each change of a new id token", n)
 	setups := []Setup{AnyOrganization, OneOrganization}
-	return kit.AtOnce(ctx, n+1, workers/2, func(ctx context.Context, i int) error {
+	kit.AtOnce(ctx, n+1, workers/2, func(ctx context.Context, i int) {
 		if i == n {
-			return s.staged(ctx, setups, func(st *stage) error {
+			s.staged(ctx, setups, func(st *stage) {
 				r := &sessionsRun{stage: st, chance: s.trial.Rand(i)}
-				return r.everyIDToken(ctx)
+				r.everyIDToken(ctx)
 			})
+			return
 		}
 		chance := s.trial.Rand(i)
 		steps := []string{"sign in", "check"}
@@ -55,29 +56,23 @@ func renewalsHold(ctx context.Context, s Subject) error {
 		for range 9 {
 			steps = append(steps, all[chance.IntN(len(all))], "check")
 		}
-		return shortest(ctx, s.trial, steps, func(steps []string) error {
-			return s.staged(ctx, setups, func(st *stage) error {
+		shortest(ctx, s.trial, steps, func(steps []string) {
+			s.staged(ctx, setups, func(st *stage) {
 				r := &sessionsRun{stage: st, chance: s.trial.Rand(i)}
 				for _, step := range steps {
-					if err := r.step(ctx, step); err != nil {
-						return err
-					}
+					r.step(ctx, step)
 				}
-				return ctx.Err()
+				kit.Must(ctx.Err())
 			})
 		})
 	})
 }
 
 // signIn logs in a new subject.
-func (r *sessionsRun) signIn(ctx context.Context, subject string, refreshes bool) error {
+func (r *sessionsRun) signIn(ctx context.Context, subject string, refreshes bool) {
 	p, a := r.provider, newAttempt()
 	p.set(func(acc *accounts) { acc.subject, acc.refreshes = subject, refreshes })
-	code, err := r.browse(ctx, a)
-	if err != nil {
-		return err
-	}
-	id, f := r.exchange(ctx, r.patience(), a.exchange(code), func(from, to time.Time) demand {
+	id, f := r.exchange(ctx, r.patience(), a.exchange(r.browse(ctx, a)), func(from, to time.Time) demand {
 		d := r.ofLogin(a, a.nonce)(from, to)
 		if r.readLately() && !p.wasRead(p.signer()) {
 			d.unsure(accept|refuse|cannotTell, "the adapter has read the key set lately", sAdded)
@@ -85,16 +80,14 @@ func (r *sessionsRun) signIn(ctx context.Context, subject string, refreshes bool
 		return d
 	})
 	if f == nil && id.Subject == "" {
-		return nil // the adapter could not get the key yet
+		return // the adapter could not get the key yet
 	}
 	if f == nil && (id.Renewal == "" && refreshes || len(id.Renewal) > 32<<10) {
 		f = kit.NewFailure(fmt.Sprintf("a renewal of %d bytes", len(id.Renewal)), "a renewal of 1 byte to 32 KiB: the provider gave a refresh token", sRenewal)
 	}
-	if f != nil || id.Renewal == "" {
-		return history(f, r.steps...)
+	if kit.Must(history(f, r.steps...)); id.Renewal != "" {
+		r.logins = append(r.logins, &signedIn{subject: subject, session: id.SessionID, refreshes: refreshes, renewal: id.Renewal, key: p.signer()})
 	}
-	r.logins = append(r.logins, &signedIn{subject: subject, session: id.SessionID, refreshes: refreshes, renewal: id.Renewal, key: p.signer()})
-	return nil
 }
 
 // readLately reports whether the adapter has read the key set more than once, so that it need not read it again for a
@@ -117,16 +110,17 @@ func (r *sessionsRun) drop(l *signedIn) {
 	r.logins = slices.DeleteFunc(r.logins, func(other *signedIn) bool { return other == l })
 }
 
-func (r *sessionsRun) step(ctx context.Context, step string) error {
+func (r *sessionsRun) step(ctx context.Context, step string) {
 	p := r.provider
 	if len(r.logins) == 0 && step != "sign in" {
-		return nil
+		return
 	}
 	r.steps = append(r.steps, step)
 	if step == "sign in" {
 		subject, refreshes := fmt.Sprint("user_", len(r.steps)), r.chance.IntN(4) > 0
 		r.steps[len(r.steps)-1] = fmt.Sprintf("log %s in, with a refresh token: %t", subject, refreshes)
-		return r.signIn(ctx, subject, refreshes)
+		r.signIn(ctx, subject, refreshes)
+		return
 	}
 	l := r.logins[r.chance.IntN(len(r.logins))]
 	switch step {
@@ -142,12 +136,11 @@ func (r *sessionsRun) step(ctx context.Context, step string) error {
 		})
 	case "become":
 		p.set(func(a *accounts) { a.becomes = "user_mallory" })
-		err := r.check(ctx, l, "while the provider answers about user_mallory", func(d *demand) { d.unsure(refuse, "it is about another subject now", sEnds) })
+		r.check(ctx, l, "while the provider answers about user_mallory", func(d *demand) { d.unsure(refuse, "it is about another subject now", sEnds) })
 		p.set(func(a *accounts) { a.becomes = "" })
 		if l.refreshes { // its refresh token may have been used up
 			r.drop(l)
 		}
-		return err
 	case "access over":
 		p.set(func(a *accounts) { clear(a.access) })
 		for _, l := range r.logins {
@@ -155,7 +148,7 @@ func (r *sessionsRun) step(ctx context.Context, step string) error {
 		}
 	case "rotate", "add":
 		if r.turned {
-			return nil
+			return
 		}
 		if r.turned = true; step == "add" {
 			p.Add()
@@ -164,33 +157,32 @@ func (r *sessionsRun) step(ctx context.Context, step string) error {
 		}
 	case "restart":
 		r.turned = false
-		return r.restart(ctx)
+		kit.Must(r.restart(ctx))
 	case "outage":
-		return r.outage(ctx, l)
+		r.outage(ctx, l)
 	case "garbage", "half", "another's":
-		return r.wrongRenewal(ctx, l, step)
+		r.wrongRenewal(ctx, l, step)
 	case "no id token":
 		if !l.refreshes || l.over {
-			return nil
+			return
 		}
 		p.set(func(a *accounts) { a.forge = func(map[string]any) any { return nil } })
 		defer p.set(func(a *accounts) { a.forge = nil })
-		return r.check(ctx, l, "without a new id token", nil)
+		r.check(ctx, l, "without a new id token", nil)
 	case "at once":
-		return r.atOnce(ctx)
+		r.atOnce(ctx)
 	case "check":
-		return r.check(ctx, l, "", nil)
+		r.check(ctx, l, "", nil)
 	}
-	return nil
 }
 
 // check checks a login and compares the result with the model. adjust changes the demand after the provider has
 // responded.
-func (r *sessionsRun) check(ctx context.Context, l *signedIn, how string, adjust func(*demand)) error {
+func (r *sessionsRun) check(ctx context.Context, l *signedIn, how string, adjust func(*demand)) {
 	p := r.provider
 	sessions, ok := r.adapter.(auth.Sessions)
 	if !ok {
-		return kit.NewFailure("no such method", "CheckSession", sSessions)
+		kit.Reject("no such method", "CheckSession", sSessions)
 	}
 	limit := r.patience()
 	if r.fault != nil {
@@ -224,7 +216,7 @@ func (r *sessionsRun) check(ctx context.Context, l *signedIn, how string, adjust
 	case d.allowed&accept != 0 && r.fault == nil: // the renewal may have been used up
 		r.drop(l)
 	}
-	return history(f, append(r.steps, strings.TrimSpace("CheckSession of "+l.subject+" "+how))...)
+	kit.Must(history(f, append(r.steps, strings.TrimSpace("CheckSession of "+l.subject+" "+how))...))
 }
 
 // demanded returns what the contract requires of a check of this login now.
@@ -270,16 +262,16 @@ func (r *sessionsRun) demanded(l *signedIn) demand {
 }
 
 // outage checks a login while the provider fails, and again when it is back.
-func (r *sessionsRun) outage(ctx context.Context, l *signedIn) error {
+func (r *sessionsRun) outage(ctx context.Context, l *signedIn) {
 	all := slices.DeleteFunc(outages(), func(f *fault) bool { return f.at != "" })
 	r.fault = all[r.chance.IntN(len(all))]
 	r.provider.setFault(r.fault)
-	err := r.check(ctx, l, "while the provider "+r.fault.name, nil)
+	r.check(ctx, l, "while the provider "+r.fault.name, nil)
 	r.fault = nil
 	r.provider.setFault(nil)
-	for back := time.Now(); err == nil && ctx.Err() == nil; _ = kit.Pause(ctx, 300*time.Millisecond) {
+	for back := time.Now(); ctx.Err() == nil; _ = kit.Pause(ctx, 300*time.Millisecond) {
 		early := time.Since(back) < span
-		err = r.check(ctx, l, "once the provider is back", func(d *demand) {
+		r.check(ctx, l, "once the provider is back", func(d *demand) {
 			if early && d.allowed == accept {
 				d.unsure(accept|cannotTell, "the provider is back", sBack)
 			}
@@ -289,11 +281,10 @@ func (r *sessionsRun) outage(ctx context.Context, l *signedIn) error {
 		}
 		r.logins = append(r.logins, l) // a renewal that was not sent is not used up
 	}
-	return err
 }
 
 // wrongRenewal checks a login with a renewal that does not belong to it.
-func (r *sessionsRun) wrongRenewal(ctx context.Context, l *signedIn, step string) error {
+func (r *sessionsRun) wrongRenewal(ctx context.Context, l *signedIn, step string) {
 	wrong := *l
 	switch good := l.renewal.Reveal(); step {
 	case "garbage":
@@ -304,18 +295,19 @@ func (r *sessionsRun) wrongRenewal(ctx context.Context, l *signedIn, step string
 	case "another's":
 		other := r.logins[r.chance.IntN(len(r.logins))]
 		if other == l {
-			return nil
+			return
 		}
 		wrong.renewal = other.renewal
 		r.drop(other) // its renewal may have been used up
-		return r.check(ctx, &wrong, "with the renewal of "+other.subject, func(d *demand) { d.unsure(refuse, "the renewal is about another subject", sEnds) })
+		r.check(ctx, &wrong, "with the renewal of "+other.subject, func(d *demand) { d.unsure(refuse, "the renewal is about another subject", sEnds) })
+		return
 	}
-	return r.check(ctx, &wrong, "with a renewal that nobody gave", func(d *demand) { d.unsure(refuse, "the renewal is not one that the adapter gave", sEnds) })
+	r.check(ctx, &wrong, "with a renewal that nobody gave", func(d *demand) { d.unsure(refuse, "the renewal is not one that the adapter gave", sEnds) })
 }
 
 // everyIDToken refreshes logins with id tokens that are each changed in one way. Random histories would rarely include
 // the one change that an adapter overlooks.
-func (r *sessionsRun) everyIDToken(ctx context.Context) error {
+func (r *sessionsRun) everyIDToken(ctx context.Context) {
 	table := r.provider.idTable()
 	for at, p := range table[:len(table)-2] { // except nonces, which a new id token need not have, and spellings
 		for v := range p.values {
@@ -324,21 +316,16 @@ func (r *sessionsRun) everyIDToken(ctx context.Context) error {
 			}
 			subject := fmt.Sprintf("user_%d_%d", at, v)
 			r.steps, r.logins = []string{"log " + subject + " in"}, nil
-			if err := r.signIn(ctx, subject, true); err != nil {
-				return err
-			}
+			r.signIn(ctx, subject, true)
 			for _, l := range r.logins {
-				if err := r.newIDToken(ctx, l, table, only(table, at, v)); err != nil {
-					return err
-				}
+				r.newIDToken(ctx, l, table, only(table, at, v))
 			}
 		}
 	}
-	return nil
 }
 
 // newIDToken checks a login while the provider returns a changed id token for its refresh token.
-func (r *sessionsRun) newIDToken(ctx context.Context, l *signedIn, table []property, choice row) error {
+func (r *sessionsRun) newIDToken(ctx context.Context, l *signedIn, table []property, choice row) {
 	p := r.provider
 	p.set(func(a *accounts) {
 		a.forge = func(claims map[string]any) any {
@@ -350,7 +337,7 @@ func (r *sessionsRun) newIDToken(ctx context.Context, l *signedIn, table []prope
 	defer p.set(func(a *accounts) { a.forge = nil })
 	defer r.drop(l)
 	from := time.Now()
-	return r.check(ctx, l, "with the new id token: everything usual"+choice.change(p.idDraft(), table).name, func(d *demand) {
+	r.check(ctx, l, "with the new id token: everything usual"+choice.change(p.idDraft(), table).name, func(d *demand) {
 		p.mu.Lock()
 		text, _ := p.accounts.idTokens[""].(string)
 		p.mu.Unlock()
@@ -373,13 +360,11 @@ func (r *sessionsRun) newIDToken(ctx context.Context, l *signedIn, table []prope
 }
 
 // atOnce logs people in, ends the session of one of them and checks all of them concurrently.
-func (r *sessionsRun) atOnce(ctx context.Context) error {
+func (r *sessionsRun) atOnce(ctx context.Context) {
 	const n = 8
 	first := len(r.logins)
 	for i := range n {
-		if err := r.signIn(ctx, fmt.Sprintf("user_%d_%d", len(r.steps), i), true); err != nil {
-			return err
-		}
+		r.signIn(ctx, fmt.Sprintf("user_%d_%d", len(r.steps), i), true)
 	}
 	mine := r.logins[first:]
 	r.provider.set(func(a *accounts) {
@@ -387,7 +372,7 @@ func (r *sessionsRun) atOnce(ctx context.Context) error {
 			a.ended[g.session] = a.ended[g.session] || g.subject == mine[3].subject
 		}
 	})
-	return kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) error {
+	kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) {
 		for range 2 {
 			want := demand{allowed: accept, why: "the provider stands for it", sentence: sConfirms, judge: func(id auth.Identity) (string, string) {
 				if id.Subject != mine[i].subject || id.SessionID != "" && id.SessionID != mine[i].session || id.Email != "" && id.Email != emailOf(mine[i].subject) {
@@ -404,9 +389,9 @@ func (r *sessionsRun) atOnce(ctx context.Context) error {
 			cancel()
 			if mine[i].renewal = id.Renewal; f != nil || err != nil {
 				mine[i].over, mine[i].renewal = true, "a-renewal-that-is-over"
-				return history(f, append(r.steps, "CheckSession of "+mine[i].subject+" and others at once")...)
+				kit.Must(history(f, append(r.steps, "CheckSession of "+mine[i].subject+" and others at once")...))
+				return
 			}
 		}
-		return nil
 	})
 }

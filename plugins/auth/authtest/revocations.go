@@ -66,98 +66,80 @@ func (st *stage) watch(ctx context.Context) *watch {
 
 // revocationsHold opens watches, revokes tokens and checks what is reported: nothing at first, then exactly the
 // revocation, several times.
-func revocationsHold(ctx context.Context, s Subject) error {
+func revocationsHold(ctx context.Context, s Subject) {
 	if !s.Revokes {
-		return kit.DoesNotApply("the adapter does not declare the capability revocations")
+		kit.Must(kit.DoesNotApply("the adapter does not declare the capability revocations"))
 	}
 	var r *Revoking
 	if s.Samples != nil {
 		r = s.Samples.Revoking
 	}
-	return s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) error {
+	s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) {
 		w := st.watch(ctx)
 		defer w.cancel()
-		if err := w.staysOpen(stillOpen); err != nil {
-			return err
-		}
+		w.staysOpen(stillOpen)
 		w.cancel()
 		select {
 		case <-w.ended:
 		case <-time.After(s.prompt()):
-			return kit.NewFailure("a watch that goes on", "its end: the server has closed it", sWatch, "Watch", "close the stream")
+			kit.Reject("a watch that goes on", "its end: the server has closed it", sWatch, "Watch", "close the stream")
 		}
 		if r == nil {
-			return kit.CannotJudge("the kit cannot have a token revoked: add revocation to --samples, with two tokens and two commands")
+			kit.Must(kit.CannotJudge("the kit cannot have a token revoked: add revocation to --samples, with two tokens and two commands"))
 		}
 		rounds := max(2, s.trial.Count(3))
 		s.trial.Cover("%d revocations, each with a new watch", rounds)
 		for range rounds {
-			if err := st.revokes(ctx, r); err != nil {
-				return err
-			}
+			st.revokes(ctx, r)
 		}
-		return nil
 	})
 }
 
 // staysOpen fails if the watch ends within this time.
-func (w *watch) staysOpen(long time.Duration) error {
+func (w *watch) staysOpen(long time.Duration) {
 	select {
 	case <-w.ended:
-		return kit.NewFailure(fmt.Sprintf("the stream ended: %v", w.err), "a stream that stays open", sOpen, "Watch")
+		kit.Reject(fmt.Sprintf("the stream ended: %v", w.err), "a stream that stays open", sOpen, "Watch")
 	case <-time.After(long):
-		return nil
 	}
 }
 
 // revokes runs one round: it makes two tokens valid, opens a watch and revokes one of them.
-func (st *stage) revokes(ctx context.Context, r *Revoking) error {
+func (st *stage) revokes(ctx context.Context, r *Revoking) {
 	if err := r.Begin(ctx); err != nil {
-		return kit.CannotJudge("the command begin of the samples failed: %v", err)
+		kit.Must(kit.CannotJudge("the command begin of the samples failed: %v", err))
 	}
 	steps := []string{"begin", "Watch"}
-	verify := func(token, name string, want answers) *kit.Failure {
+	verify := func(token, name string, want answers, steps ...string) {
 		ctx, cancel := context.WithTimeout(ctx, st.patience())
 		defer cancel()
 		id, err := st.adapter.Verify(ctx, auth.VerifyRequest{Token: token})
 		st.given.token("a bearer token", token, err)
 		d := demand{allowed: want, why: name, sentence: sNoLonger}
-		return d.check(ctx, id, err)
+		kit.Must(history(d.check(ctx, id, err), steps...))
 	}
 	for _, token := range []string{r.Token, r.Kept} {
-		if f := verify(token, "the token is in force", accept); f != nil {
-			return history(f, "begin", "verify a token that is in force")
-		}
+		verify(token, "the token is in force", accept, "begin", "verify a token that is in force")
 	}
-	about, err := st.adapter.Describe(ctx)
-	if err != nil {
-		return err
-	}
-	gone, err := st.adapter.Verify(ctx, auth.VerifyRequest{Token: r.Token})
-	if err != nil {
-		return err
-	}
+	about := kit.Got(st.adapter.Describe(ctx))
+	gone := kit.Got(st.adapter.Verify(ctx, auth.VerifyRequest{Token: r.Token}))
 	w := st.watch(ctx)
 	defer w.cancel()
-	if err := w.staysOpen(watchStarts); err != nil {
-		return err
-	}
+	w.staysOpen(watchStarts)
 	w.mu.Lock()
 	early := len(w.all)
 	w.mu.Unlock()
 	if err := r.Revoke(ctx); err != nil {
-		return kit.CannotJudge("the command revoke of the samples failed: %v", err)
+		kit.Must(kit.CannotJudge("the command revoke of the samples failed: %v", err))
 	}
 	steps = append(steps, "revoke the token")
-	fail := func(answered, demanded, sentence string) error {
-		return kit.NewFailure(answered, demanded, sentence, steps...)
-	}
+	fail := func(answered, demanded, sentence string) { kit.Reject(answered, demanded, sentence, steps...) }
 	select {
 	case <-w.found:
 	case <-w.ended:
-		return fail(fmt.Sprintf("the stream ended: %v", w.err), "a report of the revocation", sOpen)
+		fail(fmt.Sprintf("the stream ended: %v", w.err), "a report of the revocation", sOpen)
 	case <-time.After(st.trial.Limit(reportTime)):
-		return fail("nothing", "a report of the revocation within two seconds", sWatch)
+		fail("nothing", "a report of the revocation within two seconds", sWatch)
 	}
 	_ = kit.Pause(ctx, watchStarts) // for reports that must not come
 	w.mu.Lock()
@@ -166,17 +148,15 @@ func (st *stage) revokes(ctx context.Context, r *Revoking) error {
 		digest, err := hex.DecodeString(one.TokenSHA256)
 		switch answer := fmt.Sprintf("%+v", one); {
 		case early > 0:
-			return fail(answer, "nothing before something was revoked", sNoLonger)
+			fail(answer, "nothing before something was revoked", sNoLonger)
 		case one.Issuer != about.Issuer:
-			return fail(answer, fmt.Sprintf("the issuer %q", about.Issuer), sNoLonger)
+			fail(answer, fmt.Sprintf("the issuer %q", about.Issuer), sNoLonger)
 		case (one.Subject == "") == (one.TokenSHA256 == "") || one.TokenSHA256 != "" && (err != nil || len(digest) != 32 || one.TokenSHA256 != strings.ToLower(one.TokenSHA256)):
-			return fail(answer, "either a subject or a token, as 64 lower-case hex digits", sNoLonger)
+			fail(answer, "either a subject or a token, as 64 lower-case hex digits", sNoLonger)
 		case one.Subject != "" && one.Subject != gone.Subject, one.TokenSHA256 != "" && one.TokenSHA256 != hex.EncodeToString(hashed(crypto.SHA256, []byte(r.Token))):
-			return fail(answer, "no revocation of another subject or token", sNoLonger)
+			fail(answer, "no revocation of another subject or token", sNoLonger)
 		}
 	}
-	if f := verify(r.Token, "the token was reported as revoked", refuse); f != nil {
-		return history(f, append(steps, "verify the token")...)
-	}
-	return history(verify(r.Kept, "another token was revoked", accept), append(steps, "verify the token that is kept")...)
+	verify(r.Token, "the token was reported as revoked", refuse, append(steps, "verify the token")...)
+	verify(r.Kept, "another token was revoked", accept, append(steps, "verify the token that is kept")...)
 }

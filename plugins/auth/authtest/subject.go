@@ -232,12 +232,13 @@ func (st *stage) close() *kit.Failure {
 	return st.given.leak
 }
 
-// settle closes the stage. It returns err or, if that is nil, the leak that close found.
-func (st *stage) settle(err error) error {
+// play runs a history, and closes the stage. A leak that close finds ends the property, too.
+func (st *stage) play(history func()) {
+	err := kit.Catch(history)
 	if leak := st.close(); err == nil && leak != nil {
-		return leak
+		err = leak
 	}
-	return err
+	kit.Must(err)
 }
 
 // patience returns how long a call may take unless the contract says otherwise.
@@ -252,12 +253,12 @@ func (st *stage) bearer(token string) auth.VerifyRequest {
 }
 
 // verify makes one call to Verify, as the last of the steps, and compares the result with the oracle's.
-func (st *stage) verify(ctx context.Context, req auth.VerifyRequest, steps ...string) error {
-	return st.call(ctx, st.patience(), req, nil, steps...)
+func (st *stage) verify(ctx context.Context, req auth.VerifyRequest, steps ...string) {
+	st.call(ctx, st.patience(), req, nil, steps...)
 }
 
 // call is verify with a deadline. adjust changes what is demanded; it may be nil.
-func (st *stage) call(ctx context.Context, limit time.Duration, req auth.VerifyRequest, adjust func(d *demand, from time.Time), steps ...string) error {
+func (st *stage) call(ctx context.Context, limit time.Duration, req auth.VerifyRequest, adjust func(d *demand, from time.Time), steps ...string) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	from := time.Now()
@@ -269,7 +270,7 @@ func (st *stage) call(ctx context.Context, limit time.Duration, req auth.VerifyR
 	}
 	st.given.token("a bearer token", req.Token, err)
 	st.given.token("a DPoP proof", req.Headers["dpop"], err)
-	return history(d.check(ctx, id, err), steps...)
+	kit.Must(history(d.check(ctx, id, err), steps...))
 }
 
 // judge asks the subject's oracle.

@@ -20,18 +20,17 @@ const workers = 16 // concurrent calls
 // verdicts verifies tokens that cover pairs of property values, in every setup, concurrently and in random order. A
 // token with a wrong text or signature follows the good token that it resembles, and some good tokens are verified
 // again for other audiences.
-func verdicts(ctx context.Context, s Subject) error {
+func verdicts(ctx context.Context, s Subject) {
 	if s.Keys == nil {
-		return sampleVerdicts(ctx, s)
+		sampleVerdicts(ctx, s)
+		return
 	}
 	for i, setup := range s.setups(OneOrganization, WithRoles, AnyOrganization) {
 		st, err := s.open(ctx, setup, nil)
 		if _, none := errors.AsType[noSetting](err); none {
 			continue
 		}
-		if err != nil {
-			return err
-		}
+		kit.Must(err)
 		table := st.provider.table()
 		chance := s.trial.Rand(i)
 		rows := st.rows("tokens", 8, table, func(r row) demand {
@@ -43,52 +42,45 @@ func verdicts(ctx context.Context, s Subject) error {
 			rows = rows[:min(len(rows), s.trial.Count(800))]
 		}
 		clauses := map[Clause]int{}
-		err = st.tryRows(ctx, table, rows, clauses, chance.Uint64())
-		if err == nil {
-			err = st.tryTexts(ctx, st.provider.Token())
-		}
-		if err := st.settle(err); err != nil {
-			return err
-		}
+		st.play(func() {
+			st.tryRows(ctx, table, rows, clauses, chance.Uint64())
+			st.tryTexts(ctx, st.provider.Token())
+		})
 		s.trial.Cover("setup %d: %d tokens of %d properties, %d kinds of refusals", setup, len(rows), len(table), len(clauses))
 	}
 	if len(s.setups(OneOrganization)) == 0 && !s.Limits.OneOrganization {
-		return s.lacks(OneOrganization)
+		kit.Must(s.lacks(OneOrganization))
 	}
-	return nil
 }
 
-func (st *stage) tryRows(ctx context.Context, table []property, rows []row, clauses map[Clause]int, seed uint64) error {
+func (st *stage) tryRows(ctx context.Context, table []property, rows []row, clauses map[Clause]int, seed uint64) {
 	var mu sync.Mutex
-	return kit.AtOnce(ctx, len(rows), workers, func(ctx context.Context, i int) error {
+	kit.AtOnce(ctx, len(rows), workers, func(ctx context.Context, i int) {
 		chance := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // must be reproducible
 		d := rows[i].draft(st.provider, table)
 		req := auth.VerifyRequest{Token: d.token(), Audiences: d.audiences}
 		twin := *d
 		twin.seal, twin.spell = nil, func(text string) string { return text }
 		if other := twin.token(); other != req.Token && (d.seal != nil || d.spell("x") != "x" || chance.IntN(8) == 0) {
-			if err := st.verify(ctx, auth.VerifyRequest{Token: other, Audiences: d.audiences}, "verify the good token that it resembles: everything usual"+d.name); err != nil {
-				return err
-			}
+			st.verify(ctx, auth.VerifyRequest{Token: other, Audiences: d.audiences}, "verify the good token that it resembles: everything usual"+d.name)
 		}
 		var accepted bool
 		step := "verify a token: everything usual" + d.name
-		err := st.call(ctx, st.patience(), req, func(demand *demand, _ time.Time) {
+		st.call(ctx, st.patience(), req, func(demand *demand, _ time.Time) {
 			mu.Lock()
 			defer mu.Unlock()
 			clauses[demand.clause]++
 			accepted = demand.allowed == accept
 		}, step)
-		if err == nil && accepted && chance.IntN(3) == 0 {
+		if accepted && chance.IntN(3) == 0 {
 			req.Audiences = []string{"https://elsewhere.invalid", st.provider.Audience + "/other"}
-			err = st.verify(ctx, req, step, "verify it again for other audiences")
+			st.verify(ctx, req, step, "verify it again for other audiences")
 		}
-		return err
 	})
 }
 
 // tryTexts sends strings that are not tokens, and strings that differ slightly from a good token.
-func (st *stage) tryTexts(ctx context.Context, good string) error {
+func (st *stage) tryTexts(ctx context.Context, good string) {
 	texts := junk()
 	for _, spelling := range spellings().values {
 		d := &draft{}
@@ -96,23 +88,21 @@ func (st *stage) tryTexts(ctx context.Context, good string) error {
 			texts = append(texts, d.spell(good))
 		}
 	}
-	return kit.AtOnce(ctx, 2*len(texts), workers, func(ctx context.Context, i int) error {
+	kit.AtOnce(ctx, 2*len(texts), workers, func(ctx context.Context, i int) {
 		req := auth.VerifyRequest{Token: texts[i/2]}
 		if i%2 == 0 {
 			req.Audiences = []string{"https://elsewhere.invalid"}
 		}
-		return st.verify(ctx, req, fmt.Sprintf("verify the text %q", clip(texts[i/2], 60)))
+		st.verify(ctx, req, fmt.Sprintf("verify the text %q", clip(texts[i/2], 60)))
 	})
 }
 
 // sampleVerdicts does the same with an author's samples, as far as they allow.
-func sampleVerdicts(ctx context.Context, s Subject) error {
-	return s.staged(ctx, []Setup{AnyOrganization}, func(st *stage) error {
+func sampleVerdicts(ctx context.Context, s Subject) {
+	s.staged(ctx, []Setup{AnyOrganization}, func(st *stage) {
 		if s.Samples == nil {
-			if err := st.tryTexts(ctx, "an-opaque-token-that-nobody-gave-0123456789"); err != nil {
-				return err
-			}
-			return kit.CannotJudge("there are no tokens to try: write ${issuer} in the settings of an adapter of OpenID providers, or give --samples")
+			st.tryTexts(ctx, "an-opaque-token-that-nobody-gave-0123456789")
+			kit.Must(kit.CannotJudge("there are no tokens to try: write ${issuer} in the settings of an adapter of OpenID providers, or give --samples"))
 		}
 		judged := map[Clause]bool{Form: true, Signature: true, "": true}
 		var reqs []auth.VerifyRequest
@@ -127,27 +117,19 @@ func sampleVerdicts(ctx context.Context, s Subject) error {
 			audiences, _ := texts(s.Samples.Good[0].Claims["aud"])
 			reqs = append(reqs, auth.VerifyRequest{Token: bad.Token, Audiences: audiences})
 		}
-		issued, err := s.Samples.wishes(ctx, s.trial.Count(120), s.trial.Rand(0))
-		if err != nil {
-			return err
-		}
+		issued := s.Samples.wishes(ctx, s.trial.Count(120), s.trial.Rand(0))
 		reqs = append(reqs, issued...)
 		var mu sync.Mutex
-		err = kit.AtOnce(ctx, len(reqs), workers, func(ctx context.Context, i int) error {
+		kit.AtOnce(ctx, len(reqs), workers, func(ctx context.Context, i int) {
 			step := "verify " + s.Samples.called(reqs[i].Token)
-			return st.call(ctx, s.patience(), reqs[i], func(d *demand, _ time.Time) {
+			st.call(ctx, s.patience(), reqs[i], func(d *demand, _ time.Time) {
 				mu.Lock()
 				defer mu.Unlock()
 				judged[d.clause] = true
 			}, fmt.Sprintf("%s for %q", step, reqs[i].Audiences))
 		})
 		for _, good := range s.Samples.Good {
-			if err == nil {
-				err = st.tryTexts(ctx, good.Token)
-			}
-		}
-		if err != nil {
-			return err
+			st.tryTexts(ctx, good.Token)
 		}
 		var missing []string
 		for _, clause := range clauses() {
@@ -157,9 +139,8 @@ func sampleVerdicts(ctx context.Context, s Subject) error {
 		}
 		s.trial.Cover("%d samples, %d issued tokens", len(s.Samples.Good)+len(s.Samples.Bad), len(issued))
 		if len(missing) > 0 {
-			return kit.CannotJudge("no token was wrong in these: %s; add such tokens to bad, or name what no token of yours can be wrong in as lacks, in --samples", strings.Join(missing, ", "))
+			kit.Must(kit.CannotJudge("no token was wrong in these: %s; add such tokens to bad, or name what no token of yours can be wrong in as lacks, in --samples", strings.Join(missing, ", ")))
 		}
-		return nil
 	})
 }
 
@@ -180,9 +161,9 @@ func (s *Samples) called(token string) string {
 
 // wishes has tokens issued with various combinations of fields, and returns requests with them. Tokens that the author
 // cannot issue are left out.
-func (s *Samples) wishes(ctx context.Context, n int, chance *rand.Rand) ([]auth.VerifyRequest, error) {
+func (s *Samples) wishes(ctx context.Context, n int, chance *rand.Rand) (reqs []auth.VerifyRequest) {
 	if s.Issue == nil {
-		return nil, nil
+		return nil
 	}
 	wishes := make([]Wish, n)
 	pick := func(all ...string) string { return all[chance.IntN(len(all))] }
@@ -212,34 +193,29 @@ func (s *Samples) wishes(ctx context.Context, n int, chance *rand.Rand) ([]auth.
 			wishes[i].Spoil = all[chance.IntN(len(all))]
 		}
 	}
-	tokens, err := s.issue(ctx, wishes)
-	var reqs []auth.VerifyRequest
-	for _, token := range tokens {
+	for _, token := range s.issue(ctx, wishes) {
 		if token != "" {
 			reqs = append(reqs, auth.VerifyRequest{Token: token, Audiences: []string{"https://other.example", audience}})
 		}
 	}
-	return reqs, err
+	return reqs
 }
 
 // crowds verifies tokens of many people concurrently and repeatedly, with bad tokens among them.
-func crowds(ctx context.Context, s Subject) error {
-	return s.staged(ctx, []Setup{WithRoles, AnyOrganization, OneOrganization}, func(st *stage) error {
+func crowds(ctx context.Context, s Subject) {
+	s.staged(ctx, []Setup{WithRoles, AnyOrganization, OneOrganization}, func(st *stage) {
 		chance := s.trial.Rand(0)
-		tokens, err := st.crowd(ctx, 100, chance)
-		if err != nil {
-			return err
-		}
+		tokens := st.crowd(ctx, 100, chance)
 		n := max(len(tokens)*2, s.trial.Count(2000))
 		order := make([]int, n)
 		for i := range order {
 			order[i] = chance.IntN(len(tokens))
 		}
 		s.trial.Cover("%d calls about %d people, %d at a time", n, len(tokens), 2*workers)
-		return kit.AtOnce(ctx, n, 2*workers, func(ctx context.Context, i int) error {
+		kit.AtOnce(ctx, n, 2*workers, func(ctx context.Context, i int) {
 			who := tokens[order[i]]
 			req := auth.VerifyRequest{Token: who.token, Audiences: who.audiences}
-			return st.call(ctx, s.patience(), req, func(d *demand, _ time.Time) {
+			st.call(ctx, s.patience(), req, func(d *demand, _ time.Time) {
 				judge := d.judge
 				if judge == nil {
 					return
@@ -264,14 +240,13 @@ type somebody struct {
 }
 
 // crowd returns people with similar subjects and random claims. Some of their tokens are bad.
-func (st *stage) crowd(ctx context.Context, n int, chance *rand.Rand) (all []somebody, err error) {
+func (st *stage) crowd(ctx context.Context, n int, chance *rand.Rand) (all []somebody) {
 	p := st.provider
 	if p == nil {
 		if st.Samples == nil || len(st.Samples.Good) < 2 && st.Samples.Issue == nil {
-			return nil, kit.CannotJudge("tokens of two people at least are needed: name more of them as people, or a command as issue, in --samples")
+			kit.Must(kit.CannotJudge("tokens of two people at least are needed: name more of them as people, or a command as issue, in --samples"))
 		}
-		issued, err := st.Samples.wishes(ctx, n, chance)
-		for _, req := range issued {
+		for _, req := range st.Samples.wishes(ctx, n, chance) {
 			all = append(all, somebody{token: req.Token, audiences: req.Audiences, what: st.Samples.called(req.Token)})
 		}
 		for _, good := range st.Samples.Good {
@@ -279,7 +254,7 @@ func (st *stage) crowd(ctx context.Context, n int, chance *rand.Rand) (all []som
 			name, _ := good.Claims["name"].(string)
 			all = append(all, somebody{good.Token, fmt.Sprintf("the sample of %v", good.Claims["sub"]), name, audiences})
 		}
-		return all, err
+		return all
 	}
 	pick := func(all ...any) any { return all[chance.IntN(len(all))] }
 	for i := range n {
@@ -303,17 +278,17 @@ func (st *stage) crowd(ctx context.Context, n int, chance *rand.Rand) (all []som
 		}
 		all = append(all, one)
 	}
-	return all, nil
+	return all
 }
 
 // clocks repeatedly verifies tokens that are about to become valid or to expire, until they have, and new tokens at the
 // same limits.
-func clocks(ctx context.Context, s Subject) error {
-	return s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) error {
+func clocks(ctx context.Context, s Subject) {
+	s.staged(ctx, []Setup{OneOrganization, AnyOrganization}, func(st *stage) {
 		s.trial.Cover("tokens around their edges, for 10 s")
-		verify := func(tokens []somebody, times func(i int) int) error {
-			return kit.AtOnce(ctx, len(tokens), workers, func(ctx context.Context, i int) error {
-				return st.verify(ctx, auth.VerifyRequest{Token: tokens[i].token, Audiences: tokens[i].audiences}, fmt.Sprintf("verify %s, for the %d. time", tokens[i].what, times(i)))
+		verify := func(tokens []somebody, times func(i int) int) {
+			kit.AtOnce(ctx, len(tokens), workers, func(ctx context.Context, i int) {
+				st.verify(ctx, auth.VerifyRequest{Token: tokens[i].token, Audiences: tokens[i].audiences}, fmt.Sprintf("verify %s, for the %d. time", tokens[i].what, times(i)))
 			})
 		}
 		// On a slow machine the limits would pass before every token was verified once, so start again with later ones.
@@ -321,13 +296,8 @@ func clocks(ctx context.Context, s Subject) error {
 		var over time.Time
 		for edge, early := int64(4), false; !early; edge *= 2 {
 			begin := time.Now()
-			var err error
-			if old, err = st.edges(ctx, []int64{edge, edge + 1, edge + 2, edge + 3}); err != nil {
-				return err
-			}
-			if err := verify(old, func(int) int { return 1 }); err != nil {
-				return err
-			}
+			old = st.edges(ctx, []int64{edge, edge + 1, edge + 2, edge + 3})
+			verify(old, func(int) int { return 1 })
 			early = time.Since(begin) < time.Duration(edge-1)*time.Second || edge > 30
 			over = begin.Add(time.Duration(edge+6) * time.Second)
 		}
@@ -335,23 +305,21 @@ func clocks(ctx context.Context, s Subject) error {
 			last = time.Now().After(over) // all limits have passed, however slow the earlier rounds were
 			fresh := []somebody{}
 			if st.provider != nil {
-				fresh, _ = st.edges(ctx, []int64{-2, 3, 8}) // always nil with a provider
+				fresh = st.edges(ctx, []int64{-2, 3, 8})
 			}
-			if err := verify(append(fresh, old...), func(i int) int { return 1 + round*map[bool]int{true: 1}[i >= len(fresh)] }); err != nil {
-				return err
-			}
+			verify(append(fresh, old...), func(i int) int { return 1 + round*map[bool]int{true: 1}[i >= len(fresh)] })
 			if round%4 == 1 {
 				old = append(old, fresh...) // so that an adapter that caches still knows them when they reach their limits
 			}
 			_ = kit.Pause(ctx, 350*time.Millisecond)
 		}
-		return ctx.Err()
+		kit.Must(ctx.Err())
 	})
 }
 
 // edges returns tokens that become valid or expire in the given numbers of seconds, counting the allowed clock
 // difference of 30 s.
-func (st *stage) edges(ctx context.Context, in []int64) (tokens []somebody, err error) {
+func (st *stage) edges(ctx context.Context, in []int64) (tokens []somebody) {
 	now := time.Now()
 	if p := st.provider; p != nil {
 		for _, s := range in {
@@ -360,11 +328,11 @@ func (st *stage) edges(ctx context.Context, in []int64) (tokens []somebody, err 
 				tokens = append(tokens, somebody{token: token, what: fmt.Sprintf("a token whose %s was %+d s away", claim, at), audiences: []string{p.Audience}})
 			}
 		}
-		return tokens, nil
+		return tokens
 	}
 	samples := st.Samples
 	if samples == nil || samples.Issue == nil {
-		return nil, kit.CannotJudge("tokens that are about to expire are needed: name a command that issues some as issue in --samples")
+		kit.Must(kit.CannotJudge("tokens that are about to expire are needed: name a command that issues some as issue in --samples"))
 	}
 	wishes := make([]Wish, len(in))
 	organization, _ := samples.Good[0].Claims[organizationClaim].(string)
@@ -372,9 +340,8 @@ func (st *stage) edges(ctx context.Context, in []int64) (tokens []somebody, err 
 	for i, s := range in {
 		wishes[i] = Wish{Subject: fmt.Sprint("user_", i), OrganizationID: organization, Audiences: audiences, ExpiresAt: now.Add(time.Duration(s-30) * time.Second).Truncate(time.Second)}
 	}
-	issued, err := samples.issue(ctx, wishes)
-	for i, token := range issued {
+	for i, token := range samples.issue(ctx, wishes) {
 		tokens = append(tokens, somebody{token: token, what: fmt.Sprintf("a token that expires at %s", wishes[i].ExpiresAt), audiences: audiences})
 	}
-	return tokens, err
+	return tokens
 }

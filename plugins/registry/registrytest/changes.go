@@ -92,16 +92,16 @@ func (p *shop) withHistory(err error) error {
 	return answered(err)
 }
 
-func changes(ctx context.Context, t *kit.Trial, s Subject) error {
-	if s.Publish == nil {
-		if s.Fixed {
-			return kit.DoesNotApply("what the registry holds does not change while it runs (--backend none)")
-		}
-		return kit.CannotJudge("nothing could be published: write ${catalogue} in the settings, with --publish if the backend does not read that folder itself, " +
-			"or give --backend none if what the registry holds does not change while it runs")
+func changes(ctx context.Context, t *kit.Trial, s Subject) {
+	switch {
+	case s.Publish == nil && s.Fixed:
+		kit.Must(kit.DoesNotApply("what the registry holds does not change while it runs (--backend none)"))
+	case s.Publish == nil:
+		kit.Must(kit.CannotJudge("nothing could be published: write ${catalogue} in the settings, with --publish if the backend does not read that folder itself, " +
+			"or give --backend none if what the registry holds does not change while it runs"))
 	}
 	n := t.Count(40)
-	err := t.Explore(ctx, 1, n, func(ctx context.Context, draw *rapid.T) error {
+	t.Explore(ctx, 1, n, func(ctx context.Context, draw *rapid.T) {
 		r := rand.New(rand.NewPCG(t.Seed, uint64(rapid.IntRange(0, 1<<30).Draw(draw, "bytes")))) //nolint:gosec // it must repeat
 		p := &shop{s: s, has: map[[2]int]Bundle{}, fixed: generate(r, 4, func(scope, last string) string { return s.name("fixed-"+scope, last) }, Everywhere).Bundles}
 		for i := range 4 {
@@ -113,36 +113,27 @@ func changes(ctx context.Context, t *kit.Trial, s Subject) error {
 		for _, ch := range rapid.SliceOfN(one, 0, 6).Draw(draw, "what is there") {
 			p.apply(r, change{bundle: ch.bundle, version: ch.version})
 		}
-		if err := s.publish(ctx, p.catalogue()); err != nil {
-			return p.withHistory(err)
-		}
-		for _, ch := range rapid.SliceOfN(one, 1, 4).Draw(draw, "changes") {
-			if err := p.withHistory(p.step(ctx, r, ch, rapid.IntRange(1, 4).Draw(draw, "page"))); err != nil {
-				return err
+		kit.Must(p.withHistory(kit.Catch(func() {
+			s.publish(ctx, p.catalogue())
+			for _, ch := range rapid.SliceOfN(one, 1, 4).Draw(draw, "changes") {
+				p.step(ctx, r, ch, rapid.IntRange(1, 4).Draw(draw, "page"))
 			}
-		}
-		return nil
+		})))
 	})
-	if err == nil {
-		t.Cover("%d catalogues that change up to 4 times while their pages are read, of up to 9 bundles with up to %d versions", n, len(ladder))
-	}
-	return err
+	t.Cover("%d catalogues that change up to 4 times while their pages are read, of up to 9 bundles with up to %d versions", n, len(ladder))
 }
 
 // step changes the catalogue after a page of a search, and then checks everything.
-func (p *shop) step(ctx context.Context, r *rand.Rand, ch change, page int) error {
+func (p *shop) step(ctx context.Context, r *rand.Rand, ch change, page int) {
 	before, made := p.catalogue(), 0
 	q := registry.Query{Limit: 2}
-	got, err := p.s.readWith(ctx, q, 0, func(pages int) error {
+	got := kit.Got(p.s.readWith(ctx, q, 0, func(pages int) error {
 		if pages != page || !p.apply(r, ch) {
 			return nil
 		}
 		made++
 		return p.s.Publish(ctx, p.catalogue())
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	after := p.catalogue()
 	if made > 0 {
 		// The changed bundle may be present or not. Of the others, one may be repeated or left out.
@@ -150,35 +141,25 @@ func (p *shop) step(ctx context.Context, r *rand.Rand, ch change, page int) erro
 		got = slices.DeleteFunc(got, func(e registry.Entry) bool { return e.Name == changed })
 		isChanged := func(b Bundle) bool { return b.Name == changed }
 		rest := Catalogue{Whole: true, Bundles: slices.DeleteFunc(slices.Clone(before.Bundles), isChanged)}
-		if err := rest.found(q, got, made); err != nil {
-			if failed, ok := errors.AsType[*kit.Failure](err); ok && (failed.Sentence == onePage || failed.Sentence == listsAll) {
-				failed.Sentence = meanwhile
-			}
-			return err
+		err := rest.found(q, got, made)
+		if failed, ok := errors.AsType[*kit.Failure](err); ok && (failed.Sentence == onePage || failed.Sentence == listsAll) {
+			failed.Sentence = meanwhile
 		}
+		kit.Must(err)
 	} else if p.apply(r, ch) {
-		if err := p.s.Publish(ctx, p.catalogue()); err != nil {
-			return err
-		}
+		kit.Must(p.s.Publish(ctx, p.catalogue()))
 		after = p.catalogue()
 	}
-	if err := p.s.publish(ctx, after); err != nil {
-		return err
-	}
+	p.s.publish(ctx, after)
 	all := []registry.Ref{{Name: p.names[ch.bundle], Version: ladder[ch.version], OS: "linux", Arch: "amd64"}}
 	for _, name := range p.names {
 		all = append(all, registry.Ref{Name: name, OS: "linux", Arch: "amd64"})
 	}
 	for _, ref := range all {
 		pkg, err := p.s.resolve(ctx, ref)
-		if err := after.resolves(ref, pkg, err); err != nil {
-			return err
-		}
+		kit.Must(after.resolves(ref, pkg, err))
 		if err == nil && pkg.Kind == registry.KindMCPB {
-			if err := p.s.arrives(parcel{pkg, pkg.SHA256, pkg.Size})(ctx); err != nil {
-				return err
-			}
+			kit.Must(p.s.arrives(parcel{pkg, pkg.SHA256, pkg.Size})(ctx))
 		}
 	}
-	return nil
 }

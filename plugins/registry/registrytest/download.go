@@ -28,29 +28,25 @@ type parcel struct {
 }
 
 // parcels returns up to n files that the registry offers.
-func (s Subject) parcels(ctx context.Context, c Catalogue, n int) (all []parcel, err error) {
+func (s Subject) parcels(ctx context.Context, c Catalogue, n int) (all []parcel) {
 	for _, b := range c.Bundles {
 		for _, ref := range c.good(b, s.Publish != nil) {
 			if len(all) == n {
-				return all, nil
+				return all
 			}
 			pkg, err := s.resolve(ctx, ref)
 			if errors.Is(err, plugins.ErrNotFound) {
 				continue
 			}
-			if err == nil {
-				err = c.resolves(ref, pkg, nil)
-			}
-			if err != nil {
-				return nil, err
-			}
+			kit.Must(err)
+			kit.Must(c.resolves(ref, pkg, nil))
 			if pkg.Kind == registry.KindMCPB {
 				want := c.resolve(ref).file[pkg.Version]
 				all = append(all, parcel{pkg, either(want.SHA256, pkg.SHA256), either(want.Size, pkg.Size)})
 			}
 		}
 	}
-	return all, nil
+	return all
 }
 
 func either[T comparable](a, b T) T {
@@ -162,15 +158,9 @@ func forged(artifact string, c *canary) []string {
 
 const nonsense0 = "qqzzxxjjwwkk"
 
-func downloads(ctx context.Context, t *kit.Trial, s Subject) error {
-	c, err := s.catalogue(ctx, t.Rand(0), min(t.Count(30), 100))
-	if err != nil {
-		return answered(err)
-	}
-	all, err := s.parcels(ctx, c, t.Count(30))
-	if err != nil {
-		return err
-	}
+func downloads(ctx context.Context, t *kit.Trial, s Subject) {
+	c := s.catalogue(ctx, t.Rand(0), min(t.Count(30), 100))
+	all := s.parcels(ctx, c, t.Count(30))
 	birds := newCanary()
 	defer birds.Close()
 	var calls []func(context.Context) error
@@ -201,45 +191,35 @@ func downloads(ctx context.Context, t *kit.Trial, s Subject) error {
 			return mustBe(fmt.Sprintf("Fetch of a package of the kind %q", kind), err, plugins.ErrInvalid, otherKind)
 		})
 	}
-	if err := atOnce(ctx, calls); err != nil {
-		return err
-	}
-	if err := s.restarts(ctx, c, all); err != nil {
-		return err
-	}
+	atOnce(ctx, calls)
+	s.restarts(ctx, c, all)
 	t.Cover("%d downloads of %d files, and of artifacts and kinds that cannot be downloaded", len(calls), len(all))
-	return nil
 }
 
 // restarts kills the process in the middle of a download. The next process must serve the complete files.
-func (s Subject) restarts(ctx context.Context, c Catalogue, all []parcel) error {
+func (s Subject) restarts(ctx context.Context, c Catalogue, all []parcel) {
 	if s.Restart == nil || len(all) == 0 {
-		return nil
+		return
 	}
 	largest := slices.MaxFunc(all, func(a, b parcel) int { return int(a.size - b.size) })
 	body, err := s.Registry.Fetch(ctx, largest.pkg)
 	if err != nil {
-		return failure("Fetch of "+largest.pkg.Name, message(err), "the file", lastByte)
+		kit.Must(failure("Fetch of "+largest.pkg.Name, message(err), "the file", lastByte))
 	}
 	_, _ = body.Read(make([]byte, 1))
 	killed := s.Restart(ctx)
 	_ = body.Close()
-	if killed != nil {
-		return killed
-	}
+	kit.Must(killed)
 	for _, p := range append(all[:min(len(all), 3)], largest) {
 		ref := registry.Ref{Name: p.pkg.Name, Version: p.pkg.Version, OS: runtime.GOOS, Arch: runtime.GOARCH}
 		pkg, err := s.resolve(ctx, ref)
 		if errors.Is(err, plugins.ErrNotFound) { // for another platform
 			continue
 		}
-		if err := c.resolves(ref, pkg, err); err != nil {
-			return err
-		}
+		kit.Must(c.resolves(ref, pkg, err))
 		want := c.resolve(ref).file[pkg.Version]
 		if err := s.arrives(parcel{pkg, either(want.SHA256, pkg.SHA256), either(want.Size, pkg.Size)})(ctx); err != nil {
-			return fmt.Errorf("after kill -9 in the middle of a download: %w", err)
+			kit.Must(fmt.Errorf("after kill -9 in the middle of a download: %w", err))
 		}
 	}
-	return nil
 }

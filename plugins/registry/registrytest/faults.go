@@ -24,7 +24,7 @@ type question struct {
 
 // questions returns searches, resolves and downloads, each about a different bundle as long as there are enough,
 // because earlier results may be cached.
-func (s Subject) questions(ctx context.Context, r *rand.Rand, c Catalogue) (all [3][]question, err error) {
+func (s Subject) questions(ctx context.Context, r *rand.Rand, c Catalogue) (all [3][]question) {
 	for _, b := range c.pick(r, len(c.Bundles)) {
 		all[0] = append(all[0], question{fmt.Sprintf("Search of %q", b.Name), s.search(c, registry.Query{Text: b.Name, Limit: registry.MaxLimit})})
 		for _, ref := range c.good(b, s.Publish != nil) {
@@ -41,11 +41,10 @@ func (s Subject) questions(ctx context.Context, r *rand.Rand, c Catalogue) (all 
 			break
 		}
 	}
-	parcels, err := s.parcels(ctx, c, 12)
-	for _, p := range parcels {
+	for _, p := range s.parcels(ctx, c, 12) {
 		all[2] = append(all[2], s.download(p))
 	}
-	return all, err
+	return all
 }
 
 // demand says which results a fault allows, other than the correct one.
@@ -63,66 +62,61 @@ const (
 const impatience = 2 * time.Second
 
 // during makes a call while the backend has a fault.
-func (s Subject) during(ctx context.Context, t *kit.Trial, what string, q question, allowed demand) error {
+func (s Subject) during(ctx context.Context, t *kit.Trial, what string, q question, allowed demand) {
 	limited, cancel := context.WithTimeout(ctx, impatience)
 	defer cancel()
 	began := time.Now()
 	err := q.ask(limited)
 	took := time.Since(began)
-	failed := func(answered, demanded, sentence string) error {
-		return kit.NewFailure(answered, demanded, sentence, what, q.call)
+	failed := func(answered, demanded, sentence string) {
+		kit.Reject(answered, demanded, sentence, what, q.call)
 	}
 	if why, ok := errors.AsType[*kit.Failure](err); ok {
 		if (allowed == page || allowed == spoiled) && why.Sentence == lastByte || allowed == refused && why.Sentence == ownName { // it says that nothing matches
-			return nil
+			return
 		}
 		why.History = append([]string{what}, why.History...)
 		if why.Sentence == lastByte {
 			why.Sentence = notPackage
 		}
-		return why
+		kit.Must(why)
 	}
 	if took > impatience+t.Limit(late) {
-		return failed(fmt.Sprintf("after %s", took), fmt.Sprintf("an answer soon after its deadline of %s", impatience), concurrently)
+		failed(fmt.Sprintf("after %s", took), fmt.Sprintf("an answer soon after its deadline of %s", impatience), concurrently)
 	}
 	late := errors.Is(err, context.DeadlineExceeded) || limited.Err() != nil
 	switch {
 	case err == nil || allowed >= refused || ctx.Err() != nil:
-		return nil
 	case errors.Is(err, plugins.ErrNotFound):
-		return failed(message(err), "UNAVAILABLE", reallyAsked)
+		failed(message(err), "UNAVAILABLE", reallyAsked)
 	case errors.Is(err, plugins.ErrInvalid), errors.Is(err, plugins.ErrUnauthenticated), errors.Is(err, plugins.ErrUnimplemented),
 		allowed == unavailable && !late && !errors.Is(err, plugins.ErrUnavailable):
-		return failed(message(err), "UNAVAILABLE", notAsked)
+		failed(message(err), "UNAVAILABLE", notAsked)
 	}
-	return nil
 }
 
 // late is how long after its deadline a call may return.
 const late = 2 * time.Second
 
 // recovers repeats calls until their results are correct again.
-func (s Subject) recovers(ctx context.Context, t *kit.Trial, what string, qs ...question) error {
+func (s Subject) recovers(ctx context.Context, t *kit.Trial, what string, qs ...question) {
 	for until := time.Now().Add(t.Start); len(qs) > 0; {
 		limited, cancel := context.WithTimeout(ctx, timeout/3)
 		err := qs[0].ask(limited)
 		cancel()
 		if why, ok := errors.AsType[*kit.Failure](err); ok {
 			why.History = append([]string{"after " + what + ", with the backend as before:"}, why.History...)
-			return why
+			kit.Must(why)
 		}
 		if err == nil {
 			qs = qs[1:]
 			continue
 		}
 		if time.Now().After(until) {
-			return kit.NewFailure(message(err), "the answer, as before", reallyAsked, "after "+what+", with the backend as before:", qs[0].call)
+			kit.Reject(message(err), "the answer, as before", reallyAsked, "after "+what+", with the backend as before:", qs[0].call)
 		}
-		if err := kit.Pause(ctx, 50*time.Millisecond); err != nil {
-			return err
-		}
+		kit.Must(kit.Pause(ctx, 50*time.Millisecond))
 	}
-	return nil
 }
 
 // instead returns an HTTP response.
@@ -151,213 +145,155 @@ func troubles() (all []trouble) {
 	return all
 }
 
-func faults(ctx context.Context, t *kit.Trial, s Subject) error {
-	if s.Backend == nil {
-		if s.Fixed {
-			return kit.DoesNotApply("the registry has no backend (--backend none)")
-		}
-		return kit.CannotJudge("nothing was given to take the backend away with: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none")
+func faults(ctx context.Context, t *kit.Trial, s Subject) {
+	switch {
+	case s.Backend == nil && s.Fixed:
+		kit.Must(kit.DoesNotApply("the registry has no backend (--backend none)"))
+	case s.Backend == nil:
+		kit.Must(kit.CannotJudge("nothing was given to take the backend away with: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none"))
 	}
 	r := t.Rand(0)
-	c, err := s.catalogue(ctx, r, 40)
-	if err != nil {
-		return answered(err)
-	}
-	all, err := s.questions(ctx, r, c)
-	if err != nil {
-		return err
-	}
+	all := s.questions(ctx, r, s.catalogue(ctx, r, 40))
 	next := [3]int{}
-	another := func(kind int) (question, bool) {
-		if len(all[kind]) == 0 {
-			return question{}, false
-		}
+	another := func(kind int) question {
 		next[kind]++
-		return all[kind][next[kind]%len(all[kind])], true
+		return all[kind][next[kind]%len(all[kind])]
 	}
 	for range t.Count(10)/5 + 1 {
 		for kind := range all {
-			if q, ok := another(kind); ok {
-				if err := s.without(ctx, t, q); err != nil {
-					return err
-				}
+			if len(all[kind]) > 0 {
+				s.without(ctx, t, another(kind))
 			}
 		}
 	}
 	front, ok := s.Backend.(*Front)
 	if !ok {
 		t.Cover("a backend that is unreachable")
-		return nil
+		return
 	}
 	made := 0
 	for kind := range all {
 		for range max(1, t.Count(2)) {
-			q, ok := another(kind)
-			if !ok {
-				continue
-			}
-			n, err := s.broken(ctx, t, front, q, func() question { q, _ := another(kind); return q })
-			if made += n; err != nil {
-				return err
+			if len(all[kind]) > 0 {
+				made += s.broken(ctx, t, front, func() question { return another(kind) })
 			}
 		}
 	}
 	t.Cover("a backend that is unreachable, and %d requests to it that were answered with an error, broken off or answered with other bytes", made)
-	return nil
 }
 
 // without makes a call while the backend is unreachable.
-func (s Subject) without(ctx context.Context, t *kit.Trial, q question) error {
+func (s Subject) without(ctx context.Context, t *kit.Trial, q question) {
 	const what = "the backend is unreachable"
 	if err := s.Backend.Stop(ctx); err != nil {
-		return fmt.Errorf("take the backend away: %w", err)
+		kit.Must(fmt.Errorf("take the backend away: %w", err))
 	}
-	err := s.during(ctx, t, what, q, unavailable)
-	if started := s.Backend.Start(context.WithoutCancel(ctx)); err != nil || started != nil {
-		return errors.Join(err, started)
-	}
-	return s.recovers(ctx, t, what, q)
+	err := kit.Catch(func() { s.during(ctx, t, what, q, unavailable) })
+	kit.Must(errors.Join(err, s.Backend.Start(context.WithoutCancel(ctx))))
+	s.recovers(ctx, t, what, q)
 }
 
 // broken makes a call while the backend responds to its requests in every wrong way, one after another. It returns the
 // number of wrong responses.
-func (s Subject) broken(ctx context.Context, t *kit.Trial, front *Front, q question, another func() question) (made int, err error) {
+func (s Subject) broken(ctx context.Context, t *kit.Trial, front *Front, another func() question) (made int) {
 	defer front.set(none)
 	front.set(none)
-	if err := s.recovers(ctx, t, "nothing", q); err != nil {
-		return 0, err
-	}
+	q := another()
+	s.recovers(ctx, t, "nothing", q)
 	right := front.set(none)
-	try := func(what string, f fault, allowed demand) error {
+	try := func(what string, f fault, allowed demand) {
 		for range 2 {
 			front.set(f)
-			err := s.during(ctx, t, fmt.Sprintf("%s, from request %d on", what, f.skip+1), q, allowed)
+			s.during(ctx, t, fmt.Sprintf("%s, from request %d on", what, f.skip+1), q, allowed)
 			affected := len(front.set(none)) - f.skip
-			if err != nil {
-				return err
-			}
-			if err := s.recovers(ctx, t, what, q); err != nil {
-				return err
-			}
+			s.recovers(ctx, t, what, q)
 			if affected > 0 {
 				made += affected
-				return nil
+				return
 			}
 			q = another() // the result was cached
 		}
-		return nil
 	}
 	for skip, a := range right {
 		for _, wrong := range troubles() {
-			if err := try(wrong.what, fault{skip: skip, instead: wrong.text, cut: -1}, wrong.allowed); err != nil {
-				return made, err
-			}
+			try(wrong.what, fault{skip: skip, instead: wrong.text, cut: -1}, wrong.allowed)
 		}
 		cuts := []int{0, 1, a.head - 1, a.head, a.head + 1, (a.head + a.all) / 2, a.all - 1}
 		slices.Sort(cuts)
 		for _, cut := range slices.Compact(cuts) {
-			if cut < 0 || cut >= a.all {
-				continue
-			}
-			if err := try(fmt.Sprintf("the answer of the backend breaks off after %d of %d bytes", cut, a.all), fault{skip: skip, cut: cut}, failed); err != nil {
-				return made, err
+			if cut >= 0 && cut < a.all {
+				try(fmt.Sprintf("the answer of the backend breaks off after %d of %d bytes", cut, a.all), fault{skip: skip, cut: cut}, failed)
 			}
 		}
 	}
-	return made, try("files come with other bytes", fault{cut: -1, spoil: true}, spoiled)
+	try("files come with other bytes", fault{cut: -1, spoil: true}, spoiled)
+	return made
 }
 
 // givenUp abandons calls, before they start and while the backend is not responding.
-func givenUp(ctx context.Context, t *kit.Trial, s Subject) error {
+func givenUp(ctx context.Context, t *kit.Trial, s Subject) {
 	r := t.Rand(0)
-	c, err := s.catalogue(ctx, r, 6)
-	if err != nil {
-		return answered(err)
-	}
-	all, err := s.questions(ctx, r, c)
-	if err != nil {
-		return err
-	}
+	c := s.catalogue(ctx, r, 6)
+	all := s.questions(ctx, r, c)
 	for kind := range all {
 		for _, q := range all[kind][:min(len(all[kind]), t.Count(5))] {
-			if err := s.over(ctx, t, q); err != nil {
-				return err
-			}
+			s.over(ctx, t, q)
 		}
 	}
 	switch {
 	case s.Backend == nil && s.Fixed:
 		t.Cover("calls whose deadline has passed")
-		return nil
+		return
 	case s.Backend == nil:
-		return kit.CannotJudge("nothing was given to have the backend not answer: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none")
+		kit.Must(kit.CannotJudge("nothing was given to have the backend not answer: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none"))
 	}
 	if err := s.Backend.Stall(ctx); errors.Is(err, errors.ErrUnsupported) {
 		t.Cover("calls whose deadline has passed; a folder always answers")
-		return nil
+		return
 	}
-	if err := s.stalled(ctx, t, all); err != nil {
-		return err
-	}
-	if err := s.patient(ctx, t, all); err != nil {
-		return err
-	}
+	qs := slices.Concat(all[2], all[1], all[0])
+	s.stalled(ctx, t, qs)
+	s.patient(ctx, t, qs)
 	if meter, ok := s.Backend.(kit.Meter); ok {
-		if err := s.slow(ctx, t, meter, c); err != nil {
-			return err
-		}
+		s.slow(ctx, t, meter, c)
 	}
 	t.Cover("calls whose deadline has passed, and %d calls and downloads that were given up", t.Count(100))
-	return nil
 }
 
 // over makes a call whose deadline has already passed.
-func (s Subject) over(ctx context.Context, t *kit.Trial, q question) error {
+func (s Subject) over(ctx context.Context, t *kit.Trial, q question) {
 	past, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
 	defer cancel()
 	began := time.Now()
 	err := q.ask(past)
 	_, wrong := errors.AsType[*kit.Failure](err)
 	if took := time.Since(began); took > t.Limit(late) || err == nil || wrong || errors.Is(err, plugins.ErrNotFound) || errors.Is(err, plugins.ErrInvalid) {
-		return failure(q.call+" with a deadline that has passed", fmt.Sprintf("%s, after %s", message(err), took.Round(time.Millisecond)), "DEADLINE_EXCEEDED at once", concurrently)
+		kit.Must(failure(q.call+" with a deadline that has passed", fmt.Sprintf("%s, after %s", message(err), took.Round(time.Millisecond)), "DEADLINE_EXCEEDED at once", concurrently))
 	}
-	return nil
 }
 
 // stalled abandons many calls while the backend is not responding. Once it responds again, everything must work as
 // before.
-func (s Subject) stalled(ctx context.Context, t *kit.Trial, all [3][]question) error {
-	qs := slices.Concat(all[2], all[1], all[0])
-	errs := make([]error, t.Count(100))
-	var running sync.WaitGroup
-	for i := range errs {
-		running.Go(func() {
-			errs[i] = s.during(ctx, t, "the backend does not answer", qs[i%len(qs)], failed)
+func (s Subject) stalled(ctx context.Context, t *kit.Trial, qs []question) {
+	n := t.Count(100)
+	err := kit.Catch(func() {
+		kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) {
+			s.during(ctx, t, "the backend does not answer", qs[i%len(qs)], failed)
 		})
-	}
-	running.Wait()
-	if err := errors.Join(slices.Compact(errs)...); err != nil {
-		_ = s.Backend.Start(context.WithoutCancel(ctx))
-		return errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
-	}
-	if err := s.Backend.Start(ctx); err != nil {
-		return err
-	}
-	err := s.recovers(ctx, t, fmt.Sprintf("%d calls that were given up", len(errs)), qs[:min(len(qs), 20)]...)
+	})
+	kit.Must(errors.Join(err, s.Backend.Start(context.WithoutCancel(ctx))))
+	err = kit.Catch(func() { s.recovers(ctx, t, fmt.Sprintf("%d calls that were given up", n), qs[:min(len(qs), 20)]...) })
 	if failed, ok := errors.AsType[*kit.Failure](err); ok {
 		failed.Sentence = stops
 	}
-	return err
+	kit.Must(err)
 }
 
 // patient makes calls with short and long deadlines while the backend pauses. Only the short ones may fail.
-func (s Subject) patient(ctx context.Context, t *kit.Trial, all [3][]question) error {
+func (s Subject) patient(ctx context.Context, t *kit.Trial, qs []question) {
 	const short = 100 * time.Millisecond
-	qs := slices.Concat(all[2], all[1], all[0])
 	for round := range t.Count(10) {
-		if err := s.Backend.Stall(ctx); err != nil {
-			return err
-		}
+		kit.Must(s.Backend.Stall(ctx))
 		var hasty, running sync.WaitGroup
 		errs := make([]error, 12)
 		for i := range errs {
@@ -383,28 +319,20 @@ func (s Subject) patient(ctx context.Context, t *kit.Trial, all [3][]question) e
 			if failed, ok := errors.AsType[*kit.Failure](wrong); ok {
 				failed.History = append([]string{"the backend pauses", fmt.Sprintf("6 calls with a deadline of %s, and 6 with one of %s, at once", short, timeout)}, failed.History...)
 			}
-			if wrong != nil {
-				return wrong
-			}
+			kit.Must(wrong)
 		}
 	}
-	return nil
 }
 
 // slow abandons a download in progress. The plugin must then stop reading it from the backend.
-func (s Subject) slow(ctx context.Context, t *kit.Trial, meter kit.Meter, c Catalogue) (err error) {
-	parcels, err := s.parcels(ctx, c, 12)
-	if err != nil {
-		return err
-	}
+func (s Subject) slow(ctx context.Context, t *kit.Trial, meter kit.Meter, c Catalogue) {
+	parcels := s.parcels(ctx, c, 12)
 	i := slices.IndexFunc(parcels, func(p parcel) bool { return p.size > 64<<10 }) // a smaller one would arrive too quickly
 	if i < 0 {
-		return nil
+		return
 	}
-	if err := meter.Slow(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, meter.Start(context.WithoutCancel(ctx))) }()
+	kit.Must(meter.Slow(ctx))
+	defer func() { _ = meter.Start(context.WithoutCancel(ctx)) }()
 	before := meter.Sent()
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -414,29 +342,22 @@ func (s Subject) slow(ctx context.Context, t *kit.Trial, meter kit.Meter, c Cata
 		over <- err
 	}()
 	for begun := time.Now(); meter.Sent()-before < 24<<10 && time.Since(begun) < 5*time.Second; {
-		if err := kit.Pause(ctx, 10*time.Millisecond); err != nil {
-			return err
-		}
+		kit.Must(kit.Pause(ctx, 10*time.Millisecond))
 	}
 	cancel()
 	call := "Fetch of " + parcels[i].pkg.Name + " from a slow backend, given up after some bytes"
 	select {
 	case err := <-over:
 		if err == nil {
-			return nil // the file was cached
+			return // the file was cached
 		}
 	case <-time.After(t.Limit(late)):
-		return failure(call, strings.TrimSpace("no answer for "+t.Limit(late).String()), "an end", stops)
+		kit.Must(failure(call, strings.TrimSpace("no answer for "+t.Limit(late).String()), "an end", stops))
 	}
-	if err := kit.Pause(ctx, time.Second); err != nil {
-		return err
-	}
+	kit.Must(kit.Pause(ctx, time.Second))
 	given := meter.Sent()
-	if err := kit.Pause(ctx, time.Second); err != nil {
-		return err
-	}
+	kit.Must(kit.Pause(ctx, time.Second))
 	if more := meter.Sent() - given; more > kit.SlowPace/2 {
-		return failure(call, fmt.Sprintf("it read %d further bytes in a second, of a backend that sends %d", more, kit.SlowPace), "that it reads no more", stops)
+		kit.Must(failure(call, fmt.Sprintf("it read %d further bytes in a second, of a backend that sends %d", more, kit.SlowPace), "that it reads no more", stops))
 	}
-	return nil
 }

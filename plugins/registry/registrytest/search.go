@@ -170,14 +170,11 @@ func (c Catalogue) pick(r *rand.Rand, n int) []Bundle {
 	return all[:min(n, len(all))]
 }
 
-func searches(ctx context.Context, t *kit.Trial, s Subject) error {
+func searches(ctx context.Context, t *kit.Trial, s Subject) {
 	r, count := t.Rand(0), 0
 	var c Catalogue
-	var err error
 	for _, bundles := range []int{t.Count(30), t.Count(120)} {
-		if c, err = s.catalogue(ctx, r, min(bundles, 500)); err != nil {
-			return answered(err)
-		}
+		c = s.catalogue(ctx, r, min(bundles, 500))
 		var calls []func(context.Context) error
 		for _, text := range texts(r, c, append(c.pick(r, t.Count(5)), longest(c))) {
 			calls = append(calls, s.search(c, registry.Query{Text: text, Limit: registry.MaxLimit}))
@@ -198,26 +195,22 @@ func searches(ctx context.Context, t *kit.Trial, s Subject) error {
 			})
 		}
 		calls = append(calls, s.steady(c))
-		if err := atOnce(ctx, calls); err != nil {
-			return err
-		}
+		atOnce(ctx, calls)
 		count += len(calls)
 		if s.Publish == nil {
 			break
 		}
 		if len(c.Bundles) <= 50 || t.Effort == kit.Deep {
-			if err := s.interleaved(ctx, c, t.Count(80)); err != nil {
-				return err
-			}
+			s.interleaved(ctx, c, t.Count(80))
 			count += t.Count(80)
 		}
 	}
 	t.Cover("%d searches, read to their end, 16 at a time", count)
-	return s.needs(t, c)
+	s.needs(t, c)
 }
 
 // interleaved reads n searches at the same time. None of them goes on before all of them have their first page.
-func (s Subject) interleaved(ctx context.Context, c Catalogue, n int) error {
+func (s Subject) interleaved(ctx context.Context, c Catalogue, n int) {
 	errs := make([]error, n)
 	var running, first sync.WaitGroup
 	first.Add(n)
@@ -238,11 +231,8 @@ func (s Subject) interleaved(ctx context.Context, c Catalogue, n int) error {
 			failed.History = append([]string{fmt.Sprintf("with %d other searches that have their first page:", n-1)}, failed.History...)
 			failed.Sentence = undisturbed
 		}
-		if err != nil {
-			return err
-		}
+		kit.Must(err)
 	}
-	return nil
 }
 
 // longest returns the bundle with the longest name.

@@ -95,12 +95,13 @@ func Properties() []kit.Property[Subject] {
 
 // catalogue returns the contents of the registry: a generated catalogue that it publishes, or what the registry itself
 // lists.
-func (s Subject) catalogue(ctx context.Context, r *rand.Rand, bundles int) (Catalogue, error) {
+func (s Subject) catalogue(ctx context.Context, r *rand.Rand, bundles int) Catalogue {
 	if s.Publish == nil {
 		return s.learn(ctx)
 	}
 	c := generate(r, bundles, s.name, either(s.Platforms, Systems))
-	return c, s.publish(ctx, c)
+	s.publish(ctx, c)
+	return c
 }
 
 func (s Subject) name(scope, last string) string {
@@ -111,19 +112,18 @@ func (s Subject) name(scope, last string) string {
 }
 
 // publish publishes a catalogue and waits until the registry shows it.
-func (s Subject) publish(ctx context.Context, c Catalogue) error {
+func (s Subject) publish(ctx context.Context, c Catalogue) {
 	if err := s.Publish(ctx, c); err != nil {
-		return kit.CannotJudge("a generated catalogue could not be published: %v", err)
+		kit.Must(kit.CannotJudge("a generated catalogue could not be published: %v", err))
 	}
 	for until := time.Now().Add(either(s.Age, time.Minute)); ; {
 		late := time.Now().After(until) // before the request
-		err := s.shows(ctx, c)
+		err := answered(s.shows(ctx, c))
 		if failed, ok := errors.AsType[*kit.Failure](err); !ok || late || failed.Sentence != minuteOld {
-			return err
+			kit.Must(err)
+			return
 		}
-		if err := kit.Pause(ctx, time.Second/4); err != nil {
-			return err
-		}
+		kit.Must(kit.Pause(ctx, time.Second/4))
 	}
 }
 
@@ -153,11 +153,9 @@ func (s Subject) shows(ctx context.Context, c Catalogue) error {
 const most = 500
 
 // learn returns a catalogue of what the registry lists and what is known about it.
-func (s Subject) learn(ctx context.Context) (Catalogue, error) {
+func (s Subject) learn(ctx context.Context) Catalogue {
 	all, err := s.read(ctx, registry.Query{Limit: registry.MaxLimit}, most)
-	if err != nil {
-		return Catalogue{}, err
-	}
+	kit.Must(answered(err))
 	c := Catalogue{Bundles: slices.Clone(s.Known.Bundles), Whole: len(all) < most}
 	for _, e := range all {
 		if _, known := s.Known.find(e.Name); known {
@@ -171,7 +169,7 @@ func (s Subject) learn(ctx context.Context) (Catalogue, error) {
 			case errors.Is(err, plugins.ErrNotFound):
 				b.Versions[0].Files = []File{}
 			case err != nil:
-				return Catalogue{}, failure(fmt.Sprintf("Resolve(%+v), which a search found", here), err, "a package, or NOT_FOUND for this platform", concurrently)
+				kit.Must(failure(fmt.Sprintf("Resolve(%+v), which a search found", here), err, "a package, or NOT_FOUND for this platform", concurrently))
 			default:
 				c.mcpb = c.mcpb || pkg.Kind == registry.KindMCPB
 				b.Versions[0] = Version{Version: pkg.Version, Files: []File{{OS: here.OS, Arch: here.Arch, SHA256: pkg.SHA256, Size: pkg.Size}}}
@@ -180,9 +178,9 @@ func (s Subject) learn(ctx context.Context) (Catalogue, error) {
 		c.Bundles = append(c.Bundles, b)
 	}
 	if !slices.ContainsFunc(c.Bundles, func(b Bundle) bool { return b.fitsHere() }) {
-		return Catalogue{}, kit.CannotJudge("the registry shows no bundle for this platform: give settings with which it holds one")
+		kit.Must(kit.CannotJudge("the registry shows no bundle for this platform: give settings with which it holds one"))
 	}
-	return c, nil
+	return c
 }
 
 func (b Bundle) fitsHere() bool {
@@ -192,12 +190,11 @@ func (b Bundle) fitsHere() bool {
 	})
 }
 
-// needs returns the verdict that a registry cannot be judged because nothing is known about it but what it lists
-// itself. It returns nil for other registries.
-func (s Subject) needs(t *kit.Trial, c Catalogue) error {
+// needs ends the property if a registry cannot be judged because nothing is known about it but what it lists itself.
+func (s Subject) needs(t *kit.Trial, c Catalogue) {
 	if s.Publish == nil && len(s.Known.Bundles) == 0 {
-		return kit.CannotJudge("what the registry shows agrees with itself, but nothing says whether it is right: write ${catalogue} in the settings, " +
-			"or give --bundles with what it holds, of which one bundle has several versions, and one has notFor if there are bundle files")
+		kit.Must(kit.CannotJudge("what the registry shows agrees with itself, but nothing says whether it is right: write ${catalogue} in the settings, " +
+			"or give --bundles with what it holds, of which one bundle has several versions, and one has notFor if there are bundle files"))
 	}
 	if !slices.ContainsFunc(c.Bundles, func(b Bundle) bool { return len(b.Versions) > 1 }) {
 		t.Cover("no bundle is known to have several versions, so that their order was not tried")
@@ -205,26 +202,23 @@ func (s Subject) needs(t *kit.Trial, c Catalogue) error {
 	if s.Publish == nil && c.mcpb && !slices.ContainsFunc(c.Bundles, func(b Bundle) bool { return len(b.notFor) > 0 }) {
 		t.Cover("no bundle is known that is not for every platform, so that other platforms were not tried")
 	}
-	return nil
 }
 
 // atOnce makes calls, several at a time. A call that fails is repeated alone, for a report without the others.
-func atOnce(ctx context.Context, calls []func(context.Context) error) error {
+func atOnce(ctx context.Context, calls []func(context.Context) error) {
 	var wrong atomic.Int64
-	err := kit.AtOnce(ctx, len(calls), 16, func(ctx context.Context, i int) error {
-		err := answered(calls[i](ctx))
-		if err != nil && ctx.Err() == nil {
-			wrong.Store(int64(i))
-		}
-		return err
+	err := kit.Catch(func() {
+		kit.AtOnce(ctx, len(calls), 16, func(ctx context.Context, i int) {
+			err := answered(calls[i](ctx))
+			if err != nil && ctx.Err() == nil {
+				wrong.Store(int64(i))
+			}
+			kit.Must(err)
+		})
 	})
-	failed, ok := errors.AsType[*kit.Failure](err)
-	if !ok {
-		return err
+	if failed, ok := errors.AsType[*kit.Failure](err); ok {
+		kit.Must(answered(calls[wrong.Load()](ctx)))
+		failed.History = append([]string{"with 15 other calls at the same time:"}, failed.History...)
 	}
-	if err := answered(calls[wrong.Load()](ctx)); err != nil {
-		return err
-	}
-	failed.History = append([]string{"with 15 other calls at the same time:"}, failed.History...)
-	return failed
+	kit.Must(err)
 }

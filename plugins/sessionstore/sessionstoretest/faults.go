@@ -1,6 +1,7 @@
 package sessionstoretest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,17 +11,17 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// breakable returns why the backend cannot be broken, or nil.
-func (s Subject) breakable() error {
+// breakable ends the property if the backend cannot be broken.
+func (s Subject) breakable() {
 	switch {
 	case s.Backend != nil:
-		return nil
 	case !s.Durable:
-		return kit.DoesNotApply("the store is not durable: its sessions are in its own process")
+		kit.Must(kit.DoesNotApply("the store is not durable: its sessions are in its own process"))
 	case s.NoBackend != "":
-		return kit.DoesNotApply("%s", s.NoBackend)
+		kit.Must(kit.DoesNotApply("%s", s.NoBackend))
+	default:
+		kit.Must(kit.CannotJudge("the kit cannot break the connections to the backend: give its address with --backend and write ${backend} in the settings, or --backend none if the store keeps its sessions in files of its own"))
 	}
-	return kit.CannotJudge("the kit cannot break the connections to the backend: give its address with --backend and write ${backend} in the settings, or --backend none if the store keeps its sessions in files of its own")
 }
 
 // attempt is an operation to try during a fault, and whether its session exists before.
@@ -75,38 +76,34 @@ func (r *recorder) prepare(ctx context.Context, a attempt, p pick) {
 }
 
 // look reads the sessions of an attempt after the backend is back.
-func (r *recorder) look(ctx context.Context) error {
+func (r *recorder) look(ctx context.Context) {
 	id := r.attempt
-	if err := r.works(ctx, id); err != nil {
-		return err
-	}
+	r.works(ctx, id)
 	r.pending = false
 	for i, name := range []string{id, id + "-other", id + "-third", id} {
 		r.do(ctx, i, 0, Operation{Method: methodGet, ID: name})
 	}
-	return r.check(ctx)
+	r.check(ctx)
 }
 
 // lookAgain reads the sessions of attempts once no call can take effect any more.
-func lookAgain(ctx context.Context, recorders []*recorder) error {
+func lookAgain(ctx context.Context, recorders []*recorder) {
 	for _, r := range recorders {
 		for _, op := range r.history.Calls {
-			if err := kit.Pause(ctx, op.Return-r.now()); err != nil {
-				return err
-			}
+			kit.Must(kit.Pause(ctx, op.Return-r.now()))
 		}
 	}
-	return kit.AtOnce(ctx, len(recorders), len(recorders), func(ctx context.Context, i int) error { return recorders[i].look(ctx) })
+	kit.AtOnce(ctx, len(recorders), len(recorders), func(ctx context.Context, i int) {
+		recorders[i].look(ctx)
+	})
 }
 
 // cuts breaks the connections before and after each write of each operation.
-func cuts(ctx context.Context, trial *kit.Trial, s Subject) error {
-	if err := s.breakable(); err != nil {
-		return err
-	}
+func cuts(ctx context.Context, trial *kit.Trial, s Subject) {
+	s.breakable()
 	cutter, ok := s.Backend.(kit.Cutter)
 	if !ok {
-		return kit.CannotJudge("the backend cannot be cut off at a chosen write")
+		kit.Must(kit.CannotJudge("the backend cannot be cut off at a chosen write"))
 	}
 	var recorders []*recorder
 	for i, a := range s.attempts() {
@@ -116,38 +113,30 @@ func cuts(ctx context.Context, trial *kit.Trial, s Subject) error {
 		before := cutter.Writes()
 		r.do(ctx, 0, 0, a.ops(p, r.attempt)...)
 		writes := cutter.Writes() - before
-		if err := r.look(ctx); err != nil {
-			return err
-		}
+		r.look(ctx)
 		for k := int64(1); k <= min(writes, int64(trial.Count(20))); k++ {
 			for _, before := range []bool{true, false} {
 				r := s.record(trial)
 				r.prepare(ctx, a, p)
 				if r.wrong != nil {
-					return r.check(ctx)
+					r.check(ctx)
 				}
 				cutter.Cut(k, before)
 				r.pending = true
 				r.do(ctx, 0, time.Second, a.ops(p, r.attempt)...)
-				if err := s.Backend.Start(ctx); err != nil {
-					return err
-				}
-				if err := r.look(ctx); err != nil {
-					return err
-				}
+				kit.Must(s.Backend.Start(ctx))
+				r.look(ctx)
 				recorders = append(recorders, r)
 			}
 		}
 	}
 	trial.Cover("%d operations, cut off before and after each of their writes", len(recorders))
-	return settled(ctx, trial, recorders)
+	settled(ctx, trial, recorders)
 }
 
 // unavailable makes every call while the backend refuses connections, and again while it does not respond.
-func unavailable(ctx context.Context, trial *kit.Trial, s Subject) error {
-	if err := s.breakable(); err != nil {
-		return err
-	}
+func unavailable(ctx context.Context, trial *kit.Trial, s Subject) {
+	s.breakable()
 	trial.Cover("%d operations while the backend refuses connections, and while it does not answer", len(s.attempts()))
 	var watched []*recorder
 	for name, fail := range map[string]func(context.Context) error{"is stopped": s.Backend.Stop, "does not answer": s.Backend.Stall} {
@@ -157,10 +146,10 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) error {
 			recorders[i].prepare(ctx, a, trial.Rand(i).IntN)
 		}
 		if err := fail(ctx); err != nil {
-			return fmt.Errorf("the backend %s: %w", name, err)
+			kit.Must(fmt.Errorf("the backend %s: %w", name, err))
 		}
 		last := make([]Operation, len(recorders))
-		err := kit.AtOnce(ctx, len(recorders), len(recorders), func(ctx context.Context, i int) error {
+		each := func(ctx context.Context, i int) {
 			r := recorders[i]
 			r.pending = true
 			for range 2 {
@@ -169,54 +158,40 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) error {
 					r.reject(last[i], last[i].answer(), "UNAVAILABLE, because the backend "+name, sentenceUnavailable)
 				}
 			}
-			return r.wrong
-		})
+			kit.Must(r.wrong)
+		}
+		err := kit.Catch(func() { kit.AtOnce(ctx, len(recorders), len(recorders), each) })
 		ends := time.Duration(0)
 		for i, r := range recorders {
 			ends = max(ends, last[i].Return-r.now())
 		}
-		if wait := kit.Pause(ctx, ends); err == nil {
-			err = wait
-		}
+		wait := kit.Pause(ctx, ends)
 		_ = s.Backend.Stop(ctx) // abandoned calls must not reach the backend once it is back
-		if back := s.Backend.Start(context.WithoutCancel(ctx)); err == nil {
-			err = back
-		}
-		if err != nil {
-			return err
-		}
-		if err := lookAgain(ctx, recorders); err != nil {
-			return err
-		}
+		kit.Must(cmp.Or(err, wait, s.Backend.Start(context.WithoutCancel(ctx))))
+		lookAgain(ctx, recorders)
 		watched = append(watched, recorders...)
 	}
-	return settled(ctx, trial, watched)
+	settled(ctx, trial, watched)
 }
 
 // settled reads the sessions of attempts again after a while, in which a store must not repeat what it gave up.
-func settled(ctx context.Context, trial *kit.Trial, recorders []*recorder) error {
+func settled(ctx context.Context, trial *kit.Trial, recorders []*recorder) {
 	for range 2 {
-		if err := lookAgain(ctx, recorders); err != nil {
-			return err
-		}
-		if err := kit.Pause(ctx, time.Duration(trial.Count(10))*time.Second/2); err != nil {
-			return err
-		}
+		lookAgain(ctx, recorders)
+		kit.Must(kit.Pause(ctx, time.Duration(trial.Count(10))*time.Second/2))
 	}
-	return lookAgain(ctx, recorders)
+	lookAgain(ctx, recorders)
 }
 
 // disturbed is concurrent while the backend stops and starts.
-func disturbed(ctx context.Context, trial *kit.Trial, s Subject) error {
-	if err := s.breakable(); err != nil {
-		return err
-	}
+func disturbed(ctx context.Context, trial *kit.Trial, s Subject) {
+	s.breakable()
 	n := trial.Count(100)
 	trial.Cover("%d histories of 4 clients with 4 calls each, and a fault of the backend meanwhile", n)
 	for i := range n {
 		random := trial.Rand(i)
 		kind, at, lasts := random.IntN(6), time.Duration(random.IntN(8))*time.Millisecond, time.Duration(20+random.IntN(60))*time.Millisecond
-		err := s.crowd(ctx, trial, random, 4, func() error {
+		s.crowd(ctx, trial, random, 4, func() error {
 			if err := kit.Pause(ctx, at); err != nil {
 				return err
 			}
@@ -234,21 +209,17 @@ func disturbed(ctx context.Context, trial *kit.Trial, s Subject) error {
 			_ = s.Backend.Start(context.WithoutCancel(ctx))
 			return err
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // killed kills the process between and during calls. Each session has one client. Its call may be made twice, because
 // the server repeats a call whose process has ended.
-func killed(ctx context.Context, trial *kit.Trial, s Subject) error {
+func killed(ctx context.Context, trial *kit.Trial, s Subject) {
 	switch {
 	case !s.Durable:
-		return kit.DoesNotApply(`the store has not the capability "durable"`)
+		kit.Must(kit.DoesNotApply(`the store has not the capability "durable"`))
 	case s.Restart == nil:
-		return kit.CannotJudge("nothing was given to kill the process with")
+		kit.Must(kit.CannotJudge("nothing was given to kill the process with"))
 	}
 	n := trial.Count(10)
 	trial.Cover("%d times kill -9 while 8 clients write, and while lifetimes go on", n)
@@ -265,14 +236,13 @@ func killed(ctx context.Context, trial *kit.Trial, s Subject) error {
 		}
 		clients := 8
 		ids := make([]string, clients)
-		err := kit.AtOnce(ctx, clients+1, clients+1, func(ctx context.Context, client int) error {
+		kit.AtOnce(ctx, clients+1, clients+1, func(ctx context.Context, client int) {
 			random := trial.Rand(round*100 + client)
 			if client == clients {
-				if err := kit.Pause(ctx, time.Duration(random.IntN(60))*time.Millisecond); err != nil {
-					return err
-				}
+				kit.Must(kit.Pause(ctx, time.Duration(random.IntN(60))*time.Millisecond))
 				r.dying.Store(true)
-				return s.Restart(ctx)
+				kit.Must(s.Restart(ctx))
+				return
 			}
 			ids[client] = newIDs(0)[client%3]
 			for i := 0; i < 40 && !r.dying.Load(); i++ {
@@ -284,32 +254,23 @@ func killed(ctx context.Context, trial *kit.Trial, s Subject) error {
 				}
 				r.do(ctx, client*len(s.clients()), 0, ops...) // the process that is killed is the first
 			}
-			return nil
 		})
-		if err != nil {
-			return err
-		}
-		if err := r.works(ctx, ids[0]); err != nil {
-			return err
-		}
+		r.works(ctx, ids[0])
 		r.dying.Store(false)
 		for _, id := range ids {
 			r.do(ctx, 0, 0, Operation{Method: methodGet, ID: id})
 		}
-		if err := r.check(ctx); err != nil {
-			if failure, ok := errors.AsType[*kit.Failure](err); ok {
-				failure.Sentence = sentenceDurable
-			}
-			return err
+		err := kit.Catch(func() { r.check(ctx) })
+		if failure, ok := errors.AsType[*kit.Failure](err); ok {
+			failure.Sentence = sentenceDurable
 		}
+		kit.Must(err)
 	}
-	if err := kit.Pause(ctx, lifetimeOver(0)+slack); err != nil {
-		return err
-	}
+	kit.Must(kit.Pause(ctx, lifetimeOver(0)+slack))
 	for _, id := range soon {
 		ending.do(ctx, 0, 0, Operation{Method: methodGet, ID: id})
 	}
-	return ending.check(ctx)
+	ending.check(ctx)
 }
 
 // lifetimeOver returns a lifetime that ends a few kills later.

@@ -133,13 +133,11 @@ func perform(ctx context.Context, store sessionstore.Store, ops []Operation) (er
 	return store.Touch(ctx, batch)
 }
 
-// check compares the recorded history with the model. A history that fails is saved in a file.
-func (r *recorder) check(ctx context.Context) error {
+// check ends the property if the recorded history does not fit the model. A history that fails is saved in a file.
+func (r *recorder) check(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
+	kit.Must(ctx.Err())
 	err := r.wrong
 	if err == nil {
 		err = r.history.Check()
@@ -149,7 +147,7 @@ func (r *recorder) check(ctx context.Context) error {
 			failure.Recorded = r.subject.Keep
 		}
 	}
-	return err
+	kit.Must(err)
 }
 
 // Recheck reads a history that a kit recorded and compares it with the model again.
@@ -162,7 +160,7 @@ func Recheck(raw []byte) error {
 }
 
 // calibrate measures how far the store's clock is behind the kit's, for a store that reports when lifetimes end.
-func (s *Subject) calibrate(ctx context.Context, trial *kit.Trial) error {
+func (s *Subject) calibrate(ctx context.Context, trial *kit.Trial) {
 	r, ids := s.record(trial), newIDs(0)
 	const lifetime = time.Hour
 	put := r.do(ctx, 0, 0, Operation{Method: methodPut, ID: ids[0], Record: sessionstore.Record{ID: ids[0], Subject: "clock"}, TTL: lifetime})
@@ -170,11 +168,11 @@ func (s *Subject) calibrate(ctx context.Context, trial *kit.Trial) error {
 		at := got.Expires.Sub(r.history.Began)
 		s.behind = &Window{put.Call + lifetime - at, put.Return + lifetime - at}
 	}
-	return r.wrong
+	kit.Must(r.wrong)
 }
 
 // works waits until the store works again after a fault.
-func (r *recorder) works(ctx context.Context, id string) error {
+func (r *recorder) works(ctx context.Context, id string) {
 	var err error
 	for until := time.Now().Add(max(15*time.Second, r.limit)); time.Now().Before(until); {
 		if slices.IndexFunc(r.subject.clients(), func(store sessionstore.Store) bool {
@@ -183,11 +181,9 @@ func (r *recorder) works(ctx context.Context, id string) error {
 			_, err = store.Get(short, id)
 			return err != nil && !errors.Is(err, plugins.ErrNotFound)
 		}) < 0 {
-			return nil
+			return
 		}
-		if kit.Pause(ctx, 20*time.Millisecond) != nil {
-			return ctx.Err()
-		}
+		kit.Must(kit.Pause(ctx, 20*time.Millisecond))
 	}
-	return kit.NewFailure(err.Error(), "an answer, because the backend has been back for a while", sentenceSucceeds)
+	kit.Reject(err.Error(), "an answer, because the backend has been back for a while", sentenceSucceeds)
 }

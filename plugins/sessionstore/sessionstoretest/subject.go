@@ -45,14 +45,6 @@ func (s Subject) clients() []sessionstore.Store {
 	return []sessionstore.Store{s.Store, s.Second}
 }
 
-// shared returns an error if the contract is about several processes and the histories had only one.
-func (s Subject) shared() error {
-	if s.Durable && !s.Exclusive && s.Second == nil {
-		return kit.CannotJudge("the store is durable and not exclusive, and there was no second process on its backend")
-	}
-	return nil
-}
-
 // Connected returns the store at the other end of conn, with the capabilities that the plugin declares.
 func Connected(ctx context.Context, conn grpc.ClientConnInterface) (Subject, error) {
 	about, err := host.NewControl(conn).Info(ctx)

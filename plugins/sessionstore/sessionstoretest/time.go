@@ -10,7 +10,7 @@ import (
 )
 
 // lifetimes watches sessions whose lifetimes end or are extended, and others whose lifetimes do not end.
-func lifetimes(ctx context.Context, trial *kit.Trial, s Subject) error {
+func lifetimes(ctx context.Context, trial *kit.Trial, s Subject) {
 	n, horizon := trial.Count(200), max(12*time.Second, time.Duration(trial.Count(120))*time.Second)
 	horizon = min(horizon, 10*time.Minute)
 	trial.Cover("%d sessions watched for %v, with lifetimes from 0.7 s to 30 days", n, horizon)
@@ -23,27 +23,20 @@ func lifetimes(ctx context.Context, trial *kit.Trial, s Subject) error {
 	for range n {
 		watched = append(watched, s.record(trial))
 	}
-	if err := kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) error { return watched[i].watch(ctx, trial.Rand(i), horizon) }); err != nil {
-		return err
-	}
+	kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) {
+		watched[i].watch(ctx, trial.Rand(i), horizon)
+	})
 	cohort := s.record(trial)
-	if err := cohort.endTogether(ctx, trial.Rand(n)); err != nil {
-		return err
-	}
+	cohort.endTogether(ctx, trial.Rand(n))
 	for _, r := range append(watched, cohort) {
-		if err := r.check(ctx); err != nil {
-			return err
-		}
+		r.check(ctx)
 	}
-	return nil
 }
 
 // watch makes calls on a session until the horizon, most of them when its lifetime is about to end.
-func (r *recorder) watch(ctx context.Context, random *rand.Rand, horizon time.Duration) error {
+func (r *recorder) watch(ctx context.Context, random *rand.Rand, horizon time.Duration) {
 	ids := newIDs(random.IntN(families))[:1+random.IntN(2)]
-	if err := kit.Pause(ctx, time.Duration(random.Int64N(int64(time.Second)))); err != nil {
-		return err
-	}
+	kit.Must(kit.Pause(ctx, time.Duration(random.Int64N(int64(time.Second)))))
 	steady := random.IntN(3) == 0 // the session is only read after it was put
 	ends := r.now() + time.Second // when the lifetime of a session is about to end
 	for number := 0; r.now() < horizon && r.wrong == nil; number++ {
@@ -76,9 +69,7 @@ func (r *recorder) watch(ctx context.Context, random *rand.Rand, horizon time.Du
 		} else if random.IntN(3) == 0 {
 			wait = time.Duration(random.IntN(50)) * time.Millisecond
 		}
-		if err := kit.Pause(ctx, min(max(wait, 0), horizon+time.Second-r.now())); err != nil {
-			return err
-		}
+		kit.Must(kit.Pause(ctx, min(max(wait, 0), horizon+time.Second-r.now())))
 		if random.IntN(2) == 0 {
 			r.do(ctx, number+1, 0, Operation{Method: methodGet, ID: ids[random.IntN(len(ids))]})
 		}
@@ -86,11 +77,10 @@ func (r *recorder) watch(ctx context.Context, random *rand.Rand, horizon time.Du
 	for i := range ids {
 		r.do(ctx, i, 0, Operation{Method: methodGet, ID: ids[i]})
 	}
-	return nil
 }
 
 // endTogether puts sessions, makes no calls while their lifetimes end, and then looks up each of them.
-func (r *recorder) endTogether(ctx context.Context, random *rand.Rand) error {
+func (r *recorder) endTogether(ctx context.Context, random *rand.Rand) {
 	const lifetime = 2 * time.Second
 	var ids []string
 	for number := range 20 {
@@ -98,17 +88,14 @@ func (r *recorder) endTogether(ctx context.Context, random *rand.Rand) error {
 		ids = append(ids, id)
 		r.do(ctx, number, 0, Operation{Method: methodPut, ID: id, Record: short(random, id, number), TTL: lifetime})
 	}
-	if err := kit.Pause(ctx, lifetime+slack+100*time.Millisecond); err != nil {
-		return err
-	}
+	kit.Must(kit.Pause(ctx, lifetime+slack+100*time.Millisecond))
 	for i, id := range ids {
 		r.do(ctx, i, 0, Operation{Method: methodGet, ID: id})
 	}
-	return nil
 }
 
 // many keeps thousands of sessions, including pairs whose IDs collide in the hashes that stores use.
-func many(ctx context.Context, trial *kit.Trial, s Subject) error {
+func many(ctx context.Context, trial *kit.Trial, s Subject) {
 	const callers, batch = 32, 1000
 	var ids []string
 	for _, hash := range hashes() {
@@ -131,11 +118,10 @@ func many(ctx context.Context, trial *kit.Trial, s Subject) error {
 	random.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 	each := func(ids []string, operation func(i int) Operation) {
 		ops := inOrder(ids, operation)
-		_ = kit.AtOnce(ctx, callers, callers, func(ctx context.Context, caller int) error {
+		kit.AtOnce(ctx, callers, callers, func(ctx context.Context, caller int) {
 			for i := caller; i < len(ops) && r.wrong == nil; i += callers {
 				r.do(ctx, caller, 0, ops[i])
 			}
-			return nil
 		})
 	}
 	get := func(i int) Operation { return Operation{Method: methodGet, ID: ids[i]} }
@@ -165,7 +151,7 @@ func many(ctx context.Context, trial *kit.Trial, s Subject) error {
 	})
 	each(ids, get)
 	each(more, func(i int) Operation { return Operation{Method: methodGet, ID: more[i]} })
-	return r.check(ctx)
+	r.check(ctx)
 }
 
 // inOrder creates the operations in order, so that the random choices are repeatable.
