@@ -74,10 +74,10 @@ func (s *Store) Encrypts() bool { return s.keys.Load() != nil }
 
 const selectAccounts = `SELECT c.id, c.workspace, c.owner, c.app, c.name, c.issuer, c.state, c.scopes, c.is_default <> 0, c.record, c.linked_at, c.expires_at FROM accounts c`
 
-func (s *Store) scanAccount(scan func(dest ...any) error) (a core.Account, err error) {
+func (s *Store) scanAccount(row database.Row) (a core.Account, err error) {
 	var scopes, record string
 	var linked, expires int64
-	if err := scan(&a.ID, &a.Workspace, &a.Owner, &a.App, &a.Name, &a.Issuer, &a.State, &scopes, &a.Default, &record, &linked, &expires); err != nil {
+	if err := row.Scan(&a.ID, &a.Workspace, &a.Owner, &a.App, &a.Name, &a.Issuer, &a.State, &scopes, &a.Default, &record, &linked, &expires); err != nil {
 		return a, err
 	}
 	a.Scopes, a.LinkedAt, a.ExpiresAt = strings.Fields(scopes), database.FromMillis(linked), optionalTime(expires)
@@ -99,7 +99,7 @@ func (s *Store) LinkAccount(ctx context.Context, a core.Account) (core.Account, 
 			return err
 		}
 		before, err := s.scanAccount(tx.QueryRowContext(ctx, selectAccounts+` WHERE c.workspace = $1 AND c.owner = $2 AND c.app = $3 AND c.name = $4 `+s.db.LockRow(),
-			a.Workspace, a.Owner, a.App, a.Name).Scan)
+			a.Workspace, a.Owner, a.App, a.Name))
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			a.ID = newID("acc_")
@@ -126,7 +126,7 @@ func (s *Store) LinkAccount(ctx context.Context, a core.Account) (core.Account, 
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 			ON CONFLICT (workspace, owner, app, name) DO UPDATE SET issuer = excluded.issuer, state = excluded.state, scopes = excluded.scopes,
 				record = excluded.record, linked_at = excluded.linked_at, expires_at = excluded.expires_at`,
-			a.ID, a.Workspace, a.Owner, a.App, a.Name, a.Issuer, string(a.State), strings.Join(a.Scopes, " "), asNumber(a.Default), record,
+			a.ID, a.Workspace, a.Owner, a.App, a.Name, a.Issuer, string(a.State), strings.Join(a.Scopes, " "), flag(a.Default), record,
 			database.Millis(a.LinkedAt), optionalMillis(a.ExpiresAt)); err != nil {
 			return err
 		}
@@ -143,17 +143,7 @@ func (s *Store) mayOwnAccount(ctx context.Context, tx *sql.Tx, a core.Account) e
 	}
 	var member int
 	err := tx.QueryRowContext(ctx, `SELECT 1 FROM members c WHERE c.workspace = $1 AND c.user_id = $2 `+s.db.LockRow(), a.Workspace, a.Owner).Scan(&member)
-	if errors.Is(err, sql.ErrNoRows) {
-		return core.Errorf(core.CodeForbidden, "the account was not linked: its person is not a member of the workspace")
-	}
-	return err
-}
-
-func asNumber(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
+	return database.Missing(err, core.Errorf(core.CodeForbidden, "the account was not linked: its person is not a member of the workspace"))
 }
 
 // optionalMillis is database.Millis, but 0 for the zero time.
@@ -166,35 +156,21 @@ func optionalMillis(t time.Time) int64 {
 
 // Account returns an account, or core.CodeNotFound.
 func (s *Store) Account(ctx context.Context, id string) (a core.Account, err error) {
-	err = s.db.Read(ctx, func(ctx context.Context, q database.Querier) error {
+	err = s.db.Read(ctx, "reading an account", func(ctx context.Context, q database.Querier) (err error) {
 		a, err = s.findAccount(ctx, q, id, "")
 		return err
 	})
-	if err != nil {
-		err = fmt.Errorf("reading an account: %w", err)
-	}
 	return a, err
 }
 
 func (s *Store) findAccount(ctx context.Context, q database.Querier, id, lock string) (core.Account, error) {
-	a, err := s.scanAccount(q.QueryRowContext(ctx, selectAccounts+` WHERE c.id = $1 `+lock, id).Scan)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = core.Errorf(core.CodeNotFound, "no such account")
-	}
-	return a, err
+	a, err := s.scanAccount(q.QueryRowContext(ctx, selectAccounts+` WHERE c.id = $1 `+lock, id))
+	return a, database.Missing(err, core.Errorf(core.CodeNotFound, "no such account"))
 }
 
 // Accounts returns the accounts of a workspace, sorted by app and name.
-func (s *Store) Accounts(ctx context.Context, workspace string) (all []core.Account, err error) {
-	err = s.db.Select(ctx, selectAccounts+` WHERE c.workspace = $1 ORDER BY c.app, c.name, c.id`, []any{workspace}, func(scan func(...any) error) error {
-		a, err := s.scanAccount(scan)
-		all = append(all, a)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the accounts: %w", err)
-	}
-	return all, nil
+func (s *Store) Accounts(ctx context.Context, workspace string) ([]core.Account, error) {
+	return database.List(ctx, s.db, "reading the accounts", selectAccounts+` WHERE c.workspace = $1 ORDER BY c.app, c.name, c.id`, []any{workspace}, s.scanAccount)
 }
 
 // RenewAccount calls renew to change the grant, the state and the scopes of an account. No other server of the cluster can

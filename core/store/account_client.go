@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -20,11 +18,8 @@ func placeOf(r core.ClientRegistration) string {
 // OAuthClient returns the client of a registration, or core.CodeNotFound.
 func (s *Store) OAuthClient(ctx context.Context, r core.ClientRegistration) (core.OAuthClient, error) {
 	var record string
-	err := s.db.Get(ctx, `SELECT record FROM account_clients WHERE workspace = $1 AND app = $2 AND issuer = $3 AND redirect_uri = $4`,
-		[]any{r.Workspace, r.App, r.Issuer, r.RedirectURI}, &record)
-	if errors.Is(err, sql.ErrNoRows) {
-		return core.OAuthClient{}, core.Errorf(core.CodeNotFound, "no client is registered")
-	}
+	err := database.Missing(s.db.Get(ctx, "reading a registered client", `SELECT record FROM account_clients WHERE workspace = $1 AND app = $2 AND issuer = $3 AND redirect_uri = $4`,
+		[]any{r.Workspace, r.App, r.Issuer, r.RedirectURI}, &record), core.Errorf(core.CodeNotFound, "no client is registered"))
 	var c client
 	if err == nil {
 		var plain []byte
@@ -32,10 +27,7 @@ func (s *Store) OAuthClient(ctx context.Context, r core.ClientRegistration) (cor
 			err = json.Unmarshal(plain, &c)
 		}
 	}
-	if err != nil {
-		return core.OAuthClient{}, fmt.Errorf("reading a registered client: %w", err)
-	}
-	return c.client(), nil
+	return c.client(), err
 }
 
 // PutOAuthClient stores the client of a registration, and replaces an existing one.
@@ -44,21 +36,15 @@ func (s *Store) PutOAuthClient(ctx context.Context, r core.ClientRegistration, c
 	if err != nil {
 		return err
 	}
-	if _, err = s.db.Exec(ctx, `INSERT INTO account_clients (workspace, app, issuer, redirect_uri, record) VALUES ($1, $2, $3, $4, $5)
+	return s.db.Exec(ctx, "storing a registered client", `INSERT INTO account_clients (workspace, app, issuer, redirect_uri, record) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (workspace, app, issuer, redirect_uri) DO UPDATE SET record = excluded.record`,
-		r.Workspace, r.App, r.Issuer, r.RedirectURI, s.keys.Load().Seal(raw, placeOf(r))); err != nil {
-		return fmt.Errorf("storing a registered client: %w", err)
-	}
-	return nil
+		r.Workspace, r.App, r.Issuer, r.RedirectURI, s.keys.Load().Seal(raw, placeOf(r)))
 }
 
 // DeleteOAuthClient deletes a client that the authorization server no longer knows; without a redirect URI, those for all.
 func (s *Store) DeleteOAuthClient(ctx context.Context, r core.ClientRegistration) error {
-	if _, err := s.db.Exec(ctx, `DELETE FROM account_clients WHERE workspace = $1 AND app = $2 AND issuer = $3 AND ($4 = '' OR redirect_uri = $4)`,
-		r.Workspace, r.App, r.Issuer, r.RedirectURI); err != nil {
-		return fmt.Errorf("deleting a registered client: %w", err)
-	}
-	return nil
+	return s.db.Exec(ctx, "deleting a registered client", `DELETE FROM account_clients WHERE workspace = $1 AND app = $2 AND issuer = $3 AND ($4 = '' OR redirect_uri = $4)`,
+		r.Workspace, r.App, r.Issuer, r.RedirectURI)
 }
 
 // ClaimRevocations returns the tokens of at most limit accounts that are due to be revoked. No server gets them again until
@@ -68,10 +54,10 @@ func (s *Store) ClaimRevocations(ctx context.Context, limit int, retry time.Dura
 		now := time.Now()
 		due, err = database.Collect(ctx, tx, `UPDATE account_revocations SET attempts = attempts + 1, due_at = $1 WHERE id IN (
 			SELECT id FROM account_revocations WHERE due_at <= $2 ORDER BY due_at LIMIT $3) AND due_at <= $2 RETURNING id, record, attempts, unlinked_at`,
-			[]any{database.Millis(now.Add(retry)), database.Millis(now), limit}, func(rows *sql.Rows) (p core.AccountRevocation, err error) {
+			[]any{database.Millis(now.Add(retry)), database.Millis(now), limit}, func(row database.Row) (p core.AccountRevocation, err error) {
 				var record string
 				var unlinked int64
-				if err := rows.Scan(&p.Account, &record, &p.Attempts, &unlinked); err != nil {
+				if err := row.Scan(&p.Account, &record, &p.Attempts, &unlinked); err != nil {
 					return p, err
 				}
 				p.UnlinkedAt = database.FromMillis(unlinked)
@@ -85,26 +71,17 @@ func (s *Store) ClaimRevocations(ctx context.Context, limit int, retry time.Dura
 
 // RevocationDone deletes the tokens of an unlinked account.
 func (s *Store) RevocationDone(ctx context.Context, account string) error {
-	if _, err := s.db.Exec(ctx, `DELETE FROM account_revocations WHERE id = $1`, account); err != nil {
-		return fmt.Errorf("deleting a revocation: %w", err)
-	}
-	return nil
+	return s.db.Exec(ctx, "deleting a revocation", `DELETE FROM account_revocations WHERE id = $1`, account)
 }
 
 // AppLists returns the lists that an app is published with and the account that they came from, or core.CodeNotFound.
 func (s *Store) AppLists(ctx context.Context, workspace, app string) (lists core.AppLists, account string, err error) {
 	var record string
-	err = s.db.Get(ctx, `SELECT account, record FROM account_lists WHERE workspace = $1 AND app = $2`, []any{workspace, app}, &account, &record)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return lists, "", core.Errorf(core.CodeNotFound, "app %s has no published lists", app)
-	case err == nil:
+	err = s.db.Get(ctx, "reading the published lists of an app", `SELECT account, record FROM account_lists WHERE workspace = $1 AND app = $2`, []any{workspace, app}, &account, &record)
+	if err == nil {
 		err = json.Unmarshal([]byte(record), &lists)
 	}
-	if err != nil {
-		err = fmt.Errorf("reading the published lists of an app: %w", err)
-	}
-	return lists, account, err
+	return lists, account, database.Missing(err, core.Errorf(core.CodeNotFound, "app %s has no published lists", app))
 }
 
 // PutAppLists stores the lists of an account as those that an app is published with.
@@ -125,21 +102,18 @@ func (s *Store) PutAppLists(ctx context.Context, workspace, app, account string,
 // AccountLists returns what an app listed last to an account, or to each of its accounts if account is "", by Account.ID.
 func (s *Store) AccountLists(ctx context.Context, workspace, app, account string) (map[string]core.AppLists, error) {
 	all := map[string]core.AppLists{}
-	err := s.db.Select(ctx, `SELECT l.account, l.record FROM account_own_lists l JOIN accounts a ON a.id = l.account WHERE a.workspace = $1 AND a.app = $2 AND ($3 = '' OR a.id = $3)`,
-		[]any{workspace, app, account}, func(scan func(...any) error) error {
+	err := s.db.Select(ctx, "reading the lists of an app's accounts", `SELECT l.account, l.record FROM account_own_lists l JOIN accounts a ON a.id = l.account WHERE a.workspace = $1 AND a.app = $2 AND ($3 = '' OR a.id = $3)`,
+		[]any{workspace, app, account}, func(row database.Row) error {
 			var account, record string
 			var lists core.AppLists
-			err := scan(&account, &record)
+			err := row.Scan(&account, &record)
 			if err == nil {
 				err = json.Unmarshal([]byte(record), &lists)
 			}
 			all[account] = lists
 			return err
 		})
-	if err != nil {
-		return nil, fmt.Errorf("reading the lists of an app's accounts: %w", err)
-	}
-	return all, nil
+	return all, err
 }
 
 // PutAccountLists stores what an app listed to an account, and announces it to peer servers if it has changed. It does

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -19,10 +17,10 @@ func apiKeyFields(k *core.APIKey, created, expires, used *int64, issuers *string
 }
 
 // scanAPIKey scans apiKeyColumns.
-func scanAPIKey(scan func(dest ...any) error) (k core.APIKey, err error) {
+func scanAPIKey(row database.Row) (k core.APIKey, err error) {
 	var created, expires, used int64
 	var issuers string
-	if err = scan(apiKeyFields(&k, &created, &expires, &used, &issuers)...); err != nil {
+	if err = row.Scan(apiKeyFields(&k, &created, &expires, &used, &issuers)...); err != nil {
 		return core.APIKey{}, err
 	}
 	k.Issuers = strings.Split(issuers, "\n")
@@ -43,11 +41,8 @@ func optionalTime(millis int64) time.Time {
 func (s *Store) CreateAPIKey(ctx context.Context, k core.APIKey, hash string) (core.APIKey, error) {
 	now := time.Now()
 	k.ID, k.CreatedAt = newID("key_"), database.FromMillis(database.Millis(now))
-	expires := int64(0)
-	if !k.ExpiresAt.IsZero() {
-		expires = database.Millis(k.ExpiresAt)
-		k.ExpiresAt = database.FromMillis(expires)
-	}
+	expires := optionalMillis(k.ExpiresAt)
+	k.ExpiresAt = optionalTime(expires)
 	k.Name = clean(k.Name)
 	err := s.db.Update(ctx, "storing an API key", func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := personalOf(ctx, tx, k.Workspace); err != nil {
@@ -62,7 +57,7 @@ func (s *Store) CreateAPIKey(ctx context.Context, k core.APIKey, hash string) (c
 		_, err := tx.ExecContext(ctx, `
 			INSERT INTO api_keys (id, hash, name, user_id, workspace, role, created_at, expires_at, last_used_at, accounts, view, org_role, surface)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12)`,
-			k.ID, hash, k.Name, k.User.ID, k.Workspace, string(k.Role), database.Millis(now), expires, asNumber(k.Accounts), k.View, string(k.OrgRole), k.Surface)
+			k.ID, hash, k.Name, k.User.ID, k.Workspace, string(k.Role), database.Millis(now), expires, flag(k.Accounts), k.View, string(k.OrgRole), k.Surface)
 		return err
 	})
 	return k, err
@@ -74,33 +69,19 @@ const expiredKeyKept = 30 * 24 * time.Hour
 // APIKey returns the key with a hash, with the current data of its user. The error is core.CodeNotFound if there is
 // no such key or it has expired.
 func (s *Store) APIKey(ctx context.Context, hash string) (core.APIKey, error) {
-	k, err := scanAPIKey(func(dest ...any) error {
-		return s.db.Get(ctx, `SELECT `+apiKeyColumns+` FROM api_keys k JOIN users u ON u.id = k.user_id
-			WHERE k.hash = $1 AND (k.expires_at = 0 OR k.expires_at > $2)`, []any{hash, database.Millis(time.Now())}, dest...)
+	var k core.APIKey
+	err := s.db.Read(ctx, "looking up an API key", func(ctx context.Context, q database.Querier) (err error) {
+		k, err = scanAPIKey(q.QueryRowContext(ctx, `SELECT `+apiKeyColumns+` FROM api_keys k JOIN users u ON u.id = k.user_id
+			WHERE k.hash = $1 AND (k.expires_at = 0 OR k.expires_at > $2)`, hash, database.Millis(time.Now())))
+		return err
 	})
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return core.APIKey{}, core.Errorf(core.CodeNotFound, "no such API key")
-	case err != nil:
-		return core.APIKey{}, fmt.Errorf("looking up an API key: %w", err)
-	}
-	return k, nil
+	return k, database.Missing(err, core.Errorf(core.CodeNotFound, "no such API key"))
 }
 
 // APIKeys returns the keys of a workspace, newest first. If userID is not "", it returns only that user's keys.
 func (s *Store) APIKeys(ctx context.Context, workspace, userID string) ([]core.APIKey, error) {
-	all := []core.APIKey{}
-	err := s.db.Select(ctx, `SELECT `+apiKeyColumns+` FROM api_keys k JOIN users u ON u.id = k.user_id
-		WHERE k.workspace = $1 AND ($2 = '' OR k.user_id = $2) ORDER BY k.created_at DESC, k.id`, []any{workspace, userID},
-		func(scan func(dest ...any) error) error {
-			k, err := scanAPIKey(scan)
-			all = append(all, k)
-			return err
-		})
-	if err != nil {
-		return nil, fmt.Errorf("reading the API keys: %w", err)
-	}
-	return all, nil
+	return database.List(ctx, s.db, "reading the API keys", `SELECT `+apiKeyColumns+` FROM api_keys k JOIN users u ON u.id = k.user_id
+		WHERE k.workspace = $1 AND ($2 = '' OR k.user_id = $2) ORDER BY k.created_at DESC, k.id`, []any{workspace, userID}, scanAPIKey)
 }
 
 // DeleteAPIKey revokes a key of a workspace, on all servers. If userID is not "", the key must belong to that user.
@@ -110,17 +91,11 @@ func (s *Store) DeleteAPIKey(ctx context.Context, workspace, userID, id string) 
 		var owner string
 		err := tx.QueryRowContext(ctx, `DELETE FROM api_keys WHERE id = $1 AND workspace = $2 AND ($3 = '' OR user_id = $3) RETURNING user_id`,
 			id, workspace, userID).Scan(&owner)
-		if errors.Is(err, sql.ErrNoRows) {
-			err = core.Errorf(core.CodeNotFound, "this workspace has no API key %.100q", id)
-		}
-		return []string{owner}, err
+		return []string{owner}, database.Missing(err, core.Errorf(core.CodeNotFound, "this workspace has no API key %.100q", id))
 	})
 }
 
 // APIKeyUsed records when a key was last used.
 func (s *Store) APIKeyUsed(ctx context.Context, id string, at time.Time) error {
-	if _, err := s.db.Exec(ctx, `UPDATE api_keys SET last_used_at = $1 WHERE id = $2`, database.Millis(at), id); err != nil {
-		return fmt.Errorf("recording the use of an API key: %w", err)
-	}
-	return nil
+	return s.db.Exec(ctx, "recording the use of an API key", `UPDATE api_keys SET last_used_at = $1 WHERE id = $2`, database.Millis(at), id)
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
@@ -63,18 +62,12 @@ func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) 
 		if err != nil {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, `
+		if first, err = database.Changed(ctx, tx, `
 			INSERT INTO approvals (id, workspace, caller, fingerprint, record, state, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, 'pending', $6, $7)
 			ON CONFLICT (workspace, fingerprint) WHERE state = 'pending' DO NOTHING`,
-			a.ID, a.Workspace, a.Caller.ID, a.Fingerprint, string(record), database.Millis(a.CreatedAt), database.Millis(a.ExpiresAt))
-		if err != nil {
+			a.ID, a.Workspace, a.Caller.ID, a.Fingerprint, string(record), database.Millis(a.CreatedAt), database.Millis(a.ExpiresAt)); err != nil {
 			return err
 		}
-		n, err := result.RowsAffected()
-		if err != nil {
-			return err
-		}
-		first = n > 0
 		stored, err = approvalIn(tx.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND fingerprint = $2 AND state = 'pending'`, a.Workspace, a.Fingerprint))
 		return err
 	})
@@ -116,19 +109,17 @@ func (s *Store) DecideApproval(ctx context.Context, a core.Approval) error {
 		if decided {
 			return s.notifyPeers(ctx, tx, core.ChangeApproval, a.Workspace, a.ID)
 		}
-		now, err := approvalIn(tx.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND id = $2`, a.Workspace, a.ID))
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return noApproval(a.ID)
-		case err != nil:
+		now, err := findApproval(ctx, tx, a.Workspace, a.ID)
+		if err != nil {
 			return err
 		}
 		return tooLate(now)
 	})
 }
 
-func noApproval(id string) error {
-	return core.Errorf(core.CodeNotFound, "no call %.100q is waiting for an approval", id)
+func findApproval(ctx context.Context, q database.Querier, workspace, id string) (core.Approval, error) {
+	a, err := approvalIn(q.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND id = $2`, workspace, id))
+	return a, database.Missing(err, core.Errorf(core.CodeNotFound, "no call %.100q is waiting for an approval", id))
 }
 
 // tooLate returns the error that says why a decision on a call comes too late.
@@ -172,7 +163,7 @@ func (s *Store) ExpireApprovals(ctx context.Context) (expired []core.Approval, n
 	err = s.db.Update(ctx, "ending expired approvals", func(ctx context.Context, tx *sql.Tx) error {
 		expired, err = database.Collect(ctx, tx,
 			`UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= $1 RETURNING `+approvalColumns,
-			[]any{database.Millis(time.Now())}, func(rows *sql.Rows) (core.Approval, error) { return approvalIn(rows) })
+			[]any{database.Millis(time.Now())}, approvalIn)
 		for i := 0; i < len(expired) && err == nil; i++ {
 			err = s.notifyPeers(ctx, tx, core.ChangeApproval, expired[i].Workspace, expired[i].ID)
 		}
@@ -187,7 +178,7 @@ func (s *Store) ExpireApprovals(ctx context.Context) (expired []core.Approval, n
 
 func (s *Store) nextExpiry(ctx context.Context) (next time.Time, err error) {
 	var first sql.NullInt64
-	err = s.db.Get(ctx, `SELECT MIN(expires_at) FROM approvals WHERE state IN ('pending', 'approved')`, nil, &first)
+	err = s.db.Get(ctx, "reading when an approval expires", `SELECT MIN(expires_at) FROM approvals WHERE state IN ('pending', 'approved')`, nil, &first)
 	if err != nil || !first.Valid {
 		return next, err
 	}
@@ -196,17 +187,11 @@ func (s *Store) nextExpiry(ctx context.Context) (next time.Time, err error) {
 
 // Approval returns one approval of a workspace, or core.CodeNotFound.
 func (s *Store) Approval(ctx context.Context, workspace, id string) (a core.Approval, err error) {
-	err = s.db.Read(ctx, func(ctx context.Context, q database.Querier) error {
-		a, err = approvalIn(q.QueryRowContext(ctx, selectApprovals+` WHERE workspace = $1 AND id = $2`, workspace, id))
+	err = s.db.Read(ctx, "reading an approval", func(ctx context.Context, q database.Querier) (err error) {
+		a, err = findApproval(ctx, q, workspace, id)
 		return err
 	})
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return a, noApproval(id)
-	case err != nil:
-		return a, fmt.Errorf("reading an approval: %w", err)
-	}
-	return a, nil
+	return a, err
 }
 
 // Approvals returns a page of the approvals of a workspace, newest first. The error is core.CodeBadRequest for an invalid
@@ -227,23 +212,16 @@ func (s *Store) Approvals(ctx context.Context, workspace string, q core.Approval
 		}
 	}
 	// An expired approval counts as expired even before ExpireApprovals has ended it.
-	err = s.db.Select(ctx, selectApprovals+` WHERE workspace = $1 AND ($2 = '' OR caller = $2)
+	page.Approvals, err = database.List(ctx, s.db, "reading the approvals", selectApprovals+` WHERE workspace = $1 AND ($2 = '' OR caller = $2)
 		AND ($3 = '' OR CASE WHEN state IN ('pending', 'approved') AND expires_at <= $4 THEN 'expired' ELSE state END = $3)
 		AND ($5 = 0 OR decided_by <> '') AND (`+column+` < $6 OR `+column+` = $6 AND id > $7)
 		ORDER BY `+column+` DESC, id LIMIT $8`,
-		[]any{workspace, q.Caller, string(q.State), database.Millis(time.Now()), asNumber(q.Decided), after.At, after.ID, limit + 1}, func(scan func(...any) error) error {
-			a, err := approvalIn(scanner(scan))
-			page.Approvals = append(page.Approvals, a)
-			return err
-		})
-	if err != nil {
-		return core.ApprovalPage{}, fmt.Errorf("reading the approvals: %w", err)
-	}
+		[]any{workspace, q.Caller, string(q.State), database.Millis(time.Now()), flag(q.Decided), after.At, after.ID, limit + 1}, approvalIn)
 	if len(page.Approvals) > limit {
 		page.Approvals = page.Approvals[:limit]
 		page.NextCursor = cursorAfter(page.Approvals[limit-1], q.Decided)
 	}
-	return page, nil
+	return page, err
 }
 
 // approvalCursor identifies the last approval of the previous page.
@@ -269,13 +247,7 @@ func (c *approvalCursor) decode(text string) error {
 	return nil
 }
 
-// scanner adapts a scan function to a row.
-type scanner func(...any) error
-
-// Scan scans the row.
-func (s scanner) Scan(into ...any) error { return s(into...) }
-
-func approvalIn(row interface{ Scan(into ...any) error }) (a core.Approval, err error) {
+func approvalIn(row database.Row) (a core.Approval, err error) {
 	var record, decision string
 	var created, expires, decided int64
 	if err := row.Scan(&a.ID, &a.Workspace, &a.Fingerprint, &record, &a.State, &created, &expires, &a.DecidedBy.ID, &decision, &decided); err != nil {
@@ -293,10 +265,7 @@ func approvalIn(row interface{ Scan(into ...any) error }) (a core.Approval, err 
 		}
 		a.DecidedBy, a.Reason, a.Always = d.By, d.Reason, d.Always
 	}
-	a.CreatedAt, a.ExpiresAt = database.FromMillis(created), database.FromMillis(expires)
-	if decided > 0 {
-		a.DecidedAt = database.FromMillis(decided)
-	}
+	a.CreatedAt, a.ExpiresAt, a.DecidedAt = database.FromMillis(created), database.FromMillis(expires), optionalTime(decided)
 	if !a.ExpiresAt.After(time.Now()) && (a.State == core.ApprovalPending || a.State == core.ApprovalApproved) {
 		a.State = core.ApprovalExpired
 	}

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store/database"
@@ -40,7 +38,7 @@ func copyAttachments(ctx context.Context, tx *sql.Tx, from, to int64, rows int) 
 // belongs to ref.Owner, and has the attachment.
 func (s *Store) Attachment(ctx context.Context, ref core.ConversationRef, id string) (core.Attachment, error) {
 	a := core.Attachment{ID: id}
-	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) error {
+	err := s.db.Read(ctx, "reading an attachment", func(ctx context.Context, q database.Querier) error {
 		key, _, err := findConversation(ctx, q, ref, "")
 		if err != nil {
 			return err
@@ -48,11 +46,5 @@ func (s *Store) Attachment(ctx context.Context, ref core.ConversationRef, id str
 		return q.QueryRowContext(ctx, `SELECT name, mime_type, content FROM attachments WHERE conversation = $1 AND id = $2`, key, id).
 			Scan(&a.Name, &a.MIMEType, &a.Content)
 	})
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return core.Attachment{}, core.Errorf(core.CodeNotFound, "no such attachment")
-	case err != nil && core.CodeOf(err) != core.CodeNotFound:
-		return core.Attachment{}, fmt.Errorf("reading an attachment: %w", err)
-	}
-	return a, err
+	return a, database.Missing(err, core.Errorf(core.CodeNotFound, "no such attachment"))
 }

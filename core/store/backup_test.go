@@ -77,7 +77,7 @@ func furnish(t *testing.T, s *Store) core.ConversationRef {
 		`INSERT INTO kept_lists (workspace, app, sum, record) VALUES ('ws_default', 'app', 's', '{}')`,
 		`INSERT INTO standing_approvals (id, workspace, app, tool, definition, granted_by, created_at) VALUES ('sta_1', 'ws_default', 'app', 'app__t', 'hash', '{}', 7)`,
 	} {
-		if _, err := s.db.Exec(t.Context(), statement); err != nil {
+		if err := s.db.Exec(t.Context(), "preparing the test", statement); err != nil {
 			t.Fatal(err)
 		}
 	}

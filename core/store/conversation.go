@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -101,17 +100,14 @@ func findConversation(ctx context.Context, q database.Querier, ref core.Conversa
 	err = q.QueryRowContext(ctx, `
 		SELECT c.collection FROM conversations c JOIN collections s ON s.id = c.collection
 		WHERE c.id = $1 AND s.workspace = $2 AND s.owner = $3 `+lock, key, ref.Workspace, ref.Owner).Scan(&collection)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = noConversation(ref.ID)
-	}
-	return key, collection, err
+	return key, collection, database.Missing(err, noConversation(ref.ID))
 }
 
 // conversationColumns are the columns that scanConversation reads, in order, before any further columns.
 const conversationColumns = `c.id, c.title, c.metadata, c.last_model, c.created_at, c.updated_at,
 	c.message_count, c.preview, c.input_tokens, c.output_tokens, c.cost_usd, c.disabled_apps`
 
-func scanConversation(row interface{ Scan(...any) error }, workspace, owner string, more ...any) (core.Conversation, error) {
+func scanConversation(row database.Row, workspace, owner string, more ...any) (core.Conversation, error) {
 	c := core.Conversation{Workspace: workspace, Owner: owner}
 	var key, created, updated int64
 	var metadata, disabled *string
@@ -127,13 +123,10 @@ func scanConversation(row interface{ Scan(...any) error }, workspace, owner stri
 // Conversation returns a conversation. The error is core.CodeNotFound unless it exists and belongs to ref.Owner.
 func (s *Store) Conversation(ctx context.Context, ref core.ConversationRef) (core.Conversation, error) {
 	var c core.Conversation
-	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) (err error) {
+	err := s.db.Read(ctx, "reading a conversation", func(ctx context.Context, q database.Querier) (err error) {
 		c, err = readConversation(ctx, q, ref)
 		return err
 	})
-	if err != nil && core.CodeOf(err) != core.CodeNotFound {
-		err = fmt.Errorf("reading a conversation: %w", err)
-	}
 	return c, err
 }
 
@@ -145,13 +138,7 @@ func readConversation(ctx context.Context, q database.Querier, ref core.Conversa
 	c, err := scanConversation(q.QueryRowContext(ctx, `SELECT `+conversationColumns+`
 		FROM conversations c JOIN collections s ON s.id = c.collection
 		WHERE c.id = $1 AND s.workspace = $2 AND s.owner = $3`, key, ref.Workspace, ref.Owner), ref.Workspace, ref.Owner)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return core.Conversation{}, noConversation(ref.ID)
-	case err != nil:
-		return core.Conversation{}, err
-	}
-	return c, nil
+	return c, database.Missing(err, noConversation(ref.ID))
 }
 
 // UpdateConversation changes title, metadata and disabled apps, and returns the changed conversation. The error is

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store/database"
@@ -15,16 +14,10 @@ func (s *Store) ChosenAccount(ctx context.Context, ref core.ConversationRef, app
 	if err != nil {
 		return "", err
 	}
-	err = s.db.Read(ctx, func(ctx context.Context, q database.Querier) error {
-		err := q.QueryRowContext(ctx, `
-			SELECT a.account FROM conversation_accounts a JOIN conversations c ON c.id = a.conversation JOIN collections s ON s.id = c.collection
-			WHERE a.conversation = $1 AND a.app = $2 AND s.workspace = $3 AND s.owner = $4`, key, app, ref.Workspace, ref.Owner).Scan(&account)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		return err
-	})
-	return account, err
+	err = s.db.Get(ctx, "reading the account of a conversation", `
+		SELECT a.account FROM conversation_accounts a JOIN conversations c ON c.id = a.conversation JOIN collections s ON s.id = c.collection
+		WHERE a.conversation = $1 AND a.app = $2 AND s.workspace = $3 AND s.owner = $4`, []any{key, app, ref.Workspace, ref.Owner}, &account)
+	return account, database.Missing(err, nil)
 }
 
 // ChooseAccount records which account at an app a conversation uses. The error is core.CodeNotFound if there is no such

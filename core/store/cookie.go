@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -29,18 +28,12 @@ func (s *Store) PutCookie(ctx context.Context, c core.Cookie) error {
 func (s *Store) Cookie(ctx context.Context, hash string) (core.Cookie, error) {
 	c := core.Cookie{Hash: hash}
 	id, expires, checked := &c.Identity, int64(0), int64(0)
-	err := s.db.Get(ctx, `
+	err := s.db.Get(ctx, "looking up a login", `
 		SELECT COALESCE(NULLIF(c.issuer, ''), u.issuer), COALESCE(NULLIF(c.subject, ''), u.subject), `+userColumns+`, c.key_print, c.expires_at, c.session, c.renewal, c.checked_at
 		FROM cookies c JOIN users u ON u.id = c.user_id WHERE c.hash = $1 AND c.expires_at > $2`, []any{hash, database.Millis(time.Now())},
 		slices.Concat([]any{&id.Issuer, &id.Subject}, userFields(&id.User), []any{&c.KeyPrint, &expires, &id.Session, &c.Renewal, &checked})...)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return core.Cookie{}, core.Errorf(core.CodeNotFound, "no such login")
-	case err != nil:
-		return core.Cookie{}, fmt.Errorf("looking up a login: %w", err)
-	}
 	c.ExpiresAt, c.CheckedAt = database.FromMillis(expires), database.FromMillis(checked)
-	return c, nil
+	return c, database.Missing(err, core.Errorf(core.CodeNotFound, "no such login"))
 }
 
 // ClaimCheck reports whether the caller should ask the provider about a login: no other server has started to
@@ -57,12 +50,8 @@ func (s *Store) ClaimCheck(ctx context.Context, c core.Cookie, pause time.Durati
 
 // CookieChecked records that the provider has confirmed a login, with the renewal and the session of c.
 func (s *Store) CookieChecked(ctx context.Context, c core.Cookie) error {
-	_, err := s.db.Exec(ctx, `UPDATE cookies SET renewal = $1, session = $2, checked_at = $3 WHERE hash = $4`,
+	return s.db.Exec(ctx, "recording the check of a login", `UPDATE cookies SET renewal = $1, session = $2, checked_at = $3 WHERE hash = $4`,
 		c.Renewal, c.Identity.Session, database.Millis(c.CheckedAt), c.Hash)
-	if err != nil {
-		return fmt.Errorf("recording the check of a login: %w", err)
-	}
-	return nil
 }
 
 // DeleteCookie ends a login, on all servers. It is not an error if there is no such login.
@@ -79,8 +68,5 @@ func (s *Store) DeleteCookie(ctx context.Context, hash string) error {
 
 // EndLogins ends all logins except those that were made while the SERVICE_API_KEY was the one that keyPrint identifies.
 func (s *Store) EndLogins(ctx context.Context, keyPrint string) error {
-	if _, err := s.db.Exec(ctx, `DELETE FROM cookies WHERE key_print <> $1`, keyPrint); err != nil {
-		return fmt.Errorf("ending the logins of another key: %w", err)
-	}
-	return nil
+	return s.db.Exec(ctx, "ending the logins of another key", `DELETE FROM cookies WHERE key_print <> $1`, keyPrint)
 }

@@ -256,7 +256,7 @@ func TestALoginUnderWayIsEncrypted(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stored string
-		if err := s.db.Get(t.Context(), `SELECT record FROM logins`, nil, &stored); err != nil || strings.Contains(stored, "canary") {
+		if err := s.db.Get(t.Context(), "reading a login", `SELECT record FROM logins`, nil, &stored); err != nil || strings.Contains(stored, "canary") {
 			t.Errorf("%s, %v", stored, err)
 		}
 		if login, err := s.TakeLogin(t.Context(), "state"); err != nil || string(login) != `{"verifier":"canary"}` {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -28,15 +27,15 @@ func (s *Store) PutFiles(ctx context.Context, sum string, content io.Reader) err
 			return err
 		}
 		now := database.Millis(time.Now())
-		result, err := tx.ExecContext(ctx, `INSERT INTO bundles (sha256, kept_at) VALUES ($1, $2) ON CONFLICT (sha256) DO NOTHING`, sum, now)
-		if err != nil {
+		added, err := database.Changed(ctx, tx, `INSERT INTO bundles (sha256, kept_at) VALUES ($1, $2) ON CONFLICT (sha256) DO NOTHING`, sum, now)
+		switch {
+		case err != nil:
 			return err
+		case added:
+			return putParts(ctx, tx, sum, content)
 		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			_, touched := tx.ExecContext(ctx, `UPDATE bundles SET kept_at = $2 WHERE sha256 = $1`, sum, now)
-			return errors.Join(err, touched)
-		}
-		return putParts(ctx, tx, sum, content)
+		_, err = tx.ExecContext(ctx, `UPDATE bundles SET kept_at = $2 WHERE sha256 = $1`, sum, now)
+		return err
 	})
 }
 
@@ -65,14 +64,12 @@ func putParts(ctx context.Context, tx *sql.Tx, sum string, content io.Reader) er
 func (s *Store) Files(ctx context.Context, sum string, to io.Writer) error {
 	for part := 0; ; part++ {
 		var content []byte
-		err := s.db.Get(ctx, `SELECT content FROM bundle_parts WHERE sha256 = $1 AND part = $2`, []any{sum, part}, &content)
-		switch {
-		case errors.Is(err, sql.ErrNoRows) && part > 0:
+		err := s.db.Get(ctx, "reading the files of a bundle", `SELECT content FROM bundle_parts WHERE sha256 = $1 AND part = $2`, []any{sum, part}, &content)
+		if errors.Is(err, sql.ErrNoRows) && part > 0 {
 			return nil
-		case errors.Is(err, sql.ErrNoRows):
-			return core.Errorf(core.CodeNotFound, "the files of the bundle are not in the database")
-		case err != nil:
-			return fmt.Errorf("reading the files of a bundle: %w", err)
+		}
+		if err != nil {
+			return database.Missing(err, core.Errorf(core.CodeNotFound, "the files of the bundle are not in the database"))
 		}
 		if _, err := to.Write(content); err != nil {
 			return err

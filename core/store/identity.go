@@ -76,9 +76,9 @@ func (s *Store) Users(ctx context.Context) (all []core.KnownUser, err error) {
 func readUsers(ctx context.Context, tx *sql.Tx) ([]core.KnownUser, error) {
 	all, err := database.Collect(ctx, tx, `SELECT `+userColumns+`, u.issuer, u.subject, (SELECT COUNT(*) FROM api_keys k WHERE k.user_id = u.id)
 		FROM users u ORDER BY u.display_name, u.email, u.id`, nil,
-		func(rows *sql.Rows) (u core.KnownUser, err error) {
+		func(row database.Row) (u core.KnownUser, err error) {
 			u.Identities = make([]core.Subject, 1)
-			err = rows.Scan(append(userFields(&u.User), &u.Identities[0].Issuer, &u.Identities[0].Subject, &u.APIKeys)...)
+			err = row.Scan(append(userFields(&u.User), &u.Identities[0].Issuer, &u.Identities[0].Subject, &u.APIKeys)...)
 			return u, err
 		})
 	if err != nil {
@@ -89,9 +89,9 @@ func readUsers(ctx context.Context, tx *sql.Tx) ([]core.KnownUser, error) {
 		at[all[i].ID] = &all[i]
 	}
 	_, err = database.Collect(ctx, tx, `SELECT user_id, issuer, subject FROM identities ORDER BY linked_at, issuer, subject`, nil,
-		func(rows *sql.Rows) (more core.Subject, err error) {
+		func(row database.Row) (more core.Subject, err error) {
 			var user string
-			err = rows.Scan(&user, &more.Issuer, &more.Subject)
+			err = row.Scan(&user, &more.Issuer, &more.Subject)
 			if u := at[user]; u != nil {
 				u.Identities = append(u.Identities, more)
 			}

@@ -63,14 +63,10 @@ func (s *Store) AddInstallation(ctx context.Context, in core.Installation) error
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return s.db.Update(ctx, what, func(ctx context.Context, tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, `
+		if err := database.Change(ctx, tx, core.AlreadyInstalled(in.Name), `
 			INSERT INTO installations (workspace, name, record, installed_at, files) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (workspace, name) DO NOTHING`, in.Workspace, in.Name, record, database.Millis(in.InstalledAt), in.Files)
-		if err != nil {
+			ON CONFLICT (workspace, name) DO NOTHING`, in.Workspace, in.Name, record, database.Millis(in.InstalledAt), in.Files); err != nil {
 			return err
-		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, core.AlreadyInstalled(in.Name))
 		}
 		return s.notifyPeers(ctx, tx, core.ChangeApp, in.Workspace, in.Name)
 	})
@@ -104,7 +100,14 @@ func (s *Store) ChangeInstallation(ctx context.Context, workspace, name string, 
 // DeleteInstallation deletes an installed app, unless the app of that name has a different id. It is not an
 // error if there is no such app.
 func (s *Store) DeleteInstallation(ctx context.Context, workspace, name, id string) error {
-	return s.db.Update(ctx, "deleting app "+name, func(ctx context.Context, tx *sql.Tx) error {
+	return s.removeInstallation(ctx, "deleting app "+name, workspace, name, id, func(ctx context.Context, tx *sql.Tx) error {
+		return s.deleteApp(ctx, tx, workspace, name)
+	})
+}
+
+// removeInstallation runs a transaction that removes an installed app, if there is one with that id.
+func (s *Store) removeInstallation(ctx context.Context, what, workspace, name, id string, do database.Do) error {
+	return s.db.Update(ctx, what, func(ctx context.Context, tx *sql.Tx) error {
 		in, err := s.findInstallation(ctx, tx, workspace, name, s.db.LockRow())
 		switch {
 		case core.CodeOf(err) == core.CodeNotFound || err == nil && in.ID != id:
@@ -112,7 +115,7 @@ func (s *Store) DeleteInstallation(ctx context.Context, workspace, name, id stri
 		case err != nil:
 			return err
 		}
-		return s.deleteApp(ctx, tx, workspace, name)
+		return do(ctx, tx)
 	})
 }
 
@@ -138,14 +141,7 @@ func (s *Store) deleteApp(ctx context.Context, tx *sql.Tx, workspace, name strin
 // Uninstall removes an app. RestoreInstallation can bring it back until the given time. Uninstall does nothing if the app
 // is not installed, or if an app with another id has the name.
 func (s *Store) Uninstall(ctx context.Context, workspace, name, id string, until time.Time) error {
-	return s.db.Update(ctx, "uninstalling app "+name, func(ctx context.Context, tx *sql.Tx) error {
-		in, err := s.findInstallation(ctx, tx, workspace, name, s.db.LockRow())
-		switch {
-		case core.CodeOf(err) == core.CodeNotFound || err == nil && in.ID != id:
-			return nil
-		case err != nil:
-			return err
-		}
+	return s.removeInstallation(ctx, "uninstalling app "+name, workspace, name, id, func(ctx context.Context, tx *sql.Tx) error {
 		return s.setUndo(ctx, tx, workspace, name, until)
 	})
 }
@@ -180,8 +176,8 @@ func (s *Store) PurgeUninstalled(ctx context.Context, workspace, name string) er
 	return s.db.Update(ctx, "deleting uninstalled apps", func(ctx context.Context, tx *sql.Tx) error {
 		due, err := database.Collect(ctx, tx, `SELECT c.workspace, c.name FROM installations c
 			WHERE c.undo_until > 0 AND (c.undo_until <= $1 AND $3 = '' OR c.workspace = $2 AND c.name = $3) `+s.db.LockRow(),
-			[]any{database.Millis(time.Now()), workspace, name}, func(rows *sql.Rows) (k key, err error) {
-				return k, rows.Scan(&k.workspace, &k.name)
+			[]any{database.Millis(time.Now()), workspace, name}, func(row database.Row) (k key, err error) {
+				return k, row.Scan(&k.workspace, &k.name)
 			})
 		for _, k := range due {
 			err = errors.Join(err, s.deleteApp(ctx, tx, k.workspace, k.name))
@@ -193,13 +189,10 @@ func (s *Store) PurgeUninstalled(ctx context.Context, workspace, name string) er
 // Installation returns an installed app, or core.CodeNotFound.
 func (s *Store) Installation(ctx context.Context, workspace, name string) (core.Installation, error) {
 	var in core.Installation
-	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) (err error) {
+	err := s.db.Read(ctx, fmt.Sprintf("reading app %s of %s", name, workspace), func(ctx context.Context, q database.Querier) (err error) {
 		in, err = s.findInstallation(ctx, q, workspace, name, "")
 		return err
 	})
-	if err != nil {
-		err = fmt.Errorf("reading app %s of %s: %w", name, workspace, err)
-	}
 	return in, err
 }
 
@@ -214,11 +207,8 @@ func (s *Store) findInstallation(ctx context.Context, q database.Querier, worksp
 
 // readInstallation is findInstallation for an app that may have been uninstalled.
 func (s *Store) readInstallation(ctx context.Context, q database.Querier, workspace, name, lock string) (core.Installation, error) {
-	in, err := s.scanInstallation(q.QueryRowContext(ctx, selectInstallations+` WHERE c.workspace = $1 AND c.name = $2 `+lock, workspace, name).Scan)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = noApp(name)
-	}
-	return in, err
+	in, err := s.scanInstallation(q.QueryRowContext(ctx, selectInstallations+` WHERE c.workspace = $1 AND c.name = $2 `+lock, workspace, name))
+	return in, database.Missing(err, noApp(name))
 }
 
 func noApp(name string) error { return core.Errorf(core.CodeNotFound, "no app named %.100q", name) }
@@ -233,24 +223,16 @@ func (s *Store) Uninstalled(ctx context.Context) ([]core.Installation, error) {
 	return s.installations(ctx, ` WHERE c.undo_until > 0`)
 }
 
-func (s *Store) installations(ctx context.Context, condition string) (all []core.Installation, err error) {
-	err = s.db.Select(ctx, selectInstallations+condition+` ORDER BY c.workspace, c.name`, nil, func(scan func(...any) error) error {
-		in, err := s.scanInstallation(scan)
-		all = append(all, in)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the apps: %w", err)
-	}
-	return all, nil
+func (s *Store) installations(ctx context.Context, condition string) ([]core.Installation, error) {
+	return database.List(ctx, s.db, "reading the apps", selectInstallations+condition+` ORDER BY c.workspace, c.name`, nil, s.scanInstallation)
 }
 
 const selectInstallations = `SELECT c.workspace, c.name, c.record, c.installed_at, c.undo_until FROM installations c`
 
-func (s *Store) scanInstallation(scan func(...any) error) (core.Installation, error) {
+func (s *Store) scanInstallation(row database.Row) (core.Installation, error) {
 	var workspace, name, stored string
 	var installedAt, undoUntil int64
-	if err := scan(&workspace, &name, &stored, &installedAt, &undoUntil); err != nil {
+	if err := row.Scan(&workspace, &name, &stored, &installedAt, &undoUntil); err != nil {
 		return core.Installation{}, err
 	}
 	plain, err := s.keys.Load().Open(stored, seal.AboutApp(workspace, name))
@@ -262,9 +244,7 @@ func (s *Store) scanInstallation(scan func(...any) error) (core.Installation, er
 		return core.Installation{}, fmt.Errorf("the record of app %s of %s: %w", name, workspace, err)
 	}
 	in := record.installation(workspace, name, database.FromMillis(installedAt))
-	if undoUntil > 0 {
-		in.UndoUntil = database.FromMillis(undoUntil)
-	}
+	in.UndoUntil = optionalTime(undoUntil)
 	return in, nil
 }
 
@@ -329,21 +309,12 @@ func conceal(in map[string]string) map[string]core.Secret {
 // KeptLists returns the stored lists of an app. sum is the hash of everything that determines them. The error is
 // core.CodeNotFound if none are stored, or they were stored with a different hash.
 func (s *Store) KeptLists(ctx context.Context, workspace, app, sum string) (record string, err error) {
-	err = s.db.Get(ctx, `SELECT record FROM kept_lists WHERE workspace = $1 AND app = $2 AND sum = $3`, []any{workspace, app, sum}, &record)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", core.Errorf(core.CodeNotFound, "the lists of app %s are not stored", app)
-	case err != nil:
-		return "", fmt.Errorf("reading the lists of app %s: %w", app, err)
-	}
-	return record, nil
+	err = s.db.Get(ctx, "reading the lists of app "+app, `SELECT record FROM kept_lists WHERE workspace = $1 AND app = $2 AND sum = $3`, []any{workspace, app, sum}, &record)
+	return record, database.Missing(err, core.Errorf(core.CodeNotFound, "the lists of app %s are not stored", app))
 }
 
 // PutKeptLists stores the lists of an app, and replaces earlier ones. They are deleted when the app is uninstalled.
 func (s *Store) PutKeptLists(ctx context.Context, workspace, app, sum, record string) error {
-	return s.db.Update(ctx, "storing the lists of app "+app, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO kept_lists (workspace, app, sum, record) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (workspace, app) DO UPDATE SET sum = excluded.sum, record = excluded.record`, workspace, app, sum, record)
-		return err
-	})
+	return s.db.Exec(ctx, "storing the lists of app "+app, `INSERT INTO kept_lists (workspace, app, sum, record) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (workspace, app) DO UPDATE SET sum = excluded.sum, record = excluded.record`, workspace, app, sum, record)
 }

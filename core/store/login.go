@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -36,10 +35,7 @@ func (s *Store) TakeLogin(ctx context.Context, state string) (json.RawMessage, e
 	var record string
 	err := s.db.Update(ctx, "taking a browser login", func(ctx context.Context, tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, `DELETE FROM logins WHERE state = $1 AND expires_at > $2 RETURNING record`, state, database.Millis(time.Now())).Scan(&record)
-		if errors.Is(err, sql.ErrNoRows) {
-			return core.Errorf(core.CodeNotFound, "no such login in progress")
-		}
-		return err
+		return database.Missing(err, core.Errorf(core.CodeNotFound, "no such login in progress"))
 	})
 	if err != nil {
 		return nil, err

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,14 +15,8 @@ import (
 // no such member or workspace.
 func (s *Store) Member(ctx context.Context, userID, workspace string) (core.Role, error) {
 	var role core.Role
-	err := s.db.Get(ctx, `SELECT role FROM members WHERE workspace = $1 AND user_id = $2`, []any{workspace, userID}, &role)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", core.Errorf(core.CodeWorkspaceDenied, "not a member of workspace %s", workspace)
-	case err != nil:
-		return "", fmt.Errorf("reading a member: %w", err)
-	}
-	return role, nil
+	err := s.db.Get(ctx, "reading a member", `SELECT role FROM members WHERE workspace = $1 AND user_id = $2`, []any{workspace, userID}, &role)
+	return role, database.Missing(err, core.Errorf(core.CodeWorkspaceDenied, "not a member of workspace %s", workspace))
 }
 
 // Members returns the members of a workspace, sorted by name. Owners and admins of the organization are always
@@ -39,8 +31,8 @@ func (s *Store) Members(ctx context.Context, workspace string) ([]core.Member, e
 		}
 		members, err = database.Collect(ctx, tx, `
 			SELECT `+userColumns+`, m.role FROM members m JOIN users u ON u.id = m.user_id
-			WHERE m.workspace = $1 ORDER BY u.display_name, u.email, u.id`, []any{workspace}, func(rows *sql.Rows) (m core.Member, err error) {
-			err = rows.Scan(append(userFields(&m.User), &m.Role)...)
+			WHERE m.workspace = $1 ORDER BY u.display_name, u.email, u.id`, []any{workspace}, func(row database.Row) (m core.Member, err error) {
+			err = row.Scan(append(userFields(&m.User), &m.Role)...)
 			return m, err
 		})
 		return err
@@ -108,15 +100,9 @@ func (s *Store) removeMember(ctx context.Context, tx *sql.Tx, workspace, userID 
 // personalOf returns the id of the user that a personal workspace belongs to, "" for other workspaces. The error is
 // core.CodeNotFound if there is no such workspace.
 func personalOf(ctx context.Context, q database.Querier, workspace string) (string, error) {
-	var owner *string
-	err := q.QueryRowContext(ctx, `SELECT personal_of FROM workspaces WHERE id = $1`, workspace).Scan(&owner)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", core.Errorf(core.CodeNotFound, "no workspace %s", workspace)
-	case err != nil || owner == nil:
-		return "", err
-	}
-	return *owner, nil
+	var owner string
+	err := q.QueryRowContext(ctx, `SELECT COALESCE(personal_of, '') FROM workspaces WHERE id = $1`, workspace).Scan(&owner)
+	return owner, database.Missing(err, core.Errorf(core.CodeNotFound, "no workspace %s", workspace))
 }
 
 // JoinOnce adds a user to a workspace unless it has done so before: a user who was removed later is
@@ -157,8 +143,8 @@ func (s *Store) SetGroupRoles(ctx context.Context, userID, roles string) error {
 				return err
 			}
 		}
-		left, err := database.Collect(ctx, tx, `SELECT workspace FROM members WHERE user_id = $1 AND by_group = 1`, []any{userID}, func(rows *sql.Rows) (w string, err error) {
-			err = rows.Scan(&w)
+		left, err := database.Collect(ctx, tx, `SELECT workspace FROM members WHERE user_id = $1 AND by_group = 1`, []any{userID}, func(row database.Row) (w string, err error) {
+			err = row.Scan(&w)
 			return w, err
 		})
 		if err != nil {

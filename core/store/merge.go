@@ -72,8 +72,8 @@ func (s *Store) mergeCollections(ctx context.Context, tx *sql.Tx, from, into str
 		workspace string
 	}
 	all, err := database.Collect(ctx, tx, `SELECT id, workspace FROM collections WHERE owner = $1 ORDER BY id`, []any{from},
-		func(rows *sql.Rows) (c collection, err error) {
-			err = rows.Scan(&c.id, &c.workspace)
+		func(row database.Row) (c collection, err error) {
+			err = row.Scan(&c.id, &c.workspace)
 			return c, err
 		})
 	for _, c := range all {

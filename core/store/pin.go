@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"strings"
 	"time"
 
@@ -26,21 +25,18 @@ func pinVersion(k core.PinKey) string {
 // Pins returns the pins of one version of an app, keyed by tool name.
 func (s *Store) Pins(ctx context.Context, k core.PinKey) (map[string]core.Pin, error) {
 	found := map[string]core.Pin{}
-	err := s.db.Select(ctx, `
+	err := s.db.Select(ctx, "reading the pins of app "+k.App, `
 		SELECT tool, definition, offered, renamed_from, refused, changed_at FROM pins
 		WHERE workspace = $1 AND app = $2 AND bundle = $3 AND version = $4`, []any{k.Workspace, k.App, k.Bundle, pinVersion(k)},
-		func(scan func(...any) error) error {
+		func(row database.Row) error {
 			var p core.Pin
 			var refused, changed int64
-			err := scan(&p.Tool, &p.Definition, &p.Offered, &p.RenamedFrom, &refused, &changed)
+			err := row.Scan(&p.Tool, &p.Definition, &p.Offered, &p.RenamedFrom, &refused, &changed)
 			p.Refused, p.ChangedAt = refused != 0, database.FromMillis(changed)
 			found[p.Tool] = p
 			return err
 		})
-	if err != nil {
-		return nil, fmt.Errorf("reading the pins of app %s: %w", k.App, err)
-	}
-	return found, nil
+	return found, err
 }
 
 // AddPins pins tools that have no pin. A tool that another server has pinned in the meantime keeps that pin.
@@ -85,17 +81,10 @@ func (s *Store) DecidePin(ctx context.Context, k core.PinKey, tool, offered stri
 		change = `SET definition = offered, offered = '', renamed_from = '', refused = 0`
 	}
 	return s.db.Update(ctx, "deciding on a change of app "+k.App, func(ctx context.Context, tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, `UPDATE pins `+change+`
+		if err := database.Change(ctx, tx, core.Errorf(core.CodeNotFound, "the tool %.100q no longer has this change", tool), `UPDATE pins `+change+`
 			WHERE workspace = $1 AND app = $2 AND bundle = $3 AND version = $4 AND tool = $5 AND offered = $6`,
-			k.Workspace, k.App, k.Bundle, pinVersion(k), tool, offered)
-		if err != nil {
+			k.Workspace, k.App, k.Bundle, pinVersion(k), tool, offered); err != nil {
 			return err
-		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			if err != nil {
-				return err
-			}
-			return core.Errorf(core.CodeNotFound, "the tool %.100q no longer has this change", tool)
 		}
 		return s.notifyPeers(ctx, tx, core.ChangePins, k.Workspace, k.App)
 	})
@@ -104,21 +93,18 @@ func (s *Store) DecidePin(ctx context.Context, k core.PinKey, tool, offered stri
 // ChangedPins returns the pins of a workspace's installed apps for which the app offers a definition other than the
 // accepted one, newest change first. keys and pins have the same length and order.
 func (s *Store) ChangedPins(ctx context.Context, workspace string) (keys []core.PinKey, pins []core.Pin, err error) {
-	err = s.db.Select(ctx, `
+	err = s.db.Select(ctx, "reading the changed pins", `
 		SELECT app, bundle, version, tool, definition, offered, renamed_from, refused, changed_at FROM pins
 		WHERE workspace = $1 AND offered <> ''
 			AND EXISTS (SELECT 1 FROM installations i WHERE i.workspace = pins.workspace AND i.name = app AND i.undo_until = 0) ORDER BY changed_at DESC, app, tool`, []any{workspace},
-		func(scan func(...any) error) error {
+		func(row database.Row) error {
 			k, p := core.PinKey{Workspace: workspace}, core.Pin{}
 			var refused, changed int64
-			err := scan(&k.App, &k.Bundle, &k.Version, &p.Tool, &p.Definition, &p.Offered, &p.RenamedFrom, &refused, &changed)
+			err := row.Scan(&k.App, &k.Bundle, &k.Version, &p.Tool, &p.Definition, &p.Offered, &p.RenamedFrom, &refused, &changed)
 			k.Version, k.Account, _ = strings.Cut(k.Version, pinAccount)
 			p.Refused, p.ChangedAt = refused != 0, database.FromMillis(changed)
 			keys, pins = append(keys, k), append(pins, p)
 			return err
 		})
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading the changed pins: %w", err)
-	}
-	return keys, pins, nil
+	return keys, pins, err
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -30,29 +28,19 @@ func (s *Store) PutQuestion(ctx context.Context, q core.Question) error {
 // Question returns a question from a run of any server, or core.CodeNotFound.
 func (s *Store) Question(ctx context.Context, id string) (core.Question, error) {
 	q, form, until := core.Question{ID: id}, "", int64(0)
-	err := s.db.Get(ctx, `SELECT workspace, owner, form, open_until FROM questions WHERE id = $1`, []any{id}, &q.Workspace, &q.Owner, &form, &until)
-	if errors.Is(err, sql.ErrNoRows) {
-		return q, core.Errorf(core.CodeNotFound, "no such question")
-	}
-	if err != nil {
-		return q, fmt.Errorf("reading a question: %w", err)
-	}
+	err := s.db.Get(ctx, "reading a question", `SELECT workspace, owner, form, open_until FROM questions WHERE id = $1`, []any{id}, &q.Workspace, &q.Owner, &form, &until)
 	if form != "" {
 		q.Schema = json.RawMessage(form)
 	}
 	q.Until = database.FromMillis(until)
-	return q, nil
+	return q, database.Missing(err, core.Errorf(core.CodeNotFound, "no such question"))
 }
 
 // SettleQuestion stores the first reply to a question. The error is core.CodeAlreadyAnswered if there is a reply
 // already, and core.CodeNotFound if there is no such question.
 func (s *Store) SettleQuestion(ctx context.Context, id string, reply json.RawMessage) error {
 	return s.db.Update(ctx, "storing a reply", func(ctx context.Context, tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, `UPDATE questions SET reply = $1 WHERE id = $2 AND reply = ''`, string(reply), id)
-		if err != nil {
-			return err
-		}
-		if n, err := result.RowsAffected(); n > 0 || err != nil {
+		if settled, err := database.Changed(ctx, tx, `UPDATE questions SET reply = $1 WHERE id = $2 AND reply = ''`, string(reply), id); settled || err != nil {
 			return err
 		}
 		var n int
@@ -69,12 +57,9 @@ func (s *Store) SettleQuestion(ctx context.Context, id string, reply json.RawMes
 // ReplyTo returns the reply that SettleQuestion stored, or nil if there is none yet.
 func (s *Store) ReplyTo(ctx context.Context, id string) (json.RawMessage, error) {
 	var reply string
-	err := s.db.Get(ctx, `SELECT reply FROM questions WHERE id = $1`, []any{id}, &reply)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && reply == "" {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading a reply: %w", err)
+	err := database.Missing(s.db.Get(ctx, "reading a reply", `SELECT reply FROM questions WHERE id = $1`, []any{id}, &reply), nil)
+	if err != nil || reply == "" {
+		return nil, err
 	}
 	return json.RawMessage(reply), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -27,9 +26,9 @@ func (s *Store) QueueMessage(ctx context.Context, ref core.ConversationRef, q co
 		if err != nil {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, `INSERT INTO queued (conversation, id, message, held_until) VALUES ($1, $2, $3, $4) ON CONFLICT (conversation) DO NOTHING`,
+		return database.Change(ctx, tx, core.Errorf(core.CodeConflict, "a message is already queued in this conversation; wait until its run starts, or withdraw it"),
+			`INSERT INTO queued (conversation, id, message, held_until) VALUES ($1, $2, $3, $4) ON CONFLICT (conversation) DO NOTHING`,
 			key, q.ID, clean(string(message)), database.Millis(time.Now().Add(lease)))
-		return unlessChanged(result, err, core.Errorf(core.CodeConflict, "a message is already queued in this conversation; wait until its run starts, or withdraw it"))
 	})
 }
 
@@ -41,8 +40,7 @@ func (s *Store) HoldQueued(ctx context.Context, ref core.ConversationRef, id str
 		if err != nil {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, `UPDATE queued SET held_until = $3 WHERE conversation = $1 AND id = $2`, key, id, database.Millis(time.Now().Add(lease)))
-		return unlessChanged(result, err, errNotQueued())
+		return database.Change(ctx, tx, errNotQueued(), `UPDATE queued SET held_until = $3 WHERE conversation = $1 AND id = $2`, key, id, database.Millis(time.Now().Add(lease)))
 	})
 }
 
@@ -75,14 +73,11 @@ func (s *Store) WithdrawQueued(ctx context.Context, ref core.ConversationRef) (q
 
 func scanQueued(row *sql.Row) (q core.QueuedMessage, err error) {
 	var message string
-	err = row.Scan(&q.ID, &message)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		err = errNotQueued()
-	case err == nil:
-		err = json.Unmarshal([]byte(message), &q.Message)
-		q.Message.Blocks, q.Message.Metadata = notNull(q.Message.Blocks), notNull(q.Message.Metadata)
+	if err = row.Scan(&q.ID, &message); err != nil {
+		return q, database.Missing(err, errNotQueued())
 	}
+	err = json.Unmarshal([]byte(message), &q.Message)
+	q.Message.Blocks, q.Message.Metadata = notNull(q.Message.Blocks), notNull(q.Message.Metadata)
 	return q, err
 }
 
@@ -97,21 +92,9 @@ func errNotQueued() error {
 	return core.Errorf(core.CodeNotFound, "no message is queued in this conversation; its run may have started")
 }
 
-// unlessChanged returns the error of a statement, or otherwise if the statement changed nothing.
-func unlessChanged(result sql.Result, err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	if n, err := result.RowsAffected(); err != nil || n > 0 {
-		return err
-	}
-	return otherwise
-}
-
 // beginQueued removes a message from the queue because it is being appended.
 func beginQueued(ctx context.Context, tx *sql.Tx, key int64, id string) error {
-	result, err := tx.ExecContext(ctx, `DELETE FROM queued WHERE conversation = $1 AND id = $2`, key, id)
-	return unlessChanged(result, err, errNotQueued())
+	return database.Change(ctx, tx, errNotQueued(), `DELETE FROM queued WHERE conversation = $1 AND id = $2`, key, id)
 }
 
 // takeQueued removes and returns the queued message of a conversation, if nobody has held it since the given time. It

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -34,23 +32,19 @@ func (s *Store) KeepResult(ctx context.Context, r core.KeptResult) error {
 		if r.Key != "" {
 			key = &r.Key
 		}
-		kept, err := database.Changed(ctx, tx, `
+		if err := database.Change(ctx, tx, core.Errorf(core.CodeForbidden, "the result is not kept: its caller or the workspace no longer exists"), `
 			INSERT INTO kept_results (id, workspace, user_id, api_key, tool, media_type, content, characters, bytes, expires_at)
 			SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS TEXT),
 				CAST($8 AS BIGINT), CAST($9 AS BIGINT), CAST($10 AS BIGINT)
 			WHERE EXISTS (SELECT 1 FROM users WHERE id = CAST($3 AS TEXT)) AND EXISTS (SELECT 1 FROM workspaces WHERE id = CAST($2 AS TEXT))
 				AND (CAST($4 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM api_keys WHERE id = CAST($4 AS TEXT)))`,
-			r.ID, r.Workspace, r.User, key, r.Tool, r.MediaType, text, r.Length, len(text), database.Millis(r.ExpiresAt))
-		if err != nil {
+			r.ID, r.Workspace, r.User, key, r.Tool, r.MediaType, text, r.Length, len(text), database.Millis(r.ExpiresAt)); err != nil {
 			return err
-		}
-		if !kept {
-			return core.Errorf(core.CodeForbidden, "the result is not kept: its caller or the workspace no longer exists")
 		}
 		if _, err := tx.ExecContext(ctx, deleteExpiredResults, database.Millis(time.Now()), purgeBatch); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `DELETE FROM kept_results WHERE id IN (SELECT id FROM (
+		_, err := tx.ExecContext(ctx, `DELETE FROM kept_results WHERE id IN (SELECT id FROM (
 			SELECT id, SUM(bytes) OVER newest AS total, ROW_NUMBER() OVER newest AS number FROM kept_results WHERE user_id = $1
 			WINDOW newest AS (ORDER BY expires_at DESC, id)) AS mine WHERE total > $2 OR number > $3)`, r.User, maxKeptBytes, maxKept)
 		return err
@@ -61,15 +55,9 @@ func (s *Store) KeepResult(ctx context.Context, r core.KeptResult) error {
 // match those of the result. Otherwise, or if the result has expired, the error is core.CodeNotFound.
 func (s *Store) KeptResult(ctx context.Context, r core.KeptResult, offset, length int) (core.KeptResult, error) {
 	var expires int64
-	err := s.db.Get(ctx, `SELECT tool, media_type, characters, expires_at, substr(content, CAST($5 AS INTEGER), CAST($6 AS INTEGER)) FROM kept_results
+	err := s.db.Get(ctx, "reading a kept result", `SELECT tool, media_type, characters, expires_at, substr(content, CAST($5 AS INTEGER), CAST($6 AS INTEGER)) FROM kept_results
 		WHERE id = $1 AND workspace = $2 AND user_id = $3 AND COALESCE(api_key, '') = $4 AND expires_at > $7`,
 		[]any{r.ID, r.Workspace, r.User, r.Key, offset + 1, length, database.Millis(time.Now())}, &r.Tool, &r.MediaType, &r.Length, &expires, &r.Text)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return r, core.Errorf(core.CodeNotFound, "there is no kept result %.80q: results are kept for an hour; call the tool again", r.ID)
-	case err != nil:
-		return r, fmt.Errorf("reading a kept result: %w", err)
-	}
 	r.ExpiresAt = database.FromMillis(expires)
-	return r, nil
+	return r, database.Missing(err, core.Errorf(core.CodeNotFound, "there is no kept result %.80q: results are kept for an hour; call the tool again", r.ID))
 }

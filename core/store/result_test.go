@@ -35,12 +35,9 @@ func members(t *testing.T, s *Store, names ...string) (all []core.User) {
 // keptIDs returns the ids of the stored results.
 func keptIDs(t *testing.T, s *Store) string {
 	t.Helper()
-	var ids []string
-	err := s.db.Select(t.Context(), `SELECT id FROM kept_results ORDER BY id`, nil, func(scan func(...any) error) error {
-		var id string
-		err := scan(&id)
-		ids = append(ids, id)
-		return err
+	ids, err := database.List(t.Context(), s.db, "reading the results", `SELECT id FROM kept_results ORDER BY id`, nil, func(row database.Row) (id string, err error) {
+		err = row.Scan(&id)
+		return id, err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +139,7 @@ func TestAPersonsOldestResultsGoBeyondTheQuota(t *testing.T) {
 		for _, id := range []string{"1", "2", "3"} {
 			keep(t, s, core.KeptResult{ID: id, Workspace: core.DefaultWorkspaceID, User: alice.ID, Text: large})
 			// Two results of the same millisecond have no defined order.
-			if _, err := s.db.Exec(t.Context(), `UPDATE kept_results SET expires_at = expires_at - 1000`); err != nil {
+			if err := s.db.Exec(t.Context(), "preparing the test", `UPDATE kept_results SET expires_at = expires_at - 1000`); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -152,7 +149,7 @@ func TestAPersonsOldestResultsGoBeyondTheQuota(t *testing.T) {
 		if err := s.KeepResult(t.Context(), core.KeptResult{ID: "4", Workspace: core.DefaultWorkspaceID, User: alice.ID, Text: large + large + "x"}); core.CodeOf(err) != core.CodePayloadTooLarge {
 			t.Errorf("one that is larger than the quota: %v", err)
 		}
-		if _, err := s.db.Exec(t.Context(), `UPDATE kept_results SET expires_at = $1 WHERE id = '2'`, database.Millis(time.Now().Add(-time.Second))); err != nil {
+		if err := s.db.Exec(t.Context(), "preparing the test", `UPDATE kept_results SET expires_at = $1 WHERE id = '2'`, database.Millis(time.Now().Add(-time.Second))); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := s.Purge(t.Context(), Retention{}); n != 1 || err != nil || keptIDs(t, s) != "0 bob 3" {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -46,14 +45,8 @@ func useOnce(ctx context.Context, tx *sql.Tx, r core.Revocation, now time.Time) 
 	if _, err := tx.ExecContext(ctx, `DELETE FROM used_messages WHERE expires_at < $1`, database.Millis(now)); err != nil {
 		return err
 	}
-	result, err := tx.ExecContext(ctx, `INSERT INTO used_messages (id, expires_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`, r.Once, database.Millis(r.Expires))
-	if err != nil {
-		return err
-	}
-	if n, err := result.RowsAffected(); err != nil || n > 0 {
-		return err
-	}
-	return core.Errorf(core.CodeConflict, "the message was already used")
+	return database.Change(ctx, tx, core.Errorf(core.CodeConflict, "the message was already used"),
+		`INSERT INTO used_messages (id, expires_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`, r.Once, database.Millis(r.Expires))
 }
 
 // endLogins deletes the logins that depend on what was revoked. It returns the ids of their users and of the subject's
@@ -63,8 +56,8 @@ func endLogins(ctx context.Context, tx *sql.Tx, r core.Revocation) (users []stri
 		return nil, nil
 	}
 	if r.Subject == "" {
-		return database.Collect(ctx, tx, `DELETE FROM cookies WHERE session = $1 RETURNING user_id`, []any{r.Session}, func(rows *sql.Rows) (user string, err error) {
-			err = rows.Scan(&user)
+		return database.Collect(ctx, tx, `DELETE FROM cookies WHERE session = $1 RETURNING user_id`, []any{r.Session}, func(row database.Row) (user string, err error) {
+			err = row.Scan(&user)
 			return user, err
 		})
 	}
@@ -82,14 +75,11 @@ func endLogins(ctx context.Context, tx *sql.Tx, r core.Revocation) (users []stri
 // after its token was issued.
 func (s *Store) Revoked(ctx context.Context, id core.Identity) (bool, error) {
 	var last sql.NullInt64
-	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) error {
-		return q.QueryRowContext(ctx, `
-			SELECT MAX(revoked_at) FROM revocations WHERE issuer = $1 AND (
-				(subject = $2 AND (token = '' OR token = $4 OR $4 = '')) OR (subject = '' AND token IN ($3, $4) AND token <> ''))`,
-			id.Issuer, id.Subject, id.Token, id.Session).Scan(&last)
-	})
-	if err != nil {
-		return false, fmt.Errorf("reading revocations: %w", err)
+	if err := s.db.Get(ctx, "reading revocations", `
+		SELECT MAX(revoked_at) FROM revocations WHERE issuer = $1 AND (
+			(subject = $2 AND (token = '' OR token = $4 OR $4 = '')) OR (subject = '' AND token IN ($3, $4) AND token <> ''))`,
+		[]any{id.Issuer, id.Subject, id.Token, id.Session}, &last); err != nil {
+		return false, err
 	}
 	since := id.Since
 	if !id.Issued.IsZero() && id.Issued.Before(since) {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -23,18 +22,10 @@ func (s *Store) ClaimRun(ctx context.Context, ref core.ConversationRef, holder s
 			return err
 		}
 		now := time.Now()
-		result, err := tx.ExecContext(ctx, `
+		return database.Change(ctx, tx, core.Errorf(core.CodeRunInProgress, "a run is in progress in this conversation"), `
 			INSERT INTO runs (conversation, holder, held_until) VALUES ($1, $2, $3)
 			ON CONFLICT (conversation) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
 			WHERE runs.holder = excluded.holder OR runs.held_until <= $4`, key, holder, database.Millis(now.Add(lease)), database.Millis(now))
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
-		if err == nil && n == 0 {
-			err = core.Errorf(core.CodeRunInProgress, "a run is in progress in this conversation")
-		}
-		return err
 	})
 }
 
@@ -48,10 +39,7 @@ func (s *Store) RunHolder(ctx context.Context, ref core.ConversationRef) (holder
 		}
 		return tx.QueryRowContext(ctx, `SELECT holder FROM runs WHERE conversation = $1 AND held_until > $2`, key, database.Millis(time.Now())).Scan(&holder)
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		err = core.Errorf(core.CodeNotFound, "no run is in progress in this conversation")
-	}
-	return holder, err
+	return holder, database.Missing(err, core.Errorf(core.CodeNotFound, "no run is in progress in this conversation"))
 }
 
 // ReleaseRun ends the claim of holder. It does nothing if holder has no claim.

@@ -3,40 +3,30 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
 // Setting returns the value of one of the server's own settings, or core.CodeNotFound.
 func (s *Store) Setting(ctx context.Context, name string) (string, error) {
 	var value string
-	err := s.db.Get(ctx, `SELECT value FROM settings WHERE name = $1`, []any{name}, &value)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", core.Errorf(core.CodeNotFound, "no setting %s", name)
-	case err != nil:
-		return "", fmt.Errorf("reading setting %s: %w", name, err)
-	}
-	return value, nil
+	err := s.db.Get(ctx, "reading setting "+name, `SELECT value FROM settings WHERE name = $1`, []any{name}, &value)
+	return value, database.Missing(err, core.Errorf(core.CodeNotFound, "no setting %s", name))
 }
 
 // Settings returns the values of all settings with names that start with prefix, keyed by name.
 func (s *Store) Settings(ctx context.Context, prefix string) (map[string]string, error) {
 	found := map[string]string{}
-	err := s.db.Select(ctx, `SELECT name, value FROM settings WHERE substr(name, 1, $2) = $1`, []any{prefix, utf8.RuneCountInString(prefix)},
-		func(scan func(...any) error) error {
+	err := s.db.Select(ctx, "reading settings "+prefix, `SELECT name, value FROM settings WHERE substr(name, 1, $2) = $1`, []any{prefix, utf8.RuneCountInString(prefix)},
+		func(row database.Row) error {
 			var name, value string
-			err := scan(&name, &value)
+			err := row.Scan(&name, &value)
 			found[name] = value
 			return err
 		})
-	if err != nil {
-		return nil, fmt.Errorf("reading settings %s: %w", prefix, err)
-	}
-	return found, nil
+	return found, err
 }
 
 // PutSetting stores the value of a setting.

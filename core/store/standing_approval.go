@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -31,25 +29,15 @@ func grantStanding(ctx context.Context, tx *sql.Tx, a core.Approval) error {
 // HasStandingApproval reports whether there is a standing approval for a tool with this definition.
 func (s *Store) HasStandingApproval(ctx context.Context, workspace, tool, definition string) (bool, error) {
 	var n int
-	err := s.db.Get(ctx, `SELECT COUNT(*) FROM standing_approvals WHERE workspace = $1 AND tool = $2 AND definition = $3`, []any{workspace, tool, definition}, &n)
-	if err != nil {
-		return false, fmt.Errorf("reading the standing approval of %s: %w", tool, err)
-	}
-	return n > 0, nil
+	err := s.db.Get(ctx, "reading the standing approval of "+tool,
+		`SELECT COUNT(*) FROM standing_approvals WHERE workspace = $1 AND tool = $2 AND definition = $3`, []any{workspace, tool, definition}, &n)
+	return n > 0, err
 }
 
 // StandingApprovals returns the standing approvals of a workspace, sorted by tool, without those of uninstalled apps.
-func (s *Store) StandingApprovals(ctx context.Context, workspace string) (all []core.StandingApproval, err error) {
-	err = s.db.Select(ctx, selectStanding+` WHERE workspace = $1 AND NOT EXISTS (
-		SELECT 1 FROM installations i WHERE i.workspace = standing_approvals.workspace AND i.name = app AND i.undo_until > 0) ORDER BY tool`, []any{workspace}, func(scan func(...any) error) error {
-		one, err := standingIn(scanner(scan))
-		all = append(all, one)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the standing approvals: %w", err)
-	}
-	return all, nil
+func (s *Store) StandingApprovals(ctx context.Context, workspace string) ([]core.StandingApproval, error) {
+	return database.List(ctx, s.db, "reading the standing approvals", selectStanding+` WHERE workspace = $1 AND NOT EXISTS (
+		SELECT 1 FROM installations i WHERE i.workspace = standing_approvals.workspace AND i.name = app AND i.undo_until > 0) ORDER BY tool`, []any{workspace}, standingIn)
 }
 
 // WithdrawApproval deletes and returns a standing approval. The error is core.CodeNotFound if the workspace has none with
@@ -58,15 +46,12 @@ func (s *Store) WithdrawApproval(ctx context.Context, workspace, id string) (a c
 	err = s.db.Update(ctx, "withdrawing a standing approval", func(ctx context.Context, tx *sql.Tx) error {
 		a, err = standingIn(tx.QueryRowContext(ctx, `DELETE FROM standing_approvals WHERE workspace = $1 AND id = $2
 			RETURNING id, workspace, tool, definition, granted_by, created_at`, workspace, id))
-		if errors.Is(err, sql.ErrNoRows) {
-			return core.Errorf(core.CodeNotFound, "no standing approval has the id %.100q", id)
-		}
-		return err
+		return database.Missing(err, core.Errorf(core.CodeNotFound, "no standing approval has the id %.100q", id))
 	})
 	return a, err
 }
 
-func standingIn(row interface{ Scan(into ...any) error }) (a core.StandingApproval, err error) {
+func standingIn(row database.Row) (a core.StandingApproval, err error) {
 	var by string
 	var created int64
 	if err := row.Scan(&a.ID, &a.Workspace, &a.Tool, &a.Definition, &by, &created); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -47,7 +46,7 @@ func (s *Store) StartTask(ctx context.Context, t core.Task) error {
 		if t.Key != "" {
 			key = &t.Key
 		}
-		stored, err := database.Changed(ctx, tx, `
+		if err := database.Change(ctx, tx, core.Errorf(core.CodeForbidden, "the task is not stored: its caller or the workspace no longer exists"), `
 			INSERT INTO tasks (id, workspace, user_id, api_key, tool, account, app_task, status, message, payload, bytes, holder, held_until,
 				created_at, updated_at, expires_at)
 			SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS TEXT), CAST($7 AS TEXT),
@@ -56,12 +55,8 @@ func (s *Store) StartTask(ctx context.Context, t core.Task) error {
 			WHERE EXISTS (SELECT 1 FROM users WHERE id = CAST($3 AS TEXT)) AND EXISTS (SELECT 1 FROM workspaces WHERE id = CAST($2 AS TEXT))
 				AND (CAST($4 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM api_keys WHERE id = CAST($4 AS TEXT)))`,
 			t.ID, t.Workspace, t.User, key, t.Tool, t.Account, clean(t.AppTask), string(t.Status), clean(t.Message), nullableJSON(t.Payload), len(t.Payload),
-			t.Holder, database.Millis(t.HeldUntil), database.Millis(t.CreatedAt), database.Millis(t.ExpiresAt))
-		if err != nil {
+			t.Holder, database.Millis(t.HeldUntil), database.Millis(t.CreatedAt), database.Millis(t.ExpiresAt)); err != nil {
 			return err
-		}
-		if !stored {
-			return core.Errorf(core.CodeForbidden, "the task is not stored: its caller or the workspace no longer exists")
 		}
 		return trimTasks(ctx, tx, t.User)
 	})
@@ -74,9 +69,6 @@ func trimTasks(ctx context.Context, tx *sql.Tx, user string) error {
 		WINDOW newest AS (ORDER BY created_at DESC, id)) AS mine WHERE total > $2 OR number > $3)`, user, maxTasksBytes, maxTasks)
 	return err
 }
-
-// noTask returns the error for a task that does not exist, has expired, or belongs to somebody else.
-func noTask(id string) error { return core.Errorf(core.CodeNotFound, "there is no task %.80q", id) }
 
 // callersArgs returns the arguments of callersTask.
 func callersArgs(t core.Task) []any {
@@ -102,13 +94,10 @@ func readTask(row *sql.Row, id string) (t core.Task, responses json.RawMessage, 
 	var held, created, updated, expires int64
 	err = row.Scan(&t.ID, &t.Workspace, &t.User, &t.Key, &t.Tool, &t.Account, &t.AppTask, &status, &t.Message, &payload, &answered, &t.Holder, &held,
 		&created, &updated, &expires)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = noTask(id)
-	}
 	t.Status, t.Payload = core.TaskStatus(status), rawJSON(payload)
 	t.HeldUntil, t.CreatedAt = database.FromMillis(held), database.FromMillis(created)
 	t.UpdatedAt, t.ExpiresAt = database.FromMillis(updated), database.FromMillis(expires)
-	return t, rawJSON(answered), err
+	return t, rawJSON(answered), database.Missing(err, core.Errorf(core.CodeNotFound, "there is no task %.80q", id))
 }
 
 // HoldTask renews the claim of a task's holder. It returns the task, and removes and returns the responses that have

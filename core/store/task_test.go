@@ -148,7 +148,7 @@ func TestAPersonHasALimitedNumberOfTasks(t *testing.T) {
 		if err := s.StartTask(t.Context(), more); err != nil {
 			t.Error(err)
 		}
-		if _, err := s.db.Exec(t.Context(), `UPDATE tasks SET expires_at = 1 WHERE user_id = $1`, people[0].ID); err != nil {
+		if err := s.db.Exec(t.Context(), "preparing the test", `UPDATE tasks SET expires_at = 1 WHERE user_id = $1`, people[0].ID); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := s.Purge(t.Context(), Retention{}); err != nil || n != maxOpenTasks+1 {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -36,18 +35,12 @@ func (s *Store) PutToolVerdicts(ctx context.Context, all ...core.ToolVerdict) er
 }
 
 // ToolVerdicts returns what the model with an origin said since a time, or all models for the origin "".
-func (s *Store) ToolVerdicts(ctx context.Context, origin string, since time.Time) (all []core.ToolVerdict, err error) {
-	err = s.db.Select(ctx, `SELECT origin, hash, model, reason, decided_at FROM tool_verdicts WHERE ($1 = '' OR origin = $1) AND decided_at >= $2
-		ORDER BY origin, hash`, []any{origin, database.Millis(since)}, func(scan func(...any) error) error {
-		var v core.ToolVerdict
+func (s *Store) ToolVerdicts(ctx context.Context, origin string, since time.Time) ([]core.ToolVerdict, error) {
+	return database.List(ctx, s.db, "reading verdicts on tools", `SELECT origin, hash, model, reason, decided_at FROM tool_verdicts WHERE ($1 = '' OR origin = $1) AND decided_at >= $2
+		ORDER BY origin, hash`, []any{origin, database.Millis(since)}, func(row database.Row) (v core.ToolVerdict, err error) {
 		var at int64
-		err := scan(&v.Origin, &v.Hash, &v.Model, &v.Reason, &at)
+		err = row.Scan(&v.Origin, &v.Hash, &v.Model, &v.Reason, &at)
 		v.At = database.FromMillis(at)
-		all = append(all, v)
-		return err
+		return v, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("reading verdicts on tools: %w", err)
-	}
-	return all, nil
 }

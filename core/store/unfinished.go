@@ -74,22 +74,12 @@ func (s *Store) heldBefore() time.Time {
 
 // leftBehind returns the conversations without a run that have something unfinished, or a queued message that is not held
 // past the given time.
-func leftBehind(ctx context.Context, tx *sql.Tx, held time.Time) (places []place, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT c.id, c.collection FROM conversations c
+func leftBehind(ctx context.Context, tx *sql.Tx, held time.Time) ([]place, error) {
+	return database.Collect(ctx, tx, `SELECT c.id, c.collection FROM conversations c
 		WHERE c.id IN (SELECT conversation FROM unfinished UNION SELECT conversation FROM queued WHERE held_until <= $2)
-		AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.conversation = c.id AND r.held_until > $1)`, database.Millis(time.Now()), database.Millis(held))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var p place
-		if err := rows.Scan(&p.key, &p.collection); err != nil {
-			return nil, err
-		}
-		places = append(places, p)
-	}
-	return places, rows.Err()
+		AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.conversation = c.id AND r.held_until > $1)`, []any{database.Millis(time.Now()), database.Millis(held)}, func(row database.Row) (p place, err error) {
+		return p, row.Scan(&p.key, &p.collection)
+	})
 }
 
 const unfinishedColumns = `content, blocks, metadata, said_at, continues`

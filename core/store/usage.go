@@ -48,7 +48,7 @@ const usageSums = `COUNT(*), COUNT(cost_usd), COUNT(DISTINCT conversation),
 	CAST(COALESCE(SUM(cache_read_tokens), 0) AS BIGINT), CAST(COALESCE(SUM(cache_write_tokens), 0) AS BIGINT),
 	SUM(cost_usd), CAST(COALESCE(SUM(llm_ms), 0) AS BIGINT), CAST(COALESCE(SUM(tool_calls), 0) AS BIGINT)`
 
-func scanTotals(row interface{ Scan(...any) error }, key any) (core.UsageTotals, error) {
+func scanTotals(row database.Row, key any) (core.UsageTotals, error) {
 	var t core.UsageTotals
 	var priced int64
 	err := row.Scan(key, &t.LLMCalls, &priced, &t.Conversations, &t.InputTokens, &t.OutputTokens,
@@ -113,9 +113,9 @@ func usageGroups(ctx context.Context, tx *sql.Tx, q core.UsageQuery, by, order s
 	if by != `''` {
 		query += ` GROUP BY ` + by
 	}
-	return database.Collect(ctx, tx, `SELECT `+by+`, `+usageSums+` `+query+` `+order, args, func(rows *sql.Rows) (g core.GroupUsage, err error) {
+	return database.Collect(ctx, tx, `SELECT `+by+`, `+usageSums+` `+query+` `+order, args, func(row database.Row) (g core.GroupUsage, err error) {
 		var key any
-		g.UsageTotals, err = scanTotals(rows, &key)
+		g.UsageTotals, err = scanTotals(row, &key)
 		g.Key = groupKey(key, q.GroupBy)
 		return g, err
 	})

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +28,7 @@ func (s *Store) Provision(ctx context.Context, id core.Identity, sameAs []string
 	case err == nil && stored == updated(stored, id):
 		return effective, nil
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
-		return core.User{}, fmt.Errorf("looking up a user: %w", err)
+		return core.User{}, err
 	}
 	user := updated(core.User{ID: newID("usr_")}, id)
 	err = s.changeMembers(ctx, "provisioning a user", "", func(ctx context.Context, tx *sql.Tx) (changed []string, err error) {
@@ -86,7 +85,7 @@ func userFields(u *core.User) []any {
 
 // user returns the user of an identity, both as stored and with the effective role.
 func (s *Store) user(ctx context.Context, issuer, subject string) (stored, effective core.User, err error) {
-	err = s.db.Get(ctx, `SELECT `+userColumns+`, u.org_role, u.admin_by FROM users u WHERE u.id = `+userOf, []any{issuer, subject},
+	err = s.db.Get(ctx, "looking up a user", `SELECT `+userColumns+`, u.org_role, u.admin_by FROM users u WHERE u.id = `+userOf, []any{issuer, subject},
 		append(userFields(&effective), &stored.OrgRole, &stored.AdminBy)...)
 	role, admin := stored.OrgRole, stored.AdminBy
 	stored = effective
@@ -103,7 +102,7 @@ func upsertUser(ctx context.Context, tx *sql.Tx, first core.Subject, u core.User
 			org_role = excluded.org_role, admin_by = excluded.admin_by, 
 			provider_groups = CASE WHEN CAST($10 AS BIGINT) = 1 THEN users.provider_groups ELSE excluded.provider_groups END
 		RETURNING `+strings.ReplaceAll(userColumns, "u.", ""),
-		u.ID, first.Issuer, first.Subject, u.Email, u.DisplayName, string(u.OrgRole), u.AdminBy, u.Groups, database.Millis(time.Now()), asNumber(keepGroups)).
+		u.ID, first.Issuer, first.Subject, u.Email, u.DisplayName, string(u.OrgRole), u.AdminBy, u.Groups, database.Millis(time.Now()), flag(keepGroups)).
 		Scan(userFields(&u)...)
 	return u, err
 }
@@ -111,15 +110,12 @@ func upsertUser(ctx context.Context, tx *sql.Tx, first core.Subject, u core.User
 // RetainAdmins removes the admin role from users who have it only through auth.admins, unless their AdminBy is
 // listed. Call access.Access.MembersChanged afterwards.
 func (s *Store) RetainAdmins(ctx context.Context, listed []string) error {
-	var reasons []string
-	err := s.db.Select(ctx, `SELECT DISTINCT admin_by FROM users WHERE admin_by <> ''`, nil, func(scan func(...any) error) error {
-		var reason string
-		err := scan(&reason)
-		reasons = append(reasons, reason)
-		return err
+	reasons, err := database.List(ctx, s.db, "reading the admins", `SELECT DISTINCT admin_by FROM users WHERE admin_by <> ''`, nil, func(row database.Row) (reason string, err error) {
+		err = row.Scan(&reason)
+		return reason, err
 	})
 	if err != nil {
-		return fmt.Errorf("reading the admins: %w", err)
+		return err
 	}
 	return s.db.Update(ctx, "removing admins", func(ctx context.Context, tx *sql.Tx) error {
 		removed := false
@@ -156,23 +152,17 @@ func ensurePersonal(ctx context.Context, tx *sql.Tx, u core.User) error {
 // User returns the user with an id, or core.CodeNotFound.
 func (s *Store) User(ctx context.Context, id string) (core.User, error) {
 	var u core.User
-	err := s.db.Read(ctx, func(ctx context.Context, q database.Querier) (err error) {
+	err := s.db.Read(ctx, "reading a user", func(ctx context.Context, q database.Querier) (err error) {
 		u, err = findUser(ctx, q, id)
 		return err
 	})
-	if err != nil {
-		return core.User{}, fmt.Errorf("reading a user: %w", err)
-	}
-	return u, nil
+	return u, err
 }
 
 func findUser(ctx context.Context, q database.Querier, id string) (core.User, error) {
 	var u core.User
 	err := q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM users u WHERE u.id = $1`, id).Scan(userFields(&u)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = core.Errorf(core.CodeNotFound, "there is no user %s", id)
-	}
-	return u, err
+	return u, database.Missing(err, core.Errorf(core.CodeNotFound, "there is no user %s", id))
 }
 
 // SetOrgRole gives a user an organization role that takes precedence over the identity provider's. "" leaves

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/store/database"
@@ -16,9 +15,9 @@ const maxViews = 200
 // Views returns the views of all workspaces.
 func (s *Store) Views(ctx context.Context) (map[string][]core.View, error) {
 	all := map[string][]core.View{}
-	err := s.db.Select(ctx, `SELECT workspace, definition FROM views ORDER BY workspace, name`, nil, func(scan func(...any) error) error {
+	err := s.db.Select(ctx, "reading the views", `SELECT workspace, definition FROM views ORDER BY workspace, name`, nil, func(row database.Row) error {
 		var workspace, definition string
-		if err := scan(&workspace, &definition); err != nil {
+		if err := row.Scan(&workspace, &definition); err != nil {
 			return err
 		}
 		var v core.View
@@ -28,10 +27,7 @@ func (s *Store) Views(ctx context.Context) (map[string][]core.View, error) {
 		all[workspace] = append(all[workspace], v)
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the views: %w", err)
-	}
-	return all, nil
+	return all, err
 }
 
 // PutView stores a view, and replaces one with the same name. The error is core.CodeNotFound for an unknown workspace, and
@@ -64,12 +60,9 @@ func (s *Store) PutView(ctx context.Context, workspace string, v core.View) erro
 // DeleteView deletes a view. The error is core.CodeNotFound if there is no such view.
 func (s *Store) DeleteView(ctx context.Context, workspace, name string) error {
 	return s.db.Update(ctx, "deleting a view", func(ctx context.Context, tx *sql.Tx) error {
-		deleted, err := database.Changed(ctx, tx, `DELETE FROM views WHERE workspace = $1 AND name = $2`, workspace, name)
-		if err != nil {
+		if err := database.Change(ctx, tx, core.Errorf(core.CodeNotFound, "there is no view %.80q in this workspace", name),
+			`DELETE FROM views WHERE workspace = $1 AND name = $2`, workspace, name); err != nil {
 			return err
-		}
-		if !deleted {
-			return core.Errorf(core.CodeNotFound, "there is no view %.80q in this workspace", name)
 		}
 		return s.notifyPeers(ctx, tx, core.ChangeViews, workspace, name)
 	})

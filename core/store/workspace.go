@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -39,22 +37,15 @@ func (s *Store) EnsureDefaultWorkspace(ctx context.Context) (core.Workspace, err
 // first, then the personal one, then the others sorted by name. Owners and admins of the organization are
 // admins of the default workspace even if they are not listed as its members.
 func (s *Store) Workspaces(ctx context.Context, u core.User) ([]core.Workspace, error) {
-	var all []core.Workspace
-	err := s.db.Select(ctx, `
+	return database.List(ctx, s.db, "reading a user's workspaces", `
 		SELECT w.id, w.name, CASE WHEN w.id = $1 AND $2 THEN 'admin' ELSE m.role END
 		FROM workspaces w LEFT JOIN members m ON m.workspace = w.id AND m.user_id = $3
 		WHERE m.user_id IS NOT NULL OR (w.id = $1 AND $2)
 		ORDER BY CASE WHEN w.id = $1 THEN 0 WHEN w.personal_of = $3 THEN 1 ELSE 2 END, w.name, w.id`,
-		[]any{core.DefaultWorkspaceID, u.OrgRole.Admin(), u.ID}, func(scan func(...any) error) error {
-			var w core.Workspace
-			err := scan(&w.ID, &w.Name, &w.Role)
-			all = append(all, w)
-			return err
+		[]any{core.DefaultWorkspaceID, u.OrgRole.Admin(), u.ID}, func(row database.Row) (w core.Workspace, err error) {
+			err = row.Scan(&w.ID, &w.Name, &w.Role)
+			return w, err
 		})
-	if err != nil {
-		return nil, fmt.Errorf("reading a user's workspaces: %w", err)
-	}
-	return all, nil
 }
 
 // CreateWorkspace creates a workspace with a first admin. The error is core.CodeNotFound if there is no such
@@ -99,25 +90,15 @@ func (s *Store) RenameWorkspace(ctx context.Context, id, name string) error {
 // core.CodeNotFound if there is no workspace with this id.
 func (s *Store) WorkspaceInstructions(ctx context.Context, id string) (string, error) {
 	var text string
-	err := s.db.Get(ctx, `SELECT instructions FROM workspaces WHERE id = $1`, []any{id}, &text)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", core.Errorf(core.CodeNotFound, "no workspace %s", id)
-	case err != nil:
-		return "", fmt.Errorf("reading the instructions of workspace %s: %w", id, err)
-	}
-	return text, nil
+	err := s.db.Get(ctx, "reading the instructions of workspace "+id, `SELECT instructions FROM workspaces WHERE id = $1`, []any{id}, &text)
+	return text, database.Missing(err, core.Errorf(core.CodeNotFound, "no workspace %s", id))
 }
 
 // SetWorkspaceInstructions replaces the instructions of a workspace. The error is core.CodeNotFound if there is no
 // workspace with this id.
 func (s *Store) SetWorkspaceInstructions(ctx context.Context, id, text string) error {
 	return s.db.Update(ctx, "storing the instructions of workspace "+id, func(ctx context.Context, tx *sql.Tx) error {
-		changed, err := database.Changed(ctx, tx, `UPDATE workspaces SET instructions = $1 WHERE id = $2`, clean(text), id)
-		if err == nil && !changed {
-			err = core.Errorf(core.CodeNotFound, "no workspace %s", id)
-		}
-		return err
+		return database.Change(ctx, tx, core.Errorf(core.CodeNotFound, "no workspace %s", id), `UPDATE workspaces SET instructions = $1 WHERE id = $2`, clean(text), id)
 	})
 }
 
@@ -159,20 +140,15 @@ func (s *Store) deleteWorkspace(ctx context.Context, tx *sql.Tx, id string) erro
 
 // AllWorkspaces returns every workspace: the default one first, the others sorted by name.
 func (s *Store) AllWorkspaces(ctx context.Context) ([]core.WorkspaceInfo, error) {
-	var all []core.WorkspaceInfo
-	err := s.db.View(ctx, "reading the workspaces", func(ctx context.Context, tx *sql.Tx) (err error) {
-		all, err = database.Collect(ctx, tx, `
-			SELECT w.id, w.name, COALESCE(w.personal_of, ''), w.created_at, (SELECT COUNT(*) FROM members m WHERE m.workspace = w.id)
-			FROM workspaces w ORDER BY CASE WHEN w.id = $1 THEN 0 ELSE 1 END, w.name, w.id`, []any{core.DefaultWorkspaceID},
-			func(rows *sql.Rows) (w core.WorkspaceInfo, err error) {
-				var created int64
-				err = rows.Scan(&w.ID, &w.Name, &w.PersonalOf, &created, &w.Members)
-				w.CreatedAt = database.FromMillis(created)
-				return w, err
-			})
-		return err
-	})
-	return all, err
+	return database.List(ctx, s.db, "reading the workspaces", `
+		SELECT w.id, w.name, COALESCE(w.personal_of, ''), w.created_at, (SELECT COUNT(*) FROM members m WHERE m.workspace = w.id)
+		FROM workspaces w ORDER BY CASE WHEN w.id = $1 THEN 0 ELSE 1 END, w.name, w.id`, []any{core.DefaultWorkspaceID},
+		func(row database.Row) (w core.WorkspaceInfo, err error) {
+			var created int64
+			err = row.Scan(&w.ID, &w.Name, &w.PersonalOf, &created, &w.Members)
+			w.CreatedAt = database.FromMillis(created)
+			return w, err
+		})
 }
 
 const maxName = 100 // characters of a workspace's name

@@ -63,7 +63,7 @@ func (c *Cluster) Disconnect(ctx context.Context) { closeConn(ctx, c.conn) }
 // returns when everything has ended. The schema must be up to date.
 func (c *Cluster) Start(ctx context.Context, db *database.Database) (stop func() error, err error) {
 	c.db = db
-	if err := db.Get(ctx, `SELECT n FROM counters WHERE name = 'notices'`, nil, &c.last); err != nil {
+	if err := db.Get(ctx, "reading the number of notices", `SELECT n FROM counters WHERE name = 'notices'`, nil, &c.last); err != nil {
 		c.Disconnect(ctx)
 		return nil, err
 	}

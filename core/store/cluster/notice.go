@@ -56,14 +56,14 @@ func writeNotices(ctx context.Context, tx *sql.Tx, origin string, add []notice) 
 // some in between are gone.
 func readNotices(ctx context.Context, db *database.Database, after int64) (found []notice, next int64, missed bool, err error) {
 	var last int64
-	if err := db.Get(ctx, `SELECT n FROM counters WHERE name = 'notices'`, nil, &last); err != nil || last == after {
+	if err := db.Get(ctx, "reading the number of notices", `SELECT n FROM counters WHERE name = 'notices'`, nil, &last); err != nil || last == after {
 		return nil, after, false, err
 	}
 	next = after
-	err = db.Select(ctx, `SELECT n, origin, kind, workspace, name, owner, payload FROM notices WHERE n > $1 ORDER BY n LIMIT $2`, []any{after, pageSize},
-		func(scan func(...any) error) error {
+	err = db.Select(ctx, "reading notices", `SELECT n, origin, kind, workspace, name, owner, payload FROM notices WHERE n > $1 ORDER BY n LIMIT $2`, []any{after, pageSize},
+		func(row database.Row) error {
 			var one notice
-			if err := scan(&one.n, &one.origin, &one.change.Kind, &one.change.Workspace, &one.change.Name, &one.owner, &one.payload); err != nil {
+			if err := row.Scan(&one.n, &one.origin, &one.change.Kind, &one.change.Workspace, &one.change.Name, &one.owner, &one.payload); err != nil {
 				return err
 			}
 			missed = missed || one.n != next+1

@@ -17,7 +17,7 @@ func (c *Cluster) read(ctx context.Context) {
 		case <-poll.C:
 		case <-c.wake:
 		case <-purge.C:
-			_, _ = c.db.Exec(ctx, `DELETE FROM notices
+			_ = c.db.Exec(ctx, "deleting old notices", `DELETE FROM notices
 				WHERE made_at < (EXTRACT(EPOCH FROM clock_timestamp() - INTERVAL '`+keepNotices+`') * 1000)::BIGINT`)
 			continue
 		}

@@ -71,6 +71,9 @@ type Querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
+// Row is a row of a result.
+type Row interface{ Scan(dest ...any) error }
+
 // Do is the body of a transaction. Its statements must run with ctx, which has a deadline.
 type Do = func(ctx context.Context, tx *sql.Tx) error
 
@@ -94,10 +97,7 @@ func (db *Database) update(ctx context.Context, what string, limit limiter, do D
 		limited, finish := limit(ctx)
 		err = finish(InTransaction(limited, db.write, func(tx *sql.Tx) error { return do(limited, tx) }))
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, Explain(err))
-	}
-	return nil
+	return explained(what, err)
 }
 
 // UpdateGrouped is Update for small writes that are frequent while people chat. In an SQLite file, writes
@@ -112,10 +112,7 @@ func (db *Database) UpdateGrouped(ctx context.Context, what string, do Do) (err 
 	if err == nil {
 		err = db.group.write(ctx, func(tx *sql.Tx) error { return do(ctx, tx) })
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, Explain(err))
-	}
-	return nil
+	return explained(what, err)
 }
 
 func (db *Database) guarded() error {
@@ -133,53 +130,46 @@ func (db *Database) View(ctx context.Context, what string, do Do) (err error) {
 	if err == nil {
 		err = errors.Join(do(ctx, tx), Rollback(tx))
 	}
-	if err = finish(err); err != nil {
-		return fmt.Errorf("%s: %w", what, Explain(err))
-	}
-	return nil
+	return explained(what, finish(err))
+}
+
+// Read runs reads outside any transaction.
+func (db *Database) Read(ctx context.Context, what string, do func(ctx context.Context, q Querier) error) (err error) {
+	defer db.observe(read, time.Now(), &err)
+	ctx, finish := db.deadline.short(ctx)
+	return explained(what, finish(do(ctx, db.read)))
 }
 
 // Get reads one row into dest. The error is sql.ErrNoRows if there is none.
-func (db *Database) Get(ctx context.Context, query string, args []any, dest ...any) (err error) {
-	defer db.observe(read, time.Now(), &err)
-	ctx, finish := db.deadline.short(ctx)
-	return Explain(finish(db.read.QueryRowContext(ctx, query, args...).Scan(dest...)))
+func (db *Database) Get(ctx context.Context, what, query string, args []any, dest ...any) error {
+	return db.Read(ctx, what, func(ctx context.Context, q Querier) error {
+		return q.QueryRowContext(ctx, query, args...).Scan(dest...)
+	})
 }
 
-// Select reads rows and calls each for every row.
-func (db *Database) Select(ctx context.Context, query string, args []any, each func(scan func(dest ...any) error) error) (err error) {
-	defer db.observe(read, time.Now(), &err)
-	ctx, finish := db.deadline.short(ctx)
-	return Explain(finish(db.selectRows(ctx, query, args, each)))
+// Select calls each for every row of a query.
+func (db *Database) Select(ctx context.Context, what, query string, args []any, each func(row Row) error) error {
+	_, err := List(ctx, db, what, query, args, func(row Row) (struct{}, error) { return struct{}{}, each(row) })
+	return err
 }
 
-func (db *Database) selectRows(ctx context.Context, query string, args []any, each func(scan func(dest ...any) error) error) error {
-	rows, err := db.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		if err := each(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-// Exec runs one writing statement, and returns how many rows it changed.
-func (db *Database) Exec(ctx context.Context, query string, args ...any) (n int64, err error) {
+// Exec runs one writing statement.
+func (db *Database) Exec(ctx context.Context, what, statement string, args ...any) (err error) {
 	defer db.observe(write, time.Now(), &err)
-	if err := db.guarded(); err != nil {
-		return 0, err
+	if err = db.guarded(); err == nil {
+		limited, finish := db.deadline.short(ctx)
+		_, err = db.write.ExecContext(limited, statement, args...)
+		err = finish(err)
 	}
-	ctx, finish := db.deadline.short(ctx)
-	result, err := db.write.ExecContext(ctx, query, args...)
-	if err = finish(err); err != nil {
-		return 0, Explain(err)
+	return explained(what, err)
+}
+
+// explained says what an operation was that failed, and what to do about it.
+func explained(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, Explain(err))
 	}
-	n, err = result.RowsAffected()
-	return n, Explain(err)
+	return nil
 }
 
 // InTransaction runs do in its own transaction, without a deadline.
@@ -207,13 +197,6 @@ func Millis(t time.Time) int64 { return t.UnixMilli() }
 
 // FromMillis is the inverse of Millis. The time is in UTC.
 func FromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
-
-// Read runs reads outside any transaction.
-func (db *Database) Read(ctx context.Context, do func(ctx context.Context, q Querier) error) (err error) {
-	defer db.observe(read, time.Now(), &err)
-	ctx, finish := db.deadline.short(ctx)
-	return Explain(finish(do(ctx, db.read)))
-}
 
 // WritePool returns the pool of writing connections, for statements that need special settings. It does not
 // apply deadlines.

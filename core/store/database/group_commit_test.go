@@ -131,7 +131,7 @@ func open(t *testing.T) *Database {
 
 func count(t *testing.T, db *Database, query string) (n int) {
 	t.Helper()
-	if err := db.Get(t.Context(), query, nil, &n); err != nil {
+	if err := db.Get(t.Context(), "counting", query, nil, &n); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -73,8 +74,34 @@ func Changed(ctx context.Context, tx *sql.Tx, statement string, args ...any) (bo
 	return n > 0, err
 }
 
+// Change runs a statement in a transaction. The error is unchanged if the statement changed no row.
+func Change(ctx context.Context, tx *sql.Tx, unchanged error, statement string, args ...any) error {
+	changed, err := Changed(ctx, tx, statement, args...)
+	if err == nil && !changed {
+		return unchanged
+	}
+	return err
+}
+
+// Missing returns missing instead of the error of a query for one row that found none. Other errors stay as they are.
+func Missing(err, missing error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return missing
+	}
+	return err
+}
+
+// List is Collect outside any transaction.
+func List[T any](ctx context.Context, db *Database, what, query string, args []any, read func(row Row) (T, error)) (all []T, err error) {
+	err = db.Read(ctx, what, func(ctx context.Context, q Querier) (err error) {
+		all, err = Collect(ctx, q, query, args, read)
+		return err
+	})
+	return all, err
+}
+
 // Collect returns the rows of a query. It calls read for each row. Without rows, it returns an empty list.
-func Collect[T any](ctx context.Context, q Querier, query string, args []any, read func(rows *sql.Rows) (T, error)) ([]T, error) {
+func Collect[T any](ctx context.Context, q Querier, query string, args []any, read func(row Row) (T, error)) ([]T, error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err

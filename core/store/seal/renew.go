@@ -69,7 +69,7 @@ func Check(ctx context.Context, q database.Querier, k *Keys) error {
 // changes nothing if there is a record that it cannot decrypt. Call Rewrite afterwards.
 func Renew(ctx context.Context, db *database.Database, k *Keys) (n int, err error) {
 	var todo []stored
-	err = db.Read(ctx, func(ctx context.Context, q database.Querier) error {
+	err = db.Read(ctx, "reading encrypted records", func(ctx context.Context, q database.Querier) (err error) {
 		todo, err = outdated(ctx, q, k)
 		return err
 	})
@@ -77,7 +77,7 @@ func Renew(ctx context.Context, db *database.Database, k *Keys) (n int, err erro
 		return 0, err
 	}
 	if len(todo) > 0 { // until the database has been rewritten again
-		if _, err := db.Exec(ctx, `DELETE FROM settings WHERE name = $1`, RewrittenSetting); err != nil {
+		if err := db.Exec(ctx, "recording that records are being encrypted", `DELETE FROM settings WHERE name = $1`, RewrittenSetting); err != nil {
 			return 0, err
 		}
 	}
@@ -115,12 +115,9 @@ func Rewrite(ctx context.Context, db *database.Database, k *Keys) error {
 		return nil
 	}
 	var last string
-	err := db.Get(ctx, `SELECT value FROM settings WHERE name = $1`, []any{RewrittenSetting}, &last)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	err := database.Missing(db.Get(ctx, "reading setting "+RewrittenSetting, `SELECT value FROM settings WHERE name = $1`, []any{RewrittenSetting}, &last), nil)
+	if err != nil || last == k.ID() {
 		return err
-	}
-	if last == k.ID() {
-		return nil
 	}
 	for _, t := range tables() {
 		if err := db.Rewrite(ctx, t.name); err != nil {
@@ -130,8 +127,7 @@ func Rewrite(ctx context.Context, db *database.Database, k *Keys) error {
 			break
 		}
 	}
-	_, err = db.Exec(ctx, `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, RewrittenSetting, k.ID())
-	return err
+	return db.Exec(ctx, "storing setting "+RewrittenSetting, `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, RewrittenSetting, k.ID())
 }
 
 // outdated returns the records that are not in the form that Seal would write now.

@@ -38,9 +38,9 @@ func (x *Index) movePage(ctx context.Context, tx *sql.Tx, from, to, page, shift 
 	}
 	moved := postings{}
 	_, err = database.Collect(ctx, tx, `DELETE FROM word_sets WHERE collection = $1 AND page = $2 RETURNING word, numbers`, []any{from, first.Int64},
-		func(rows *sql.Rows) (none struct{}, err error) {
+		func(row database.Row) (none struct{}, err error) {
 			var word, raw []byte
-			if err := rows.Scan(&word, &raw); err != nil {
+			if err := row.Scan(&word, &raw); err != nil {
 				return none, err
 			}
 			stored := roaring.New()
