@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -13,8 +14,8 @@ var (
 	ErrShare = errors.New("the user's share is taken")
 )
 
-// Places are the places of a bounded resource. No user can take them all: one user has at most a quarter, but at least
-// one place. The empty user is the server itself, for which this does not hold. Places are safe for concurrent use.
+// Places are the places of a bounded resource, of which one user can take only a share. The empty user is the server itself,
+// for which this does not hold. Places are safe for concurrent use.
 type Places struct {
 	most, share int
 
@@ -29,9 +30,9 @@ type waiter struct {
 	given chan struct{} // closed when the place is taken for it
 }
 
-// NewPlaces returns that many free places.
-func NewPlaces(most int) *Places {
-	return &Places{most: most, share: max(1, most/4), users: map[string]int{}}
+// NewPlaces returns that many free places, of which one user can take share; 0 means a quarter, but at least one.
+func NewPlaces(most, share int) *Places {
+	return &Places{most: most, share: cmp.Or(share, max(1, most/4)), users: map[string]int{}}
 }
 
 // Share returns how many places one user may have.

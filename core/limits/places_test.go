@@ -9,7 +9,7 @@ import (
 )
 
 func TestNoUserTakesAllPlaces(t *testing.T) {
-	p := NewPlaces(4)
+	p := NewPlaces(4, 0)
 	for _, c := range []struct {
 		user string
 		want error
@@ -22,14 +22,14 @@ func TestNoUserTakesAllPlaces(t *testing.T) {
 	if err := p.Take("mallory"); err != nil {
 		t.Errorf("after a release: %v", err)
 	}
-	if err := NewPlaces(3).Take("alone"); err != nil {
+	if err := NewPlaces(3, 0).Take("alone"); err != nil {
 		t.Errorf("a share of less than one place: %v", err)
 	}
 }
 
 func TestAPlaceGoesToTheFirstWhoMayTakeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPlaces(2)
+		p := NewPlaces(2, 0)
 		_, _ = p.Take("mallory"), p.Take("victim")
 		got := make(chan string, 3)
 		for _, user := range []string{"mallory", "third"} {

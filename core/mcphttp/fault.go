@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -69,7 +70,7 @@ func shuttingDown() *fault {
 	return retryLater(fiber.StatusServiceUnavailable, errShutdown.Error(), 5*time.Second)
 }
 
-// refusedBySession turns an error of a session or of the set into a fault. full is the message for errFull.
+// refusedBySession turns an error of a session or of the set into a fault. full is the message for limits.ErrFull.
 func refusedBySession(err error, full string) *fault {
 	if twice, ok := errors.AsType[*duplicateError](err); ok {
 		return badRequest(jsonrpc.CodeInvalidRequest, twice.Error()).of(twice.ID)
@@ -77,9 +78,9 @@ func refusedBySession(err error, full string) *fault {
 	switch {
 	case errors.Is(err, errShutdown):
 		return shuttingDown()
-	case errors.Is(err, errShare):
+	case errors.Is(err, limits.ErrShare):
 		return retryLater(fiber.StatusTooManyRequests, "you have too many sessions or listening streams open; close one or try again later (limits.sessions)", capRetry)
-	case errors.Is(err, errFull):
+	case errors.Is(err, limits.ErrFull):
 		return retryLater(fiber.StatusTooManyRequests, full, capRetry)
 	case errors.Is(err, errTooManyCalls):
 		return retryLater(fiber.StatusTooManyRequests, err.Error(), time.Second)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
@@ -24,7 +25,7 @@ func TestOneUserCannotTakeEverySession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := set.Reserve("alice"); !errors.Is(err, errShare) {
+	if err := set.Reserve("alice"); !errors.Is(err, limits.ErrShare) {
 		t.Errorf("a third one: %v", err)
 	}
 	if err := set.Reserve("bob"); err != nil {
@@ -50,7 +51,7 @@ func TestOneUserCannotListenOnEveryStream(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := set.Listen("mallory"); !errors.Is(err, errShare) {
+	if err := set.Listen("mallory"); !errors.Is(err, limits.ErrShare) {
 		t.Errorf("a third one: %v", err)
 	}
 	if err := set.Listen("victim"); err != nil {
@@ -60,7 +61,7 @@ func TestOneUserCannotListenOnEveryStream(t *testing.T) {
 	if err := set.Listen("mallory"); err != nil {
 		t.Errorf("after one has ended: %v", err)
 	}
-	if err := set.Listen("third"); !errors.Is(err, errFull) || errors.Is(err, errShare) {
+	if err := set.Listen("third"); !errors.Is(err, limits.ErrFull) || errors.Is(err, limits.ErrShare) {
 		t.Errorf("beyond the limit of all: %v", err)
 	}
 }

@@ -244,8 +244,6 @@ var (
 	errEnded        = errors.New("the session has ended")
 	errTooManyCalls = fmt.Errorf("this session has too many requests in flight: the limit is %d", maxCalls)
 	errShutdown     = errors.New("the server is shutting down")
-	errFull         = errors.New("the limit is reached")
-	errShare        = fmt.Errorf("the user has too many: %w", errFull) // for sessions or listeners of one user
 )
 
 // duplicateError means that a request with the same ID is already in flight.

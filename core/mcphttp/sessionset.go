@@ -1,96 +1,67 @@
 package mcphttp
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
 // sessionSet holds this process's live sessions. Its cap is exact: a place is reserved before opening a session starts
 // and is released if that fails.
 type sessionSet struct {
-	max   int
-	share int // how many of max sessions, and of max listeners, one user may have; 0 means no limit
+	sessions  *limits.Places // by User.ID; taken by live sessions and those being opened
+	listeners *limits.Places // by User.ID; taken by streams that listen without a session
 
-	mu        sync.Mutex
-	live      map[string]*session
-	reserved  int            // places taken: live sessions and those being opened
-	users     map[string]int // the same, by User.ID
-	listeners int            // streams that listen without a session; they have the same caps
-	listening map[string]int // the same, by User.ID
-	refusing  bool
-	calls     int           // in flight, across all sessions
-	drained   chan struct{} // closed once refusing is set and no call is in flight
+	mu       sync.Mutex
+	live     map[string]*session
+	refusing bool
+	calls    int           // in flight, across all sessions
+	drained  chan struct{} // closed once refusing is set and no call is in flight
 }
 
 // newSessionSet returns an empty set with a cap of limit sessions, and of share sessions per user. A share of 0 means no
 // cap per user.
 func newSessionSet(limit, share int) *sessionSet {
-	return &sessionSet{max: limit, share: share, live: map[string]*session{}, users: map[string]int{}, listening: map[string]int{}, drained: make(chan struct{})}
+	share = cmp.Or(share, limit)
+	return &sessionSet{
+		sessions: limits.NewPlaces(limit, share), listeners: limits.NewPlaces(limit, share),
+		live: map[string]*session{}, drained: make(chan struct{}),
+	}
 }
 
 // Reserve reserves a place for a session that is about to be opened, and counts its initialize as an in-flight call. It
-// returns errFull, errShare or errShutdown.
+// returns limits.ErrFull, limits.ErrShare or errShutdown.
 func (s *sessionSet) Reserve(user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refusing {
 		return errShutdown
 	}
-	if s.reserved >= s.max {
-		return errFull
+	err := s.sessions.Take(user)
+	if err == nil {
+		s.calls++
 	}
-	if s.share > 0 && s.users[user] >= s.share {
-		return errShare
-	}
-	s.reserved++
-	s.users[user]++
-	s.calls++
-	return nil
+	return err
 }
 
 // Release releases a reserved place.
-func (s *sessionSet) Release(user string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.release(user)
-}
+func (s *sessionSet) Release(user string) { s.sessions.Release(user) }
 
-func (s *sessionSet) release(user string) {
-	s.reserved--
-	if s.users[user]--; s.users[user] == 0 {
-		delete(s.users, user)
-	}
-}
-
-// Listen counts a stream that listens without a session. It returns errFull, errShare or errShutdown.
+// Listen counts a stream that listens without a session. It returns limits.ErrFull, limits.ErrShare or errShutdown.
 func (s *sessionSet) Listen(user string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refusing {
 		return errShutdown
 	}
-	if s.listeners >= s.max {
-		return errFull
-	}
-	if s.share > 0 && s.listening[user] >= s.share {
-		return errShare
-	}
-	s.listeners++
-	s.listening[user]++
-	return nil
+	return s.listeners.Take(user)
 }
 
 // Unlisten removes such a stream from the count once it has ended.
-func (s *sessionSet) Unlisten(user string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.listeners--
-	if s.listening[user]--; s.listening[user] == 0 {
-		delete(s.listening, user)
-	}
-}
+func (s *sessionSet) Unlisten(user string) { s.listeners.Release(user) }
 
 // Add makes a session with a reserved place findable. It returns false once the server is shutting down.
 func (s *sessionSet) Add(one *session) bool {
@@ -111,7 +82,7 @@ func (s *sessionSet) Remove(one *session) bool {
 		return false
 	}
 	delete(s.live, one.ID)
-	s.release(one.Owner.User.ID)
+	s.sessions.Release(one.Owner.User.ID)
 	return true
 }
 

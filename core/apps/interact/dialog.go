@@ -94,7 +94,7 @@ type Dialog struct {
 
 // NewDialog returns the Dialog of an app. Call SetBundle before using it.
 func (b *Broker) NewDialog(key AppRef, app App, log hclog.Logger) *Dialog {
-	d := &Dialog{broker: b, key: key, app: app, log: log, slots: limits.NewPlaces(b.o.MaxCalls)}
+	d := &Dialog{broker: b, key: key, app: app, log: log, slots: limits.NewPlaces(b.o.MaxCalls, 0)}
 	d.bundle.Store(&Bundle{})
 	return d
 }
