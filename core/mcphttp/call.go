@@ -143,8 +143,8 @@ func (e *Endpoint) run(k *call) {
 	var code int64
 	if err != nil {
 		failure := errorOf(err)
-		k.span.EndMCPError(&rpc.Error{Code: int(failure.Code)})
-		code = failure.Code
+		k.span.EndMCPError(&rpc.Error{Code: failure.Code})
+		code = int64(failure.Code)
 		if k.session == nil {
 			k.status = statusOf(failure.Code)
 		}
@@ -245,7 +245,7 @@ func rateLimited(err error) *fault {
 	f := retryLater(fiber.StatusTooManyRequests, err.Error(), 0)
 	if known, ok := errors.AsType[*core.Error](err); ok {
 		f.message, f.retryAfter = known.Message, known.RetryAfter
-		f.data = map[string]any{"error": known.Code}
+		f.data = encode(map[string]any{"error": known.Code})
 	}
 	return f
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -29,14 +28,14 @@ const capRetry = 10 * time.Second
 // so that clients show its message.
 type fault struct {
 	status     int
-	code       int64
+	code       int
 	message    string
-	data       any
+	data       json.RawMessage
 	id         json.RawMessage // of the message at fault; nil means null
 	retryAfter time.Duration
 }
 
-func badRequest(code int64, message string) *fault {
+func badRequest(code int, message string) *fault {
 	return &fault{status: fiber.StatusBadRequest, code: code, message: message}
 }
 
@@ -46,13 +45,10 @@ func (f *fault) of(id json.RawMessage) *fault {
 	return f
 }
 
-// unreadable returns the fault for a body that cannot be read as messages.
-func unreadable(err *MessageError) *fault { return badRequest(err.Code, err.Message).of(err.ID) }
-
 // sessionNotFound returns the fault for a request whose session is not here. The response depends on nothing but the
 // reason, so that it does not reveal other users' sessions.
 func sessionNotFound(reason string) *fault {
-	return &fault{status: fiber.StatusNotFound, code: codeServer, message: "Session not found", data: map[string]string{"reason": reason}}
+	return &fault{status: fiber.StatusNotFound, code: codeServer, message: "Session not found", data: encode(map[string]string{"reason": reason})}
 }
 
 // The reasons of sessionNotFound.
@@ -73,7 +69,7 @@ func shuttingDown() *fault {
 // refusedBySession turns an error of a session or of the set into a fault. full is the message for limits.ErrFull.
 func refusedBySession(err error, full string) *fault {
 	if twice, ok := errors.AsType[*duplicateError](err); ok {
-		return badRequest(jsonrpc.CodeInvalidRequest, twice.Error()).of(twice.ID)
+		return badRequest(rpc.CodeInvalidRequest, twice.Error()).of(twice.ID)
 	}
 	switch {
 	case errors.Is(err, errShutdown):
@@ -95,7 +91,7 @@ func (e *Endpoint) denied(err error) *fault {
 		e.log.Error("request failed", "error", err)
 		return &fault{status: fiber.StatusInternalServerError, code: codeServer, message: "internal error"}
 	}
-	f := &fault{code: codeServer, message: known.Message, data: map[string]any{"error": known.Code}}
+	f := &fault{code: codeServer, message: known.Message, data: encode(map[string]any{"error": known.Code})}
 	switch known.Code {
 	case core.CodeWorkspaceRequired, core.CodeBadRequest:
 		f.status = fiber.StatusBadRequest
@@ -117,7 +113,7 @@ func (e *Endpoint) denied(err error) *fault {
 
 func (f *fault) send(c *fiber.Ctx) error {
 	f.setRetryAfter(c)
-	return sendJSON(c, f.status, errorBody(f.id, rpcError{f.code, f.message, f.data}))
+	return sendJSON(c, f.status, errorBody(f.id, &rpc.Error{Code: f.code, Message: f.message, Data: f.data}))
 }
 
 // setRetryAfter sets Retry-After, in whole seconds.
@@ -132,14 +128,8 @@ func sendJSON(c *fiber.Ctx, status int, body []byte) error {
 	return c.Status(status).Send(body)
 }
 
-type rpcError struct {
-	Code    int64  `json:"code"`
-	Message string `json:"message"`
-	Data    any    `json:"data,omitempty"`
-}
-
 // errorBody returns a JSON-RPC error response. A nil id is written as null; nil data is left out.
-func errorBody(id json.RawMessage, failure rpcError) []byte {
+func errorBody(id json.RawMessage, failure *rpc.Error) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
@@ -148,11 +138,11 @@ func errorBody(id json.RawMessage, failure rpcError) []byte {
 	enc.SetEscapeHTML(false) // messages are for humans and are never embedded in a page
 	err := enc.Encode(struct {
 		Version string          `json:"jsonrpc"`
-		Error   rpcError        `json:"error"`
+		Error   *rpc.Error      `json:"error"`
 		ID      json.RawMessage `json:"id"`
 	}{"2.0", failure, id})
 	if err != nil { // a bundle's data was not valid JSON
-		return errorBody(id, rpcError{failure.Code, failure.Message, nil})
+		return errorBody(id, &rpc.Error{Code: failure.Code, Message: failure.Message})
 	}
 	return bytes.TrimSuffix(body.Bytes(), []byte("\n"))
 }
@@ -176,33 +166,28 @@ const (
 )
 
 func internalError() error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+	return &rpc.Error{Code: rpc.CodeInternalError, Message: "internal error"}
 }
 
 func invalidParams(format string, args ...any) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+	return &rpc.Error{Code: rpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
 // errorOf returns the JSON-RPC error of a failed call.
-func errorOf(err error) rpcError {
-	known, ok := errors.AsType[*jsonrpc.Error](err)
-	if !ok {
-		return rpcError{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
+func errorOf(err error) *rpc.Error {
+	if known, ok := errors.AsType[*rpc.Error](err); ok {
+		return known
 	}
-	r := rpcError{Code: known.Code, Message: known.Message}
-	if len(known.Data) > 0 {
-		r.Data = known.Data
-	}
-	return r
+	return &rpc.Error{Code: rpc.CodeInvalidRequest, Message: err.Error()}
 }
 
 // statusOf returns the HTTP status of an error in revision 2026-07-28 (basic/transports). Errors about the request
 // itself get a 4xx status.
-func statusOf(code int64) int {
+func statusOf(code int) int {
 	switch code {
-	case jsonrpc.CodeMethodNotFound:
+	case rpc.CodeMethodNotFound:
 		return fiber.StatusNotFound
-	case jsonrpc.CodeInvalidParams, mcp.CodeHeaderMismatch, mcp.CodeMissingRequiredClientCapabilities, mcp.CodeUnsupportedProtocolVersion:
+	case rpc.CodeInvalidParams, mcp.CodeHeaderMismatch, mcp.CodeMissingRequiredClientCapabilities, mcp.CodeUnsupportedProtocolVersion:
 		return fiber.StatusBadRequest
 	}
 	return fiber.StatusOK
@@ -215,7 +200,7 @@ func (e *Endpoint) refusal(k *call, name string, err error) error {
 		return k.ofRevision(failure)
 	}
 	if k.context.Err() != nil {
-		return &jsonrpc.Error{Code: codeCancelled, Message: "the call was cancelled"}
+		return &rpc.Error{Code: codeCancelled, Message: "the call was cancelled"}
 	}
 	known, ok := errors.AsType[*core.Error](err)
 	if !ok {
@@ -234,15 +219,14 @@ func (e *Endpoint) refusal(k *call, name string, err error) error {
 		e.log.Error("call failed", "method", k.Method, "name", name, "error", err)
 		return internalError()
 	default:
-		return &jsonrpc.Error{Code: codeServer, Message: known.Message, Data: []byte(`{"error":` + strconv.Quote(string(known.Code)) + `}`)}
+		return &rpc.Error{Code: codeServer, Message: known.Message, Data: []byte(`{"error":` + strconv.Quote(string(known.Code)) + `}`)}
 	}
 }
 
 // ofRevision returns an app's error with the code that the caller's revision uses.
 func (k *call) ofRevision(err *rpc.Error) error {
-	code := int64(err.Code)
-	if k.session == nil && code == codeResourceNotFound {
-		code = jsonrpc.CodeInvalidParams
+	if k.session == nil && err.Code == codeResourceNotFound {
+		return &rpc.Error{Code: rpc.CodeInvalidParams, Message: err.Message, Data: err.Data}
 	}
-	return &jsonrpc.Error{Code: code, Message: err.Message, Data: err.Data}
+	return err
 }

@@ -237,6 +237,6 @@ func (e *Endpoint) insufficientScope(c *fiber.Ctx, missing string) error {
 	c.Set(fiber.HeaderWWWAuthenticate, `Bearer error="insufficient_scope", error_description="The token lacks a scope", scope="`+
 		strings.Join(e.o.Scopes(), " ")+`", resource_metadata="`+e.metadataURL(c)+`"`)
 	return (&fault{
-		status: fiber.StatusForbidden, code: codeServer, message: "the token lacks the scope " + missing, data: map[string]any{"error": core.CodeForbidden},
+		status: fiber.StatusForbidden, code: codeServer, message: "the token lacks the scope " + missing, data: encode(map[string]any{"error": core.CodeForbidden}),
 	}).send(c)
 }

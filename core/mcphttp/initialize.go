@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -55,7 +54,7 @@ func readHello(m *Message) (said helloParams, f *fault) {
 	var missing string
 	switch err := json.Unmarshal(orEmpty(m.Params), &said); {
 	case err != nil:
-		return said, badRequest(jsonrpc.CodeInvalidParams, "params of initialize cannot be read: "+err.Error())
+		return said, badRequest(rpc.CodeInvalidParams, "params of initialize cannot be read: "+err.Error())
 	case said.ProtocolVersion == nil:
 		missing = "protocolVersion, a string"
 	case said.Capabilities == nil || (*said.Capabilities)[0] != '{':
@@ -64,11 +63,11 @@ func readHello(m *Message) (said helloParams, f *fault) {
 		missing = "clientInfo, an object with a name and a version"
 	default:
 		if err := json.Unmarshal(*said.Capabilities, &mcp.ClientCapabilities{}); err != nil {
-			return said, badRequest(jsonrpc.CodeInvalidParams, "params.capabilities of initialize cannot be read: "+err.Error())
+			return said, badRequest(rpc.CodeInvalidParams, "params.capabilities of initialize cannot be read: "+err.Error())
 		}
 		return said, nil
 	}
-	return said, badRequest(jsonrpc.CodeInvalidParams, "params of initialize must have "+missing)
+	return said, badRequest(rpc.CodeInvalidParams, "params of initialize must have "+missing)
 }
 
 // open creates a session and makes it findable. Its revision is the one that the client names, if that has sessions, or
@@ -153,7 +152,7 @@ const (
 // why.
 func (e *Endpoint) closeSession(s *session, why string) {
 	for _, k := range s.Close() {
-		k.out.Answer(errorBody(k.ID, rpcError{Code: codeServer, Message: why}))
+		k.out.Answer(errorBody(k.ID, &rpc.Error{Code: codeServer, Message: why}))
 		e.live.EndCalls(1)
 	}
 	e.hub.leave(s.Owner.Workspace.ID, s)

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -41,7 +40,7 @@ type wish struct {
 func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 	var wanted *wish
 	if json.Unmarshal(orEmpty(m.Param("notifications")), &wanted) != nil || m.Param("notifications") == nil || wanted == nil {
-		return badRequest(jsonrpc.CodeInvalidParams, "params.notifications must be an object that names the changes to send").of(m.ID).send(c)
+		return badRequest(rpc.CodeInvalidParams, "params.notifications must be an object that names the changes to send").of(m.ID).send(c)
 	}
 	if len(wanted.TaskIDs) > 0 && !m.takesTasks() {
 		return undeclared().of(m.ID).send(c)

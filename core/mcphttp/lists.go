@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -92,7 +92,7 @@ func (e *Endpoint) chooseSurface(c *fiber.Ctx, k *call) *fault {
 	k.surface = cmp.Or(tools.Surface(c.Get(headerSurface)), tools.Surface(c.Query("surface")), e.o.Tools.SurfaceFor(k.caller))
 	if k.surface != tools.SurfaceFull && k.surface != tools.SurfaceSearch {
 		message := fmt.Sprintf("%s, or the query parameter surface, is %q; it can be %s or %s", headerSurface, clip(string(k.surface)), tools.SurfaceFull, tools.SurfaceSearch)
-		return badRequest(jsonrpc.CodeInvalidRequest, message).of(k.ID)
+		return badRequest(rpc.CodeInvalidRequest, message).of(k.ID)
 	}
 	return nil
 }

@@ -43,30 +43,19 @@ func (m *Message) Release() {
 // IsResponse reports whether the message is a response.
 func (m *Message) IsResponse() bool { return m.Method == "" }
 
-// MessageError says why a body was refused.
-type MessageError struct {
-	Code    int64 // the JSON-RPC error code
-	Message string
-	ID      json.RawMessage // of the message; nil when it is unknown
+func invalid(format string, args ...any) *fault {
+	return badRequest(rpc.CodeInvalidRequest, fmt.Sprintf(format, args...))
 }
 
-func (e *MessageError) Error() string { return e.Message }
+func notJSON() *fault { return badRequest(rpc.CodeParseError, "the body is not valid JSON") }
 
-func invalid(format string, args ...any) *MessageError {
-	return &MessageError{Code: rpc.CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}
-}
-
-func notJSON() *MessageError {
-	return &MessageError{Code: rpc.CodeParseError, Message: "the body is not valid JSON"}
-}
-
-func notObject() *MessageError {
+func notObject() *fault {
 	return invalid("a message must be a JSON object with lower-case names, each used once")
 }
 
 // parseBody parses a body: one message or a batch. It refuses what two readers could read differently: text that is not
 // UTF-8, a repeated name, and a known name in a different case.
-func parseBody(body []byte) (messages []Message, batch bool, err *MessageError) {
+func parseBody(body []byte) (messages []Message, batch bool, err *fault) {
 	body = bytes.TrimLeft(body, " \t\r\n")
 	if !utf8.Valid(body) {
 		return nil, false, notJSON()
@@ -169,7 +158,7 @@ func (e *envelope) take(s *rawjson.Scanner, name string) (value []byte, err erro
 	return s.Since(&begin), nil
 }
 
-func parse(text []byte) (Message, *MessageError) {
+func parse(text []byte) (Message, *fault) {
 	var e envelope
 	if !e.read(text) {
 		return Message{}, notObject()
@@ -207,7 +196,7 @@ func scalar(value json.RawMessage) string {
 
 // readParams applies the same strictness to params, including _meta, because they hold the tool name and the progress
 // token.
-func (m *Message) readParams(e *envelope) *MessageError {
+func (m *Message) readParams(e *envelope) *fault {
 	if m.ID == nil && !strings.HasPrefix(m.Method, "notifications/") {
 		return invalid("a request needs an id")
 	}
@@ -222,9 +211,7 @@ func (m *Message) readParams(e *envelope) *MessageError {
 		m.Progress = members.Get("progressToken") != nil
 	}
 	if !ok {
-		err := invalid("params and its _meta must be JSON objects, with each name used once and in its exact case")
-		err.ID = m.ID
-		return err
+		return invalid("params and its _meta must be JSON objects, with each name used once and in its exact case").of(m.ID)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ const pingRequest = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 func TestParseRefusesWhatTwoReadersMightReadDifferently(t *testing.T) {
 	for _, tc := range []struct {
 		name, body string
-		code       int64
+		code       int
 	}{
 		{"nothing", ``, jsonrpc.CodeParseError},
 		{"white space", " \n", jsonrpc.CodeParseError},
@@ -54,7 +54,7 @@ func TestParseRefusesWhatTwoReadersMightReadDifferently(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			messages, _, f := parseBody([]byte(tc.body))
-			if f == nil || f.Code != tc.code {
+			if f == nil || f.code != tc.code {
 				t.Errorf("got %+v %+v, want code %d", messages, f, tc.code)
 			}
 		})

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -68,10 +67,10 @@ func (e *Endpoint) handle(k *call) (result [][]byte, err error) {
 	case "logging/setLevel":
 		return e.setLevel(k)
 	case "initialize":
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "duplicate initialize: this session is open; send initialize without Mcp-Session-Id to open another one"}
+		return nil, &rpc.Error{Code: rpc.CodeInvalidRequest, Message: "duplicate initialize: this session is open; send initialize without Mcp-Session-Id to open another one"}
 	}
 	if strings.HasPrefix(k.Method, "notifications/") {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a notification has no id"}
+		return nil, &rpc.Error{Code: rpc.CodeInvalidRequest, Message: "a notification has no id"}
 	}
 	return nil, unknownMethod(k)
 }
@@ -79,7 +78,7 @@ func (e *Endpoint) handle(k *call) (result [][]byte, err error) {
 func onePart(result json.RawMessage, err error) ([][]byte, error) { return [][]byte{result}, err }
 
 func unknownMethod(k *call) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found: " + clip(k.Method)}
+	return &rpc.Error{Code: rpc.CodeMethodNotFound, Message: "Method not found: " + clip(k.Method)}
 }
 
 // callTool handles tools/call. It never decodes the arguments, _meta or the result.

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
@@ -37,10 +36,10 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	}
 	messages, batch, err := parseBody(body)
 	if err != nil {
-		return unreadable(err).send(c)
+		return err.send(c)
 	}
 	if batch && s.Revision() >= "2025-06-18" {
-		return badRequest(jsonrpc.CodeInvalidRequest, "this session's protocol revision does not support batches; send one message per request").send(c)
+		return badRequest(rpc.CodeInvalidRequest, "this session's protocol revision does not support batches; send one message per request").send(c)
 	}
 	if !batch && messages[0].IsCall() && namesRevision(&messages[0]) {
 		return e.answerStateless(c, caller, messages[0])
@@ -54,7 +53,7 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	messages, batch, err := parseBody(body)
 	if err != nil {
-		return unreadable(err).send(c)
+		return err.send(c)
 	}
 	if !batch && isStateless(&messages[0]) {
 		return e.answerStateless(c, caller, messages[0])

@@ -309,8 +309,8 @@ func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
 		if e.live.Find([]byte(id)) != nil {
 			t.Fatal("not ended after its time")
 		}
-		if _, f := e.absent(e.root, id, me); f.data.(map[string]string)["reason"] != reasonNotFound {
-			t.Errorf("evicted means not_found, got %v", f.data)
+		if _, f := e.absent(e.root, id, me); string(f.data) != `{"reason":"not_found"}` {
+			t.Errorf("evicted means not_found, got %s", f.data)
 		}
 		<-time.After(2 * time.Second)
 		if store.Len() != 0 {

@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // namesStateless reports whether the header names the stateless revision or a newer one. An unknown newer revision is
@@ -43,10 +43,10 @@ func methodGone(c *fiber.Ctx) error {
 func (e *Endpoint) postStateless(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	messages, batch, err := parseBody(body)
 	if err != nil {
-		return unreadable(err).send(c)
+		return err.send(c)
 	}
 	if batch {
-		return badRequest(jsonrpc.CodeInvalidRequest, "this protocol revision does not support batches; send one message per request").send(c)
+		return badRequest(rpc.CodeInvalidRequest, "this protocol revision does not support batches; send one message per request").send(c)
 	}
 	return e.answerStateless(c, caller, messages[0])
 }
@@ -55,7 +55,7 @@ func (e *Endpoint) postStateless(c *fiber.Ctx, caller core.Caller, body []byte) 
 // the connection. It refuses responses, because the server sends no requests in this revision.
 func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m Message) error {
 	if m.IsResponse() {
-		return badRequest(jsonrpc.CodeInvalidRequest, "this protocol revision sends its clients no requests, so it accepts no responses").of(m.ID).send(c)
+		return badRequest(rpc.CodeInvalidRequest, "this protocol revision sends its clients no requests, so it accepts no responses").of(m.ID).send(c)
 	}
 	f := e.checkStateless(c, caller, &m)
 	if f != nil {
@@ -114,7 +114,7 @@ func checkVersion(header string, m *Message) *fault {
 	meta, ok := rawjson.Fields(orEmpty(m.Param("_meta")), mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientCapabilities, mcp.MetaKeyClientInfo, metaLogLevel)
 	version := rawjson.Text(meta[mcp.MetaKeyProtocolVersion])
 	if !ok || version == "" {
-		return badRequest(jsonrpc.CodeInvalidParams, "params._meta must have "+mcp.MetaKeyProtocolVersion+", a string")
+		return badRequest(rpc.CodeInvalidParams, "params._meta must have "+mcp.MetaKeyProtocolVersion+", a string")
 	}
 	if version != header {
 		return mismatch("the header MCP-Protocol-Version does not match the one in params._meta")
@@ -123,14 +123,14 @@ func checkVersion(header string, m *Message) *fault {
 		return f
 	}
 	if can := meta[mcp.MetaKeyClientCapabilities]; len(can) == 0 || can[0] != '{' {
-		return badRequest(jsonrpc.CodeInvalidParams, "params._meta must have "+mcp.MetaKeyClientCapabilities+", an object")
+		return badRequest(rpc.CodeInvalidParams, "params._meta must have "+mcp.MetaKeyClientCapabilities+", an object")
 	}
 	if level := meta[metaLogLevel]; level != nil && !slices.Contains(apps.LevelNames(), rawjson.Text(level)) {
-		return badRequest(jsonrpc.CodeInvalidParams, metaLogLevel+" must be one of the log levels of MCP")
+		return badRequest(rpc.CodeInvalidParams, metaLogLevel+" must be one of the log levels of MCP")
 	}
 	var client struct{ Name, Version *string }
 	if info := meta[mcp.MetaKeyClientInfo]; info != nil && (info[0] != '{' || json.Unmarshal(info, &client) != nil) {
-		return badRequest(jsonrpc.CodeInvalidParams, mcp.MetaKeyClientInfo+" must be an object with a name and a version")
+		return badRequest(rpc.CodeInvalidParams, mcp.MetaKeyClientInfo+" must be an object with a name and a version")
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func unsupported(version string) *fault {
 		return nil
 	}
 	f := badRequest(mcp.CodeUnsupportedProtocolVersion, "this protocol revision is not supported")
-	f.data = mcp.UnsupportedProtocolVersionData{Supported: supported(), Requested: version}
+	f.data = encode(mcp.UnsupportedProtocolVersionData{Supported: supported(), Requested: version})
 	return f
 }
 
@@ -159,7 +159,7 @@ func (e *Endpoint) complete(k *call, parts [][]byte) ([][]byte, error) {
 	result := slices.Concat(parts...)
 	fields, ok := rawjson.Fields(result)
 	if !ok {
-		return nil, &jsonrpc.Error{Code: codeServer, Message: "the app answered with something other than an object"}
+		return nil, &rpc.Error{Code: codeServer, Message: "the app answered with something other than an object"}
 	}
 	var members []rawjson.Member
 	if fields["resultType"] == nil {

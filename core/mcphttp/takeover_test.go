@@ -2,6 +2,7 @@ package mcphttp
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"sync"
 	"testing"
@@ -46,8 +47,9 @@ func use(e *Endpoint, id string, c core.Caller) (*session, string) {
 	if f == nil {
 		return s, ""
 	}
-	if data, ok := f.data.(map[string]string); ok {
-		return nil, data["reason"]
+	var data struct{ Reason string }
+	if json.Unmarshal(f.data, &data) == nil {
+		return nil, data.Reason
 	}
 	return nil, f.message
 }

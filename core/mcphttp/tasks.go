@@ -7,7 +7,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -42,7 +41,7 @@ func (m *Message) takesTasks() bool {
 // undeclared returns the fault for a request that needs the extension and does not declare it.
 func undeclared() *fault {
 	f := badRequest(mcp.CodeMissingRequiredClientCapabilities, "Missing required client capability")
-	f.data = map[string]any{"requiredCapabilities": map[string]any{"extensions": map[string]any{extensionTasks: empty()}}}
+	f.data = encode(map[string]any{"requiredCapabilities": map[string]any{"extensions": map[string]any{extensionTasks: empty()}}})
 	return f
 }
 
@@ -60,11 +59,10 @@ func (e *Endpoint) taskOutcome(caller core.Caller, name string) tools.Outcome {
 		if err == nil {
 			return result, nil
 		}
-		failure := &rpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
-		if known, ok := errors.AsType[*jsonrpc.Error](err); ok {
-			failure = &rpc.Error{Code: int(known.Code), Message: known.Message, Data: known.Data}
+		if failure, ok := errors.AsType[*rpc.Error](err); ok {
+			return nil, failure
 		}
-		return nil, failure
+		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: err.Error()}
 	}
 }
 
@@ -72,7 +70,7 @@ func (e *Endpoint) taskOutcome(caller core.Caller, name string) tools.Outcome {
 func (e *Endpoint) aboutTask(k *call) ([][]byte, error) {
 	if !k.takesTasks() {
 		f := undeclared()
-		return nil, &jsonrpc.Error{Code: f.code, Message: f.message, Data: encode(f.data)}
+		return nil, &rpc.Error{Code: f.code, Message: f.message, Data: f.data}
 	}
 	id := rawjson.Text(k.Param("taskId"))
 	if id == "" {
