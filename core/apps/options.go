@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -167,33 +168,16 @@ func (o *Options) setDefaults() {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{
-		{&o.StartTimeout, time.Minute},
-		{&o.Grace, 5 * time.Second},
-		{&o.RestartWait, 10 * time.Second},
-		{&o.CallTimeout, 5 * time.Minute},
-		{&o.StartPatience, 2 * time.Second},
-		{&o.UndoFor, UndoFor},
-		{&o.InstallTimeout, 10 * time.Minute},
-		{&o.SessionInstanceIdle, 5 * time.Minute},
-	} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	if o.MaxCalls == 0 {
-		o.MaxCalls = 2048
-	}
-	if o.MaxAnswer == 0 {
-		o.MaxAnswer = 16 << 20
-	}
-	if o.MaxSessionInstances == 0 {
-		o.MaxSessionInstances = 64
-	}
-	if o.StartsAtOnce == 0 {
-		o.StartsAtOnce = 8
-	}
+	o.StartTimeout = cmp.Or(o.StartTimeout, time.Minute)
+	o.Grace = cmp.Or(o.Grace, 5*time.Second)
+	o.RestartWait = cmp.Or(o.RestartWait, 10*time.Second)
+	o.CallTimeout = cmp.Or(o.CallTimeout, 5*time.Minute)
+	o.StartPatience = cmp.Or(o.StartPatience, 2*time.Second)
+	o.UndoFor = cmp.Or(o.UndoFor, UndoFor)
+	o.InstallTimeout = cmp.Or(o.InstallTimeout, 10*time.Minute)
+	o.SessionInstanceIdle = cmp.Or(o.SessionInstanceIdle, 5*time.Minute)
+	o.MaxCalls = cmp.Or(o.MaxCalls, 2048)
+	o.MaxAnswer = cmp.Or(o.MaxAnswer, 16<<20)
+	o.MaxSessionInstances = cmp.Or(o.MaxSessionInstances, 64)
+	o.StartsAtOnce = cmp.Or(o.StartsAtOnce, 8)
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net/netip"
@@ -154,30 +155,16 @@ func (o *Options) setDefaults() {
 	if o.Login == nil {
 		o.Login = func() bool { return false }
 	}
-	if o.MaxConns == 0 {
-		o.MaxConns = listener.DefaultMaxConns()
-	}
-	if o.MaxAPIBody == 0 {
-		o.MaxAPIBody = maxBody
-	}
-	if o.MaxBody == 0 {
-		o.MaxBody = maxMountedBody
-	}
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{
-		{&o.Timeouts.Header, 10 * time.Second},
-		{&o.Timeouts.Body, 60 * time.Second},
-		{&o.Timeouts.Write, 60 * time.Second},
-		{&o.Timeouts.Idle, 255 * time.Second},
-		{&o.Timeouts.Quiet, 15 * time.Second},
-		{&o.Timeouts.Recheck, 30 * time.Second},
-	} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
+	o.MaxConns = cmp.Or(o.MaxConns, listener.DefaultMaxConns())
+	o.MaxAPIBody = cmp.Or(o.MaxAPIBody, maxBody)
+	o.MaxBody = cmp.Or(o.MaxBody, maxMountedBody)
+	t := &o.Timeouts
+	t.Header = cmp.Or(t.Header, 10*time.Second)
+	t.Body = cmp.Or(t.Body, 60*time.Second)
+	t.Write = cmp.Or(t.Write, 60*time.Second)
+	t.Idle = cmp.Or(t.Idle, 255*time.Second)
+	t.Quiet = cmp.Or(t.Quiet, 15*time.Second)
+	t.Recheck = cmp.Or(t.Recheck, 30*time.Second)
 }
 
 // Router is where a mount registers its routes. The alias lets package server pass mounts on without importing Fiber.

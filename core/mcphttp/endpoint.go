@@ -1,6 +1,7 @@
 package mcphttp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/netip"
@@ -121,20 +122,12 @@ type Endpoint struct {
 
 // New returns an Endpoint, which serves once it is mounted. It runs goroutines until Close.
 func New(o Options) *Endpoint {
-	if o.MaxSessions == 0 {
-		o.MaxSessions = 100
-	}
-	if o.SessionTTL == 0 {
-		o.SessionTTL = 8 * time.Hour
-	}
-	if o.MaxBody == 0 {
-		o.MaxBody = 4 << 20
-	}
+	o.MaxSessions = cmp.Or(o.MaxSessions, 100)
+	o.SessionTTL = cmp.Or(o.SessionTTL, 8*time.Hour)
+	o.MaxBody = cmp.Or(o.MaxBody, 4<<20)
+	o.identifyEvery = cmp.Or(o.identifyEvery, identifyInterval)
 	if o.Scopes == nil {
 		o.Scopes = func() []string { return nil }
-	}
-	if o.identifyEvery == 0 {
-		o.identifyEvery = identifyInterval
 	}
 	if o.Streams == nil {
 		o.Streams = stream.New(o.Logger)
