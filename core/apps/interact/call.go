@@ -18,7 +18,8 @@ import (
 // ErrTimeout is the cancellation cause of a call whose app was silent for longer than Options.CallTimeout.
 var ErrTimeout = errors.New("the app did not answer in time")
 
-// Call is one call to an app. It becomes one or more requests.
+// Call is one call to an app. It becomes one or more requests. Its clock ends it when the app is silent for too long. The
+// clock stops while the client is being asked something, because a person may need more time than an app is allowed.
 type Call struct {
 	link.Request
 	Account string  // the linked account to call with; "" for an app without accounts
@@ -28,6 +29,13 @@ type Call struct {
 	Issued  string  // what servers of the previous version call the owner: the issuer and the subject
 	AsTask  bool    // the tool can only be called as a task (taskSupport: required)
 	Follow  *Follow // lets an app that speaks link.StatelessVersion answer with a task; nil if the client does not accept tasks
+
+	// Set while the call is in flight.
+	dialog *Dialog
+	ctx    context.Context //nolint:containedctx // cancelled when the call ends; ErrTimeout if the app was silent
+	mu     *sync.Mutex     // guards clock and open
+	clock  *time.Timer
+	open   int // questions that the client has not answered yet
 }
 
 // Asker passes an app's question to the client of a call.
@@ -44,28 +52,27 @@ type Asker interface {
 func (d *Dialog) Do(ctx context.Context, shared instance.Instance, c Call) (result json.RawMessage, err error) {
 	held := true
 	defer func() {
+		c.Params = nil // they may be large, and the session pool keeps the newest call of an instance
 		if held {
 			d.slots.Release(c.Sender)
 		}
 	}()
-	f, end := d.begin(ctx, c.Client, c.Asker)
-	defer end()
-	f.account, f.user = c.Account, c.Sender
-	in, release, err := d.route(f, shared)
+	defer d.begin(ctx, &c)()
+	in, release, err := d.route(&c, shared)
 	if err != nil {
 		return nil, d.CallError(ctx, shared, c.Method, err)
 	}
 	defer release()
-	c.Notify = f.withClock(c.Notify)
+	c.Notify = c.withClock(c.Notify)
 	stateless := c.Client != nil && c.Client.stateless
 	switch {
 	case stateless && !in.Info().Stateless && mayAskForInput(c.Method):
 		held = false // the call may outlive this request
-		result, err = d.doSuspendable(f.ctx, in, c)
+		result, err = d.doSuspendable(c.ctx, in, c)
 	case !stateless && in.Info().Stateless:
-		result, err = f.sendWithInput(in, c)
+		result, err = c.sendWithInput(in)
 	default:
-		result, err = f.send(in, c)
+		result, err = c.send(in)
 	}
 	if err != nil {
 		return nil, d.CallError(ctx, in, c.Method, err)
@@ -75,40 +82,40 @@ func (d *Dialog) Do(ctx context.Context, shared instance.Instance, c Call) (resu
 
 // send makes the call as a single request, or as a task. Apps that speak link.StatelessVersion have no tools that can
 // only be called as tasks.
-func (f *inFlight) send(in instance.Instance, c Call) (json.RawMessage, error) {
+func (c *Call) send(in instance.Instance) (json.RawMessage, error) {
 	r := c.Request
-	r.Caller = f
+	r.Caller = c
 	switch stateless := in.Info().Stateless; {
 	case stateless && c.Follow != nil:
-		return f.sendFollowed(in, r, c.Follow)
+		return c.sendFollowed(in, r)
 	case c.Follow != nil && c.Follow.ID != "":
 		return nil, &rpc.Error{Code: rpc.CodeInvalidParams, Message: "the app no longer supports tasks"}
 	case c.AsTask && !stateless:
-		return f.sendAsTask(in, r)
+		return c.sendAsTask(in, r)
 	}
-	return in.Call(f.ctx, r)
+	return in.Call(c.ctx, r)
 }
 
 // route picks the instance for a call. This is the shared instance, unless the client is stateless and the instance is
 // not, or the app asks questions that this client can answer. An app that cannot run twice serves every client with one
 // instance.
-func (d *Dialog) route(f *inFlight, shared instance.Instance) (in instance.Instance, release func(), err error) {
+func (d *Dialog) route(c *Call, shared instance.Instance) (in instance.Instance, release func(), err error) {
 	keep := func() {}
-	if f.account != "" {
-		return d.routeAccount(f)
+	if c.Account != "" {
+		return d.routeAccount(c)
 	}
-	key, pooled := d.poolKey(shared, f.client, f.asker)
+	key, pooled := d.poolKey(shared, c.Client, c.Asker)
 	if !pooled {
 		return shared, keep, nil
 	}
-	p, release, err := d.broker.pool.acquire(f.ctx, key, false, f)
+	p, release, err := d.broker.pool.acquire(c.ctx, key, false, c)
 	switch {
-	case errors.Is(err, errCannotStart) && f.ctx.Err() == nil:
+	case errors.Is(err, errCannotStart) && c.ctx.Err() == nil:
 		return shared, keep, nil
 	case err != nil:
 		return nil, nil, err
-	case f.client.stateless && !p.instance.Info().Stateless: // it completed the stateful handshake after all
-		d.learn(func(c *bundleCapabilities) { c.onlySessions = true })
+	case c.Client.stateless && !p.instance.Info().Stateless: // it completed the stateful handshake after all
+		d.learn(func(known *bundleCapabilities) { known.onlySessions = true })
 		release()
 		d.broker.pool.discard(p)
 		return shared, keep, nil
@@ -118,12 +125,12 @@ func (d *Dialog) route(f *inFlight, shared instance.Instance) (in instance.Insta
 
 // routeAccount picks the instance of an account. If the app asks its clients questions, the client's session gets an
 // instance of its own.
-func (d *Dialog) routeAccount(f *inFlight) (in instance.Instance, release func(), err error) {
-	key := poolKey{dialog: d, account: f.account}
-	if f.client != nil && f.asker != nil && f.client.abilities&d.known().asks != 0 {
-		key.session = f.client.session
+func (d *Dialog) routeAccount(c *Call) (in instance.Instance, release func(), err error) {
+	key := poolKey{dialog: d, account: c.Account}
+	if c.Client != nil && c.Asker != nil && c.Client.abilities&d.known().asks != 0 {
+		key.session = c.Client.session
 	}
-	p, release, err := d.broker.pool.acquire(f.ctx, key, false, f)
+	p, release, err := d.broker.pool.acquire(c.ctx, key, false, c)
 	if err != nil {
 		return nil, nil, d.accountError(err)
 	}
@@ -141,10 +148,9 @@ func (d *Dialog) accountError(err error) error {
 
 // Connect starts the instance of an account, if there is none yet, ahead of the first call.
 func (d *Dialog) Connect(ctx context.Context, account string) error {
-	f, end := d.begin(ctx, nil, nil)
-	defer end()
-	f.account = account
-	_, release, err := d.routeAccount(f)
+	c := &Call{Account: account}
+	defer d.begin(ctx, c)()
+	_, release, err := d.routeAccount(c)
 	if err != nil {
 		return err
 	}
@@ -175,85 +181,69 @@ func (d *Dialog) poolKey(shared instance.Instance, client *Client, asker Asker) 
 	return key, false
 }
 
-// inFlight is a call in flight: its clock, and how to ask its client. The clock ends the call when the app is silent
-// for too long. It stops while the client is being asked something, because a person may need more time than an app is
-// allowed.
-type inFlight struct {
-	dialog  *Dialog
-	user    string          // the sender of the call; "" for the server itself
-	account string          // the account to call with; "" for none
-	client  *Client         // nil when there is no client to ask
-	asker   Asker           // nil when the client cannot be asked
-	ctx     context.Context //nolint:containedctx // cancelled when the call ends; ErrTimeout if the app was silent
-
-	mu    sync.Mutex
-	clock *time.Timer
-	open  int // questions that the client has not answered yet
-}
-
 // begin starts the clock of a call. The caller must call end when the call is over.
-func (d *Dialog) begin(ctx context.Context, client *Client, asker Asker) (f *inFlight, end func()) {
+func (d *Dialog) begin(ctx context.Context, c *Call) (end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	f = &inFlight{dialog: d, client: client, asker: asker, ctx: ctx}
-	f.clock = time.AfterFunc(d.broker.o.CallTimeout, func() { cancel(ErrTimeout) })
-	return f, func() {
+	c.dialog, c.ctx, c.mu, c.open = d, ctx, &sync.Mutex{}, 0
+	c.clock = time.AfterFunc(d.broker.o.CallTimeout, func() { cancel(ErrTimeout) })
+	return func() {
 		cancel(nil)
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.clock.Stop() // later progress does not restart it: the context is cancelled
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.clock.Stop() // later progress does not restart it: the context is cancelled
 	}
 }
 
 // Session implements link.Caller.
-func (f *inFlight) Session() string {
-	if f.client == nil {
+func (c *Call) Session() string {
+	if c.Client == nil {
 		return ""
 	}
-	return f.client.session
+	return c.Client.session
 }
 
 // Context implements link.Caller.
-func (f *inFlight) Context() context.Context { return f.ctx }
+func (c *Call) Context() context.Context { return c.ctx }
 
 // Hold implements link.Caller.
-func (f *inFlight) Hold() (release func()) {
-	f.addOpen(1)
-	return func() { f.addOpen(-1) }
+func (c *Call) Hold() (release func()) {
+	c.addOpen(1)
+	return func() { c.addOpen(-1) }
 }
 
-func (f *inFlight) addOpen(n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.open += n; f.open > 0 {
-		f.clock.Stop()
+func (c *Call) addOpen(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open += n; c.open > 0 {
+		c.clock.Stop()
 	} else {
-		f.restartClock()
+		c.restartClock()
 	}
 }
 
 // resetClock is called on each progress notification, which shows that the app is still alive.
-func (f *inFlight) resetClock() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.open == 0 {
-		f.restartClock()
+func (c *Call) resetClock() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == 0 {
+		c.restartClock()
 	}
 }
 
 // restartClock restarts the clock, unless the call is over. The caller holds the mutex.
-func (f *inFlight) restartClock() {
-	if f.ctx.Err() == nil {
-		f.clock.Reset(f.dialog.broker.o.CallTimeout)
+func (c *Call) restartClock() {
+	if c.ctx.Err() == nil {
+		c.clock.Reset(c.dialog.broker.o.CallTimeout)
 	}
 }
 
 // withClock wraps notify so that each notification resets the clock. It returns nil if notify is nil.
-func (f *inFlight) withClock(notify func(rpc.Notification)) func(rpc.Notification) {
+func (c *Call) withClock(notify func(rpc.Notification)) func(rpc.Notification) {
 	if notify == nil {
 		return nil
 	}
 	return func(n rpc.Notification) {
-		f.resetClock()
+		c.resetClock()
 		notify(n)
 	}
 }

@@ -50,17 +50,17 @@ type followedTask struct {
 }
 
 // sendFollowed makes a call that the app may answer with a task.
-func (f *inFlight) sendFollowed(in instance.Instance, r link.Request, follow *Follow) (json.RawMessage, error) {
-	t := follower{in: in, inFlight: f, follow: follow, notify: r.Notify, capabilities: requestCapabilities(r.Params)}
-	if follow.ID != "" {
-		t.task = followedTask{ID: follow.ID, Status: "working"}
-		if err := t.poll(f.ctx); err != nil {
-			t.abandon(f.ctx)
+func (c *Call) sendFollowed(in instance.Instance, r link.Request) (json.RawMessage, error) {
+	t := follower{in: in, call: c, capabilities: requestCapabilities(r.Params)}
+	if c.Follow.ID != "" {
+		t.task = followedTask{ID: c.Follow.ID, Status: "working"}
+		if err := t.poll(c.ctx); err != nil {
+			t.abandon(c.ctx)
 			return nil, err
 		}
-		return t.wait(f.ctx)
+		return t.wait(c.ctx)
 	}
-	raw, err := in.Call(f.ctx, r)
+	raw, err := in.Call(c.ctx, r)
 	if err != nil || !bytes.Contains(raw, []byte(`"taskId"`)) {
 		return raw, err
 	}
@@ -71,7 +71,7 @@ func (f *inFlight) sendFollowed(in instance.Instance, r link.Request, follow *Fo
 		return nil, errInvalidTask()
 	}
 	t.task.InputRequests = nil // they are part of the answers to tasks/get only
-	return t.wait(f.ctx)
+	return t.wait(c.ctx)
 }
 
 func errInvalidTask() error {
@@ -80,9 +80,7 @@ func errInvalidTask() error {
 
 type follower struct {
 	in           instance.Instance
-	inFlight     *inFlight
-	follow       *Follow
-	notify       func(rpc.Notification)
+	call         *Call
 	capabilities json.RawMessage // the client capabilities that the call declared
 	task         followedTask
 }
@@ -121,7 +119,7 @@ func (t *follower) report() {
 	if t.task.Status == "input_required" {
 		maps.Copy(state.InputRequests, t.task.InputRequests)
 	}
-	t.follow.Changed(state)
+	t.call.Follow.Changed(state)
 }
 
 // pause waits until it is time to ask for the task again, and asks. Responses of the client end the wait.
@@ -131,9 +129,9 @@ func (t *follower) pause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case responses := <-t.follow.Responses:
+	case responses := <-t.call.Follow.Responses:
 		if _, err := t.send(ctx, "tasks/update", map[string]any{"taskId": t.task.ID, "inputResponses": responses}); err != nil {
-			t.follow.Unsent(responses)
+			t.call.Follow.Unsent(responses)
 			return err
 		}
 	case <-timer.C:
@@ -147,7 +145,7 @@ func (t *follower) poll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.inFlight.resetClock()
+	t.call.resetClock()
 	next := followedTask{}
 	if err := json.Unmarshal(raw, &next); err != nil {
 		return errInvalidTask()
@@ -166,7 +164,7 @@ func (t *follower) send(ctx context.Context, method string, params map[string]an
 	if len(capabilities) == 0 { // the server asks again for the task of an earlier call
 		capabilities = json.RawMessage(`{"extensions":{"` + TasksExtension + `":{}}}`)
 	}
-	return t.in.Call(ctx, link.Request{Method: method, Target: t.task.ID, Params: encoded, Notify: t.notify, Caller: t.inFlight, Capabilities: capabilities})
+	return t.in.Call(ctx, link.Request{Method: method, Target: t.task.ID, Params: encoded, Notify: t.call.Notify, Caller: t.call, Capabilities: capabilities})
 }
 
 // abandon cancels the task if the call was cancelled. If the app was silent for too long, its task continues, because

@@ -63,12 +63,12 @@ func TestAnAppsTaskIsCancelledWithItsCallButNotWhenTheAppIsSilent(t *testing.T) 
 			in := &taskInstance{answer: silent}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			f, end := newDialog(newBroker(t, nil), "notes").begin(ctx, nil, nil)
-			defer end()
+			call := &Call{Follow: &Follow{ID: c.follow, Changed: func(FollowedTask) {}}}
+			defer newDialog(newBroker(t, nil), "notes").begin(ctx, call)()
 			if c.end != nil {
 				time.AfterFunc(10*time.Second, func() { cancel(c.end) })
 			}
-			_, err := f.sendFollowed(in, link.Request{Method: "tools/call", Params: json.RawMessage(`{}`)}, &Follow{ID: c.follow, Changed: func(FollowedTask) {}})
+			_, err := call.sendFollowed(in, link.Request{Method: "tools/call", Params: json.RawMessage(`{}`)})
 			want := c.end
 			if want == nil {
 				want = ErrTimeout
@@ -81,14 +81,14 @@ func TestAnAppsTaskIsCancelledWithItsCallButNotWhenTheAppIsSilent(t *testing.T) 
 
 func TestResponsesThatDoNotReachTheAppAreKept(t *testing.T) {
 	in := &taskInstance{answer: func(context.Context, string) (json.RawMessage, error) { return nil, link.ErrClosed }}
-	f, end := newDialog(newBroker(t, nil), "notes").begin(t.Context(), nil, nil)
-	defer end()
 	given := make(chan map[string]json.RawMessage, 1)
 	given <- map[string]json.RawMessage{"name": json.RawMessage(`{}`)}
 	kept := 0
-	_, err := f.sendFollowed(in, link.Request{Method: "tools/call", Params: json.RawMessage(`{}`)}, &Follow{
+	call := &Call{Follow: &Follow{
 		Changed: func(FollowedTask) {}, Responses: given, Unsent: func(responses map[string]json.RawMessage) { kept += len(responses) },
-	})
+	}}
+	defer newDialog(newBroker(t, nil), "notes").begin(t.Context(), call)()
+	_, err := call.sendFollowed(in, link.Request{Method: "tools/call", Params: json.RawMessage(`{}`)})
 	expect(t, "the error", errors.Is(err, link.ErrClosed), true)
 	expect(t, "responses that are kept", kept, 1)
 	expect(t, "the task is cancelled", in.received("tasks/cancel"), false)

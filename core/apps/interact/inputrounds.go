@@ -40,14 +40,14 @@ func parseInputRequired(result json.RawMessage) (r inputRequired, ok bool) {
 
 // sendWithInput calls a stateless app on behalf of a client with an older revision. When a result asks for input, it
 // asks the client and repeats the request with the answers.
-func (f *inFlight) sendWithInput(in instance.Instance, c Call) (json.RawMessage, error) {
+func (c *Call) sendWithInput(in instance.Instance) (json.RawMessage, error) {
 	r := c.Request
-	r.Caller = f
+	r.Caller = c
 	if c.Asker != nil && c.Client != nil {
 		r.Capabilities = c.Client.capabilities
 	}
 	for range maxRounds {
-		result, err := in.Call(f.ctx, r)
+		result, err := in.Call(c.ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func (f *inFlight) sendWithInput(in instance.Instance, c Call) (json.RawMessage,
 		if !ok {
 			return result, nil
 		}
-		responses, err := f.requestInput(required)
+		responses, err := c.requestInput(required)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (f *inFlight) sendWithInput(in instance.Instance, c Call) (json.RawMessage,
 
 // requestInput asks the client concurrently for all the input that a result requires. The first error cancels the
 // remaining requests.
-func (f *inFlight) requestInput(required inputRequired) (map[string]json.RawMessage, error) {
+func (c *Call) requestInput(required inputRequired) (map[string]json.RawMessage, error) {
 	if len(required.InputRequests) > maxRequests {
 		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app asked for too much input at once"}
 	}
@@ -77,12 +77,12 @@ func (f *inFlight) requestInput(required inputRequired) (map[string]json.RawMess
 		failure error
 		asking  sync.WaitGroup
 	)
-	ctx, cancel := context.WithCancel(f.ctx)
+	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
 	responses := make(map[string]json.RawMessage, len(required.InputRequests))
 	for name, q := range required.InputRequests {
 		asking.Go(func() {
-			response, err := f.Answer(ctx, rpc.Question{Method: q.Method, Params: q.Params}, []link.Caller{f})
+			response, err := c.Answer(ctx, rpc.Question{Method: q.Method, Params: q.Params}, []link.Caller{c})
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil && failure == nil {

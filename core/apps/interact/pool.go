@@ -53,8 +53,8 @@ func newPool(o Options) *pool { return &pool{o: o, open: map[poolKey]*pooled{}} 
 // acquire returns the instance for key and starts it if necessary. The caller must call release when the call is over.
 // With exclusive, the call gets an instance of its own; several can exist for one key. The error is the cause of ctx,
 // core.CodeUnavailable when the app is not running or there are too many instances, or errCannotStart.
-func (p *pool) acquire(ctx context.Context, key poolKey, exclusive bool, f *inFlight) (x *pooled, release func(), err error) {
-	if x, err = p.reserve(key, exclusive, f); err != nil {
+func (p *pool) acquire(ctx context.Context, key poolKey, exclusive bool, c *Call) (x *pooled, release func(), err error) {
+	if x, err = p.reserve(key, exclusive, c); err != nil {
 		return nil, nil, err
 	}
 	release = func() { p.release(x) }
@@ -72,7 +72,7 @@ func (p *pool) acquire(ctx context.Context, key poolKey, exclusive bool, f *inFl
 }
 
 // reserve returns the instance for key and adds a user to it. The instance may still be starting.
-func (p *pool) reserve(key poolKey, exclusive bool, f *inFlight) (*pooled, error) {
+func (p *pool) reserve(key poolKey, exclusive bool, c *Call) (*pooled, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for base, i := key.session, 1; exclusive && p.open[key] != nil && p.open[key].users > 0; i++ {
@@ -87,7 +87,7 @@ func (p *pool) reserve(key poolKey, exclusive bool, f *inFlight) (*pooled, error
 		return nil, unavailable(time.Second, "app %s is not running", key.dialog.key.Name)
 	}
 	if x == nil || x.users == 0 {
-		if err := p.checkShare(key, f.user); err != nil {
+		if err := p.checkShare(key, c.Sender); err != nil {
 			return nil, err
 		}
 	}
@@ -95,12 +95,12 @@ func (p *pool) reserve(key poolKey, exclusive bool, f *inFlight) (*pooled, error
 		if p.isFull(key) && !p.evictIdle(key) {
 			return nil, unavailable(5*time.Second, "app %s needs an instance for this session, but all %d instances of the session pool are in use", key.dialog.key.Name, p.most(key))
 		}
-		x = p.start(key, exclusive, f)
+		x = p.start(key, exclusive, c)
 	}
 	if x.users == 0 {
-		x.user = f.user
+		x.user = c.Sender
 	}
-	x.newest.Store(f)
+	x.newest.Store(c)
 	x.users++
 	if x.timer != nil {
 		x.timer.Stop()
@@ -110,9 +110,9 @@ func (p *pool) reserve(key poolKey, exclusive bool, f *inFlight) (*pooled, error
 }
 
 // start starts an instance in the background. The caller holds the mutex.
-func (p *pool) start(key poolKey, exclusive bool, f *inFlight) *pooled {
+func (p *pool) start(key poolKey, exclusive bool, c *Call) *pooled {
 	x := &pooled{key: key, exclusive: exclusive, ready: make(chan struct{})}
-	x.newest.Store(f)
+	x.newest.Store(c)
 	p.open[key] = x
 	ctx, cancel := context.WithCancel(p.o.Life)
 	x.cancel = cancel
@@ -270,8 +270,8 @@ type pooled struct {
 	ready     chan struct{}      // closed when instance or err is set
 	instance  instance.Instance
 	err       error
-	failedAt  time.Time                // when its start failed
-	newest    atomic.Pointer[inFlight] // the newest call: its client gets the requests that belong to no call
+	failedAt  time.Time            // when its start failed
+	newest    atomic.Pointer[Call] // the newest call: its client gets the requests that belong to no call
 
 	users       int         // calls in flight; the pool's mutex guards this and the fields below
 	user        string      // who uses it, or was the first to, of those who use it now
@@ -298,7 +298,7 @@ func (x *pooled) session() Session {
 	if x.key.session == "" {
 		return Session{Account: x.key.account, OnRequest: x.key.dialog.AnswerShared}
 	}
-	return Session{ID: x.key.session, Account: x.key.account, OneCall: x.exclusive, ClientCapabilities: x.newest.Load().client.capabilities, OnRequest: x.answer}
+	return Session{ID: x.key.session, Account: x.key.account, OneCall: x.exclusive, ClientCapabilities: x.newest.Load().Client.capabilities, OnRequest: x.answer}
 }
 
 // answer answers a question from the instance of one session. The question goes to that session's client, through the

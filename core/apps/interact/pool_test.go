@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link"
 )
 
 func TestOneUserCannotTakeTheWholeSessionPool(t *testing.T) {
@@ -13,11 +14,11 @@ func TestOneUserCannotTakeTheWholeSessionPool(t *testing.T) {
 		d, p := newDialog(b, "notes"), b.pool
 		p.o.MaxInstances = 4
 		reserve := func(user, name string) error {
-			key, f := poolKey{dialog: d, session: name}, &inFlight{user: user, client: NewClient(name, false, nil)}
+			key, c := poolKey{dialog: d, session: name}, &Call{Request: link.Request{Sender: user}, Client: NewClient(name, false, nil)}
 			if kind == "accounts" {
 				key = poolKey{dialog: d, account: name}
 			}
-			_, err := p.reserve(key, kind == "calls without a session", f)
+			_, err := p.reserve(key, kind == "calls without a session", c)
 			return err
 		}
 		taken := 0

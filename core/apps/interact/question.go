@@ -32,24 +32,24 @@ func (d *Dialog) AnswerShared(ctx context.Context, q rpc.Question, callers []lin
 
 // Answer implements link.Caller: it puts a question to the client. The question may belong to any of the callers, which
 // all have the same client. It is cancelled when the last of them ends, and it stops the clocks of all of them.
-func (f *inFlight) Answer(ctx context.Context, q rpc.Question, callers []link.Caller) (json.RawMessage, error) {
+func (c *Call) Answer(ctx context.Context, q rpc.Question, callers []link.Caller) (json.RawMessage, error) {
 	needed := neededAbilities(q.Method, q.Params)
-	if !f.canAsk(needed) {
-		return f.dialog.refuse(q.Method, "the client of this call did not declare the capability")
+	if !c.canAsk(needed) {
+		return c.dialog.refuse(q.Method, "the client of this call did not declare the capability")
 	}
 	if q.Method == instance.MethodRoots && len(q.Params) == 0 {
 		q.Params = json.RawMessage(`{}`) // some clients reject a request without params
 	}
-	d := f.dialog
+	d := c.dialog
 	if needed == abilityURL {
-		d.broker.elicitations.record(d, q.Params, f.client.session)
+		d.broker.elicitations.record(d, q.Params, c.Client.session)
 	}
 	ctx, cancel := untilAllEnd(ctx, callers)
 	defer cancel()
-	for _, c := range callers {
-		defer c.Hold()()
+	for _, caller := range callers {
+		defer caller.Hold()()
 	}
-	result, err := f.asker.Ask(ctx, q)
+	result, err := c.Asker.Ask(ctx, q)
 	if _, ok := errors.AsType[*rpc.Error](err); err == nil || ok {
 		return result, err
 	}
@@ -58,8 +58,8 @@ func (f *inFlight) Answer(ctx context.Context, q rpc.Question, callers []link.Ca
 }
 
 // canAsk reports whether the client can answer requests that need the given abilities.
-func (f *inFlight) canAsk(needed ability) bool {
-	return f.asker != nil && f.client != nil && f.client.abilities&needed == needed
+func (c *Call) canAsk(needed ability) bool {
+	return c.Asker != nil && c.Client != nil && c.Client.abilities&needed == needed
 }
 
 // untilAllEnd returns a context that is cancelled when ctx is, or when all callers have ended. Without callers it
@@ -171,7 +171,7 @@ const (
 
 // urlElicitationResult converts the error by which an app sends the user to URLs into the equivalent result of
 // link.StatelessVersion, which has no such error. Other errors are returned unchanged.
-func (f *inFlight) urlElicitationResult(err error) (json.RawMessage, error) {
+func (c *Call) urlElicitationResult(err error) (json.RawMessage, error) {
 	rpcErr, ok := errors.AsType[*rpc.Error](err)
 	if !ok || rpcErr.Code != codeURLElicitationRequired {
 		return nil, err
@@ -182,7 +182,7 @@ func (f *inFlight) urlElicitationResult(err error) (json.RawMessage, error) {
 	if json.Unmarshal(rpcErr.Data, &data) != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > maxRequests {
 		return nil, err
 	}
-	if !f.canAsk(abilityURL) {
+	if !c.canAsk(abilityURL) {
 		return nil, &rpc.Error{Code: codeMissingCapability, Message: rpcErr.Message, Data: json.RawMessage(`{"requiredCapabilities":{"elicitation":{"url":{}}}}`)}
 	}
 	requests := make(map[string]inputRequest, len(data.Elicitations))

@@ -15,8 +15,9 @@ import (
 func TestARequestStaysOpenWhileAnyCallRunsThatItMayBelongTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDialog(newBroker(t, nil), "notes")
-		call := func() (*inFlight, func()) {
-			return d.begin(t.Context(), NewClient("alice", false, json.RawMessage(`{"elicitation":{}}`)), slowPerson{time.Hour})
+		call := func() (*Call, func()) {
+			c := &Call{Client: NewClient("alice", false, json.RawMessage(`{"elicitation":{}}`)), Asker: slowPerson{time.Hour}}
+			return c, d.begin(t.Context(), c)
 		}
 		for _, c := range []struct {
 			name      string
@@ -80,7 +81,7 @@ func TestARequestNeedsTheAbilitiesThatItsParamsUse(t *testing.T) {
 		{`{"roots":{}}`, instance.MethodRoots, ``, true},
 		{`{"roots":{}}`, "tools/list", ``, true}, // needs no capability
 	} {
-		f := &inFlight{client: NewClient("s", false, json.RawMessage(c.capabilities)), asker: slowPerson{}}
-		expect(t, c.capabilities+" "+c.method+" "+c.params, f.canAsk(neededAbilities(c.method, json.RawMessage(c.params))), c.asked)
+		call := &Call{Client: NewClient("s", false, json.RawMessage(c.capabilities)), Asker: slowPerson{}}
+		expect(t, c.capabilities+" "+c.method+" "+c.params, call.canAsk(neededAbilities(c.method, json.RawMessage(c.params))), c.asked)
 	}
 }

@@ -23,9 +23,9 @@ func TestTheRootsOfAnAppWhoseClientHasNoneAreWhatItWasGranted(t *testing.T) {
 	if got, err := d.AnswerShared(t.Context(), rpc.Question{Method: instance.MethodRoots}, nil); err != nil || string(got) != want {
 		t.Errorf("without a call: %s (%v), want %s", got, err, want)
 	}
-	f, end := d.begin(t.Context(), NewClient("alice", false, json.RawMessage(`{}`)), paramsAsker{})
-	defer end()
-	if got, err := f.Answer(t.Context(), rpc.Question{Method: instance.MethodRoots}, []link.Caller{f}); err != nil || string(got) != want {
+	call := &Call{Client: NewClient("alice", false, json.RawMessage(`{}`)), Asker: paramsAsker{}}
+	defer d.begin(t.Context(), call)()
+	if got, err := call.Answer(t.Context(), rpc.Question{Method: instance.MethodRoots}, []link.Caller{call}); err != nil || string(got) != want {
 		t.Errorf("a client without roots: %s (%v), want %s", got, err, want)
 	}
 }
@@ -37,9 +37,9 @@ func TestRootsAreAskedForWithAnObjectAsParams(t *testing.T) {
 		{`{}`, `"roots/list {}"`},
 		{`{"_meta":{"a":1}}`, `"roots/list {\"_meta\":{\"a\":1}}"`},
 	} {
-		f, end := d.begin(t.Context(), NewClient("alice", false, json.RawMessage(`{"roots":{}}`)), paramsAsker{})
-		defer end()
-		got, err := f.Answer(t.Context(), rpc.Question{Method: instance.MethodRoots, Params: json.RawMessage(c.params)}, []link.Caller{f})
+		call := &Call{Client: NewClient("alice", false, json.RawMessage(`{"roots":{}}`)), Asker: paramsAsker{}}
+		defer d.begin(t.Context(), call)()
+		got, err := call.Answer(t.Context(), rpc.Question{Method: instance.MethodRoots, Params: json.RawMessage(c.params)}, []link.Caller{call})
 		if err != nil || string(got) != c.want {
 			t.Errorf("params %q: the client was asked %s (%v), want %s", c.params, got, err, c.want)
 		}

@@ -84,25 +84,25 @@ func (d *Dialog) doSuspendable(ctx context.Context, shared instance.Instance, c 
 		user: cmp.Or(c.Sender, c.Owner), owner: c.Owner, issued: c.Issued, server: d.server(), method: c.Method, target: targetOf(c.Params),
 		asked: make(chan struct{}, 1), done: make(chan struct{}), open: map[string]openRequest{}, notify: c.Notify,
 	}
-	f, end := d.begin(life, NewClient("", false, requestCapabilities(c.Params)), s)
-	f.account, f.user = c.Account, c.Sender
-	s.cancel = end
+	c.Client, c.Asker = NewClient("", false, requestCapabilities(c.Params)), s
+	s.cancel = d.begin(life, &c)
 	if c.Notify != nil {
-		c.Notify = f.withClock(s.forward)
+		c.Notify = c.withClock(s.forward)
 	}
 	go func() {
 		defer done()
 		defer close(s.done)
 		defer d.slots.Release(c.Sender)
-		defer end()
-		in, release, err := d.routeSuspendable(f, shared, c.Owner)
+		defer s.cancel()
+		defer func() { c.Params = nil }() // as in Do
+		in, release, err := d.routeSuspendable(&c, shared)
 		if err != nil {
 			s.err = err
 			return
 		}
 		defer release()
-		if s.result, s.err = f.send(in, c); s.err != nil {
-			s.result, s.err = f.urlElicitationResult(d.CallError(life, in, c.Method, s.err))
+		if s.result, s.err = c.send(in); s.err != nil {
+			s.result, s.err = c.urlElicitationResult(d.CallError(life, in, c.Method, s.err))
 		}
 	}()
 	return d.broker.suspended.wait(ctx, s)
@@ -110,14 +110,14 @@ func (d *Dialog) doSuspendable(ctx context.Context, shared instance.Instance, c 
 
 // routeSuspendable picks the instance for a call that may be suspended. An app that asks questions gets an instance for
 // this call alone.
-func (d *Dialog) routeSuspendable(f *inFlight, shared instance.Instance, owner string) (in instance.Instance, release func(), err error) {
-	if f.client.abilities&d.known().asks == 0 {
+func (d *Dialog) routeSuspendable(c *Call, shared instance.Instance) (in instance.Instance, release func(), err error) {
+	if c.Client.abilities&d.known().asks == 0 {
 		return shared, func() {}, nil
 	}
-	key := poolKey{dialog: d, session: "stateless " + owner + " " + string(f.client.capabilities), account: f.account}
-	p, release, err := d.broker.pool.acquire(f.ctx, key, true, f)
+	key := poolKey{dialog: d, session: "stateless " + c.Owner + " " + string(c.Client.capabilities), account: c.Account}
+	p, release, err := d.broker.pool.acquire(c.ctx, key, true, c)
 	switch {
-	case errors.Is(err, errCannotStart) && f.ctx.Err() == nil:
+	case errors.Is(err, errCannotStart) && c.ctx.Err() == nil:
 		return shared, func() {}, nil
 	case err != nil:
 		return nil, nil, err

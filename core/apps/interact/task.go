@@ -43,15 +43,15 @@ func (t task) poll() time.Duration {
 }
 
 // sendAsTask calls a tool that can only be called as a task. To the caller it looks like an ordinary call.
-func (f *inFlight) sendAsTask(in instance.Instance, r link.Request) (json.RawMessage, error) {
-	created, err := createTask(f.ctx, in, r)
+func (c *Call) sendAsTask(in instance.Instance, r link.Request) (json.RawMessage, error) {
+	created, err := createTask(c.ctx, in, r)
 	if err != nil || created.Task == nil {
 		return created.raw, err
 	}
-	run := taskRun{in: in, request: r, inFlight: f, task: *created.Task, token: progressTokenOf(r.Params)}
-	result, err := run.wait(f.ctx)
-	if f.ctx.Err() != nil {
-		run.cancel(context.WithoutCancel(f.ctx))
+	run := taskRun{in: in, request: r, call: c, task: *created.Task, token: progressTokenOf(r.Params)}
+	result, err := run.wait(c.ctx)
+	if c.ctx.Err() != nil {
+		run.cancel(context.WithoutCancel(c.ctx))
 	}
 	return result, err
 }
@@ -86,7 +86,7 @@ func createTask(ctx context.Context, in instance.Instance, r link.Request) (crea
 type taskRun struct {
 	in       instance.Instance
 	request  link.Request
-	inFlight *inFlight
+	call     *Call
 	task     task
 	token    json.RawMessage // the caller's progress token; nil for none
 	reported int             // progress notifications sent
@@ -109,7 +109,7 @@ func (t *taskRun) wait(ctx context.Context) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.inFlight.resetClock()
+		t.call.resetClock()
 		next := task{}
 		if err := json.Unmarshal(raw, &next); err != nil || next.Status == "" {
 			return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app sent an invalid task"}
@@ -141,7 +141,7 @@ func (t *taskRun) send(ctx context.Context, method string) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	return t.in.Call(ctx, link.Request{Method: method, Params: params, Notify: t.request.Notify, Caller: t.inFlight})
+	return t.in.Call(ctx, link.Request{Method: method, Params: params, Notify: t.request.Notify, Caller: t.call})
 }
 
 // cancel cancels the task of a call that is over. Errors are ignored: the task may have ended already.
