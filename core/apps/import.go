@@ -9,8 +9,9 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
@@ -48,8 +49,8 @@ func (m *Manager) Import(ctx context.Context, workspace string, r source.ImportR
 	defer done()
 	names := slices.Sorted(maps.Keys(servers))
 	result := source.ImportResult{DryRun: r.DryRun, Servers: make([]source.ImportedServer, len(names))}
-	places := make(chan struct{}, importsAtOnce)
-	var importing sync.WaitGroup
+	var importing errgroup.Group
+	importing.SetLimit(importsAtOnce)
 	taken := map[string]string{} // names of definitions, by app name
 	for i, name := range names {
 		if app, err := bundle.ServerName(name); err == nil && taken[app] != "" {
@@ -60,18 +61,16 @@ func (m *Manager) Import(ctx context.Context, workspace string, r source.ImportR
 		} else if err == nil {
 			taken[app] = name
 		}
-		importing.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
+		importing.Go(func() error {
 			s := source.ImportedServer{Name: name, ServerName: name}
 			if err := m.importServer(ctx, workspace, &s, servers[name], r); err != nil {
 				failImport(&s, err)
 			}
 			result.Servers[i] = s
+			return nil
 		})
 	}
-	importing.Wait()
-	return result, nil
+	return result, importing.Wait()
 }
 
 // failImport records why a server was not installed.
