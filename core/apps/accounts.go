@@ -76,20 +76,15 @@ func (a *app) listWithoutLogin(ctx context.Context, spec instance.Spec) (lists c
 // the published lists, it publishes the app with them. It reads the lists again when the app announces changes, until
 // the instance ends.
 func (a *app) publishLists(in instance.Instance, account string) {
-	ctx, done, err := a.manager.beginWork(context.Background())
-	if err != nil { // the server is shutting down
-		return
-	}
-	publish := func([]core.Kind) {
-		if err := a.publishOnce(ctx, in, account); err != nil && ctx.Err() == nil && !isClosed(in.Done()) {
-			a.log.Warn("could not read an app's lists with an account; keeping the old ones", "account", account, "error", err)
+	a.manager.background(func(ctx context.Context) {
+		publish := func([]core.Kind) {
+			if err := a.publishOnce(ctx, in, account); err != nil && ctx.Err() == nil && !isClosed(in.Done()) {
+				a.log.Warn("could not read an app's lists with an account; keeping the old ones", "account", account, "error", err)
+			}
 		}
-	}
-	go func() {
-		defer done()
 		publish(nil)
 		a.followLists(ctx, in, publish)
-	}()
+	})
 }
 
 func (a *app) publishOnce(ctx context.Context, in instance.Instance, account string) error {
@@ -168,19 +163,14 @@ func (m *Manager) AccountLinked(account core.Account) {
 	if err != nil {
 		return
 	}
-	ctx, done, err := m.beginWork(context.Background())
-	if err != nil { // the server is shutting down
-		return
-	}
 	m.broker.EndAccount(account.ID) // end them now, so that calls that wait for this login can keep the new connection
-	go func() {
-		defer done()
+	m.background(func(ctx context.Context) {
 		limit, cancel := context.WithTimeout(ctx, m.o.StartTimeout)
 		defer cancel()
 		if err := a.dialog.Connect(limit, account.ID); err != nil && ctx.Err() == nil {
 			a.log.Warn("app could not be reached with an account that was just linked", "account", account.ID, "reason", core.TextOf(err))
 		}
-	}()
+	})
 }
 
 // AccountUnlinked ends the connections of an account. Calls in flight that use it fail.
@@ -194,12 +184,7 @@ func (m *Manager) AccountUnlinked(account string) {
 // RefreshPublished shows the lists that peer servers have published or read with an account, for one workspace and account
 // or, if these are "", for all. It works in the background.
 func (m *Manager) RefreshPublished(workspace, account string) {
-	ctx, done, err := m.beginWork(context.Background())
-	if err != nil { // the server is shutting down
-		return
-	}
-	go func() {
-		defer done()
+	m.background(func(ctx context.Context) {
 		for _, a := range m.allApps() {
 			remote := a.now.Load().record.Remote
 			if workspace != "" && a.key.Workspace != workspace || remote == nil || !remote.Auth.UsesAccounts() {
@@ -215,5 +200,5 @@ func (m *Manager) RefreshPublished(workspace, account string) {
 				a.log.Warn("could not read what an app listed to accounts; keeping the old lists", "error", err)
 			}
 		}
-	}()
+	})
 }

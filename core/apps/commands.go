@@ -117,6 +117,9 @@ func (m *Manager) command(ctx context.Context, k interact.AppRef, code core.Code
 	}
 	defer a.releaseTurn()
 	if err := do(ctx, a); err != nil {
+		if invalid, ok := errors.AsType[invalidCommand](err); ok {
+			return core.App{}, invalid.error
+		}
 		if errors.Is(err, context.Canceled) && request.Err() == nil && m.life.Err() == nil {
 			return core.App{}, core.Wrap(core.CodeConflict, err, "app "+k.Name+" was not "+done+": another command stopped, replaced or uninstalled it in the meantime")
 		}
@@ -124,6 +127,10 @@ func (m *Manager) command(ctx context.Context, k interact.AppRef, code core.Code
 	}
 	return a.now.Load().app(), nil
 }
+
+// invalidCommand is an error that a command returns as it is, because it is about the request and not about what the
+// command did.
+type invalidCommand struct{ error }
 
 // awaitSupervisor waits until the supervisor has started an app that is starting or crashed. For a process, the result
 // is running or dead. A remote app is never dead: it is tried at once. If that attempt fails as well, its error is
@@ -181,12 +188,20 @@ func (a *app) startStopped(ctx context.Context) error {
 	return nil
 }
 
-// recordRunning records whether the app should be running, including after a restart and on other servers.
-func (a *app) recordRunning(ctx context.Context, running bool) error {
-	_, err := a.manager.o.Records.ChangeInstallation(context.WithoutCancel(ctx), a.key.Workspace, a.key.Name, func(in *core.Installation) error {
-		if in.ID != a.now.Load().record.ID { // it has been replaced by another app
+// changeRecord changes the app's record, even if ctx ends. It returns core.CodeNotFound if another app has replaced it. The
+// caller must hold the turn.
+func (a *app) changeRecord(ctx context.Context, change func(*core.Installation) error) (core.Installation, error) {
+	return a.manager.o.Records.ChangeInstallation(context.WithoutCancel(ctx), a.key.Workspace, a.key.Name, func(in *core.Installation) error {
+		if in.ID != a.now.Load().record.ID {
 			return notFound(a.key.Name)
 		}
+		return change(in)
+	})
+}
+
+// recordRunning records whether the app should be running, including after a restart and on other servers.
+func (a *app) recordRunning(ctx context.Context, running bool) error {
+	_, err := a.changeRecord(ctx, func(in *core.Installation) error {
 		in.Running = running
 		return nil
 	})

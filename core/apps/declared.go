@@ -117,10 +117,7 @@ func (a *app) update(ctx context.Context, o source.Order) error {
 	if err != nil {
 		return err
 	}
-	record, err := a.manager.o.Records.ChangeInstallation(context.WithoutCancel(ctx), o.Workspace, old.Name, func(in *core.Installation) error {
-		if in.ID != old.ID { // it has been replaced by another app
-			return notFound(old.Name)
-		}
+	record, err := a.changeRecord(ctx, func(in *core.Installation) error {
 		next := found.Record
 		next.ID, next.Running, next.InstalledAt, next.Permissions = in.ID, in.Running, in.InstalledAt, in.Permissions
 		*in = next
@@ -137,10 +134,19 @@ func (a *app) update(ctx context.Context, o source.Order) error {
 // setRecord gives the app a new record and removes the files of the old one.
 func (a *app) setRecord(record core.Installation) {
 	old := a.now.Load().record
+	a.showRecord(record)
+	a.removeReplaced(old, record)
+}
+
+func (a *app) showRecord(record core.Installation) {
 	a.transition(sameState, func(v *view) {
 		v.record = record
 		v.describe()
 	})
+}
+
+// removeReplaced removes the files of an old record that the new one does not use.
+func (a *app) removeReplaced(old, record core.Installation) {
 	if a.manager.files.Owns(old) && old.Dir != record.Dir {
 		a.manager.files.Remove(old.Dir)
 	}

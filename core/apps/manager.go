@@ -317,6 +317,19 @@ func (m *Manager) beginWork(ctx context.Context) (c context.Context, done func()
 	}, nil
 }
 
+// background does work in the background, as beginWork describes. It returns false if Close was called.
+func (m *Manager) background(work func(ctx context.Context)) bool {
+	ctx, done, err := m.beginWork(context.Background())
+	if err != nil {
+		return false
+	}
+	go func() {
+		defer done()
+		work(ctx)
+	}()
+	return true
+}
+
 // reserveName reserves a name for an install. It returns core.CodeAlreadyInstalled if an app or another install in
 // progress has the name.
 func (m *Manager) reserveName(k interact.AppRef) (free func(), err error) {

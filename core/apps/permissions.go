@@ -2,7 +2,6 @@ package apps
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -253,23 +252,8 @@ func (m *Manager) ChangePermissions(ctx context.Context, c core.Caller, name str
 	if err != nil && core.CodeOf(err) != core.CodeStartFailed {
 		return Permissions{}, err
 	}
-	if decided := errDecision(err); decided != nil {
-		return Permissions{}, decided
-	}
 	a.publish(core.EventAppPermissions, core.AppPermissionsChanged{Name: name, By: c.User.ID, Allowed: len(change.Allow), Denied: len(change.Deny), Revoked: len(change.Revoke)})
 	return m.permissionsOf(c, a), nil
-}
-
-// undecidable is an error of the decision itself, as opposed to an error of the start that follows it.
-type undecidable struct{ error }
-
-func (u undecidable) Unwrap() error { return u.error }
-
-func errDecision(err error) error {
-	if u, ok := errors.AsType[undecidable](err); ok {
-		return u.error
-	}
-	return nil
 }
 
 // checkChange checks a change and replaces its accesses with the form in which they are recorded.
@@ -313,15 +297,12 @@ func (m *Manager) checkDecisions(c core.Caller, key interact.AppRef, change *cor
 // decide records a change and restarts the app if it should be running. The caller must hold the turn.
 func (a *app) decide(ctx context.Context, c core.Caller, change core.PermissionChange) error {
 	m := a.manager
-	record, err := m.o.Records.ChangeInstallation(context.WithoutCancel(ctx), a.key.Workspace, a.key.Name, func(in *core.Installation) error {
-		if in.ID != a.now.Load().record.ID { // it has been replaced by another app
-			return notFound(a.key.Name)
-		}
+	record, err := a.changeRecord(ctx, func(in *core.Installation) error {
 		in.Permissions = m.changed(in.Permissions, in.Source, c, change)
 		return checkCount(in.Permissions)
 	})
 	if err != nil {
-		return undecidable{err}
+		return invalidCommand{err}
 	}
 	record.Dir = a.now.Load().record.Dir
 	a.requested.Store(nil)
@@ -332,7 +313,7 @@ func (a *app) decide(ctx context.Context, c core.Caller, change core.PermissionC
 		return nil
 	}
 	if err := a.stopToStartAgain(ctx); err != nil {
-		return undecidable{core.Wrap(core.CodeStopFailed, err, "the permissions are recorded, but processes of app "+a.key.Name+" have not ended: "+core.TextOf(err))}
+		return invalidCommand{core.Wrap(core.CodeStopFailed, err, "the permissions are recorded, but processes of app "+a.key.Name+" have not ended: "+core.TextOf(err))}
 	}
 	a.setRecord(record)
 	return a.startAgain(ctx)

@@ -120,24 +120,20 @@ func (a *app) checkPinsAgain(ctx context.Context) {
 // checkPinsAgain checks the tools of an app again in the background; "" stands for all apps. The channel is closed when
 // that is done.
 func (m *Manager) checkPinsAgain(workspace, name string) <-chan struct{} {
-	checked := make(chan struct{})
-	ctx, done, err := m.beginWork(context.Background())
-	if err != nil { // the server is shutting down
-		close(checked)
-		return checked
-	}
 	var found []*app
 	if name == "" {
 		found = m.allApps()
 	} else if a, err := m.find(workspace, name); err == nil {
 		found = append(found, a)
 	}
-	go func() {
-		defer done()
+	checked := make(chan struct{})
+	if !m.background(func(ctx context.Context) {
 		defer close(checked)
 		for _, a := range found {
 			a.checkPinsAgain(ctx)
 		}
-	}()
+	}) {
+		close(checked)
+	}
 	return checked
 }

@@ -41,17 +41,12 @@ func (m *Manager) Reconfigure(registries []source.NamedRegistry, declared map[st
 		if reflect.DeepEqual(was, d) || d.Source.Ref == "" && !confined {
 			continue
 		}
-		ctx, done, err := m.beginWork(context.Background())
-		if err != nil {
-			return // the server is shutting down
-		}
-		go func() {
-			defer done()
+		m.background(func(ctx context.Context) {
 			replaced := d.Source.Ref != "" && m.applyDeclaration(ctx, name, d)
 			if confined && !replaced {
 				m.confineAnew(ctx, name)
 			}
-		}()
+		})
 	}
 }
 

@@ -131,13 +131,8 @@ type sessionLists struct {
 // showSessionLists shows the lists of an instance to its session until the instance ends. It works in the background,
 // so the call for which the instance was started does not wait for it.
 func (a *app) showSessionLists(in instance.Instance, session string) {
-	ctx, done, err := a.manager.beginWork(context.Background())
-	if err != nil { // the server is shutting down
-		return
-	}
 	l := &sessionLists{app: a, instance: in, session: session}
-	go func() {
-		defer done()
+	a.manager.background(func(ctx context.Context) {
 		a.publishListChanges(session, l.read(ctx, nil))
 		a.followLists(ctx, in, func(announced []core.Kind) {
 			a.publishListChanges(session, append(l.read(ctx, announced), announced...))
@@ -146,7 +141,7 @@ func (a *app) showSessionLists(in instance.Instance, session string) {
 		if l.shown != nil {
 			a.publishListChanges(session, a.manager.catalog.RemoveOwn(a.key.Workspace, session, a.key.Name, l.shown))
 		}
-	}()
+	})
 }
 
 // read reads the lists that the instance announced, or all lists the first time, and shows them. It returns those that

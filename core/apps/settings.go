@@ -25,17 +25,12 @@ type Settings struct {
 // Errors: core.CodeNotFound; core.CodeBadRequest with the name of the value; core.CodeCredentialsRequired if a required
 // value would be missing; core.CodeStartFailed.
 func (m *Manager) Configure(ctx context.Context, workspace, name string, s Settings) (core.App, error) {
-	var invalid error
-	app, err := m.command(ctx, interact.AppRef{Workspace: workspace, Name: name}, core.CodeStartFailed, "restarted with the new values", func(ctx context.Context, a *app) error {
+	return m.command(ctx, interact.AppRef{Workspace: workspace, Name: name}, core.CodeStartFailed, "restarted with the new values", func(ctx context.Context, a *app) error {
 		env, err := a.changedEnv(s)
 		if err != nil {
-			invalid = err
-			return err
+			return invalidCommand{err}
 		}
-		record, err := m.o.Records.ChangeInstallation(context.WithoutCancel(ctx), workspace, name, func(in *core.Installation) error {
-			if in.ID != a.now.Load().record.ID { // it has been replaced by another app
-				return notFound(name)
-			}
+		record, err := a.changeRecord(ctx, func(in *core.Installation) error {
 			in.Env = env
 			m.grantAnew(in, s)
 			return nil
@@ -54,10 +49,6 @@ func (m *Manager) Configure(ctx context.Context, workspace, name string, s Setti
 		a.setRecord(record)
 		return a.startAgain(ctx)
 	})
-	if invalid != nil {
-		return core.App{}, invalid
-	}
-	return app, err
 }
 
 // changedEnv returns the installation's values with the changes applied, validated against the manifest.

@@ -56,16 +56,11 @@ func (m *Manager) Restore(ctx context.Context, workspace, name string) (core.App
 // setAside removes what an uninstalled app leaves behind, as soon as it can no longer be restored. Open calls it for the
 // apps that a server before this one has set aside.
 func (m *Manager) setAside(r core.Installation, until time.Time) {
-	ctx, done, err := m.beginWork(context.Background())
-	if err != nil { // the server is shutting down
-		return
-	}
 	k := interact.AppRef{Workspace: r.Workspace, Name: r.Name}
 	m.mu.Lock()
 	m.aside[k] = r.ID
 	m.mu.Unlock()
-	go func() {
-		defer done()
+	m.background(func(ctx context.Context) {
 		pause := time.Until(until)
 		for wait(ctx, pause) {
 			err := m.purge(ctx, k, r.ID)
@@ -75,7 +70,7 @@ func (m *Manager) setAside(r core.Installation, until time.Time) {
 			m.log.Warn("could not delete an uninstalled app; retrying", "workspace", k.Workspace, "app", k.Name, "error", err)
 			pause = retryPause
 		}
-	}()
+	})
 }
 
 // purge deletes an app that was set aside, unless it was restored or another app has its name.

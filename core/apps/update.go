@@ -20,13 +20,10 @@ import (
 // version needs more values; core.CodePermissionsRequired if r decides about permissions but not about all that the new
 // version requests; core.CodeInstallFailed.
 func (m *Manager) Update(ctx context.Context, workspace, name string, r source.UpdateRequest) (core.App, error) {
-	var invalid error
-	app, err := m.command(ctx, interact.AppRef{Workspace: workspace, Name: name}, core.CodeInstallFailed, "updated", func(ctx context.Context, a *app) error {
-		old := a.now.Load().record
-		o, err := m.updateOrder(old, r)
+	return m.command(ctx, interact.AppRef{Workspace: workspace, Name: name}, core.CodeInstallFailed, "updated", func(ctx context.Context, a *app) error {
+		o, err := m.updateOrder(a.now.Load().record, r)
 		if err != nil {
-			invalid = err
-			return err
+			return invalidCommand{err}
 		}
 		limit, cancel := context.WithTimeout(ctx, m.o.InstallTimeout)
 		defer cancel()
@@ -34,40 +31,36 @@ func (m *Manager) Update(ctx context.Context, workspace, name string, r source.U
 		if err != nil {
 			return err
 		}
-		invalid, err = a.updateTo(ctx, limit, o, found, r)
-		return errors.Join(invalid, err)
+		return a.updateTo(ctx, limit, o, found, r)
 	})
-	if invalid != nil {
-		return core.App{}, invalid
-	}
-	return app, err
 }
 
 // updateTo replaces an app's version with a candidate. limit bounds the time to put the candidate's files in place. The
-// command returns the error invalid unchanged. The caller must hold the turn.
-func (a *app) updateTo(ctx, limit context.Context, o source.Order, found *source.Candidate, r source.UpdateRequest) (invalid, err error) {
+// caller must hold the turn.
+func (a *app) updateTo(ctx, limit context.Context, o source.Order, found *source.Candidate, r source.UpdateRequest) error {
 	m, old, name := a.manager, a.now.Load().record, a.key.Name
 	if dir := filepath.Join(a.layout().BundlesDir(name), found.Label); found.Label != "" && dir == old.Dir && m.files.Verify(limit, old, false) == nil {
 		m.reportProgress(o, name, "unchanged", "version "+old.Version+" is already installed")
-		return nil, found.RemoveStaged()
+		return found.RemoveStaged()
 	}
 	if err := checkSameSource(old, found); err != nil {
-		return nil, errors.Join(err, found.RemoveStaged())
+		return errors.Join(err, found.RemoveStaged())
 	}
-	if err = m.checkConfined(o, found); err == nil {
+	err := m.checkConfined(o, found)
+	if err == nil {
 		err = found.CheckValues()
 	}
 	if err != nil {
-		return err, found.RemoveStaged()
+		return errors.Join(invalidCommand{err}, found.RemoveStaged())
 	}
 	if err := m.place(limit, found); err != nil {
-		return nil, errors.Join(err, found.Discard())
+		return errors.Join(err, found.Discard())
 	}
 	found.Record.ID, found.Record.Running, found.Record.InstalledAt, found.Record.Permissions = old.ID, old.Running, old.InstalledAt, old.Permissions
 	if err := m.decideUpdate(ctx, r, found); err != nil {
-		return err, found.Discard()
+		return errors.Join(invalidCommand{err}, found.Discard())
 	}
-	return nil, a.replaceVersion(ctx, old, found)
+	return a.replaceVersion(ctx, old, found)
 }
 
 // updateUploaded replaces the version of an app that was uploaded with a candidate from another upload. It keeps the
@@ -86,24 +79,18 @@ func (m *Manager) updateUploaded(ctx context.Context, o source.Order, r source.R
 	if err := m.checkReplaceable(k); err != nil {
 		return core.App{}, errors.Join(err, found.RemoveStaged())
 	}
-	var invalid error
-	app, err := m.command(ctx, k, core.CodeInstallFailed, "updated", func(ctx context.Context, a *app) (err error) {
+	return m.command(ctx, k, core.CodeInstallFailed, "updated", func(ctx context.Context, a *app) error {
 		old := a.now.Load().record
 		if old.Source.Kind != core.SourceUpload {
-			invalid = core.Errorf(core.CodeConflict, "app %s was installed from a %s, not from an uploaded file: update or uninstall it", k.Name, old.Source.Kind)
-			return errors.Join(invalid, found.RemoveStaged())
+			err := core.Errorf(core.CodeConflict, "app %s was installed from a %s, not from an uploaded file: update or uninstall it", k.Name, old.Source.Kind)
+			return errors.Join(invalidCommand{err}, found.RemoveStaged())
 		}
 		env := map[string]core.Secret{}
 		maps.Copy(env, old.Env)
 		maps.Copy(env, r.Env)
 		found.Record.Env, found.Record.Patience = env, old.Patience
-		invalid, err = a.updateTo(ctx, limit, o, found, source.UpdateRequest{Permissions: r.Permissions, Caller: r.Caller, Restricted: r.Restricted})
-		return errors.Join(invalid, err)
+		return a.updateTo(ctx, limit, o, found, source.UpdateRequest{Permissions: r.Permissions, Caller: r.Caller, Restricted: r.Restricted})
 	})
-	if invalid != nil {
-		return core.App{}, invalid
-	}
-	return app, err
 }
 
 // checkSameSource rejects an update without a signature if the app has one. For an app from a registry, it also rejects
@@ -178,13 +165,7 @@ func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *
 	if err := a.stopToStartAgain(ctx); err != nil {
 		return errors.Join(err, found.Discard())
 	}
-	show := func(record core.Installation) {
-		a.transition(sameState, func(v *view) {
-			v.record = record
-			v.describe()
-		})
-	}
-	show(found.Record)
+	a.showRecord(found.Record)
 	a.transition(core.StateStarting, nil)
 	in, lists, err := a.launchFound(ctx, found)
 	if err == nil {
@@ -199,7 +180,7 @@ func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *
 	}
 	if err != nil {
 		a.transition(core.StateStopped, func(v *view) { v.awaited = true })
-		show(old)
+		a.showRecord(old)
 		a.resume()
 		newVersion := "version " + found.Record.Version
 		if found.Record.Version == "" { // a remote app that has not reported its version
@@ -215,10 +196,7 @@ func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *
 
 // recordVersion records another version of an app and removes the files of the old one.
 func (a *app) recordVersion(ctx context.Context, old core.Installation, found *source.Candidate) error {
-	record, err := a.manager.o.Records.ChangeInstallation(context.WithoutCancel(ctx), old.Workspace, old.Name, func(in *core.Installation) error {
-		if in.ID != old.ID { // it has been replaced by another app
-			return notFound(old.Name)
-		}
+	record, err := a.changeRecord(ctx, func(in *core.Installation) error {
 		if found.Record.Permissions = in.Permissions; found.Decide != nil {
 			found.Record.Permissions = found.Decide(in.Permissions)
 		}
@@ -228,13 +206,8 @@ func (a *app) recordVersion(ctx context.Context, old core.Installation, found *s
 	if err != nil {
 		return errors.Join(err, found.Discard())
 	}
-	a.transition(sameState, func(v *view) {
-		v.record = record
-		v.describe()
-	})
-	if a.manager.files.Owns(old) && old.Dir != record.Dir {
-		a.manager.files.Remove(old.Dir)
-	}
+	a.showRecord(record)
+	a.removeReplaced(old, record)
 	a.log.Info("app updated", "from", old.Version, "to", record.Version)
 	return nil
 }
