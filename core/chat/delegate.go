@@ -69,8 +69,8 @@ type delegation struct {
 
 func (e *Engine) delegate(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
 	in := delegation{MaxIterations: delegateIterations}
-	if err := json.Unmarshal(arguments, &in); err != nil {
-		return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+	if err := tools.Arguments(arguments, &in); err != nil {
+		return nil, err
 	}
 	if err := checkGlobs("allowedTools", in.AllowedTools); err != nil {
 		return nil, err

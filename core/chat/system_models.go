@@ -28,8 +28,8 @@ func (e *Engine) SetModelConfig() tools.System {
 				Default *string `json:"default"`
 				Fast    *string `json:"fast"`
 			}
-			if err := json.Unmarshal(arguments, &in); err != nil {
-				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+			if err := tools.Arguments(arguments, &in); err != nil {
+				return nil, err
 			}
 			return e.SetModels(ctx, in.Default, in.Fast)
 		},

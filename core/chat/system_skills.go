@@ -36,8 +36,8 @@ func (e *Engine) ManageSkills() tools.System {
 }`),
 		Run: func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
 			in := manageSkills{Type: skill.TypeSkill, Priority: 50}
-			if err := json.Unmarshal(arguments, &in); err != nil {
-				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+			if err := tools.Arguments(arguments, &in); err != nil {
+				return nil, err
 			}
 			return in.run(ctx, e, c)
 		},

@@ -271,8 +271,8 @@ func (n *Namespace) ReadResult() System {
 				Offset float64 `json:"offset"` // in JSON Schema, 2.0 is an integer
 				Length float64 `json:"length"`
 			}{}
-			if err := json.Unmarshal(arguments, &in); err != nil {
-				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+			if err := Arguments(arguments, &in); err != nil {
+				return nil, err
 			}
 			if id, ok := core.KeptResultID(in.ID); ok {
 				in.ID = id
@@ -317,32 +317,20 @@ func (n *Namespace) kept(ctx context.Context, c core.Caller, id string, offset, 
 	return r, err
 }
 
-// keptRequest is a read of a stored result as a resource, while perform processes it.
-type keptRequest struct {
-	appRequest
-	id string
-}
-
 // readKept implements resources/read for a stored result.
 func (n *Namespace) readKept(ctx context.Context, c core.Caller, id string) (json.RawMessage, error) {
 	uri := core.KeptResult{ID: id}.URI()
-	r := &keptRequest{appRequest: appRequest{n: n, caller: c, method: "resources/read", name: uri}, id: id}
+	r := &appRequest{n: n, caller: c, method: "resources/read", name: uri, find: func() error { return nil }}
+	r.answer = func(ctx context.Context) (json.RawMessage, error) {
+		kept, err := n.kept(ctx, c, id, 0, math.MaxInt32/2)
+		switch {
+		case core.CodeOf(err) == core.CodeNotFound:
+			return nil, noResource(uri)
+		case err != nil:
+			return nil, err
+		}
+		return json.Marshal(map[string]any{"contents": []any{map[string]any{"uri": kept.URI(), "mimeType": kept.MediaType, "text": kept.Text}}})
+	}
 	result, _, err := n.perform(ctx, c, r)
 	return result, err
-}
-
-// admit implements request.
-func (r *keptRequest) admit(context.Context) error { return nil }
-
-// send implements request.
-func (r *keptRequest) send(ctx context.Context) (json.RawMessage, callResult, error) {
-	kept, err := r.n.kept(ctx, r.caller, r.id, 0, math.MaxInt32/2)
-	if core.CodeOf(err) == core.CodeNotFound {
-		err = noResource(r.name)
-	}
-	if err != nil {
-		return nil, callResult{}, err
-	}
-	raw, err := json.Marshal(map[string]any{"contents": []any{map[string]any{"uri": kept.URI(), "mimeType": kept.MediaType, "text": kept.Text}}})
-	return raw, callResult{}, err
 }

@@ -120,16 +120,15 @@ func outcomeOf(r callResult, err error) string {
 
 // request returns a request to an app on behalf of a client. meta is the _meta of params.
 func (n *Namespace) request(c core.Caller, method string, params, meta json.RawMessage, notify func(rpc.Notification), from From) interact.Call {
-	call := interact.Call{Request: link.Request{Method: method, Params: params, Notify: notify, Sender: c.User.ID}, Asker: from.Asker}
+	call := interact.Call{Request: link.Request{Method: method, Params: params, Notify: notify, Sender: c.User.ID}, Asker: from.Asker, Client: n.client(from)}
 	if call.Asker != nil && !c.MayNameRoots() {
 		call.Asker = rootless{call.Asker}
 	}
 	switch {
 	case from.Stateless:
-		call.Client, call.Owner, call.Issued = n.stateless, c.Principal(), c.Issuer+"\x00"+c.Subject
+		call.Owner, call.Issued = c.Principal(), c.Issuer+"\x00"+c.Subject
 		call.Notify = withMinimumLevel(requestedLevel(meta), notify)
 	case from.Session != nil:
-		call.Client = from.Session.client
 		if level := from.Session.level(); level > 0 {
 			call.Notify = withMinimumLevel(level, notify)
 		}

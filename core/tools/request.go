@@ -29,11 +29,13 @@ type appRequest struct {
 	name      string          // the prompt or URI that the caller names
 	arguments json.RawMessage // for the audit log
 
-	// find sets server, target and params. read, which may be nil, processes the result.
-	find func() error
-	read func(result json.RawMessage) json.RawMessage
+	// find sets server, target and params. read, which may be nil, processes the result. answer, which may be nil, makes the
+	// request in another way than by passing it on to the app.
+	find   func() error
+	read   func(result json.RawMessage) json.RawMessage
+	answer func(ctx context.Context) (json.RawMessage, error)
 
-	server, target string          // the app, and the prompt's own name for the span
+	server, target string          // the app, "" for none, and the prompt's own name for the span
 	params         json.RawMessage // as the app receives them
 	account        core.Account    // the account that the app is called with; zero for none
 }
@@ -45,7 +47,7 @@ func (r *appRequest) startSpan(ctx context.Context) (context.Context, tracing.Sp
 
 // admit implements request.
 func (r *appRequest) admit(ctx context.Context) error {
-	if err := r.find(); err != nil || r.n.accounts == nil {
+	if err := r.find(); err != nil || r.n.accounts == nil || r.server == "" {
 		return err
 	}
 	var err error
@@ -71,6 +73,10 @@ func (r *appRequest) measure(callResult, error) {}
 
 // send implements request.
 func (r *appRequest) send(ctx context.Context) (json.RawMessage, callResult, error) {
+	if r.answer != nil {
+		result, err := r.answer(ctx)
+		return result, callResult{}, r.refusal(err)
+	}
 	params := r.params
 	if !r.caller.MayNameRoots() {
 		params = orUnchanged(params, func() (json.RawMessage, error) {
@@ -235,29 +241,21 @@ func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (jso
 	return result, err
 }
 
-// viewRequest is a read of a view while perform processes it.
-type viewRequest struct {
-	appRequest
-	view apps.Resource
-}
-
 // ReadView reads a view of an app for a browser. See apps.Manager.Resource for uri and the errors.
-func (n *Namespace) ReadView(ctx context.Context, c core.Caller, server, uri string) (apps.Resource, error) {
-	r := &viewRequest{appRequest: appRequest{n: n, caller: c, method: "resources/read", name: resourceRef{server, uri}.listed(), server: server, target: uri}}
+func (n *Namespace) ReadView(ctx context.Context, c core.Caller, server, uri string) (view apps.Resource, err error) {
+	r := &appRequest{n: n, caller: c, method: "resources/read", name: resourceRef{server, uri}.listed(), server: server, target: uri}
 	r.find = func() error {
 		if !n.lists(c, From{}).shown.ShowsApp(server) {
 			return core.Errorf(core.CodeNotFound, "no app %q in this workspace", server)
 		}
 		return nil
 	}
-	_, _, err := n.perform(ctx, c, r)
-	return r.view, err
-}
-
-// send implements request.
-func (r *viewRequest) send(ctx context.Context) (raw json.RawMessage, _ callResult, err error) {
-	r.view, err = r.n.apps.Resource(ctx, r.caller.Workspace.ID, r.server, r.target, r.account.ID)
-	return nil, callResult{}, r.refusal(err)
+	r.answer = func(ctx context.Context) (_ json.RawMessage, err error) {
+		view, err = n.apps.Resource(ctx, c.Workspace.ID, server, uri, r.account.ID)
+		return nil, err
+	}
+	_, _, err = n.perform(ctx, c, r)
+	return view, err
 }
 
 // raiseLogLevel lowers the minimum log level of apps with older MCP revisions if a stateless request asks for a lower

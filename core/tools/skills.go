@@ -10,9 +10,10 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/rawjson"
@@ -46,8 +47,8 @@ func (n *Namespace) ListSkills(ctx context.Context, c core.Caller, q Request) (j
 	})
 	slices.Sort(servers)
 	found := make([][]json.RawMessage, len(servers))
-	places := make(chan struct{}, maxSkillApps)
-	var asking sync.WaitGroup
+	var asking errgroup.Group
+	asking.SetLimit(maxSkillApps)
 	for i, server := range servers {
 		if server == SystemServer {
 			for _, s := range n.ownSkills(c, q.From, "") {
@@ -55,18 +56,17 @@ func (n *Namespace) ListSkills(ctx context.Context, c core.Caller, q Request) (j
 			}
 			continue
 		}
-		asking.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
+		asking.Go(func() error {
 			ctx, stop := context.WithTimeout(ctx, skillsTimeout)
 			defer stop()
 			var err error
 			if found[i], err = n.skillsOf(ctx, c, q.From, server); err != nil {
 				n.log.Debug("the skills of an app are left out", "app", server, "workspace", c.Workspace.ID, "error", err)
 			}
+			return nil
 		})
 	}
-	asking.Wait()
+	_ = asking.Wait() // an app that fails is left out
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -242,44 +242,36 @@ func ownFileURI(s core.ServedSkill, f core.SkillFile) json.RawMessage {
 	return rawjson.Quote(ownSkillPrefix + s.Name + "/" + (&url.URL{Path: f.Path}).EscapedPath())
 }
 
-// ownSkillRequest is a read of a file of one of the workspace's own skills.
-type ownSkillRequest struct {
-	appRequest
-	file core.SkillFile
-}
-
 // readOwnSkill reads the file at a URI of the workspace's own skills. The error is core.CodeResourceNotFound if there is none.
 func (n *Namespace) readOwnSkill(ctx context.Context, c core.Caller, q Request, uri, skill, path string) (json.RawMessage, error) {
-	r := &ownSkillRequest{appRequest: appRequest{Request: q, n: n, caller: c, method: "resources/read", name: uri}}
+	var file core.SkillFile
+	r := &appRequest{Request: q, n: n, caller: c, method: "resources/read", name: uri}
 	r.find = func() error {
 		for _, s := range n.ownSkills(c, q.From, skill) {
 			for _, f := range s.Files {
 				if f.Path == path {
-					r.file = f
+					file = f
 					return nil
 				}
 			}
 		}
 		return noResource(uri)
 	}
+	r.answer = func(context.Context) (json.RawMessage, error) { return fileContents(uri, file) }
 	result, _, err := n.perform(ctx, c, r)
 	return result, err
 }
 
-// admit implements request: no account is needed.
-func (r *ownSkillRequest) admit(context.Context) error { return r.find() }
-
-// send implements request.
-func (r *ownSkillRequest) send(context.Context) (json.RawMessage, callResult, error) {
-	content := map[string]any{"uri": r.name, "mimeType": "text/markdown"}
-	if !strings.EqualFold(path.Ext(r.file.Path), ".md") {
-		content["mimeType"] = http.DetectContentType(r.file.Content)
+// fileContents returns the result of reading a file of a skill.
+func fileContents(uri string, file core.SkillFile) (json.RawMessage, error) {
+	content := map[string]any{"uri": uri, "mimeType": "text/markdown"}
+	if !strings.EqualFold(path.Ext(file.Path), ".md") {
+		content["mimeType"] = http.DetectContentType(file.Content)
 	}
-	if utf8.Valid(r.file.Content) {
-		content["text"] = string(r.file.Content)
+	if utf8.Valid(file.Content) {
+		content["text"] = string(file.Content)
 	} else {
-		content["blob"] = r.file.Content
+		content["blob"] = file.Content
 	}
-	result, err := json.Marshal(map[string]any{"contents": []any{content}})
-	return result, callResult{}, err
+	return json.Marshal(map[string]any{"contents": []any{content}})
 }

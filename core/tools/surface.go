@@ -82,8 +82,8 @@ func (n *Namespace) SearchTools() System {
 				Query string  `json:"query"`
 				Limit float64 `json:"limit"` // in JSON Schema, 2.0 is an integer
 			}{Limit: 5}
-			if err := json.Unmarshal(arguments, &in); err != nil {
-				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+			if err := Arguments(arguments, &in); err != nil {
+				return nil, err
 			}
 			return map[string]any{"tools": n.searchTools(c, from, in.Query, int(in.Limit))}, nil
 		},

@@ -103,6 +103,14 @@ func (s System) run(ctx context.Context, c core.Caller, from From, arguments jso
 	return result(refusal, true)
 }
 
+// Arguments decodes the arguments of one of the server's own tools. The error is core.CodeBadRequest.
+func Arguments(arguments json.RawMessage, into any) error {
+	if err := json.Unmarshal(arguments, into); err != nil {
+		return core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+	}
+	return nil
+}
+
 // plainText is a result that models read best as plain text.
 type plainText string
 

@@ -55,8 +55,8 @@ func ManageAccounts(d AccountDirectory, apps AccountApps) System {
 				App     string `json:"app"`
 				Account string `json:"account"`
 			}{Account: "main"}
-			if err := json.Unmarshal(arguments, &in); err != nil {
-				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+			if err := Arguments(arguments, &in); err != nil {
+				return nil, err
 			}
 			all, err := d.List(ctx, c)
 			if err != nil {

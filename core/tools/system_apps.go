@@ -60,15 +60,15 @@ func ManageApps(m Manager) System {
 }`),
 		Permit: func(c core.Caller, arguments json.RawMessage) error {
 			var in manageApps
-			if err := json.Unmarshal(arguments, &in); err != nil {
-				return core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+			if err := Arguments(arguments, &in); err != nil {
+				return err
 			}
 			return in.check(c)
 		},
 		Run: func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
 			var in manageApps
-			if err := json.Unmarshal(arguments, &in); err != nil {
-				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+			if err := Arguments(arguments, &in); err != nil {
+				return nil, err
 			}
 			return in.run(ctx, m, c)
 		},

@@ -30,8 +30,8 @@ func ManageUsers(p *people.Directory) System {
 				User   string     `json:"user"`
 				Role   *core.Role `json:"role"`
 			}
-			if err := json.Unmarshal(arguments, &in); err != nil {
-				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+			if err := Arguments(arguments, &in); err != nil {
+				return nil, err
 			}
 			switch {
 			case in.Action == "list":
@@ -72,8 +72,8 @@ func ManageWorkspaces(p *people.Directory) System {
 				User      string    `json:"user"`
 				Role      core.Role `json:"role"`
 			}
-			if err := json.Unmarshal(arguments, &in); err != nil {
-				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+			if err := Arguments(arguments, &in); err != nil {
+				return nil, err
 			}
 			switch in.Action {
 			case "list":

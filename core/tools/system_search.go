@@ -62,8 +62,8 @@ func (n *Namespace) Search(bundles Bundles) System {
 				Registry string `json:"registry"`
 				Limit    int    `json:"limit"`
 			}{Scope: "tools", Limit: searchLimit}
-			if err := json.Unmarshal(arguments, &in); err != nil {
-				return nil, core.Errorf(core.CodeBadRequest, "arguments: %w", err)
+			if err := Arguments(arguments, &in); err != nil {
+				return nil, err
 			}
 			if in.Scope == "tools" {
 				if !n.features.Enabled(config.FlagToolDiscovery) {
