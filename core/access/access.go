@@ -10,8 +10,10 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/time/rate"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/limits"
 )
 
 // Users stores users and their workspaces. *store.Store implements it.
@@ -74,10 +76,10 @@ type Access struct {
 	log           hclog.Logger
 	members       *members
 	stale         staleLog
-	attempts      *attempts
-	proxied       *attempts                             // attempts through proxies
+	attempts      *limits.Rates
+	proxied       *limits.Rates                         // attempts through proxies
 	wrongBearers  *lru.Cache[string, [sha256.Size]byte] // the last wrong bearer of each client
-	browserLogins *attempts                             // starts of browser logins
+	browserLogins *limits.Rates                         // starts of browser logins
 	pending       *pending
 	keys          *apiKeys
 	watchers      watchers
@@ -102,9 +104,9 @@ func New(o Options) *Access {
 	wrongBearers, _ := lru.New[string, [sha256.Size]byte](maxClients) // the only error is a size below 1
 	a := &Access{
 		users: o.Users, cookies: o.Cookies, log: o.Logger,
-		attempts: newAttempts(attemptEvery, attemptBurst), proxied: newAttempts(attemptEvery/proxyTimes, attemptBurst*proxyTimes),
+		attempts: limits.NewRates(rate.Every(attemptEvery), attemptBurst), proxied: limits.NewRates(rate.Every(attemptEvery/proxyTimes), attemptBurst*proxyTimes),
 		wrongBearers:  wrongBearers,
-		browserLogins: newAttempts(browserLoginEvery, browserLoginBurst), pending: newPending(o.Logins),
+		browserLogins: limits.NewRates(rate.Every(browserLoginEvery), browserLoginBurst), pending: newPending(o.Logins),
 		revoked: o.Revocations, enroller: o.Enroller,
 	}
 	a.machine = core.Secret(secret())

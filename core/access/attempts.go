@@ -5,10 +5,8 @@ import (
 	"net/netip"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/time/rate"
-
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/limits"
 )
 
 const (
@@ -23,27 +21,15 @@ const (
 	browserLoginEvery = time.Second
 )
 
-// attempts limits attempts per client, so that a client that guesses does not lock out others.
-type attempts struct {
-	clients *lru.Cache[string, *rate.Limiter]
-	every   time.Duration
-	burst   int
-}
-
-func newAttempts(every time.Duration, burst int) *attempts {
-	clients, _ := lru.New[string, *rate.Limiter](maxClients) // the only error is a size below 1
-	return &attempts{clients, every, burst}
-}
-
 // CountWrongKey counts a wrong key against a client's address, and against the peer that sent the request if its
 // address differs, because it is then a proxy. A client may send 10 at once and then one every 6 seconds; a proxy may
 // send 20 times as many. Beyond that the error is core.CodeRateLimited with RetryAfter. Correct keys are neither
 // counted nor refused: somebody who guesses must not lock out others behind the same proxy.
 func (a *Access) CountWrongKey(client, peer string) error {
-	if err := a.attempts.allow(client); err != nil || network(peer) == network(client) {
+	if err := allow(a.attempts, client); err != nil || network(peer) == network(client) {
 		return err
 	}
-	return a.proxied.allow(peer)
+	return allow(a.proxied, peer)
 }
 
 // CountBearer is CountWrongKey for a refused bearer that may be a guess at SERVICE_API_KEY. A bearer that looks like a
@@ -63,22 +49,14 @@ func (a *Access) CountBearer(bearer, client, peer string) error {
 
 // AllowBrowserLogin counts the start of a browser login against a client's address: 200 at once, then one per second.
 // Beyond that the error is core.CodeRateLimited with RetryAfter. Call it before BeginLogin.
-func (a *Access) AllowBrowserLogin(client string) error { return a.browserLogins.allow(client) }
+func (a *Access) AllowBrowserLogin(client string) error { return allow(a.browserLogins, client) }
 
-func (a *attempts) allow(client string) error {
-	limiter := rate.NewLimiter(rate.Every(a.every), a.burst)
-	if known, ok, _ := a.clients.PeekOrAdd(network(client), limiter); ok {
-		limiter = known
-		a.clients.Get(network(client)) // marks the entry as recently used
+// allow limits attempts per client, so that a client that guesses does not lock out others.
+func allow(attempts *limits.Rates, client string) error {
+	if wait := attempts.Allow(network(client)); wait > 0 {
+		return core.Errorf(core.CodeRateLimited, "too many wrong keys or logins").WithRetryAfter(wait)
 	}
-	now := time.Now()
-	r := limiter.ReserveN(now, 1)
-	wait := r.DelayFrom(now)
-	if wait == 0 {
-		return nil
-	}
-	r.CancelAt(now)
-	return core.Errorf(core.CodeRateLimited, "too many wrong keys or logins").WithRetryAfter(wait)
+	return nil
 }
 
 // network returns what counts as one client: an IPv4 address, or the /64 prefix of an IPv6 address, which is

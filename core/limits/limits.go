@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -29,7 +28,7 @@ type Settings struct {
 // Limits counts what principals use. It is safe for concurrent use. A nil *Limits does not limit anything.
 type Limits struct {
 	settings Settings
-	rates    *lru.Cache[string, *rate.Limiter]
+	calls    *Rates // nil for no limit
 
 	mu   sync.Mutex
 	used map[use]int
@@ -40,15 +39,16 @@ type use struct {
 	principal string
 }
 
-const maxPrincipals = 10_000 // principals with a remembered rate
-
 // retryAfter is the delay reported when all places are taken. It is a guess: nobody can tell when one becomes free.
 const retryAfter = 2 * time.Second
 
 // New returns Limits with the given shares.
 func New(s Settings) *Limits {
-	rates, _ := lru.New[string, *rate.Limiter](maxPrincipals) // the only error is a size below 1
-	return &Limits{settings: s, rates: rates, used: make(map[use]int)}
+	l := &Limits{settings: s, used: make(map[use]int)}
+	if n := s.CallsPerSecond; n > 0 {
+		l.calls = NewRates(rate.Limit(n), 2*n)
+	}
+	return l
 }
 
 // Acquire takes one place of a kind for a principal. The error is core.CodeRateLimited if the principal already
@@ -76,23 +76,13 @@ func (l *Limits) Acquire(kind Kind, principal string) (release func(), err error
 // AllowCall counts one tool call of a principal. The error is core.CodeRateLimited, with the time to wait, when there
 // are too many per second.
 func (l *Limits) AllowCall(principal string) error {
-	if l == nil || l.settings.CallsPerSecond == 0 {
+	if l == nil || l.calls == nil {
 		return nil
 	}
-	perSecond := l.settings.CallsPerSecond
-	limiter := rate.NewLimiter(rate.Limit(perSecond), 2*perSecond)
-	if known, ok, _ := l.rates.PeekOrAdd(principal, limiter); ok {
-		limiter = known
-		l.rates.Get(principal) // marks the entry as recently used
+	if wait := l.calls.Allow(principal); wait > 0 {
+		return core.Errorf(core.CodeRateLimited, "too many tool calls: the limit is %d per second (limits.callsPerSecond)", l.settings.CallsPerSecond).WithRetryAfter(wait)
 	}
-	now := time.Now()
-	r := limiter.ReserveN(now, 1)
-	wait := r.DelayFrom(now)
-	if wait == 0 {
-		return nil
-	}
-	r.CancelAt(now)
-	return core.Errorf(core.CodeRateLimited, "too many tool calls: the limit is %d per second (limits.callsPerSecond)", perSecond).WithRetryAfter(wait)
+	return nil
 }
 
 func name(kind Kind) string {

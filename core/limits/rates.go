@@ -1,0 +1,38 @@
+package limits
+
+import (
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/time/rate"
+)
+
+const maxPrincipals = 10_000 // principals with a remembered rate
+
+// Rates limits how often each principal may do something. It is safe for concurrent use.
+type Rates struct {
+	known *lru.Cache[string, *rate.Limiter]
+	limit rate.Limit
+	burst int
+}
+
+// NewRates returns Rates that allow a burst and then limit events per second.
+func NewRates(limit rate.Limit, burst int) *Rates {
+	known, _ := lru.New[string, *rate.Limiter](maxPrincipals) // the only error is a size below 1
+	return &Rates{known, limit, burst}
+}
+
+// Allow counts an event of a principal. If there are too many, it returns the time to wait and does not count the event.
+func (r *Rates) Allow(principal string) (wait time.Duration) {
+	limiter := rate.NewLimiter(r.limit, r.burst)
+	if known, ok, _ := r.known.PeekOrAdd(principal, limiter); ok {
+		limiter = known
+		r.known.Get(principal) // marks the entry as recently used
+	}
+	now := time.Now()
+	event := limiter.ReserveN(now, 1)
+	if wait = event.DelayFrom(now); wait > 0 {
+		event.CancelAt(now)
+	}
+	return wait
+}
