@@ -19,7 +19,7 @@ func tableCommand() *cobra.Command {
 	var o table.Options
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "table --service PATH", Short: "Measure every figure against the rivals, in one run", Args: cobra.NoArgs,
+		Use: "table --service PATH", Short: "Measure every figure and compare it with the rivals, in one run", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.Self, err = os.Executable(); err != nil {
 				return err
@@ -34,7 +34,7 @@ func tableCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.Service, "service", "bin/ropewalk", "the executable of the service")
 	cmd.Flags().StringVar(&o.Against, "against", "", "another executable of the service, such as that of a parent commit; each row gets a ratio against it")
-	cmd.Flags().BoolVar(&o.Quick, "quick", false, "fewer and shorter rounds: to see that all works, not to quote")
+	cmd.Flags().BoolVar(&o.Quick, "quick", false, "fewer and shorter rounds, to check that everything works; not for published figures")
 	cmd.Flags().StringSliceVar(&o.Only, "only", nil, "the parts to measure: "+strings.Join(table.Parts(), ", ")+" (default all)")
 	cmd.Flags().StringVar(&o.Dir, "dir", "", "where the service's homes are made (default the system's temporary directory)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -52,16 +52,16 @@ func printTable(out io.Writer, rows []table.Row, asJSON bool) error {
 func rivalCommand() *cobra.Command {
 	var tools, deltas int
 	var every time.Duration
-	cmd := &cobra.Command{Use: "rival", Short: "Be one of the servers and bundles of the table", Hidden: true}
+	cmd := &cobra.Command{Use: "rival", Short: "Run one of the servers or bundles that the table needs", Hidden: true}
 	many := func(c *cobra.Command) *cobra.Command {
-		c.Flags().IntVar(&tools, "tools", 1, "how many tools there are")
+		c.Flags().IntVar(&tools, "tools", 1, "number of tools")
 		return c
 	}
 	model := &cobra.Command{Use: "model", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
 		return rival.Model(c.Context(), deltas, every, c.OutOrStdout())
 	}}
-	model.Flags().IntVar(&deltas, "deltas", 100, "how many pieces an answer has")
-	model.Flags().DurationVar(&every, "every", 5*time.Millisecond, "how long after one piece the next leaves")
+	model.Flags().IntVar(&deltas, "deltas", 100, "number of pieces in an answer")
+	model.Flags().DurationVar(&every, "every", 5*time.Millisecond, "interval between two pieces")
 	cmd.AddCommand(
 		model,
 		many(&cobra.Command{Use: "bundle", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {

@@ -59,7 +59,7 @@ type RefusedTool struct {
 	Reason string `json:"reason,omitempty"` // the provider's words
 }
 
-// ToolVerdict is what a model said to the definitions of a set of tools.
+// ToolVerdict is a model's verdict on the definitions of a set of tools.
 type ToolVerdict struct {
 	Origin string // of the model: provider, model and address
 	Hash   string // of the definitions

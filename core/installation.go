@@ -41,7 +41,7 @@ func (i Installation) PublicName() string {
 	return publicURL(i.BundleName)
 }
 
-// ScopedName returns the name of a bundle in the form @<scope>/<bundle>. A name without a scope gets the scope local.
+// ScopedName returns the name of a bundle in the form @<scope>/<bundle>. A name without a scope gets the scope "local".
 // Names from the MCP registry have their own form, io.example/bundle, and are returned unchanged.
 func ScopedName(bundle string) string {
 	if bundle == "" || strings.Contains(bundle, "/") {

@@ -6,7 +6,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestURIsAreNormalizedForTheirComparison(t *testing.T) {
+func TestURIsAreNormalizedForComparison(t *testing.T) {
 	for uri, want := range map[string]string{
 		"":                         "",
 		"zone://utc":               "zone://utc",

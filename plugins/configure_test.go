@@ -102,7 +102,7 @@ func problems(t *testing.T, err error) []string {
 	return lines
 }
 
-func TestDecodeFillsWhatIsGivenAndKeepsDefaults(t *testing.T) {
+func TestDecodeSetsTheGivenFieldsAndKeepsDefaults(t *testing.T) {
 	into := settings{Timeout: plugins.Duration(time.Minute), Depth: 3, Hidden: "kept"}
 	raw := `{"url": "x", "port": 65535, "ratio": 0.5, "verbose": true, "token": "secret-canary", "tags": ["a", "b"],
 		"tls": {"caFile": "ca.pem"}, "roles": [{"name": "admin", "rank": 1}], "labels": {"k": "v"}}`
@@ -116,7 +116,7 @@ func TestDecodeFillsWhatIsGivenAndKeepsDefaults(t *testing.T) {
 	}
 }
 
-func TestNoValueIsInAProblemOrASecretInPrint(t *testing.T) {
+func TestProblemsContainNoValuesAndOutputNoSecrets(t *testing.T) {
 	var into settings
 	for _, raw := range []string{
 		`{"url": "x", "token": ["secret-canary"]}`,

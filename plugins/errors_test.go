@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-func TestABackendsErrorIsUnavailableAndKeepsItsWords(t *testing.T) {
+func TestABackendErrorIsUnavailableAndKeepsItsText(t *testing.T) {
 	refused := errors.New("connection refused")
 	err := plugins.Unavailable(refused)
 	if !errors.Is(err, plugins.ErrUnavailable) || !errors.Is(err, refused) || err.Error() != "unavailable: connection refused" {

@@ -1,5 +1,5 @@
 // Package proto holds the contracts of plugins as files, for tools and for plugins in other languages. The
-// packages below it hold what protoc makes of them for Go.
+// packages below it hold the Go code that protoc generates from them.
 package proto
 
 import "embed"

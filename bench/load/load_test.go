@@ -95,7 +95,7 @@ func TestAnswersOfEveryFramingAreReadWhole(t *testing.T) {
 
 func TestAnInvalidResultIsAFailure(t *testing.T) {
 	for name, answer := range map[string]func(w http.ResponseWriter, body string){
-		"an error of JSON-RPC": func(w http.ResponseWriter, _ string) {
+		"a JSON-RPC error": func(w http.ResponseWriter, _ string) {
 			_, _ = fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`)
 		},
 		"a tool that fails": func(w http.ResponseWriter, _ string) {
@@ -111,7 +111,7 @@ func TestAnInvalidResultIsAFailure(t *testing.T) {
 	}
 }
 
-func TestARunEndsWithItsTimeAndWithItsContext(t *testing.T) {
+func TestARunEndsAtItsTimeLimitAndWithItsContext(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ string) { _, _ = fmt.Fprint(w, good) })
 	if r, err := Run(t.Context(), s.target(), Plan{Kind: Calls, Concurrency: 2, Duration: 50 * time.Millisecond}); err != nil || r.Requests == 0 || r.Elapsed < 50*time.Millisecond {
 		t.Errorf("%+v %v", r, err)

@@ -22,7 +22,7 @@ func TestClientsOfAPlanTakeTurnsAtTheRate(t *testing.T) {
 	})
 }
 
-func TestARequestThatIsSentLateCountsFromWhenItWasDue(t *testing.T) {
+func TestALateRequestIsTimedFromWhenItWasDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		s := newSchedule(begin, 0, Plan{Concurrency: 1, Rate: 100})
@@ -36,7 +36,7 @@ func TestARequestThatIsSentLateCountsFromWhenItWasDue(t *testing.T) {
 	})
 }
 
-func TestAScheduleEndsWithItsPlan(t *testing.T) {
+func TestAScheduleEndsWhenItsPlanDoes(t *testing.T) {
 	done := make(chan struct{})
 	close(done)
 	s := newSchedule(time.Now().Add(time.Hour), 0, Plan{Concurrency: 1, Rate: 1})

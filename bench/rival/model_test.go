@@ -13,8 +13,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model/anthropic"
 )
 
-// It is read by the service's own client, to check that the provider speaks the protocol correctly.
-func TestTheModelSaysWhenItSaidEachPiece(t *testing.T) {
+// The service's own client reads it, to check that the provider implements the protocol correctly.
+func TestTheModelReportsWhenItSentEachChunk(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()
 	ended := make(chan error, 1)
@@ -25,7 +25,7 @@ func TestTheModelSaysWhenItSaidEachPiece(t *testing.T) {
 	}
 	base, ok := strings.CutSuffix(strings.TrimSpace(url), "/v1/messages")
 	if !ok {
-		t.Fatalf("it says that it is at %q", url)
+		t.Fatalf("it reports its address as %q", url)
 	}
 	p := anthropic.New(model.Settings{BaseURL: base, APIKey: "k"})
 	for name, want := range map[string]int{"any": 20, "once": 1} {

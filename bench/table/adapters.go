@@ -110,7 +110,7 @@ func pluginCalls(ctx context.Context, mcp, token string) (float64, error) {
 		sum, found = sum+value, true
 	}
 	if !found {
-		return 0, errors.New("the metrics tell of no plugin")
+		return 0, errors.New("the metrics do not mention a plugin")
 	}
 	return sum, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/bench/load"
 )
 
-func TestEachRowAgainstTheOtherBuildIsTheMedianOfTheRounds(t *testing.T) {
+func TestEachComparedRowIsTheMedianOfTheRounds(t *testing.T) {
 	b := &bench{}
 	b.compareBuilds("call c=16", load.Plan{}, rates(96, 300, 20), rates(100, 100, 20)) // 0.96, 3, 1
 	b.compareFigures("memory", "MB", []float64{30, 50, 20}, []float64{20, 50, 20})     // 1.5, 1, 1
@@ -25,7 +25,7 @@ func TestEachRowAgainstTheOtherBuildIsTheMedianOfTheRounds(t *testing.T) {
 	}
 }
 
-func TestAtAFixedRateTheDurationsOfTheBuildsAreCompared(t *testing.T) {
+func TestFixedRateRowsCompareTheDurationsOfTheBuilds(t *testing.T) {
 	sampled := func(p50, p99 time.Duration) []sample {
 		return []sample{{Result: load.Result{P50: p50, P99: p99}, cpu: time.Millisecond}}
 	}

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// crowdOfApps is how many apps start for the figure of processor time.
+// crowdOfApps is the number of apps that are started to measure processor time.
 const crowdOfApps = 300
 
-// apps measures what the server adds to each app, which is its shim: memory and tasks while the app is idle, and
+// apps measures what the server adds to each app, namely its shim: memory and tasks while the app is idle, and
 // the processor time of starting many apps.
 func (b *bench) apps(ctx context.Context) error {
 	for _, level := range []string{"landlock", "namespaces"} {
@@ -47,7 +47,7 @@ func (b *bench) apps(ctx context.Context) error {
 	return errors.Join(err1, err2)
 }
 
-// shims are the medians of the shims of all apps, and the processor time of the server and its shims.
+// shims holds the median memory and tasks of all shims, and the processor time of the server and its shims.
 type shims struct {
 	memory, tasks, cpu float64 // MiB, number, seconds
 }
@@ -59,7 +59,7 @@ func (s shims) text(format string, n float64) string {
 	return fmt.Sprintf(format, n)
 }
 
-// shims starts a server with n apps in a level of the sandbox and waits until all are running, and at rest.
+// shims starts a server with n apps at a sandbox level and waits until all of them are running and idle.
 func (b *bench) shims(ctx context.Context, executable, level string, n int) (s shims, err error) {
 	defer b.stopAll()
 	name := fmt.Sprintf("apps-%s-%d", level, n)
@@ -131,7 +131,7 @@ func allRunning(ctx context.Context, url string, n int) error {
 		}
 		select {
 		case <-limit.Done():
-			return fmt.Errorf("%d of %d apps run: %w", running, n, limit.Err())
+			return fmt.Errorf("%d of %d apps are running: %w", running, n, limit.Err())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// pace is the time between two pieces of the model provider's response. It is that of a fast provider.
+// pace is the time between two pieces of the model provider's response. It is as short as a fast provider's.
 const pace = 5 * time.Millisecond
 
 // chat measures how much the service delays each piece of a model's response on its way to a person. The pieces

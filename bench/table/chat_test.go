@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestTheDelayOfEachPieceOfAnAnswerIsMeasured(t *testing.T) {
+func TestTheDelayOfEachChunkOfAnAnswerIsMeasured(t *testing.T) {
 	for data, want := range map[string]int64{
 		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"17 "}}`: 17,
 		`{"runId":"run_1","text":"18 "}`:                              18,

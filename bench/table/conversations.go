@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	manyConversations = 100_000
-	lessConversations = 20_000 // in a quick run
-	askedARound       = 5
+	manyConversations  = 100_000
+	fewerConversations = 20_000 // in a quick run
+	askedARound        = 5
 )
 
 // reading is one way to request a page of conversations.
@@ -56,7 +56,7 @@ type list struct {
 func (b *bench) conversations(ctx context.Context) error {
 	n := manyConversations
 	if b.o.Quick {
-		n = lessConversations
+		n = fewerConversations
 	}
 	places, err := b.places(ctx, "conversations")
 	if err != nil {

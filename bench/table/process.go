@@ -61,7 +61,7 @@ func startWith(ctx context.Context, in surroundings, find func(line string) stri
 	}
 	if p.url == "" {
 		p.stop()
-		return nil, fmt.Errorf("%s %s ended before it listened:\n%s", path, strings.Join(args, " "), strings.Join(said, "\n"))
+		return nil, fmt.Errorf("%s %s exited before it listened:\n%s", path, strings.Join(args, " "), strings.Join(said, "\n"))
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, r)

@@ -19,12 +19,12 @@ import (
 type service struct {
 	name       string
 	bundle     []string       // arguments for this executable to run the bundle
-	auth       map[string]any // the section auth; nil means dev mode
-	sessions   map[string]any // the section sessionStore; nil means memory
-	models     map[string]any // the section models; nil means none
-	storage    map[string]any // the section storage; nil means a file in the home
+	auth       map[string]any // the auth section; nil means dev mode
+	sessions   map[string]any // the sessionStore section; nil means memory
+	models     map[string]any // the models section; nil means none
+	storage    map[string]any // the storage section; nil means a file in the home
 	apps       int            // apps of this bundle; 0 means one, which is called bench
-	sandbox    map[string]any // the section sandbox; nil means the defaults
+	sandbox    map[string]any // the sandbox section; nil means the defaults
 	workspaces int            // workspaces in addition to the default one, each with an app
 	env        []string       // environment variables of its process
 	filled     bool           // its storage already contains conversations
@@ -113,8 +113,7 @@ func (b *bench) home(ctx context.Context, executable string, s service) (string,
 	return home, b.populate(ctx, home, bundle, s)
 }
 
-// hasLimits reports whether an executable of the service has the setting limits. An older one to compare with
-// may not have it.
+// hasLimits reports whether an executable of the service has the limits setting. An older one may not have it.
 func hasLimits(ctx context.Context, executable string) (bool, error) {
 	raw, err := exec.CommandContext(ctx, executable, "config", "schema").CombinedOutput() // older versions write to standard error
 	if err != nil {

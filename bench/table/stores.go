@@ -13,12 +13,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/store"
 )
 
-// place is one of the two databases for the state.
+// place is one of the two databases that can hold the state.
 type place struct {
 	name    string
 	home    string // the name of the service that uses it
 	options store.Options
-	storage map[string]any // the section storage of the service
+	storage map[string]any // the storage section of the service
 	missing error          // why it is missing; nil if it is available
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store"
 )
 
-func TestGeneratedWordsAreAsFrequentAsTheirNameSays(t *testing.T) {
+func TestGeneratedWordsAreAsFrequentAsTheirNamesSay(t *testing.T) {
 	b := &bench{log: hclog.NewNullLogger()}
 	p := place{options: store.Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}}
 	if err := b.fill(t.Context(), p, 2_000); err != nil {
@@ -59,7 +59,7 @@ func pagesOf(t *testing.T, n int) string {
 	return server.URL
 }
 
-func TestAListIsAskedForFromItsMiddleOn(t *testing.T) {
+func TestADeepListIsReadFromItsMiddle(t *testing.T) {
 	l := &list{reading: reading{deep: true, query: url.Values{"search": {"x"}}}, url: pagesOf(t, 1_000)}
 	if err := l.goDown(t.Context()); err != nil || l.cursor != "500" || len(l.took) != 0 {
 		t.Fatalf("%v, at %s with %d samples", err, l.cursor, len(l.took))
@@ -74,11 +74,11 @@ func TestAListIsAskedForFromItsMiddleOn(t *testing.T) {
 		}
 	}
 	if err := (&list{reading: reading{deep: true}, url: pagesOf(t, 10)}).ask(t.Context()); err == nil {
-		t.Error("a list that ended is measured")
+		t.Error("a list that has ended can be measured")
 	}
 }
 
-func TestOmittedMeasurementsHaveARowOfTheirOwn(t *testing.T) {
+func TestOmittedMeasurementsHaveTheirOwnRow(t *testing.T) {
 	b := &bench{}
 	b.absent("message appends, PostgreSQL", errNoPostgres)
 	var out bytes.Buffer
@@ -87,7 +87,7 @@ func TestOmittedMeasurementsHaveARowOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatIsStartedCanBeUsed(t *testing.T) {
+func TestAStartedDatabaseCanBeUsed(t *testing.T) {
 	b := &bench{log: hclog.NewNullLogger(), dir: t.TempDir(), o: Options{Log: &bytes.Buffer{}}}
 	t.Cleanup(func() { _ = b.tidy() })
 	t.Cleanup(b.stopAll)

@@ -20,7 +20,7 @@ func auditVerifyCommand() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
 		Use: "verify [FILE]", Short: "Check that no line of an audit file was changed or removed", Args: cobra.MaximumNArgs(1),
-		Long: "Check the chain of an audit file, by default audit.file of the configuration, and of the closed files next to it (FILE.000001 and so on), the oldest first. It prints\n" +
+		Long: "Check the chain of an audit file, by default the configured audit.file, and of the closed files next to it (FILE.000001 and so on), the oldest first. It prints\n" +
 			"the number of records and the hash of the last one; compare that hash with an earlier copy to see that the end was not cut\n" +
 			"off. The exit status is 1 when a file is missing or a line is wrong; the file or line is named.",
 		RunE: func(cmd *cobra.Command, args []string) error {

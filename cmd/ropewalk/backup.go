@@ -16,7 +16,7 @@ func backupCommand() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
 		Use: "backup FILE", Short: "Write the state into a file (the server may be running)", Args: cobra.ExactArgs(1),
-		Long: "Write users, installed apps, conversations, usage and settings, as of one moment, into a new file. The file contains " +
+		Long: "Write users, installed apps, conversations, usage and settings, as of a single point in time, into a new file. The file contains " +
 			"the secrets of apps, encrypted if the state is (ropewalk encryption): keep it as safe as the home. It does not contain the apps' own data, the configuration or plugins, " +
 			"and of the apps' files only those that several servers share through the database.",
 		RunE: func(cmd *cobra.Command, args []string) error {

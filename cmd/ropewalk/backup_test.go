@@ -18,7 +18,7 @@ func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {port: 0}\n")
 	s.write("file", "")
 	s.run("ropewalk", "backup", "file/one.db").exits(1, "file is not a directory")
-	t.Run("while the server runs", func(t *testing.T) {
+	t.Run("while the server is running", func(t *testing.T) {
 		running := *s
 		running.t = t
 		running.serve()
@@ -29,7 +29,7 @@ func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing
 	})
 	s.run("ropewalk", "restore", "one.db").exits(1, "already contains data: ", "--replace")
 	s.run("ropewalk", "restore", "--replace", "one.db").exits(0, "Restored from one.db.", "The previous state is in "+s.home)
-	s.write("garbage", "this is no state")
+	s.write("garbage", "this is not a state")
 	s.run("ropewalk", "restore", "--replace", "garbage").exits(1, "restore from garbage: the file is damaged or is not a backup: choose another one")
 	s.home = filepath.Join(t.TempDir(), "new")
 	s.run("ropewalk", "restore", s.dir+"/one.db").exits(0, "Restored from ")

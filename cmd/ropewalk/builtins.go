@@ -25,7 +25,7 @@ import (
 type adapter struct {
 	new func() plugins.Plugin
 
-	// settings is the zero value of its settings, from which the configuration's schema is derived. nil if only
+	// settings is the zero value of its settings, from which the configuration's schema is derived. It is nil if only
 	// the adapter checks its settings.
 	settings any
 }

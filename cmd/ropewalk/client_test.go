@@ -73,7 +73,7 @@ func (s *script) split(stdin string, line ...string) (stdout, stderr string, sta
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
+func TestAServerIsManagedFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"ROPEWALK_CONTEXTS=" + filepath.Join(s.dir, "contexts.yaml"), "NO_COLOR=1"}
@@ -95,7 +95,7 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"app list --json", "", 0, `"apps"`, ""},
 		{"app stop sample", "", 0, "sample is stopped", ""},
 		{"app start sample", "", 0, "sample is running", ""},
-		{"app uninstall nothing", "", 1, "", "`ropewalk app list` shows what is"},
+		{"app uninstall nothing", "", 1, "", "`ropewalk app list` shows what is installed"},
 		{"app show sampel", "", 1, "", "; did you mean sample?"},
 		{"app logs sampel", "", 1, "", "; did you mean sample?"},
 		{"app logs -f sampel", "", 1, "", "; did you mean sample?"},
@@ -160,7 +160,7 @@ func TestAServerIsDrivenFromTheCommandLine(t *testing.T) {
 		{"key revoke laptop", "", 2, "", `"laptop" is the name of 2 keys; give the id of one: key_`},
 		{"key create once", "", 0, "rwk_", ""},
 		{"key revoke once", "", 0, nothing, "Key once is revoked."},
-		{"conversation list --search x", "", 0, nothing, "None of your conversations has these words."},
+		{"conversation list --search x", "", 0, nothing, "None of your conversations contains these words."},
 		{"conversation show nonsense", "", 1, "", `you have no conversation "nonsense" in this workspace`},
 		{"key revoke nonsense", "", 1, "", `there is no key "nonsense"; ` + "`ropewalk key list` shows them"},
 		{"usage", "", 0, "total", ""},
@@ -262,7 +262,7 @@ func TestEventsArePrintedAsTheyHappen(t *testing.T) {
 	}
 }
 
-func TestClientConfigurationsKeepWhatTheFileHad(t *testing.T) {
+func TestClientConfigurationsKeepWhatTheFileContained(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	url := s.up()
@@ -330,7 +330,7 @@ func TestClientConfigSaysHowAClientGetsAKeyThatTheEndpointAccepts(t *testing.T) 
 	}
 }
 
-func TestStopEndsTheServerAndWaitsForIt(t *testing.T) {
+func TestStopShutsTheServerDownAndWaitsForIt(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	if _, errs, status := s.split("", "ropewalk", "stop"); status != 1 || !strings.Contains(errs, "no server is using home "+s.home) {
@@ -350,7 +350,7 @@ func TestStopEndsTheServerAndWaitsForIt(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	if err, _ := testkit.Receive(t, "the server ends", ended); err != nil {
-		t.Errorf("the server ended with %v", err)
+		t.Errorf("the server exited with %v", err)
 	}
 	if _, err := control.Dial(s.home).Status(t.Context()); !errors.Is(err, control.ErrNotRunning) {
 		t.Errorf("the server answers: %v", err)
@@ -400,7 +400,7 @@ func TestCommandsAskTheAddressOfTheHomesConfiguration(t *testing.T) {
 	}
 }
 
-func TestConfigShowShowsWhatIsSetForTheServerOnlyAsUnset(t *testing.T) {
+func TestConfigShowMarksVariablesSetOnlyForTheServerAsUnset(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	file := s.write("ropewalk.yaml", "apiKey: ${env:OF_THE_SERVER}\nhttp: {port: 8080}\n")
@@ -415,7 +415,7 @@ func TestConfigShowShowsWhatIsSetForTheServerOnlyAsUnset(t *testing.T) {
 	s.run("ropewalk", "config", "check", "--config", file).exits(1, "OF_THE_SERVER is not set")
 }
 
-func TestManualPagesAndCompletionComeFromTheCommands(t *testing.T) {
+func TestManualPagesAndCompletionAreGeneratedFromTheCommands(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	if _, errs, status := s.split("", "ropewalk", "man", "man1"); status != 0 {

@@ -12,7 +12,7 @@ import (
 const commandsPath = "../../docs/commands.md"
 
 // To generate docs/commands.md, run: go test ./cmd/ropewalk -run Reference -update
-func TestTheCommandReferenceIsThatOfTheCommands(t *testing.T) {
+func TestTheCommandReferenceMatchesTheCommands(t *testing.T) {
 	t.Parallel()
 	cmd := root()
 	cmd.InitDefaultHelpCmd()

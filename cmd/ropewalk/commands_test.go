@@ -88,13 +88,13 @@ func TestAChatPrintsTheAnswerAndTheToolCallsOfARun(t *testing.T) {
 	}
 	id := regexp.MustCompile(`conv_\w+`).FindString(notes)
 	if answer, _, status = s.split("again\n", "ropewalk", "chat", "--conversation", id, "-"); status != 0 || !strings.Contains(answer, "Once more.") {
-		t.Errorf("conversation %s goes on with status %d: %q", id, status, answer)
+		t.Errorf("conversation %s continues with status %d: %q", id, status, answer)
 	}
 	s.run("ropewalk", "conversation", "show", id).exits(0, "hello", `→ sample__echo {"text":"across"} ✓ ok, `, "It said across.", "again", "Once more.")
 	s.run("ropewalk", "conversation", "show", id, "--json").exits(0, `"toolCalls"`, `"output": "across"`)
 }
 
-func TestAChatAtATerminalSaysHowItEndsAndEndsByExit(t *testing.T) {
+func TestAChatAtATerminalExplainsHowToLeaveAndEndsOnExit(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"TERM=xterm", "NO_COLOR=1"}
@@ -117,7 +117,7 @@ func TestExitEndsAChatFromAPipeToo(t *testing.T) {
 	}
 }
 
-func TestASearchWithoutAResultSaysWhatWasAskedAndWhatToDo(t *testing.T) {
+func TestASearchWithoutResultsRepeatsTheQueryAndSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	bundles := t.TempDir()
@@ -175,7 +175,7 @@ func manifest(name, description string) string {
 		`"server":{"type":"binary","entry_point":"x","mcp_config":{"command":"x"}}}`
 }
 
-func TestANameIsLookedUpInTheRegistriesThoughAFolderHasIt(t *testing.T) {
+func TestANameIsLookedUpInTheRegistriesEvenIfAFolderHasIt(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	bundles := t.TempDir()
@@ -189,7 +189,7 @@ func TestANameIsLookedUpInTheRegistriesThoughAFolderHasIt(t *testing.T) {
 		}
 	}
 	s.run("ropewalk", "app", "install", "plain").exits(1,
-		"plain is looked up in the registries; write ./plain to install what", "no registry of the configuration (ours, official) has plain for",
+		"plain is looked up in the registries; write ./plain to install the file", "no registry of the configuration (ours, official) has plain for",
 		"ours: the folder has no bundle plain", `official: "plain" cannot be a name in this registry: names there have the form namespace/name`)
 	s.run("ropewalk", "app", "install", "@test/notes").exits(1, "write ./@test/notes to install", "has @test/notes for")
 	s.run("ropewalk", "app", "install", "notes").exits(0, "write ./notes to install", "notes 1.0.0 is running")
@@ -251,7 +251,7 @@ func TestAShimDoesNotInitializeTheServer(t *testing.T) {
 	cmd.Env = []string{"GODEBUG=inittrace=1"}
 	trace, err := cmd.CombinedOutput()
 	if err == nil || cmd.ProcessState.ExitCode() != 125 {
-		t.Fatalf("a shim without a program ended with %v:\n%s", err, trace)
+		t.Fatalf("a shim without a program exited with %v:\n%s", err, trace)
 	}
 	sum := 0
 	for _, line := range regexp.MustCompile(`(?m)^init (\S+) .* (\d+) bytes`).FindAllSubmatch(trace, -1) {

@@ -27,7 +27,7 @@ func debugProfileCommand() *cobra.Command {
 	var during time.Duration
 	cmd := &cobra.Command{
 		Use: "profile NAME", Short: "Write a profile of the running server to a file", Args: cobra.ExactArgs(1), ValidArgs: control.Profiles(),
-		Long: "Write a profile of the running server to a file, for `go tool pprof` (the profile trace for `go tool trace`). " +
+		Long: "Write a profile of the running server to a file, for `go tool pprof` (`go tool trace` for the trace profile). " +
 			"NAME is one of " + strings.Join(control.Profiles(), ", ") + ".",
 		Example: "  ropewalk debug profile cpu --for 30s --out cpu.pprof",
 		RunE: func(cmd *cobra.Command, args []string) error {

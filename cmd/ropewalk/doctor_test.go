@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
+func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir} // no runtimes to check
@@ -50,9 +50,9 @@ func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 		says   []string
 	}{
 		"a setting that does not exist": {"htpt: {port: 1}\n", []string{"configuration", "htpt", "config schema"}},
-		"a database that is away":       {"storage: {url: \"postgres://u:canary@127.0.0.1:1/x\"}\n", []string{"database", "connection refused", "storage.url"}},
-		"a session store that is away":  {"sessionStore: {adapter: redis, url: \"redis://127.0.0.1:1/0\"}\n", []string{"session store   127.0.0.1:1: connection refused\n"}},
-		"an identity provider that is away": {
+		"a database that is down":       {"storage: {url: \"postgres://u:canary@127.0.0.1:1/x\"}\n", []string{"database", "connection refused", "storage.url"}},
+		"a session store that is down":  {"sessionStore: {adapter: redis, url: \"redis://127.0.0.1:1/0\"}\n", []string{"session store   127.0.0.1:1: connection refused\n"}},
+		"an identity provider that is down": {
 			"auth: {adapter: oidc, issuer: \"http://127.0.0.1:1\", clientId: x}\n", []string{"identity", "auth.issuer"},
 		},
 		"a scope that the provider does not offer, and a client that it does not know": {
@@ -63,7 +63,7 @@ func TestDoctorNamesWhatIsWrongWithItsRemedy(t *testing.T) {
 		"a plugin whose file changed": {
 			"sessionStore: {adapter: demo, path: " + demo + ", sha256: " + strings.Repeat("0", 64) + "}\n", []string{"does not match its sha256", "put the original back"},
 		},
-		"a registry that is away": {
+		"a registry that is down": {
 			"registries: [{name: official, adapter: mcp-registry, url: \"https://127.0.0.1:1\", allowPrivateNetwork: true}]\n",
 			[]string{"registry", "official", "connection refused", "DNS"},
 		},
@@ -112,7 +112,7 @@ func TestAModelWhoseKeyIsRefusedIsNamedWithTheSetting(t *testing.T) {
 	s.run("ropewalk", "chat", "hello").exits(1, "does not accept the server's key (models.providers.m.apiKey)")
 }
 
-func TestDoctorSaysWhatToDoAboutAnAddressThatIsNotOfThisMachine(t *testing.T) {
+func TestDoctorSaysWhatToDoAboutAnotherMachinesAddress(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
@@ -133,7 +133,7 @@ func TestDoctorNamesAHomeThatIsAFile(t *testing.T) {
 	}
 }
 
-func TestDoctorWritesARemedyOfSeveralFindingsOnce(t *testing.T) {
+func TestDoctorPrintsASharedRemedyOnce(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
@@ -168,7 +168,7 @@ func TestAnAppWhoseFilesWereChangedIsNamedByDoctorAndTheListOfApps(t *testing.T)
 	}
 }
 
-func TestAModelWithoutItsKeyIsOneFinding(t *testing.T) {
+func TestAModelWithoutItsKeyIsASingleFinding(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
@@ -195,9 +195,9 @@ func TestAModelWithoutItsKeyHidesNothing(t *testing.T) {
 		status int
 		says   []string
 	}{
-		"no default":        {`{fast: "anthropic:y"}`, 0, []string{"warning  model", "no model is configured", fast}},
-		"another default":   {`{default: "m:x", fast: "anthropic:y", providers: {m: {type: openai, baseUrl: "` + provider.URL + `/v1", apiKey: k}}}`, 0, []string{fast, "m:x responds"}},
-		"prices of no file": {`{default: "anthropic:x", prices: ` + s.dir + `/none.json}`, 1, []string{"models.default names the provider anthropic, which has no key", "none.json"}},
+		"no default":                       {`{fast: "anthropic:y"}`, 0, []string{"warning  model", "no model is configured", fast}},
+		"another default":                  {`{default: "m:x", fast: "anthropic:y", providers: {m: {type: openai, baseUrl: "` + provider.URL + `/v1", apiKey: k}}}`, 0, []string{fast, "m:x responds"}},
+		"a price file that does not exist": {`{default: "anthropic:x", prices: ` + s.dir + `/none.json}`, 1, []string{"models.default names the provider anthropic, which has no key", "none.json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, errs, status := s.split("", "ropewalk", "doctor", "--deep", "--config", s.write("models.yaml", "http: {port: 0}\nmodels: "+c.models+"\n"))
@@ -282,7 +282,7 @@ func TestAHomeThatCannotBeWrittenIsNamedWithItsRemedy(t *testing.T) {
 	}
 }
 
-func TestAPluginWhoseFileWasReplacedIsAWarningWhileItsCopyServes(t *testing.T) {
+func TestAReplacedPluginFileCausesAWarningWhileItsCopyServes(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
@@ -319,7 +319,7 @@ func TestAPluginWhoseFileWasReplacedIsAWarningWhileItsCopyServes(t *testing.T) {
 	s.run("ropewalk", "config", "check").exits(1, "content does not match its sha256") // there is no accepted copy left to start
 }
 
-func TestDoctorNamesAProgramAndAFolderThatAreGone(t *testing.T) {
+func TestDoctorReportsAMissingProgramAndFolder(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	folder, program := filepath.Join(s.dir, "registry"), filepath.Join(s.dir, "program")
@@ -365,7 +365,7 @@ func port(t *testing.T, address string) string {
 	return u.Port()
 }
 
-func TestDoctorNamesAFileThatARegistryPassesOver(t *testing.T) {
+func TestDoctorReportsAFileThatARegistrySkips(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH=" + s.dir}
@@ -403,7 +403,7 @@ func TestDoctorNamesAHomeThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-func TestDoctorBeginsALoginAtTheIdentityProvider(t *testing.T) {
+func TestDoctorStartsALoginAtTheIdentityProvider(t *testing.T) {
 	t.Parallel()
 	const callback = "http://127.0.0.1:1/v1/auth/callback"
 	provider := testenv.StartOpenIDProvider(t, callback)

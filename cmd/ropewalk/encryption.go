@@ -33,9 +33,9 @@ func rotateCommand() *cobra.Command {
 	var drop bool
 	cmd := &cobra.Command{
 		Use: "rotate", Short: "Encrypt the state with a new key in storage.keyFile (the server must be stopped)", Args: cobra.NoArgs,
-		Long: "Put a new key before the others in the file storage.keyFile, which is created if there is none, and encrypt the state with " +
-			"it. The older keys stay in the file, since backups that were made before need them; --drop removes them. With keys of a " +
-			"command or of the environment, put the new key before the present ones there and start the server: each start uses the first key to encrypt " +
+		Long: "Put a new key before the others in storage.keyFile, which is created if it does not exist, and encrypt the state with " +
+			"it. The older keys stay in the file, since backups that were made before need them; --drop removes them. If the keys come from a " +
+			"command or the environment, put the new key before the current ones there and start the server: each start uses the first key to encrypt " +
 			"everything that is in plain text or encrypted with another key.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.rotate(cmd, drop) },
 	}
@@ -54,7 +54,7 @@ func (s *settings) rotate(cmd *cobra.Command, drop bool) error {
 	}
 	file := statekey.SourceOf(c).File
 	if file == "" {
-		return errors.New("storage.keyFile is not set: set it to a file outside of the home; keys of a command or of the environment are changed there")
+		return errors.New("storage.keyFile is not set: set it to a file outside of the home; keys from a command or the environment are changed there")
 	}
 	o := store.Options{Path: filepath.Join(c.Home, "ropewalk.db"), URL: c.Storage.URL, Logger: hclog.NewNullLogger()}
 	o.Keys, err = statekey.ReadFile(file)

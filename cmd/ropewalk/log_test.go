@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestTheLevelsOfARunningServerAreChangedAndItIsProfiled(t *testing.T) {
+func TestARunningServersLogLevelsCanBeChangedAndItCanBeProfiled(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "log", "level").exits(1, "no server is using home "+s.home)
@@ -21,7 +21,7 @@ func TestTheLevelsOfARunningServerAreChangedAndItIsProfiled(t *testing.T) {
 	s.run("ropewalk", "debug", "profile", "cpu", "--for", "1s").exits(0, "Written to cpu.pprof")
 	s.run("ropewalk", "debug", "profile", "hat").exits(2, "goroutine")
 	if _, err := os.Stat(filepath.Join(s.dir, "hat.pprof")); err == nil {
-		t.Error("a profile that is none left a file")
+		t.Error("an invalid profile left a file")
 	}
 	raw, err := os.ReadFile(filepath.Join(s.dir, "heap.pprof"))
 	if err != nil || !strings.HasPrefix(string(raw), "\x1f\x8b") {

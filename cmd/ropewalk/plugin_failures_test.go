@@ -47,7 +47,7 @@ func (*faulty) Configure(ctx context.Context, c plugins.Config) error {
 		<-ctx.Done()
 		return ctx.Err()
 	case "error":
-		return errors.New("the table sessions has no column owner")
+		return errors.New("the sessions table has no owner column")
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func failures() []failure {
 	set := func(settings string) string { return "{path: PATH, sha256: SUM, " + settings + "}" }
 	return []failure{
 		{name: "not found", section: "{}", says: []string{`there is no built-in adapter "mine"`, "no plugin of that name in ", "known are memory, postgres, redis"}},
-		{name: "a path that is not there", file: sh, prepare: remove, says: []string{"there is no such file", "correct the path"}},
+		{name: "a path that does not exist", file: sh, prepare: remove, says: []string{"there is no such file", "correct the path"}},
 		{name: "a folder", file: sh, prepare: makeFolder, says: []string{"is not a regular file"}},
 		{name: "not executable", file: sh, prepare: mode(0o600), says: []string{"may not be executed", "execute permission"}},
 		{name: "wrong architecture", file: "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xf3\x00", says: []string{"is not a program that this machine can execute", "architecture"}},
@@ -88,13 +88,13 @@ func failures() []failure {
 		{name: "another protocol version", file: onLine("1|99|unix|/tmp/x|grpc|"), says: []string{"no protocol version that this server supports", "rebuild it"}},
 		{name: "another network", file: onLine("1|1|sctp|/tmp/x|grpc|"), says: []string{"the network in its handshake line is unknown", "unix or tcp"}},
 		{name: "net/rpc", file: onLine("1|1|unix|/tmp/x|netrpc|"), says: []string{"does not speak gRPC", "must be grpc"}},
-		{name: "a certificate that is none", file: onLine("1|1|unix|/tmp/x|grpc|" + strings.Repeat("bm90IGEgY2VydGlmaWNhdGUK", 4) + "="), says: []string{"certificate in its handshake line cannot be read", "without padding"}},
+		{name: "an invalid certificate", file: onLine("1|1|unix|/tmp/x|grpc|" + strings.Repeat("bm90IGEgY2VydGlmaWNhdGUK", 4) + "="), says: []string{"certificate in its handshake line cannot be read", "without padding"}},
 		{name: "no TLS", file: onLine("1|1|unix|/tmp/nobody-listens-here|grpc|"), says: []string{"/tmp/nobody-listens-here", "with TLS as PLUGIN_CLIENT_CERT requires"}},
 		{name: "unknown setting", section: set("falt: x"), says: []string{`sessionStore.falt: is not a setting (did you mean "fault"?)`}},
 		{name: "a setting of a wrong type", section: set("number: many"), says: []string{"sessionStore.number: must be a whole number, not a string"}},
 		{name: "panics in Configure", command: "serve", section: set("fault: panic"), says: []string{"the plugin panicked", "index out of range"}},
 		{name: "crashes in Configure", command: "serve", section: set("fault: crash"), says: []string{"crashed in Configure (exited with status 3)", "fatal: the heap is broken"}},
-		{name: "crashes beside Configure", command: "serve", section: set("fault: goroutine"), says: []string{"crashed in Configure (exited with status 2)", "panic: the cache of sessions is broken"}},
+		{name: "crashes during Configure", command: "serve", section: set("fault: goroutine"), says: []string{"crashed in Configure (exited with status 2)", "panic: the cache of sessions is broken"}},
 		{name: "cannot reach its backend", command: "serve", section: set("fault: backend"), says: []string{"its backend cannot be reached", "127.0.0.1:1: connection refused", "check its address"}},
 		{name: "too slow in Configure", command: "serve", section: set("fault: wait") + "\nplugins: {startTimeoutSeconds: 5}", says: []string{"did not take its settings within 5s", "plugins.startTimeoutSeconds"}},
 		{name: "fails in Configure", command: "serve", section: set("fault: error"), says: []string{"fails in Configure", "has no column owner"}},
@@ -136,7 +136,7 @@ func link(t *testing.T, path string) {
 	}
 }
 
-func TestTheLastLineNamesWhyAPluginCannotBeUsed(t *testing.T) {
+func TestTheLastLineSaysWhyAPluginCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	faultyPlugin := liar(t, s.dir, "sessionstore-faulty")

@@ -27,9 +27,9 @@ func pluginInitCommand() *cobra.Command {
 	o := skeleton.Options{}
 	cmd := &cobra.Command{
 		Use: "init KIND NAME", Short: "Write a starter plugin in Go, Python or Java into ./NAME", Args: cobra.ExactArgs(2),
-		Long: fmt.Sprintf("Writes a plugin of a kind (one of %v) into ./NAME: a project of its own that builds and passes ", plugins.Kinds()) +
+		Long: fmt.Sprintf("Write a plugin of a kind (one of %v) into ./NAME: a project of its own that builds and passes ", plugins.Kinds()) +
 			"its kind's conformance kit, with a workflow for CI, for you to change.\n\n" +
-			"In Go it needs Go, and the module proxy for the release of the SDK that this ropewalk is. A development build takes " +
+			"In Go it needs Go, and the module proxy for the SDK of the same release as this ropewalk. A development build takes " +
 			"the SDK from the checkout it was built in. In Python it needs Python 3.10 with venv, in Java a JDK 17 and Maven 3.8.",
 		Example: "  ropewalk plugin init sessionstore demo && cd demo && go build && ropewalk plugin test ./demo\n" +
 			"  ropewalk plugin init sessionstore demo --lang python && cd demo && ./build && ropewalk plugin test ./demo\n" +
@@ -65,7 +65,7 @@ func pluginInitCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.Language, "lang", "go", "language of the plugin: go, java or python")
 	cmd.Flags().StringVar(&o.Module, "module", "", "in Go: path of the plugin's module (default example.com/NAME)")
 	cmd.Flags().StringVar(&o.SDK.Dir, "sdk", "", "in Go: checkout of Ropewalk to take the SDK from (default for a development build the one it was built in)")
-	cmd.Flags().StringVar(&o.SDK.Version, "sdk-version", "", "in Go: release of Ropewalk to take the SDK from, such as v1.2.3 (default the one this ropewalk is)")
+	cmd.Flags().StringVar(&o.SDK.Version, "sdk-version", "", "in Go: release of Ropewalk to take the SDK from, such as v1.2.3 (default the release of this ropewalk)")
 	cmd.MarkFlagsMutuallyExclusive("sdk", "sdk-version")
 	return cmd
 }

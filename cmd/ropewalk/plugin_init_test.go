@@ -22,13 +22,13 @@ func TestPluginInitWritesAPluginThatBuildsAndPassesItsKit(t *testing.T) {
 			s.run("ropewalk", "plugin", "test", "./demo", "--effort", "quick").exits(0, "0 failed")
 			s.run("gofmt", "-l", ".").exits(0).silent()
 			if n := testLines(t, s.dir); n > 13 {
-				t.Errorf("its test has %d lines; 13 are the most", n)
+				t.Errorf("its test has %d lines, want at most 13", n)
 			}
 		})
 	}
 }
 
-func TestPluginInitNeedsTheExecutableAndAGoToolchainAlone(t *testing.T) {
+func TestPluginInitNeedsOnlyTheExecutableAndAGoToolchain(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "init", "sessionstore", "demo").exits(0, "the SDK from the checkout "+testenv.Root(t), "replace")
@@ -65,7 +65,7 @@ import (
 
 func main() { sessionstore.Serve(` + serve + `) }
 
-// forgetful says that it put what it did not.
+// forgetful reports success for a Put without storing anything.
 type forgetful struct{ *memory.Store }
 
 func (forgetful) Put(context.Context, sessionstore.Record, time.Duration) error { return nil }
@@ -116,7 +116,7 @@ func TestPluginInitLeavesAPluginThatBuildsEvenWithoutTheGoTool(t *testing.T) {
 	s.run("go", "build").exits(0)
 }
 
-func TestPluginInitOverwritesNothingAndSaysWhatIsWrong(t *testing.T) {
+func TestPluginInitDoesNotOverwriteAndSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "init", "hat", "demo").exits(1, `"hat" is not a kind of plugin`)
@@ -127,7 +127,7 @@ func TestPluginInitOverwritesNothingAndSaysWhatIsWrong(t *testing.T) {
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk", s.home).exits(1, "is not a checkout")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk-version", "yesterday").exits(1, "a release with --sdk-version")
 	if _, err := os.Stat(filepath.Join(s.dir, "demo")); err == nil {
-		t.Error("a plugin that cannot be built was begun")
+		t.Error("a plugin that cannot be built was written")
 	}
 	if _, err := os.Stat(filepath.Join(s.dir, "demo", "go.mod")); err == nil {
 		t.Error("a refused init left a module")

@@ -19,7 +19,7 @@ func TestPluginTestPassesThePluginsThatKeepTheirContract(t *testing.T) {
 	s.write("directory.yaml", "name: mine\nadapter: directory\ndir: ${env:PWD}\n")
 	s.write("oidc.yaml", "adapter: oidc\nissuer: ${issuer}\nclientId: client_kit\nredirectUri: http://127.0.0.1:1/v1/auth/callback\n"+
 		"organizationId: ${organization}\norganizationClaim: org_id\nroleClaim: ${roleClaim}\n")
-	const some = "every answer is|it ends when|Validate answers|what is not declared"
+	const some = "every answer is|it ends when|Validate answers|undeclared capabilities"
 	for name, c := range map[string]struct {
 		run  string
 		args []string
@@ -29,7 +29,7 @@ func TestPluginTestPassesThePluginsThatKeepTheirContract(t *testing.T) {
 			some, []string{"sessionstore-memory"}, []string{"0 failed", "every answer is the model's, call after call", "effort quick, seed "},
 		},
 		"an adapter of OpenID providers without settings": {
-			some, []string{"auth-oidc"}, []string{"0 failed", "what is not declared is not there"},
+			some, []string{"auth-oidc"}, []string{"0 failed", "undeclared capabilities are not served"},
 		},
 		"an adapter of OpenID providers with its own settings": {
 			some, []string{"auth-oidc", "--config", "oidc.yaml"}, []string{"0 failed", "settings: oidc.yaml"},
@@ -126,7 +126,7 @@ func TestPluginTestFindsLeakedSecrets(t *testing.T) {
 		"of what it logged and printed, it holds a bearer token", "of what it logged and printed, it holds the login code in base64", "2 failed")
 }
 
-func TestPluginTestSaysOnceWhatKeepsAPluginFromBeingTested(t *testing.T) {
+func TestPluginTestSaysOnceWhyAPluginCannotBeTested(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.write("wrong.yaml", "dri: /tmp\n")

@@ -25,8 +25,8 @@ func pluginListCommand() *cobra.Command {
 	var home string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the plugins of the running server, or those there are", Args: cobra.NoArgs,
-		Long: "Asks the running server which plugins it has and what state they are in. Without a server it lists what there is to " +
+		Use: "list", Short: "List the running server's plugins, or the available ones", Args: cobra.NoArgs,
+		Long: "Ask the running server which plugins it has and what state they are in. Without a server, list what there is to " +
 			"configure: the built-in adapters and the plugins in <home>/plugins.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := config.FindHome(home, config.HostEnvironment())

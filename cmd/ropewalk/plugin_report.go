@@ -75,7 +75,7 @@ func (r *report) outcome(o kit.Outcome) {
 // judged.
 func (r *report) end() error {
 	if r.left > 0 {
-		r.print("\n%d properties were left out by --run: this says nothing about them.\n", r.left)
+		r.print("\n%d properties were left out by --run: they were not checked.\n", r.left)
 	}
 	r.print("\n%d passed, %d failed, %d not judged, %d not applicable.\n", r.passed, r.failed, r.unjudged, r.inapplicable)
 	switch {

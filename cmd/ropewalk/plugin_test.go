@@ -89,7 +89,7 @@ func (s *script) serve() {
 	}
 }
 
-func TestPluginInfoStartsThePluginAsWhateverItIs(t *testing.T) {
+func TestPluginInfoDetectsThePluginsKind(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	alias := install(t, filepath.Join(built, "auth-oidc"), filepath.Join(s.dir, "okta.v2"))
@@ -137,7 +137,7 @@ func TestPluginInfoPrefersTheBuiltInAdapterOfAName(t *testing.T) {
 	s.run("ropewalk", "plugin", "info", "oidc").exits(2, "give --kind auth or --kind sessionstore")
 }
 
-func TestPluginVerifyComparesEveryPluginWithItsSum(t *testing.T) {
+func TestPluginVerifyComparesEveryPluginWithItsChecksum(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "verify").exits(0)

@@ -35,12 +35,12 @@ func pluginTestCommand() *cobra.Command {
 	var seed uint64
 	cmd := &cobra.Command{
 		Use: "test [PATH]", Short: "Run the conformance kit of its kind against a plugin, in any language", Args: cobra.MaximumNArgs(1),
-		Long: "Starts the plugin as a server would, compares its answers in generated histories with what the contract of its kind " +
-			"allows, and prints how each property went. The status is 1 when one fails, and 4 when the contract demands something that " +
+		Long: "Start the plugin as a server would, compare its answers in generated histories with what the contract of its kind " +
+			"allows, and print how each property went. The exit status is 1 when one fails, and 4 when the contract demands something that " +
 			"could not be judged; the report then says what to supply. The plugin's settings are read from --config, by default from " +
 			"testdata/settings.json next to the plugin when it exists. docs/kits.md describes the kits.\n\n" +
-			"An auth adapter of OpenID providers is set up for providers of the kit's own: write ${issuer} and ${clientId} where its " +
-			"settings want them; without settings it gets those of the built-in adapter oidc. An adapter of another kind needs tokens to " +
+			"An auth adapter for OpenID providers is set up for providers of the kit's own: write ${issuer} and ${clientId} where its " +
+			"settings want them; without settings it gets those of the built-in oidc adapter. An adapter of another kind needs tokens to " +
 			"try, from --samples (docs/plugins.md has their form), by default testdata/samples.json next to the plugin.\n\n" +
 			"A registry needs settings with which it holds at least one bundle for this platform.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -138,7 +138,7 @@ type trial struct {
 	settings     config.Settings
 	bundlesFile  string            // facts about a registry's bundles; may be ""
 	samplesFile  string            // may be ""
-	samples      *authtest.Samples // only for the kind auth
+	samples      *authtest.Samples // only for auth adapters
 	keys         *authtest.Keys    // only for adapters of OpenID providers
 	restarts     int
 	passEnv      []string

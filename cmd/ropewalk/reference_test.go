@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write docs/configuration.md and docs/co
 const referencePath = "../../docs/configuration.md"
 
 // To generate docs/configuration.md, run: go test ./cmd/ropewalk -run Reference -update
-func TestTheConfigurationReferenceIsThatOfTheSchema(t *testing.T) {
+func TestTheConfigurationReferenceMatchesTheSchema(t *testing.T) {
 	t.Parallel()
 	document, err := schema.New(nil)
 	if err != nil {
@@ -35,7 +35,7 @@ func TestTheConfigurationReferenceIsThatOfTheSchema(t *testing.T) {
 	}
 	r := &reference{root: schema}
 	r.WriteString("# Configuration\n\nGenerated from the schema (`ropewalk config schema`). Adapters have their own settings: " +
-		"[adapters.md](adapters.md).\n\n`ropewalk reload` applies changes to `" + strings.Join(config.Reloadable(), "`, `") + "`. Everything else takes a restart, " +
+		"[adapters.md](adapters.md).\n\n`ropewalk reload` applies changes to `" + strings.Join(config.Reloadable(), "`, `") + "`. Everything else needs a restart, " +
 		"including turning authentication or the audit log on or off; the exit status is then 3.\n\n| Setting | Type | Default | Meaning |\n|---|---|---|---|\n")
 	r.object("", schema, 0)
 	isCommitted(t, referencePath, r.String())

@@ -18,7 +18,7 @@ func reloadCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reload", Short: "Apply a changed configuration to the running server", Args: cobra.NoArgs,
 		Long: "Apply a changed configuration to the running server. Changed adapters are started and checked first; when something " +
-			"does not pass, nothing changes and the reason is printed. The exit status is 3 when a change takes a restart. --plan " +
+			"does not pass, nothing changes and the reason is printed. The exit status is 3 when a change needs a restart. --plan " +
 			"changes nothing and prints what would change: the sections of the configuration, and which people other identity providers know.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := config.FindHome(home, config.HostEnvironment())

@@ -30,8 +30,8 @@ func (s *settings) load(cmd *cobra.Command) (*config.Config, error) {
 	return config.Load(s.options(cmd))
 }
 
-// inspect reads the configuration for display: values whose environment variables are set only for the server
-// are unset.
+// inspect reads the configuration for display. Values from environment variables that are set only for the server are
+// unset.
 func (s *settings) inspect(cmd *cobra.Command) (c *config.Config, unset config.Problems, err error) {
 	return config.Inspect(s.options(cmd))
 }
@@ -52,7 +52,7 @@ func (s *settings) findHome() (string, error) {
 	return config.FindHome(s.home, config.HostEnvironment())
 }
 
-// storage reads only the section storage: problems elsewhere must not prevent a backup or restore.
+// storage reads only the storage section: problems elsewhere must not prevent a backup or restore.
 func (s *settings) storage() (*config.Config, error) {
 	return config.LoadStorage(config.Options{Path: s.file, Home: s.home, Environment: config.HostEnvironment(), Adapters: adapterSchemas()})
 }

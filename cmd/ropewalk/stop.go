@@ -18,7 +18,7 @@ func stopCommand() *cobra.Command {
 	timeout := time.Minute
 	cmd := &cobra.Command{
 		Use: "stop", Short: "Stop the running server", Args: cobra.NoArgs,
-		Long: "Stop the running server and wait until it has ended. Requests in progress may finish first, as with SIGTERM.",
+		Long: "Stop the running server and wait until it has exited. Requests in progress may finish first, as with SIGTERM.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := config.FindHome(home, config.HostEnvironment())
 			if err != nil {
@@ -32,11 +32,11 @@ func stopCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&home, "home", "", "service home of the running server (default ROPEWALK_HOME, else ~/.ropewalk)")
-	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "how long to wait until the server has ended")
+	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "how long to wait until the server has exited")
 	return cmd
 }
 
-// stop asks a server to shut down, and returns when its process has ended.
+// stop asks a server to shut down, and returns when its process has exited.
 func stop(cmd *cobra.Command, server control.Status, timeout time.Duration) error {
 	p, err := os.FindProcess(server.PID)
 	if err == nil {
@@ -48,7 +48,7 @@ func stop(cmd *cobra.Command, server control.Status, timeout time.Duration) erro
 		select {
 		case <-tick.C:
 		case <-late:
-			return fmt.Errorf("the server (process %d) has not ended after %s; its log shows what it is waiting for", server.PID, timeout)
+			return fmt.Errorf("the server (process %d) has not exited after %s; its log shows what it is waiting for", server.PID, timeout)
 		case <-cmd.Context().Done():
 			return cmd.Context().Err()
 		}

@@ -70,7 +70,7 @@ func hostileServer(t *testing.T) string {
 	return s.URL
 }
 
-func TestNothingThatAnAppOrAPersonWroteChangesTheTerminal(t *testing.T) {
+func TestTextFromAppsAndUsersCannotControlTheTerminal(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{
@@ -97,7 +97,7 @@ func TestNothingThatAnAppOrAPersonWroteChangesTheTerminal(t *testing.T) {
 	}
 }
 
-func TestJSONOutputIsExactOnATerminalToo(t *testing.T) {
+func TestJSONOutputIsAlsoExactOnATerminal(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"TERM=xterm", "ROPEWALK_SERVER=" + hostileServer(t), "ROPEWALK_CONTEXTS=" + filepath.Join(s.dir, "contexts.yaml")}

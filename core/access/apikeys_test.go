@@ -206,7 +206,7 @@ func TestACallerIsValidUntilTheUserTheMembershipOrTheKeyIsGone(t *testing.T) {
 	want(t, "alice, deleted", valid(alice), "unauthenticated")
 }
 
-func TestAKeyIsRefusedWhileTheProviderOfWhoMadeItIsNotConfigured(t *testing.T) {
+func TestAKeyIsRefusedWhileItsCreatorsProviderIsNotConfigured(t *testing.T) {
 	a, state, alice := withAlice(t)
 	_, text := newKeyOf(t, directory(state), alice, people.NewKey{Name: "ci", Role: core.RoleMember})
 	for _, step := range []struct {
@@ -220,7 +220,7 @@ func TestAKeyIsRefusedWhileTheProviderOfWhoMadeItIsNotConfigured(t *testing.T) {
 	}
 }
 
-func TestAnAPIKeyHasTheRoleInTheOrganizationThatItStatesWhileItsUserHasIt(t *testing.T) {
+func TestAnAPIKeyHasItsOrganizationRoleOnlyWhileItsUserDoes(t *testing.T) {
 	a, state, alice := withAlice(t)
 	role := func(text string) core.Role {
 		t.Helper()
@@ -236,7 +236,7 @@ func TestAnAPIKeyHasTheRoleInTheOrganizationThatItStatesWhileItsUserHasIt(t *tes
 	}
 	d := directory(state)
 	if _, _, err := d.CreateKey(t.Context(), alice, people.NewKey{Name: "k", OrgRole: core.RoleAdmin}); core.CodeOf(err) != core.CodeForbidden {
-		t.Errorf("a member makes a key for the organization: %v", err)
+		t.Errorf("a member made a key for the organization: %v", err)
 	}
 	if err := state.SetOrgRole(t.Context(), alice.User.ID, core.RoleOwner); err != nil {
 		t.Fatal(err)
@@ -262,6 +262,6 @@ func TestAnAPIKeyHasTheRoleInTheOrganizationThatItStatesWhileItsUserHasIt(t *tes
 		t.Fatal(err)
 	}
 	if got := role(admin); got != core.RoleMember {
-		t.Errorf("a key of an admin that was has %s", got)
+		t.Errorf("a former admin's key has %s", got)
 	}
 }

@@ -35,7 +35,7 @@ type LoginStart struct {
 type LoginAnswer struct {
 	State   string
 	Code    string
-	Issuer  string // the parameter iss (RFC 9207), "" when there was none
+	Issuer  string // the iss parameter (RFC 9207), "" when there was none
 	Binding string
 }
 

@@ -37,7 +37,7 @@ func TestAuthAdminsNamesAdminsByEmailOrSubject(t *testing.T) {
 	}
 }
 
-func TestWithoutAuthAdminsTheFirstUserAndNobodyElseBecomesAdmin(t *testing.T) {
+func TestWithoutAuthAdminsOnlyTheFirstUserBecomesAdmin(t *testing.T) {
 	a, state := enrolled(t, Enrollment{FirstAdmin: true}, "alice", "bob")
 	alice, bob := identity(t, a, "alice"), identity(t, a, "bob")
 	if alice.User.OrgRole != core.RoleAdmin || bob.User.OrgRole != core.RoleMember {
@@ -121,7 +121,7 @@ func TestMembershipsFollowTheGroupsOfAUser(t *testing.T) {
 	}
 }
 
-func TestTheGroupsOfAUserAreThoseThatTheProviderLastNamed(t *testing.T) {
+func TestAUsersGroupsAreThoseTheProviderLastNamed(t *testing.T) {
 	a, state := enrolled(t, Enrollment{}, "alice")
 	p := newProvider("https://idp", "dave")
 	id := identityOf(t, a, p, "dave")

@@ -33,7 +33,7 @@ type provider struct {
 
 	mu     sync.Mutex
 	tokens map[string]auth.Identity
-	away   bool
+	down   bool
 	panics bool
 	block  chan struct{} // when set, Verify waits for it
 	asked  []auth.VerifyRequest
@@ -64,7 +64,7 @@ func (p *provider) set(change func(*provider)) {
 func (p *provider) Describe(context.Context) (auth.Description, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.away {
+	if p.down {
 		return auth.Description{}, plugins.ErrUnavailable
 	}
 	return auth.Description{Issuer: p.issuer, AuthorizationServers: []string{p.issuer}, Login: p.login}, nil
@@ -88,7 +88,7 @@ func (p *provider) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Ide
 	switch id, good := p.tokens[req.Token]; {
 	case p.panics:
 		panic("a bug")
-	case p.away:
+	case p.down:
 		return auth.Identity{}, fmt.Errorf("connecting: %w", plugins.ErrUnavailable)
 	case good:
 		return id, nil
@@ -99,7 +99,7 @@ func (p *provider) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Ide
 func (p *provider) Metadata(context.Context) (json.RawMessage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.away {
+	if p.down {
 		return nil, plugins.ErrUnavailable
 	}
 	if p.states {
@@ -111,7 +111,7 @@ func (p *provider) Metadata(context.Context) (json.RawMessage, error) {
 func (p *provider) AuthorizeURL(_ context.Context, req auth.AuthorizeRequest) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.away {
+	if p.down {
 		return "", plugins.ErrUnavailable
 	}
 	p.starts = append(p.starts, req)
@@ -123,7 +123,7 @@ func (p *provider) Exchange(_ context.Context, req auth.ExchangeRequest) (auth.I
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	subject, ok := strings.CutPrefix(req.Code, "code-of-")
-	if p.away {
+	if p.down {
 		return auth.Identity{}, plugins.ErrUnavailable
 	}
 	if !ok || len(p.starts) == 0 {

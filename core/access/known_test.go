@@ -122,12 +122,12 @@ func TestCallsOfOpenSessionsSucceedWhileTheDatabaseIsUnavailableForAMinute(t *te
 		o.removed.Store(true)
 		time.Sleep(membersLife) //nolint:forbidigo // the clock of the bubble
 		if err := s.call(t.Context(), a); core.CodeOf(err) != core.CodeWorkspaceDenied {
-			t.Errorf("when the database is back, what it says must count; got %v", err)
+			t.Errorf("when the database is back, its answer must apply; got %v", err)
 		}
 	})
 }
 
-func TestAKnownMembershipCountsForItsTimeOnly(t *testing.T) {
+func TestACachedMembershipCountsOnlyUntilItExpires(t *testing.T) {
 	withSession(t, 5*time.Minute, func(t *testing.T, a *Access, o *outage, s session) {
 		o.refused.Store(true)
 		time.Sleep(5*time.Minute - time.Second) //nolint:forbidigo // the clock of the bubble
@@ -148,7 +148,7 @@ func TestAKnownMembershipCountsForItsTimeOnly(t *testing.T) {
 	})
 }
 
-func TestARevocationThatWasReceivedCountsWhileTheDatabaseIsUnavailable(t *testing.T) {
+func TestAReceivedRevocationAppliesWhileTheDatabaseIsUnavailable(t *testing.T) {
 	for _, whose := range []string{"usr_bob", ""} {
 		withSession(t, 5*time.Minute, func(t *testing.T, a *Access, o *outage, s session) {
 			o.refused.Store(true)
@@ -170,7 +170,7 @@ func TestARevocationThatWasReceivedCountsWhileTheDatabaseIsUnavailable(t *testin
 	})
 }
 
-func TestARoleThatATokenLostDoesNotCountWhileTheDatabaseIsUnavailable(t *testing.T) {
+func TestARevokedTokenRoleDoesNotApplyWhileTheDatabaseIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, p := &outage{}, newProvider("https://idp", "bob")
 		admin := p.identity("bob")

@@ -105,7 +105,7 @@ func TestAKeyThatIsRestoredDoesNotRestoreLogins(t *testing.T) {
 	}
 }
 
-func TestALoginOfDevModeOpensNothingLater(t *testing.T) {
+func TestADevModeLoginIsWorthlessOutsideDevMode(t *testing.T) {
 	dev, state := newAccess(t, "", nil)
 	token, err := dev.Login(t.Context(), "whatever")
 	if err != nil {
@@ -118,7 +118,7 @@ func TestALoginOfDevModeOpensNothingLater(t *testing.T) {
 	}
 }
 
-func TestACookieCountsWhileItsProviderIsTheConfiguredOne(t *testing.T) {
+func TestACookieIsValidWhileItsProviderIsConfigured(t *testing.T) {
 	p := newProvider("https://idp")
 	a, state := newAccess(t, "", p)
 	token := browserLogin(t, a, "alice")
@@ -128,10 +128,10 @@ func TestACookieCountsWhileItsProviderIsTheConfiguredOne(t *testing.T) {
 	a.SetProviders(only(newProvider("https://other")), nil)
 	want(t, "another issuer", outcome(a.API(t.Context(), "", token)), "unauthenticated")
 
-	away := newProvider("https://idp")
-	away.away = true
-	a.SetProviders(only(away), nil)
-	want(t, "an adapter that cannot say its issuer", outcome(a.API(t.Context(), "", token)), "unavailable")
+	down := newProvider("https://idp")
+	down.down = true
+	a.SetProviders(only(down), nil)
+	want(t, "an adapter that cannot report its issuer", outcome(a.API(t.Context(), "", token)), "unavailable")
 	a.SetProviders(only(p), nil)
 	state.fail.Store(true)
 	want(t, "a store that cannot be read", outcome(a.API(t.Context(), "", token)), "unavailable")
@@ -146,7 +146,7 @@ func TestABrowserLoginEndsInACookieAndThePathItStartedAt(t *testing.T) {
 	}
 	if s := p.starts[0]; start.URL != "https://idp/authorize?state="+s.State || s.RedirectURI != "https://base/v1/auth/callback" ||
 		len(s.CodeChallenge) != 43 || s.Nonce == "" || s.State == s.Nonce {
-		t.Errorf("the provider was asked %+v for %s", s, start.URL)
+		t.Errorf("the provider received %+v for %s", s, start.URL)
 	}
 	done, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding})
 	token, returnTo := done.Token, done.ReturnTo
@@ -158,19 +158,19 @@ func TestABrowserLoginEndsInACookieAndThePathItStartedAt(t *testing.T) {
 	want(t, "the same state again", string(core.CodeOf(err)), "unauthenticated")
 }
 
-func TestABrowserLoginOtherThanTheOneThatStartedFails(t *testing.T) {
+func TestABrowserCannotFinishALoginThatAnotherBrowserStarted(t *testing.T) {
 	cases := map[string]struct {
 		spoil func(a *Access, p *provider, answer *LoginAnswer)
 		want  core.Code
 	}{
-		"an unknown state":      {func(_ *Access, _ *provider, l *LoginAnswer) { l.State = "made-up" }, core.CodeUnauthenticated},
-		"no state":              {func(_ *Access, _ *provider, l *LoginAnswer) { l.State = "" }, core.CodeUnauthenticated},
-		"another browser":       {func(_ *Access, _ *provider, l *LoginAnswer) { l.Binding = "other" }, core.CodeUnauthenticated},
-		"no code":               {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "" }, core.CodeUnauthenticated},
-		"a refused code":        {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "bad" }, core.CodeUnauthenticated},
-		"a swap in between":     {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetProviders(only(newProvider("https://idp")), nil) }, core.CodeUnauthenticated},
-		"a provider away":       {func(_ *Access, p *provider, _ *LoginAnswer) { p.away = true }, core.CodeUnavailable},
-		"an adapter taken away": {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetProviders(only(nil), nil) }, core.CodeNotConfigured},
+		"an unknown state":            {func(_ *Access, _ *provider, l *LoginAnswer) { l.State = "made-up" }, core.CodeUnauthenticated},
+		"no state":                    {func(_ *Access, _ *provider, l *LoginAnswer) { l.State = "" }, core.CodeUnauthenticated},
+		"another browser":             {func(_ *Access, _ *provider, l *LoginAnswer) { l.Binding = "other" }, core.CodeUnauthenticated},
+		"no code":                     {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "" }, core.CodeUnauthenticated},
+		"a refused code":              {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "bad" }, core.CodeUnauthenticated},
+		"a swap in between":           {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetProviders(only(newProvider("https://idp")), nil) }, core.CodeUnauthenticated},
+		"a provider that is down":     {func(_ *Access, p *provider, _ *LoginAnswer) { p.down = true }, core.CodeUnavailable},
+		"an adapter that was removed": {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetProviders(only(nil), nil) }, core.CodeNotConfigured},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestOnlyOneOfTwoResponsesWithTheSameStateCounts(t *testing.T) {
 	}
 }
 
-func TestNoLoginWithoutAnAdapterThatCan(t *testing.T) {
+func TestLoginNeedsAnAdapterThatSupportsIt(t *testing.T) {
 	cannot := newProvider("https://idp")
 	cannot.login = false
 	a, _ := newAccess(t, testKey, nil)
@@ -324,14 +324,14 @@ func stateOf(t *testing.T, start LoginStart) string {
 type sharedLogins struct {
 	mu   sync.Mutex
 	rows map[string]json.RawMessage
-	away bool
+	down bool
 }
 
 func (s *sharedLogins) PutLogin(_ context.Context, state string, login json.RawMessage, _ time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.away {
-		return errors.New("away")
+	if s.down {
+		return errors.New("down")
 	}
 	s.rows[state] = login
 	return nil
@@ -343,8 +343,8 @@ func (s *sharedLogins) TakeLogin(_ context.Context, state string) (json.RawMessa
 	login, ok := s.rows[state]
 	delete(s.rows, state)
 	switch {
-	case s.away:
-		return nil, errors.New("away")
+	case s.down:
+		return nil, errors.New("down")
 	case !ok:
 		return nil, core.Errorf(core.CodeNotFound, "none")
 	}
@@ -390,9 +390,9 @@ func TestABrowserMayComeBackToAnotherServer(t *testing.T) {
 	_, err = other.FinishLogin(t.Context(), begin())
 	want(t, "a server with another provider", string(core.CodeOf(err)), "unauthenticated")
 	last := begin()
-	logins.away = true
+	logins.down = true
 	_, err = b.FinishLogin(t.Context(), last)
-	want(t, "a store that is away", string(core.CodeOf(err)), "unavailable")
+	want(t, "a store that is down", string(core.CodeOf(err)), "unavailable")
 	_, err = a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 	want(t, "a login that cannot be kept", string(core.CodeOf(err)), "unavailable")
 }

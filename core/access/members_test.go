@@ -57,7 +57,7 @@ func TestAUserIsInTheWorkspacesOfTheirMemberships(t *testing.T) {
 	}
 }
 
-func TestAForeignWorkspaceAnswersLikeAnUnknownOne(t *testing.T) {
+func TestAnotherUsersWorkspaceLooksLikeAnUnknownOne(t *testing.T) {
 	p := newProvider("https://idp", "alice", "bob")
 	a, _ := newAccess(t, "", p)
 	alice, bob := identity(t, a, "alice"), identity(t, a, "bob")
@@ -98,7 +98,7 @@ func TestTheSteadyStateAsksNeitherAdapterNorDatabase(t *testing.T) {
 	}
 }
 
-func TestAChangeOfMembersCountsAtOnce(t *testing.T) {
+func TestAChangeOfMembersAppliesAtOnce(t *testing.T) {
 	a, state := newAccess(t, "", newProvider("https://idp", "alice"))
 	alice := identity(t, a, "alice")
 	_, err := a.Caller(t.Context(), alice, core.DefaultWorkspaceID)
@@ -131,7 +131,7 @@ func (s *slow) Workspaces(context.Context, core.User) ([]core.Workspace, error) 
 	return list, nil
 }
 
-func TestALookupThatStartedBeforeAChangeIsNotRemembered(t *testing.T) {
+func TestALookupThatStartedBeforeAChangeIsNotCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		users := &slow{wait: make(chan struct{}), list: []core.Workspace{{ID: "ws_a"}}}
 		a := New(Options{Users: users})
@@ -185,7 +185,7 @@ func identity(t *testing.T, a *Access, subject string) core.Identity {
 	return id
 }
 
-func TestARoleInTheOrganizationCountsAtOnce(t *testing.T) {
+func TestAnOrganizationRoleAppliesAtOnce(t *testing.T) {
 	p := newProvider("https://idp", "alice", "bob")
 	a, state := newAccess(t, "", p)
 	alice := identity(t, a, "alice")
@@ -216,7 +216,7 @@ func TestADeletedUserComesBackAsANewUser(t *testing.T) {
 	}
 }
 
-func TestAnAnswerFromBeforeAChangeIsNotRemembered(t *testing.T) {
+func TestAnAnswerFromBeforeAChangeIsNotCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("https://idp", "alice")
 		p.block = make(chan struct{})

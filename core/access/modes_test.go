@@ -79,7 +79,7 @@ func TestTheAPIKeyIsNeverShownToTheAdapter(t *testing.T) {
 	_, _ = a.MCP(t.Context(), testKey, "")
 	_, _ = a.API(t.Context(), testKey, "")
 	if n := p.calls.Load(); n != 0 {
-		t.Fatalf("the adapter was asked %d times", n)
+		t.Fatalf("the adapter got %d requests", n)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestTheAdapterIsAskedForTheConfiguredAudiences(t *testing.T) {
 		want string
 	}{
 		{"those that are set", Options{Audiences: []string{"https://base"}}, Provider{Audiences: []string{"https://base/mcp"}}, "https://base https://base/mcp"},
-		{"any turns the check off", Options{Audiences: []string{"https://base"}}, Provider{AnyAudience: true}, ""},
+		{"\"any\" turns the check off", Options{Audiences: []string{"https://base"}}, Provider{AnyAudience: true}, ""},
 		{"none set is not any", Options{}, Provider{}, noAudience},
 	}
 	for _, c := range cases {
@@ -122,7 +122,7 @@ func TestTheAdapterIsAskedForTheConfiguredAudiences(t *testing.T) {
 	}
 }
 
-func TestAfterASwapOnlyTheNewProviderIsAsked(t *testing.T) {
+func TestAfterASwapOnlyTheNewProviderIsUsed(t *testing.T) {
 	before, after := newProvider("https://old", "alice"), newProvider("https://new", "bob")
 	a, _ := newAccess(t, "", before)
 	want(t, "before", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
@@ -137,12 +137,12 @@ func TestATokenBeingVerifiedDuringASwapIsJudgedByTheNewProvider(t *testing.T) {
 	a, _ := newAccess(t, "", before)
 	answer := make(chan string)
 	go func() { answer <- outcome(a.MCP(t.Context(), "token-of-alice", "")) }()
-	testkit.Eventually(t, "the old adapter is asked", func() bool { return before.calls.Load() == 1 })
+	testkit.Eventually(t, "the old adapter is called", func() bool { return before.calls.Load() == 1 })
 	a.SetProviders(only(after), nil)
 	close(before.block)
 	want(t, "verified by the old one, which is gone", <-answer, "unauthenticated")
 	if after.calls.Load() != 1 {
-		t.Error("the new provider was not asked")
+		t.Error("the new provider was not called")
 	}
 }
 
@@ -150,7 +150,7 @@ func TestNoReloadOpensDevMode(t *testing.T) {
 	a, _ := newAccess(t, "", newProvider("https://idp", "alice"))
 	a.SetProviders(only(nil), nil)
 	if a.Dev() {
-		t.Fatal("a reload opened dev mode")
+		t.Fatal("a reload switched to dev mode")
 	}
 	want(t, "nothing", outcome(a.API(t.Context(), "", "")), "unauthenticated")
 	want(t, "an empty bearer for /mcp", outcome(a.MCP(t.Context(), "", "")), "unauthenticated")
@@ -164,15 +164,15 @@ func TestNoReloadOpensDevMode(t *testing.T) {
 	want(t, "nothing, after dev mode", outcome(dev.API(t.Context(), "", "")), "unauthenticated")
 }
 
-func TestTheDiscoveryPagesAskTheAdapter(t *testing.T) {
+func TestTheDiscoveryDocumentsComeFromTheAdapter(t *testing.T) {
 	p := newProvider("https://idp")
 	a, _ := newAccess(t, "", p)
-	p.set(func(p *provider) { p.away = true })
+	p.set(func(p *provider) { p.down = true })
 	_, err := a.Describe(t.Context())
-	want(t, "describe while away", string(core.CodeOf(err)), "unavailable")
+	want(t, "describe while down", string(core.CodeOf(err)), "unavailable")
 	_, err = a.Metadata(t.Context())
-	want(t, "metadata while away", string(core.CodeOf(err)), "unavailable")
-	p.set(func(p *provider) { p.away = false })
+	want(t, "metadata while down", string(core.CodeOf(err)), "unavailable")
+	p.set(func(p *provider) { p.down = false })
 	about, err := a.Describe(t.Context())
 	if err != nil || about.Issuer != "https://idp" {
 		t.Errorf("got %+v, %v", about, err)
@@ -181,9 +181,9 @@ func TestTheDiscoveryPagesAskTheAdapter(t *testing.T) {
 	if err != nil || string(doc) != `{"issuer":"https://idp"}` {
 		t.Errorf("got %s, %v", doc, err)
 	}
-	p.set(func(p *provider) { p.away = true })
+	p.set(func(p *provider) { p.down = true })
 	if about, err := a.Describe(t.Context()); err != nil || about.Issuer != "https://idp" {
-		t.Errorf("what is known is asked again: %+v, %v", about, err)
+		t.Errorf("a known token was verified again: %+v, %v", about, err)
 	}
 	none, _ := newAccess(t, testKey, nil)
 	for _, err := range []error{second(none.Describe(t.Context())), second(none.Metadata(t.Context()))} {

@@ -104,7 +104,7 @@ func TestALoginIsCheckedAtItsProviderBeforeTheIntervalEnds(t *testing.T) {
 	v := newVouching()
 	a, state := vouchedFor(t, v, 5*time.Minute)
 	cookie := loginOf(t, a, state, "alice", "s1", 3*time.Minute)
-	want(t, "a login that was confirmed lately", outcome(a.API(t.Context(), "", cookie))+v.renewals(), "alice")
+	want(t, "a login that was confirmed recently", outcome(a.API(t.Context(), "", cookie))+v.renewals(), "alice")
 	aged(t, state, cookie, 4*time.Minute+time.Second)
 	for range 3 {
 		want(t, "a login that is due", outcome(a.API(t.Context(), "", cookie)), "alice")
@@ -113,7 +113,7 @@ func TestALoginIsCheckedAtItsProviderBeforeTheIntervalEnds(t *testing.T) {
 	want(t, "a login that nobody used for an hour", outcome(a.API(t.Context(), "", loginOf(t, a, state, "alice", "s1", time.Hour))), "alice")
 }
 
-func TestARenewalIsReplacedByThatOfTheLastCheckAndIsNotReadableInTheDatabase(t *testing.T) {
+func TestTheRenewalFromTheLastCheckReplacesTheOldOneAndIsEncryptedInTheDatabase(t *testing.T) {
 	v := newVouching()
 	a, state := vouchedFor(t, v, 5*time.Minute)
 	cookie := loginOf(t, a, state, "alice", "s1", 5*time.Minute)
@@ -145,7 +145,7 @@ func TestALoginThatItsProviderNoLongerConfirmsEndsEverywhere(t *testing.T) {
 		stop := a.WatchRevocations(func(user string) { changed <- user })
 		want(t, name, outcome(a.API(t.Context(), "", cookie)), "unauthenticated")
 		if user := <-changed; user == "" {
-			t.Errorf("%s: nobody's streams end", name)
+			t.Errorf("%s: no streams end", name)
 		}
 		stop()
 		if _, err := state.Cookie(t.Context(), fingerprintOf(cookie).String()); core.CodeOf(err) != core.CodeNotFound {
@@ -154,7 +154,7 @@ func TestALoginThatItsProviderNoLongerConfirmsEndsEverywhere(t *testing.T) {
 	}
 }
 
-func TestALoginGoesOnForAWhileWhenItsProviderIsUnavailable(t *testing.T) {
+func TestALoginStaysValidForAWhileWhenItsProviderIsUnavailable(t *testing.T) {
 	v := newVouching()
 	v.set(plugins.ErrUnavailable)
 	a, state := vouchedFor(t, v, 5*time.Minute)
@@ -217,7 +217,7 @@ func TestALogoutTokenEndsWhatItNames(t *testing.T) {
 	}
 }
 
-func TestATokenFromBeforeALogoutIsNotAcceptedAgain(t *testing.T) {
+func TestATokenIssuedBeforeALogoutIsNotAcceptedAgain(t *testing.T) {
 	v := newVouching()
 	a, _ := vouchedFor(t, v, 5*time.Minute)
 	issued := func(at time.Time) auth.Identity {
@@ -249,6 +249,6 @@ func TestAWrongLogoutTokenEndsNothing(t *testing.T) {
 	want(t, "the login", outcome(a.API(t.Context(), "", cookie)), "alice")
 	none, _ := newAccess(t, "", newProvider("https://idp", "alice"))
 	if err := none.BackchannelLogout(t.Context(), "logout alice s1 j1"); core.CodeOf(err) != core.CodeNotConfigured {
-		t.Errorf("an adapter that takes none: %v", err)
+		t.Errorf("an adapter without logout tokens: %v", err)
 	}
 }

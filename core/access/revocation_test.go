@@ -107,7 +107,7 @@ func TestAVerificationDuringWhichItsSubjectIsRevokedIsRefused(t *testing.T) {
 	}
 }
 
-func TestAVerdictIsDroppedAlsoWhenTheRevocationCannotBeRecorded(t *testing.T) {
+func TestAVerdictIsDroppedEvenIfTheRevocationCannotBeRecorded(t *testing.T) {
 	p := newProvider("https://idp", "alice")
 	a, state := newAccess(t, "", p)
 	tokenCaller(t, a, "token-of-alice")

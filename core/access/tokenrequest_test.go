@@ -32,7 +32,7 @@ func (b *bound) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Identi
 	return b.identity("alice"), nil
 }
 
-func TestAVerdictAboutAProofIsForItsRequestAlone(t *testing.T) {
+func TestAVerdictOnAProofAppliesOnlyToItsRequest(t *testing.T) {
 	state := openState(t)
 	b := &bound{provider: newProvider("https://one", "bob")}
 	a := New(Options{Audiences: []string{"https://base"}, Users: state, Cookies: state, Keys: state, Enroller: state, Providers: []Provider{{Name: "one", Adapter: b}}})
@@ -90,7 +90,7 @@ func TestAnAdapterThatDoesNotCheckRequestsGetsNone(t *testing.T) {
 	p := newProvider("https://one", "alice")
 	a := New(Options{Audiences: []string{"https://base"}, Users: state, Cookies: state, Keys: state, Enroller: state, Providers: []Provider{{Name: "one", Adapter: p}}})
 	if a.BindsTokens() {
-		t.Fatal("the provider is taken for one that checks requests")
+		t.Fatal("the provider counts as one that checks requests")
 	}
 	for range 2 {
 		ctx := core.WithTokenRequest(t.Context(), &core.TokenRequest{Method: "POST", URL: "https://base/mcp", DPoP: "proof", ClientCertificate: "thumb"})
@@ -99,6 +99,6 @@ func TestAnAdapterThatDoesNotCheckRequestsGetsNone(t *testing.T) {
 		}
 	}
 	if req := p.asked[0]; len(p.asked) != 1 || req.Method != "" || req.URL != "" || req.Headers != nil || req.ClientCertificateSHA256 != "" {
-		t.Errorf("the adapter was asked %d times, first with %+v", len(p.asked), req)
+		t.Errorf("the adapter got %d requests, first with %+v", len(p.asked), req)
 	}
 }

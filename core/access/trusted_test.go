@@ -29,7 +29,7 @@ func several(t *testing.T) (a *Access, one, two *provider) {
 	return a, one, two
 }
 
-func TestATokenGoesToTheProviderOfItsIssuer(t *testing.T) {
+func TestATokenIsCheckedByItsIssuersProvider(t *testing.T) {
 	a, one, two := several(t)
 	want(t, "a token of the second", outcome(a.MCP(t.Context(), jwt(two, "https://two", "dora"), "")), "dora")
 	if one.calls.Load() != 0 || !slices.Equal(two.asked[0].Audiences, []string{"https://base"}) {
@@ -47,22 +47,22 @@ func TestATokenWithoutAnIssuerIsTriedWithEachProvider(t *testing.T) {
 	want(t, "of the second", outcome(a.MCP(t.Context(), "token-of-bob", "")), "bob")
 	want(t, "of none", outcome(a.MCP(t.Context(), "token-of-nobody", "")), "unauthenticated")
 	want(t, "of an unknown issuer", outcome(a.MCP(t.Context(), "e30.eyJpc3MiOiJ4In0.c2ln", "")), "unauthenticated")
-	one.set(func(p *provider) { p.away = true })
+	one.set(func(p *provider) { p.down = true })
 	two.tokens["another-token"] = two.identity("erin")
-	want(t, "of the second, while the first is away", outcome(a.MCP(t.Context(), "another-token", "")), "erin")
-	want(t, "perhaps of the first, which is away", outcome(a.MCP(t.Context(), "token-of-somebody", "")), "unavailable")
+	want(t, "of the second, while the first is down", outcome(a.MCP(t.Context(), "another-token", "")), "erin")
+	want(t, "perhaps of the first, which is down", outcome(a.MCP(t.Context(), "token-of-somebody", "")), "unavailable")
 }
 
-func TestAProviderVouchesForItsOwnIssuerAlone(t *testing.T) {
+func TestAProviderVouchesOnlyForItsOwnIssuer(t *testing.T) {
 	a, one, two := several(t)
 	two.tokens["forged"] = auth.Identity{Issuer: "https://one", Subject: "alice", ExpiresAt: two.identity("x").ExpiresAt}
 	want(t, "a token for a person of another provider", outcome(a.MCP(t.Context(), "forged", "")), "unauthenticated")
 	if one.calls.Load() == 0 || two.calls.Load() == 0 {
-		t.Error("not every provider was asked")
+		t.Error("not every provider was called")
 	}
 }
 
-func TestTheAdminsOfOneProviderAreNotThoseOfAnother(t *testing.T) {
+func TestOneProvidersAdminsAreNotAnothers(t *testing.T) {
 	a, one, two := several(t)
 	for p, role := range map[*provider]core.Role{one: core.RoleAdmin, two: core.RoleMember} {
 		id, err := a.MCP(t.Context(), jwt(p, p.issuer, "carol"), "")
@@ -113,7 +113,7 @@ func TestABrowserLogsInWithTheProviderItChose(t *testing.T) {
 
 // A malicious or compromised provider may redirect a browser that started to log in with it to another provider of this
 // server. It would then receive that provider's code (RFC 9207 section 1, mix-up attack).
-func TestAResponseFromAProviderOtherThanTheLoginsIsRefused(t *testing.T) {
+func TestALoginRefusesAResponseFromAnotherProvider(t *testing.T) {
 	a, one, two := several(t)
 	for name, c := range map[string]struct {
 		stated, want string

@@ -16,7 +16,7 @@ import (
 
 func TestUnknownVerdictsAreUnavailableAndNeverAccepted(t *testing.T) {
 	cases := map[string]func(p *provider, s *counted){
-		"the adapter is away":          func(p *provider, _ *counted) { p.away = true },
+		"the adapter is down":          func(p *provider, _ *counted) { p.down = true },
 		"the adapter panics":           func(p *provider, _ *counted) { p.panics = true },
 		"the user cannot be looked up": func(_ *provider, s *counted) { s.fail.Store(true) },
 	}
@@ -35,7 +35,7 @@ func TestUnknownVerdictsAreUnavailableAndNeverAccepted(t *testing.T) {
 					t.Error("the error shows the token")
 				}
 			}
-			p.set(func(p *provider) { p.away, p.panics = false, false })
+			p.set(func(p *provider) { p.down, p.panics = false, false })
 			state.fail.Store(false)
 			want(t, "at once when it can be verified again", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
 		})
@@ -70,7 +70,7 @@ func TestMalformedTokensAreRefusedWithoutARequest(t *testing.T) {
 		want(t, fmt.Sprintf("%.10q", bearer), outcome(a.MCP(t.Context(), bearer, "")), "unauthenticated")
 	}
 	if n := p.calls.Load(); n != 0 {
-		t.Errorf("the adapter was asked %d times", n)
+		t.Errorf("the adapter got %d requests", n)
 	}
 }
 
@@ -104,7 +104,7 @@ func (memory) User(_ context.Context, id string) (core.User, error) { return cor
 
 var _ Cookies = (*store.Store)(nil)
 
-func TestATokenIsAskedAboutOnceAMinuteAndNotAfterItExpired(t *testing.T) {
+func TestATokenIsIntrospectedOnceAMinuteUntilItExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("https://idp", "alice")
 		short := p.identity("bob")
@@ -152,7 +152,7 @@ func TestARefusalIsRememberedBriefly(t *testing.T) {
 	})
 }
 
-func TestConcurrentRequestsWithOneTokenAskTheAdapterOnce(t *testing.T) {
+func TestConcurrentRequestsWithOneTokenCallTheAdapterOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("https://idp", "alice")
 		p.block = make(chan struct{})
@@ -170,7 +170,7 @@ func TestConcurrentRequestsWithOneTokenAskTheAdapterOnce(t *testing.T) {
 	})
 }
 
-func TestACallerThatLeavesDoesNotTakeTheAnswerFromTheOthers(t *testing.T) {
+func TestACallerThatLeavesDoesNotDepriveTheOthersOfTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("https://idp", "alice")
 		p.block = make(chan struct{})
@@ -201,7 +201,7 @@ func TestAHungAdapterIsNotWaitedForForever(t *testing.T) {
 	})
 }
 
-func TestAFloodOfBadTokensEvictsNoGoodOneAndStaysBounded(t *testing.T) {
+func TestAFloodOfBadTokensIsBoundedAndEvictsNoGoodOnes(t *testing.T) {
 	p := newProvider("https://idp", "alice")
 	a := New(Options{Providers: only(p), Users: memory{}})
 	want(t, "before", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")

@@ -186,7 +186,7 @@ func putLogin(t *testing.T, r *rig, key, binding string, expires time.Time) {
 
 // Attacks of RFC 9700, RFC 9207, RFC 9728, RFC 9449 and MCP's page on security. None of them links an account, and no code
 // reaches another server.
-func TestNoAttackLinksAnAccount(t *testing.T) {
+func TestNoAttackCanLinkAnAccount(t *testing.T) {
 	for _, c := range attacks() {
 		t.Run(c.name, func(t *testing.T) {
 			p, evil := newProvider(t), newProvider(t)
@@ -235,11 +235,11 @@ func TestPoisonedMetadataIsRefused(t *testing.T) {
 	}{
 		{"the resource of another app", func(p *provider) { p.resource["resource"] = "https://other.example/mcp" }},
 		{"a resource below the app", func(p *provider) { p.resource["resource"] = p.URL + "/mcp/more" }},
-		{"a resource beside the app", func(p *provider) { p.resource["resource"] = p.URL + "/mc" }},
+		{"a resource next to the app", func(p *provider) { p.resource["resource"] = p.URL + "/mc" }},
 		{"a resource with a user", func(p *provider) { p.resource["resource"] = strings.Replace(p.URL, "://", "://u@", 1) + "/mcp" }},
 		{"no resource", func(p *provider) { p.resource["resource"] = "" }},
 		{"no authorization server", func(p *provider) { p.resource["authorization_servers"] = []string{} }},
-		{"an authorization server that is no URL", func(p *provider) { p.resource["authorization_servers"] = []string{"javascript:alert(1)"} }},
+		{"an authorization server that is not a URL", func(p *provider) { p.resource["authorization_servers"] = []string{"javascript:alert(1)"} }},
 		{"an authorization server with a password", func(p *provider) { p.resource["authorization_servers"] = []string{"https://a:b@idp.example"} }},
 		{"another issuer", func(p *provider) { p.metadata["issuer"] = "https://other.example" }},
 		{"no issuer", func(p *provider) { p.metadata["issuer"] = "" }},
@@ -286,7 +286,7 @@ func TestPoisonedMetadataIsRefused(t *testing.T) {
 	}
 }
 
-func TestAPublicAppLeadsToNoPrivateAddress(t *testing.T) {
+func TestAPublicAppCannotReachPrivateAddresses(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	for _, issuer := range []string{p.URL, strings.Replace(p.URL, "http://", "https://", 1), "https://169.254.169.254", "https://10.0.0.1", "https://[::1]", "http://idp.example"} {

@@ -88,11 +88,13 @@ func (m *Manager) isPublic() bool {
 }
 
 // clientFor returns the client that this server uses at an authorization server: the one that the operator configured
-// for the app, the one that the metadata document describes, or one that it registers. Any authorization server accepts
-// the document, and codes for any redirect URI in it, so it has only the one that needs iss in the response: otherwise a
-// hostile server could send a browser on to an honest one that states no issuer, and be sent the code. For the same
-// reason, it grants no logins with a code: whoever shows a person a code of an honest server gets the tokens. Each of
-// these registers a client of its own, so that the login that it replaces can be revoked without ending it.
+// for the app, the one that the metadata document describes, or one that it registers.
+//
+// The document is the same for every authorization server, and each accepts any redirect URI in it. It therefore
+// contains only the URI whose responses must state the issuer: otherwise a hostile server could redirect a browser to
+// an honest server that states no issuer, and would then be sent that server's code. For the same reason, it does not
+// allow device logins: anyone who gets a person to enter an honest server's code would get the tokens. Each device
+// login registers its own client, so that the login that it replaces can be revoked without ending the new one.
 func (m *Manager) clientFor(ctx context.Context, in core.Installation, s server, redirectURI string) (core.OAuthClient, error) {
 	auth := in.Remote.Auth
 	switch {
@@ -125,9 +127,10 @@ func (m *Manager) clientFor(ctx context.Context, in core.Installation, s server,
 	return made, m.o.Store.PutOAuthClient(ctx, r, made)
 }
 
-// bind returns an error if the client that the operator configured for an app is of another authorization server. The app
-// names its server, so it could name one that is after the client's secret, or after the codes of the right server. Unless
-// the configuration names the issuer, the first login does: it is stored like the ID of a client without an issuer.
+// bind returns an error if the client that the operator configured for an app belongs to another authorization server.
+// The app names its server, so it could name one that wants to steal the client's secret or the right server's codes.
+// Unless the configuration names the issuer, the first login does: it is stored like the ID of a client without an
+// issuer.
 func (m *Manager) bind(ctx context.Context, in core.Installation, issuer string) error {
 	own := in.Remote.Auth.Issuer
 	if own == "" {

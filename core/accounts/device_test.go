@@ -59,7 +59,7 @@ func withCode(t *testing.T, p *provider) (*rig, Device) {
 	return r, d
 }
 
-func TestAnAccountIsLinkedWithACodeThatItsPersonEnters(t *testing.T) {
+func TestAnAccountIsLinkedWithACodeThatItsUserEnters(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		errors []string
@@ -68,7 +68,7 @@ func TestAnAccountIsLinkedWithACodeThatItsPersonEnters(t *testing.T) {
 	}{
 		{name: "at once", after: 5 * time.Second},
 		{name: "a little later", errors: []string{"authorization_pending", "authorization_pending"}, after: 15 * time.Second},
-		{name: "at a server that wants to be asked less often", errors: []string{"slow_down", "authorization_pending", "slow_down"}, after: (5 + 10 + 10 + 15) * time.Second},
+		{name: "at a server that wants to be polled less often", errors: []string{"slow_down", "authorization_pending", "slow_down"}, after: (5 + 10 + 10 + 15) * time.Second},
 		{name: "not at all", errors: slices.Repeat([]string{"authorization_pending"}, 100), code: core.CodeForbidden},
 		{name: "declining", errors: []string{"authorization_pending", "access_denied"}, code: core.CodeForbidden},
 		{name: "after the server's own deadline", errors: []string{"expired_token"}, code: core.CodeForbidden},
@@ -88,7 +88,7 @@ func TestAnAccountIsLinkedWithACodeThatItsPersonEnters(t *testing.T) {
 				var a core.Account
 				for wait := d.Interval; wait > 0 && err == nil; {
 					if _, again, err := r.FinishDevice(t.Context(), r.caller, d.Login); err != nil || again != wait { // too early
-						t.Fatalf("asked early: wait %v: %v, want %v", again, err, wait)
+						t.Fatalf("asked too early: wait %v: %v, want %v", again, err, wait)
 					}
 					time.Sleep(wait) //nolint:forbidigo // of the bubble
 					a, wait, err = r.FinishDevice(t.Context(), r.caller, d.Login)
@@ -138,7 +138,7 @@ func TestALoginWithACodeOutlivesAnOutage(t *testing.T) {
 }
 
 // Each case changes one detail of a login that would otherwise succeed.
-func TestALoginWithACodeThatDoesNotFitIsRefused(t *testing.T) {
+func TestAMismatchedCodeLoginIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(r *rig, c *core.Caller, login *string)
@@ -161,7 +161,7 @@ func TestALoginWithACodeThatDoesNotFitIsRefused(t *testing.T) {
 				t.Errorf("%v, want %s", err, c.code)
 			}
 			if n := p.count("/token " + deviceGrant); n > 0 {
-				t.Errorf("the server was asked for tokens %d times", n)
+				t.Errorf("the server got %d token requests", n)
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func TestALoginWithACodeThatDoesNotFitIsRefused(t *testing.T) {
 	})
 }
 
-func TestNoCodeIsAskedForWithoutItsPerson(t *testing.T) {
+func TestNoCodeIsRequestedWithoutItsUser(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	if _, err := r.beginDevice(t, r.caller, Want{App: "far"}); core.CodeOf(err) != core.CodeBadRequest {
@@ -190,11 +190,11 @@ func TestNoCodeIsAskedForWithoutItsPerson(t *testing.T) {
 		t.Errorf("an API key: %v", err)
 	}
 	if n := p.count("/device"); n > 0 {
-		t.Errorf("the server was asked for a code %d times", n)
+		t.Errorf("the server got %d device code requests", n)
 	}
 }
 
-func TestACodeThatCannotBeEnteredIsRefused(t *testing.T) {
+func TestAnInvalidDeviceCodeResponseIsRefused(t *testing.T) {
 	const rest = `"device_code":"c","user_code":"u","verification_uri":`
 	for answer, change := range map[string]func(p, evil *provider){
 		`{` + rest + `"javascript:alert(1)"}`:                  nil,
@@ -219,7 +219,7 @@ func TestACodeThatCannotBeEnteredIsRefused(t *testing.T) {
 	}
 }
 
-func TestScopesThatADeviceEndpointRefusesAreLeftOut(t *testing.T) {
+func TestScopesThatADeviceEndpointRefusesAreOmitted(t *testing.T) {
 	p := newProvider(t)
 	givesCodes(p)
 	answers := p.fail
@@ -262,7 +262,7 @@ func TestAReplacedLoginIsRevokedBeforeTheCodeIsEntered(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sent != "by-hand a secret" {
-		t.Errorf("the server was asked as %q", sent)
+		t.Errorf("the server received the request as %q", sent)
 	}
 	old, err := r.store.Account(t.Context(), before.ID)
 	if err != nil || !slices.Contains(p.revoked, old.Grant.RefreshToken.Reveal()) || strings.Contains(strings.Join(p.requests, " "), "/register") {

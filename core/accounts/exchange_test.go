@@ -95,7 +95,7 @@ func TestATokenIsExchangedOnceForEachPerson(t *testing.T) {
 	}
 }
 
-func TestATokenThatTheProviderRefusesToExchangeGetsNothingOfAnotherToken(t *testing.T) {
+func TestATokenThatCannotBeExchangedGetsNothingFromAnotherToken(t *testing.T) {
 	e := newExchanger(t)
 	r := exchangeRig(t, e)
 	wide, err := r.call(t, r.caller, "wide", "")
@@ -111,7 +111,7 @@ func TestATokenThatTheProviderRefusesToExchangeGetsNothingOfAnotherToken(t *test
 	}
 }
 
-func TestAnExchangedTokenEndsWithItsLife(t *testing.T) {
+func TestAnExchangedTokenIsDroppedWhenItExpires(t *testing.T) {
 	e := newExchanger(t)
 	e.life = -1
 	r := exchangeRig(t, e)
@@ -125,7 +125,7 @@ func TestAnExchangedTokenEndsWithItsLife(t *testing.T) {
 	}
 }
 
-func TestWhoHasNoTokenExchangesNone(t *testing.T) {
+func TestACallerWithoutATokenExchangesNone(t *testing.T) {
 	e := newExchanger(t)
 	r := exchangeRig(t, e)
 	if _, err := r.call(t, r.caller, "", ""); core.CodeOf(err) != core.CodeForbidden {

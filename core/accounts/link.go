@@ -260,7 +260,7 @@ func withMark(address, mark string) string {
 type Answer struct {
 	State   string
 	Code    string
-	Issuer  string // the parameter iss (RFC 9207); "" when there was none
+	Issuer  string // the iss parameter (RFC 9207); "" when there was none
 	Error   string // why the server granted nothing
 	Mark    string // the parameter MarkParameter
 	Binding string

@@ -61,7 +61,7 @@ func TestAnAccountIsLinkedWithDiscoveryRegistrationAndPKCE(t *testing.T) {
 }
 
 // Each case changes one detail of a login that would otherwise succeed.
-func TestALoginThatDoesNotFitIsRefused(t *testing.T) {
+func TestAMismatchedLoginIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(r *rig, a *Answer)
@@ -115,7 +115,7 @@ func TestALoginThatDoesNotFitIsRefused(t *testing.T) {
 	}
 }
 
-func TestALoginIsFinishedOnce(t *testing.T) {
+func TestALoginCanBeFinishedOnlyOnce(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	answer := r.consented(t, p)
@@ -128,7 +128,7 @@ func TestALoginIsFinishedOnce(t *testing.T) {
 }
 
 // An app shows one thing on the page, and asks for another once the person has agreed.
-func TestAPersonAgreesToWhatThePageShowed(t *testing.T) {
+func TestAPersonConsentsOnlyToWhatThePageShowed(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(r *rig, p *provider)
@@ -160,7 +160,7 @@ func TestAPersonAgreesToWhatThePageShowed(t *testing.T) {
 }
 
 // Each case takes away a right while the person is at the authorization server.
-func TestSomebodyWhoLosesTheRightDuringALoginLinksNothing(t *testing.T) {
+func TestAUserWhoLosesTheRightDuringALoginCannotLinkAnAccount(t *testing.T) {
 	for _, c := range []struct {
 		name, auth string
 		change     func(r *rig, admin *core.Caller) error
@@ -174,7 +174,7 @@ func TestSomebodyWhoLosesTheRightDuringALoginLinksNothing(t *testing.T) {
 		{"a member who is removed at the last moment", core.AuthUser, func(r *rig, admin *core.Caller) error {
 			return r.store.DeleteMember(t.Context(), core.DefaultWorkspaceID, admin.User.ID)
 		}, core.CodeForbidden, 2},
-		{"an app that is now called with the account of everybody", core.AuthUser, func(r *rig, _ *core.Caller) error {
+		{"an app that now uses a shared account", core.AuthUser, func(r *rig, _ *core.Caller) error {
 			_, err := r.store.ChangeInstallation(t.Context(), core.DefaultWorkspaceID, "far", func(in *core.Installation) error {
 				in.Remote.Auth.Type = core.AuthShared
 				return nil
@@ -209,7 +209,7 @@ func TestSomebodyWhoLosesTheRightDuringALoginLinksNothing(t *testing.T) {
 	}
 }
 
-func TestAnAnswerOfAnotherPersonUsesUpNoAccount(t *testing.T) {
+func TestAnotherUsersAnswerUsesUpNoAccount(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	other := r.person(t, "mallory")
@@ -223,7 +223,7 @@ func TestAnAnswerOfAnotherPersonUsesUpNoAccount(t *testing.T) {
 	}
 }
 
-func TestTheQuirksOfServersAreHandled(t *testing.T) {
+func TestServerQuirksAreHandled(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(p *provider)
@@ -258,7 +258,7 @@ func TestTheQuirksOfServersAreHandled(t *testing.T) {
 		}},
 		{"an issuer with a path", tenant("/tenant", "/.well-known/oauth-authorization-server/tenant")},
 		{"OpenID metadata below the issuer", tenant("/tenant/", "/tenant/.well-known/openid-configuration")},
-		{"registration that answers 200", func(p *provider) {
+		{"registration that returns 200", func(p *provider) {
 			p.fail = func(w http.ResponseWriter, r *http.Request) bool {
 				if r.URL.Path == "/register" {
 					_, _ = w.Write([]byte(`{"client_id":"registered"}`))
@@ -298,7 +298,7 @@ func TestTheQuirksOfServersAreHandled(t *testing.T) {
 }
 
 // Some servers refuse a login for scopes that they or the app announce.
-func TestRefusedScopesAreLeftOut(t *testing.T) {
+func TestRefusedScopesAreOmitted(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		auth core.RemoteAuth

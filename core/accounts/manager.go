@@ -224,9 +224,9 @@ func (m *Manager) Listed(ctx context.Context, workspace, app, account string) (m
 	return m.o.Store.AccountLists(ctx, workspace, app, account)
 }
 
-// Publish implements apps.Accounts. What an account of a person sees is stored for this person. An app is published with
-// the lists of one account of an admin, until that account is gone. If callers' tokens are exchanged, everybody can
-// publish it, but an admin takes precedence.
+// Publish implements apps.Accounts. The lists that a person's account sees are stored for that person. An app is
+// published with the lists of one account of an admin, until that account is gone. If callers' tokens are
+// exchanged, everybody can publish it, but an admin takes precedence.
 func (m *Manager) Publish(ctx context.Context, account string, lists core.AppLists) (bool, error) {
 	a, err := m.account(ctx, account)
 	if err != nil {

@@ -159,7 +159,7 @@ func (w *world) personWithBearer(t *testing.T, name string) core.Caller {
 
 // At each app, each person has two accounts that stay, a (the default) and b, and one that is linked, renamed between c
 // and d, and unlinked all the time. Every call names an account or none, and the app says which grant it was made with.
-func TestNoCallIsMadeWithTheAccountOfAnotherPersonOrName(t *testing.T) {
+func TestNoCallUsesTheAccountOfAnotherUserOrName(t *testing.T) {
 	auths := map[string]string{}
 	for i := range appsOfPeople {
 		auths[fmt.Sprintf("app%d", i)] = core.AuthUser
@@ -257,7 +257,7 @@ func (w *world) changeThird(t *testing.T, c core.Caller, app, owner string) erro
 }
 
 // Calls with the two kinds of accounts alternate, so that whatever else the machine does slows both down.
-func TestAnAccountOfAPersonCostsNoMoreThanASharedOne(t *testing.T) {
+func TestAPersonalAccountCostsNoMoreThanASharedOne(t *testing.T) {
 	w := newWorld(t, map[string]string{"mine": core.AuthUser, "ours": core.AuthShared})
 	c := w.personWithBearer(t, "admin")
 	c.Workspace.Role = core.RoleAdmin
@@ -346,7 +346,7 @@ func TestARealOutageOfAProviderLosesNoGrant(t *testing.T) {
 	})
 }
 
-func TestAnAppIsPublishedWithWhatAnAdminSeesOnly(t *testing.T) {
+func TestOnlyAnAdminPublishesTheListsOfAnApp(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	admin := r.person(t, "admin")
@@ -359,7 +359,7 @@ func TestAnAppIsPublishedWithWhatAnAdminSeesOnly(t *testing.T) {
 	}{{"member", "1", ""}, {"admin", "2", "2"}, {"member", "3", "2"}, {"admin", "4", "4"}} {
 		_, err := r.Manager.Publish(t.Context(), accounts[c.who].ID, core.AppLists{Version: c.version})
 		if lists, failed := r.Published(t.Context(), core.DefaultWorkspaceID, "far"); err != nil || failed != nil || lists.Version != c.published {
-			t.Errorf("after %s, who saw %s, everybody sees %q: %v %v", c.who, c.version, lists.Version, err, failed)
+			t.Errorf("after %s, who saw %s, everyone sees %q: %v %v", c.who, c.version, lists.Version, err, failed)
 		}
 		if own, err := r.Listed(t.Context(), core.DefaultWorkspaceID, "far", ""); err != nil || own[accounts[c.who].ID].Version != c.version {
 			t.Errorf("%s saw %s: %+v: %v", c.who, c.version, own, err)
@@ -380,7 +380,7 @@ func (s *slowStore) Accounts(ctx context.Context, workspace string) ([]core.Acco
 	return s.Store.Accounts(ctx, workspace)
 }
 
-func TestAListOfToolsWaitsForTheStoreOnlyOnce(t *testing.T) {
+func TestListingToolsWaitsForTheStoreOnlyOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, idleProvider("http://127.0.0.1:2"), core.RemoteAuth{Type: core.AuthUser})
 		slow := &slowStore{Store: r.store, hold: make(chan struct{})}

@@ -55,7 +55,7 @@ func TestARefusedTokenIsRenewedOnce(t *testing.T) {
 	}
 }
 
-func TestTheQuirksOfRenewalsAreHandled(t *testing.T) {
+func TestRenewalQuirksAreHandled(t *testing.T) {
 	t.Run("no new refresh token", func(t *testing.T) {
 		p := newProvider(t)
 		r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
@@ -115,7 +115,7 @@ func TestTheQuirksOfRenewalsAreHandled(t *testing.T) {
 }
 
 // An app that refuses a fresh token may have another authorization server by now.
-func TestALoginIsNeededWhereTheAppMoved(t *testing.T) {
+func TestALoginIsNeededAtTheAppsNewServer(t *testing.T) {
 	p, next := newProvider(t), newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	a := r.link(t, p, r.caller, "")
@@ -130,7 +130,7 @@ func TestALoginIsNeededWhereTheAppMoved(t *testing.T) {
 	}
 	p.change(func(p *provider) { p.resource["authorization_servers"] = []string{next.URL} })
 	if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); err != nil {
-		t.Errorf("as long as the app takes the token, it is used: %v", err)
+		t.Errorf("the token is used as long as the app accepts it: %v", err)
 	}
 	r.named.Purge()
 	if _, err := r.Authorizer(a.ID).Token(t.Context(), a.Grant.AccessToken); core.CodeOf(err) != core.CodeLoginNeeded {
@@ -145,7 +145,7 @@ func TestALoginIsNeededWhereTheAppMoved(t *testing.T) {
 }
 
 // An app's previous authorization server may be gone by the time a token expires.
-func TestALoginIsNeededWhereTheAppMovedAndTheOldServerIsGone(t *testing.T) {
+func TestALoginIsNeededAtTheAppsNewServerIfTheOldOneIsGone(t *testing.T) {
 	p, next := newProvider(t), newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	a := r.link(t, p, r.caller, "")
@@ -163,7 +163,7 @@ func TestALoginIsNeededWhereTheAppMovedAndTheOldServerIsGone(t *testing.T) {
 	}
 }
 
-func TestTokensAreBoundToAKeyWhereTheAppWantsThat(t *testing.T) {
+func TestTokensAreBoundToAKeyIfTheAppRequiresIt(t *testing.T) {
 	p := newProvider(t)
 	var keys, nonces []string
 	p.change(func(p *provider) {
@@ -202,7 +202,7 @@ func TestTokensAreBoundToAKeyWhereTheAppWantsThat(t *testing.T) {
 	}
 }
 
-func TestOnlyTheWordOfTheServerEndsAGrant(t *testing.T) {
+func TestOnlyTheAuthorizationServerCanEndAGrant(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		fail  func(w http.ResponseWriter)
@@ -322,7 +322,7 @@ func TestAnAccountIsUsedByItsOwnerOnly(t *testing.T) {
 		{"the default, to read", r.caller, "", true, nil, work.ID, ""},
 		{"a named one", r.caller, "home", false, nil, home.ID, ""},
 		{"none of two, to change", r.caller, "", false, nil, "", core.CodeBadRequest},
-		{"one that is not there", r.caller, "other", true, nil, "", core.CodeLoginNeeded},
+		{"one that does not exist", r.caller, "other", true, nil, "", core.CodeLoginNeeded},
 		{"another person", bob, "work", true, nil, "", core.CodeLoginNeeded},
 		{"a key without accounts", key, "work", true, nil, "", core.CodeForbidden},
 		{"a key with accounts", keyWith, "work", true, nil, work.ID, ""},
@@ -338,7 +338,7 @@ func TestAnAccountIsUsedByItsOwnerOnly(t *testing.T) {
 		}
 	}
 	if _, err := r.Change(t.Context(), bob, work.ID, core.AccountChange{Default: true}); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("bob changes an account of alice: %v", err)
+		t.Errorf("bob changed alice's account: %v", err)
 	}
 	name := "second"
 	if _, err := r.Change(t.Context(), r.caller, home.ID, core.AccountChange{Name: &name, Default: true}); err != nil {
@@ -349,7 +349,7 @@ func TestAnAccountIsUsedByItsOwnerOnly(t *testing.T) {
 	}
 	if name = "work"; true {
 		if _, err := r.Change(t.Context(), r.caller, home.ID, core.AccountChange{Name: &name}); core.CodeOf(err) != core.CodeConflict {
-			t.Errorf("two accounts have one name: %v", err)
+			t.Errorf("two accounts got the same name: %v", err)
 		}
 	}
 	admin := bob
@@ -366,7 +366,7 @@ func TestASharedAccountIsLinkedByAnAdminAndUsedByAll(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthShared})
 	if _, err := r.begin(t, r.caller, Want{App: "far"}, callback); core.CodeOf(err) != core.CodeForbidden {
-		t.Errorf("a member links the account of all: %v", err)
+		t.Errorf("a member linked the shared account: %v", err)
 	}
 	admin := r.person(t, "admin")
 	admin.Workspace.Role = core.RoleAdmin
@@ -378,11 +378,11 @@ func TestASharedAccountIsLinkedByAnAdminAndUsedByAll(t *testing.T) {
 		}
 	}
 	if err := r.Unlink(t.Context(), r.caller, a.ID); core.CodeOf(err) != core.CodeForbidden {
-		t.Errorf("a member unlinks the account of all: %v", err)
+		t.Errorf("a member unlinked the shared account: %v", err)
 	}
 }
 
-func TestAServerThatHangsHoldsUpNobodyElse(t *testing.T) {
+func TestAHangingServerDoesNotDelayOthers(t *testing.T) {
 	hung, fine := newProvider(t), newProvider(t)
 	s := newStore(t)
 	r := rigOn(t, s, hung, core.RemoteAuth{Type: core.AuthUser})
@@ -429,7 +429,7 @@ func TestAServerThatHangsHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
-func TestAnAppThatRefusesEachTokenIsAskedOnceForItsServer(t *testing.T) {
+func TestAnAppThatRefusesEveryTokenIsAskedOnceForItsServer(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	a := r.link(t, p, r.caller, "")

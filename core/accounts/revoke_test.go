@@ -9,12 +9,12 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestAnUnlinkedAccountIsRevokedAndUsedNoMore(t *testing.T) {
+func TestAnUnlinkedAccountIsRevokedAndNoLongerUsed(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	a, other := r.link(t, p, r.caller, "one"), r.link(t, p, r.person(t, "bob"), "one")
 	if err := r.Unlink(t.Context(), r.caller, other.ID); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("alice unlinks the account of bob: %v", err)
+		t.Errorf("alice unlinked bob's account: %v", err)
 	}
 	if err := r.Unlink(t.Context(), r.caller, a.ID); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func endsGrants(p *provider) {
 	}
 }
 
-func TestAReplacedLoginIsRevokedAndTheNewOneStays(t *testing.T) {
+func TestAReplacedLoginIsRevokedButTheNewOneIsKept(t *testing.T) {
 	for name, prepare := range map[string]func(p *provider){"each login has a grant": func(*provider) {}, "all logins have one grant": endsGrants} {
 		t.Run(name, func(t *testing.T) {
 			p := newProvider(t)

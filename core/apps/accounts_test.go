@@ -122,7 +122,7 @@ func accountManager(t testing.TB) (*Manager, *accountTokens) {
 	return m, tokens
 }
 
-func TestAnAppThatNamesItsMetadataIsInstalledForAccounts(t *testing.T) {
+func TestAnAppThatAdvertisesItsMetadataIsInstalledWithAccounts(t *testing.T) {
 	m, _ := accountManager(t)
 	address, _ := accountServer(t, false)
 	app := install(t, m, source.Request{URL: address})
@@ -156,7 +156,7 @@ func TestAnAppWithAccountsHasNoCredentialsOfItsOwn(t *testing.T) {
 }
 
 // Every answer names the account of its call while tokens are rejected and renewed and accounts come and go.
-func TestNoCallIsMadeWithAnotherAccount(t *testing.T) {
+func TestNoCallUsesAnotherAccount(t *testing.T) {
 	const people, rounds = 40, 25
 	m, tokens := accountManager(t)
 	address, calls := accountServer(t, true)

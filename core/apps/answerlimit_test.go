@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-func TestAnAnswerPastItsLimitFailsItsCallAndTheMessageHasTheNumber(t *testing.T) {
+func TestAnOversizedAnswerFailsItsCallAndTheMessageNamesTheLimit(t *testing.T) {
 	for name, r := range map[string]source.Request{
 		"process":         {Path: bundleDir(t, "@test/notes", modeNormal, nil), ServerName: "notes"},
 		"streamable HTTP": {URL: remoteServer(t, "", "", false).URL + "/notes"},

@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/offer"
 )
 
-// app is one installed app. At any time, at most one command (start, stop, uninstall, update) holds its turn and at
-// most one supervisor runs. Only these two change the app.
+// app is one installed app. Its turn is a lock: at any time, at most one command (start, stop, uninstall, update) holds
+// it, and at most one supervisor runs. Only these two change the app.
 type app struct {
 	key     interact.AppRef
 	manager *Manager

@@ -119,7 +119,7 @@ func TestACallThatHangsEndsAtItsDeadlineAndTheAppIsNotRestarted(t *testing.T) {
 		}
 		synctest.Wait()
 		if err := call(t, y, "x"); err != nil {
-			t.Errorf("another call does not go on: %v", err)
+			t.Errorf("another call does not continue: %v", err)
 		}
 		for range 100 {
 			err := <-got
@@ -148,7 +148,7 @@ func TestACallerThatCancelsGetsItsOwnError(t *testing.T) {
 	})
 }
 
-func TestTheNumberOfCallsToOneAppAtATimeIsBounded(t *testing.T) {
+func TestConcurrentCallsToOneAppAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{}
 		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true)))
@@ -165,18 +165,18 @@ func TestTheNumberOfCallsToOneAppAtATimeIsBounded(t *testing.T) {
 		synctest.Wait()
 		before := time.Now()
 		expect(t, "code of one too many", core.CodeOf(call(t, y, "x")), core.CodeUnavailable)
-		expect(t, "time it waited for a place", time.Since(before), 10*time.Second)
+		expect(t, "time it waited for a slot", time.Since(before), 10*time.Second)
 		cancel()
 		for range y.o.MaxCalls {
 			<-got
 		}
 		if err := call(t, y, "x"); err != nil {
-			t.Errorf("places are not given back: %v", err)
+			t.Errorf("slots are not released: %v", err)
 		}
 	})
 }
 
-func TestACallToAnAppThatDoesNotRun(t *testing.T) {
+func TestACallToAnAppThatIsNotRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _ := managerOf(t, &memoryApp{refuses: "no"}, newMemoryRecords(record("notes", true), record("off", false)))
 		open(t, y)
@@ -193,7 +193,7 @@ func TestACallToAnAppThatDoesNotRun(t *testing.T) {
 	})
 }
 
-func TestACallWithProgressMayTakeLong(t *testing.T) {
+func TestACallWithProgressMayTakeALongTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _ := managerOf(t, &memoryApp{}, newMemoryRecords(record("notes", true)))
 		open(t, y)

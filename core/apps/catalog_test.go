@@ -34,11 +34,11 @@ func TestToolsAreListedWhileTheirAppRuns(t *testing.T) {
 		expect(t, "tools by server name, then in the app's order", names(y.Tools(ws)), both)
 		expect(t, "tool count", y.List(ws)[0].ToolCount, 2)
 		if n := changes.Swap(0); n != 1 && n != 2 {
-			t.Errorf("two apps that came up together made %d changes", n)
+			t.Errorf("two apps that started together made %d changes", n)
 		}
 		first := y.Tools(ws)
 		if unsafe.SliceData(first) != unsafe.SliceData(y.Tools(ws)) {
-			t.Error("the snapshot is another one although nothing changed")
+			t.Error("the snapshot was replaced although nothing changed")
 		}
 		m.set(func(m *memoryApp) { m.takes = time.Second })
 		m.kill()
@@ -59,7 +59,7 @@ func TestToolsAreListedWhileTheirAppRuns(t *testing.T) {
 	})
 }
 
-func TestAChangedListIsReadAtOnceAndManyAnnouncementsAreReadSeldom(t *testing.T) {
+func TestAChangedListIsReadAtOnceButRepeatedAnnouncementsAreThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"one"}}
 		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true)))

@@ -30,7 +30,7 @@ type memorySeat struct {
 	changes chan core.Change
 	deaf    bool // receives no changes
 	asks    chan peerRequest
-	away    int // number of reads of single records that will still fail
+	down    int // number of reads of single records that will still fail
 }
 
 type peerRequest struct {
@@ -63,16 +63,16 @@ func (s *memorySeat) tell(c core.Change, err error) error {
 func (s *memorySeat) outage(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.away = n
+	s.down = n
 }
 
 func (s *memorySeat) Installation(ctx context.Context, workspace, name string) (core.Installation, error) {
 	s.mu.Lock()
-	fails := s.away > 0
-	s.away--
+	fails := s.down > 0
+	s.down--
 	s.mu.Unlock()
 	if fails {
-		return core.Installation{}, core.Errorf(core.CodeUnavailable, "the records are away")
+		return core.Installation{}, core.Errorf(core.CodeUnavailable, "the records are down")
 	}
 	return s.memoryRecords.Installation(ctx, workspace, name)
 }

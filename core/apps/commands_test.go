@@ -76,7 +76,7 @@ func TestAStartThatFailsLeavesAStoppedAppStopped(t *testing.T) {
 	expectEvents(t, events)
 }
 
-func TestAStoppedAppStartsAgainAndStaysStartedOverARestartOfTheServer(t *testing.T) {
+func TestARestartedAppStaysStartedAcrossAServerRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{}
 		records := newMemoryRecords(record("notes", false))

@@ -66,7 +66,7 @@ func TestTheLeastRecentlyUsedAppsAboveMaxAwakeSleep(t *testing.T) {
 	})
 }
 
-func TestAppsAboveMaxAwakeThatAreNeededStayUntilTheyAreNot(t *testing.T) {
+func TestNeededAppsAboveMaxAwakeStayAwakeUntilTheyAreIdle(t *testing.T) {
 	for name, need := range map[string]func(t *testing.T, y *Manager, m *memoryApp) (release func()){
 		"a subscription": func(t *testing.T, y *Manager, _ *memoryApp) func() {
 			each := func(do func(ctx context.Context, workspace, server, session, user, uri string) error) {
@@ -106,7 +106,7 @@ func TestAppsAboveMaxAwakeThatAreNeededStayUntilTheyAreNot(t *testing.T) {
 	}
 }
 
-func TestCallsOfManyAppsWithFewAwakeNeverFail(t *testing.T) {
+func TestCallsToManyAppsWithFewAwakeNeverFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const apps, most = 60, 5
 		m := &memoryApp{tools: []string{"echo"}, takes: 10 * time.Millisecond, ends: 10 * time.Millisecond}

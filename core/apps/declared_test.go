@@ -96,7 +96,7 @@ func TestADeclarationThatChangedReplacesTheApp(t *testing.T) {
 	app, _ := y.App(ws, "mine")
 	expect(t, "version", app.Version, "2.0.0")
 	if third.Dir == first.Dir {
-		t.Error("another bundle lies in the directory of the first")
+		t.Error("another bundle is in the first one's directory")
 	}
 	if _, err := os.Stat(first.Dir); !os.IsNotExist(err) {
 		t.Errorf("the bundle that was replaced is left: %v", err)
@@ -142,7 +142,7 @@ func TestAProtectedAppIsNotUninstalled(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := y.Uninstall(t.Context(), "ws_b", "notes"); err != nil {
-			t.Errorf("protection reaches into another workspace: %v", err)
+			t.Errorf("protection affects another workspace: %v", err)
 		}
 	})
 }
@@ -210,7 +210,7 @@ func TestAManagerWhoseRecordsCannotBeReadIsNotOpened(t *testing.T) {
 		t.Error("the manager was opened")
 	}
 	if _, err := os.Stat(dir); err != nil {
-		t.Errorf("a bundle was swept although it is unknown what is installed: %v", err)
+		t.Errorf("a bundle was removed although the installed apps are unknown: %v", err)
 	}
 }
 

@@ -93,7 +93,7 @@ func (a *app) noteDenied(access core.Access, count int) {
 	}
 }
 
-// TracePermissions restarts an app, watches for a while which files it opens, and restarts it once more. The denials in
+// TracePermissions restarts an app, watches for a while which files it opens, and restarts it again. The denials in
 // the result include the files that it could not open. It ends early if ctx ends.
 //
 // Errors: core.CodeNotFound; core.CodeBadRequest if nothing can be watched; core.CodeConflict if the app is traced already.
@@ -107,7 +107,7 @@ func (m *Manager) TracePermissions(ctx context.Context, c core.Caller, name stri
 	case d <= 0 || d > maxTrace:
 		return Permissions{}, core.Errorf(core.CodeBadRequest, "seconds can be 1 to %d", int(maxTrace.Seconds()))
 	case record.Remote != nil || m.o.Confinement.Level(m.sandboxOf(a.key)) == sandbox.LevelNone:
-		return Permissions{}, core.Errorf(core.CodeBadRequest, "app %s does not run in a sandbox of this server: nothing is refused", name)
+		return Permissions{}, core.Errorf(core.CodeBadRequest, "app %s is not running in a sandbox of this server: nothing is refused", name)
 	case !record.Running:
 		return Permissions{}, core.Errorf(core.CodeBadRequest, "app %s is stopped; start it first", name)
 	case !a.traced.CompareAndSwap(false, true):

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-func TestAURLWithoutATransportIsTriedWithTheOlderOneToo(t *testing.T) {
+func TestAURLWithoutATransportIsAlsoTriedWithTheOlderOne(t *testing.T) {
 	s := remoteServer(t, "", "", true)
 	records := newMemoryRecords()
 	y, _ := realManager(t, t.TempDir(), records, private)
@@ -61,7 +61,7 @@ func TestAnImportThatIsRepeatedSkipsOrReplacesWhatIsInstalled(t *testing.T) {
 		t.Errorf("after a replacement that does not start it is %+v", app)
 	}
 	if text, err := callTool(t, y, "far", "echo", "hello"); err != nil || text != "hello" {
-		t.Errorf("echo of the app that was to be replaced: %q, %v", text, err)
+		t.Errorf("echo of the app to be replaced: %q, %v", text, err)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestTwoServersWithOneAppNameAndDisabledOnesAreReported(t *testing.T) {
 	}
 }
 
-func TestAnAppHasOnlyTheToolsThatItsPastedDefinitionLeaves(t *testing.T) {
+func TestAnAppHasOnlyTheToolsThatItsPastedDefinitionAllows(t *testing.T) {
 	s := remoteServer(t, "", "", false)
 	records := newMemoryRecords()
 	y, _ := realManager(t, t.TempDir(), records, private)

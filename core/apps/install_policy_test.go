@@ -29,7 +29,7 @@ func refused(t *testing.T, what string, err error, text string) {
 	}
 }
 
-func TestAWorkspaceAdminInstallsByNameOnlyWhereTheSandboxHolds(t *testing.T) {
+func TestAWorkspaceAdminInstallsByNameOnlyIfTheSandboxWorks(t *testing.T) {
 	for _, level := range []sandbox.Level{sandbox.LevelNone, sandbox.LevelLandlock, sandbox.LevelNamespaces} {
 		main := notesRegistry(t, "main")
 		y, _ := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
@@ -103,5 +103,5 @@ func TestSourcesThatNoPatternAllowsAreNeverInstalled(t *testing.T) {
 	}
 	y.SetInstallPolicy(config.Install{Allow: []string{"npm:*"}})
 	_, err = y.Update(t.Context(), ws, "notes", source.UpdateRequest{})
-	refused(t, "an update of what is not allowed any more", err, "install.allow")
+	refused(t, "an update of an app that is no longer allowed", err, "install.allow")
 }

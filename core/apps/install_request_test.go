@@ -31,9 +31,9 @@ func TestAnInvalidRequestIsRefusedNamingTheField(t *testing.T) {
 		{"a token with a line break", source.Request{URL: url, Transport: &source.Transport{Auth: &source.Auth{Type: "bearer", Token: "hunter2\nX: y"}}}, "transport.auth.token"},
 		{"a header without a name", source.Request{URL: url, Transport: &source.Transport{Auth: &source.Auth{Type: "header", Value: "hunter2"}}}, "transport.auth"},
 		{"a header without a value", source.Request{URL: url, Transport: &source.Transport{Auth: &source.Auth{Type: "header", Name: "X-Key"}}}, "transport.auth.value"},
-		{"an extra header that is none", source.Request{URL: url, Transport: &source.Transport{Headers: map[string]core.Secret{"X Key": "hunter2"}}}, "transport.headers"},
+		{"an invalid extra header", source.Request{URL: url, Transport: &source.Transport{Headers: map[string]core.Secret{"X Key": "hunter2"}}}, "transport.headers"},
 		{"an extra header of the transport", source.Request{URL: url, Transport: &source.Transport{Headers: map[string]core.Secret{"mcp-session-id": "hunter2"}}}, "mcp-session-id"},
-		{"a variable that is none", source.Request{URL: url, Env: map[string]core.Secret{"A=B": "hunter2"}}, "A=B"},
+		{"an invalid variable", source.Request{URL: url, Env: map[string]core.Secret{"A=B": "hunter2"}}, "A=B"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := &memoryApp{}

@@ -33,11 +33,11 @@ func TestAnInstallationThatFailsIsPublishedOnce(t *testing.T) {
 			source.Request{URL: "https://host.test/weather"}, "connection refused",
 			core.BundleInstallFailed{Name: "weather", Source: core.SourceURL, Error: core.CodeInstallFailed, Message: "connection refused"}, "",
 		},
-		"a path that is not there": {
+		"a path that does not exist": {
 			source.Request{Path: missing}, "",
 			core.BundleInstallFailed{Source: core.SourcePath, Error: core.CodeInstallFailed}, "hidden",
 		},
-		"a name of no registry": {
+		"a name that no registry has": {
 			source.Request{Name: "@a/b"}, "", core.BundleInstallFailed{Name: "b", Source: core.SourceName, Error: core.CodeInstallFailed}, "",
 		},
 		"secrets in the reason": {
@@ -74,7 +74,7 @@ func TestAnInstallationThatFailsIsPublishedOnce(t *testing.T) {
 }
 
 // Only administrators may see an app's output, and no member needs the directories of the server.
-func TestTheEventOfAnAppThatDiesAtItsStartHasNoOutput(t *testing.T) {
+func TestTheEventForAnAppThatDiesAtStartHasNoOutput(t *testing.T) {
 	home := t.TempDir()
 	y, events := realManager(t, home, newMemoryRecords(), nil)
 	_, err := y.Install(t.Context(), ws, source.Request{Path: bundleDir(t, "@test/notes", modeDying, nil)})

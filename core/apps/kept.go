@@ -41,7 +41,7 @@ func (a *app) maySleep() bool {
 	return limit > 0
 }
 
-// filesSum identifies the present files of a local app: those that are checked at each start by their hash, and a
+// filesSum identifies the current files of a local app: those that are checked at each start by their hash, and a
 // directory that is used in place, together with the programs and scripts of its command, by their Fingerprint. It is ""
 // if it is not known whether files have changed.
 func (a *app) filesSum() string {
@@ -107,7 +107,7 @@ func (a *app) keepLists(in instance.Instance) {
 }
 
 func (a *app) storeLists(listed *recorder, in instance.Instance) error {
-	sum, err := a.listsSum(listed.files) // not the present files, because somebody may be editing them
+	sum, err := a.listsSum(listed.files) // not the current files, because somebody may be editing them
 	if err != nil || sum == "" {
 		return err
 	}

@@ -39,7 +39,7 @@ func end(t *testing.T, y *Manager) {
 	}
 }
 
-func TestAServerStartsNoAppThatMaySleepAndWhoseListsAreKnown(t *testing.T) {
+func TestAServerDoesNotStartASleepyAppWhoseListsAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo", "strange name"}}
 		records := newMemoryRecords(checked("notes"))
@@ -62,7 +62,7 @@ func TestAServerStartsNoAppThatMaySleepAndWhoseListsAreKnown(t *testing.T) {
 	})
 }
 
-func TestAnAppStartsWithItsServerWhenWhatDecidesItsListsChanged(t *testing.T) {
+func TestAnAppStartsWithItsServerIfItsListsMayHaveChanged(t *testing.T) {
 	for name, change := range map[string]func(r *core.Installation, o *Options){
 		"its files":      func(r *core.Installation, _ *Options) { r.Sum = "other" },
 		"no known files": func(r *core.Installation, _ *Options) { r.Sum = "" },
@@ -120,13 +120,13 @@ func TestADirectoryUsedInPlaceStartsWithItsServerOnlyIfItsFilesChanged(t *testin
 		before, running, after func(*testing.T, place)
 		starts                 int
 	}{
-		"nothing":                 {starts: 1},
-		"a file":                  {starts: 2, after: rewrite(main)},
-		"a file while it runs":    {starts: 2, running: rewrite(main)},
-		"a new file":              {starts: 2, after: func(t *testing.T, p place) { write(t, filepath.Join(p.dir, "server", "new.js"), "") }},
-		"its program":             {starts: 2, after: rewrite(func(p place) string { return filepath.Join(p.outside, "program") })},
-		"a script in its command": {starts: 2, after: rewrite(func(p place) string { return filepath.Join(p.outside, "script") })},
-		"the target of a link":    {starts: 2, after: rewrite(func(p place) string { return filepath.Join(p.outside, "linked") })},
+		"nothing":                    {starts: 1},
+		"a file":                     {starts: 2, after: rewrite(main)},
+		"a file while it is running": {starts: 2, running: rewrite(main)},
+		"a new file":                 {starts: 2, after: func(t *testing.T, p place) { write(t, filepath.Join(p.dir, "server", "new.js"), "") }},
+		"its program":                {starts: 2, after: rewrite(func(p place) string { return filepath.Join(p.outside, "program") })},
+		"a script in its command":    {starts: 2, after: rewrite(func(p place) string { return filepath.Join(p.outside, "script") })},
+		"the target of a link":       {starts: 2, after: rewrite(func(p place) string { return filepath.Join(p.outside, "linked") })},
 		"a link to a directory": {starts: 2, before: func(t *testing.T, p place) {
 			if err := os.Symlink(p.outside, filepath.Join(p.dir, "package")); err != nil {
 				t.Fatal(err)
@@ -137,7 +137,7 @@ func TestADirectoryUsedInPlaceStartsWithItsServerOnlyIfItsFilesChanged(t *testin
 				t.Fatal(err)
 			}
 		}},
-		"the directory that a link leads to": {starts: 2, before: func(t *testing.T, p place) {
+		"the directory that a link points to": {starts: 2, before: func(t *testing.T, p place) {
 			if err := errors.Join(os.Rename(p.dir, p.dir+"-1"), os.Symlink(p.dir+"-1", p.dir)); err != nil {
 				t.Fatal(err)
 			}

@@ -25,7 +25,7 @@ func withKey() map[string]any {
 	}}
 }
 
-func TestTheDetailsOfAnAppShowNoValues(t *testing.T) {
+func TestAppDetailsContainNoValues(t *testing.T) {
 	home := t.TempDir()
 	y, _ := realManager(t, home, newMemoryRecords(), nil)
 	dir := bundleDir(t, "@test/notes", modeNormal, withKey())
@@ -107,7 +107,7 @@ func TestProgressOfAnInstallationNamesTheAppAndNeverAPath(t *testing.T) {
 	}
 }
 
-func TestAnUpdateKeepsDataAndGoesBackWhenTheNewVersionDoesNotStart(t *testing.T) {
+func TestAnUpdateKeepsDataAndRollsBackIfTheNewVersionDoesNotStart(t *testing.T) {
 	pkg, raw := mcpb(t, "@test/notes")
 	packages := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}
 	home := t.TempDir()
@@ -160,7 +160,7 @@ func TestAnUpdateKeepsDataAndGoesBackWhenTheNewVersionDoesNotStart(t *testing.T)
 	}
 }
 
-func TestRequiredVariablesOfAnMCPBPackageOfARegistryAreAskedFor(t *testing.T) {
+func TestRequiredVariablesOfARegistrysMCPBPackageAreRequested(t *testing.T) {
 	pkg, raw := mcpb(t, "@test/notes")
 	pkg.Variables = []registry.Variable{{Name: "API_KEY", Required: true, Secret: true}, {Name: "COLOUR", Default: "blue"}}
 	packages := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}
@@ -283,7 +283,7 @@ func TestAPastedMCPServersObjectIsPlannedAndInstalled(t *testing.T) {
 			t.Errorf("got %+v, want it %s", notes, want)
 		}
 		expect(t, "one that is broken", broken.Status+" "+broken.Error, "failed bad_request")
-		expect(t, "one whose program is not there", gone.Status+" "+gone.Error, "failed install_failed")
+		expect(t, "one whose program is missing", gone.Status+" "+gone.Error, "failed install_failed")
 		if !strings.HasPrefix(gone.Message, `command: program not found: "no-such-program" is not on the server's search path: install it`) {
 			t.Errorf("the message does not say what to do: %s", gone.Message)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-func TestACallToAnAppThatDoesNotRunSaysWhy(t *testing.T) {
+func TestACallToAnAppThatIsNotRunningSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, _ := managerOf(t, m, newMemoryRecords(record("fake", true)))
@@ -54,7 +54,7 @@ func TestTheReasonInAnErrorIsOneShortLine(t *testing.T) {
 	}
 }
 
-func TestWhyAnAppIsDeadIsShownWithItsLastLinesOfStderrForAdmins(t *testing.T) {
+func TestAdminsSeeWhyAnAppIsDeadAndItsLastStderrLines(t *testing.T) {
 	y, events := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
 		o.Configured = map[string]config.App{"notes": {Source: core.Source{Kind: core.SourcePath, Ref: bundleDir(t, "@test/notes", modeDying, nil)}}}
 		o.Policy = &Policy{Delays: []time.Duration{0}, Healthy: time.Minute}

@@ -100,7 +100,7 @@ type Metrics interface {
 	ClientOperation(app, method string, took time.Duration, err error)
 	// AppStart records an attempt to start an app.
 	AppStart(app string, took time.Duration, err error)
-	// AppRestart records that an app is started again after it stopped by itself.
+	// AppRestart records that an app is started again after it stopped on its own.
 	AppRestart(app string)
 	// AppDeath records that a running app stopped by itself.
 	AppDeath(app string)
@@ -150,7 +150,7 @@ type Options struct {
 	MaxCalls            int           // calls in flight per app, a quarter of them at most one user's; default 2048
 	MaxAnswer           int           // bytes per message from an app; default 16 MiB
 	StartsAtOnce        int           // apps that start concurrently; default 8
-	StartPatience       time.Duration // how long a starting app keeps its place; default 2 s
+	StartPatience       time.Duration // how long a starting app keeps its slot; default 2 s
 	MaxSessionInstances int           // size of the session pool across all workspaces; default 64
 	SessionInstanceIdle time.Duration // how long an instance without calls is kept; default 5 min
 	UndoFor             time.Duration // how long an uninstalled app can be restored; default 1 min

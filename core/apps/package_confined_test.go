@@ -59,7 +59,7 @@ const socket = net.connect(port, "127.0.0.1", () => { found.push("loopback"); so
 socket.on("error", done);
 `
 
-func TestPackageManagersReachNothingOfTheServer(t *testing.T) {
+func TestPackageManagersCannotReachTheServer(t *testing.T) {
 	for _, level := range []sandbox.Level{sandbox.LevelLandlock, sandbox.LevelNamespaces} {
 		t.Run(level.String(), func(t *testing.T) {
 			secret := filepath.Join(t.TempDir(), "secret")
@@ -104,7 +104,7 @@ func TestPackageManagersReachNothingOfTheServer(t *testing.T) {
 	}
 }
 
-func TestAddressesInPackagesLeadNowhereOnThisMachine(t *testing.T) {
+func TestAddressesInPackagesCannotPointToThisMachine(t *testing.T) {
 	var asked atomic.Int64
 	service := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	t.Cleanup(service.Close)
@@ -127,7 +127,7 @@ func TestAddressesInPackagesLeadNowhereOnThisMachine(t *testing.T) {
 				t.Errorf("the message does not say %q: %v", says, err)
 			}
 			if n := asked.Load(); n > 0 {
-				t.Errorf("the service was asked %d times", n)
+				t.Errorf("the service got %d requests", n)
 			}
 		})
 	}

@@ -104,7 +104,7 @@ func writeAll(t *testing.T, dir string, files map[string]string) {
 }
 
 // This test uses the real npm. A git repository can itself determine which program is run as git for its dependencies.
-func TestNothingOfAGitRepositoryThatAnNPMPackageDependsOnIsExecuted(t *testing.T) {
+func TestAGitDependencyOfAnNPMPackageRunsNoCode(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	nested := repository(t, map[string]string{"package.json": `{"name": "nested", "version": "1.0.0"}`})
 	hostile := repository(t, map[string]string{
@@ -137,7 +137,7 @@ func building(ran string) map[string]string {
 }
 
 // This test uses the real pip and uv, offline.
-func TestNothingOfAPyPIProjectIsBuilt(t *testing.T) {
+func TestNoPartOfAPyPIProjectIsBuilt(t *testing.T) {
 	uv := testenv.Program(t, "uv")
 	for name, path := range map[string]string{"uv": filepath.Dir(uv), "pip": pythonAlone(t)} {
 		install := func(t *testing.T, files, version string) error {
@@ -174,7 +174,7 @@ func TestNothingOfAPyPIProjectIsBuilt(t *testing.T) {
 }
 
 // This test uses the real uv. It compiles with the Python of the environment, which runs .pth files.
-func TestNothingOfAWheelIsExecutedWhereTheOperatorHasThemCompiled(t *testing.T) {
+func TestAWheelRunsNoCodeEvenIfTheOperatorCompilesWheels(t *testing.T) {
 	uv := testenv.Program(t, "uv")
 	for name, text := range map[string]string{"the environment": "", "uv.toml": "[pip]\ncompile-bytecode = true\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -205,6 +205,6 @@ func refusedUnexecuted(t *testing.T, err error, ran, says string) {
 		t.Errorf("the message does not say %q: %v", says, err)
 	}
 	if _, err := os.Stat(ran); err == nil {
-		t.Error("what lies in the package was executed")
+		t.Error("a file in the package was executed")
 	}
 }

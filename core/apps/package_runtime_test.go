@@ -65,7 +65,7 @@ if [ ! -e "$here/fits" ]; then echo '`+message+`' >&2; exit 1; fi
 printf '#!/bin/sh\nexec "`+selfPath(t)+`" `+bundleArg+` `+modeNormal+`\n' > "$(dirname "$7")/notes"; chmod +x "$(dirname "$7")/notes"`)
 }
 
-func TestTheCommandsOfAPackageAreFirstOnItsPATH(t *testing.T) {
+func TestAPackagesCommandsComeFirstOnItsPATH(t *testing.T) {
 	fits := uvOf(t, "")
 	if err := os.WriteFile(filepath.Join(fits, "fits"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestTheCommandsOfAPackageAreFirstOnItsPATH(t *testing.T) {
 }
 
 // If an app runs during its update, it could replace what an installer unpacks in one of the app's directories.
-func TestAnInstallerUsesNoDirectoryOfTheApp(t *testing.T) {
+func TestAnInstallerUsesNoneOfTheAppsDirectories(t *testing.T) {
 	seen := filepath.Join(t.TempDir(), "seen")
 	y := packageManager(t, nil, nodeOf(t), npmOf(t, `printf '%s' "$TMPDIR" > "`+seen+`"`))
 	install(t, y, source.Request{NPM: "notes@1.0.0"})
@@ -157,7 +157,7 @@ func wheelWith(t *testing.T, requiresPython string, files map[string]string) str
 }
 
 // This test uses the real uv and pip, offline.
-func TestAPythonThatNoProjectCanHaveIsNamedInTheError(t *testing.T) {
+func TestTheErrorNamesAPythonThatNoProjectCanHave(t *testing.T) {
 	uv := testenv.Program(t, "uv")
 	alone := pythonAlone(t)
 	wheels := wheelFor(t, ">=3.99,<4")
@@ -225,7 +225,7 @@ func TestInstallScriptsRunOnlyWhereTheConfigurationAllowsThem(t *testing.T) {
 	}
 }
 
-func TestDetailsAndUninstallReturnTheRealDataPath(t *testing.T) {
+func TestDetailsAndUninstallReturnTheActualDataPath(t *testing.T) {
 	home := t.TempDir()
 	y, _ := realManager(t, home, newMemoryRecords(), nil)
 	for workspace, want := range map[string]string{

@@ -23,7 +23,7 @@ func TestAStatelessClientResumesItsCallOnAnotherServer(t *testing.T) {
 	}
 	q := ask()
 	if _, err := answered(t.Context(), b, "mallory", q, "stolen"); !isCode(err, codeInvalidParams) {
-		t.Errorf("another's call went on: %v", err)
+		t.Errorf("another's call continued: %v", err)
 	}
 	raw, err := answered(t.Context(), b, "alice", q, "red")
 	if err != nil || !strings.Contains(string(raw), `"text":"red `) {

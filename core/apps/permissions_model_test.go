@@ -45,7 +45,7 @@ func ownerOfAll() (c core.Caller) {
 	return c
 }
 
-func TestWhatAnAppCanDoIsWhatTheRecordSays(t *testing.T) {
+func TestAnAppsPermissionsMatchTheRecord(t *testing.T) {
 	m, paths := granting(t)
 	owner := ownerOfAll()
 	random := rand.New(rand.NewPCG(28, 1)) //nolint:gosec // a test that can be repeated

@@ -134,7 +134,7 @@ func TestABundleFileIsUnpackedAndRemovedWithTheAppWhileItsDataStays(t *testing.T
 	}
 }
 
-func TestABundleSeesNothingOfTheHostButTheAllowList(t *testing.T) {
+func TestABundleSeesOnlyTheAllowedPathsOfTheHost(t *testing.T) {
 	home := t.TempDir()
 	y, _ := realManager(t, home, newMemoryRecords(), func(o *Options) {
 		for n := range 50 {
@@ -225,9 +225,9 @@ func TestAnInstallThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 		name, path string
 		says       []string
 	}{
-		{"a path that is not there", filepath.Join(empty, "nowhere"), []string{"path", "no such file"}},
+		{"a path that does not exist", filepath.Join(empty, "nowhere"), []string{"path", "no such file"}},
 		{"a directory without a manifest", empty, []string{"manifest.json"}},
-		{"a file that is no bundle", broken, []string{"archive"}},
+		{"a file that is not a bundle", broken, []string{"archive"}},
 		{"a command that is missing", bundleDir(t, "@test/x", modeNormal, with("no-such-command-here")), []string{"no-such-command-here", "PATH"}},
 		{"a process that exits", bundleDir(t, "@test/x", modeDying, nil), []string{"status 7", "cannot go on"}},
 		{"a bundle file whose process exits", bundleFile(t, "@test/x", modeDying, nil), []string{"status 7", "cannot go on"}},
@@ -285,7 +285,7 @@ func TestAStoppedOrUninstalledAppLeavesNoProcess(t *testing.T) {
 	}
 }
 
-func TestKillMinus9OfARealBundle(t *testing.T) {
+func TestKillMinus9OnARealBundle(t *testing.T) {
 	home := t.TempDir()
 	y, events := realManager(t, home, newMemoryRecords(), nil)
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeTree, nil)})
@@ -321,7 +321,7 @@ func TestABundleThatExitsDuringACall(t *testing.T) {
 	expect(t, "state", state(t, y, "notes"), core.StateRunning)
 }
 
-func TestARealBundleThatAlwaysDies(t *testing.T) {
+func TestARealBundleThatKeepsDying(t *testing.T) {
 	home := t.TempDir()
 	y, events := realManager(t, home, newMemoryRecords(), func(o *Options) {
 		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond, 2 * time.Millisecond}, Healthy: time.Minute}
@@ -353,7 +353,7 @@ func TestARealBundleThatAlwaysDies(t *testing.T) {
 	}
 }
 
-func TestInvalidStdoutAndLargeStderrDoNoHarm(t *testing.T) {
+func TestInvalidStdoutAndLargeStderrAreHarmless(t *testing.T) {
 	home := t.TempDir()
 	y, _ := realManager(t, home, newMemoryRecords(), nil)
 	for _, mode := range []string{modeJunk, modeFlood} {
@@ -382,7 +382,7 @@ func TestAToolThatAppearsIsListedAtOnce(t *testing.T) {
 	select {
 	case <-changed:
 	case <-t.Context().Done():
-		t.Fatal("no notification came")
+		t.Fatal("no notification arrived")
 	}
 	if !strings.Contains(names(y.Tools(ws)), "notes__sprout") {
 		t.Errorf("tools: %s", names(y.Tools(ws)))
@@ -446,7 +446,7 @@ func errorOf(t *testing.T, err error) *core.Error {
 	t.Helper()
 	e, ok := err.(*core.Error) //nolint:errorlint // the methods of Manager return the error itself
 	if !ok {
-		t.Fatalf("%v is no core.Error", err)
+		t.Fatalf("%v is not a core.Error", err)
 	}
 	return e
 }

@@ -34,7 +34,7 @@ func (w waiting) Ask(ctx context.Context, _ rpc.Question) (json.RawMessage, erro
 	return json.RawMessage(`{"action":"accept"}`), nil
 }
 
-func TestTheClockOfACallStandsStillWhileItsClientIsAsked(t *testing.T) {
+func TestTheTimeoutOfACallPausesWhileItsClientIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryManager(t)
 		call := interact.Call{Request: link.Request{Method: "ask", Params: json.RawMessage(`{}`)}, Client: interact.NewClient("", false, canElicit), Asker: waiting{time.Hour}}
@@ -104,7 +104,7 @@ func TestTheErrorOfAClientReachesTheAppUnchanged(t *testing.T) {
 	})
 }
 
-func TestAQuestionThatBelongsToNoCall(t *testing.T) {
+func TestAQuestionThatDoesNotBelongToACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, m, b := memoryManager(t)
 		roots, err := b.OnRequest(t.Context(), rpc.Question{Method: instance.MethodRoots}, nil)

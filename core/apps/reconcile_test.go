@@ -123,7 +123,7 @@ func TestEachServerHasItsOwnStateOfAnAppAndAStartAppliesToAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		expect(t, "state after a start where it runs", state(t, b.Manager, "notes"), core.StateRunning)
+		expect(t, "state after a start where it is running", state(t, b.Manager, "notes"), core.StateRunning)
 		expect(t, "launches on the other", len(a.app.started()), 1)
 	})
 }
@@ -221,7 +221,7 @@ func TestACallWaitsWhileAnAppIsReplacedByAnotherServer(t *testing.T) {
 	}
 }
 
-func TestAnUninstallOnAnotherServerCancelsAStartThatHangs(t *testing.T) {
+func TestAnUninstallOnAnotherServerCancelsAHangingStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(record("notes", false))
 		a, b := h.replica(t), h.replica(t)
@@ -300,6 +300,6 @@ func TestACommandSeesWhatAnotherServerHasJustRecorded(t *testing.T) {
 		expect(t, "apps", len(b.List(ws)), 0)
 		b.seat.outage(1)
 		_, err = b.Start(t.Context(), ws, "notes")
-		expect(t, "code while the records are away", core.CodeOf(err), core.CodeStartFailed)
+		expect(t, "code while the records are down", core.CodeOf(err), core.CodeStartFailed)
 	})
 }

@@ -64,7 +64,7 @@ func (m *Manager) confineAnew(ctx context.Context, name string) {
 		return a.startAgain(ctx)
 	})
 	if err != nil && core.CodeOf(err) != core.CodeNotFound {
-		m.log.Error("app does not run with its new sandbox settings", "app", name, "error", err)
+		m.log.Error("app is not running with its new sandbox settings", "app", name, "error", err)
 	}
 }
 

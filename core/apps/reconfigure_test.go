@@ -38,7 +38,7 @@ func TestAReloadReplacesOnlyAppsWhoseDeclarationChanged(t *testing.T) {
 	colour, _ := look(t, y, "other").env("COLOUR")
 	expect(t, "the new value", colour, "green")
 	if running("same") != kept {
-		t.Error("an app whose declaration did not change was started anew")
+		t.Error("an app whose declaration did not change was restarted")
 	}
 
 	fresh := running("fresh")
@@ -53,7 +53,7 @@ func TestAReloadReplacesOnlyAppsWhoseDeclarationChanged(t *testing.T) {
 	y.Reconfigure(nil, map[string]config.App{"same": smaller, "other": green, "fresh": {Sandbox: smaller.Sandbox, Protected: true}})
 	y.work.Wait()
 	if running("same") != again {
-		t.Error("an app whose sandbox settings stayed was started anew")
+		t.Error("an app whose sandbox settings did not change was restarted")
 	}
 	y.Reconfigure(nil, map[string]config.App{"same": same, "other": green})
 	<-again.Done()
@@ -71,7 +71,7 @@ func TestAReloadReplacesOnlyAppsWhoseDeclarationChanged(t *testing.T) {
 	colour, _ = look(t, y, "other").env("COLOUR")
 	expect(t, "the value of the later declaration", colour, "blue")
 	if _, err := y.App(ws, "fresh"); err != nil {
-		t.Errorf("an app that is declared no more is gone: %v", err)
+		t.Errorf("an app that is no longer declared is gone: %v", err)
 	}
 	if err := y.Close(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ import (
 type memoryRegistry struct {
 	packages map[string]registry.Package
 	files    map[string][]byte
-	away     bool
+	down     bool
 }
 
 func (m memoryRegistry) Search(context.Context, registry.Query) (registry.Page, error) {
@@ -32,7 +32,7 @@ func (m memoryRegistry) Search(context.Context, registry.Query) (registry.Page, 
 }
 
 func (m memoryRegistry) Resolve(_ context.Context, ref registry.Ref) (registry.Package, error) {
-	if m.away {
+	if m.down {
 		return registry.Package{}, plugins.ErrUnavailable
 	}
 	pkg, ok := m.packages[ref.Name]
@@ -72,7 +72,7 @@ func TestABundleIsInstalledFromTheFirstRegistryThatHasIt(t *testing.T) {
 	second := memoryRegistry{packages: map[string]registry.Package{pkg.Name: lower}, files: has.files}
 	records := newMemoryRecords()
 	y, _ := realManager(t, t.TempDir(), records, with(
-		source.NamedRegistry{Name: "empty", Registry: memoryRegistry{}}, source.NamedRegistry{Name: "away", Registry: memoryRegistry{away: true}}, source.NamedRegistry{Name: "has", Registry: has}, source.NamedRegistry{Name: "second", Registry: second}))
+		source.NamedRegistry{Name: "empty", Registry: memoryRegistry{}}, source.NamedRegistry{Name: "down", Registry: memoryRegistry{down: true}}, source.NamedRegistry{Name: "has", Registry: has}, source.NamedRegistry{Name: "second", Registry: second}))
 	app := install(t, y, source.Request{Name: "@test/notes@1.2.3"})
 	expectApp(t, "answer", app, core.App{Name: "notes", BundleName: "@test/notes", Version: "1.2.3", Status: core.StateRunning, Type: "plain", ToolCount: 5, TrustScore: 75})
 	r, _ := records.get(ws, "notes")
@@ -84,7 +84,7 @@ func TestAPackageThatARegistryCannotDeliverIsNotInstalled(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*registry.Package)
-		away   bool
+		down   bool
 		ask    string
 		says   string
 	}{
@@ -98,14 +98,14 @@ func TestAPackageThatARegistryCannotDeliverIsNotInstalled(t *testing.T) {
 		{"a PyPI project with an option for a name", func(p *registry.Package) { p.Kind, p.Identifier = registry.KindPyPI, "--target=/" }, false, "@test/notes", "not a valid name"},
 		{"another name", nil, false, "@test/other", "@test/other"},
 		{"another version", nil, false, "@test/notes@9.9.9", "9.9.9"},
-		{"nothing because it is away", nil, true, "@test/notes", "registry packages could not be reached"},
+		{"nothing, because the registry is down", nil, true, "@test/notes", "registry packages could not be reached"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pkg := good
 			if c.change != nil {
 				c.change(&pkg)
 			}
-			packages := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}, away: c.away}
+			packages := memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}, down: c.down}
 			home := t.TempDir()
 			y, _ := realManager(t, home, newMemoryRecords(), with(source.NamedRegistry{Name: "packages", Registry: packages}))
 			_, err := y.Install(t.Context(), ws, source.Request{Name: c.ask})
@@ -139,13 +139,13 @@ func TestARemotePackageTakesItsVariablesFromEnv(t *testing.T) {
 	raw, _ := json.Marshal(errorOf(t, err).Details)
 	expect(t, "details", string(raw), `{"missing":[{"name":"key","title":"Key","description":"","sensitive":true}]}`)
 	_, err = y.Install(t.Context(), ws, source.Request{Name: "io.test/far", Env: map[string]core.Secret{"key": "k3y-k3y", "region": "mars"}})
-	expect(t, "code of a value that is no choice", core.CodeOf(err), core.CodeBadRequest)
+	expect(t, "code of a value that is not a choice", core.CodeOf(err), core.CodeBadRequest)
 	app := install(t, y, source.Request{Name: "io.test/far", Env: map[string]core.Secret{"key": "k3y-k3y"}})
 	expect(t, "name", app.Name, "far")
 	expect(t, "bundle name", app.BundleName, s.URL+"/eu/redacted/mcp")
 	r, _ := records.get(ws, "far")
 	expect(t, "address", r.Remote.URL, s.URL+"/eu/k3y-k3y/mcp")
-	expect(t, "headers, without the one that has a gap", len(r.Remote.Headers), 1)
+	expect(t, "headers, without the incomplete one", len(r.Remote.Headers), 1)
 	expect(t, "version", app.Version, "9.9.9")
 }
 

@@ -149,9 +149,9 @@ func registryPulls(good, evil []byte, other *webRegistry) map[string]func(*webRe
 	}
 }
 
-// TestAChangedAnswerOfARegistryIsNotServed changes a registry before an install, and before the update and the
+// TestAnAlteredRegistryAnswerIsNotServed changes a registry before an install, and before the update and the
 // restart of an app that was installed from it.
-func TestAChangedAnswerOfARegistryIsNotServed(t *testing.T) {
+func TestAnAlteredRegistryAnswerIsNotServed(t *testing.T) {
 	good, evil := bundleBytes(t, "1.2.3", "good"), bundleBytes(t, "1.2.3", "evil")
 	other := newWebRegistry(t, "1.2.3", evil)
 	pulls := 0

@@ -44,7 +44,7 @@ func remoteServer(t *testing.T, header, value string, sse bool) *httptest.Server
 
 func private(o *Options) { o.Remote = remote.Options{AllowPrivate: true} }
 
-func TestRemoteAppsAreReachedAsTheirTransportSays(t *testing.T) {
+func TestRemoteAppsAreReachedOverTheirConfiguredTransport(t *testing.T) {
 	for _, c := range []struct {
 		name, header, value string
 		transport           *source.Transport
@@ -71,8 +71,8 @@ func TestRemoteAppsAreReachedAsTheirTransportSays(t *testing.T) {
 
 func TestARemoteAppThatCannotBeReachedIsNotInstalled(t *testing.T) {
 	guarded := remoteServer(t, "Authorization", "Bearer right-right", false)
-	away := httptest.NewServer(http.NotFoundHandler())
-	away.Close()
+	down := httptest.NewServer(http.NotFoundHandler())
+	down.Close()
 	for _, c := range []struct {
 		name string
 		url  string
@@ -80,7 +80,7 @@ func TestARemoteAppThatCannotBeReachedIsNotInstalled(t *testing.T) {
 		says string
 	}{
 		{"wrong credentials", guarded.URL + "/far", true, "401"},
-		{"nobody listens", away.URL + "/far", true, "remote server"},
+		{"nobody listens", down.URL + "/far", true, "remote server"},
 		{"an address that apps may not connect to", guarded.URL + "/far", false, "may not connect to"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestALostRemoteServerIsReachedAgainWhenItIsBack(t *testing.T) {
 }
 
 // The query of a remote app's address may contain its key, which other members of the workspace must not see.
-func TestTheQueryOfARemoteAppsAddressIsShownToNobody(t *testing.T) {
+func TestARemoteAppsURLQueryIsShownToNobody(t *testing.T) {
 	const secret = "s3cret-s3cret"
 	s, down := forgetfulServer(t)
 	y, events := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
@@ -168,11 +168,11 @@ func TestTheQueryOfARemoteAppsAddressIsShownToNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, again := y.Install(t.Context(), ws, source.Request{URL: s.URL + "/other?key=" + secret})
-	away, err := y.Details(ws, "far")
-	if lost == nil || again == nil || err != nil || away.LastError == "" {
-		t.Fatalf("the server is away: %v, %v, %+v, %v", lost, again, away, err)
+	stopped, err := y.Details(ws, "far")
+	if lost == nil || again == nil || err != nil || stopped.LastError == "" {
+		t.Fatalf("the server is down: %v, %v, %+v, %v", lost, again, stopped, err)
 	}
-	for what, shown := range map[string]any{"details": running, "details when it is away": away, "events": events.all(), "error of a call": lost.Error()} {
+	for what, shown := range map[string]any{"details": running, "details when it is down": stopped, "events": events.all(), "error of a call": lost.Error()} {
 		if text := fmt.Sprintf("%+v", shown); strings.Contains(text, secret) {
 			t.Errorf("%s: %s", what, text)
 		}
@@ -207,7 +207,7 @@ func sell(t *testing.T, y *Manager) (string, error) {
 	return string(result), err
 }
 
-func TestARemoteAppOfTheNewRevisionGetsMarkedArgumentsInHeaders(t *testing.T) {
+func TestAStatelessRemoteAppGetsMarkedArgumentsInHeaders(t *testing.T) {
 	url, _ := shop(t, markedRegion)
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), private)
 	install(t, y, source.Request{URL: url})

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link"
 )
 
-func TestARemoteAppThatIsUnavailableIsTriedForAsLongAsItIsWanted(t *testing.T) {
+func TestAnUnavailableRemoteAppIsRetriedUntilItIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, events := managerOf(t, m, newMemoryRecords(remoteRecord("notes", true)))
@@ -46,7 +46,7 @@ func TestARemoteAppThatIsUnavailableIsTriedForAsLongAsItIsWanted(t *testing.T) {
 	})
 }
 
-func TestAStartOfARemoteAppThatIsUnavailableSaysWhyItFailed(t *testing.T) {
+func TestStartingAnUnavailableRemoteAppSaysWhyItFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, _ := managerOf(t, m, newMemoryRecords(remoteRecord("notes", true)))
@@ -75,7 +75,7 @@ func TestAStartOfARemoteAppThatIsUnavailableSaysWhyItFailed(t *testing.T) {
 	})
 }
 
-func TestARemoteAppThatIsUnavailableIsTriedAtOnceWhenItIsCalled(t *testing.T) {
+func TestAnUnavailableRemoteAppIsRetriedAtOnceWhenItIsCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, _ := managerOf(t, m, newMemoryRecords(remoteRecord("notes", true)))
@@ -97,7 +97,7 @@ func TestARemoteAppThatIsUnavailableIsTriedAtOnceWhenItIsCalled(t *testing.T) {
 	})
 }
 
-func TestCallsOfARemoteAppThatIsUnavailableDoNotFloodIt(t *testing.T) {
+func TestCallsToAnUnavailableRemoteAppDoNotFloodIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, _ := managerOf(t, m, newMemoryRecords(remoteRecord("notes", true)))

@@ -23,7 +23,7 @@ func runs(t *testing.T, y *Manager, name string) inside {
 			return look(t, y, name)
 		}
 	}
-	t.Fatalf("app %s does not run: %+v", name, y.List(ws))
+	t.Fatalf("app %s is not running: %+v", name, y.List(ws))
 	return inside{}
 }
 
@@ -34,7 +34,7 @@ func expectIn(t *testing.T, dir, home string) {
 	}
 }
 
-func TestAnAppRunsOnEveryServerFromFilesThatOneOfThemHad(t *testing.T) {
+func TestAnAppInstalledOnOneServerRunsOnAllOfThem(t *testing.T) {
 	pkg, raw := mcpb(t, "@test/notes")
 	for name, c := range map[string]struct {
 		request func(t *testing.T) (r source.Request, gone string)
@@ -163,7 +163,7 @@ func TestADeclaredBundleThatChangedIsReplacedOnServersThatDoNotHaveItEither(t *t
 	expect(t, "the old files are on the other", files.Exists(first.Dir), false)
 }
 
-func TestAVirtualEnvironmentIsInstalledAgainInTheVersionThatIsRecorded(t *testing.T) {
+func TestAVirtualEnvironmentIsReinstalledInTheRecordedVersion(t *testing.T) {
 	pkg := registry.Package{Name: "io.test/notes", Version: "1.0.0", Kind: registry.KindPyPI, Identifier: "test-notes", IdentifierVersion: "1.0.0"}
 	known := map[string]registry.Package{pkg.Name: pkg}
 	uv := pretendUV(t)
@@ -210,9 +210,9 @@ func TestIncompleteFilesAreNotExecuted(t *testing.T) {
 		t.Errorf("a whole one: %v", err)
 	}
 	r.Dir, r.Files = dir+"0", strings.Repeat("0", 64)
-	h.files[r.Files] = []byte("what somebody else wrote")
+	h.files[r.Files] = []byte("a file that someone else wrote")
 	if err := y.files.Provide(t.Context(), r); err == nil || files.Exists(r.Dir) {
-		t.Errorf("files that are not what they were: %v", err)
+		t.Errorf("files that have changed: %v", err)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestFilesNotYetOnTheDiskAreUnpackedAgainAfterAReboot(t *testing.T) {
 	}{
 		"since this start of the machine":    {bootID(), bootID() == ""},
 		"since another start of the machine": {"another", true},
-		"begun and never ended":              {"", true},
+		"started but never finished":         {"", true},
 	} {
 		if err := errors.Join(os.WriteFile(manifest, nil, 0o600), os.WriteFile(incompleteMark(r.Dir), []byte(c.mark), 0o600)); err != nil {
 			t.Fatal(err)

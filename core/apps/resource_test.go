@@ -31,13 +31,13 @@ func TestResourcesAreReadFromTheApp(t *testing.T) {
 		{"a URI that the app does not know", "view", "ui://view/other", core.CodeResourceNotFound},
 		{"a file", "view", "file:///etc/passwd", core.CodeResourceNotFound},
 		{"a file in capitals", "view", "FILE:///etc/passwd", core.CodeResourceNotFound},
-		{"a path that climbs", "view", "../../etc/passwd", core.CodeResourceNotFound},
+		{"a path with ..", "view", "../../etc/passwd", core.CodeResourceNotFound},
 		{"a URI that climbs", "view", "ui://view/../main", core.CodeResourceNotFound},
 		{"an absolute path", "view", "/etc/passwd", core.CodeResourceNotFound},
 		{"a backslash", "view", `..\..\etc\passwd`, core.CodeResourceNotFound},
 		{"a NUL", "view", "main\x00", core.CodeResourceNotFound},
 		{"nothing", "view", "", core.CodeResourceNotFound},
-		{"an app that is not there", "nowhere", Primary, core.CodeNotFound},
+		{"an app that does not exist", "nowhere", Primary, core.CodeNotFound},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := y.Resource(t.Context(), ws, c.app, c.path, "")
@@ -59,7 +59,7 @@ func TestResourcesAreReadFromTheApp(t *testing.T) {
 	expect(t, "code when the app is stopped", core.CodeOf(err), core.CodeUnavailable)
 }
 
-func TestResultsOfResourcesRead(t *testing.T) {
+func TestResourcesReadResults(t *testing.T) {
 	for _, c := range []struct {
 		name, answer, body string
 		code               core.Code
@@ -69,7 +69,7 @@ func TestResultsOfResourcesRead(t *testing.T) {
 		{"an empty text", `{"contents":[{"uri":"ui://a","text":""}]}`, "", ""},
 		{"a blob", `{"contents":[{"uri":"ui://a","blob":"aGk="}]}`, "hi", ""},
 		{"no content", `{"contents":[]}`, "", core.CodeResourceNotFound},
-		{"a blob that is none", `{"contents":[{"uri":"ui://a","blob":"*"}]}`, "", core.CodeUnavailable},
+		{"an invalid blob", `{"contents":[{"uri":"ui://a","blob":"*"}]}`, "", core.CodeUnavailable},
 		{"something else", `[]`, "", core.CodeUnavailable},
 	} {
 		t.Run(c.name, func(t *testing.T) {

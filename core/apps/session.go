@@ -65,7 +65,7 @@ func (a *app) StartFor(ctx context.Context, s interact.Session) (instance.Instan
 	defer cancel()
 	in, err := a.manager.start(limit, spec)
 	if err != nil {
-		a.log.Warn("app could not be started once more", "stateless", spec.Stateless, "reason", core.TextOf(err))
+		a.log.Warn("app could not be started again", "stateless", spec.Stateless, "reason", core.TextOf(err))
 		return nil, err
 	}
 	a.applyLogLevel(ctx, in)

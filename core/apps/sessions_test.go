@@ -183,7 +183,7 @@ func TestAClientIsNotAskedForWhatItDidNotDeclare(t *testing.T) {
 	}
 }
 
-func TestInstancesOfSessionsAreBoundedAndEndWhenIdle(t *testing.T) {
+func TestSessionInstancesAreBoundedAndEndWhenIdle(t *testing.T) {
 	y := installNotes(t, modeTalk, func(o *Options) { o.MaxSessionInstances, o.SessionInstanceIdle = 1, 300*time.Millisecond })
 	if _, err := askTool(t.Context(), y, "known", interact.NewClient("x", false, canElicit), saysWord("x")); err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestADeadInstanceOfASessionAffectsThatSessionOnly(t *testing.T) {
 	expect(t, "restarts of the app", health[0].RestartCount, 0)
 }
 
-func TestStoppingAnAppEndsItsInstancesOfSessions(t *testing.T) {
+func TestStoppingAnAppEndsItsSessionInstances(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	alice := interact.NewClient("alice", false, canElicit)
 	var pids [2]int
@@ -276,7 +276,7 @@ func TestABundleOfTheNewRevisionServesClientsOfBothRevisions(t *testing.T) {
 	if err != nil || string(raw) != want {
 		t.Errorf("a client of the new revision got %s (%v), want the result as it is", raw, err)
 	}
-	expect(t, "instances beside the shared one", sessionInstances(y), 0)
+	expect(t, "instances besides the shared one", sessionInstances(y), 0)
 }
 
 func TestABundleThatSpeaksBothRevisionsHasAConnectionForEach(t *testing.T) {
@@ -292,7 +292,7 @@ func TestABundleThatSpeaksBothRevisionsHasAConnectionForEach(t *testing.T) {
 			t.Errorf("the answer did not come from a connection of the new revision: %.300s", raw)
 		}
 	}
-	expect(t, "instances beside the shared one", sessionInstances(y), 1)
+	expect(t, "instances besides the shared one", sessionInstances(y), 1)
 	call.Client = interact.NewClient("s", false, nil)
 	raw, err := y.Call(t.Context(), ws, "notes", call)
 	if err != nil || strings.Contains(string(raw), "resultType") || !strings.Contains(string(raw), fmt.Sprintf(`\"PID\":%d,`, shared)) {
@@ -314,7 +314,7 @@ func TestNotificationsOfAnAppStayInItsWorkspace(t *testing.T) {
 	syscallExit(t, y)
 	_, _ = callTool(t, y, "notes", "touch", "ui://view/main")
 	x, _ = testkit.Receive(t, "the update after a restart", heard)
-	expect(t, "what was heard after a restart", x.Method, "notifications/resources/updated")
+	expect(t, "what was received after a restart", x.Method, "notifications/resources/updated")
 	if err := y.Unsubscribe(t.Context(), ws, "notes", "alice", "usr_1", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +322,7 @@ func TestNotificationsOfAnAppStayInItsWorkspace(t *testing.T) {
 	if _, err := callTool(t, y, "notes", "echo", "after it"); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "what is heard without a subscription", len(heard), 0)
+	expect(t, "what is received without a subscription", len(heard), 0)
 }
 
 func TestLogMessagesFollowTheirCall(t *testing.T) {

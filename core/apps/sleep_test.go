@@ -92,7 +92,7 @@ func TestAnUnusedAppSleepsUntilItIsCalled(t *testing.T) {
 		expect(t, "asleep apps after the calls", y.Asleep(), 0)
 		health := y.Health(ws)[0]
 		expect(t, "restarts", health.RestartCount, 0)
-		expect(t, "uptime goes on", health.Uptime > before, true)
+		expect(t, "uptime continues", health.Uptime > before, true)
 		expect(t, "announced changes of lists", changes, 0)
 		expectEvents(t, events)
 		pass(t, 2*idleLimit)
@@ -184,7 +184,7 @@ func TestAppsOfAllWorkspacesSleepUnlessTheirOwnSectionSaysNever(t *testing.T) {
 	})
 }
 
-func TestCommandsOnASleepingAppDoWhatTheySay(t *testing.T) {
+func TestCommandsOnASleepingAppWork(t *testing.T) {
 	command := func(run func(*testing.T, *Manager) error, state core.State, starts int) func(*testing.T, *Manager, *memoryApp) {
 		return func(t *testing.T, y *Manager, m *memoryApp) {
 			if err := run(t, y); err != nil {
@@ -239,7 +239,7 @@ func TestASleepingAppThatDoesNotWakeUpIsCrashed(t *testing.T) {
 	})
 }
 
-func TestAToolThatChangedDuringTheSleepIsHeldBack(t *testing.T) {
+func TestAToolThatChangedWhileItsAppSleptIsHeldBack(t *testing.T) {
 	s := openStore(t)
 	m := &memoryApp{tools: honest()}
 	y, _ := pinned(t, s, m, newMemoryRecords(record("notes", true)))
@@ -258,7 +258,7 @@ func TestAToolThatChangedDuringTheSleepIsHeldBack(t *testing.T) {
 	}
 }
 
-func TestCallsOfManySleepyAppsNeverFail(t *testing.T) {
+func TestCallsToManySleepyAppsNeverFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const apps = 20
 		m := &memoryApp{tools: []string{"echo"}, takes: 10 * time.Millisecond, ends: 10 * time.Millisecond}

@@ -18,14 +18,14 @@ func TestASlowStartReleasesItsPlaceOnce(t *testing.T) {
 			}
 			releases = append(releases, release)
 			if got := time.Since(before); got != want {
-				t.Errorf("got a place after %v, want %v", got, want)
+				t.Errorf("got a slot after %v, want %v", got, want)
 			}
 		}
 		for _, release := range releases {
 			release() // including those that no longer hold a place
 		}
 		if n := len(s.places); n != 0 {
-			t.Errorf("%d places are taken at the end", n)
+			t.Errorf("%d slots are taken at the end", n)
 		}
 	})
 }

@@ -63,7 +63,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 					})
 				case 7:
 					if len(y.Tools(w)) > len(y.List(w))+3 || len(y.Health(w)) > 3 {
-						t.Error("more is shown than there is")
+						t.Error("apps are shown that do not exist")
 					}
 				}
 			}
@@ -82,7 +82,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 	}
 	expect(t, "instances left", m.alive(), 0)
 	if strings.Contains(log.String(), "illegal") {
-		t.Errorf("the log tells of an illegal change: %s", log.String())
+		t.Errorf("the log reports an illegal change: %s", log.String())
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 )
 
-func TestSubscriptionsAreCountedForTheAppAndForEachSession(t *testing.T) {
+func TestSubscriptionsAreCountedPerAppAndPerSession(t *testing.T) {
 	s, app := newSubscriptions(), interact.AppRef{Workspace: "ws_a", Name: "notes"}
 	for _, c := range []struct {
 		session string

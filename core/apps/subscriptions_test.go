@@ -21,7 +21,7 @@ func touch(t *testing.T, y *Manager, client *interact.Client, asker interact.Ask
 	}
 }
 
-func TestASessionReceivesUpdatesOfItsOwnInstance(t *testing.T) {
+func TestASessionReceivesUpdatesFromItsOwnInstance(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	heard := make(chan Notification, 100)
 	defer y.Listen(ws, func(x Notification) { heard <- x })()
@@ -67,7 +67,7 @@ func TestASessionReceivesUpdatesOfItsOwnInstance(t *testing.T) {
 	expect(t, "when alice's instance has gone", received(), " apart=false without=[bob]")
 }
 
-func TestStatelessClientsReceiveUpdatesOfTheirInstance(t *testing.T) {
+func TestStatelessClientsReceiveUpdatesFromTheirInstance(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	heard := make(chan Notification, 100)
 	defer y.Listen(ws, func(x Notification) { heard <- x })()
@@ -87,7 +87,7 @@ func TestStatelessClientsReceiveUpdatesOfTheirInstance(t *testing.T) {
 			wait(t.Context(), 20*time.Millisecond)
 		}
 	}
-	t.Error("nothing was heard")
+	t.Error("nothing was received")
 }
 
 // touchAfterAsking is touch by a stateless client that can be asked. In an app with an older revision, such a call gets
@@ -100,7 +100,7 @@ func touchAfterAsking(t *testing.T, y *Manager) {
 	}
 }
 
-func TestStatelessClientsReceiveUpdatesOfTheInstancesThatServeTheirCalls(t *testing.T) {
+func TestStatelessClientsReceiveUpdatesFromTheInstancesThatServeTheirCalls(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
 	heard := make(chan Notification, 100)
 	defer y.Listen(ws, func(x Notification) { heard <- x })()

@@ -94,7 +94,7 @@ func expectEvents(t *testing.T, m *memoryEvents, want ...string) {
 	}
 }
 
-func TestAKilledAppGivesOneCrashedAndOneRecovered(t *testing.T) {
+func TestAKilledAppPublishesOneCrashAndOneRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, events := managerOf(t, m, newMemoryRecords(record("notes", true)))
@@ -114,7 +114,7 @@ func TestAKilledAppGivesOneCrashedAndOneRecovered(t *testing.T) {
 	})
 }
 
-func TestAnAppThatAlwaysDiesIsDeadAfterThreeAttemptsAtTheTimesOfThePolicy(t *testing.T) {
+func TestAnAppThatKeepsDyingIsDeadAfterThreeAttemptsAtTheTimesOfThePolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, events := managerOf(t, m, newMemoryRecords(record("notes", true)))
@@ -144,7 +144,7 @@ func TestAnAppThatAlwaysDiesIsDeadAfterThreeAttemptsAtTheTimesOfThePolicy(t *tes
 	})
 }
 
-func TestACrashWithinTheHealthyTimeCountsOn(t *testing.T) {
+func TestACrashBeforeTheAppIsHealthyAgainAddsToTheCount(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		up   time.Duration
@@ -213,7 +213,7 @@ func TestAnAppThatWasStoppedStaysStopped(t *testing.T) {
 	})
 }
 
-func TestStartingADeadAppGivesItAllItsAttemptsAgain(t *testing.T) {
+func TestStartingADeadAppResetsItsAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{refuses: "no"}
 		y, events := managerOf(t, m, newMemoryRecords(record("notes", true)))
@@ -237,7 +237,7 @@ func TestStartingADeadAppGivesItAllItsAttemptsAgain(t *testing.T) {
 	})
 }
 
-func TestAStopCancelsAStartThatIsWaitedFor(t *testing.T) {
+func TestStoppingCancelsAPendingStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{hangs: true}
 		y, _ := managerOf(t, m, newMemoryRecords(record("notes", false)))
@@ -360,7 +360,7 @@ func (r restless) AddListChange(kind core.Kind)  { r.ListChanges.AddListChange(k
 func (r restless) ListsChanged() <-chan struct{} { return r.ListChanges.ListsChanged() }
 func (r restless) TakeListChanges() []core.Kind  { return r.ListChanges.TakeListChanges() }
 
-func TestAnAppThatAnnouncesChangesAllTheTimeIsReadAtGrowingIntervals(t *testing.T) {
+func TestAnAppThatConstantlyAnnouncesChangesIsReadAtGrowingIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		a := &app{log: hclog.New(&hclog.LoggerOptions{Output: &log})}

@@ -59,7 +59,7 @@ func firstQuestion(t *testing.T, raw json.RawMessage, err error) (a asking) {
 	return a
 }
 
-func TestAStatelessClientIsAskedInAResultByABundleOfAnOlderRevision(t *testing.T) {
+func TestABundleOfAnOlderRevisionAsksAStatelessClientThroughAResult(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
 	for range 2 { // on the shared instance, then on its own instance
 		raw, err := statelessAsk(t.Context(), y, "alice", "what word?", "")
@@ -68,7 +68,7 @@ func TestAStatelessClientIsAskedInAResultByABundleOfAnOlderRevision(t *testing.T
 			expect(t, "the question", q.Method+" "+q.Params.Message, "elicitation/create what word?")
 		}
 		if _, err := answered(t.Context(), y, "mallory", a, "stolen"); !isCode(err, codeInvalidParams) {
-			t.Errorf("another's call went on: %v", err)
+			t.Errorf("another's call continued: %v", err)
 		}
 		raw, err = answered(t.Context(), y, "alice", a, "red")
 		if err != nil || !strings.Contains(string(raw), `"text":"red `) {
@@ -92,7 +92,7 @@ func TestProgressOfASuspendedCallReachesTheRequestThatResumesIt(t *testing.T) {
 			params := `{"name":"ask","arguments":{"text":"?"}` + more + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}` + meta + `}}`
 			return y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params), Notify: notify}, Client: interact.NewClient("", true, nil), Owner: "alice"})
 		}
-		raw, err := call("", `,"progressToken":"first"`, func(n rpc.Notification) { t.Errorf("the first request heard %s", n.Params) })
+		raw, err := call("", `,"progressToken":"first"`, func(n rpc.Notification) { t.Errorf("the first request received %s", n.Params) })
 		a := firstQuestion(t, raw, err)
 		heard := []string{}
 		for name := range a.InputRequests {
@@ -143,7 +143,7 @@ func TestASuspendedCallIsResumedForItsOwnMethodAndTargetOnly(t *testing.T) {
 	a := firstQuestion(t, raw, err)
 	other := fmt.Sprintf(`{"name":"echo","arguments":{"text":"?"},"requestState":%q,"inputResponses":{"q1":{"action":"accept","content":{"word":"red"}}}}`, a.RequestState)
 	if raw, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(other)}, Client: interact.NewClient("", true, nil), Owner: "alice"}); !isCode(err, codeInvalidParams) {
-		t.Errorf("another tool went on with it: %s (%v)", raw, err)
+		t.Errorf("another tool continued with it: %s (%v)", raw, err)
 	}
 	for _, answers := range []string{`{}`, `{"q1":5}`, `{"q1":null}`, `{"q1":[]}`, `{"q2":{}}`, `5`} {
 		raw, err = statelessAsk(t.Context(), y, "alice", "?", fmt.Sprintf(`,"requestState":%q,"inputResponses":%s`, a.RequestState, answers))
@@ -194,7 +194,7 @@ func TestASuspendedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 		expect(t, "suspended calls", suspendedCallsOf(y), 0)
 		expect(t, "calls in flight", y.apps[ws]["notes"].dialog.Slots().Used(), 0)
 		if _, err := answered(t.Context(), y, "alice", a, "late"); !isCode(err, codeInvalidParams) {
-			t.Errorf("it went on: %v", err)
+			t.Errorf("it continued: %v", err)
 		}
 		for range maxSuspendedPerOwner {
 			if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
@@ -205,7 +205,7 @@ func TestASuspendedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 		expect(t, "one too many", core.CodeOf(err), core.CodeUnavailable)
 		call.Owner = "bob"
 		if _, err = y.Call(t.Context(), ws, "notes", call); err != nil {
-			t.Errorf("another owner has no place: %v", err)
+			t.Errorf("another owner gets no slot: %v", err)
 		}
 		wait(t.Context(), time.Minute)
 		call.Owner = "alice"

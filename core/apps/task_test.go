@@ -74,7 +74,7 @@ func taskMain() int {
 	}
 }
 
-func TestAToolThatRequiresATaskIsCalledLikeEveryOther(t *testing.T) {
+func TestAToolThatRequiresATaskIsCalledLikeAnyOther(t *testing.T) {
 	home := t.TempDir()
 	y, _ := realManager(t, home, newMemoryRecords(), nil)
 	open(t, y)

@@ -13,7 +13,7 @@ import (
 const UndoFor = time.Minute
 
 // An app that was uninstalled is set aside until it can no longer be restored: its record, with the accounts and
-// approvals that belong to it, and its files on every server stay, but nothing of it is listed or can be called.
+// approvals that belong to it, and its files on every server stay, but it is not listed and cannot be called.
 
 // Restore undoes Uninstall. The app has its settings, permissions, accounts and files as before, and it runs again if
 // it was running. If it does not start, the supervisor keeps trying.

@@ -150,7 +150,7 @@ func TestAnUndoAppliesToAllServers(t *testing.T) {
 	})
 }
 
-func TestAnUndoneUninstallHasTheFilesAgainAlsoAfterARestart(t *testing.T) {
+func TestUndoingAnUninstallRestoresTheFilesEvenAfterARestart(t *testing.T) {
 	home, records := t.TempDir(), newMemoryRecords()
 	y, _ := realManager(t, home, records, nil)
 	install(t, y, source.Request{Path: bundleFile(t, "@test/notes", modeNormal, nil)})

@@ -253,11 +253,11 @@ func TestEachCallEndsWithItsOwnResultWhateverItsAppDoes(t *testing.T) {
 		})
 		all.Wait()
 	}
-	expect(t, "places taken at the end", a.dialog.Slots().Used(), 0)
+	expect(t, "slots taken at the end", a.dialog.Slots().Used(), 0)
 	t.Logf("%d calls", calls.Load())
 }
 
-func TestTheClockOfACallOverALinkStandsStillWhileItsClientIsAsked(t *testing.T) {
+func TestTheTimeoutOfACallOverALinkPausesWhileItsClientIsAsked(t *testing.T) {
 	w := &wildApps{}
 	w.open(t, 400*time.Millisecond)
 	for does, want := range map[string]string{
@@ -284,7 +284,7 @@ func (slow) Ask(ctx context.Context, _ rpc.Question) (json.RawMessage, error) {
 
 // A call that is waiting for its app to read earlier ones has not been sent yet, but it still ends when its
 // clock runs out or its context is cancelled.
-func TestACallThatWaitsForItsAppToReadEndsWithItsClock(t *testing.T) {
+func TestACallThatWaitsForItsAppToReadEndsAtItsTimeout(t *testing.T) {
 	w := &wildApps{awake: make(chan struct{}), dozing: make(chan struct{})}
 	w.open(t, 400*time.Millisecond)
 	large := bytes.Repeat([]byte{'x'}, 17<<20) // two fit into the write queue; the first of them is being written
@@ -313,5 +313,5 @@ func TestACallThatWaitsForItsAppToReadEndsWithItsClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "places taken at the end", a.dialog.Slots().Used(), 0)
+	expect(t, "slots taken at the end", a.dialog.Slots().Used(), 0)
 }

@@ -65,7 +65,7 @@ func TestRecordsAreReadFromTheNewestInPages(t *testing.T) {
 	}
 }
 
-func TestThePageAfterAnotherStartsWhereThatEndedWhileRecordsAreAdded(t *testing.T) {
+func TestAPageStartsWhereTheLastOneEndedWhileRecordsAreAdded(t *testing.T) {
 	f := opened(t, core.AuditRecord{Target: "a"}, core.AuditRecord{Target: "b"}, core.AuditRecord{Target: "c"})
 	first, err := f.Records(t.Context(), core.AuditQuery{Limit: 1})
 	if err != nil || len(first.Records) != 1 || first.Records[0].Target != "c" {
@@ -190,7 +190,7 @@ func TestALogWithoutAFileSaysThatNoneIsConfigured(t *testing.T) {
 	}
 }
 
-func TestADamagedLineIsReportedWithItsPlace(t *testing.T) {
+func TestADamagedLineIsReportedWithItsPosition(t *testing.T) {
 	path := written(t, 2)
 	f, err := audit.OpenFile(path, audit.FileOptions{})
 	if err != nil {

@@ -185,7 +185,7 @@ func TestClosedFilesOlderThanTheRetentionAreDeletedAndTheRestStaysVerifiable(t *
 		t.Fatal(err)
 	}
 	if _, err := audit.Verify(path); err == nil || !strings.Contains(err.Error(), "no record says that the file was deleted") {
-		t.Errorf("a file that somebody else removed: %v", err)
+		t.Errorf("a file that someone else removed: %v", err)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/hashchain"
 )
 
-// ActionDeleteFile is the action of the record that is written before a closed file is deleted. Its target is
-// the name of the file and the hash of its last line. That lets Verify distinguish a file deleted by the
+// ActionDeleteFile is the action of the record that is written before a closed file is deleted. Its target is the name
+// of the file and the hash of its last line. That lets Verify distinguish a file that was deleted at the end of its
 // retention from one that someone removed.
 const ActionDeleteFile = "audit.delete_file"
 
@@ -60,7 +60,7 @@ func (f *File) Write(_ context.Context, r core.AuditRecord) error {
 func (f *File) Close(context.Context) error { return f.chain.Close() }
 
 // Verify checks the chain of an audit file and its closed files, the oldest first. The error names the first
-// file and line that is wrong. Files deleted by the retention may be missing at the beginning.
+// file and line that is wrong. Files that were deleted at the end of their retention may be missing at the beginning.
 func Verify(path string) (hashchain.Summary, error) { return hashchain.VerifySet(path, deletedHash) }
 
 func timeOf(record []byte) (time.Time, error) {

@@ -117,7 +117,7 @@ func TestRecordsWaitForAnUnavailableSinkAndArriveOnceInOrder(t *testing.T) {
 			t.Errorf("at its end the sink has %d records: %v", len(strings.Fields(k.targets(t))), err)
 		}
 		if err := s.Write(t.Context(), core.AuditRecord{}); err == nil {
-			t.Error("a closed stream takes records")
+			t.Error("a closed stream accepts records")
 		}
 	})
 }
@@ -144,7 +144,7 @@ func TestAWriterThatNeedsAnAcknowledgementWaitsForIt(t *testing.T) {
 		}
 		began = time.Now()
 		if err := s.Write(t.Context(), core.AuditRecord{Target: "too"}); !errors.Is(err, plugins.ErrUnavailable) || time.Since(began) > 0 {
-			t.Errorf("once it is known to be away, after %s: %v", time.Since(began), err)
+			t.Errorf("once it is known to be down, after %s: %v", time.Since(began), err)
 		}
 		k.fail(nil)
 		time.Sleep(time.Minute) //nolint:forbidigo // by the clock of the bubble
@@ -195,7 +195,7 @@ func TestLostRecordsAreReported(t *testing.T) {
 			send(t, s, "x")
 		}
 		if err := s.Write(t.Context(), core.AuditRecord{}); err == nil || !strings.Contains(err.Error(), "10000 records wait for the audit sink keeper: this one is lost") {
-			t.Errorf("the record after the last that has a place: %v", err)
+			t.Errorf("the record after the last slot: %v", err)
 		}
 		if got := s.Status(); got != (audit.Status{Sink: "keeper", Waiting: 10_000, Lost: 1}) {
 			t.Errorf("the stream is %+v", got)

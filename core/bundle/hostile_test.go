@@ -120,7 +120,7 @@ func hostileStructure(t testing.TB, add func(string, []byte)) {
 	add("no manifest", rawZip([]rawEntry{{name: "a", data: "x"}}))
 	add("a manifest in a folder", rawZip([]rawEntry{{name: "x/manifest.json", data: "{}"}}))
 	add("a manifest that is a folder", rawZip([]rawEntry{{name: "manifest.json/", mode: fs.ModeDir | 0o755}}))
-	add("a manifest that is none", rawZip([]rawEntry{{name: ManifestName, data: "{}"}}))
+	add("an invalid manifest", rawZip([]rawEntry{{name: ManifestName, data: "{}"}}))
 	add("a manifest that is a bomb", rawZip([]rawEntry{{name: ManifestName, data: strings.Repeat(" ", 30<<20), method: 8}}))
 	add("more headers than it promised", promise(honest, 1))
 	add("fewer headers than it promised", promise(honest, 9))
@@ -182,7 +182,7 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 	}
 }
 
-func TestLimitsAreCountedInWhatIsWritten(t *testing.T) {
+func TestLimitsCountWhatIsWritten(t *testing.T) {
 	file := rawEntry{name: "a", data: strings.Repeat("x", 1000)}
 	second := rawEntry{name: "b", data: file.data}
 	lie := uint32(1)

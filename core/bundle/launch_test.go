@@ -52,7 +52,7 @@ func TestLaunchCommand(t *testing.T) {
 			[]string{"/opt/bin/node", "a"}},
 		"windows is win32": {server("node", map[string]any{"command": "node", "args": []any{"a"}, "platform_overrides": map[string]any{"win32": map[string]any{"args": []any{"b"}}}}), "windows",
 			[]string{"/opt/bin/node", "b"}},
-		"an override may take all arguments away": {server("node", map[string]any{"command": "node", "args": []any{"a"}, "platform_overrides": map[string]any{"linux": map[string]any{"args": []any{}}}}), "linux",
+		"an override may remove all arguments": {server("node", map[string]any{"command": "node", "args": []any{"a"}, "platform_overrides": map[string]any{"linux": map[string]any{"args": []any{}}}}), "linux",
 			[]string{"/opt/bin/node"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestUVKeepsItsEnvironmentOutsideTheBundle(t *testing.T) {
 	}
 }
 
-func TestFieldsOfSeveralValuesBecomeArguments(t *testing.T) {
+func TestFieldsWithSeveralValuesBecomeArguments(t *testing.T) {
 	doc := with(with(minimal(), "server.mcp_config.args", []any{"--dirs", "${user_config.dirs}", "in ${user_config.dirs}", "${user_config.one}"}),
 		"user_config", map[string]any{"dirs": map[string]any{"type": "directory", "multiple": true}, "one": map[string]any{"type": "string"}})
 	for name, c := range map[string]struct {
@@ -112,7 +112,7 @@ func TestFieldsOfSeveralValuesBecomeArguments(t *testing.T) {
 	}{
 		"two of them":              {map[string]core.Secret{"dirs": `["/a b","/c"]`}, []string{"--dirs", "/a b", "/c", "in /a b,/c", ""}},
 		"none of them":             {map[string]core.Secret{"dirs": `[]`}, []string{"--dirs", "in ", ""}},
-		"one that is no list":      {map[string]core.Secret{"dirs": "/a b"}, []string{"--dirs", "/a b", "in /a b", ""}},
+		"one that is not a list":   {map[string]core.Secret{"dirs": "/a b"}, []string{"--dirs", "/a b", "in /a b", ""}},
 		"a list for a single one":  {map[string]core.Secret{"one": `["a"]`}, []string{"--dirs", "in ", `["a"]`}},
 		"a list of something else": {map[string]core.Secret{"dirs": `[{"a":1}]`}, []string{"--dirs", `[{"a":1}]`, `in [{"a":1}]`, ""}},
 	} {
@@ -138,7 +138,7 @@ func TestAVariableSetByTheManifestIsNotReplaced(t *testing.T) {
 	}
 }
 
-func TestLaunchIsRefused(t *testing.T) {
+func TestRefusedLaunches(t *testing.T) {
 	for name, c := range map[string]struct {
 		doc  map[string]any
 		want string
@@ -188,7 +188,7 @@ func TestLookup(t *testing.T) {
 	}
 	find := Lookup(strings.Join([]string{"", ".", "relative", a, b}, string(os.PathListSeparator)))
 	if path, err := find("tool"); err != nil || path != filepath.Join(b, "tool") {
-		t.Fatalf("got %s, %v: what is not executable is passed over", path, err)
+		t.Fatalf("got %s, %v: files that are not executable are skipped", path, err)
 	}
 	for _, name := range []string{"folder", "lookup_test.go", "none"} {
 		if path, err := find(name); !errors.Is(err, ErrNoProgram) {

@@ -64,7 +64,7 @@ func parse(t testing.TB, doc map[string]any) *Manifest {
 	return m
 }
 
-func TestManifestIsAccepted(t *testing.T) {
+func TestAcceptedManifests(t *testing.T) {
 	for name, doc := range map[string]map[string]any{
 		"version 0.1":                               with(minimal(), "manifest_version", "0.1"),
 		"version 0.2":                               with(minimal(), "manifest_version", "0.2"),
@@ -91,7 +91,7 @@ func TestManifestIsAccepted(t *testing.T) {
 	}
 }
 
-func TestManifestProblemNamesItsField(t *testing.T) {
+func TestAManifestProblemNamesItsField(t *testing.T) {
 	for name, c := range map[string]struct {
 		path  string
 		value any
@@ -104,7 +104,7 @@ func TestManifestProblemNamesItsField(t *testing.T) {
 		"a name of control characters":        {"name", "a\nb", "name: must be"},
 		"a name that changes direction":       {"name", "a\u202eb", "name: must be"},
 		"no version":                          {"version", nil, "version: is required"},
-		"a version that climbs":               {"version", "../../etc", `version: is "../../etc"`},
+		"a version with ..":                   {"version", "../../etc", `version: is "../../etc"`},
 		"a version that is only dots":         {"version", "..", `version: is ".."`},
 		"no description":                      {"description", nil, "description: is required"},
 		"no author":                           {"author", nil, "author.name: is required"},
@@ -123,7 +123,7 @@ func TestManifestProblemNamesItsField(t *testing.T) {
 		"an override's command from user_config": {"server.mcp_config.platform_overrides", map[string]any{"linux": map[string]any{"command": "${user_config.sh}"}},
 			"platform_overrides.linux.command: must not come"},
 		"an unknown platform":            {"compatibility.platforms", []any{"linux", "plan9"}, `compatibility.platforms[1]: is "plan9"`},
-		"a runtime range that is none":   {"compatibility.runtimes", map[string]any{"node": "latest please"}, "compatibility.runtimes.node: is"},
+		"an invalid runtime range":       {"compatibility.runtimes", map[string]any{"node": "latest please"}, "compatibility.runtimes.node: is"},
 		"a field without a type":         {"user_config.key", map[string]any{"title": "Key"}, `user_config.key.type: is ""`},
 		"a field with a strange name":    {"user_config", map[string]any{"a b": map[string]any{"type": "string"}}, "user_config.a b: must be named"},
 		"a default of the wrong type":    {"user_config.n", map[string]any{"type": "number", "default": "ten"}, "user_config.n.default: must be a number"},
@@ -184,7 +184,7 @@ func TestAnEmptyDescriptionIsAccepted(t *testing.T) {
 	}
 }
 
-func TestAMemberThatIsGivenTwiceIsRefused(t *testing.T) {
+func TestADuplicateMemberIsRefused(t *testing.T) {
 	for _, member := range []string{`"name": "other"`, `"server": {"type": "node", "entry_point": "other.js"}`, `"server": {"type": "node", "entry_point": "a.js", "\u0065ntry_point": "b.js"}`} {
 		dir := t.TempDir()
 		manifest := `{"manifest_version": "0.3", "name": "a", "version": "1.0.0", "description": "d", "author": {"name": "a"}, "server": {"type": "node", "entry_point": "a.js"}, ` + member + `}`

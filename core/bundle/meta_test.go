@@ -18,9 +18,9 @@ func TestUIComesFromAnyVendorKey(t *testing.T) {
 			&core.UI{Name: "Hi", Icon: "wave", PrimaryView: core.PrimaryView{ResourceURI: "ui://hello/main"}}},
 		"a view alone takes the manifest's name and icon": {map[string]any{"com.acme/x": map[string]any{"primaryView": view}},
 			&core.UI{Name: "Hello", Icon: "icon.png", PrimaryView: core.PrimaryView{ResourceURI: "ui://hello/main"}}},
-		"keys without a view are passed over": {map[string]any{"a/first": map[string]any{"name": "no"}, "b/second": map[string]any{"name": "yes", "icon": "i", "primaryView": view}},
+		"keys without a view are skipped": {map[string]any{"a/first": map[string]any{"name": "no"}, "b/second": map[string]any{"name": "yes", "icon": "i", "primaryView": view}},
 			&core.UI{Name: "yes", Icon: "i", PrimaryView: core.PrimaryView{ResourceURI: "ui://hello/main"}}},
-		"an address that is no ui://":     {map[string]any{"a/b": map[string]any{"primaryView": map[string]any{"resourceUri": "https://x/"}}}, nil},
+		"an address that is not a ui://":  {map[string]any{"a/b": map[string]any{"primaryView": map[string]any{"resourceUri": "https://x/"}}}, nil},
 		"a key that holds something else": {map[string]any{"a/b": 7, "c/d": map[string]any{"primaryView": "x"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -86,7 +86,7 @@ func TestPackAndUnpackReturnTheSameFiles(t *testing.T) {
 		}
 	}
 	if sum2, err := Pack(t.Context(), dest, io.Discard, Limits{}); err != nil || sum2 != sum {
-		t.Errorf("what came out has the sum %s, %v, want %s", sum2, err, sum)
+		t.Errorf("the unpacked files have the sum %s, %v, want %s", sum2, err, sum)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestADirectoryThatCannotBeSharedIsNotPacked(t *testing.T) {
 	}
 }
 
-func TestOtherFormatsAreNotUnpackedAndLeaveNothing(t *testing.T) {
+func TestOtherFormatsAreNotUnpackedAndLeaveNothingBehind(t *testing.T) {
 	var packed bytes.Buffer
 	sum, err := Pack(t.Context(), planted(t, map[string]string{"a": "12345"}), &packed, Limits{})
 	if err != nil {
@@ -151,7 +151,7 @@ func TestOtherFormatsAreNotUnpackedAndLeaveNothing(t *testing.T) {
 		}
 		parent := t.TempDir()
 		if err := UnpackPacked(t.Context(), bytes.NewReader(c.content), c.sum, filepath.Join(parent, "in", "dest"), c.limits); err == nil {
-			t.Errorf("%s: a parent that is not there is no error", name)
+			t.Errorf("%s: a missing parent is not an error", name)
 		}
 		if err := UnpackPacked(t.Context(), bytes.NewReader(c.content), c.sum, filepath.Join(parent, "dest"), c.limits); err == nil {
 			t.Errorf("%s was unpacked", name)

@@ -168,7 +168,7 @@ func TestUnpackLeavesNothingWhenCancelled(t *testing.T) {
 		err := Unpack(countdown{t.Context(), &left}, path, filepath.Join(parent, "b"), Limits{})
 		if err == nil {
 			if n < 20 {
-				t.Fatalf("the context was asked only %d times", n)
+				t.Fatalf("the context was checked only %d times", n)
 			}
 			return
 		}
@@ -181,7 +181,7 @@ func TestUnpackLeavesNothingWhenCancelled(t *testing.T) {
 	}
 }
 
-func TestUnpackOfAnOrdinaryZip(t *testing.T) {
+func TestUnpackingAnOrdinaryZip(t *testing.T) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	for name, data := range map[string][]byte{ManifestName: encode(t, minimal()), "big": bytes.Repeat([]byte("0123456789"), 1<<20)} {

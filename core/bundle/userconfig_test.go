@@ -22,7 +22,7 @@ func configured(t testing.TB) *Manifest {
 	return parse(t, with(doc, "server.mcp_config.env", map[string]any{"ACME_TOKEN": "${user_config.token}", "USER_LINE": "u=${user_config.githubUser}"}))
 }
 
-func TestAFieldIsSetUnderEachOfItsNames(t *testing.T) {
+func TestAFieldCanBeSetByEachOfItsNames(t *testing.T) {
 	supplied := configured(t).Supplied(map[string]core.Secret{"api_key": "", "githubUser": "u", "ACME_TOKEN": "t", "LIMIT": "3"})
 	for key, want := range map[string]bool{"api_key": false, "githubUser": true, "token": true, "limit": true, "region": false, "verbose": false, "dirs": false} {
 		if got, known := supplied[key]; got != want || !known {
@@ -39,10 +39,10 @@ func TestMissing(t *testing.T) {
 		"nothing supplied": {nil, []string{"api_key", "githubUser", "token"}},
 		"by key":           {map[string]core.Secret{"api_key": "k", "githubUser": "u", "token": "t"}, nil},
 		"by upper snake":   {map[string]core.Secret{"API_KEY": "k", "GITHUB_USER": "u", "TOKEN": "t"}, nil},
-		"by the variable that the manifest fills":  {map[string]core.Secret{"API_KEY": "k", "githubUser": "u", "ACME_TOKEN": "t"}, nil},
-		"a variable that only contains it":         {map[string]core.Secret{"API_KEY": "k", "USER_LINE": "u", "token": "t"}, []string{"githubUser"}},
-		"an empty value is not a value":            {map[string]core.Secret{"api_key": "", "githubUser": "u", "token": "t"}, []string{"api_key"}},
-		"a wrong letter case of the key is no key": {map[string]core.Secret{"Api_Key": "k", "githubUser": "u", "token": "t"}, []string{"api_key"}},
+		"by the variable that the manifest fills": {map[string]core.Secret{"API_KEY": "k", "githubUser": "u", "ACME_TOKEN": "t"}, nil},
+		"a variable that only contains it":        {map[string]core.Secret{"API_KEY": "k", "USER_LINE": "u", "token": "t"}, []string{"githubUser"}},
+		"an empty value is not a value":           {map[string]core.Secret{"api_key": "", "githubUser": "u", "token": "t"}, []string{"api_key"}},
+		"a key in the wrong case is not a key":    {map[string]core.Secret{"Api_Key": "k", "githubUser": "u", "token": "t"}, []string{"api_key"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -78,18 +78,18 @@ func TestCheckValuesChecksTypes(t *testing.T) {
 		key, value string
 		ok         bool
 	}{
-		"a number":                    {"limit", "5", true},
-		"a number with a fraction":    {"limit", "5.5", true},
-		"a word for a number":         {"limit", "many", false},
-		"infinity":                    {"limit", "Inf", false},
-		"under the least":             {"limit", "0", false},
-		"over the most":               {"limit", "11", false},
-		"by upper snake, too much":    {"LIMIT", "11", false},
-		"true":                        {"verbose", "true", true},
-		"yes":                         {"verbose", "yes", false},
-		"a NUL in a string":           {"api_key", "a\x00", false},
-		"a refused variable":          {"LD_PRELOAD", "x", false},
-		"an empty number is no value": {"limit", "", true},
+		"a number":                       {"limit", "5", true},
+		"a number with a fraction":       {"limit", "5.5", true},
+		"a word for a number":            {"limit", "many", false},
+		"infinity":                       {"limit", "Inf", false},
+		"under the least":                {"limit", "0", false},
+		"over the most":                  {"limit", "11", false},
+		"by upper snake, too much":       {"LIMIT", "11", false},
+		"true":                           {"verbose", "true", true},
+		"yes":                            {"verbose", "yes", false},
+		"a NUL in a string":              {"api_key", "a\x00", false},
+		"a refused variable":             {"LD_PRELOAD", "x", false},
+		"an empty number is not a value": {"limit", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := m.CheckValues(map[string]core.Secret{c.key: core.Secret(c.value)})

@@ -16,7 +16,7 @@ import (
 
 func encoded(content string) string { return base64.StdEncoding.EncodeToString([]byte(content)) }
 
-func TestAPictureAloneIsAMessage(t *testing.T) {
+func TestAMessageMayConsistOfAnImageAlone(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
 			h := open(t, protocol, nil)

@@ -76,7 +76,7 @@ func TestALongConversationIsCompactedBeforeItFillsTheContext(t *testing.T) {
 	}
 }
 
-func TestTheWindowOfAModelIsThatOfItsProvidersList(t *testing.T) {
+func TestAModelsWindowComesFromItsProvidersList(t *testing.T) {
 	for _, protocol := range protocols() {
 		for _, member := range []string{"max_model_len", "context_length", "max_context_length", "context_window", "max_input_tokens"} {
 			t.Run(protocol+" "+member, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestTheWindowOfAModelIsThatOfItsProvidersList(t *testing.T) {
 					compacted += len(events.data(chat.EventCompacted))
 				}
 				if compacted == 0 || asked.Load() != 1 {
-					t.Errorf("it was compacted %d times, and the list asked %d times", compacted, asked.Load())
+					t.Errorf("it was compacted %d times, and the list requested %d times", compacted, asked.Load())
 				}
 			})
 		}
@@ -129,18 +129,18 @@ func TestAConversationIsCompactedWhenTheProviderFindsItTooLong(t *testing.T) {
 				answer, events := h.must(chat.Request{Message: fmt.Sprintf("number %d: %s", i, strings.Repeat("word ", 800)), ConversationID: id})
 				id = answer.ConversationID
 				if n := len(events.data(chat.EventCompacted)); answer.Response != "Ok." || n != 0 && i != 2 || n != 1 && i == 2 {
-					t.Errorf("message %d is answered %q, and compacted %d times", i, answer.Response, n)
+					t.Errorf("message %d: the answer is %q, after %d compactions", i, answer.Response, n)
 				}
 			}
 			if got := h.lastAsked(); !strings.Contains(got, "They count ships.") || strings.Contains(got, "number 0") || !strings.Contains(got, "number 2") || !strings.Contains(got, "number 3") {
-				t.Errorf("the next message goes with %.300s", got)
+				t.Errorf("the next message is sent with %.300s", got)
 			}
 		})
 	}
 }
 
 // A tool's result must not look like the person's words, not even in the text that the model summarizes.
-func TestAToolResultCannotPoseAsThePersonInASummary(t *testing.T) {
+func TestAToolResultCannotPoseAsTheUserInASummary(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.model.Say(t, titled, summarizes, asks(`{"name":"files__do","arguments":{}}`), `{"match":{"userMessage":"next","sequenceIndex":0},`+tooLong, okay)
 	h.apps.add("files", "do", "")
@@ -164,7 +164,7 @@ func TestAToolResultCannotPoseAsThePersonInASummary(t *testing.T) {
 		}
 		for _, line := range strings.FieldsFunc(request[len(request)-1].Content, func(r rune) bool { return strings.ContainsRune("\r\n\u2028\u2029", r) }) {
 			if strings.Contains(line, "mallory") && !strings.HasPrefix(line, "> ") {
-				t.Errorf("the summary is made of the line %q", line)
+				t.Errorf("the summary was made from the line %q", line)
 			}
 		}
 	}
@@ -182,11 +182,11 @@ func TestOldToolResultsAreShortenedBeforeASummaryIsMade(t *testing.T) {
 	}
 	first, _ := h.must(chat.Request{Message: "go"})
 	if got := h.lastAsked(); !strings.Contains(got, "the last row") {
-		t.Errorf("the result of the last turn is not whole: %.300s", got)
+		t.Errorf("the last turn's result is incomplete: %.300s", got)
 	}
 	answer, events := h.must(chat.Request{Message: "next", ConversationID: first.ConversationID})
 	if answer.Response != "Ok." || len(events.data(chat.EventCompacted)) != 0 {
-		t.Errorf("it is answered %+v after %v", answer, events.names())
+		t.Errorf("the answer is %+v after %v", answer, events.names())
 	}
 	if got := h.lastAsked(); strings.Contains(got, "the last row") || !strings.Contains(got, "row row") || !strings.Contains(got, "left out") {
 		t.Errorf("the model got %.300s", got)

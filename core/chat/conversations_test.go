@@ -21,7 +21,7 @@ func budget(tokens int) func(*config.Models) {
 	return func(c *config.Models) { c.TokenBudget = tokens }
 }
 
-func TestAConversationGoesOnWithAnotherVendorsModel(t *testing.T) {
+func TestAConversationContinuesWithAnotherVendorsModel(t *testing.T) {
 	h := open(t, "anthropic", nil)
 	h.apps.add("files", "write", "")
 	h.model.Say(t, titled, writes, wrote, `{"match":{"userMessage":"and now"},"response":{"content":"Now this."}}`)
@@ -41,7 +41,7 @@ func TestAConversationGoesOnWithAnotherVendorsModel(t *testing.T) {
 	}
 }
 
-func TestATitleIsFoundByTheFastModel(t *testing.T) {
+func TestTheFastModelWritesTheTitle(t *testing.T) {
 	h := open(t, "anthropic", func(c *config.Models) { c.Fast = "openai:quick" })
 	h.model.Say(t, titled, `{"match":{},"response":{"content":"Hello."}}`)
 	answer, _ := h.must(chat.Request{Message: "hi"})
@@ -107,7 +107,7 @@ func TestAConversationHasOneRun(t *testing.T) {
 
 // If a server was killed between a model's turn and the tool results, stored calls have no results. Providers reject
 // such messages.
-func TestACallWithoutAnAnswerGetsOne(t *testing.T) {
+func TestACallWithoutAStoredResultGetsOne(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
 			h := open(t, protocol, nil)
@@ -130,7 +130,7 @@ func TestACallWithoutAnAnswerGetsOne(t *testing.T) {
 	}
 }
 
-func TestSkillsArePickedByTheMessage(t *testing.T) {
+func TestSkillsAreSelectedByTheMessage(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.apps.add("files", "read", "")
 	h.apps.add("mail", "send", "")
@@ -161,7 +161,7 @@ func TestSkillsArePickedByTheMessage(t *testing.T) {
 	}
 }
 
-func TestATaskIsDelegated(t *testing.T) {
+func TestARunCanDelegateATask(t *testing.T) {
 	h := open(t, "anthropic", nil)
 	h.apps.add("files", "read", "")
 	h.apps.add("mail", "send", "")

@@ -40,7 +40,7 @@ func taskOf(ctx context.Context) *task {
 	return t
 }
 
-// Delegate returns system__delegate, which is available while the flag delegation is on. It starts a loop that does
+// Delegate returns system__delegate, which is available while the delegation flag is on. It starts a loop that does
 // not see the conversation and may use the same tools as the calling run, except system__delegate.
 func (e *Engine) Delegate() tools.System {
 	return tools.System{

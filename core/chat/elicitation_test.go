@@ -127,7 +127,7 @@ func TestAPersonAnswersAFormOfAnApp(t *testing.T) {
 	attempt(t, h.Engine, owner(), q["id"], elicit.Decline, ``, core.CodeNotFound) // the run is over
 	for _, m := range must2(h.History(t.Context(), owner(), answer.ConversationID)) {
 		if strings.Contains(m.Content, "ada@example.com") {
-			t.Errorf("what was filled in is kept as what was said: %s", m.Content)
+			t.Errorf("a submitted form is stored as a message: %s", m.Content)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func must2(all []core.Message, err error) []core.Message {
 	return all
 }
 
-func TestAPersonIsSentToAnAddress(t *testing.T) {
+func TestAUserIsSentToAURL(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.asksFor(address)
 	answer, events := h.answering(t.Context(), func(q map[string]any) {
@@ -172,7 +172,7 @@ func TestAQuestionThatNobodyAnswersIsDeclinedAfterATime(t *testing.T) {
 	}
 }
 
-func TestAPersonWhoLeavesCancelsTheQuestion(t *testing.T) {
+func TestAUserWhoDisconnectsCancelsTheQuestion(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.apps.add("files", "do", "")
 	got := make(chan string, 1)
@@ -193,12 +193,12 @@ func TestAPersonWhoLeavesCancelsTheQuestion(t *testing.T) {
 	if err := h.Delete(t.Context(), owner(), answer.ConversationID); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, "what apps keep for the conversation goes with it", func() bool {
+	testkit.Eventually(t, "what apps keep for the conversation is deleted with it", func() bool {
 		return slices.Contains(h.apps.Operations(), "end chat "+answer.ConversationID)
 	})
 }
 
-func TestNobodySeesAQuestionInAnAnswerOfOnePiece(t *testing.T) {
+func TestAQuestionIsDeclinedInAnUnstreamedAnswer(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.asksFor(form)
 	h.model.Say(t, titled, asks(`{"name":"files__do","arguments":{}}`), doneReply)
@@ -239,14 +239,14 @@ func TestQuestionsThatCannotBeShownAreRefused(t *testing.T) {
 			}
 			_, events := h.answering(t.Context(), func(map[string]any) {})
 			if asked := events.data(elicit.EventRequest); len(asked) != 0 {
-				t.Errorf("the person was asked %v", asked)
+				t.Errorf("the person received %v", asked)
 			}
 		})
 	}
 }
 
 // MCP 2025-11-25, client/elicitation: a call that fails with -32042 is repeated after the person has visited the URL.
-func TestACallThatNeedsAVisitIsMadeAgainAfterIt(t *testing.T) {
+func TestACallThatNeedsAURLVisitIsRepeatedAfterIt(t *testing.T) {
 	for action, want := range map[string]string{elicit.Accept: "2 Here.", elicit.Decline: "1 Log in first."} {
 		t.Run(action, func(t *testing.T) {
 			h := open(t, "openai", nil)

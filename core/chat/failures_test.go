@@ -21,7 +21,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store"
 )
 
-func TestAProvidersFailuresAreWorded(t *testing.T) {
+func TestProviderFailuresHaveReadableMessages(t *testing.T) {
 	for name, c := range map[string]struct {
 		fixture string
 		code    core.Code
@@ -52,7 +52,7 @@ func TestAProvidersFailuresAreWorded(t *testing.T) {
 					t.Errorf("it shows what the provider said: %v", failed)
 				}
 				if n := len(h.asked()); n != c.asked {
-					t.Errorf("the provider was asked %d times", n)
+					t.Errorf("the provider got %d requests", n)
 				}
 				conversation := events.data("chat.start")[0]["conversationId"].(string)
 				messages, err := h.History(t.Context(), owner(), conversation)
@@ -68,24 +68,24 @@ func TestAProvidersFailuresAreWorded(t *testing.T) {
 	}
 }
 
-// away is a store that is unavailable for the answers of a model.
-type away struct{ *store.Store }
+// down is a store that is unavailable for the answers of a model.
+type down struct{ *store.Store }
 
-func (a away) AppendMessages(ctx context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error) {
+func (a down) AppendMessages(ctx context.Context, ref core.ConversationRef, add []core.Message, used ...core.Usage) (core.Conversation, error) {
 	if len(used) > 0 {
-		return core.Conversation{}, core.Errorf(core.CodeUnavailable, "the database is away")
+		return core.Conversation{}, core.Errorf(core.CodeUnavailable, "the database is down")
 	}
 	return a.Store.AppendMessages(ctx, ref, add)
 }
 
-func TestAFailureOfTheServersOwnHasTheCodeOfTheContractInItsEvent(t *testing.T) {
+func TestAnInternalFailureHasTheContractsCodeInItsEvent(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.model.Say(t, `{"match":{},"response":{"content":"Ok."}}`)
 	models, err := chat.NewModels(h.config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := chat.New(chat.Options{Store: away{h.store}, Tools: h.tools, Models: models, Skills: skill.NewLibrary(h.home, nil, hclog.NewNullLogger()), Logger: hclog.NewNullLogger()})
+	e := chat.New(chat.Options{Store: down{h.store}, Tools: h.tools, Models: models, Skills: skill.NewLibrary(h.home, nil, hclog.NewNullLogger()), Logger: hclog.NewNullLogger()})
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
 	run, err := e.Begin(t.Context(), owner(), chat.Request{Message: "hi"})
 	if err != nil {
@@ -94,12 +94,12 @@ func TestAFailureOfTheServersOwnHasTheCodeOfTheContractInItsEvent(t *testing.T) 
 	events := &tape{}
 	_, err = run.Do(t.Context(), events.emit)
 	said := events.data("error")
-	if core.CodeOf(err) != core.CodeUnavailable || len(said) != 1 || said[0]["error"] != "engine_error" || said[0]["message"] != "the database is away" {
+	if core.CodeOf(err) != core.CodeUnavailable || len(said) != 1 || said[0]["error"] != "engine_error" || said[0]["message"] != "the database is down" {
 		t.Errorf("%v, events %v", err, said)
 	}
 }
 
-func TestAnOverloadedProviderIsAskedAgainWhenItSays(t *testing.T) {
+func TestAnOverloadedProviderIsRetriedAfterTheDelayItAsksFor(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
 			h := open(t, protocol, nil)
@@ -118,7 +118,7 @@ func TestAnOverloadedProviderIsAskedAgainWhenItSays(t *testing.T) {
 	}
 }
 
-func TestAPersonWhoLeavesEndsTheToolsCall(t *testing.T) {
+func TestAUserWhoDisconnectsEndsTheToolCall(t *testing.T) {
 	h := open(t, "anthropic", nil)
 	h.apps.add("files", "do", "")
 	ctx, leave := context.WithCancel(t.Context())

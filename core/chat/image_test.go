@@ -74,7 +74,7 @@ func bomb(width, height uint32) model.Block {
 	return model.Block{Kind: model.File, MIMEType: "image/png", Data: out.Bytes()}
 }
 
-func TestImagesOfResultsAreScaledToWhatModelsLookAt(t *testing.T) {
+func TestImagesInResultsAreScaledToWhatModelsCanSee(t *testing.T) {
 	s := newImageScaler()
 	broken := file(t, "image/png", picture(2000, 10, false, false))
 	broken.Data = broken.Data[:len(broken.Data)-40]
@@ -126,7 +126,7 @@ func TestImagesOfResultsAreScaledToWhatModelsLookAt(t *testing.T) {
 	}
 }
 
-func TestOnlyTheImagesOfResultsInARequestAreScaled(t *testing.T) {
+func TestOnlyResultImagesInARequestAreScaled(t *testing.T) {
 	large := file(t, "image/png", picture(2000, 10, false, false))
 	messages := []model.Message{{Role: model.User, Blocks: []model.Block{large, {Kind: model.ToolResult, ID: "1", Files: []model.Block{large}}}}}
 	got := newImageScaler().fitResults(t.Context(), messages)

@@ -41,7 +41,7 @@ func TestATaskDelegatedFromOutsideARunCountsAsARun(t *testing.T) {
 	}
 }
 
-func TestTheTokensOfTheDayEndARunAndADelegatedTask(t *testing.T) {
+func TestTheDailyTokenLimitEndsARunAndADelegatedTask(t *testing.T) {
 	h := open(t, "openai", nil, func(o *chat.Options) { o.TokensPerDay = 200 })
 	h.apps.add("files", "do", "")
 	h.model.Say(t, titled, `{"match":{},"response":{"toolCalls":[{"name":"files__do","arguments":{}}],"usage":{"prompt_tokens":60,"completion_tokens":50}}}`)
@@ -53,6 +53,6 @@ func TestTheTokensOfTheDayEndARunAndADelegatedTask(t *testing.T) {
 		t.Errorf("a task after the last token: %v", err)
 	}
 	if n := len(h.asked()); n != 2 {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("the model got %d requests", n)
 	}
 }

@@ -232,8 +232,8 @@ func (l *loop) admitted(ctx context.Context) error {
 	return l.guard(ctx)
 }
 
-// partialBlocks returns the text and the readable reasoning of an answer that was cut off. Raw is removed, so nothing
-// of it is sent back to the provider as the provider's own.
+// partialBlocks returns the text and the readable reasoning of an answer that was cut off. Raw is removed, so none of
+// it is sent back to the provider as the provider's own.
 func partialBlocks(blocks []model.Block) (kept []model.Block) {
 	for _, b := range blocks {
 		if b.Kind == model.Text || b.Kind == model.Reasoning {

@@ -19,7 +19,7 @@ func TestPartsMatchOnlyTheirOwnMessage(t *testing.T) {
 		{"with reasoning and a summary", []chat.Part{{Type: "summary", Text: "s"}, {Type: "reasoning", Text: "r"}, text, first}, "a", 1, true},
 		{"a call less", []chat.Part{text, first}, "a", 2, false},
 		{"a call twice", []chat.Part{text, first, first}, "a", 2, false},
-		{"a call that is not there", []chat.Part{text, first, second}, "a", 1, false},
+		{"a call that does not exist", []chat.Part{text, first, second}, "a", 1, false},
 		{"another order of calls", []chat.Part{second, first, text}, "a", 2, false},
 		{"a call without its index", []chat.Part{text, {Type: "toolCall"}}, "a", 1, false},
 		{"another text", []chat.Part{text, first}, "b", 1, false},

@@ -18,7 +18,7 @@ func (h *heard) write(id, name string, data []byte) error {
 	return nil
 }
 
-func TestAnotherServerPassesOnEveryEventWhateverItsSize(t *testing.T) {
+func TestAnotherServerRelaysEveryEventWhateverItsSize(t *testing.T) {
 	a, b, _ := twoServers(t)
 	picture := strings.Repeat("QUFB", 7<<20/4)
 	goOn := make(chan struct{})
@@ -89,10 +89,10 @@ func TestARunIsStoppedThroughAnotherServer(t *testing.T) {
 	stranger := owner()
 	stranger.User.ID = "usr_somebody_else"
 	if err := b.StopRun(t.Context(), stranger, id); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("somebody else stops it: %v", err)
+		t.Errorf("another user stopped it: %v", err)
 	}
 	if _, err := b.Live(t.Context(), stranger, id); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("somebody else joins it: %v", err)
+		t.Errorf("another user joined it: %v", err)
 	}
 	if err := b.StopRun(t.Context(), owner(), id); err != nil {
 		t.Fatal(err)

@@ -137,7 +137,7 @@ func TestAWholeConversationPassesOnEveryProvider(t *testing.T) {
 			first := h.pleases(chat.Request{Message: "please look", Model: model, Effort: "high", Attachments: attached()})
 			h.pleases(chat.Request{Message: "please go on", Model: model, ConversationID: first})
 			if answer, err := h.tells(chat.Request{Message: "please break", Model: model, ConversationID: first}); !slices.Contains([]core.Code{core.CodeProviderError, core.CodeProviderOverloaded}, core.CodeOf(err)) {
-				t.Errorf("an answer that breaks: %+v, %v", answer, err)
+				t.Errorf("an answer that breaks off: %+v, %v", answer, err)
 			}
 			retried := h.forks(first, 4)
 			h.pleases(chat.Request{Message: "please go on after the failure", Model: model, ConversationID: first})
@@ -149,7 +149,7 @@ func TestAWholeConversationPassesOnEveryProvider(t *testing.T) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if !s.saw["parallel"] {
-				t.Error("no parallel calls came back")
+				t.Error("no parallel calls were returned")
 			}
 			for words := range s.refused {
 				if strings.Contains(words, "schema") || strings.Contains(words, "tools.") || strings.Contains(words, "'tools[") {
@@ -219,7 +219,7 @@ func holdTable(t *testing.T, table string) {
 	}
 }
 
-func TestAConversationChangesItsModelAtEachMessage(t *testing.T) {
+func TestAConversationCanChangeItsModelAtEachMessage(t *testing.T) {
 	h, all := openVendors(t)
 	ids := slices.Sorted(maps.Keys(all))
 	conversation := ""
@@ -232,7 +232,7 @@ func TestAConversationChangesItsModelAtEachMessage(t *testing.T) {
 	}
 }
 
-func TestAToolThatAProviderRefusesCostsThatToolOnly(t *testing.T) {
+func TestAToolThatAProviderRejectsAffectsOnlyThatTool(t *testing.T) {
 	for name, c := range map[string]struct {
 		refuses func(tool string) string // the provider's words
 		probes  int                      // at most

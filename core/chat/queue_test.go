@@ -80,7 +80,7 @@ func (h *fixture) busy() (id string, goOn func()) {
 	return all.Conversations[0].ID, func() { close(gate) }
 }
 
-func TestAQueuedMessageIsRunAtTheEndOfTheRun(t *testing.T) {
+func TestAQueuedMessageRunsWhenTheCurrentRunEnds(t *testing.T) {
 	h := open(t, "openai", nil)
 	id, goOn := h.busy()
 	q, err := h.queue(id, "and then?")
@@ -106,11 +106,11 @@ func TestAQueuedMessageIsRunAtTheEndOfTheRun(t *testing.T) {
 		return err == nil
 	})
 	if q, err := h.queue(id, "at once"); q != nil || err != nil {
-		t.Errorf("without a run a message waits: %+v %v", q, err)
+		t.Errorf("a message was queued without a run: %+v %v", q, err)
 	}
 }
 
-func TestAQueuedMessageThatIsWithdrawnIsNotRun(t *testing.T) {
+func TestAWithdrawnQueuedMessageIsNotRun(t *testing.T) {
 	h := open(t, "openai", nil)
 	id, goOn := h.busy()
 	if _, err := h.queue(id, "no"); err != nil {
@@ -129,7 +129,7 @@ func TestAQueuedMessageThatIsWithdrawnIsNotRun(t *testing.T) {
 	testkit.Eventually(t, "the run of the other one", func() bool { return h.said(id) == "u:go a:Ok. u:yes a:Ok." })
 }
 
-func TestAQueuedMessageThatIsWithdrawnReturnsItsFiles(t *testing.T) {
+func TestAWithdrawnQueuedMessageReturnsItsFiles(t *testing.T) {
 	h := open(t, "openai", nil)
 	id, goOn := h.busy()
 	files := []chat.Attachment{
@@ -148,7 +148,7 @@ func TestAQueuedMessageThatIsWithdrawnReturnsItsFiles(t *testing.T) {
 	testkit.Eventually(t, "the end of the run", func() bool { return h.said(id) == "u:go a:Ok." })
 }
 
-func TestAQueuedMessageOfAServerThatEndsIsNotLost(t *testing.T) {
+func TestAQueuedMessageSurvivesItsServersShutdown(t *testing.T) {
 	h := open(t, "openai", nil)
 	id, _ := h.busy()
 	if _, err := h.queue(id, "and then?"); err != nil {
@@ -191,5 +191,5 @@ func TestAMessageIsQueuedAndWithdrawnThroughAnotherServer(t *testing.T) {
 		}
 		return text(all)
 	}
-	testkit.Eventually(t, "the events of what was queued", func() bool { return queued() == "[true,true,false]" })
+	testkit.Eventually(t, "the events of the queue", func() bool { return queued() == "[true,true,false]" })
 }

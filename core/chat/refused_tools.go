@@ -45,7 +45,7 @@ func (l *loop) putVerdicts(ctx context.Context, all ...core.ToolVerdict) {
 		all[i].Origin, all[i].Model, all[i].At = l.llm.origin, l.llm.full, time.Now()
 	}
 	if err := l.e.store.PutToolVerdicts(ctx, all...); err != nil {
-		l.e.log.Warn("what a model said to tools could not be stored", "model", l.llm.full, "error", err)
+		l.e.log.Warn("a model's verdicts on tools could not be stored", "model", l.llm.full, "error", err)
 	}
 }
 

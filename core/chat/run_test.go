@@ -18,7 +18,7 @@ const writes = `{"match":{"userMessage":"write it","hasToolResult":false},"respo
 
 const wrote = `{"match":{"userMessage":"write it","hasToolResult":true},"response":{"content":"It is written.","usage":{"prompt_tokens":20,"completion_tokens":7}}}`
 
-func TestARunCallsToolsAndIsKept(t *testing.T) {
+func TestARunCallsToolsAndIsStored(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
 			h := open(t, protocol, nil)
@@ -47,7 +47,7 @@ func TestARunCallsToolsAndIsKept(t *testing.T) {
 				t.Errorf("tool calls %+v", answer.ToolCalls)
 			}
 			if got := h.apps.calls(); !slices.Equal(got, []string{`files write {"path":"a.txt"}`}) {
-				t.Errorf("the app was asked %q", got)
+				t.Errorf("the app received %q", got)
 			}
 			if got := h.changed(); !slices.Equal(got, []string{"files__write"}) {
 				t.Errorf("data.changed for %v", got)
@@ -61,7 +61,7 @@ func TestARunCallsToolsAndIsKept(t *testing.T) {
 	}
 }
 
-// wasKept checks what the store has of the run in TestARunCallsToolsAndIsKept.
+// wasKept checks what the store has of the run in TestARunCallsToolsAndIsStored.
 func (h *fixture) wasKept(answer chat.Answer) {
 	h.t.Helper()
 	if err := h.Close(h.t.Context()); err != nil { // this also ends the title generation
@@ -87,7 +87,7 @@ func (h *fixture) wasKept(answer chat.Answer) {
 	}
 }
 
-func TestTheAccessOfTheCallerIsReadBeforeEachModelCallAndEachToolCall(t *testing.T) {
+func TestTheCallersAccessIsCheckedBeforeEachModelCallAndToolCall(t *testing.T) {
 	for name, c := range map[string]struct{ good, asked, called int }{
 		"lost before the first model call":  {0, 0, 0},
 		"lost before the tool call":         {1, 1, 0},
@@ -114,7 +114,7 @@ func TestTheAccessOfTheCallerIsReadBeforeEachModelCallAndEachToolCall(t *testing
 				t.Errorf("%+v %v", answer, err)
 			}
 			if asked, called := len(h.asked()), len(h.apps.calls()); asked != c.asked || called != c.called {
-				t.Errorf("the model was asked %d times, want %d; the app was called %d times, want %d", asked, c.asked, called, c.called)
+				t.Errorf("the model got %d requests, want %d; the app was called %d times, want %d", asked, c.asked, called, c.called)
 			}
 			messages, err := h.History(t.Context(), owner(), answer.ConversationID)
 			if err != nil || c.asked > 0 && (len(messages) != 2 || !strings.Contains(string(messages[1].Metadata), sentence)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// ManageSkills returns system__manage_skills, which is available while the flag skillManagement is on. Everyone may
+// ManageSkills returns system__manage_skills, which is available while the skillManagement flag is on. Everyone may
 // read skills; workspace admins may change those of their workspace. The skills of the default workspace are in every
 // prompt of the instance, so changing them requires an admin of the organization.
 func (e *Engine) ManageSkills() tools.System {

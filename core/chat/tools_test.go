@@ -21,7 +21,7 @@ func asks(calls string) string {
 	return `{"match":{"userMessage":"go","hasToolResult":false},"response":{"toolCalls":[` + calls + `]}}`
 }
 
-func TestTheCallsOfOneTurnRunAtTheSameTime(t *testing.T) {
+func TestTheCallsOfOneModelResponseRunConcurrently(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
 			h := open(t, protocol, nil)
@@ -59,7 +59,7 @@ func TestAFailedCallIsExplainedToTheModel(t *testing.T) {
 		asks int // calls that reach the app
 	}{
 		"input that does not fit the schema": {`{"name":"files__do","arguments":{"path":7}}`, nil, `/path`, 0},
-		"a tool that is not there":           {`{"name":"files__none","arguments":{}}`, nil, `There is no tool`, 0},
+		"a tool that does not exist":         {`{"name":"files__none","arguments":{}}`, nil, `There is no tool`, 0},
 		"a tool's own failure": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(rpc.Notification)) (string, error) {
 			return `{"content":[{"type":"text","text":"no such file"}],"isError":true}`, nil
 		}, "no such file", 1},
@@ -83,7 +83,7 @@ func TestAFailedCallIsExplainedToTheModel(t *testing.T) {
 				t.Errorf("calls %+v", answer.ToolCalls)
 			}
 			if len(h.apps.calls()) != c.asks || answer.Response != "Done." {
-				t.Errorf("the app was asked %v; the answer is %q", h.apps.calls(), answer.Response)
+				t.Errorf("the app received %v; the answer is %q", h.apps.calls(), answer.Response)
 			}
 			if got := text(h.asked()[1]["messages"]); !strings.Contains(got, strings.ReplaceAll(c.want, `"`, `\"`)) {
 				t.Errorf("the model got %s", got)
@@ -95,7 +95,7 @@ func TestAFailedCallIsExplainedToTheModel(t *testing.T) {
 	}
 }
 
-func TestAModelGetsAnExcerptOfALongResultAndReadsOn(t *testing.T) {
+func TestAModelGetsAnExcerptOfALongResultAndCanReadTheRest(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.apps.add("files", "do", "")
 	h.apps.do["do"] = func(context.Context, string, func(rpc.Notification)) (string, error) {
@@ -108,7 +108,7 @@ func TestAModelGetsAnExcerptOfALongResultAndReadsOn(t *testing.T) {
 		t.Fatalf("the model got %d bytes, with %q", len(out), strings.Trim(out, "éo"))
 	}
 	if events.data("tool.done")[0]["result"] != nil {
-		t.Error("the whole result was sent, too")
+		t.Error("the whole result was sent as well")
 	}
 	if !strings.Contains(text(h.asked()[1]["messages"]), text(out)[1:100]) {
 		t.Error("the request to the model does not have the excerpt")
@@ -210,7 +210,7 @@ func TestAConversationKeepsWhichAppsAreSwitchedOff(t *testing.T) {
 	}
 }
 
-func TestTheInstructionsOfAWorkspaceArePartOfEveryPrompt(t *testing.T) {
+func TestAWorkspacesInstructionsArePartOfEveryPrompt(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
 			h := open(t, protocol, nil)
@@ -235,7 +235,7 @@ func TestTheInstructionsOfAWorkspaceArePartOfEveryPrompt(t *testing.T) {
 	}
 }
 
-func TestAModelCallsAToolByTheNameItsProviderTakes(t *testing.T) {
+func TestAModelCallsAToolByTheNameItsProviderAccepts(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
 			h := open(t, protocol, nil)
@@ -254,13 +254,13 @@ func TestAModelCallsAToolByTheNameItsProviderTakes(t *testing.T) {
 				t.Errorf("calls %+v", answer.ToolCalls)
 			}
 			if last := h.asked(); !strings.Contains(text(last[len(last)-1]["messages"]), safe) {
-				t.Error("the next call does not repeat the name that the provider takes")
+				t.Error("the next call does not repeat the name that the provider accepts")
 			}
 		})
 	}
 }
 
-func TestMoreToolsThanFitAreFoundBySearching(t *testing.T) {
+func TestToolsThatDoNotFitAreFoundBySearching(t *testing.T) {
 	h := open(t, "openai", nil)
 	for i := range 150 {
 		h.apps.add("big", fmt.Sprintf("tool%03d", i), "")

@@ -14,7 +14,7 @@ type Audit struct {
 
 	MaxBytes  int64         `json:"rotateMegabytes" reload:"restart"` // of the file; 0 for any size
 	MaxAge    time.Duration `json:"rotateDays" reload:"restart"`      // of the file; 0 for any age
-	Retention time.Duration `json:"retentionDays" reload:"restart"`   // of closed files; 0 means for ever
+	Retention time.Duration `json:"retentionDays" reload:"restart"`   // of closed files; 0 means forever
 }
 
 // On reports whether anything is recorded.

@@ -122,7 +122,7 @@ type MCP struct {
 type Storage struct {
 	URL  core.Secret // of a PostgreSQL database; "" means the file ropewalk.db in the home
 	Keys StorageKeys
-	// UsageRetention is how long the usage of model calls is kept; 0 means for ever.
+	// UsageRetention is how long the usage of model calls is kept; 0 means forever.
 	UsageRetention time.Duration
 	// ApprovalRetention is how long approvals are kept after they expire.
 	ApprovalRetention time.Duration

@@ -86,6 +86,6 @@ func TestAValueWhoseVariableIsNotSetIsShownAsUnset(t *testing.T) {
 		t.Errorf("another mistake in addition to a variable: %v", err)
 	}
 	if _, _, err := config.Inspect(config.Options{Path: file + ".absent", Home: "/home/of/it"}); err == nil {
-		t.Error("a file that is not there was read")
+		t.Error("a file that does not exist was read")
 	}
 }

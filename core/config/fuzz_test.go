@@ -40,7 +40,7 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		if c.HTTP.Port < 0 || c.HTTP.Port > 65535 || c.MCP.MaxSessions < 1 || c.MCP.SessionTTL <= 0 || (c.Dev() && !Loopback(c.HTTP.Host)) {
-			t.Fatalf("accepted what cannot be: %+v", c)
+			t.Fatalf("accepted an impossible configuration: %+v", c)
 		}
 		all := []Plugin{c.SessionStore}
 		for _, a := range c.Auth {

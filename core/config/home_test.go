@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-func TestTheErrorForAHomeThatCannotBeADirectorySaysWhatIsInTheWay(t *testing.T) {
+func TestTheErrorForAHomeThatCannotBeADirectorySaysWhy(t *testing.T) {
 	dir := t.TempDir()
 	file, link, toFile := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "toFile")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -36,7 +36,7 @@ func TestTheErrorForAHomeThatCannotBeADirectorySaysWhatIsInTheWay(t *testing.T) 
 	}
 }
 
-func TestAHomeIsCreatedWhereItCanBe(t *testing.T) {
+func TestAHomeIsCreatedIfPossible(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink(dir, link); err != nil {

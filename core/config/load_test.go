@@ -205,14 +205,14 @@ func TestTheHomeAndTheFileAreFound(t *testing.T) {
 		t.Errorf("by flag, with a JSON file: %v, %+v", err, c)
 	}
 	_, err = Load(Options{Home: byFlag, Path: other + "x"})
-	equal(t, "a file that was asked for and is not there", err.Error(), "configuration: "+other+"x: cannot be read: no such file or directory")
+	equal(t, "a requested file that does not exist", err.Error(), "configuration: "+other+"x: cannot be read: no such file or directory")
 	_, err = Load(Options{Home: other})
 	equal(t, "a home that is a file", err.Error(), "configuration: "+filepath.Join(other, "ropewalk.yaml")+": the home "+other+" is not a directory: choose another with --home or ROPEWALK_HOME")
 	_, err = Load(Options{})
 	equal(t, "no home at all", err.Error(), "configuration: flag --home: no home: set --home or ROPEWALK_HOME, since HOME is not set either")
 }
 
-func TestTextMayComeFromTheEnvironment(t *testing.T) {
+func TestTextSettingsMayComeFromTheEnvironment(t *testing.T) {
 	c := mustLoad(t, "apiKey: ${env:MY_KEY}\nauth: {adapter: x, clientId: 'a-${env:A}-$${env:A}', n: '${env:N}', quoted: \"${env:MY_KEY}\"}\n",
 		Environment{"MY_KEY": "s3cret-s3cret-s3cret", "A": "b", "N": "5"})
 	equal(t, "key", c.APIKey.Reveal(), "s3cret-s3cret-s3cret")

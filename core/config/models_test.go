@@ -43,7 +43,7 @@ func TestProblemsWithModelsAreReported(t *testing.T) {
 	}
 }
 
-func TestModelsAreReachedThroughTheEnvironmentsProxyUnlessConfiguredOtherwise(t *testing.T) {
+func TestModelsAreReachedThroughTheEnvironmentsProxyByDefault(t *testing.T) {
 	env := Environment{"HTTPS_PROXY": "http://u:canary@proxy:3128", "no_proxy": "a.example"}
 	for file, want := range map[string]string{
 		"":                                       "http://u:canary@proxy:3128 a.example proxy:3128",
@@ -91,6 +91,6 @@ func TestTheConfigurationOverridesBaseURLsFromTheEnvironment(t *testing.T) {
 	equal(t, "openai of the file", c.Models.Providers["openai"].BaseURL, "http://127.0.0.1:3/v1")
 	equal(t, "another provider", c.Models.Providers["local"].BaseURL, "http://127.0.0.1:4/v1")
 	if _, err := load(t, `models: {}`, Environment{"OPENAI_BASE_URL": "x:1/v1"}); err == nil || !strings.Contains(err.Error(), "OPENAI_BASE_URL") {
-		t.Errorf("a wrong one gives %v", err)
+		t.Errorf("an invalid one gives %v", err)
 	}
 }

@@ -225,7 +225,7 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 2: log.level: must be one of trace, debug, info, warn, error`,
 		},
 		{
-			name: "keys set twice, keys that are no text, merges and tags",
+			name: "keys set twice, keys that are not text, merges and tags",
 			file: "log: {level: info}\nlog: {level: debug}\n? [a]\n: b\nbase: &b {c: d}\nhttp: {<<: *b}\nfeatures: !!set {}\n",
 			want: `2: log: set twice; first on line 1
 3: a key must be a string

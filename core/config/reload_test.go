@@ -38,7 +38,7 @@ func TestEachSectionSaysWhetherAReloadAppliesIt(t *testing.T) {
 	}
 }
 
-func TestAReloadNamesTheSectionsThatChangedAndWhatTakesARestart(t *testing.T) {
+func TestAReloadReportsTheChangedSectionsAndThoseThatNeedARestart(t *testing.T) {
 	base := "apiKey: a-good-long-key-1234\nauth: {adapter: x, issuer: a}\nregistries: [{name: a, adapter: b, folder: c}]\napps: {a: {path: p, env: {T: u}}}\naudit: {sinks: [file]}\n"
 	cases := []struct{ name, file, applied, restart string }{
 		{"nothing, only written differently", strings.ReplaceAll(base, ", ", ",   ") + "log:\n", "", ""},
@@ -67,7 +67,7 @@ func TestAReloadNamesTheSectionsThatChangedAndWhatTakesARestart(t *testing.T) {
 			next.Home, next.Apps = before.Home, rehome(next, before.Home)
 			merged, changes := Reload(before, next)
 			equal(t, "applied", strings.Join(changes.Applied, " "), c.applied)
-			equal(t, "takes a restart", strings.Join(changes.Restart, " "), c.restart)
+			equal(t, "needs a restart", strings.Join(changes.Restart, " "), c.restart)
 			_, again := Reload(merged, next)
 			equal(t, "at the next reload", fmt.Sprint(again), fmt.Sprint(Changes{Restart: changes.Restart}))
 		})

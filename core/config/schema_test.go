@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
-func TestEverySettingOfTheSchemaHasADescriptionAndAPlaceInTheDocument(t *testing.T) {
+func TestEverySettingInTheSchemaIsDescribedAndDocumented(t *testing.T) {
 	s, err := schema.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestAnAdapterIsDescribedByTheStructOfItsSettings(t *testing.T) {
 	})
 }
 
-func TestALoadLeavesTheSchemaAsItWas(t *testing.T) {
+func TestLoadingDoesNotChangeTheSchema(t *testing.T) {
 	s, err := schema.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestSettingsAreCheckedAgainstAnAdaptersSchemaOnlyIfThatAdapterIsUsed(t *tes
 	}
 }
 
-func TestAMisspeltAdapterKeyIsReportedAlthoughAdaptersHaveTheirOwnKeys(t *testing.T) {
+func TestAMisspelledAdapterKeyIsReportedEvenThoughAdaptersHaveTheirOwnKeys(t *testing.T) {
 	_, err := load(t, "auth:\n  adaptor: oidc\n  issuer: https://id.example.com\n", nil, builtins)
 	for _, want := range []string{"ropewalk.yaml:1: auth.adapter: is required", "ropewalk.yaml:2: auth.adaptor: unknown key; did you mean adapter?"} {
 		if got := said(t, err); !strings.Contains(got, want) {

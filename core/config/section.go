@@ -31,7 +31,7 @@ func ReadSection(kind, path string, env Environment) (Settings, error) {
 	return plugin(kind, "", section.Value, filepath.Dir(file)).Settings, nil
 }
 
-// LoadPlugins reads only the section plugins. The rest of the configuration may be wrong: it may name a plugin
+// LoadPlugins reads only the plugins section. The rest of the configuration may be wrong: it may name a plugin
 // that is about to be installed.
 func LoadPlugins(o Options) (Plugins, error) {
 	c, d, err := loadSection(o, "plugins", anyProblem)
@@ -42,7 +42,7 @@ func LoadPlugins(o Options) (Plugins, error) {
 }
 
 // LoadAddress returns the address of a home's server on its own machine: http://host:port or https://host:port,
-// from the section http only. It is "" if the server picks its port at startup (http.port is 0). The rest of
+// from the http section only. It is "" if the server picks its port at startup (http.port is 0). The rest of
 // the configuration may refer to variables that are set only in the server's environment.
 func LoadAddress(o Options) (string, error) {
 	_, d, err := loadSection(o, "http", anyProblem)
@@ -63,7 +63,7 @@ func LoadAddress(o Options) (string, error) {
 	return scheme + net.JoinHostPort(host, strconv.Itoa(d.HTTP.Port)), nil
 }
 
-// LoadStorage reads the section storage. In the returned Config only Home, File, Environment and Storage are
+// LoadStorage reads the storage section. In the returned Config only Home, File, Environment and Storage are
 // set. It is for commands that work on the state, which do not need the environment variables that other
 // sections refer to. Any other mistake is an error: a misspelled section could be the one that says where the
 // state is.

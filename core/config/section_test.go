@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-func TestASingleSectionIsReadAsInAWholeConfiguration(t *testing.T) {
+func TestASectionOnItsOwnIsReadAsInAWholeConfiguration(t *testing.T) {
 	env := config.Environment{"TOKEN": "secret-canary"}
 	for name, c := range map[string]struct{ kind, text, want, problem string }{
 		"YAML, with the server's own keys": {"registry", "name: mine\nadapter: x\nurl: http://localhost\ntoken: ${env:TOKEN}\n", `{"token":"secret-canary","url":"http://localhost"}`, ""},
@@ -36,7 +36,7 @@ func TestASingleSectionIsReadAsInAWholeConfiguration(t *testing.T) {
 		})
 	}
 	if _, err := config.ReadSection("auth", filepath.Join(t.TempDir(), "none"), env); err == nil {
-		t.Error("a file that is not there was read")
+		t.Error("a file that does not exist was read")
 	}
 }
 

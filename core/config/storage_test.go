@@ -24,7 +24,7 @@ func TestTheStorageURLFromTheEnvironmentOverridesTheFile(t *testing.T) {
 	}
 }
 
-func TestAStorageURLOfAnotherKindIsRefusedWithoutShowingIt(t *testing.T) {
+func TestAnUnsupportedStorageURLIsRefusedWithoutShowingIt(t *testing.T) {
 	for _, url := range []string{"mysql://u:canary@db/x", "canary", "postgres://", "'host=db password=canary'"} {
 		_, err := load(t, "storage: {url: "+url+"}", nil)
 		said := said(t, err)
@@ -69,7 +69,7 @@ func TestStaleMembershipIsFiveMinutesUnlessSet(t *testing.T) {
 	equal(t, "set", mustLoad(t, "storage: {staleMembershipSeconds: 60}", nil).Storage.StaleMembership, time.Minute)
 }
 
-func TestTheKeysOfTheStateComeFromOnePlace(t *testing.T) {
+func TestTheStateKeysComeFromOnePlace(t *testing.T) {
 	c := mustLoad(t, "storage: {keyFile: keys/state}", nil)
 	if !c.Storage.Keys.Set() || !strings.HasSuffix(c.Storage.Keys.File, "/keys/state") || !strings.HasPrefix(c.Storage.Keys.File, "/") {
 		t.Errorf("%+v", c.Storage.Keys)

@@ -51,7 +51,7 @@ func TestThePageIsServedAtEachScreenAndNowhereElse(t *testing.T) {
 	}
 }
 
-func TestThePolicyOfThePageNamesThisServerOnly(t *testing.T) {
+func TestThePagesPolicyNamesOnlyThisServer(t *testing.T) {
 	for name, c := range map[string]struct {
 		o      Options
 		frames string
@@ -70,7 +70,7 @@ func TestThePolicyOfThePageNamesThisServerOnly(t *testing.T) {
 	}
 }
 
-func TestAssetsComeInTheEncodingAskedForAndStayForAYear(t *testing.T) {
+func TestAssetsAreServedInTheRequestedEncodingAndCachedForAYear(t *testing.T) {
 	app := serve(Options{})
 	var asset string
 	if err := fs.WalkDir(dist, "dist/assets", func(name string, _ fs.DirEntry, err error) error {
@@ -106,7 +106,7 @@ func TestTheScriptsThatThePageStartsWithAreCompiledWhileTheyArrive(t *testing.T)
 }
 
 // A script that does not wait for other scripts or styles requests what every visit needs.
-func TestASmallScriptAsksForTheSessionWhileThePageIsLoaded(t *testing.T) {
+func TestASmallScriptRequestsTheSessionWhileThePageLoads(t *testing.T) {
 	app := serve(Options{})
 	_, page := get(t, app, "/")
 	early := regexp.MustCompile(`<script type="module" async crossorigin src="(/assets/[^"]+)"></script>\s*<script `).FindStringSubmatch(page)
@@ -141,11 +141,11 @@ func TestAViewGetsThePolicyThatItAskedForAndNoMore(t *testing.T) {
 		})
 	}
 	if resp, _ := get(t, app, "/console/view?csp=no"); resp.StatusCode == http.StatusOK {
-		t.Error("a csp that is no JSON was taken")
+		t.Error("a csp that is not JSON was accepted")
 	}
 }
 
-func TestViewsAreOnAnotherOriginWhereThereIsOne(t *testing.T) {
+func TestViewsUseASeparateOriginIfThereIsOne(t *testing.T) {
 	for name, c := range map[string]struct {
 		o          Options
 		host, want string

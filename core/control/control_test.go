@@ -308,7 +308,7 @@ func TestAnAttachmentLastsUntilEitherEndDisconnects(t *testing.T) {
 	}
 	var got control.Attached
 	if err := c.Attach(t.Context(), control.Attach{Name: "ends", Socket: "v1"}, func(a control.Attached) { got = a }); err == nil || err.Error() != "detached: it ended" {
-		t.Errorf("an attachment that ended by itself: %v", err)
+		t.Errorf("an attachment that ended on its own: %v", err)
 	}
 	if got != (control.Attached{Name: "ends", Version: "v1"}) {
 		t.Errorf("attached is %+v", got)

@@ -94,7 +94,7 @@ func TestClosingTheBusClosesEverySubscription(t *testing.T) {
 	}
 }
 
-func TestTheHeartbeatReachesEveryWorkspaceEach30Seconds(t *testing.T) {
+func TestTheHeartbeatReachesEveryWorkspaceEvery30Seconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBus(t)
 		ctx, cancel := context.WithCancel(t.Context())

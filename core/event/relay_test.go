@@ -57,7 +57,7 @@ func joined(t *testing.T) (a, b *Bus) {
 	return start(), start()
 }
 
-func TestAnEventOfOneServerReachesTheReadersOfAllWithItsType(t *testing.T) {
+func TestAnEventFromOneServerReachesTheReadersOfAllServersWithItsType(t *testing.T) {
 	a, b := joined(t)
 	near, far, other := a.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_a", "usr_a"), b.Subscribe("ws_b", "usr_a")
 	for _, e := range []core.Event{
@@ -79,14 +79,14 @@ func TestAnEventOfOneServerReachesTheReadersOfAllWithItsType(t *testing.T) {
 		}
 	}
 	if len(near.C)+len(far.C)+len(other.C) != 0 {
-		t.Error("an event came twice, or to another workspace")
+		t.Error("an event arrived twice, or in another workspace")
 	}
 	if got := b.Recent("ws_a", "usr_a"); len(got) != 8 {
 		t.Errorf("the other server remembers %d events", len(got))
 	}
 }
 
-func TestHeartbeatsStayWithTheirServer(t *testing.T) {
+func TestHeartbeatsAreNotSentToOtherServers(t *testing.T) {
 	a, b := joined(t)
 	far := b.Subscribe("ws_a", "usr_a")
 	a.Publish(core.Event{Name: core.EventHeartbeat})

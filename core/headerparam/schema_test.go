@@ -22,7 +22,7 @@ func TestMarkedArgumentsOfASchema(t *testing.T) {
 		{"an argument of that name", `{"properties":{"x-mcp-header":{"type":"string"}}}`, nil, false},
 		{"data that looks like a mark", `{"default":{"x-mcp-header":"A"},"properties":{"a":{"examples":[{"x-mcp-header":"A"}]}}}`, nil, false},
 		{"an empty name", `{"properties":{"a":{"type":"string","x-mcp-header":""}}}`, nil, true},
-		{"a name that is no string", `{"properties":{"a":{"type":"string","x-mcp-header":5}}}`, nil, true},
+		{"a name that is not a string", `{"properties":{"a":{"type":"string","x-mcp-header":5}}}`, nil, true},
 		{"a name with a space", `{"properties":{"a":{"type":"string","x-mcp-header":"A b"}}}`, nil, true},
 		{"a name with a line end", `{"properties":{"a":{"type":"string","x-mcp-header":"A\r\nX"}}}`, nil, true},
 		{"the same name in other letters", `{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`, nil, true},

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/accounts"
 )
 
-func TestThePageOfALinkIsForOnePerson(t *testing.T) {
+func TestALinkPageIsForOneUser(t *testing.T) {
 	a := newAccess()
 	a.user("alice", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
 	a.user("bob", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
@@ -31,7 +31,7 @@ func TestThePageOfALinkIsForOnePerson(t *testing.T) {
 		{"another person agrees", "POST", page, as("bob"), 403, "made for somebody else", ""},
 		{"nobody at first, whose cookie may have been withheld", "GET", page, map[string]string{"Authorization": ""}, 200, "again=1", "idp.example"},
 		{"nobody", "GET", page + "&again=1", map[string]string{"Authorization": ""}, 401, "Log in first", "idp.example"},
-		{"a key, which is no browser", "GET", page + "&again=1", map[string]string{"Authorization": "Bearer alice"}, 401, "Log in first", ""},
+		{"a key, which is not a browser", "GET", page + "&again=1", map[string]string{"Authorization": "Bearer alice"}, 401, "Log in first", ""},
 		{"a workspace of others", "GET", strings.Replace(page, core.DefaultWorkspaceID, "ws_other", 1), as("alice"), 403, "not a member", ""},
 		{"no such app", "GET", strings.Replace(page, "app=far", "app=near", 1), as("alice"), 404, "no app named near", ""},
 		{"a page of another site agrees", "POST", page, map[string]string{"Authorization": "", "Cookie": "service_session=alice", "Origin": "https://evil.example"}, 403, "another site", ""},
@@ -49,7 +49,7 @@ func TestThePageOfALinkIsForOnePerson(t *testing.T) {
 		}
 	}
 	if refused := h.do(t, call{method: "POST", path: page, header: as("alice")}); refused.StatusCode != http.StatusConflict || !strings.Contains(refused.body, "asks for something else") {
-		t.Errorf("without what the page showed: %d %s", refused.StatusCode, refused.body)
+		t.Errorf("without the digest of the page: %d %s", refused.StatusCode, refused.body)
 	}
 	shown := h.do(t, call{method: "GET", path: page, header: as("alice")})
 	_, form, _ := strings.Cut(shown.body, `<form method="post" action="`)
@@ -87,13 +87,13 @@ func TestAnAccountIsLinkedWithACodeOnceTheCallerHasAgreed(t *testing.T) {
 		status           int
 		says, hides      string
 	}{
-		{"a caller who wants no code", "/v1/accounts", `{"app":"far"}`, 200, `"url":`, `"consent"`},
+		{"a caller who does not want a code", "/v1/accounts", `{"app":"far"}`, 200, `"url":`, `"consent"`},
 		{"a caller who has not agreed", "/v1/accounts", `{"app":"far","device":true}`, 200, `"issuer":"https://idp.example"`, "WDJB"},
 		{"a caller who agreed to something else", "/v1/accounts", `{"app":"far","device":true,"agreed":"other"}`, 409, "something else", "WDJB"},
 		{"a caller who agreed", "/v1/accounts", `{"app":"far","device":true,"agreed":"` + agreedDigest(t) + `"}`, 200, `"code":"WDJB-MJHT","interval":2`, `"consent"`},
 		{"a code that is not entered yet", "/v1/accounts/device", `{"login":"early"}`, 200, `{"interval":1}`, ""},
 		{"a code that is entered", "/v1/accounts/device", `{"login":"login"}`, 200, `"id":"acc_1"`, "interval"},
-		{"a login that nobody began", "/v1/accounts/device", `{"login":"other"}`, 403, "not in progress", ""},
+		{"an unknown login", "/v1/accounts/device", `{"login":"other"}`, 403, "not in progress", ""},
 		{"no login", "/v1/accounts/device", `{}`, 403, "not in progress", ""},
 	} {
 		r := h.do(t, call{method: "POST", path: c.path, body: c.body})

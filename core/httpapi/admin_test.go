@@ -54,7 +54,7 @@ func TestUsersMembersWorkspacesModelsAndRegistriesAreManagedOverV1(t *testing.T)
 	}
 }
 
-func TestManagingPeopleTakesAnAdminOfTheOrganization(t *testing.T) {
+func TestManagingUsersRequiresAnOrganizationAdmin(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleAdmin})
 	for _, c := range []call{
@@ -68,7 +68,7 @@ func TestManagingPeopleTakesAnAdminOfTheOrganization(t *testing.T) {
 	}
 }
 
-func TestAnAdminOfAWorkspaceManagesItsMembersAndNoOthers(t *testing.T) {
+func TestAWorkspaceAdminManagesOnlyItsMembers(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleAdmin})
 	h.access.user("bob", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleMember})

@@ -45,7 +45,7 @@ func TestAppsAreShownConfiguredRestartedUpdatedAndImportedOverV1(t *testing.T) {
 	}
 }
 
-func TestManagingAnAppTakesAnAdminOfTheWorkspace(t *testing.T) {
+func TestManagingAnAppRequiresAWorkspaceAdmin(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
 	for _, c := range []call{

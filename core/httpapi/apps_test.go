@@ -108,7 +108,7 @@ func TestResponsesOfUninstallStartAndStop(t *testing.T) {
 	}
 }
 
-func TestNamesThatNoAppCanHave(t *testing.T) {
+func TestInvalidAppNames(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, name := range []string{"..", "%2e%2e", "a%2Fb", "Echo", "a_b", "a%00", "a b", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "é"} {
 		for _, c := range []call{{method: "DELETE", path: "/v1/apps/" + name}, {method: "POST", path: "/v1/apps/" + name + "/start"}, {method: "POST", path: "/v1/apps/" + name + "/stop"}, {method: "GET", path: "/v1/apps/" + name + "/resources/primary"}} {

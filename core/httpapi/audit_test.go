@@ -55,7 +55,7 @@ func TestDryRunsAreMarkedInTheAuditTrail(t *testing.T) {
 	}
 }
 
-func TestAnActionThatCannotBeRecordedIsNotDone(t *testing.T) {
+func TestAnActionThatCannotBeRecordedIsNotPerformed(t *testing.T) {
 	log := &fakes.Audit{}
 	log.Fail(core.Errorf(core.CodeUnavailable, "the audit log cannot be written"))
 	h := open(t, newAccess(), func(o *Options) { o.Audit = log })

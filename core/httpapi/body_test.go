@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
-func TestBodiesThatAreRefused(t *testing.T) {
+func TestRefusedBodies(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	const tool, install, login, say = "/v1/tools/call", "/v1/apps/install", "/v1/auth/login", "/v1/chat"
 	for _, c := range []struct{ name, path, body, names string }{
@@ -33,7 +33,7 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		{"the same key twice, once escaped", tool, `{"tool":"a__b","\u0074ool":"c__d"}`, "tool is given more than once"},
 		{"the same key twice inside arguments", tool, `{"tool":"a__b","arguments":{"x":[{"y":1,"y":2}]}}`, "arguments.x[].y is given more than once"},
 		{"a key in another case", tool, `{"Tool":"a__b"}`, "did you mean tool?"},
-		{"a key in another case beside the right one", tool, `{"tool":"a__b","TOOL":"c__d"}`, "did you mean tool?"},
+		{"a key in another case next to the right one", tool, `{"tool":"a__b","TOOL":"c__d"}`, "did you mean tool?"},
 		{"a key that folds to another only in Unicode", tool, `{"tool":"a__b","argumentſ":1}`, "did you mean arguments?"},
 		{"a nested key in another case", install, `{"url":"https://a.example","transport":{"auth":{"Type":"none"}}}`, "did you mean type?"},
 		{"tool of the wrong type", tool, `{"tool":1}`, "tool must be a string, not a number"},
@@ -102,7 +102,7 @@ func TestAnEmptyBodyIsNamedAsSuch(t *testing.T) {
 	}
 }
 
-func TestOnlyJSONIsTaken(t *testing.T) {
+func TestOnlyJSONIsAccepted(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for media, status := range map[string]int{
 		"application/json": 200, "application/json; charset=utf-8": 200, "Application/JSON;charset=UTF-8": 200,
@@ -120,7 +120,7 @@ func TestOnlyJSONIsTaken(t *testing.T) {
 }
 
 // Whatever a body contains, the response is not a 5xx and the server keeps running.
-func TestMutatedBodiesAreNeverTheServersFault(t *testing.T) {
+func TestMutatedBodiesNeverCauseAServerError(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	seeds := []string{`{"tool":"a__b","arguments":{"x":[1,{"y":null}],"z":"\u00e9"}}`, `{"url":"https://a.example","transport":{"type":"sse","auth":{"type":"none"}},"env":{"K":"v"}}`, `{"key":"the-right-key"}`}
 	random := rand.New(rand.NewPCG(1, 2))

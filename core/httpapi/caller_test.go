@@ -27,7 +27,7 @@ func concrete(path string) string {
 	return strings.NewReplacer("/v1/workspaces/:id/members", members, ":name", "echo", "*", "primary").Replace(path)
 }
 
-func TestEveryRouteButThePublicOnesAnswers401WithAnEmptyBody(t *testing.T) {
+func TestEveryRouteExceptThePublicOnesReturns401WithAnEmptyBody(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, r := range h.routes() {
 		for _, header := range []map[string]string{{"Authorization": anonymous}, {"Authorization": "Bearer wrong"}, {"Authorization": anonymous, "Cookie": "service_session=wrong"}} {
@@ -58,7 +58,7 @@ func TestInDevModeNoCredentialsAreNeeded(t *testing.T) {
 
 func TestCallersThatCannotBeVerifiedGet503(t *testing.T) {
 	h := open(t, newAccess(), nil)
-	h.access.away = true
+	h.access.down = true
 	r := h.do(t, call{method: "GET", path: "/v1/apps"})
 	if r.StatusCode != 503 || r.code() != "unavailable" || r.Header.Get("Retry-After") != "2" {
 		t.Errorf("%d %s %q", r.StatusCode, r.body, r.Header.Get("Retry-After"))
@@ -75,12 +75,12 @@ func TestTheWorkspaceHeaderChoosesTheWorkspace(t *testing.T) {
 		{"without it the default one", h.access.key, "", "", core.DefaultWorkspaceID, 200},
 		{"without it a user's only one", "alice", "", "", "ws_alice", 200},
 		{"another one of the caller's", h.access.key, "ws_second", "", "ws_second", 200},
-		{"one of somebody else's", "alice", "ws_second", "workspace_access_denied", "", 403},
+		{"another user's workspace", "alice", "ws_second", "workspace_access_denied", "", 403},
 		{"one that does not exist", "alice", "ws_none", "workspace_access_denied", "", 403},
 		{"no such form", h.access.key, "default", "bad_request", "", 400},
 		{"a path in it", h.access.key, "ws_../../x", "bad_request", "", 400},
 		{"too long", h.access.key, "ws_" + strings.Repeat("a", 65), "bad_request", "", 400},
-		{"the form is no news to strangers", "wrong", "default", "", "", 401},
+		{"strangers do not learn the form", "wrong", "default", "", "", 401},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := h.do(t, call{method: "GET", path: "/v1/workspace", header: map[string]string{"Authorization": "Bearer " + c.who, "X-Workspace-Id": c.workspace}})
@@ -94,7 +94,7 @@ func TestTheWorkspaceHeaderChoosesTheWorkspace(t *testing.T) {
 	}
 }
 
-func TestCredentialsGivenTwiceAreRefused(t *testing.T) {
+func TestDuplicateCredentialsAreRefused(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	auth := "Authorization: Bearer " + h.access.key + "\r\n"
 	for _, lines := range []string{auth + auth, auth + "X-Workspace-Id: ws_default\r\nX-Workspace-Id: ws_second\r\n"} {
@@ -172,7 +172,7 @@ func TestAnUnknownMethodIsRefusedWithTheMethodsOfThePath(t *testing.T) {
 			}
 		}
 		if r := h.do(t, call{method: method, path: "/v1/nothing"}); r.StatusCode != 404 {
-			t.Errorf("%s of no path: %d", method, r.StatusCode)
+			t.Errorf("%s without a path: %d", method, r.StatusCode)
 		}
 	}
 }

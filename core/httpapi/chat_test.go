@@ -39,7 +39,7 @@ func TestAChatIsAnsweredInOnePiece(t *testing.T) {
 	}
 }
 
-func TestAChatStreamSaysEachEventInOnePiece(t *testing.T) {
+func TestAChatStreamWritesEachEventInOnePiece(t *testing.T) {
 	s := newSpeaker(t, 200, "Hel", "lo.")
 	s.hold = make(chan struct{})
 	h := chatServer(t, s, func(o *Options) { o.Timeouts.Quiet = 20 * time.Millisecond })
@@ -82,7 +82,7 @@ func TestAClientThatLeavesEndsItsRun(t *testing.T) {
 			select {
 			case <-s.held:
 			case <-time.After(time.Minute):
-				t.Fatal("the provider was never asked")
+				t.Fatal("the provider was never called")
 			}
 			start := time.Now()
 			_ = conn.Close()
@@ -92,7 +92,7 @@ func TestAClientThatLeavesEndsItsRun(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 			case <-time.After(time.Minute):
-				t.Fatal("the provider was never let go")
+				t.Fatal("the provider was never released")
 			}
 			// A new run can start, and the partial answer has been kept.
 			testkit.Eventually(t, "the run is cancelled", func() bool {
@@ -181,7 +181,7 @@ func TestOnlyTheOwnerOfAConversationSeesIt(t *testing.T) {
 }
 
 // Each response is checked against the OpenAPI document.
-func TestChatAnswersAreAsTheDocumentSays(t *testing.T) {
+func TestChatAnswersMatchTheDocument(t *testing.T) {
 	h := chatServer(t, newSpeaker(t, 200, "Hi."), nil)
 	router, err := gorillamux.NewRouter(document(t, h))
 	if err != nil {

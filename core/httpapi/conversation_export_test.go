@@ -121,7 +121,7 @@ func TestAConversationIsExportedAsMarkdown(t *testing.T) {
 	}
 }
 
-func TestAnImportKeepsTheMetadataOfMessagesAndRefusesWhatAnExportCannotHave(t *testing.T) {
+func TestAnImportKeepsMessageMetadataAndRejectsWhatAnExportCannotContain(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	restore := func(metadata string) reply {
 		return h.do(t, call{method: "POST", path: "/v1/conversations/import", body: `{"format":1,"conversation":{"title":"T","metadata":{}},` +
@@ -160,7 +160,7 @@ func TestAnImportKeepsTheMetadataOfMessagesAndRefusesWhatAnExportCannotHave(t *t
 }
 
 // Exports from older versions contain addresses exactly as people wrote them.
-func TestAnImportTakesAnAddressWithAnUpperCaseScheme(t *testing.T) {
+func TestAnImportAcceptsAnUpperCaseURLScheme(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	r := h.do(t, call{method: "POST", path: "/v1/conversations/import", body: `{"format":1,"conversation":{"title":"T","metadata":{}},` +
 		`"messages":[{"role":"user","content":"4","timestamp":"2026-11-20T08:00:00Z","metadata":{"attachments":[{"id":"a","name":"a","mimeType":"image/png","url":"HTTPS://example.com/a.png"}]}}]}`})

@@ -8,7 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-func TestCORSInItsCases(t *testing.T) {
+func TestCORSHeaders(t *testing.T) {
 	const listed, other = "https://app.example", "https://evil.example"
 	dev := newAccess()
 	dev.dev = true
@@ -70,7 +70,7 @@ func TestCORSInItsCases(t *testing.T) {
 	}
 }
 
-func TestAPreflightIsAllowedTheHeadersThatCarryArguments(t *testing.T) {
+func TestAPreflightAllowsTheHeadersThatCarryArguments(t *testing.T) {
 	const listed = "https://app.example"
 	h := open(t, newAccess(), func(o *Options) { o.AllowedOrigins = []string{listed} })
 	usual := h.preflight(t, listed)

@@ -36,14 +36,14 @@ func TestAClientThatLeavesEndsItsToolCall(t *testing.T) {
 	select {
 	case <-patient.left:
 	case <-time.After(time.Minute):
-		t.Fatal("the tool is still at it")
+		t.Fatal("the tool is still running")
 	}
 	if r := h.do(t, call{method: "GET", path: "/v1/health"}); r.StatusCode != 200 {
 		t.Errorf("the next request: %d", r.StatusCode)
 	}
 }
 
-func TestAConnectionServesOnAfterACallThatWasAttended(t *testing.T) {
+func TestAConnectionIsReusedAfterAWatchedCall(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	conn, r := dial(t, h.addr)
 	const body = `{"tool":"a__b"}`

@@ -14,7 +14,7 @@
 // appapi/tools.go, which calls package tools.
 //
 // It does not decide who a caller is (access), run apps (apps), or know which tools exist (tools) or what happened
-// (event). It keeps nothing of a request after its handler returns. Package server mounts the listener's other
+// (event). It keeps nothing from a request after its handler returns. Package server mounts the listener's other
 // endpoints, such as /mcp, which have their own rules.
 //
 // openapi.yaml describes every route. A test compares the running server with it.

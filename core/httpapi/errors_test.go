@@ -73,7 +73,7 @@ func TestAPanicFailsOneRequestOnly(t *testing.T) {
 	}
 }
 
-func TestPathsAndMethodsThatDoNotExist(t *testing.T) {
+func TestUnknownPathsAndMethods(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, c := range []struct {
 		method, path, code string
@@ -113,7 +113,7 @@ func TestPathsAndMethodsThatDoNotExist(t *testing.T) {
 	}
 }
 
-func TestHeadersOnEveryAnswer(t *testing.T) {
+func TestHeadersOnEveryResponse(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, c := range []call{
 		{method: "GET", path: "/v1/health"},
@@ -133,7 +133,7 @@ func TestHeadersOnEveryAnswer(t *testing.T) {
 	}
 }
 
-func TestARequestIdIsTakenWhenItIsSaneElseMade(t *testing.T) {
+func TestARequestIDIsKeptIfValidAndOtherwiseGenerated(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	ask := func(id string) string {
 		return h.do(t, call{method: "GET", path: "/v1/health", header: map[string]string{"X-Request-Id": id}}).Header.Get("X-Request-Id")
@@ -162,7 +162,7 @@ func TestAnswersOfV1AreNotCached(t *testing.T) {
 	}
 }
 
-func TestAMessageIsWrittenAsPeopleReadIt(t *testing.T) {
+func TestAnErrorMessageIsNotHTMLEscaped(t *testing.T) {
 	encoded, err := encodeBody(errorBody{Error: core.CodeBadRequest, Message: "the form is ws_<alphanumeric>"})
 	if err != nil || string(encoded) != `{"error":"bad_request","message":"the form is ws_<alphanumeric>"}` {
 		t.Errorf("%s, %v", encoded, err)

@@ -58,7 +58,7 @@ func next(r *bufio.Reader) (string, error) {
 	}
 }
 
-func TestEventsReachTheReadersOfTheirWorkspaceAsTheSpecWritesThem(t *testing.T) {
+func TestEventsReachTheReadersOfTheirWorkspaceInTheDocumentedForm(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	resp, first := h.listen(t, nil)
 	_, second := h.listen(t, nil)
@@ -128,9 +128,9 @@ func TestAStreamEndsWithItsBus(t *testing.T) {
 
 func TestAStreamWhoseReaderLosesAccessEndsAtTheNextCheck(t *testing.T) {
 	for name, revoke := range map[string]func(*fakeAccess){
-		"the login ended":          func(a *fakeAccess) { delete(a.bearers, "alice") },
-		"the membership was taken": func(a *fakeAccess) { a.members["alice"] = nil },
-		"it cannot be determined":  func(a *fakeAccess) { a.away = true },
+		"the login ended":            func(a *fakeAccess) { delete(a.bearers, "alice") },
+		"the membership was removed": func(a *fakeAccess) { a.members["alice"] = nil },
+		"it cannot be determined":    func(a *fakeAccess) { a.down = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, newAccess(), func(o *Options) { o.Timeouts.Recheck = time.Millisecond })
@@ -178,11 +178,11 @@ func TestTheStreamOfATokenWithAProofEndsWhenTheTokenIsRevoked(t *testing.T) {
 	}
 	access.revoke("alice")
 	if got, err := next(r); got != "" || err == nil {
-		t.Errorf("the stream goes on: %q, %v", got, err)
+		t.Errorf("the stream continues: %q, %v", got, err)
 	}
 }
 
-func TestEventsRefuseLikeEveryRoute(t *testing.T) {
+func TestTheEventsRouteRefusesLikeAnyOther(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, c := range []struct {
 		header map[string]string
@@ -201,7 +201,7 @@ func TestEventsRefuseLikeEveryRoute(t *testing.T) {
 var fanOut = flag.Int("readers", 100, "event readers of the fan-out test, a tenth of them stalled; 1000 for a long run")
 
 // Each event reaches every client that reads, and a stalled client is cut off within 10 seconds.
-func TestStalledReadersAreCutAndTheOthersGetEverything(t *testing.T) {
+func TestStalledReadersAreDisconnectedAndTheOthersGetEverything(t *testing.T) {
 	const bursts, burst = 4, 64
 	stalled, readers := *fanOut/10, *fanOut-*fanOut/10
 	h := open(t, newAccess(), nil)

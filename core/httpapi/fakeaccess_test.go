@@ -23,7 +23,7 @@ type fakeAccess struct {
 	cookies  map[string]core.Identity
 	members  map[string][]core.Workspace // by user ID
 	attempts map[string]int              // login attempts, failed or not, by client
-	away     bool                        // it is unavailable
+	down     bool                        // it is unavailable
 	watchers []func(string)
 	hang     bool // it does not respond until the context ends
 	asked    int  // number of credential checks
@@ -55,7 +55,7 @@ func (a *fakeAccess) Dev() bool { return a.dev }
 func (a *fakeAccess) API(ctx context.Context, bearer, cookie string) (core.Identity, error) {
 	a.mu.Lock()
 	a.asked++
-	away, hang := a.away, a.hang
+	down, hang := a.down, a.hang
 	id, found := a.bearers[bearer]
 	if bearer == "" {
 		id, found = a.cookies[cookie]
@@ -65,8 +65,8 @@ func (a *fakeAccess) API(ctx context.Context, bearer, cookie string) (core.Ident
 	case hang:
 		<-ctx.Done()
 		return core.Identity{}, ctx.Err()
-	case away:
-		return core.Identity{}, core.Errorf(core.CodeUnavailable, "the auth adapter is away").WithRetryAfter(1500 * time.Millisecond)
+	case down:
+		return core.Identity{}, core.Errorf(core.CodeUnavailable, "the auth adapter is down").WithRetryAfter(1500 * time.Millisecond)
 	case a.dev:
 		return core.Owner(), nil
 	case !found, a.binds && !core.TokenRequestOf(ctx).HasProof():

@@ -33,7 +33,7 @@ func TestHealthNeedsNoLogin(t *testing.T) {
 		{"a member sees the workspace", "Bearer alice", "ws_alice", "private"},
 		{"a member without the header sees the only workspace", "Bearer alice", "", "private"},
 		{"somebody else sees the default one", "Bearer the-right-key-0123", "ws_alice", "echo"},
-		{"a malformed workspace is no reason to refuse", "Bearer alice", "../x", "echo"},
+		{"a malformed workspace is not refused", "Bearer alice", "../x", "echo"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			header := map[string]string{"Authorization": c.auth, "X-Workspace-Id": c.workspace}
@@ -45,7 +45,7 @@ func TestHealthNeedsNoLogin(t *testing.T) {
 	}
 }
 
-func TestBundlesHealthIsAnArray(t *testing.T) {
+func TestBundleHealthIsAnArray(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	r := h.do(t, call{method: "GET", path: "/v1/bundles/health", header: map[string]string{"Authorization": anonymous}})
 	want := `[{"name":"echo","state":"running","uptime":1.5,"restartCount":1},{"name":"quiet","state":"stopped","uptime":1.5,"restartCount":1}]`
@@ -108,7 +108,7 @@ func (fullDisk) CheckWritable(context.Context) error {
 	return core.Errorf(core.CodeUnavailable, "the disk of the database is full")
 }
 
-func TestHealthSaysWhyTheStateTakesNoWrites(t *testing.T) {
+func TestHealthSaysWhyTheStateIsReadOnly(t *testing.T) {
 	s := &Server{options: Options{State: fullDisk{}}, log: hclog.NewNullLogger()}
 	if status, reason := s.stateHealth(t.Context()); status != "degraded" || reason != "the disk of the database is full" {
 		t.Errorf("%s: %s", status, reason)

@@ -47,7 +47,7 @@ func TestABodyMayHoldOneMebibyteUnderV1(t *testing.T) {
 	}
 }
 
-func TestAClientThatReadsOnlyAfterItSentEverythingLearnsWhy(t *testing.T) {
+func TestAClientThatReadsOnlyAfterSendingEverythingGetsTheError(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	conn, r := dial(t, h.addr)
 	fmt.Fprintf(conn, postHead+"Content-Length: %d\r\n\r\n", 12<<20)
@@ -61,7 +61,7 @@ func TestAClientThatReadsOnlyAfterItSentEverythingLearnsWhy(t *testing.T) {
 
 // Bodies without a length, from anonymous clients and the owner, are refused once they are too large. Until then they
 // cannot take much memory.
-func TestEndlessChunkedBodiesAreRefusedAndTakeLittleMemory(t *testing.T) {
+func TestEndlessChunkedBodiesAreRefusedAndUseLittleMemory(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	chunk := []byte("10000\r\n" + strings.Repeat("x", 0x10000) + "\r\n")
 	heap := watchHeap(t)
@@ -139,7 +139,7 @@ func TestSlowAnonymousBodiesDelayOnlyAnonymousRequests(t *testing.T) {
 	}
 }
 
-func TestSlowBodiesOfOneClientLeaveTheOthersTheirPlaces(t *testing.T) {
+func TestSlowBodiesFromOneClientDoNotTakeTheOthersSlots(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) { o.Timeouts.Body = time.Minute })
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleMember})
 	for range intake.LargeBodies {
@@ -153,11 +153,11 @@ func TestSlowBodiesOfOneClientLeaveTheOthersTheirPlaces(t *testing.T) {
 		t.Errorf("another client's large body: %d after %v", r.StatusCode, time.Since(start))
 	}
 	if known, _ := h.bodies.Receiving(); known >= intake.LargeBodies {
-		t.Errorf("one client has all %d places", known)
+		t.Errorf("one client has all %d slots", known)
 	}
 }
 
-func TestALargeBodyWithoutAPlaceIsRefusedWithRetryAfter(t *testing.T) {
+func TestALargeBodyWithoutASlotIsRefusedWithRetryAfter(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) { o.Timeouts.Body = 200 * time.Millisecond })
 	for i := range intake.LargeBodies {
 		name := fmt.Sprintf("user%d", i/2)
@@ -252,8 +252,8 @@ func TestTheListenerHasTimeouts(t *testing.T) {
 	}
 }
 
-// TestSlowConnectionsAreCutAndHinderNobody uses shorter timeouts and fewer connections than a real server has.
-func TestSlowConnectionsAreCutAndHinderNobody(t *testing.T) {
+// TestSlowConnectionsAreClosedAndDoNotAffectOthers uses shorter timeouts and fewer connections than a real server has.
+func TestSlowConnectionsAreClosedAndDoNotAffectOthers(t *testing.T) {
 	const patience = 1500 * time.Millisecond
 	h := open(t, newAccess(), func(o *Options) {
 		o.Timeouts = Timeouts{Header: patience, Body: 2 * patience, Idle: patience}

@@ -37,8 +37,8 @@ func TestACookieReceivedOverTLSIsSecure(t *testing.T) {
 		change func(*Options)
 		secure bool
 	}{
-		"a proxy of this machine that passes no Host on": {nil, true},
-		"somebody who is no proxy":                       {func(o *Options) { o.TrustedProxies = nil }, false},
+		"a proxy on this machine that does not forward the Host": {nil, true},
+		"somebody who is not a proxy":                            {func(o *Options) { o.TrustedProxies = nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, newAccess(), c.change)
@@ -75,11 +75,11 @@ func TestTheBearerIsReadBeforeTheCookie(t *testing.T) {
 	token, _ := h.access.Login(t.Context(), h.access.key)
 	r := h.do(t, call{method: "GET", path: "/v1/apps", header: map[string]string{"Authorization": "Bearer wrong", "Cookie": "service_session=" + token}})
 	if r.StatusCode != 401 {
-		t.Errorf("a wrong bearer beside a good cookie: %d", r.StatusCode)
+		t.Errorf("a wrong bearer with a good cookie: %d", r.StatusCode)
 	}
 	r = h.do(t, call{method: "GET", path: "/v1/apps", header: map[string]string{"Authorization": "Basic eDp5", "Cookie": "service_session=" + token}})
 	if r.StatusCode != 200 {
-		t.Errorf("another scheme beside a good cookie: %d", r.StatusCode)
+		t.Errorf("another scheme with a good cookie: %d", r.StatusCode)
 	}
 	if r := h.do(t, call{method: "GET", path: "/v1/apps", header: map[string]string{"Authorization": "bearer " + h.access.key}}); r.StatusCode != 200 {
 		t.Errorf("the scheme in lower case: %d", r.StatusCode)
@@ -102,7 +102,7 @@ func TestLoginErrors(t *testing.T) {
 		t.Errorf("one too many: %d %s %q", r.StatusCode, r.body, r.Header.Get("Retry-After"))
 	}
 	if r := from("10.0.0.1, 203.0.113.1"); r.StatusCode != 429 {
-		t.Errorf("an invented hop made another client of it: %d", r.StatusCode)
+		t.Errorf("a forged hop made it look like another client: %d", r.StatusCode)
 	}
 	start := time.Now()
 	r = h.do(t, call{method: "POST", path: "/v1/auth/login", body: `{"key":"` + h.access.key + `"}`, header: map[string]string{"X-Forwarded-For": "203.0.113.2"}})
@@ -176,7 +176,7 @@ func TestBrowserLogin(t *testing.T) {
 	}
 }
 
-func TestBrowserLoginNeverSendsToAnotherSite(t *testing.T) {
+func TestBrowserLoginNeverRedirectsToAnotherSite(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.adapter = true
 	for _, to := range []string{"https://evil.example", "//evil.example", "/%5Cevil.example", "evil", "/%0d%0aX: y", ""} {
@@ -258,7 +258,7 @@ func TestTheReasonOfAFailedBrowserLoginIsLoggedAsAWarning(t *testing.T) {
 	}
 }
 
-func TestTheProviderLogsOutByALogoutTokenInAForm(t *testing.T) {
+func TestTheProviderLogsUsersOutWithALogoutTokenInAForm(t *testing.T) {
 	a := newAccess()
 	a.cookies["idp-cookie"] = core.Owner()
 	h := open(t, a, func(*Options) {})

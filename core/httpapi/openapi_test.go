@@ -65,7 +65,7 @@ func TestTheDocumentAndTheRouteTableNameTheSameRoutes(t *testing.T) {
 	}
 }
 
-func TestTheDocumentSaysWhatEveryOperationInAWorkspaceMayRefuse(t *testing.T) {
+func TestTheDocumentListsTheRefusalsOfEveryWorkspaceOperation(t *testing.T) {
 	doc := document(t, open(t, newAccess(), nil))
 	for path, item := range doc.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -98,8 +98,8 @@ func TestTheDocumentNamesEveryErrorCode(t *testing.T) {
 	}
 }
 
-// TestAnswersAreAsTheDocumentSays checks successful and failed responses of the routes against the document's schemas.
-func TestAnswersAreAsTheDocumentSays(t *testing.T) {
+// TestAnswersMatchTheDocument checks successful and failed responses of the routes against the document's schemas.
+func TestAnswersMatchTheDocument(t *testing.T) {
 	missing := core.Errorf(core.CodeCredentialsRequired, "API_KEY is missing").WithDetails(map[string]any{
 		"missing": []map[string]any{{"name": "API_KEY", "title": "API key", "description": "", "sensitive": true}},
 	})
@@ -124,12 +124,12 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		{"login too large", call{method: "POST", path: "/v1/auth/login", body: strings.Repeat("x", maxBody+1)}, "", nil, 413},
 		{"logout", call{method: "POST", path: "/v1/auth/logout"}, "", nil, 200},
 		{"session", call{method: "GET", path: "/v1/auth/session"}, "", nil, 200},
-		{"session of nobody", call{method: "GET", path: "/v1/auth/session", header: none}, "", nil, 401},
+		{"session without credentials", call{method: "GET", path: "/v1/auth/session", header: none}, "", nil, 401},
 		{"authorize", call{method: "GET", path: "/v1/auth/authorize?returnTo=/x"}, "", nil, 302},
 		{"authorize to elsewhere", call{method: "GET", path: "/v1/auth/authorize?returnTo=x"}, "", nil, 400},
 		{"callback", call{method: "GET", path: "/v1/auth/callback?code=c&state=s"}, "", nil, 302},
 		{"apps", call{method: "GET", path: "/v1/apps"}, "", nil, 200},
-		{"apps of nobody", call{method: "GET", path: "/v1/apps", header: none}, "", nil, 401},
+		{"apps without credentials", call{method: "GET", path: "/v1/apps", header: none}, "", nil, 401},
 		{"apps of others", call{method: "GET", path: "/v1/apps", header: denied}, "", nil, 403},
 		{"install", call{method: "POST", path: "/v1/apps/install", body: `{"path":"/b","env":{"A":"b"}}`}, "", nil, 200},
 		{"install a remote", call{method: "POST", path: "/v1/apps/install", body: `{"url":"https://a.example","serverName":"a","transport":{"type":"sse","auth":{"type":"bearer","token":"t"},"headers":{"A":"b"}}}`}, "", nil, 200},
@@ -157,7 +157,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		{"changed tools", call{method: "GET", path: "/v1/pins"}, "", nil, 200},
 		{"accept a changed tool", call{method: "POST", path: "/v1/pins/pin_1", body: `{"decision":"accept"}`}, "", nil, 200},
 		{"refuse a changed tool", call{method: "POST", path: "/v1/pins/pin_1", body: `{"decision":"refuse"}`}, "", nil, 200},
-		{"decide otherwise", call{method: "POST", path: "/v1/pins/pin_1", body: `{"decision":"maybe"}`}, "", nil, 400},
+		{"an invalid decision", call{method: "POST", path: "/v1/pins/pin_1", body: `{"decision":"maybe"}`}, "", nil, 400},
 		{"no such change", call{method: "POST", path: "/v1/pins/pin_2", body: `{"decision":"accept"}`}, "", nil, 404},
 		{"calls that wait", call{method: "GET", path: "/v1/approvals"}, "", nil, 200},
 		{"calls that were decided on", call{method: "GET", path: "/v1/approvals?state=decided&limit=1"}, "", nil, 200},
@@ -169,13 +169,13 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		{"refuse a call with a reason", call{method: "POST", path: "/v1/approvals/apr_1", body: `{"decision":"refuse","reason":"not today"}`}, "", nil, 200},
 		{"approve a call", call{method: "POST", path: "/v1/approvals/apr_1", body: `{"decision":"approve"}`}, "", nil, 200},
 		{"refuse a call", call{method: "POST", path: "/v1/approvals/apr_1", body: `{"decision":"refuse"}`}, "", nil, 200},
-		{"decide on a call otherwise", call{method: "POST", path: "/v1/approvals/apr_1", body: `{"decision":"accept"}`}, "", nil, 400},
+		{"an invalid decision on a call", call{method: "POST", path: "/v1/approvals/apr_1", body: `{"decision":"accept"}`}, "", nil, 400},
 		{"no such call", call{method: "POST", path: "/v1/approvals/apr_2", body: `{"decision":"approve"}`}, "", nil, 404},
 		{"a call that was decided on", call{method: "POST", path: "/v1/approvals/apr_3", body: `{"decision":"approve"}`}, "", nil, 409},
 		{"a tool that waits", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeApprovalPending, "m"), 409},
 		{"a tool that is refused", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeApprovalRefused, "m"), 403},
 		{"a tool that is held back", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeToolHeld, "m"), 403},
-		{"events of nobody", call{method: "GET", path: "/v1/events", header: none}, "", nil, 401},
+		{"events without credentials", call{method: "GET", path: "/v1/events", header: none}, "", nil, 401},
 		{"events of others", call{method: "GET", path: "/v1/events", header: denied}, "", nil, 403},
 		{"workspace", call{method: "GET", path: "/v1/workspace"}, "", nil, 200},
 		{"set instructions", call{method: "PATCH", path: "/v1/workspace", body: `{"instructions":"Answer in French."}`}, "", nil, 200},
@@ -231,7 +231,7 @@ func hold(t *testing.T, router routers.Router, c call, r reply) {
 	}
 	if r.StatusCode < 400 {
 		if err := openapi3filter.ValidateRequest(t.Context(), in); err != nil {
-			t.Errorf("the document refuses a request that the server takes: %v", err)
+			t.Errorf("the document refuses a request that the server accepts: %v", err)
 		}
 	}
 	if r.StatusCode == http.StatusUnauthorized && r.body == "" || r.StatusCode == http.StatusFound {

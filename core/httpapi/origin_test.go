@@ -8,7 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-func TestOtherSitesPagesCannotActInDevMode(t *testing.T) {
+func TestOtherSitesCannotActInDevMode(t *testing.T) {
 	dev := newAccess()
 	dev.dev = true
 	h := open(t, dev, func(o *Options) {
@@ -60,7 +60,7 @@ func TestOtherSitesPagesCannotActInDevMode(t *testing.T) {
 	}
 }
 
-func TestInDevModeOtherSitesPagesCannotReadOrFollowEvents(t *testing.T) {
+func TestInDevModeOtherSitesCannotReadOrFollowEvents(t *testing.T) {
 	dev := newAccess()
 	dev.dev = true
 	h := open(t, dev, func(o *Options) {
@@ -148,7 +148,7 @@ func TestACookieActsForItsOwnSiteOnly(t *testing.T) {
 		{"a listed site", "POST", "ropewalk.example", "https://app.example", "cross-site", false, true},
 		{"another site", "POST", "ropewalk.example", "https://evil.example", "cross-site", false, false},
 		{"another site without Origin", "POST", "ropewalk.example", "", "cross-site", false, false},
-		{"a local page, which is no excuse here", "POST", "ropewalk.example", "http://localhost:3000", "", false, false},
+		{"a local page, which makes no difference here", "POST", "ropewalk.example", "http://localhost:3000", "", false, false},
 		{"another site deletes", "DELETE", "ropewalk.example", "https://evil.example", "", false, false},
 		{"another site with a bearer, which no browser sends by itself", "POST", "ropewalk.example", "https://evil.example", "", true, true},
 		{"another site reads", "GET", "ropewalk.example", "https://evil.example", "cross-site", false, true},

@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestPermissionsAreShownAndChangedByThoseWhoManageApps(t *testing.T) {
+func TestAppManagersSeeAndChangePermissions(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	if r := h.do(t, call{method: "GET", path: "/v1/apps/echo/permissions"}); r.StatusCode != 200 || !strings.Contains(r.body, `"name":"echo"`) {
 		t.Errorf("%d %s", r.StatusCode, r.body)
@@ -23,11 +23,11 @@ func TestPermissionsAreShownAndChangedByThoseWhoManageApps(t *testing.T) {
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
 	change.header = map[string]string{"Authorization": "Bearer alice"}
 	if r := h.do(t, change); r.StatusCode != 403 {
-		t.Errorf("a member changes permissions: %d %s", r.StatusCode, r.body)
+		t.Errorf("a member changed permissions: %d %s", r.StatusCode, r.body)
 	}
 }
 
-func TestOnlyThoseWhoManageAppsReadWhatAnAppWrote(t *testing.T) {
+func TestOnlyAppManagersReadAnAppsOutput(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.apps.apps[core.DefaultWorkspaceID][1].LastOutput = []string{"what it wrote"}
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})

@@ -42,7 +42,7 @@ func TestABarePathIsAlsoLookedForNextToThePrimaryView(t *testing.T) {
 		primary, path string
 		asked         []string
 	}{
-		"an app that calls itself otherwise":       {"ui://my-echo/main", "missing", []string{"ui://echo/missing", "ui://my-echo/missing"}},
+		"an app that calls itself something else":  {"ui://my-echo/main", "missing", []string{"ui://echo/missing", "ui://my-echo/missing"}},
 		"one that calls itself as the server does": {"ui://echo/main", "missing", []string{"ui://echo/missing"}},
 		"a view that is there":                     {"ui://my-echo/main", "main", []string{"ui://echo/main"}},
 		"no view":                                  {"", "missing", []string{"ui://echo/missing"}},
@@ -62,7 +62,7 @@ func TestABarePathIsAlsoLookedForNextToThePrimaryView(t *testing.T) {
 	}
 }
 
-func TestPathsThatLeaveTheAppAreRefusedUnasked(t *testing.T) {
+func TestPathsThatLeaveTheAppAreRefusedWithoutAskingIt(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	climbs := []string{"..", "../x", "x/../y", "x/..", "./x", ".", "", "x//y", "/x", "/etc/passwd", "..\\x", "x\\..\\y", "x\x00y", "x\ny", "ui://echo/../x", "ui://../x", "ui://", "ui:///x", "ui://echo//x"}
 	schemes := []string{"file:///etc/passwd", "http://169.254.169.254/", "UI://echo/main", "data://x", "ui%3A://x"}

@@ -38,7 +38,7 @@ func matrix(routes []route) string {
 }
 
 // The table in docs/api.md is generated: go test ./core/httpapi -run Matrix -update
-func TestTheMatrixOfTheDocumentationIsTheRouteTable(t *testing.T) {
+func TestTheDocumentedMatrixMatchesTheRouteTable(t *testing.T) {
 	page, err := os.ReadFile(apiPage)
 	if err != nil {
 		t.Fatal(err)

@@ -164,7 +164,7 @@ func (s *Server) serveLanding() {
 	s.router.Head("/", s.withContext, s.keepOut, page.Get)
 }
 
-// withContext gives the handlers a context that holds nothing of the request. Unlike fasthttp's context, which is
+// withContext gives the handlers a context that holds nothing from the request. Unlike fasthttp's context, which is
 // reused, it may be kept.
 func (s *Server) withContext(c *fiber.Ctx) error {
 	ctx, cancel := context.WithCancel(webguard.RequestOf(c.Context()).In(s.root))

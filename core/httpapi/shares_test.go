@@ -51,7 +51,7 @@ func TestOneUserCannotTakeTheStreamsOrCallsOfAnother(t *testing.T) {
 	}
 }
 
-func TestAChatIsRefusedWhenTheTokensOfTheDayAreUsed(t *testing.T) {
+func TestAChatIsRefusedWhenTheDaysTokensAreUsedUp(t *testing.T) {
 	conversations := newFakeConversations()
 	h := open(t, newAccess(), func(o *Options) {
 		o.Chat = newChat(t, conversations, &fakeTools{}, config.Models{}, func(o *chat.Options) { o.TokensPerDay = 100 })

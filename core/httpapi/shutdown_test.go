@@ -75,7 +75,7 @@ func TestShutdownFinishesPendingRequestsAndRefusesNewOnes(t *testing.T) {
 	}
 }
 
-func TestShutdownEndsTheContextsOfWhatIsLeftWhenItsPatienceEnds(t *testing.T) {
+func TestShutdownCancelsRemainingRequestsAfterItsGracePeriod(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.apps.wait = make(chan struct{})
 	conn, r := dial(t, h.addr)

@@ -42,7 +42,7 @@ func TestUnusualButValidRequestsKeepTheConnection(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := h.rawToEnd(t, c.request+getHead+"Connection: close\r\n\r\n")
 			if strings.Count(got, "HTTP/1.1 200 ") != 2 {
-				t.Errorf("not both were served:\n%s", got)
+				t.Errorf("one of them was not served:\n%s", got)
 			}
 		})
 	}
@@ -65,7 +65,7 @@ func (h *testServer) rawToEnd(t testing.TB, request string) string {
 		t.Errorf("the connection was not closed: %v\n%s", err, got)
 	}
 	if r := h.do(t, call{method: http.MethodGet, path: "/v1/health"}); r.StatusCode != http.StatusOK {
-		t.Errorf("the server is not well: %d", r.StatusCode)
+		t.Errorf("the server no longer works: %d", r.StatusCode)
 	}
 	return string(got)
 }
@@ -180,7 +180,7 @@ func smuggled() []smuggle {
 	}
 }
 
-func TestAChunkedBodyThatIsCutRunsNothing(t *testing.T) {
+func TestATruncatedChunkedBodyRunsNothing(t *testing.T) {
 	body := `{"server":"a","tool":"b"}`
 	for name, c := range map[string]struct {
 		chunks string

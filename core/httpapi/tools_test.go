@@ -46,7 +46,7 @@ func TestAnInvalidToolResultIsAFailureOfTheTool(t *testing.T) {
 	}
 }
 
-func TestHowAToolIsNamed(t *testing.T) {
+func TestToolNames(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for body, name := range map[string]string{
 		`{"server":"a","tool":"b"}`:    "a__b",

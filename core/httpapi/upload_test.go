@@ -102,7 +102,7 @@ func TestAnUploadIsStreamedAndNotHeldInMemory(t *testing.T) {
 	}
 }
 
-func TestAnUploadPastItsLimitIsRefusedWithTheNumber(t *testing.T) {
+func TestAnOversizedUploadIsRefusedAndTheMessageNamesTheLimit(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.apps.discardUploads = true
 	for name, declared := range map[string]int64{"declared": appapi.MaxUpload + 1, "chunked": -1} {
@@ -112,7 +112,7 @@ func TestAnUploadPastItsLimitIsRefusedWithTheNumber(t *testing.T) {
 	}
 }
 
-func TestARefusedUploadIsNotRead(t *testing.T) {
+func TestTheBodyOfARefusedUploadIsNotRead(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	if status := h.upload(t, 1<<20, 1<<20, "wrong-key"); status != 401 {
 		t.Errorf("status %d", status)

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestOnePrincipalCannotTakeTheShareOfAnother(t *testing.T) {
+func TestOnePrincipalCannotTakeAnothersShare(t *testing.T) {
 	l := New(Settings{AtATime: map[Kind]int{Streams: 2}})
 	var release func()
 	for range 2 {
@@ -35,7 +35,7 @@ func TestOnePrincipalCannotTakeTheShareOfAnother(t *testing.T) {
 	}
 }
 
-func TestCallsPerSecondAreLimitedWithTheTimeToWait(t *testing.T) {
+func TestCallsPerSecondAreLimitedAndTheErrorSaysHowLongToWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Settings{CallsPerSecond: 5})
 		for i := range 10 {
@@ -57,7 +57,7 @@ func TestCallsPerSecondAreLimitedWithTheTimeToWait(t *testing.T) {
 	})
 }
 
-func TestNoLimitsLimitNothing(t *testing.T) {
+func TestWithoutLimitsNothingIsLimited(t *testing.T) {
 	var l *Limits
 	for range 100 {
 		if _, err := l.Acquire(Calls, "alice"); err != nil || l.AllowCall("alice") != nil {

@@ -27,7 +27,7 @@ func TestNoUserTakesAllPlaces(t *testing.T) {
 	}
 }
 
-func TestAPlaceGoesToTheFirstWhoMayTakeIt(t *testing.T) {
+func TestASlotGoesToTheFirstEligibleWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPlaces(2, 0)
 		_, _ = p.Take("mallory"), p.Take("victim")

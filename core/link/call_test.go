@@ -223,7 +223,7 @@ func TestALogMessageIsDeliveredToTheOnlyCall(t *testing.T) {
 	calls.Wait()
 }
 
-func TestTheAppIsNotifiedOfACancelledCallAndItsLateAnswerIsDiscarded(t *testing.T) {
+func TestTheAppIsNotifiedOfACancelledCallAndItsLateResponseIsDiscarded(t *testing.T) {
 	l, p := dial(t, stdio.Options{}, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -163,7 +163,7 @@ func TestCredentialsAreSentOnlyToTheConfiguredOrigin(t *testing.T) {
 		if r.Header.Get("Authorization") != "Bearer s3cret" || r.Header.Get("X-Extra") != "more" {
 			missing.Add(1)
 		}
-		if strings.HasPrefix(r.URL.Path, "/away") {
+		if strings.HasPrefix(r.URL.Path, "/down") {
 			http.Redirect(w, r, other+"/", http.StatusTemporaryRedirect)
 			return
 		}
@@ -187,7 +187,7 @@ func TestCredentialsAreSentOnlyToTheConfiguredOrigin(t *testing.T) {
 	if _, err := l.Call(t.Context(), Request{Method: "tools/call", Params: json.RawMessage(`{"name":"echo"}`)}); err != nil {
 		t.Errorf("after a redirect to the same server: %v", err)
 	}
-	app.URL = url + "/away?key=hidden"
+	app.URL = url + "/down?key=hidden"
 	_, err := openRemote(t, app, remote.Options{}, Options{})
 	if failed, ok := errors.AsType[*remote.Error](err); !ok || !strings.Contains(err.Error(), "redirects to") || strings.Contains(failed.Error(), "hidden") {
 		t.Errorf("a redirect to another host: %v", err)
@@ -267,7 +267,7 @@ func TestTheCursorsOfAListCountTowardsItsSize(t *testing.T) {
 
 // A server that keeps ending a call's stream, each time with a new id and a request to be polled at once, is
 // polled at most five times a second.
-func TestAServerCannotMakeACallPollItContinuously(t *testing.T) {
+func TestAServerCannotMakeACallPollContinuously(t *testing.T) {
 	var asked atomic.Int64
 	plain := script(func(w http.ResponseWriter, _ *http.Request, _ message) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -341,7 +341,7 @@ func TestACancelledCallsStreamEndsAtOnce(t *testing.T) {
 	select {
 	case <-ended:
 	case <-within.C:
-		t.Error("the stream goes on")
+		t.Error("the stream continues")
 	}
 }
 
@@ -381,7 +381,7 @@ func TestAnAnswerThatIsTooLargeOrInvalidFailsOnlyItsCall(t *testing.T) {
 	}
 }
 
-func TestAnEndlessAnswerNeedsLittleMemory(t *testing.T) {
+func TestAnEndlessAnswerUsesLittleMemory(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	for _, kind := range []string{"application/json", "text/event-stream", "text/plain"} {
 		for _, status := range []int{http.StatusOK, http.StatusBadRequest} {

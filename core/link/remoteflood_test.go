@@ -16,7 +16,7 @@ import (
 
 // A server that sends notifications without pausing is read at a limited rate, even if it keeps ending the
 // stream.
-func TestAServersOwnMessagesAreReadAtAPace(t *testing.T) {
+func TestUnpromptedMessagesOfAServerAreReadAtALimitedRate(t *testing.T) {
 	const limit = 64 << 10
 	var sent atomic.Int64
 	plain := script(nil)

@@ -74,7 +74,7 @@ func TestAnAppIsOpenOnceTheServerHasAnsweredTheStreamRequest(t *testing.T) {
 	close(open)
 }
 
-func TestTheStreamIsRequestedOnceFromAServerThatOffersNone(t *testing.T) {
+func TestAStreamIsRequestedOnceFromAServerThatOffersNone(t *testing.T) {
 	for _, status := range []int{http.StatusMethodNotAllowed, http.StatusNotFound, http.StatusOK, http.StatusUnauthorized} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			asked := make(chan struct{}, 8)

@@ -83,7 +83,7 @@ func TestBatchedMessagesAreRead(t *testing.T) {
 	}
 }
 
-func TestHugeLinesNeedLittleMemory(t *testing.T) {
+func TestHugeLinesUseLittleMemory(t *testing.T) {
 	l, p := dial(t, stdio.Options{}, Options{})
 	done := begin(t, l, `{}`, nil)
 	m := p.read()

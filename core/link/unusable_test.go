@@ -91,7 +91,7 @@ func TestTheErrorOfAnUnusableRemoteServerIsOneSentenceWithAdvice(t *testing.T) {
 	}
 }
 
-func TestTheAnswerThatEndsASessionIsNotReportedAsTheCause(t *testing.T) {
+func TestTheResponseThatEndsASessionIsNotReportedAsTheCause(t *testing.T) {
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete {
 			w.WriteHeader(http.StatusMethodNotAllowed)

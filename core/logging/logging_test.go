@@ -53,7 +53,7 @@ func TestAWrongLevelChangesNothing(t *testing.T) {
 	}
 }
 
-func TestDurationsAreTextInBothFormats(t *testing.T) {
+func TestDurationsAreWrittenAsTextInBothFormats(t *testing.T) {
 	for _, json := range []bool{false, true} {
 		var out testkit.Log
 		log := logging.New(logging.Options{Levels: logging.NewLevels(hclog.Info), JSON: json}, &out)
@@ -72,7 +72,7 @@ func TestALevelOfAComponentThatTheServerDoesNotHaveIsRefused(t *testing.T) {
 	log.Named("apps").Named("calc")
 	log.Named("chat")
 	if err := levels.Change(map[string]string{"apps.later": "debug", "chat": "warn"}); err != nil {
-		t.Errorf("components that there are, or may be: %v", err)
+		t.Errorf("known and possible components: %v", err)
 	}
 	err := levels.Change(map[string]string{"nonsense": "debug"})
 	if err == nil || !strings.Contains(err.Error(), "it has apps, chat") {

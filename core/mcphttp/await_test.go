@@ -33,7 +33,7 @@ func TestASilentCallBecomesAStream(t *testing.T) {
 	}
 }
 
-func TestACallBecomesAStreamWithItsFirstNotification(t *testing.T) {
+func TestACallBecomesAStreamAtItsFirstNotification(t *testing.T) {
 	for _, speaks := range []bool{true, false} {
 		k, conn := awaited(&session{})
 		go func() {

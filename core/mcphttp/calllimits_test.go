@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/limits"
 )
 
-func TestTheToolCallsOfAUserPerSecondAreLimited(t *testing.T) {
+func TestAUsersToolCallsPerSecondAreLimited(t *testing.T) {
 	r := start(t, func(o *Options) { o.Limits = limits.New(limits.Settings{CallsPerSecond: 1}) })
 	w := r.join(alice)
 	call := func(w who) (*http.Response, string) { return r.say("POST", w, callBody(7, "demo__echo", "{}")) }
@@ -31,7 +31,7 @@ func TestTheToolCallsOfAUserPerSecondAreLimited(t *testing.T) {
 	}
 }
 
-func TestTheToolCallsOfAUserAtATimeAreLimited(t *testing.T) {
+func TestAUsersConcurrentToolCallsAreLimited(t *testing.T) {
 	r := start(t, func(o *Options) {
 		o.Limits = limits.New(limits.Settings{AtATime: map[limits.Kind]int{limits.Calls: 1}})
 	})
@@ -57,7 +57,7 @@ func TestTheToolCallsOfAUserAtATimeAreLimited(t *testing.T) {
 }
 
 // A call keeps its part of the body, for example while it waits for an approval, even if the client has disconnected.
-func TestTheMemoryOfABodyIsReleasedWhenTheLastOfItsCallsEnds(t *testing.T) {
+func TestABodysMemoryIsReleasedWhenTheLastOfItsCallsEnds(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	before := r.released.Load()

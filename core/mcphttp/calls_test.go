@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAClientCancelsItsOwnCallAndNoOther(t *testing.T) {
+func TestAClientCancelsOnlyItsOwnCall(t *testing.T) {
 	r := start(t, nil)
 	a, b := r.join(alice), r.join(alice)
 	answers := make(chan string, 2)
@@ -52,7 +52,7 @@ func TestAnIDInFlightIsRefusedUntilItsCallIsAnswered(t *testing.T) {
 	}
 }
 
-func TestTheEndOfASessionEndsItsCalls(t *testing.T) {
+func TestEndingASessionEndsItsCalls(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	answer := make(chan string, 1)
@@ -70,7 +70,7 @@ func TestTheEndOfASessionEndsItsCalls(t *testing.T) {
 	}
 }
 
-func TestCallsOfManyClientsAtOnceReachTheirOwn(t *testing.T) {
+func TestConcurrentClientsGetTheirOwnResults(t *testing.T) {
 	r := start(t, nil)
 	done := make(chan error, 16)
 	for i := range 16 {

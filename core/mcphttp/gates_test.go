@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-func TestTheGatesStandInTheirOrder(t *testing.T) {
+func TestTheGatesRunInOrder(t *testing.T) {
 	off := start(t, func(o *Options) { o.Features = config.Features{config.FlagMCPServer: false} })
 	on := start(t, func(o *Options) { o.MaxBody = 1000 })
 	nobody, stranger := who{}, who{token: "alice", workspace: "ws_bob"}
@@ -30,16 +30,16 @@ func TestTheGatesStandInTheirOrder(t *testing.T) {
 		status int
 		text   string // in the body
 	}{
-		{"flag off answers 404 before everything", off, "POST", nobody, "", []string{"Host: evil.test"}, 404, "Not found"},
-		{"flag off answers 404 to GET", off, "GET", alice, "", nil, 404, "Not found"},
-		{"flag off answers 404 to PUT", off, "PUT", alice, "", nil, 404, "Not found"},
-		{"flag off answers 404 to a preflight", off, "OPTIONS", nobody, "", []string{"Origin: http://localhost"}, 404, "Not found"},
+		{"flag off returns 404 before everything", off, "POST", nobody, "", []string{"Host: evil.test"}, 404, "Not found"},
+		{"flag off returns 404 to GET", off, "GET", alice, "", nil, 404, "Not found"},
+		{"flag off returns 404 to PUT", off, "PUT", alice, "", nil, 404, "Not found"},
+		{"flag off returns 404 to a preflight", off, "OPTIONS", nobody, "", []string{"Origin: http://localhost"}, 404, "Not found"},
 		{"a foreign Host comes before the token", on, "POST", nobody, "", []string{"Host: evil.test"}, 403, "Host"},
 		{"a foreign Origin comes before the token", on, "POST", nobody, "", []string{"Origin: http://evil.test"}, 403, "Origin"},
 		{"no token comes before the method", on, "PUT", nobody, "", nil, 401, ""},
 		{"no token comes before the size", on, "POST", nobody, big, nil, 401, ""},
-		{"a bad token is no token", on, "POST", who{token: "bad", workspace: "ws_one"}, "", nil, 401, ""},
-		{"another scheme is no token", on, "POST", alice, "", []string{"Authorization: Basic YTpi"}, 401, ""},
+		{"a bad token counts as none", on, "POST", who{token: "bad", workspace: "ws_one"}, "", nil, 401, ""},
+		{"another scheme counts as none", on, "POST", alice, "", []string{"Authorization: Basic YTpi"}, 401, ""},
 		{"an unknown method", on, "PUT", alice, "", nil, 405, ""},
 		{"size comes before the workspace", on, "POST", who{token: "alice"}, big, nil, 413, "larger"},
 		{"no workspace names where to find it", on, "POST", who{token: "alice"}, hello("2025-11-25"), nil, 400, "GET /v1/workspace (or GET /v1/bootstrap)"},
@@ -68,7 +68,7 @@ func TestTheGatesStandInTheirOrder(t *testing.T) {
 	}
 }
 
-func TestUnauthorizedHeaderNamesTheDocumentOnTheSchemeOfTheClient(t *testing.T) {
+func TestTheUnauthorizedHeaderUsesTheClientsScheme(t *testing.T) {
 	trusting := start(t, func(o *Options) { o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
 	careful := start(t, nil)
 	fixed := start(t, func(o *Options) { o.BaseURL = "https://mcp.example/" })
@@ -255,12 +255,12 @@ func TestDiscoveryDocuments(t *testing.T) {
 	}
 }
 
-func TestTheProvidersDocumentIsAskedForOnceAMinuteAndOutlivesTheProvider(t *testing.T) {
+func TestTheProvidersDocumentIsRequestedOnceAMinuteAndOutlivesTheProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away := &people{}
-		away.down.Store(true)
-		if _, err := (&documents{access: away}).metadata(t.Context()); core.CodeOf(err) != core.CodeUnavailable {
-			t.Errorf("never fetched and away: %v", err)
+		down := &people{}
+		down.down.Store(true)
+		if _, err := (&documents{access: down}).metadata(t.Context()); core.CodeOf(err) != core.CodeUnavailable {
+			t.Errorf("never fetched and down: %v", err)
 		}
 		p := &people{}
 		kept := &documents{access: p}

@@ -53,7 +53,7 @@ type fakeNamespace struct {
 func newFakeNamespace() *fakeNamespace {
 	f := newFakeApp()
 	h := &fakeNamespace{Namespace: f.namespace(), app: f, watchers: map[int]func(core.Kind){}, release: make(chan struct{}), started: make(chan string, 4096), ended: make(chan error, 4096)}
-	for _, name := range []string{"echo", "progress", "wait", "fail", "panic", "away", "hidden"} {
+	for _, name := range []string{"echo", "progress", "wait", "fail", "panic", "down", "hidden"} {
 		full := "demo__" + name
 		h.listed = append(h.listed, tools.Listed{Name: full, Tool: core.Tool{Server: "demo", Name: name}, Raw: json.RawMessage(
 			`{"name":"` + full + `","title":"T","inputSchema":{"type":"object","x-unknown":12345678901234567890},"_meta":{"ui":{"resourceUri":"ui://demo/x"}},"execution":{"taskSupport":"optional"}}`)})
@@ -201,7 +201,7 @@ func (h *fakeNamespace) answer(ctx context.Context, c core.Caller, call tools.Ca
 		return json.RawMessage(`{"content":`), nil
 	case "demo__strict":
 		return nil, core.Errorf(core.CodeInvalidInput, "arguments of demo__strict do not fit").WithDetails(map[string]any{"errors": []string{"/a"}})
-	case "demo__away":
+	case "demo__down":
 		return nil, core.Errorf(core.CodeUnavailable, "demo is restarting")
 	case "demo__partly":
 		return nil, core.Errorf(core.CodeForbidden, "stopping apps requires the admin role")
@@ -239,7 +239,7 @@ type people struct {
 	offers string // members of the provider's document
 	dev    bool
 	down   atomic.Bool
-	gone   atomic.Bool  // no caller is valid any more
+	gone   atomic.Bool  // all callers are invalid
 	meta   atomic.Int64 // number of requests for the provider's document
 }
 
@@ -247,7 +247,7 @@ func (p *people) Dev() bool { return p.dev }
 
 func (p *people) MCP(_ context.Context, bearer, resource string) (core.Identity, error) {
 	if p.down.Load() {
-		return core.Identity{}, core.Errorf(core.CodeUnavailable, "the identity provider is away").WithRetryAfter(1500 * time.Millisecond)
+		return core.Identity{}, core.Errorf(core.CodeUnavailable, "the identity provider is down").WithRetryAfter(1500 * time.Millisecond)
 	}
 	if strings.HasPrefix(bearer, "bad") {
 		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "no such token")
@@ -296,7 +296,7 @@ func (p *people) Metadata(context.Context) (json.RawMessage, error) {
 	case p.dev:
 		return nil, core.Errorf(core.CodeNotFound, "no auth adapter is configured")
 	case p.down.Load():
-		return nil, core.Errorf(core.CodeUnavailable, "the identity provider is away")
+		return nil, core.Errorf(core.CodeUnavailable, "the identity provider is down")
 	}
 	return json.RawMessage(`{"issuer":"https://idp.test",` + p.offers + `"x":1}`), nil
 }

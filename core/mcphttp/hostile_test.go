@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestBrokenBodiesAreRefusedAndDoNoHarm(t *testing.T) {
+func TestBrokenBodiesAreRefusedAndHarmless(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	random := rand.New(rand.NewPCG(3, 4))

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-func TestLongListsOfAllKindsHavePages(t *testing.T) {
+func TestLongListsOfEveryKindArePaged(t *testing.T) {
 	r := start(t, nil)
 	const many = 2005 // a page and a half
 	words, offer := strings.Repeat("w", pageBytes/1500), &core.Offer{}
@@ -85,7 +85,7 @@ func TestACursorIsFoundInAListThatChanged(t *testing.T) {
 		end, want     int
 	}{
 		"the same list":        {list("a", "b", "c"), list("a", "b", "c"), 2, 2},
-		"a name that is twice": {list("a", "b", "a", "c"), list("a", "b", "a", "c"), 3, 3},
+		"a duplicate name":     {list("a", "b", "a", "c"), list("a", "b", "a", "c"), 3, 3},
 		"an item added before": {list("a", "b", "c"), list("0", "a", "b", "c"), 2, 3},
 		"an item gone before":  {list("a", "b", "c"), list("b", "c"), 2, 1},
 		"its item gone":        {list("a", "b", "c"), list("a", "c"), 2, -1},

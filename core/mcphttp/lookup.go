@@ -74,14 +74,14 @@ func (e *Endpoint) recorded(ctx context.Context, id string, caller core.Caller) 
 	case errors.Is(err, plugins.ErrNotFound):
 		return rec, sessionNotFound(reasonNotFound)
 	case err != nil:
-		return rec, e.storeAway(err)
+		return rec, e.storeUnavailable(err)
 	case !owns(rec, caller):
 		return rec, sessionNotFound(reasonNotFound)
 	}
 	return rec, nil
 }
 
-func (e *Endpoint) storeAway(err error) *fault {
+func (e *Endpoint) storeUnavailable(err error) *fault {
 	e.log.Warn("could not look up a session: the session store is unavailable", "error", err)
 	return retryLater(fiber.StatusServiceUnavailable, "the session store is unavailable; try again", 5*time.Second)
 }
@@ -127,7 +127,7 @@ func (e *Endpoint) takeOver(ctx context.Context, id string, caller core.Caller) 
 		}
 		lease, free, err := e.isFree(ctx, rec)
 		if err != nil {
-			return nil, e.storeAway(err)
+			return nil, e.storeUnavailable(err)
 		}
 		if free {
 			if s, f := e.adopt(ctx, rec, lease, caller); s != nil || f != nil {
@@ -176,7 +176,7 @@ func (e *Endpoint) adopt(ctx context.Context, rec sessionstore.Record, lease str
 	e.live.Release(caller.User.ID)
 	switch {
 	case err != nil && !errors.Is(err, plugins.ErrNotFound):
-		return nil, e.storeAway(err)
+		return nil, e.storeUnavailable(err)
 	case replaced:
 		return nil, shuttingDown()
 	}

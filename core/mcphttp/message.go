@@ -35,7 +35,7 @@ func (m *Message) IsCall() bool { return m.Method != "" && m.ID != nil }
 // Param returns a member of the params, or nil when it is absent.
 func (m *Message) Param(name string) json.RawMessage { return m.params.Get(name) }
 
-// Release drops the params once nothing reads them any more, so that the message does not keep a large body in memory.
+// Release drops the params once nothing reads them, so that the message does not keep a large body in memory.
 func (m *Message) Release() {
 	m.Params, m.params = nil, nil
 }

@@ -206,28 +206,28 @@ func badStatelessProbes() []statelessProbe {
 		{name: "the end of one", method: "resources/unsubscribe", params: `"uri":"demo://a"`},
 		{name: "the log level of the older revisions", method: "logging/setLevel", params: `"level":"info"`},
 		{name: "the roots of the older revisions", method: "roots/list"},
-		{name: "a log level that is none", body: whole("tools/list", statelessMeta(`,"io.modelcontextprotocol/logLevel":"loud"`)), extra: listing, differs: "logging: an invalid level is an error of the params; the SDK takes any"},
+		{name: "an invalid log level", body: whole("tools/list", statelessMeta(`,"io.modelcontextprotocol/logLevel":"loud"`)), extra: listing, differs: "logging: an invalid level is an error of the params; the SDK takes any"},
 		{name: "discovery of a revision with sessions", body: strings.Replace(whole("server/discover", statelessMeta("")), "2026-07-28", "2025-11-25", 1), extra: []string{"Mcp-Method: server/discover", "Mcp-Protocol-Version: 2025-11-25"}, differs: "versioning: who names a revision that has no such request receives those that have; the SDK says that the method is unknown"},
 		{name: "discovery without any header", body: whole("server/discover", statelessMeta("")), extra: []string{"Mcp-Protocol-Version: ", "Mcp-Method: "}},
 		{name: "the last event of a stream", method: "tools/list", extra: []string{"Last-Event-ID: 1_1"}, differs: "the transport: Last-Event-ID is to be ignored; the SDK refuses it"},
-		{name: "a completion of nothing", method: "completion/complete"},
+		{name: "a completion without a reference", method: "completion/complete"},
 		{name: "a prompt without a name", method: "prompts/get", extra: []string{"Mcp-Name: x"}, differs: body},
 		{name: "a resource without a uri", method: "resources/read", extra: []string{"Mcp-Name: x"}, differs: body},
 		{name: "an unknown tool", method: "tools/call", params: `"name":"demo__none"`, extra: []string{"Mcp-Name: demo__none"}},
 		{name: "an unknown prompt", method: "prompts/get", params: `"name":"demo__none"`, extra: []string{"Mcp-Name: demo__none"}},
 		{name: "an unknown resource", method: "resources/read", params: `"uri":"demo://none"`, extra: []string{"Mcp-Name: demo://none"}},
 		{name: "a wrong cursor", method: "tools/list", params: `"cursor":"x"`},
-		{name: "a name that is no string", method: "tools/call", params: `"name":5`, extra: []string{"Mcp-Name: 5"}, differs: body},
+		{name: "a name that is not a string", method: "tools/call", params: `"name":5`, extra: []string{"Mcp-Name: 5"}, differs: body},
 		{name: "no version in _meta", body: whole("tools/list", `"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}`), extra: listing},
-		{name: "a version that is no string", body: whole("tools/list", `"_meta":{"io.modelcontextprotocol/protocolVersion":5,"io.modelcontextprotocol/clientCapabilities":{}}`), extra: listing},
+		{name: "a version that is not a string", body: whole("tools/list", `"_meta":{"io.modelcontextprotocol/protocolVersion":5,"io.modelcontextprotocol/clientCapabilities":{}}`), extra: listing},
 		{name: "no capabilities in _meta", body: whole("tools/list", `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`), extra: listing},
-		{name: "capabilities that are no object", body: whole("tools/list", `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":5}`), extra: listing},
-		{name: "a client info that is no object", body: whole("tools/list", statelessMeta(`,"io.modelcontextprotocol/clientInfo":5`)), extra: listing},
+		{name: "capabilities that are not an object", body: whole("tools/list", `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":5}`), extra: listing},
+		{name: "a client info that is not an object", body: whole("tools/list", statelessMeta(`,"io.modelcontextprotocol/clientInfo":5`)), extra: listing},
 		{name: "no _meta", body: whole("tools/list", ``), extra: listing},
 		{name: "no params", body: `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, extra: listing},
 		{name: "an unsupported version", body: strings.Replace(whole("tools/list", statelessMeta("")), "2026-07-28", "2027-01-01", 1), extra: []string{"Mcp-Method: tools/list", "Mcp-Protocol-Version: 2027-01-01"}},
 		{name: "a version of sessions in _meta alone", body: strings.Replace(whole("tools/list", statelessMeta("")), "2026-07-28", "2025-11-25", 1), extra: listing},
-		{name: "listening for nothing said", method: "subscriptions/listen"},
+		{name: "listening without a filter", method: "subscriptions/listen"},
 		{name: "listening for something else", method: "subscriptions/listen", params: `"notifications":5`},
 		{name: "a batch", body: `[` + whole("tools/list", statelessMeta("")) + `]`, extra: listing, differs: text},
 		{name: "a response", body: `{"jsonrpc":"2.0","id":7,"result":{}}`, differs: "the transport: a client must not send responses; the SDK takes it"},
@@ -245,8 +245,8 @@ func badStatelessProbes() []statelessProbe {
 func listenProbes() []statelessProbe {
 	return []statelessProbe{
 		{name: "listening for nothing", method: "subscriptions/listen", params: `"notifications":{}`},
-		{name: "listening for nothing that there is", method: "subscriptions/listen", params: `"notifications":{"toolsListChanged":false,"resourceSubscriptions":[]}`},
-		{name: "listening with a wish of another type", method: "subscriptions/listen", params: `"notifications":{"toolsListChanged":"yes"}`},
+		{name: "listening for unknown notifications", method: "subscriptions/listen", params: `"notifications":{"toolsListChanged":false,"resourceSubscriptions":[]}`},
+		{name: "listening with a filter of the wrong type", method: "subscriptions/listen", params: `"notifications":{"toolsListChanged":"yes"}`},
 		{name: "listening without params", body: `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen"}`, extra: []string{"Mcp-Method: subscriptions/listen"}, differs: "refusals are JSON-RPC errors; the SDK writes plain text"},
 	}
 }
@@ -266,21 +266,21 @@ func headerProbes() []statelessProbe {
 		{name: "another prompt in the headers", method: "prompts/get", params: `"name":"demo__greet"`, extra: []string{"Mcp-Name: demo__none"}},
 		{name: "a name in base64", method: "resources/read", params: `"uri":"demo://a"`, extra: []string{"Mcp-Name: =?base64?ZGVtbzovL2E=?="}, differs: "the transport, value encoding: a server must decode Mcp-Name; this SDK compares it as it is"},
 		{name: "an argument in a header", method: "tools/call", params: call + `{"region":"eu","in":{"n":3,"b":true}}`, extra: with("Mcp-Param-Region: eu", "Mcp-Param-N: 3", "Mcp-Param-B: true")},
-		{name: "a number written otherwise", method: "tools/call", params: call + `{"in":{"n":3.0}}`, extra: with("Mcp-Param-N: 3")},
+		{name: "a number in another notation", method: "tools/call", params: call + `{"in":{"n":3.0}}`, extra: with("Mcp-Param-N: 3")},
 		{name: "an argument in base64", method: "tools/call", params: call + `{"region":"é"}`, extra: with("Mcp-Param-Region: =?base64?w6k=?=")},
 		{name: "an argument that is null", method: "tools/call", params: call + `{"region":null}`, extra: with()},
 		{name: "a header of another tool", method: "tools/call", params: call + `{}`, extra: with("Mcp-Param-Color: red")},
-		{name: "a header for nothing", method: "tools/call", params: call + `{}`, extra: with("Mcp-Param-Region: eu")},
+		{name: "a header without an argument", method: "tools/call", params: call + `{}`, extra: with("Mcp-Param-Region: eu")},
 		{name: "an argument without its header", method: "tools/call", params: call + `{"region":"eu"}`, extra: with()},
 		{name: "another value in the header", method: "tools/call", params: call + `{"region":"eu"}`, extra: with("Mcp-Param-Region: us")},
 		{name: "a fraction", method: "tools/call", params: call + `{"in":{"n":3.5}}`, extra: with("Mcp-Param-N: 3.5")},
 		{name: "a number past 2^53", method: "tools/call", params: call + `{"in":{"n":9007199254740993}}`, extra: with("Mcp-Param-N: 9007199254740993")},
 		{name: "broken base64", method: "tools/call", params: call + `{"region":"Hello"}`, extra: with("Mcp-Param-Region: =?base64?SGVsbG8?=")},
-		{name: "an argument as it is that no header can hold", method: "tools/call", params: call + `{"region":"é"}`, extra: with("Mcp-Param-Region: é"), differs: "the transport: a server must refuse characters that no plain header value can hold; the SDK takes them"},
+		{name: "an unencoded argument that no header can hold", method: "tools/call", params: call + `{"region":"é"}`, extra: with("Mcp-Param-Region: é"), differs: "the transport: a server must refuse characters that no plain header value can hold; the SDK takes them"},
 	}
 }
 
-func TestListeningAnswersAsTheSDKsHandler(t *testing.T) {
+func TestListeningBehavesLikeTheSDKsHandler(t *testing.T) {
 	reference, r := statelessOracle(t), start(t, nil)
 	for _, c := range []struct{ name, wanted string }{
 		{"lists", `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}`},

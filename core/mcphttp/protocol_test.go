@@ -73,7 +73,7 @@ func TestTransportRules(t *testing.T) {
 		{"Content-Type with a charset", w, ping, []string{"Content-Type: application/json; charset=utf-8"}, 200, ""},
 		{"another Content-Type", w, ping, []string{"Content-Type: text/plain"}, 415, "Content-Type"},
 		{"no Content-Type", w, ping, []string{"-Content-Type"}, 415, "Content-Type"},
-		{"a Content-Type that only starts right", w, ping, []string{"Content-Type: application/jsonx"}, 415, "Content-Type"},
+		{"a Content-Type with the right prefix only", w, ping, []string{"Content-Type: application/jsonx"}, 415, "Content-Type"},
 		{"a compressed body", w, ping, []string{"Content-Encoding: gzip"}, 415, "Content-Encoding"},
 		{"a supported revision in the header", w, ping, []string{"Mcp-Protocol-Version: 2025-06-18"}, 200, ""},
 		{"an unknown revision in the header", w, ping, []string{"Mcp-Protocol-Version: 1999-01-01"}, 400, "2025-11-25"},
@@ -94,7 +94,7 @@ func TestTransportRules(t *testing.T) {
 		{"ids come back as they were written", w, `{"jsonrpc":"2.0","id":9007199254740993.50,"method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":9007199254740993.50,"result":{}}`},
 		{"string ids too", w, `{"jsonrpc":"2.0","id":"\u00e9\n","method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":"\u00e9\n","result":{}}`},
 		{"another version of JSON-RPC", w, `{"jsonrpc":"1.0","id":1,"method":"ping"}`, nil, 400, `"code":-32600`},
-		{"a response nobody waits for", w, `{"jsonrpc":"2.0","id":99,"result":{}}`, nil, 202, ``},
+		{"a response that nobody is waiting for", w, `{"jsonrpc":"2.0","id":99,"result":{}}`, nil, 202, ``},
 		{"a batch before 2025-06-18", old, two, nil, 200, `"id":8`},
 		{"a batch of notifications", old, `[{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}]`, nil, 202, ``},
 		{"a batch of one answers an array", old, `[` + ping + `]`, nil, 200, `[{"jsonrpc":"2.0","id":7,"result":{}}]`},
@@ -117,7 +117,7 @@ func TestTransportRules(t *testing.T) {
 	}
 }
 
-func TestNothingOfAToolIsLost(t *testing.T) {
+func TestNoPartOfAToolIsLost(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	_, body := r.say("POST", w, `{"jsonrpc":"2.0","id":"l","method":"tools/list"}`)
@@ -144,7 +144,7 @@ func TestFailuresOfCalls(t *testing.T) {
 		{"an app's own error passes unchanged", "demo__fail", `{"jsonrpc":"2.0","error":{"code":-32042,"message":"open the page","data":{"elicitations":[{"n":12345678901234567890}]}},"id":1}`},
 		{"a panic fails its call alone", "demo__panic", `{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"},"id":1}`},
 		{"arguments that do not fit", "demo__strict", `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"arguments of demo__strict do not fit: {\"errors\":[\"/a\"]}"}],"isError":true}}`},
-		{"an app that is away", "demo__away", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"demo is restarting","data":{"error":"unavailable"}},"id":1}`},
+		{"an app that is down", "demo__down", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"demo is restarting","data":{"error":"unavailable"}},"id":1}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := r.in(t)
@@ -203,7 +203,7 @@ func TestProgressComesBeforeTheResultAndInOrder(t *testing.T) {
 	}
 	resp, body = r.say("POST", w, callBody(4, "demo__progress", `{"steps":5}`))
 	if resp.Header.Get("Content-Type") != "application/json" || resp.ContentLength != int64(len(body)) || strings.Contains(body, "progress\"") {
-		t.Errorf("who asked for no progress gets a plain answer: %v %s", resp.Header, body)
+		t.Errorf("a caller that did not ask for progress gets a plain answer: %v %s", resp.Header, body)
 	}
 }
 
@@ -288,7 +288,7 @@ func TestADroppedPostDoesNotCancelTheTool(t *testing.T) {
 	}
 }
 
-func TestMethodsOtherThanTheThree(t *testing.T) {
+func TestUnsupportedMethods(t *testing.T) {
 	r := start(t, nil)
 	for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodHead, http.MethodOptions} {
 		if resp, _ := r.say(method, alice, ""); resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET, POST, DELETE" {

@@ -107,16 +107,16 @@ func TestProgressOfAQuestionReachesTheAppThatAskedIt(t *testing.T) {
 		next(t, lines)
 		r.say("POST", w, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"ask-1","progress":4}}`) // too late
 		if got, want := <-heard, fmt.Sprintf(`notifications/progress {"progressToken":7,"progress":3.0,"message":"%d"}`, i); got != want {
-			t.Errorf("the app heard %s, want %s", got, want)
+			t.Errorf("the app received %s, want %s", got, want)
 		}
 		resp.Body.Close()
 	}
 	if len(heard) != 0 {
-		t.Errorf("the app heard %s", <-heard)
+		t.Errorf("the app received %s", <-heard)
 	}
 }
 
-func TestAQuestionWhoseCallIsOverGoesWhereItsClientListens(t *testing.T) {
+func TestAQuestionWhoseCallHasEndedGoesToItsClientsOpenStream(t *testing.T) {
 	r := start(t, nil)
 	w := r.able(alice, `{"elicitation":{}}`)
 	s, over := r.endpoint.live.All()[0], &call{number: 999}
@@ -153,7 +153,7 @@ func TestAQuestionWhoseCallIsOverGoesWhereItsClientListens(t *testing.T) {
 	close(r.fakeNamespace.release)
 }
 
-func TestACancelledCallTakesItsQuestionBack(t *testing.T) {
+func TestACancelledCallWithdrawsItsQuestion(t *testing.T) {
 	r := start(t, nil)
 	w := r.able(alice, `{"elicitation":{}}`)
 	resp := r.ask("POST", w, asking)
@@ -169,7 +169,7 @@ func TestACancelledCallTakesItsQuestionBack(t *testing.T) {
 	}
 }
 
-func TestTheEndOfASessionEndsItsQuestions(t *testing.T) {
+func TestEndingASessionEndsItsQuestions(t *testing.T) {
 	r := start(t, nil)
 	w := r.able(alice, `{"elicitation":{}}`)
 	resp := r.ask("POST", w, asking)
@@ -210,15 +210,15 @@ func TestASessionHasEverythingThatAppsOffer(t *testing.T) {
 		})
 	}
 	if asked := r.fakeNamespace.app.Operations(); !slices.Contains(asked, "level ws_one error") {
-		t.Errorf("the apps were asked %q", asked)
+		t.Errorf("the apps received %q", asked)
 	}
 	r.say("POST", w, `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
-	testkit.Eventually(t, "the apps hear that roots changed", func() bool {
+	testkit.Eventually(t, "the apps are notified that roots changed", func() bool {
 		return slices.ContainsFunc(r.fakeNamespace.app.Operations(), func(o string) bool { return strings.HasPrefix(o, "roots ") })
 	})
 }
 
-func TestUpdatesReachThoseWhoSubscribed(t *testing.T) {
+func TestUpdatesReachSubscribers(t *testing.T) {
 	r := start(t, nil)
 	w, other := r.join(alice), r.join(who{token: "bob", workspace: "ws_one"})
 	resp, lines := r.listen(w)
@@ -237,7 +237,7 @@ func TestUpdatesReachThoseWhoSubscribed(t *testing.T) {
 	}
 	for kind, want := range map[core.Kind]string{core.KindPrompts: "prompts", core.KindTemplates: "resources"} {
 		r.fakeNamespace.change(kind)
-		for _, reader := range []*bufio.Scanner{lines, others} { // the other session hears this first
+		for _, reader := range []*bufio.Scanner{lines, others} { // the other session receives this first
 			if got := next(t, reader); got != `{"jsonrpc":"2.0","method":"notifications/`+want+`/list_changed"}` {
 				t.Errorf("got %s", got)
 			}

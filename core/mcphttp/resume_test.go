@@ -27,7 +27,7 @@ func nextEvent(t *testing.T, lines *bufio.Scanner) (id, data string) {
 	return "", ""
 }
 
-func TestAClientWhoseConnectionBrokeGoesOnWhereItWas(t *testing.T) {
+func TestAClientWhoseConnectionBrokeResumesWhereItWas(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	resp := r.ask("POST", w, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"demo__slow","arguments":{},"_meta":{"progressToken":"p"}}}`)
@@ -50,7 +50,7 @@ func TestAClientWhoseConnectionBrokeGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-func TestACallThatStillRunsGoesOnOnTheStreamOfAClientThatCameBack(t *testing.T) {
+func TestARunningCallContinuesOnTheStreamOfAReconnectedClient(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	resp := r.ask("POST", w, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"demo__slow","arguments":{},"_meta":{"progressToken":"p"}}}`)
@@ -70,11 +70,11 @@ func TestACallThatStillRunsGoesOnOnTheStreamOfAClientThatCameBack(t *testing.T) 
 		t.Errorf("got %s", data)
 	}
 	if lines.Scan() {
-		t.Errorf("the stream goes on after the response: %s", lines.Text())
+		t.Errorf("the stream continues after the response: %s", lines.Text())
 	}
 }
 
-func TestTheGetStreamGoesOnWhereItWas(t *testing.T) {
+func TestTheGetStreamResumesWhereItWas(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`)
@@ -103,7 +103,7 @@ func TestTheGetStreamGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-func TestLastEventIDThatNamesNothing(t *testing.T) {
+func TestAnUnknownLastEventID(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	for _, id := range []string{"nonsense", "1", "-1.0", "7.1", "99999999999999999999.1"} {
@@ -117,7 +117,7 @@ func TestLastEventIDThatNamesNothing(t *testing.T) {
 	}
 }
 
-func TestOlderRevisionsGetNoEventWithoutAMessage(t *testing.T) {
+func TestOlderRevisionsGetNoEmptyEvents(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice, "2025-06-18")
 	resp := r.ask("POST", w, progressBody(1, "p", 1))

@@ -108,7 +108,7 @@ func TestStreamsOpenedDuringARevocationEndWithIt(t *testing.T) {
 	}
 }
 
-func TestTheTasksOfACallerWhoLosesAccessEnd(t *testing.T) {
+func TestTasksEndWhenTheirCallerLosesAccess(t *testing.T) {
 	r := start(t, nil)
 	r.endpoint.EndRevoked(t.Context(), "usr_bob")
 	r.people.gone.Store(true)
@@ -161,7 +161,7 @@ func TestAStandingStreamEndsWhenItsTokenIsNoLongerAccepted(t *testing.T) {
 				}
 			}
 			asked()
-			access.says.Store(core.Errorf(core.CodeUnavailable, "the identity provider is away"))
+			access.says.Store(core.Errorf(core.CodeUnavailable, "the identity provider is down"))
 			asked()
 			select {
 			case <-ended:
@@ -172,7 +172,7 @@ func TestAStandingStreamEndsWhenItsTokenIsNoLongerAccepted(t *testing.T) {
 			select {
 			case <-ended:
 			case <-time.After(10 * time.Second):
-				t.Error("the stream goes on with a token that is refused")
+				t.Error("the stream continues with a token that is refused")
 			}
 		})
 	}
@@ -192,7 +192,7 @@ func (d demoting) Current(_ context.Context, c core.Caller) (core.Caller, error)
 	return c, nil
 }
 
-func TestSessionsAndStreamsLoseTheRightsThatTheirCallersLose(t *testing.T) {
+func TestSessionsAndStreamsLoseTheirCallersLostRights(t *testing.T) {
 	r := start(t, func(o *Options) { o.Access = demoting{&people{}} })
 	w := alice
 	w.token = "admin"

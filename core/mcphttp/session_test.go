@@ -44,7 +44,7 @@ func TestAClientIsAskedOnlyWhatItSupports(t *testing.T) {
 	}
 }
 
-func TestQuestionsAreAnsweredOnceInTimeAndInNumber(t *testing.T) {
+func TestQuestionsAreAnsweredOnceWithinTheirTimeAndCountLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSession(core.Caller{}, sessionstore.Record{}, json.RawMessage(`{"roots":{},"elicitation":{}}`))
 		ask := func(method string) error {
@@ -85,7 +85,7 @@ func TestQuestionsAreAnsweredOnceInTimeAndInNumber(t *testing.T) {
 	})
 }
 
-func TestAChangeThatAStreamCouldNotSendIsSentByTheNext(t *testing.T) {
+func TestAChangeThatAStreamCouldNotSendIsSentByTheNextOne(t *testing.T) {
 	s := newSession(core.Caller{}, sessionstore.Record{}, nil)
 	first := s.OpenStream(-1)
 	s.ListChanged(core.KindTools)

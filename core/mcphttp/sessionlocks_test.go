@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 )
 
-func TestASessionIsMovedByOneAtATime(t *testing.T) {
+func TestOnlyOneServerAtATimeMovesASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var locks sessionLocks
 		unlock, err := locks.Lock(t.Context(), "one")
@@ -34,7 +34,7 @@ func TestASessionIsMovedByOneAtATime(t *testing.T) {
 		synctest.Wait()
 		leave()
 		if err := <-results; !errors.Is(err, context.Canceled) {
-			t.Errorf("who left got %v", err)
+			t.Errorf("the caller that left got %v", err)
 		}
 		order <- "first"
 		unlock()

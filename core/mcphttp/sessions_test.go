@@ -27,7 +27,7 @@ const (
 	ping            = `{"jsonrpc":"2.0","id":7,"method":"ping"}`
 )
 
-func TestAnotherCallersSessionAnswersLikeAnUnknownOne(t *testing.T) {
+func TestAnotherCallersSessionLooksLikeAnUnknownOne(t *testing.T) {
 	r := start(t, nil)
 	owned := r.join(alice)
 	for _, tc := range []struct {
@@ -64,7 +64,7 @@ func TestASessionIDStartsWithTheServersNameIfItHasOne(t *testing.T) {
 	}
 }
 
-func TestForeignAndUnknownSessionsAnswerAlikeWhileTheStoreIsUnavailable(t *testing.T) {
+func TestOtherCallersSessionsLookLikeUnknownOnesWhileTheStoreIsUnavailable(t *testing.T) {
 	store := &flaky{Store: memory.New()}
 	r := start(t, func(o *Options) { o.Store = store })
 	owned := r.join(alice)
@@ -76,7 +76,7 @@ func TestForeignAndUnknownSessionsAnswerAlikeWhileTheStoreIsUnavailable(t *testi
 		}
 	}
 	if resp, _ := r.say("POST", owned, ping); resp.StatusCode != 200 {
-		t.Errorf("a live session goes on without the store, got %d", resp.StatusCode)
+		t.Errorf("a live session continues without the store, got %d", resp.StatusCode)
 	}
 	if resp, _ := r.say("POST", alice, hello("2025-11-25")); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("no session opens without a record, got %d", resp.StatusCode)
@@ -86,7 +86,7 @@ func TestForeignAndUnknownSessionsAnswerAlikeWhileTheStoreIsUnavailable(t *testi
 	}
 	store.down.Store(false)
 	if resp, body := r.say("POST", owned, ping); resp.StatusCode != 404 || body != notFoundBody {
-		t.Errorf("a session deleted while the store was away is gone at once: %d %s", resp.StatusCode, body)
+		t.Errorf("a session deleted while the store was down is gone at once: %d %s", resp.StatusCode, body)
 	}
 	r.endpoint.writer.Flush(t.Context())
 	if store.Store.(*memory.Store).Len() != 0 {
@@ -103,7 +103,7 @@ func TestARecordWithoutATransportIsUnavailable(t *testing.T) {
 		t.Errorf("on another process: %d %s", resp.StatusCode, body)
 	}
 	if resp, body := after.say("POST", who{"bob", "ws_one", w.session}, ping); resp.StatusCode != 404 || body != notFoundBody {
-		t.Errorf("for somebody else: %d %s", resp.StatusCode, body)
+		t.Errorf("for another user: %d %s", resp.StatusCode, body)
 	}
 	if err := before.endpoint.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestDeleteEndsASession(t *testing.T) {
 	}
 }
 
-func TestDeleteAnswersTheCallsThatAreRunning(t *testing.T) {
+func TestDeleteAnswersRunningCalls(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	answer := make(chan string, 1)
@@ -215,7 +215,7 @@ func TestTheCapIsExact(t *testing.T) {
 	r.join(alice)
 }
 
-func TestInitializeSaysWhatItMust(t *testing.T) {
+func TestInitializeReturnsTheRequiredFields(t *testing.T) {
 	r := start(t, nil)
 	for _, c := range []struct{ name, params, want string }{
 		{"no params", ``, "protocolVersion"},
@@ -283,7 +283,7 @@ func beginOne(t *testing.T, e *Endpoint, s *session, id string) *call {
 
 func (e *Endpoint) endOne(k *call) { e.run(k) }
 
-func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
+func TestAnIdleSessionEndsExactlyAtItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New()
 		e := still(t, store, time.Hour)
@@ -293,7 +293,7 @@ func TestAnIdleSessionEndsExactlyAfterItsTime(t *testing.T) {
 		for range 5 {
 			<-time.After(59 * time.Minute)
 			if _, f := e.session(e.root, []byte(id), me); f != nil {
-				t.Fatal("each request starts the time anew")
+				t.Fatal("each request restarts the timeout")
 			}
 		}
 		if rec := e.live.Records()[0]; !rec.LastAccessedAt.Equal(time.Now()) { // the value that a new store gets

@@ -41,7 +41,7 @@ func TestARequestWithoutASessionIsAnswered(t *testing.T) {
 		{"resources keep their bytes", "resources/list", "", "", `{"resources":[{"uri":"demo://a","name":"a","x":1.50}],`},
 		{"templates", "resources/templates/list", "", "", `{"resourceTemplates":[{"uriTemplate":"demo://t/{id}","name":"t"}],`},
 		{"a call", "tools/call", `"name":"demo__echo","arguments":{"n":1.0}`, "Mcp-Name: demo__echo", `"args":{"n":1.0}`},
-		{"a call's result says its type", "tools/call", `"name":"demo__echo"`, "Mcp-Name: demo__echo", `"_meta":{"trace":"t","io.modelcontextprotocol/serverInfo":` + self + `},"isError":false,"resultType":"complete"}}`},
+		{"a call's result has its type", "tools/call", `"name":"demo__echo"`, "Mcp-Name: demo__echo", `"_meta":{"trace":"t","io.modelcontextprotocol/serverInfo":` + self + `},"isError":false,"resultType":"complete"}}`},
 		{"a prompt", "prompts/get", `"name":"demo__greet"`, "Mcp-Name: demo__greet", `"method":"prompts/get","params":{"name":"greet",`},
 		{"a resource is never cached for others", "resources/read", `"uri":"demo://a"`, "Mcp-Name: demo://a", `"cacheScope":"private","resultType":"complete","ttlMs":5000,"_meta":{"io.modelcontextprotocol/serverInfo":` + self + `}}}`},
 		{"a name in base64", "resources/read", `"uri":"demo://a"`, "Mcp-Name: =?base64?ZGVtbzovL2E=?=", `"method":"resources/read"`},
@@ -76,12 +76,12 @@ func TestARequestWithoutASessionIsRefused(t *testing.T) {
 	}{
 		{"no version in _meta", remove(`"io.modelcontextprotocol/protocolVersion":"2026-07-28"`), headers, 400, `-32602`},
 		{"no capabilities in _meta", remove(`"io.modelcontextprotocol/clientCapabilities":{}`), headers, 400, `-32602`},
-		{"capabilities that are no object", remove(`"io.modelcontextprotocol/clientCapabilities":{}`), headers, 400, `-32602`},
-		{"a log level that is none", strings.Replace(list, `Capabilities":{}`, `Capabilities":{},"io.modelcontextprotocol/logLevel":"loud"`, 1), headers, 400, `-32602`},
+		{"capabilities that are not an object", remove(`"io.modelcontextprotocol/clientCapabilities":{}`), headers, 400, `-32602`},
+		{"an invalid log level", strings.Replace(list, `Capabilities":{}`, `Capabilities":{},"io.modelcontextprotocol/logLevel":"loud"`, 1), headers, 400, `-32602`},
 		{"no _meta", `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, headers, 400, `-32602`},
 		{"the version in the body alone", list, []string{"Mcp-Method: tools/list"}, 400, `-32020`},
 		{"another version in the header", list, []string{"Mcp-Protocol-Version: 2027-01-01", "Mcp-Method: tools/list"}, 400, `-32020`},
-		{"a version that is not spoken", strings.Replace(list, "2026-07-28", "2027-01-01", 1), []string{"Mcp-Protocol-Version: 2027-01-01", "Mcp-Method: tools/list"}, 400,
+		{"an unsupported version", strings.Replace(list, "2026-07-28", "2027-01-01", 1), []string{"Mcp-Protocol-Version: 2027-01-01", "Mcp-Method: tools/list"}, 400,
 			`{"code":-32022,"message":"this protocol revision is not supported","data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"2027-01-01"}},"id":7}`},
 		{"no method in the headers", list, headers[:1], 400, `-32020`},
 		{"another method in the headers", list, []string{statelessVersion, "Mcp-Method: TOOLS/LIST"}, 400, `-32020`},
@@ -143,11 +143,11 @@ func TestErrorsOfCallsWithoutASessionHaveAStatus(t *testing.T) {
 		want       string
 	}{
 		{"an unknown tool", "demo__none", 400, `-32602`},
-		{"one the caller may not use", "demo__hidden", 400, `-32602`},
+		{"a tool that the caller may not use", "demo__hidden", 400, `-32602`},
 		{"an app's own error", "demo__fail", 200, `"data":{"elicitations":[{"n":12345678901234567890}]}`},
 		{"a panic", "demo__panic", 200, `-32603`},
 		{"a result that is not JSON", "demo__broken", 200, `something other than an object`},
-		{"an app that is away", "demo__away", 200, `"error":"unavailable"`},
+		{"an app that is down", "demo__down", 200, `"error":"unavailable"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			body, header := statelessRequest("tools/call", `"name":"`+c.tool+`"`)
@@ -194,7 +194,7 @@ func TestAClientThatLeavesCancelsItsCall(t *testing.T) {
 	select {
 	case err := <-r.fakeNamespace.ended:
 		if err == nil {
-			t.Error("the call went on")
+			t.Error("the call continued")
 		}
 	case <-time.After(time.Minute):
 		t.Error("the call was not cancelled")
@@ -202,7 +202,7 @@ func TestAClientThatLeavesCancelsItsCall(t *testing.T) {
 	<-gone
 }
 
-func TestArgumentsThatAToolWantsInHeaders(t *testing.T) {
+func TestArgumentsThatAToolRequiresInHeaders(t *testing.T) {
 	r := start(t, nil)
 	r.fakeNamespace.listed[0].Tool.Mirrors = marks()
 	for _, c := range []struct {
@@ -211,17 +211,17 @@ func TestArgumentsThatAToolWantsInHeaders(t *testing.T) {
 		refused         bool
 	}{
 		{"all there", `{"region":"eu","in":{"n":3,"b":true}}`, []string{"Mcp-Param-Region: eu", "Mcp-Param-N: 3", "Mcp-Param-B: true"}, false},
-		{"a number written otherwise", `{"in":{"n":3.0}}`, []string{"Mcp-Param-N: 3"}, false},
+		{"a number in another notation", `{"in":{"n":3.0}}`, []string{"Mcp-Param-N: 3"}, false},
 		{"base64", `{"region":"é"}`, []string{"Mcp-Param-Region: =?base64?w6k=?="}, false},
 		{"none there", `{"region":null}`, nil, false},
-		{"a header for nothing", `{}`, []string{"Mcp-Param-Region: eu"}, true},
+		{"a header without an argument", `{}`, []string{"Mcp-Param-Region: eu"}, true},
 		{"no header", `{"region":"eu"}`, nil, true},
 		{"another value", `{"region":"eu"}`, []string{"Mcp-Param-Region: us"}, true},
 		{"another number", `{"in":{"n":3}}`, []string{"Mcp-Param-N: 4"}, true},
 		{"no number", `{"in":{"n":3}}`, []string{"Mcp-Param-N: x"}, true},
 		{"broken base64", `{"region":"Hello"}`, []string{"Mcp-Param-Region: =?base64?SGVsbG8?="}, true},
 		{"an object for a string", `{"region":{}}`, []string{"Mcp-Param-Region: {}"}, true},
-		{"a key that comes twice", `{"region":"eu","region":"us"}`, []string{"Mcp-Param-Region: us"}, true},
+		{"a duplicate key", `{"region":"eu","region":"us"}`, []string{"Mcp-Param-Region: us"}, true},
 		{"another truth", `{"in":{"b":true}}`, []string{"Mcp-Param-B: false"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestArgumentsThatAToolWantsInHeaders(t *testing.T) {
 	}
 }
 
-func TestAStreamThatListensHearsWhatItWants(t *testing.T) {
+func TestAListeningStreamReceivesWhatItSubscribedTo(t *testing.T) {
 	r := start(t, nil)
 	body, header := statelessRequest("subscriptions/listen", `"notifications":{"promptsListChanged":true,"resourceSubscriptions":["demo://a","ropewalk://nobody/x"]}`)
 	resp := r.ask("POST", alice, body, header...)
@@ -264,7 +264,7 @@ func TestAStreamThatListensHearsWhatItWants(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if r.fakeNamespace.app.Subscriptions("demo://a") != 1 {
-		t.Error("the app was not asked for updates")
+		t.Error("the app got no subscription")
 	}
 	r.endpoint.o.Streams.Drain() // as in a shutdown
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`+self+`,"io.modelcontextprotocol/subscriptionId":7}}}` {
@@ -306,7 +306,7 @@ func TestTheOfficialClientWithoutASession(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(r.endpoint.live.All()); n != 0 {
-		t.Errorf("%d sessions for a client that speaks the newest revision", n)
+		t.Errorf("%d sessions for a client with the newest revision", n)
 	}
 	list, err := session.ListTools(t.Context(), nil)
 	if err != nil || len(list.Tools) != 6 {

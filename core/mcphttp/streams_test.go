@@ -109,7 +109,7 @@ func TestDeleteEndsTheGetStream(t *testing.T) {
 	}
 }
 
-func TestADroppedGetStreamIsReplacedAtOnceAndLeavesNothingBehind(t *testing.T) {
+func TestADroppedGetStreamIsReplacedAtOnceAndLeavesNothing(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	warm, _ := r.listen(w)
@@ -145,7 +145,7 @@ func (e *Endpoint) listening() []*session {
 	return slices.DeleteFunc(e.live.All(), func(s *session) bool { return !s.Streaming() })
 }
 
-func TestAReaderThatStallsIsCutAndNobodyWaitsForIt(t *testing.T) {
+func TestAStalledReaderIsDisconnectedAndDelaysNobody(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	w := r.join(alice)
@@ -175,7 +175,7 @@ func TestAReaderThatStallsIsCutAndNobodyWaitsForIt(t *testing.T) {
 	again.Body.Close()
 }
 
-func TestAReaderThatStallsOnItsAnswerIsCut(t *testing.T) {
+func TestAReaderThatStallsOnItsAnswerIsDisconnected(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	w := r.join(alice)

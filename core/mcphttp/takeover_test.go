@@ -54,7 +54,7 @@ func use(e *Endpoint, id string, c core.Caller) (*session, string) {
 	return nil, f.message
 }
 
-func TestASessionOfAServerThatDiedGoesOnWithinTwoSeconds(t *testing.T) {
+func TestADeadServersSessionContinuesElsewhereWithinTwoSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newDurable()
 		a, b := still(t, store, time.Hour), still(t, store, time.Hour)
@@ -115,7 +115,7 @@ func TestOnlyOneOfManyServersTakesOverASession(t *testing.T) {
 	})
 }
 
-func TestALivingServerGivesUpAnIdleSessionAndKeepsABusyOne(t *testing.T) {
+func TestALiveServerGivesUpAnIdleSessionAndKeepsABusyOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newDurable()
 		a, b := still(t, store, time.Hour), still(t, store, time.Hour)
@@ -141,7 +141,7 @@ func TestALivingServerGivesUpAnIdleSessionAndKeepsABusyOne(t *testing.T) {
 	})
 }
 
-func TestAServerThatStoodStillDoesNotServeWhatAnotherOneTook(t *testing.T) {
+func TestAServerThatWasPausedDoesNotServeSessionsThatAnotherTookOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newDurable()
 		a, b := still(t, store, time.Hour), still(t, store, time.Hour)
@@ -152,10 +152,10 @@ func TestAServerThatStoodStillDoesNotServeWhatAnotherOneTook(t *testing.T) {
 			t.Fatal(why)
 		}
 		if a.live.Find([]byte(s.ID)) != s {
-			t.Fatal("the first server already knows: that shows nothing")
+			t.Fatal("the first server already knows, so this test proves nothing")
 		}
 		if a.covered(s, time.Now()) || a.confirm(s) {
-			t.Error("the first server goes on with a session that it lost")
+			t.Error("the first server continues with a session that it lost")
 		}
 		if a.Sessions() != 0 || b.Sessions() != 1 {
 			t.Errorf("sessions: %d and %d", a.Sessions(), b.Sessions())
@@ -177,12 +177,12 @@ func TestTheSessionOfADeletedUserIsNotTakenOver(t *testing.T) {
 			t.Errorf("got %v, %q", s, why)
 		}
 		if s, why := use(b, id, caller("bob", "ws_one")); s != nil || why != reasonNotFound {
-			t.Errorf("somebody else: got %v, %q", s, why)
+			t.Errorf("another user: got %v, %q", s, why)
 		}
 	})
 }
 
-func TestAStoreThatLostItsDataGetsTheSessionsAgain(t *testing.T) {
+func TestSessionsAreWrittenAgainToAStoreThatLostItsData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newDurable()
 		a, me := still(t, store, time.Hour), caller("alice", "ws_one")
@@ -239,7 +239,7 @@ func TestATakenOverSessionReadsItsListsAgainAndReusesNoNumbers(t *testing.T) {
 	}
 }
 
-func TestASessionBelongsToThePersonWhicheverProviderVouches(t *testing.T) {
+func TestASessionBelongsToTheUserWhicheverProviderVouchesForThem(t *testing.T) {
 	person := func(issuer, subject, user, key string) core.Caller {
 		return core.Caller{Identity: core.Identity{Issuer: issuer, Subject: subject, User: core.User{ID: user}, Scope: core.Scope{Key: key}}, Workspace: core.Workspace{ID: "ws_one"}}
 	}

@@ -71,7 +71,7 @@ func (w *wild) hangUp() {
 	}
 }
 
-// close ends the app and waits until nothing of it is left.
+// close ends the app and waits until it is completely gone.
 func (w *wild) close() {
 	w.mu.Lock()
 	w.hangUp()
@@ -117,7 +117,7 @@ const (
 	wildLater   = "later"
 	wildAsks    = "asks"
 	wildFails   = "fails"
-	wildTwice   = "answers twice and speaks after that"
+	wildTwice   = "answers twice and sends more after that"
 	wildSilent  = "never answers"
 	wildDies    = "dies"
 	wildDawdles = "reads nothing for a while"

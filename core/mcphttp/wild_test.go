@@ -30,7 +30,7 @@ type crowd struct {
 
 // Whatever an app and its clients do, each call gets exactly one answer, its own. The app's notifications about it come
 // before that and in order. Nothing is left over at the end.
-func TestCallsAreAnsweredOnceWhateverAppsAndClientsDo(t *testing.T) {
+func TestEveryCallIsAnsweredOnceWhateverAppsAndClientsDo(t *testing.T) {
 	w := newWild(t)
 	r := start(t, func(o *Options) { o.Tools = w })
 	c := &crowd{rig: r, until: time.Now().Add(wildTime)}
@@ -179,7 +179,7 @@ func (c *crowd) read(ctx context.Context, w who, resp *http.Response, id string,
 		}
 		if text = strings.TrimSpace(text); text != "" {
 			if answers > 0 {
-				return fmt.Errorf("something came after the answer: %.300s", text)
+				return fmt.Errorf("something arrived after the answer: %.300s", text)
 			}
 			if err := c.heard(ctx, w, text, id, args, &progress, &answers); err != nil {
 				return err
@@ -219,7 +219,7 @@ func (c *crowd) heard(ctx context.Context, w who, text, id string, args wildArgs
 	switch {
 	case m.Method == "notifications/progress":
 		if *progress++; m.Params.Progress != *progress || m.Params.ProgressToken != args.Key || *progress > args.Steps {
-			return fmt.Errorf("progress %d of %d came: %s", *progress, args.Steps, text)
+			return fmt.Errorf("progress %d of %d arrived: %s", *progress, args.Steps, text)
 		}
 	case m.Method == "elicitation/create":
 		body := `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"action":"accept","content":{}}}`
@@ -229,7 +229,7 @@ func (c *crowd) heard(ctx context.Context, w who, text, id string, args wildArgs
 		}
 	case m.Method != "": // a question was cancelled
 	case string(m.ID) != id || (m.Result == nil) == (m.Error == nil):
-		return fmt.Errorf("the answer to another call came: %.300s", text)
+		return fmt.Errorf("the answer to another call arrived: %.300s", text)
 	case m.Result != nil && (m.Result.Key != args.Key || m.Result.Pad != len(args.Pad) || *progress != args.Steps):
 		return fmt.Errorf("after %d of %d, the answer to %s is %.300s", *progress, args.Steps, args.Key, text)
 	default:

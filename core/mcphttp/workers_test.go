@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestGoroutinesOfCallsAreUsedAgainAndBounded(t *testing.T) {
+func TestCallGoroutinesAreReusedAndBounded(t *testing.T) {
 	w := newWorkers()
 	var running sync.WaitGroup
 	block := make(chan struct{})

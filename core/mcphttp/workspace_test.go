@@ -103,7 +103,7 @@ func TestASessionBelongsToTheViewThatItWasOpenedAt(t *testing.T) {
 	}
 }
 
-func TestEachResourceHasMetadataOfItsOwn(t *testing.T) {
+func TestEachResourceHasItsOwnMetadata(t *testing.T) {
 	r := start(t, func(o *Options) { o.Scopes = func() []string { return []string{"openid", "tools"} } })
 	for path, document := range map[string]string{
 		"/mcp": "/.well-known/oauth-protected-resource", "/mcp/ws_one": "/.well-known/oauth-protected-resource/mcp/ws_one",
@@ -126,7 +126,7 @@ func TestEachResourceHasMetadataOfItsOwn(t *testing.T) {
 		}
 	}
 	if resp, err := r.client.Get(r.url + "/.well-known/oauth-protected-resource/mcp/x"); err != nil || resp.StatusCode != 404 {
-		t.Errorf("a resource that is none: %v %v", resp, err)
+		t.Errorf("an unknown resource: %v %v", resp, err)
 	} else {
 		resp.Body.Close()
 	}
@@ -160,7 +160,7 @@ func TestClientsAskForScopesThatTheProviderOffers(t *testing.T) {
 			t.Errorf("%s: the document names %q, %v, want %q", offers, got, err, want)
 		}
 		if resp, _ := r.at("/mcp/me", "granted-openid"); resp.StatusCode != 403 { // a required scope stays required
-			t.Errorf("%s: a token without the scope tools gets %d", offers, resp.StatusCode)
+			t.Errorf("%s: a token without the tools scope gets %d", offers, resp.StatusCode)
 		}
 	}
 }

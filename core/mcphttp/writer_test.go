@@ -91,7 +91,7 @@ func TestTouchesAreWrittenBehindInBatches(t *testing.T) {
 	})
 }
 
-func TestTouchesSurviveAStoreThatIsUnavailable(t *testing.T) {
+func TestTouchesSurviveAnUnavailableStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &flaky{Store: memory.New()}
 		e := still(t, store, time.Hour)
@@ -131,7 +131,7 @@ func TestCloseWritesTheLastTouchesAndKeepsTheRecords(t *testing.T) {
 	})
 }
 
-func TestUseStoreTakesTheLiveSessionsAlong(t *testing.T) {
+func TestUseStoreCopiesTheLiveSessions(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	next := memory.New()

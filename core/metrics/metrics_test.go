@@ -81,7 +81,7 @@ func text(t *testing.T, m *metrics.Metrics) string {
 	return string(text)
 }
 
-func TestEachMetricIsWrittenUnderItsConventionalName(t *testing.T) {
+func TestEachMetricHasItsConventionalName(t *testing.T) {
 	written := text(t, measured())
 	for _, want := range []string{
 		`ropewalk_build_info{commit="abc",goversion="go1.`,

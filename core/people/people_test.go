@@ -19,7 +19,7 @@ func member(role core.Role) core.Caller {
 	}
 }
 
-func TestAKeyNeedsANameARoleThatItsMakerHasAndAnEndInTheFuture(t *testing.T) {
+func TestAKeyNeedsANameARoleThatItsCreatorHasAndAFutureExpiry(t *testing.T) {
 	for name, c := range map[string]struct {
 		role core.Role // of the person who makes the key
 		key  people.NewKey
@@ -47,7 +47,7 @@ func TestAKeyNeedsANameARoleThatItsMakerHasAndAnEndInTheFuture(t *testing.T) {
 	}
 }
 
-func TestAnAPIKeyMakesNoKeysAndOthersDo(t *testing.T) {
+func TestAnAPIKeyCannotCreateKeysButUsersCan(t *testing.T) {
 	on := func(string) bool { return true }
 	key := member(core.RoleAdmin)
 	key.Issuer = core.IssuerKey
@@ -59,7 +59,7 @@ func TestAnAPIKeyMakesNoKeysAndOthersDo(t *testing.T) {
 	}
 }
 
-func TestManagingPeopleNeedsTheFlagAndAnAdminOfTheOrganization(t *testing.T) {
+func TestManagingUsersRequiresTheFlagAndAnOrganizationAdmin(t *testing.T) {
 	for name, c := range map[string]struct {
 		requirement core.Requirement
 		flag        string
@@ -88,7 +88,7 @@ func TestAMergeMovesOnlyWhatTheMergedUserOwned(t *testing.T) {
 	}{
 		"two members, by an admin":         {user("usr_admin", core.RoleAdmin), "usr_ann", "usr_bob", ""},
 		"an admin into a member":           {user("usr_admin", core.RoleAdmin), "usr_admin", "usr_bob", ""},
-		"a member into who does it":        {user("usr_admin", core.RoleAdmin), "usr_ann", "usr_admin", core.CodeForbidden},
+		"a member into the caller":         {user("usr_admin", core.RoleAdmin), "usr_ann", "usr_admin", core.CodeForbidden},
 		"a member into the owner of all":   {user("usr_boss", core.RoleOwner), "usr_ann", "usr_boss", core.CodeForbidden},
 		"an owner into a member":           {user("usr_admin", core.RoleAdmin), "usr_boss", "usr_ann", core.CodeForbidden},
 		"an owner into a member, by owner": {user("usr_root", core.RoleOwner), "usr_boss", "usr_ann", ""},

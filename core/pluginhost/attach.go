@@ -35,10 +35,10 @@ var ErrDetached = errors.New("detached")
 type attachment struct {
 	conn   *grpc.ClientConn
 	info   plugins.Info
-	ended  chan struct{} // closed before the connection is, and when the plugin has ended
+	ended  chan struct{} // closed before the connection is, and when the plugin has exited
 	end    func()        // closes ended; may be called more than once
 	stop   chan struct{} // closed when the slot closes or is suspended
-	closed chan struct{} // closed when nothing of the attachment is left
+	closed chan struct{} // closed when the attachment is completely gone
 }
 
 // Attach directs a loaded plugin's calls to the process listening on a Unix socket, until ctx ends (nil) or the

@@ -19,7 +19,7 @@ const suspendDrain = 2 * time.Second
 
 // suspension is the period during which another plugin owns a slot's backend.
 type suspension struct {
-	halted  chan struct{} // closed when nothing of the slot is running
+	halted  chan struct{} // closed when nothing in the slot is running
 	resumed chan struct{} // closed when the slot resumes
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-func TestAnExecutableIsNamedForItsFileAndHashedAsItIs(t *testing.T) {
+func TestAnExecutableIsNamedAfterItsFileAndHashedAsItIs(t *testing.T) {
 	dir := t.TempDir()
 	for file, want := range map[string]string{
 		"sessionstore-redis": "redis", "demo": "demo", "auth-My_Adapter.py": "my-adapter", "registry-.exe": "plugin", "Straße": "stra-e",
@@ -26,7 +26,7 @@ func TestAnExecutableIsNamedForItsFileAndHashedAsItIs(t *testing.T) {
 		}
 	}
 	if _, err := pluginhost.Executable(filepath.Join(dir, "none")); err == nil {
-		t.Error("a file that is not there has a sha256")
+		t.Error("a file that does not exist has a sha256")
 	}
 }
 

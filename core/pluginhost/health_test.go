@@ -37,7 +37,7 @@ func TestAPluginCountsAsHungWhenItMissesTwoChecksAndAnswersNoCall(t *testing.T) 
 	}
 }
 
-func TestTheServersDelayIsThatOfItsLatestTick(t *testing.T) {
+func TestTheServersDelayIsTheLongestDelayOfATick(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ticks := make(chan time.Time)
 	go func() {

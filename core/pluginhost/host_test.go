@@ -303,11 +303,11 @@ func TestAPluginThatCannotServeCausesOneClearError(t *testing.T) {
 		p    config.Plugin
 		says []string
 	}{
-		"one that prints junk":               {script("junk", "echo hello; sleep 60"), []string{"handshake line", "hello", "standard error"}},
-		"one that never answers":             {script("silent", "sleep 60"), []string{"did not answer in time", "plugins.startTimeout"}},
-		"one that exits at once":             {script("gone", "echo 'no libfoo here' >&2; exit 3"), []string{"ended before it served", "status 3", "no libfoo here"}},
-		"one of an unknown protocol version": {script("future", "echo '1|99|unix|/tmp/x|grpc|'; sleep 60"), []string{"no protocol version", "rebuild"}},
-		"one that does not speak gRPC":       {script("netrpc", "echo '1|1|unix|/tmp/x|netrpc|'; sleep 60"), []string{"gRPC"}},
+		"one that prints junk":                 {script("junk", "echo hello; sleep 60"), []string{"handshake line", "hello", "standard error"}},
+		"one that never answers":               {script("silent", "sleep 60"), []string{"did not answer in time", "plugins.startTimeout"}},
+		"one that exits at once":               {script("gone", "echo 'no libfoo here' >&2; exit 3"), []string{"ended before it served", "status 3", "no libfoo here"}},
+		"one with an unknown protocol version": {script("future", "echo '1|99|unix|/tmp/x|grpc|'; sleep 60"), []string{"no protocol version", "rebuild"}},
+		"one that does not speak gRPC":         {script("netrpc", "echo '1|1|unix|/tmp/x|netrpc|'; sleep 60"), []string{"gRPC"}},
 		"one that logs what hclog never would": {
 			script("odd", `echo '{"@message":1,"@level":{},"@timestamp":[]}' >&2; echo junk; sleep 60`), []string{"handshake line"},
 		},
@@ -341,7 +341,7 @@ func TestAPluginThatCannotServeCausesOneClearError(t *testing.T) {
 	}
 }
 
-func TestWrongSettingsArriveAsProblemsWithTheirPaths(t *testing.T) {
+func TestInvalidSettingsAreReportedWithTheirPaths(t *testing.T) {
 	h := newHost(t)
 	p := config.Plugin{Adapter: "picky", Settings: config.NewSettings([]byte(`{"ulr":"x"}`))}
 	_, err := h.SessionStore(t.Context(), p)
@@ -380,14 +380,14 @@ func TestAPluginThatFailsInConfigureSaysHow(t *testing.T) {
 	}
 }
 
-func TestTheErrorOfADeadPluginHasItsLastLinesWithoutSecrets(t *testing.T) {
+func TestADeadPluginsErrorHasItsLastLinesWithoutSecrets(t *testing.T) {
 	h := newHost(t)
 	s := openStore(t, h, config.Plugin{Adapter: "child", Settings: config.NewSettings([]byte(`{"password": "hunter22"}`))})
 	if _, err := s.Get(t.Context(), "crash"); err == nil {
 		t.Error("a call that crashes every process succeeds")
 	}
 	err := h.Status()[0].LastErr
-	says(t, err, "its process ended: exited with status 3; it wrote last: ", "line 10 of [redacted];", "line 29 of [redacted];")
+	says(t, err, "its process exited: exited with status 3; it wrote last: ", "line 10 of [redacted];", "line 29 of [redacted];")
 	if text := err.Error(); strings.Contains(text, "hunter22") || strings.Contains(text, "line 9 of") {
 		t.Errorf("it says %s", text)
 	}

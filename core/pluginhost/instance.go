@@ -193,13 +193,13 @@ func (i *instance) ping(ctx context.Context) error {
 	return nil
 }
 
-// deathReason describes how the process ended, with the last lines that it wrote.
+// deathReason describes how the process exited, with the last lines that it wrote.
 func (i *instance) deathReason() error {
 	i.run.stderr.wait()
 	if wrote := i.run.stderr.String(); wrote != "" {
-		return fmt.Errorf("its process ended: %s; it wrote last: %s", i.run.exitReason(), wrote)
+		return fmt.Errorf("its process exited: %s; it wrote last: %s", i.run.exitReason(), wrote)
 	}
-	return fmt.Errorf("its process ended: %s", i.run.exitReason())
+	return fmt.Errorf("its process exited: %s", i.run.exitReason())
 }
 
 // done returns a channel that is closed when the process and all its descendants have ended.

@@ -67,7 +67,7 @@ func TestAChangedPluginIsRefusedEvenWhenTheLockFileWasRemoved(t *testing.T) {
 	says(t, err, "has changed since it was accepted", "ropewalk plugin verify --accept")
 }
 
-func TestChecksumsOfOlderServersAreMovedToTheLockFile(t *testing.T) {
+func TestChecksumsFromOlderServersAreMovedToTheLockFile(t *testing.T) {
 	home := t.TempDir()
 	file, sum := thirdParty(t, filepath.Join(home, "plugins"))
 	old := filepath.Join(home, "plugins", "SHA256SUMS")

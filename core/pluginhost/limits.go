@@ -70,7 +70,7 @@ func measureTree(pid int) (total treeUse) {
 			continue
 		}
 		dir := "/proc/" + strconv.Itoa(pid)
-		files, _ := os.ReadDir(dir + "/fd") // empty once the process has ended
+		files, _ := os.ReadDir(dir + "/fd") // empty once the process has exited
 		total.memory += use.Memory
 		total.files += len(files)
 		total.processes++

@@ -65,10 +65,10 @@ func TestAPluginThatUsesTooMuchIsEndedAndTheErrorNamesTheLimit(t *testing.T) {
 			if _, err := s.Get(t.Context(), "use:"+what); err == nil {
 				t.Error("a call that uses too much succeeds")
 			}
-			says := append(says, "its process ended: ")
+			says := append(says, "its process exited: ")
 			testkit.Within(20*time.Second, func() bool { return h.Status()[0].LastErr != nil })
 			if err := h.Status()[0].LastErr; err == nil || !holdsAll(err.Error(), says) {
-				t.Errorf("the death is reported as %v, which does not say %q", err, says)
+				t.Errorf("the exit is reported as %v, which does not contain %q", err, says)
 			}
 			if err := roundTrip(t.Context(), s, "b"); err != nil {
 				t.Errorf("the next process: %v", err)

@@ -105,7 +105,7 @@ func (r *runner) overLimit() string {
 	return r.limit
 }
 
-// exitReason describes how the process ended.
+// exitReason describes how the process exited.
 func (r *runner) exitReason() string {
 	if limit := r.overLimit(); limit != "" {
 		return "ended because it " + limit

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-func TestTheSecretsOfSettingsAreFound(t *testing.T) {
+func TestSecretsInSettingsAreFound(t *testing.T) {
 	got := secretsOf([]byte(`{"url": "redis://app:p%40ss@host:1/0", "clientSecret": "s3cr3t-value", "tls": {"password": "a\"b12"},
 		"roles": ["member"], "tokens": [{"value": "tok-1"}, {"value": "no"}], "issuer": "https://id.example"}`))
 	want := []string{"s3cr3t-value", `a\"b12`, "p%40ss", `a"b12`, "p@ss", "tok-1"}

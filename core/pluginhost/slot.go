@@ -43,7 +43,7 @@ type slot[T any] struct {
 
 	replaced []*slot[T] // slots that were suspended for this one
 
-	ended chan struct{} // closed when nothing of the slot is running
+	ended chan struct{} // closed when nothing in the slot is running
 	stop  chan struct{} // closed to end the supervision
 }
 
@@ -225,7 +225,7 @@ func (s *slot[T]) count(g *generation[T], err error, took time.Duration) {
 	}
 }
 
-// died reports whether g's process has ended after a call that failed with err. A broken connection is noticed
+// died reports whether g's process has exited after a call that failed with err. A broken connection is noticed
 // slightly before the process's exit. A plugin that reported its backend as unavailable is alive.
 func died[T any](ctx context.Context, g *generation[T], err error) bool {
 	if g.attached != nil {
@@ -444,7 +444,7 @@ func (s *slot[T]) status() Status {
 }
 
 // Probe makes a call without side effects to each loaded plugin of a kind. The error names the first one that
-// does not answer before ctx ends: its process has ended and is not replaced in time, it hangs, or it cannot
+// does not answer before ctx ends: its process has exited and is not replaced in time, it hangs, or it cannot
 // reach its backend. Plugins that are being closed are skipped.
 func (h *Host) Probe(ctx context.Context, kind plugins.Kind) error {
 	for _, s := range h.loaded() {

@@ -74,7 +74,7 @@ func TestAPluginThatHangsIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAPluginThatExitsRightAfterItStartedIsReplacedWithPauses(t *testing.T) {
+func TestAPluginThatKeepsExitingIsRestartedWithPauses(t *testing.T) {
 	h := newHost(t)
 	openStore(t, h, config.Plugin{Adapter: "fleeting"})
 	<-time.After(3 * time.Second)
@@ -112,11 +112,11 @@ func TestAnUnavailableAuthPluginFailsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := a.Verify(t.Context(), auth.VerifyRequest{Token: "t"}); err != nil {
-		t.Errorf("a living plugin answers %v", err)
+		t.Errorf("a live plugin returned %v", err)
 	}
 	a.Close(t.Context())
 	if id, err := a.Verify(t.Context(), auth.VerifyRequest{Token: "t"}); !errors.Is(err, plugins.ErrUnavailable) || id.Subject != "" {
-		t.Errorf("a closed plugin answers %+v, %v", id, err)
+		t.Errorf("a closed plugin returned %+v, %v", id, err)
 	}
 
 	s := openStore(t, h, config.Plugin{Adapter: "third", Path: file, SHA256: sum})
@@ -156,7 +156,7 @@ func TestClosingWaitsForPendingCalls(t *testing.T) {
 	select {
 	case err := <-answered:
 		if err != nil {
-			t.Errorf("the call under way failed: %v", err)
+			t.Errorf("the call in progress failed: %v", err)
 		}
 	default:
 		t.Error("the plugin was closed before its call had ended")
@@ -202,12 +202,12 @@ func TestAPluginsLogLinesArriveWithTheirFields(t *testing.T) {
 	t.Errorf("the line did not arrive:\n%s", lines.String())
 }
 
-func TestAPluginThatDoesNotEndIsKilledAndTheLogSaysWhy(t *testing.T) {
+func TestAPluginThatDoesNotExitIsKilledAndTheLogSaysWhy(t *testing.T) {
 	var lines testkit.Log
 	h := newHost(t, func(o *pluginhost.Options) { o.Logger = hclog.New(&hclog.LoggerOptions{Output: &lines}) })
 	openStore(t, h, config.Plugin{Adapter: "child"}).Close(t.Context())
 	if strings.Contains(lines.String(), "plugin was killed") {
-		t.Errorf("a plugin that ends by itself: %s", lines.String())
+		t.Errorf("a plugin that exits on its own: %s", lines.String())
 	}
 	openStore(t, h, config.Plugin{Adapter: "hanging"}).Close(t.Context())
 	if !strings.Contains(lines.String(), "sessionstore.hanging: plugin was killed: it did not end within two seconds of Shutdown") {

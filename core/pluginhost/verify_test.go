@@ -16,7 +16,7 @@ func TestEveryPluginInADirectoryIsComparedWithItsRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all, err := (pluginhost.LockFile{Home: filepath.Join(home, "none")}).All(); err != nil || len(all) != 0 {
-		t.Errorf("a folder that is not there: got %v, %v", all, err)
+		t.Errorf("a folder that does not exist: got %v, %v", all, err)
 	}
 	write := func(name, text string) {
 		t.Helper()

@@ -65,7 +65,7 @@ func hasConnections(pid int) (bool, error) {
 	return false, nil
 }
 
-// unlessEnded returns nil for an error that means the process has ended.
+// unlessEnded returns nil for an error that means the process has exited.
 func unlessEnded(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		return nil

@@ -30,7 +30,7 @@ func grouped(t testing.TB) *cgroup.Tree {
 	}
 	t.Cleanup(func() {
 		if left := groups(t); len(left) > 0 {
-			t.Errorf("groups are left: %v", left)
+			t.Errorf("groups were left behind: %v", left)
 		}
 		_ = tree.Close()
 	})
@@ -89,7 +89,7 @@ func TestATreeThatExceedsTheLimitsOfItsCgroupIsEnded(t *testing.T) {
 	}
 }
 
-func TestAProgramInACgroupEndsAsItWouldOutside(t *testing.T) {
+func TestAProgramInACgroupExitsAsItWouldOutsideOne(t *testing.T) {
 	tree := grouped(t)
 	for _, level := range levels(t) {
 		t.Run(level.String(), func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestAProgramInACgroupEndsAsItWouldOutside(t *testing.T) {
 	}
 }
 
-func TestChainsOfProcessesEndWithTheirCgroup(t *testing.T) {
+func TestProcessChainsEndWithTheirCgroup(t *testing.T) {
 	tree := grouped(t)
 	for _, level := range levels(t) {
 		t.Run(level.String(), func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestChainsOfProcessesEndWithTheirCgroup(t *testing.T) {
 				t.Fatal(err)
 			}
 			if took := time.Since(began); took > 30*time.Second {
-				t.Errorf("the end took %v", took)
+				t.Errorf("ending it took %v", took)
 			}
 		})
 	}

@@ -60,7 +60,7 @@ func (e *StartError) Error() string { return e.Reason }
 // Unwrap returns the kernel's error, which may be nil.
 func (e *StartError) Unwrap() error { return e.cause }
 
-// ExitError describes how a program ended, unless it exited with status 0.
+// ExitError describes how a program exited, unless it exited with status 0.
 type ExitError struct {
 	Code   int    // the exit status; 128+n for a program ended by signal n
 	Signal string // the signal's name; "" for a program that exited

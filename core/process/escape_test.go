@@ -32,7 +32,7 @@ var notAtLandlock = []string{
 	"a datagram to loopback", "a datagram through a disconnected socket", "a port of the server's network", "all inotify instances",
 }
 
-func TestAHostileAppGetsNothing(t *testing.T) {
+func TestAHostileAppGainsNothing(t *testing.T) {
 	for _, level := range []sandbox.Level{sandbox.LevelNamespaces, sandbox.LevelLandlock} {
 		t.Run(level.String(), func(t *testing.T) {
 			if level == sandbox.LevelNamespaces {
@@ -56,7 +56,7 @@ func TestAHostileAppGetsNothing(t *testing.T) {
 }
 
 // The tests of the sandbox run again, without root privileges.
-func TestAHostileAppRunByAnOrdinaryUserGetsNothing(t *testing.T) {
+func TestAHostileAppRunByAnOrdinaryUserGainsNothing(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the other tests already run as an ordinary user")
 	}
@@ -267,7 +267,7 @@ func (v *victim) unharmed(t *testing.T) {
 	}
 }
 
-func TestAConfinedTreeThatKillsItsShimLeavesNoSurvivors(t *testing.T) {
+func TestAConfinedTreeThatKillsItsShimLeavesNoProcesses(t *testing.T) {
 	for _, level := range []sandbox.Level{sandbox.LevelNamespaces, sandbox.LevelLandlock} {
 		t.Run(level.String(), func(t *testing.T) {
 			mark := newMark(t)
@@ -340,7 +340,7 @@ func TestMemoryThatProcessesShareIsCountedOnce(t *testing.T) {
 // The test uses a socket that the app can see, but only the server's user may connect to.
 func TestAnAppConnectsWithItsOwnPermissions(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only below root do apps have users of their own")
+		t.Skip("apps have their own users only if the server runs as root")
 	}
 	dir, err := os.MkdirTemp("/tmp", "s")
 	if err != nil {

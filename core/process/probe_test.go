@@ -60,7 +60,7 @@ func TestAnAppOfARootServerHasItsOwnUserID(t *testing.T) {
 	}
 }
 
-// The app exchanges one of its directories for a link to a directory of the machine.
+// The app replaces one of its directories with a link to a directory of the machine.
 func TestAnAppCannotRedirectTheChangeOfItsFilesOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("takes root")

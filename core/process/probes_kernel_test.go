@@ -224,7 +224,7 @@ func watches() string {
 }
 
 // limitsOthers sets limits of the shim and the server, which the kernel allows between processes of one user.
-// It sets the current values, so that a success does not harm the test.
+// It sets the current values, so that succeeding does no harm to the test.
 func limitsOthers(t target) string {
 	for _, pid := range []int{os.Getppid(), t.Server} {
 		var now unix.Rlimit

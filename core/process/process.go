@@ -196,7 +196,7 @@ func (p *Process) noteDenied(report string) bool {
 	return true
 }
 
-// parseExit parses the shim's report of how the program ended. nil means status 0.
+// parseExit parses the shim's report of how the program exited. nil means status 0.
 func parseExit(report string) (exit *ExitError, ok bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(report), "exited ")
 	if !ok {
@@ -240,7 +240,7 @@ type Activity struct {
 // Done returns a channel that is closed when the program and all its descendants have ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err returns how the program ended: an *ExitError, or nil for status 0. It is valid after Done.
+// Err returns how the program exited: an *ExitError, or nil for status 0. It is valid after Done.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:

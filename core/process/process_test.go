@@ -101,7 +101,7 @@ func TestStandardErrorGoesToTheWriter(t *testing.T) {
 	}
 }
 
-func TestTheWayAProgramEndedIsReported(t *testing.T) {
+func TestHowAProgramExitedIsReported(t *testing.T) {
 	cases := map[string]struct {
 		command process.Command
 		want    *process.ExitError
@@ -163,7 +163,7 @@ func TestStoppingEndsTheWholeProcessTree(t *testing.T) {
 		kind string
 		end  func(t *testing.T, p *process.Process)
 	}{
-		"when the program ends by itself": {"leave", func(*testing.T, *process.Process) {}},
+		"when the program exits on its own": {"leave", func(*testing.T, *process.Process) {}},
 		"when it is stopped": {"tree", func(t *testing.T, p *process.Process) {
 			if err := p.Stop(t.Context(), 50*time.Millisecond); err != nil {
 				t.Error(err)

@@ -46,7 +46,7 @@ func TestAShimThatIsTerminatedEndsItsTree(t *testing.T) {
 	}
 }
 
-func TestAShimThatIsKilled(t *testing.T) {
+func TestAKilledShim(t *testing.T) {
 	t.Run("takes its program with it", func(t *testing.T) {
 		mark := newMark(t)
 		p := start(t, command("sleep", mark))
@@ -171,7 +171,7 @@ func TestAVerifiedBinaryIsExecuted(t *testing.T) {
 	}
 }
 
-func TestAStartLeavesNoDescriptors(t *testing.T) {
+func TestAStartLeaksNoDescriptors(t *testing.T) {
 	count := func() int {
 		open, err := os.ReadDir("/proc/self/fd")
 		if err != nil {

@@ -218,7 +218,7 @@ func (s *shim) supervise(stops <-chan time.Duration, signals <-chan os.Signal) i
 	return code
 }
 
-// reportExit reports how the program ended and returns the shim's own exit status.
+// reportExit reports how the program exited and returns the shim's own exit status.
 func (s *shim) reportExit(status syscall.WaitStatus) int {
 	if status.Signaled() {
 		code := exitSignalShift + int(status.Signal())

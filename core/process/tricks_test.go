@@ -158,7 +158,7 @@ func gone(t *testing.T, mark string) time.Duration {
 	}
 }
 
-func TestNoTrickOfAnAppSurvivesAStop(t *testing.T) {
+func TestNoTrickLetsAnAppSurviveAStop(t *testing.T) {
 	process.Adopt()
 	t.Cleanup(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) })
 	const grace = 10 * time.Millisecond
@@ -189,7 +189,7 @@ func TestNoTrickOfAnAppSurvivesAStop(t *testing.T) {
 	})
 }
 
-func TestNoTrickOfAnAppSurvivesTheKillOfTheServer(t *testing.T) {
+func TestNoTrickLetsAnAppSurviveItsKilledServer(t *testing.T) {
 	var slowest time.Duration
 	dir := filepath.Join(t.TempDir(), "data")
 	if err := os.Mkdir(dir, 0o700); err != nil {

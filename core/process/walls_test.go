@@ -67,7 +67,7 @@ func openWay(t *testing.T, path string) {
 }
 
 // The test keeps connects waiting until no descriptors would be left if the shim had the app's limit.
-func TestAnAppReachesNoOwnAddressWhenDescriptorsAreUsedUp(t *testing.T) {
+func TestAnAppCannotReachTheServersAddressesWhenDescriptorsRunOut(t *testing.T) {
 	l, err := net.Listen("tcp4", net.JoinHostPort(ownAddress(t), "0"))
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +271,7 @@ func bombThreads(most string) {
 
 // The test sends other kinds of messages to an app's name server. They are answered there, so the machine does
 // not need a name server.
-func TestANameServerGetsOnlyQueries(t *testing.T) {
+func TestANameServerReceivesOnlyQueries(t *testing.T) {
 	c := confined(t, sandbox.LevelNamespaces, "name-messages")
 	if got, want := output(t, start(t, c)), "update: 4\nnotify: 4\ntwo questions: 1\nno question: 1\nan answer to it: 1\nchaos: 5\nzone transfer: 5\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -486,19 +486,19 @@ func TestAHiddenPathStaysClosedAfterItIsReplaced(t *testing.T) {
 				return errors.Join(os.Remove(filepath.Join(dir, hidden)), write(filepath.Join(dir, hidden)))
 			},
 		},
-		"its directory is moved, and a new one takes the place": {
+		"its directory is moved, and a new one takes its place": {
 			prepare: func(dir string) error { return write(filepath.Join(dir, hidden)) },
 			replace: func(dir string) error {
 				return errors.Join(os.Rename(filepath.Join(dir, "conf"), filepath.Join(dir, "old")), write(filepath.Join(dir, hidden)))
 			},
 		},
-		"it is a directory, and a new one takes the place": {
+		"it is a directory, and a new one takes its place": {
 			prepare: func(dir string) error { return write(filepath.Join(dir, hidden, "file")) },
 			replace: func(dir string) error {
 				return errors.Join(os.Rename(filepath.Join(dir, hidden), filepath.Join(dir, "old")), write(filepath.Join(dir, hidden, "file")))
 			},
 		},
-		"it is a link to a file elsewhere, and a file takes the place": {
+		"it is a link to a file elsewhere, and a file takes its place": {
 			prepare: func(dir string) error {
 				return errors.Join(os.Mkdir(filepath.Join(dir, "conf"), 0o755), write(dir+"-elsewhere"), os.Symlink(dir+"-elsewhere", filepath.Join(dir, hidden)))
 			},
@@ -506,7 +506,7 @@ func TestAHiddenPathStaysClosedAfterItIsReplaced(t *testing.T) {
 				return errors.Join(os.Remove(filepath.Join(dir, hidden)), write(filepath.Join(dir, hidden)))
 			},
 		},
-		"its directory is a link, and a directory takes the place": {
+		"its directory is a link, and a directory takes its place": {
 			prepare: func(dir string) error {
 				return errors.Join(write(filepath.Join(dir+"-elsewhere", "hidden")), os.Symlink(dir+"-elsewhere", filepath.Join(dir, "conf")))
 			},
@@ -577,9 +577,9 @@ func TestAnAppLeavesPendingSignalsToOthers(t *testing.T) {
 }
 
 // The probes run with the app's own user id at both levels.
-func TestAHostileAppWithItsOwnUserGetsNothing(t *testing.T) {
+func TestAHostileAppWithItsOwnUserGainsNothing(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only below root do apps have users of their own")
+		t.Skip("apps have their own users only if the server runs as root")
 	}
 	for _, level := range confinedLevels() {
 		t.Run(level.String(), func(t *testing.T) {

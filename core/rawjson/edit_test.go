@@ -34,7 +34,7 @@ func TestMembersAreRemovedAndRenamed(t *testing.T) {
 		t.Errorf("renamed: %s (%v)", got, err)
 	}
 	if got, err := Rename([]byte(`{"a":1}`), "name", "x"); err == nil {
-		t.Errorf("a member that is not there was renamed: %s", got)
+		t.Errorf("a member that does not exist was renamed: %s", got)
 	}
 	got, err := EditMember([]byte(`{"l":[ {"u":1} , 2 ],"m":0}`), "l", func(list json.RawMessage) (json.RawMessage, error) {
 		return EditElements(list, func(e json.RawMessage) (json.RawMessage, error) {
@@ -49,7 +49,7 @@ func TestMembersAreRemovedAndRenamed(t *testing.T) {
 	}
 	unchanged := []byte(`{"a":1}`)
 	if got, _ := Edit(unchanged, func(string, json.RawMessage) (json.RawMessage, error) { return nil, nil }); &got[0] != &unchanged[0] {
-		t.Error("an object in which nothing changed was copied")
+		t.Error("an unchanged object was copied")
 	}
 }
 
@@ -64,7 +64,7 @@ func TestFindReturnsAMembersPosition(t *testing.T) {
 		t.Errorf("replaced: %s (%v)", got, err)
 	}
 	if at, err := Find(text, "c"); err != nil || !at.Empty() || at.In(text) != nil || !at.After(3).Empty() {
-		t.Errorf("a member that is not there: %v (%v)", at, err)
+		t.Errorf("a member that does not exist: %v (%v)", at, err)
 	}
 	for _, bad := range []string{`{"a":1,"a":2}`, `{"a":1`, `1`, `{} {}`} {
 		if _, err := Find([]byte(bad), "a"); err == nil {

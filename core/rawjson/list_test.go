@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAListHasTheSameMembersAsAMap(t *testing.T) {
+func TestAListHoldsTheSameMembersAsAMap(t *testing.T) {
 	many := make([]string, 100)
 	for i := range many {
 		many[i] = fmt.Sprintf(`"n%d":%d`, i, i)

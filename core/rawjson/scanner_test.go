@@ -98,7 +98,7 @@ func TestMembersAndElementsAreReturnedAsWritten(t *testing.T) {
 	}
 }
 
-func TestAnErrorFromMemberEndsTheScan(t *testing.T) {
+func TestAnErrorFromTheCallbackEndsTheScan(t *testing.T) {
 	stop, seen := errors.New("enough"), 0
 	s := Scanner{Data: []byte(`{"a":1,"b":2}`)}
 	if err := s.Object(func(_, _ []byte) error { seen++; return stop }); !errors.Is(err, stop) || seen != 1 {

@@ -47,7 +47,7 @@ func TestParamsAreSentUnchangedExceptTheTokenAndLineBreaks(t *testing.T) {
 	}
 }
 
-func TestMembersAreAddedToMetaAndNothingElseChanges(t *testing.T) {
+func TestMembersAreAddedToMetaWithoutOtherChanges(t *testing.T) {
 	for name, c := range map[string]struct{ params, want string }{
 		"no params":                {``, `{"_meta":{"t":"x"}}`},
 		"empty params":             {`{}`, `{"_meta":{"t":"x"}}`},

@@ -31,16 +31,16 @@ func (s *statesInTurn) Installation(context.Context, string, string) (core.Insta
 	return core.Installation{Running: s.wanted}, nil
 }
 
-func TestAnAppThatHasNotStartedIsWaitedForAndNotReportedAsNotRunning(t *testing.T) {
+func TestACallWaitsForAnAppThatIsStillStarting(t *testing.T) {
 	for name, c := range map[string]struct {
 		app  statesInTurn
 		want bool
 	}{
-		"its start has not begun": {statesInTurn{[]core.State{core.StateStopped, core.StateStopped, core.StateStarting, core.StateRunning}, true}, true},
-		"it is being installed":   {statesInTurn{[]core.State{"", "", core.StateStarting, core.StateRunning}, true}, true},
-		"it was stopped":          {statesInTurn{[]core.State{core.StateStopped, core.StateRunning}, false}, false},
-		"it is dead":              {statesInTurn{[]core.State{core.StateStarting, core.StateDead, core.StateRunning}, true}, false},
-		"it never starts":         {statesInTurn{[]core.State{core.StateStarting}, true}, false},
+		"it has not started yet": {statesInTurn{[]core.State{core.StateStopped, core.StateStopped, core.StateStarting, core.StateRunning}, true}, true},
+		"it is being installed":  {statesInTurn{[]core.State{"", "", core.StateStarting, core.StateRunning}, true}, true},
+		"it was stopped":         {statesInTurn{[]core.State{core.StateStopped, core.StateRunning}, false}, false},
+		"it is dead":             {statesInTurn{[]core.State{core.StateStarting, core.StateDead, core.StateRunning}, true}, false},
+		"it never starts":        {statesInTurn{[]core.State{core.StateStarting}, true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
-func TestATokenMayBeMeantForEveryNameTheServerAnswersTo(t *testing.T) {
+func TestATokensAudienceMayBeAnyAddressOfTheServer(t *testing.T) {
 	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 27247}
 	for name, c := range map[string]struct {
 		config   config.Config
@@ -20,7 +20,7 @@ func TestATokenMayBeMeantForEveryNameTheServerAnswersTo(t *testing.T) {
 			[]string{"http://127.0.0.1:27247", "http://127.0.0.1:27247/", "http://localhost:27247/mcp", "https://localhost:27247"},
 			[]string{"http://127.0.0.1", "", "/mcp"},
 		},
-		"with a base URL it is that one alone": {
+		"with a base URL, only that one": {
 			config.Config{HTTP: config.HTTP{BaseURL: "https://a.example"}},
 			[]string{"https://a.example", "https://a.example/", "https://a.example/mcp"},
 			[]string{"http://127.0.0.1:27247", "http://a.example"},
@@ -46,7 +46,7 @@ func TestATokenMayBeMeantForEveryNameTheServerAnswersTo(t *testing.T) {
 	}
 }
 
-func TestTheAudiencesOfAProviderAreNotThoseOfAnother(t *testing.T) {
+func TestOneProvidersAudiencesAreNotAnothers(t *testing.T) {
 	got := providersOf(&config.Config{Auth: []config.Auth{
 		{Plugin: config.Plugin{Name: "one"}, ClientID: "client", Audiences: []string{"more"}},
 		{Plugin: config.Plugin{Name: "two"}, AnyAudience: true},

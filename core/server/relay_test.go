@@ -27,7 +27,7 @@ func (w wire) Receive(ctx context.Context, deliver func(core.Event)) {
 	}
 }
 
-func TestAnEventOfAnotherServerWaitsForItsStateHere(t *testing.T) {
+func TestAnEventFromAnotherServerWaitsForItsStateHere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, began := make(wire), time.Now()
 		there := map[string]time.Duration{"comes": 300 * time.Millisecond, "never": time.Hour}

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// feedSettles is the delay after which a new feed drops the cached verdicts. It has to, because the adapter does not
-	// repeat revocations from the time when there was no feed.
+	// feedSettles is the delay after which a new feed drops the cached verdicts. This is necessary because the adapter
+	// does not repeat the revocations that it made while there was no feed.
 	feedSettles = time.Second
 	// firstFeedPause and longestFeedPause bound the pause between the end of a feed and the next one.
 	firstFeedPause, longestFeedPause = 50 * time.Millisecond, 5 * time.Second
@@ -51,7 +51,7 @@ func (f feed) run(ctx context.Context) {
 			return
 		}
 		f.access.ForgetVerdicts()
-		f.log.Warn("cannot receive the revocations of the auth adapter; retrying", "error", err)
+		f.log.Warn("cannot receive the auth adapter's revocations; retrying", "error", err)
 		if time.Since(opened) > longestFeedPause {
 			pause.Reset()
 		}
@@ -71,7 +71,7 @@ func (f feed) apply(ctx context.Context, r auth.Revocation) error {
 		return err
 	}
 	if r.Issuer != about.Issuer || (r.Subject == "") == (r.TokenSHA256 == "") {
-		f.log.Warn("a revocation is ignored: it must name the issuer of the adapter, and either a subject or a token", "issuer", r.Issuer)
+		f.log.Warn("ignoring a revocation: it must name the issuer of the adapter, and either a subject or a token", "issuer", r.Issuer)
 		return nil
 	}
 	revocation := core.Revocation{Issuer: r.Issuer, Subject: r.Subject, Token: r.TokenSHA256}

@@ -58,7 +58,7 @@ func (r *fakeRevoker) ForgetVerdicts() { r.forgotten++ }
 func (r *fakeRevoker) Revoke(_ context.Context, one core.Revocation) error {
 	if r.failures > 0 {
 		r.failures--
-		return errors.New("the database is away")
+		return errors.New("the database is down")
 	}
 	r.revoked = append(r.revoked, one)
 	return nil
@@ -113,7 +113,7 @@ func TestARevocationIsCarriedOutEvenIfTheDatabaseIsUnavailableAtFirst(t *testing
 	})
 }
 
-func TestAnAdapterRevokesForItsOwnIssuerAlone(t *testing.T) {
+func TestAnAdapterRevokesOnlyForItsOwnIssuer(t *testing.T) {
 	runFeed(t, func(f fakeFeed, access *fakeRevoker) {
 		stream := <-f.streams
 		for _, r := range []auth.Revocation{

@@ -123,7 +123,7 @@ func status(t *testing.T, s *server.Server, method, path, body string, headers .
 func TestAServerAnswersFromItsStartToItsClose(t *testing.T) {
 	s := newHome(t, "http: {port: 0}").mustStart()
 	if got := status(t, s, "GET", "/v1/health", ""); got != http.StatusOK {
-		t.Errorf("health answers %d", got)
+		t.Errorf("health returns %d", got)
 	}
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -143,7 +143,7 @@ func TestAStartThatFailsLeavesNothingBehind(t *testing.T) {
 	port := taken.Addr().(*net.TCPAddr).Port
 	for name, c := range map[string]struct{ yaml, says string }{
 		"a port that is taken":      {fmt.Sprintf("http: {port: %d}", port), "--port"},
-		"an adapter that is none":   {"{http: {port: 0}, auth: {adapter: nobody}}", "nobody"},
+		"an unknown adapter":        {"{http: {port: 0}, auth: {adapter: nobody}}", "nobody"},
 		"a setting that is missing": {"{http: {port: 0}, auth: {adapter: static}}", "auth.file"},
 		"a setting that is unknown": {"{http: {port: 0}, sessionStore: {adapter: memory, ttl: 5}}", "ropewalk.yaml:1: sessionStore.ttl"},
 		"an adapter after a good one": {
@@ -185,7 +185,7 @@ func mcpStatus(t *testing.T, s *server.Server, headers ...string) int {
 		"Accept", "application/json, text/event-stream", "X-Workspace-Id", "ws_default")...)
 }
 
-func TestAReloadPutsIntoForceWhatItCanAndNamesTheRest(t *testing.T) {
+func TestAReloadAppliesWhatItCanAndReportsTheRest(t *testing.T) {
 	h := newHome(t, "http: {port: 0}")
 	s := h.mustStart()
 	for _, step := range []struct {
@@ -205,21 +205,21 @@ func TestAReloadPutsIntoForceWhatItCanAndNamesTheRest(t *testing.T) {
 			t.Errorf("%s: %+v, %v", step.yaml, done, err)
 		}
 		if got := mcpStatus(t, s); got != step.mcp {
-			t.Errorf("%s: /mcp answers %d, want %d", step.yaml, got, step.mcp)
+			t.Errorf("%s: /mcp returns %d, want %d", step.yaml, got, step.mcp)
 		}
 	}
 }
 
-func TestAReloadThatDoesNotPassLeavesEverythingAsItWas(t *testing.T) {
+func TestARejectedReloadChangesNothing(t *testing.T) {
 	good := "{http: {port: 0}, auth: {adapter: static, audience: any, file: " + tokens(t) + "}, features: {mcpServer: true}}"
 	h := newHome(t, good)
 	s := h.mustStart()
 	const alice = "Bearer the-token-of-alice"
 	before := s.Plugins()
 	for name, c := range map[string]struct{ yaml, says string }{
-		"a file that is not one":  {"http: [", "ropewalk.yaml"},
-		"an adapter that is none": {"{http: {port: 0}, features: {mcpServer: false}, auth: {adapter: nobody}}", "nobody"},
-		"a wrong setting":         {"{http: {port: 0}, features: {mcpServer: false}, auth: {adapter: static, file: /nowhere, audience: any}}", "auth.file"},
+		"a file that is not one": {"http: [", "ropewalk.yaml"},
+		"an unknown adapter":     {"{http: {port: 0}, features: {mcpServer: false}, auth: {adapter: nobody}}", "nobody"},
+		"a wrong setting":        {"{http: {port: 0}, features: {mcpServer: false}, auth: {adapter: static, file: /nowhere, audience: any}}", "auth.file"},
 		"a bad store after good auth": {
 			strings.Replace(good, "features", "sessionStore: {adapter: nobody}, features", 1), "sessionStore",
 		},
@@ -230,7 +230,7 @@ func TestAReloadThatDoesNotPassLeavesEverythingAsItWas(t *testing.T) {
 				t.Errorf("the reload gives %+v, %v, want it to say %q", done, err, c.says)
 			}
 			if got := mcpStatus(t, s); got != http.StatusUnauthorized {
-				t.Errorf("without a token /mcp answers %d", got)
+				t.Errorf("without a token /mcp returns %d", got)
 			}
 			if got := status(t, s, "GET", "/v1/workspace", "", "Authorization", alice); got != http.StatusOK {
 				t.Errorf("alice gets %d", got)

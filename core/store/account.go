@@ -243,7 +243,7 @@ func (s *Store) putGrant(ctx context.Context, a core.Account) (err error) {
 	return err
 }
 
-// keepForRevocation keeps a grant that no account uses any more for ClaimRevocations.
+// keepForRevocation keeps a grant that no account uses, for ClaimRevocations.
 func (s *Store) keepForRevocation(ctx context.Context, tx *sql.Tx, g core.Grant) error {
 	id := newID("acc_") // the account's own id may be needed for its current grant
 	record, err := s.sealedGrant(id, g)

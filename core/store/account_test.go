@@ -53,7 +53,7 @@ func TestOneServerAtATimeRenewsAnAccount(t *testing.T) {
 			calls.Go(func() error {
 				got, err := s.RenewAccount(t.Context(), a.ID, func(_ context.Context, a *core.Account) (bool, error) {
 					if atOnce.Add(1) > 1 {
-						t.Error("two servers renew at once")
+						t.Error("two servers renewed at the same time")
 					}
 					defer atOnce.Add(-1)
 					if a.Grant.RefreshToken != "refresh" {
@@ -82,7 +82,7 @@ func TestOneServerAtATimeRenewsAnAccount(t *testing.T) {
 func TestARenewalThatFailsChangesNothing(t *testing.T) {
 	eachSealed(t, func(t *testing.T, all []*Store) {
 		a := linkOne(t, all[0])
-		failed := errors.New("away")
+		failed := errors.New("down")
 		if _, err := all[0].RenewAccount(t.Context(), a.ID, func(_ context.Context, a *core.Account) (bool, error) {
 			a.Grant.RefreshToken = "lost"
 			return false, failed
@@ -96,7 +96,7 @@ func TestARenewalThatFailsChangesNothing(t *testing.T) {
 }
 
 // In SQLite, a renewal holds no lock while it waits for the authorization server.
-func TestARenewalYieldsToALoginOrAnUnlinkInTheMeantime(t *testing.T) {
+func TestARenewalYieldsToALoginOrUnlinkMadeMeanwhile(t *testing.T) {
 	s := openIn(t, Options{Path: t.TempDir() + "/ropewalk.db", Keys: keysOf(t, seal.NewKey())})
 	a := linkOne(t, s)
 	again := a
@@ -106,7 +106,7 @@ func TestARenewalYieldsToALoginOrAnUnlinkInTheMeantime(t *testing.T) {
 			t.Error(err)
 		}
 		a.State = core.AccountLoginNeeded
-		return true, errors.New("the login before has ended")
+		return true, errors.New("the previous login has ended")
 	})
 	if err != nil || got.State != core.AccountActive || got.Grant.AccessToken != again.Grant.AccessToken {
 		t.Errorf("after a login: %s %v", got.State, err)
@@ -156,15 +156,15 @@ func TestTheDefaultMovesToAnotherAccount(t *testing.T) {
 			t.Fatal(err)
 		}
 		if now, err := s.Account(t.Context(), second.ID); err != nil || !now.Default {
-			t.Errorf("the account that is left is no default: %v", err)
+			t.Errorf("the remaining account is not the default: %v", err)
 		}
 		if _, err := s.UnlinkAccount(t.Context(), first.ID); core.CodeOf(err) != core.CodeNotFound {
-			t.Errorf("an account is unlinked twice: %v", err)
+			t.Errorf("an account was unlinked twice: %v", err)
 		}
 	})
 }
 
-func TestWhatAnAccountListedIsKeptUntilItIsUnlinked(t *testing.T) {
+func TestAnAccountsListsAreKeptUntilItIsUnlinked(t *testing.T) {
 	eachSealed(t, func(t *testing.T, all []*Store) {
 		s := all[0]
 		a := linkOne(t, s)

@@ -132,7 +132,7 @@ func TestACancelledApprovalIsNotUsed(t *testing.T) {
 	})
 }
 
-func TestDecidedApprovalsAreListedInPagesTheLastDecisionFirst(t *testing.T) {
+func TestDecidedApprovalsAreListedInPagesLatestFirst(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ws, at := core.DefaultWorkspaceID, time.Now().Truncate(time.Second)
 		for i := range 7 {
@@ -170,7 +170,7 @@ func TestDecidedApprovalsAreListedInPagesTheLastDecisionFirst(t *testing.T) {
 			t.Error(got)
 		}
 		if page, err := s.Approvals(t.Context(), ws, core.ApprovalQuery{State: core.ApprovalPending}); err != nil || len(page.Approvals) != 1 || page.Approvals[0].ID != "apr_6" {
-			t.Errorf("those that wait: %+v %v", page, err)
+			t.Errorf("the waiting calls: %+v %v", page, err)
 		}
 		_, limit := s.Approvals(t.Context(), ws, core.ApprovalQuery{Limit: 501})
 		_, cursor := s.Approvals(t.Context(), ws, core.ApprovalQuery{Cursor: "no"})
@@ -196,7 +196,7 @@ func TestADecisionOnACallReachesTheServerWhereItWaits(t *testing.T) {
 	}
 }
 
-func TestAStandingApprovalIsForOneDefinitionOfAToolAndGoesWithItsApp(t *testing.T) {
+func TestAStandingApprovalCoversOneDefinitionOfAToolAndIsDeletedWithItsApp(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ws := core.DefaultWorkspaceID
 		grant := func(id, definition string) {

@@ -124,7 +124,7 @@ func inventory(t *testing.T, s *Store) map[string][]string {
 		}
 		slices.Sort(all[table])
 		if len(all[table]) == 0 {
-			t.Errorf("%s is empty: nothing is shown of it", table)
+			t.Errorf("%s is empty, so the test proves nothing", table)
 		}
 	}
 	return all
@@ -169,7 +169,7 @@ func onlyFile(t *testing.T, file string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(file))
 	if err != nil || len(entries) != 1 {
-		t.Errorf("beside the backup there is %v, %v", entries, err)
+		t.Errorf("next to the backup there is %v, %v", entries, err)
 	}
 }
 
@@ -219,12 +219,12 @@ func TestABackupThatCannotBeMadeSaysWhyAndLeavesNothing(t *testing.T) {
 		file string
 		want string
 	}{
-		"onto a file that exists":   {Options{Path: state}, there, "the file exists"},
-		"into a folder that is not": {Options{Path: state}, filepath.Join(t.TempDir(), "no", "file"), "does not exist: create it"},
-		"of no state":               {Options{Path: state + "x"}, filepath.Join(t.TempDir(), "b"), "there is nothing to back up"},
-		"of a damaged state":        {Options{Path: damaged}, filepath.Join(t.TempDir(), "b"), "is damaged or is not a database"},
-		"of an empty database":      {Options{URL: core.Secret(newDatabase(t))}, filepath.Join(t.TempDir(), "b"), "has schema 0, this program knows"},
-		"of a server that is away":  {Options{URL: "postgres://u:canary@127.0.0.1:1/d"}, filepath.Join(t.TempDir(), "b"), "cannot be reached"},
+		"onto a file that exists":           {Options{Path: state}, there, "the file exists"},
+		"into a folder that does not exist": {Options{Path: state}, filepath.Join(t.TempDir(), "no", "file"), "does not exist: create it"},
+		"of a missing state":                {Options{Path: state + "x"}, filepath.Join(t.TempDir(), "b"), "there is nothing to back up"},
+		"of a damaged state":                {Options{Path: damaged}, filepath.Join(t.TempDir(), "b"), "is damaged or is not a database"},
+		"of an empty database":              {Options{URL: core.Secret(newDatabase(t))}, filepath.Join(t.TempDir(), "b"), "has schema 0, this program knows"},
+		"of a server that is down":          {Options{URL: "postgres://u:canary@127.0.0.1:1/d"}, filepath.Join(t.TempDir(), "b"), "cannot be reached"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestABackupThatCannotBeMadeSaysWhyAndLeavesNothing(t *testing.T) {
 		})
 	}
 	if raw, err := os.ReadFile(there); err != nil || string(raw) != "precious" {
-		t.Errorf("the file that was there is %q, %v", raw, err)
+		t.Errorf("the existing file is %q, %v", raw, err)
 	}
 	if _, err := os.Stat(state + "x"); err == nil {
 		t.Error("a state was made by backing it up")
@@ -289,26 +289,26 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, c := range map[string]struct{ file, want string }{
-			"a file that is not":         {filepath.Join(t.TempDir(), "none"), "no such file"},
-			"garbage":                    {garbage, "is damaged or is not a backup: choose another one"},
-			"a file that was cut":        {cut, "damaged"},
-			"another database":           {foreign, "it is not a state of ropewalk"},
-			"one of the future":          {future, "a newer ropewalk wrote it (schema 9000"},
-			"one with loose ends":        {broken, "rows that refer to missing ones"},
-			"a directory":                {t.TempDir(), "not a regular file"},
-			"bytes behind it":            {long, "pages of 4096"},
-			"a table":                    {from(`CREATE TABLE planted (a TEXT)`), `the table "planted"`},
-			"an index":                   {from(`CREATE INDEX planted ON users (email)`), `the index "planted"`},
-			"an index with code":         {from(`CREATE INDEX planted ON users (upper(email))`), `the index "planted"`},
-			"a column":                   {from(`ALTER TABLE collections ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "collections" is not defined`},
-			"a column of the migrations": {from(`ALTER TABLE goose_db_version ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "goose_db_version" is not defined`},
-			"no index":                   {from(`DROP INDEX members_by_user`), "it lacks the index"},
-			"a trigger":                  {from(`CREATE TRIGGER evil AFTER INSERT ON messages BEGIN UPDATE users SET org_role = 'owner'; END`), `the trigger "evil"`},
+			"a file that does not exist":   {filepath.Join(t.TempDir(), "none"), "no such file"},
+			"garbage":                      {garbage, "is damaged or is not a backup: choose another one"},
+			"a truncated file":             {cut, "damaged"},
+			"another database":             {foreign, "it is not a state of ropewalk"},
+			"one from a newer version":     {future, "a newer ropewalk wrote it (schema 9000"},
+			"one with dangling references": {broken, "rows that refer to missing ones"},
+			"a directory":                  {t.TempDir(), "not a regular file"},
+			"bytes behind it":              {long, "pages of 4096"},
+			"a table":                      {from(`CREATE TABLE planted (a TEXT)`), `the table "planted"`},
+			"an index":                     {from(`CREATE INDEX planted ON users (email)`), `the index "planted"`},
+			"an index with code":           {from(`CREATE INDEX planted ON users (upper(email))`), `the index "planted"`},
+			"a column":                     {from(`ALTER TABLE collections ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "collections" is not defined`},
+			"a column of the migrations":   {from(`ALTER TABLE goose_db_version ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "goose_db_version" is not defined`},
+			"no index":                     {from(`DROP INDEX members_by_user`), "it lacks the index"},
+			"a trigger":                    {from(`CREATE TRIGGER evil AFTER INSERT ON messages BEGIN UPDATE users SET org_role = 'owner'; END`), `the trigger "evil"`},
 			"an endless view": {from(`ALTER TABLE cookies RENAME TO elsewhere`,
 				`CREATE VIEW cookies AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS hash FROM c`), `the view "cookies"`},
-			"a sum left out":     {from(`DELETE FROM `+database.BackupSums+` WHERE part = 'settings'`, `UPDATE settings SET value = 'changed'`), "the sum of part settings is missing"},
-			"a part of no state": {from(`INSERT INTO ` + database.BackupSums + ` VALUES ('users" WHERE 0 --', 0, 'x')`), "is not a part of a backup"},
-			"a good one":         {good, "already"},
+			"a missing sum":   {from(`DELETE FROM `+database.BackupSums+` WHERE part = 'settings'`, `UPDATE settings SET value = 'changed'`), "the sum of part settings is missing"},
+			"an unknown part": {from(`INSERT INTO ` + database.BackupSums + ` VALUES ('users" WHERE 0 --', 0, 'x')`), "is not a part of a backup"},
+			"a good one":      {good, "already"},
 		} {
 			_, err := backup.Restore(t.Context(), o.Location(), c.file, false)
 			wantError(t, err, c.want)
@@ -327,7 +327,7 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 }
 
 // A killed restore leaves a copy of the backup, with its secrets and of the same size.
-func TestARestoreRemovesWhatOneThatWasKilledLeft(t *testing.T) {
+func TestARestoreRemovesTheRemainsOfAKilledOne(t *testing.T) {
 	good := filepath.Join(t.TempDir(), "good")
 	state := Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}
 	makeState(t, state.Path, func(s *Store) error { return s.PutSetting(t.Context(), "from", "backup") })

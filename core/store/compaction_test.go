@@ -59,7 +59,7 @@ func found(t *testing.T, s *Store, search string) string {
 	return strings.Join(all, ", ")
 }
 
-func TestAfterPackingASearchFollowsEveryChange(t *testing.T) {
+func TestAfterCompactionASearchSeesEveryChange(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		// The next numbers are on two pages.
 		first := newConversation(t, s, "first", said("user", "apple pear"))
@@ -113,7 +113,7 @@ func TestAfterPackingASearchFollowsEveryChange(t *testing.T) {
 	})
 }
 
-func TestNoWordOfADeletedConversationIsLeft(t *testing.T) {
+func TestNoWordsOfADeletedConversationRemain(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		newConversation(t, s, "a", said("user", "common"))
 		ref := newConversation(t, s, "b", said("user", "common password123"))
@@ -124,7 +124,7 @@ func TestNoWordOfADeletedConversationIsLeft(t *testing.T) {
 		}
 		for _, table := range []string{"words", "word_sets"} {
 			if n := count(t, s, `SELECT COUNT(*) FROM `+table+` WHERE word <> $1 AND word <> $2`, []byte("a"), []byte("common")); n != 0 {
-				t.Errorf("%s has %d words that nobody says", table, n)
+				t.Errorf("%s has %d words that no message contains", table, n)
 			}
 		}
 		if got := found(t, s, "common "); got != "a" {
@@ -182,7 +182,7 @@ func TestWordsAreCompactedWhilePeopleChat(t *testing.T) {
 	})
 }
 
-func TestASearchThroughManySingleWordsCompactsThem(t *testing.T) {
+func TestASearchThroughManyUncompactedWordsCompactsThem(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		seed(t, s, 1_000, func(i int) []string { return []string{fmt.Sprint(i), "hello"} })
 		if got := len(titles(t, s, core.ConversationQuery{Search: "hello", Limit: 100})); got != 1_000 {
@@ -193,7 +193,7 @@ func TestASearchThroughManySingleWordsCompactsThem(t *testing.T) {
 		for count(t, s, `SELECT COUNT(*) FROM words`) > 0 {
 			select {
 			case <-t.Context().Done():
-				t.Fatal("nothing was packed")
+				t.Fatal("nothing was compacted")
 			case <-tick.C:
 			}
 		}

@@ -118,7 +118,7 @@ func TestAConversationIsReadBackAsItWasWritten(t *testing.T) {
 	})
 }
 
-func TestTotalsGrowWithWhatTheModelsUsed(t *testing.T) {
+func TestTotalsGrowWithModelUsage(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ref := newConversation(t, s, "", said("user", "question"))
 		call := core.Usage{Model: "a:one", InputTokens: 100, OutputTokens: 10, Workspace: "ws_other", User: "usr_other", Conversation: "conv_other"}
@@ -192,7 +192,7 @@ func TestConcurrentAppendsAllGetAPosition(t *testing.T) {
 	})
 }
 
-func TestSomebodyElsesConversationIsIndistinguishableFromOneThatDoesNotExist(t *testing.T) {
+func TestAnotherUsersConversationLooksLikeOneThatDoesNotExist(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ref := newConversation(t, s, "mine", said("user", "private words"))
 		stranger := provision(t, s, core.Identity{Issuer: "https://idp", Subject: "stranger"})
@@ -242,7 +242,7 @@ func TestSomebodyElsesConversationIsIndistinguishableFromOneThatDoesNotExist(t *
 	})
 }
 
-func TestTitleAndMetadataChangeEachAlone(t *testing.T) {
+func TestTitleAndMetadataChangeIndependently(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ref := newConversation(t, s, "apples", said("user", "pears"))
 		before, _ := s.Conversation(t.Context(), ref)
@@ -278,7 +278,7 @@ func find0(t *testing.T, s *Store, ref core.ConversationRef, search string) int 
 	return page.TotalCount
 }
 
-func TestAForkHasTheBeginningAndAddsUpToIt(t *testing.T) {
+func TestAForkHasTheFirstMessagesAndTheirUsage(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ref := newConversation(t, s, "Trip", said("user", "rome"))
 		grow(t, s, ref, []core.Message{said("assistant", "roma")}, core.Usage{Model: "m:1", InputTokens: 5, OutputTokens: 1, CostUSD: dollars(1)})
@@ -317,7 +317,7 @@ func TestAForkHasTheBeginningAndAddsUpToIt(t *testing.T) {
 	})
 }
 
-func TestADeletedConversationLeavesItsUsageOnly(t *testing.T) {
+func TestADeletedConversationLeavesOnlyItsUsage(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ref, other := newConversation(t, s, "gone", said("user", "words")), newConversation(t, s, "stays", said("user", "words"))
 		grow(t, s, ref, nil, core.Usage{Model: "m", InputTokens: 3})
@@ -360,7 +360,7 @@ func TestALongMessageIsCutForThePreviewOnly(t *testing.T) {
 }
 
 // One caller's statement is interrupted while others are in the same transaction.
-func TestACallerThatLeavesInTheMiddleSpoilsNoOthersWrite(t *testing.T) {
+func TestACallerThatLeavesMidwayDoesNotSpoilAnotherCallersWrite(t *testing.T) {
 	s := open(t)
 	owner := core.Owner().User.ID
 	var wg sync.WaitGroup

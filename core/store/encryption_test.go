@@ -140,7 +140,7 @@ func records(t *testing.T, s *Store) string {
 	return b.String()
 }
 
-func TestASecretIsInNoFileOfTheStateNorOfABackup(t *testing.T) {
+func TestASecretIsNotInAnyFileOfTheStateOrOfABackup(t *testing.T) {
 	for _, h := range homes() {
 		t.Run(h.name, func(t *testing.T) {
 			o := h.make(t)
@@ -230,7 +230,7 @@ func TestABackupIsRestoredWithItsKeyIntoEitherDatabase(t *testing.T) {
 	}
 }
 
-func TestARewriteThatWasInterruptedIsDoneAtTheNextStart(t *testing.T) {
+func TestAnInterruptedRewriteIsCompletedAtTheNextStart(t *testing.T) {
 	o := homes()[0].make(t)
 	opening(t, o, func(s *Store) { furnishSecrets(t, s) })
 	keys := keysOf(t, seal.NewKey())
@@ -249,7 +249,7 @@ func TestARewriteThatWasInterruptedIsDoneAtTheNextStart(t *testing.T) {
 	}
 }
 
-func TestALoginUnderWayIsEncrypted(t *testing.T) {
+func TestAPendingLoginIsEncrypted(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		s.keys.Store(keysOf(t, seal.NewKey()))
 		if err := s.PutLogin(t.Context(), "state", json.RawMessage(`{"verifier":"canary"}`), time.Now().Add(time.Hour)); err != nil {

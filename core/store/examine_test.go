@@ -40,7 +40,7 @@ func TestAStateIsExaminedWithoutChangingIt(t *testing.T) {
 	wantError(t, database.Examine(t.Context(), at), "a newer ropewalk wrote it (schema 9000, this program knows ")
 }
 
-func TestALostStateNextToAppsIsNamed(t *testing.T) {
+func TestALostStateNextToAppsIsReported(t *testing.T) {
 	home := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(home, "apps", "notes", "bundle"), 0o700); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestADatabaseThatIsUnavailableIsNamedWithoutItsPassword(t *testing.T) {
 		t.Errorf("the password is shown: %v", err)
 	}
 	if text := err.Error(); strings.Count(text, "connection refused") != 1 || strings.Contains(text, "\n") {
-		t.Errorf("the cause is not said once, in one line: %v", err)
+		t.Errorf("the cause is not given once, on one line: %v", err)
 	}
 }
 

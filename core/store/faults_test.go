@@ -80,7 +80,7 @@ func (s *silencer) pass(to, from net.Conn, age int64) {
 	}
 }
 
-func TestPostgresConnectionsThatGoSilentAreAnsweredAboutWithin6sAndFollowersAreCurrentWithin10s(t *testing.T) {
+func TestSilentPostgresConnectionsFailWithin6sAndFollowersCatchUpWithin10s(t *testing.T) {
 	url := newDatabase(t)
 	c, err := database.ParseURL(core.Secret(url))
 	if err != nil {
@@ -120,7 +120,7 @@ func TestPostgresConnectionsThatGoSilentAreAnsweredAboutWithin6sAndFollowersAreC
 			t.Errorf("%+v after %s", got, took)
 		}
 	case <-time.After(time.Minute):
-		t.Error("the follower never heard of the change")
+		t.Error("the follower never learned of the change")
 	}
 	if _, err := follower.Messages(t.Context(), ref); err != nil {
 		t.Errorf("with new connections: %v", err)

@@ -37,7 +37,7 @@ func wantNoFiles(t *testing.T, s *Store, sum string) {
 	}
 }
 
-func TestFilesOfABundleAreKeptWholeOrNotAtAll(t *testing.T) {
+func TestABundlesFilesAreStoredCompletelyOrNotAtAll(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		for name, n := range map[string]int{"small": 10, "one part": filesPart, "many parts": 3*filesPart + 7} {
 			content := someFiles(n)
@@ -60,7 +60,7 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-func TestFilesThatNoAppNeedsGoAfterAnHour(t *testing.T) {
+func TestFilesThatNoAppNeedsAreDeletedAfterAnHour(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		age := func() {
 			t.Helper()

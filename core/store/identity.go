@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// A user's first identity is in the user's own row. Any others are in the table identities.
+// A user's first identity is in the user's own row. Any others are in the identities table.
 const (
 	// userOf selects the id of the user with the issuer $1 and the subject $2, NULL when there is none.
 	userOf = `COALESCE((SELECT i.user_id FROM identities i WHERE i.issuer = $1 AND i.subject = $2),

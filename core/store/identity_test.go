@@ -50,7 +50,7 @@ func TestAnIdentityIsLinkedByTheEmailOfATrustedIssuer(t *testing.T) {
 	}
 }
 
-func TestAnotherPersonWithALinkedUsersEmailIsADifferentUser(t *testing.T) {
+func TestSomeoneElseWithALinkedUsersEmailIsADifferentUser(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ann := provision(t, s, knownAs("https://before", "1", "ann@example.com"))
 		if linked := provision(t, s, knownAs("https://now", "a", "ann@example.com"), "https://before"); linked.ID != ann.ID {

@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestImportedConversationsAreLikeOthers(t *testing.T) {
+func TestImportedConversationsBehaveLikeOthers(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		newConversation(t, s, "before", said("user", "hello"))
 		at := time.UnixMilli(1_700_000_000_000).UTC()
@@ -40,7 +40,7 @@ func TestImportedConversationsAreLikeOthers(t *testing.T) {
 		}
 		err = s.ImportConversations(t.Context(), "ws_none", owner, all)
 		if err == nil {
-			t.Error("imported into a workspace that is not there")
+			t.Error("imported into a workspace that does not exist")
 		}
 	})
 }

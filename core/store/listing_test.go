@@ -86,7 +86,7 @@ func TestAnInvalidListRequestSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestASearchFindsConversationsThatHoldAllItsWords(t *testing.T) {
+func TestASearchFindsConversationsThatContainAllItsWords(t *testing.T) {
 	conversations := map[string]string{
 		"Budget 2026": "How much for the café in Zürich?",
 		"Zurich trip": "Trains from Genève; bring the ÄRGER-list.",
@@ -117,10 +117,10 @@ func TestASearchFindsConversationsThatHoldAllItsWords(t *testing.T) {
 		{"Japanese, a phrase", "東京都に", "日本"},
 		{"Japanese, full width for half width", "ガバナンス", "日本"},
 		{"Japanese, of the title", "日本", "日本"},
-		{"what SQL would read otherwise", `%' OR 1=1 -- _`, ""},
-		{"signs alone find nothing", "%", ""},
-		{"nothing is no search", "  ", "Budget 2026, English, Zurich trip, untitled, 日本"},
-		{"words that never meet", "trains budget", ""},
+		{"characters that are special in SQL", `%' OR 1=1 -- _`, ""},
+		{"punctuation alone finds nothing", "%", ""},
+		{"an empty search", "  ", "Budget 2026, English, Zurich trip, untitled, 日本"},
+		{"words that never occur together", "trains budget", ""},
 		{"very many words", strings.Repeat("cat ", 50), "English"},
 	}
 	each(t, func(t *testing.T, s *Store) {
@@ -212,7 +212,7 @@ func TestACommonWordFindsTheSameAsARareOne(t *testing.T) {
 }
 
 // The conversations with a word are in a different order in the list than by number.
-func TestACommonWordOfLongAgoIsListedInTheOrderAskedFor(t *testing.T) {
+func TestAWordThatWasCommonLongAgoIsListedInTheRequestedOrder(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		searchAsAmongMany(s)
 		const n, old = 2*manyFrom + 50, manyFrom + 50
@@ -223,11 +223,11 @@ func TestACommonWordOfLongAgoIsListedInTheOrderAskedFor(t *testing.T) {
 			return []string{fmt.Sprint(i), "common"}
 		})
 		for name, change := range map[string]string{
-			"as they were made":         `UPDATE conversations SET updated_at = 1000 + number`,
-			"some were changed later":   `UPDATE conversations SET updated_at = 1000 + number + CASE WHEN number % 53 = 0 THEN 600 ELSE 0 END`,
-			"many at the same moment":   `UPDATE conversations SET updated_at = 1000 + number / 4`,
-			"their numbers say nothing": `UPDATE conversations SET updated_at = 1000 + (number * 7919) % 853`,
-			"the other way round":       `UPDATE conversations SET updated_at = 20000 - number`,
+			"as they were made":                 `UPDATE conversations SET updated_at = 1000 + number`,
+			"some were changed later":           `UPDATE conversations SET updated_at = 1000 + number + CASE WHEN number % 53 = 0 THEN 600 ELSE 0 END`,
+			"many at the same moment":           `UPDATE conversations SET updated_at = 1000 + number / 4`,
+			"their numbers are in random order": `UPDATE conversations SET updated_at = 1000 + (number * 7919) % 853`,
+			"the other way round":               `UPDATE conversations SET updated_at = 20000 - number`,
 		} {
 			t.Run(name, func(t *testing.T) {
 				if _, err := s.db.WritePool().ExecContext(t.Context(), change); err != nil {

@@ -38,13 +38,13 @@ func TestABrowserLoginIsUsedOnceBeforeItExpires(t *testing.T) {
 		}
 		taking.Wait()
 		if took.Load() != 1 || none.Load() != 7 {
-			t.Errorf("%d took it, %d found none", took.Load(), none.Load())
+			t.Errorf("%d claimed it, %d found none", took.Load(), none.Load())
 		}
 		wantCodes(t, core.CodeNotFound, map[string]error{"expired": second(s.TakeLogin(t.Context(), "late")), "unknown": second(s.TakeLogin(t.Context(), "x"))})
 	})
 }
 
-func TestBrowserLoginsUnderWayAreBounded(t *testing.T) {
+func TestPendingBrowserLoginsAreBounded(t *testing.T) {
 	s := open(t)
 	rows := database.Insert{Into: `INSERT INTO logins (state, record, expires_at)`}
 	now := time.Now()

@@ -42,7 +42,7 @@ func (s *Store) Members(ctx context.Context, workspace string) ([]core.Member, e
 
 // PutMember adds a user to a workspace or changes their role there. The error is core.CodeNotFound if there is
 // no such user or workspace, core.CodeInvalidInput for a role other than admin and member, and
-// core.CodeForbidden if it would take the role admin from the owner of a personal workspace.
+// core.CodeForbidden if it would take the admin role from the owner of a personal workspace.
 func (s *Store) PutMember(ctx context.Context, workspace, userID string, role core.Role) error {
 	if role != core.RoleAdmin && role != core.RoleMember {
 		return core.Errorf(core.CodeInvalidInput, "role: must be %s or %s", core.RoleAdmin, core.RoleMember)

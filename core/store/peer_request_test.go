@@ -22,7 +22,7 @@ func serve(t *testing.T, s *Store, answer cluster.Handler) (stop func()) {
 	return stop
 }
 
-func TestAServerAsksAnotherOneOfItsDeployment(t *testing.T) {
+func TestAServerSendsARequestToAPeer(t *testing.T) {
 	url := newDatabase(t)
 	a, b, c := openURL(t, url), openURL(t, url), openURL(t, url)
 	serve(t, b, func(_ context.Context, q json.RawMessage) json.RawMessage {
@@ -58,7 +58,7 @@ func TestAServerAsksAnotherOneOfItsDeployment(t *testing.T) {
 	wantCodes(t, core.CodeUnavailable, map[string]error{"too large a question": err, "too large an answer": back})
 }
 
-func TestACallerThatLeavesEndsTheOthersWork(t *testing.T) {
+func TestACallerThatLeavesCancelsThePeersWork(t *testing.T) {
 	url := newDatabase(t)
 	a, b := openURL(t, url), openURL(t, url)
 	begun, ended := make(chan struct{}), make(chan struct{})
@@ -82,7 +82,7 @@ func TestACallerThatLeavesEndsTheOthersWork(t *testing.T) {
 	next(t, ended)
 }
 
-func TestAServerThatEndsAnswersWhatItWorkedOn(t *testing.T) {
+func TestAServerThatShutsDownAnswersPendingRequests(t *testing.T) {
 	url := newDatabase(t)
 	a, b := openURL(t, url), openURL(t, url)
 	begun := make(chan struct{})
@@ -107,7 +107,7 @@ func TestAServerThatEndsAnswersWhatItWorkedOn(t *testing.T) {
 	}
 }
 
-func TestAFileHasNoOtherServers(t *testing.T) {
+func TestAStateInAFileHasNoPeerServers(t *testing.T) {
 	s := open(t)
 	if s.ServerID() != "" {
 		t.Errorf("it is called %q", s.ServerID())

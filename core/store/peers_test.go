@@ -26,7 +26,7 @@ func next[T any](t *testing.T, from <-chan T) T {
 	case got := <-from:
 		return got
 	case <-time.After(soon):
-		t.Fatalf("nothing came within %s", soon)
+		t.Fatalf("nothing arrived within %s", soon)
 		panic("unreachable")
 	}
 }
@@ -154,7 +154,7 @@ func TestEventsOfOneServerReachTheOthersInOrderWhateverTheirSize(t *testing.T) {
 			t.Errorf("%s: the big event is %.100s", name, got.Data)
 		}
 		if got := next(t, at); got.Name != "last" {
-			t.Errorf("%s: after it came %.100s", name, got.Data)
+			t.Errorf("%s: it was followed by %.100s", name, got.Data)
 		}
 	}
 	if len(atA) != 0 {
@@ -196,7 +196,7 @@ func TestAServerWhoseConnectionBreaksMakesAnother(t *testing.T) {
 	}
 }
 
-func TestAServerThatMissedNoticesReceivesChangeAll(t *testing.T) {
+func TestAServerThatMissedNoticesReloadsEverything(t *testing.T) {
 	url := newDatabase(t)
 	a := openURL(t, url)
 	changes := a.Changes(t.Context())
@@ -233,7 +233,7 @@ func TestAfterARestartOfPostgresServersReceiveNoticesAgain(t *testing.T) {
 			t.Errorf("received %+v", got)
 		}
 	case <-deadline:
-		t.Fatal("the event that was sent while PostgreSQL was away never came")
+		t.Fatal("the event that was sent while PostgreSQL was down never came")
 	}
 	changes := b.Changes(t.Context())
 	if err := a.PutSetting(t.Context(), "x", "y"); err != nil {

@@ -77,7 +77,7 @@ func TestAWorkspaceIsMadeRenamedAndDeleted(t *testing.T) {
 		})
 		wantCodes(t, core.CodeInvalidInput, map[string]error{
 			"an empty name": second(s.CreateWorkspace(t.Context(), " \t", alice.ID)), "a long name": s.RenameWorkspace(t.Context(), core.DefaultWorkspaceID, strings.Repeat("é", 101)),
-			"a role that is none": s.PutMember(t.Context(), core.DefaultWorkspaceID, alice.ID, "king"), "an owner": s.PutMember(t.Context(), core.DefaultWorkspaceID, alice.ID, core.RoleOwner),
+			"an unknown role": s.PutMember(t.Context(), core.DefaultWorkspaceID, alice.ID, "king"), "an owner": s.PutMember(t.Context(), core.DefaultWorkspaceID, alice.ID, core.RoleOwner),
 		})
 	})
 }
@@ -105,7 +105,7 @@ func TestMembersAreListedWithTheirRoles(t *testing.T) {
 	})
 }
 
-func TestARoleSetByAnAdminOverridesTheProviders(t *testing.T) {
+func TestARoleSetByAnAdminOverridesTheProvidersRole(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		alice := somebody(t, s, "alice")
 		id := core.Identity{Issuer: "https://idp", Subject: "alice", User: alice}

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// pinAccount separates the version from the account in the column version.
+// pinAccount separates the version from the account in the version column.
 const pinAccount = "\x1f"
 
 // pinVersion returns the version and the account of a key as they are stored.

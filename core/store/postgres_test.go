@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-func TestManyServersMayStartOnOneEmptyDatabaseAtATime(t *testing.T) {
+func TestManyServersMayStartOnOneEmptyDatabaseAtOnce(t *testing.T) {
 	url := newDatabase(t)
 	var wg sync.WaitGroup
 	stores := make([]*Store, 6)
@@ -62,7 +62,7 @@ func TestServersOnOneDatabaseSeeWhatTheOthersWrote(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatCannotBeUsedSaysWhatToDoAndNoPassword(t *testing.T) {
+func TestTheErrorForAnUnusableDatabaseSaysWhatToDoWithoutThePassword(t *testing.T) {
 	good := newDatabase(t)
 	if err := openURL(t, good).Close(); err != nil {
 		t.Fatal(err)
@@ -71,11 +71,11 @@ func TestADatabaseThatCannotBeUsedSaysWhatToDoAndNoPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases := map[string]struct{ url, want string }{
-		"no address":           {"postgres://u:canary@host:port/d", "storage.url: is not a PostgreSQL address"},
-		"a missing file":       {"postgres://u:canary@h/d?sslmode=verify-full&sslrootcert=/absent.pem", "storage.url: is not a PostgreSQL address"},
-		"nobody there":         {"postgres://u:canary@127.0.0.1:1/d", "cannot be reached at the moment"},
-		"no such database":     {strings.Replace(good, "/test_", "/canary_", 1), "there is no such database"},
-		"a schema from beyond": {good, "a newer ropewalk wrote it (schema 9000"},
+		"no address":                    {"postgres://u:canary@host:port/d", "storage.url: is not a PostgreSQL address"},
+		"a missing file":                {"postgres://u:canary@h/d?sslmode=verify-full&sslrootcert=/absent.pem", "storage.url: is not a PostgreSQL address"},
+		"nobody there":                  {"postgres://u:canary@127.0.0.1:1/d", "cannot be reached at the moment"},
+		"no such database":              {strings.Replace(good, "/test_", "/canary_", 1), "there is no such database"},
+		"a schema from a newer version": {good, "a newer ropewalk wrote it (schema 9000"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -81,7 +81,7 @@ func TestAQueuedMessageWaitsAndIsNotLost(t *testing.T) {
 		must(queue("q4", "left", time.Hour))
 		must(s.HoldQueued(t.Context(), ref, "q4", 0))
 		if got := waits(); got != "" {
-			t.Errorf("%q waits, which nobody holds", got)
+			t.Errorf("%q is waiting, but nobody holds it", got)
 		}
 		says("one", "the first answer", "two", "left")
 		must(add("user", "three", ""))

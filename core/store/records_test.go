@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestAnInstallationComesBackAsItWasKept(t *testing.T) {
+func TestAnInstallationIsReadAsItWasStored(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		full := core.Installation{
 			ID: "first", Workspace: core.DefaultWorkspaceID, Name: "files", Source: core.Source{Kind: core.SourceName, Ref: "@a/files", Registry: "main"},
@@ -98,7 +98,7 @@ func TestTheDefaultWorkspaceIsTheOwnersFromTheFirstStart(t *testing.T) {
 	})
 }
 
-func TestAUserIsMadeOnceHoweverManyAskAtATime(t *testing.T) {
+func TestAUserIsCreatedOnceHoweverManyRequestsRace(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		id := core.Identity{Issuer: "https://idp", Subject: "alice", User: core.User{Email: "alice@x.y", DisplayName: "Alice"}}
 		users := make([]core.User, 20)
@@ -249,7 +249,7 @@ func TestALoginIsValidUntilLogoutOrExpiry(t *testing.T) {
 	})
 }
 
-func TestALoginShowsTheUserAsOfNow(t *testing.T) {
+func TestALoginShowsTheCurrentUser(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		id := core.Identity{Issuer: "https://idp", Subject: "a", User: core.User{OrgRole: core.RoleAdmin}}
 		id.User = provision(t, s, id)
@@ -310,7 +310,7 @@ func workspaces(t *testing.T, s *Store, u core.User) string {
 	return strings.Join(parts, " ")
 }
 
-func TestSettingsAreFoundByHowTheirNamesStart(t *testing.T) {
+func TestSettingsAreFoundByPrefix(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		for _, name := range []string{"a.x", "a.y", "a", "ab", "A.x", "é.1"} {
 			if err := s.PutSetting(t.Context(), name, "of "+name); err != nil {

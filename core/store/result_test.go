@@ -83,7 +83,7 @@ func TestAKeptResultIsReadInPartsByItsOwnerOnly(t *testing.T) {
 	})
 }
 
-func TestAKeptResultIsDeletedWithTheRightToIt(t *testing.T) {
+func TestAKeptResultIsDeletedWhenItsReaderLosesAccess(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		alice, bob, cleo := somebody(t, s, "alice"), somebody(t, s, "bob"), somebody(t, s, "cleo")
 		dora := somebody(t, s, "dora") // an admin of the organization needs no membership
@@ -125,12 +125,12 @@ func TestAKeptResultIsDeletedWithTheRightToIt(t *testing.T) {
 			}
 		}
 		if err := s.KeepResult(t.Context(), core.KeptResult{ID: "5", Workspace: core.DefaultWorkspaceID, User: "usr_gone", ExpiresAt: time.Now().Add(time.Hour)}); core.CodeOf(err) != core.CodeForbidden {
-			t.Errorf("for somebody who is gone: %v", err)
+			t.Errorf("for a deleted user: %v", err)
 		}
 	})
 }
 
-func TestAPersonsOldestResultsGoBeyondTheQuota(t *testing.T) {
+func TestAUsersOldestResultsAreDeletedBeyondTheQuota(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		people := members(t, s, "alice", "bob")
 		alice, bob := people[0], people[1]

@@ -31,7 +31,7 @@ func TestUsageOlderThanItsRetentionIsDeleted(t *testing.T) {
 	})
 }
 
-func TestAFileGetsSmallerWhenMuchOfItIsUnused(t *testing.T) {
+func TestAFileShrinksWhenMuchOfItIsUnused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ropewalk.db")
 	s := openAt(t, path)
 	use := func(bytes int) {

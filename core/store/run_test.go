@@ -27,7 +27,7 @@ func TestAConversationHasOneRunAtATime(t *testing.T) {
 		if err := s.ReleaseRun(t.Context(), ref, "b"); err != nil {
 			t.Fatal(err)
 		}
-		wantCodes(t, core.CodeRunInProgress, map[string]error{"after another gave back what it had not": claim(ref, "b", time.Hour)})
+		wantCodes(t, core.CodeRunInProgress, map[string]error{"after another released a slot that it did not hold": claim(ref, "b", time.Hour)})
 		err = errors.Join(s.ReleaseRun(t.Context(), ref, "a"), claim(ref, "b", -time.Second), // an expired lease
 			claim(ref, "c", time.Hour), s.DeleteConversation(t.Context(), ref), s.ReleaseRun(t.Context(), core.ConversationRef{ID: "none"}, "c"))
 		if err != nil {

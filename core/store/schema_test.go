@@ -59,7 +59,7 @@ func dialectOf(o Options) goose.Dialect {
 	return goose.DialectSQLite3
 }
 
-func TestTheBaselineMakesTheSchemaOfTheStepsThatItReplaced(t *testing.T) {
+func TestTheBaselineCreatesTheSameSchemaAsTheStepsItReplaced(t *testing.T) {
 	want, got := map[goose.Dialect][]string{}, map[goose.Dialect][]string{}
 	for o, db := range emptyDatabases(t) {
 		takeOldSteps(t, db, dialectOf(o))
@@ -129,7 +129,7 @@ func schemaOf(t *testing.T, db *sql.DB, dialect goose.Dialect) (all []string) {
 	return all
 }
 
-func TestTheBaselineCountsAsAppliedWhereItsVersionIs(t *testing.T) {
+func TestTheBaselineCountsAsAppliedIfItsVersionIsRecorded(t *testing.T) {
 	for o, db := range emptyDatabases(t) {
 		takeOldSteps(t, db, dialectOf(o))
 		if _, err := db.ExecContext(t.Context(), `INSERT INTO users (id, issuer, subject, email, display_name, org_role, created_at)

@@ -76,7 +76,7 @@ func TestASecondServerOnTheSameHomeIsRefused(t *testing.T) {
 	openAt(t, path)
 }
 
-func TestAHomeIsOneServersThoughTheStateIsElsewhere(t *testing.T) {
+func TestAHomeBelongsToOneServerEvenIfTheStateIsElsewhere(t *testing.T) {
 	path, url := filepath.Join(t.TempDir(), "ropewalk.db"), core.Secret(newDatabase(t))
 	one, err := Open(t.Context(), Options{Path: path, URL: url})
 	if err != nil {
@@ -157,7 +157,7 @@ func TestAStateThatCannotBeUsedSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestADatabaseHeldByAnotherProgramSaysSo(t *testing.T) {
+func TestTheErrorForADatabaseHeldByAnotherProgramSaysSo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ropewalk.db")
 	s := openAt(t, path)
 	if _, err := s.db.WritePool().ExecContext(t.Context(), "PRAGMA busy_timeout = 1"); err != nil {
@@ -174,7 +174,7 @@ func TestADatabaseHeldByAnotherProgramSaysSo(t *testing.T) {
 	wantError(t, s.PutSetting(t.Context(), "a", "b"), "another program holds the database")
 }
 
-func TestAFullDiskLeavesTheOldStateAndASentence(t *testing.T) {
+func TestAFullDiskLeavesTheOldStateAndAClearError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ropewalk.db")
 	s := openAt(t, path)
 	if err := s.PutSetting(t.Context(), "kept", "old"); err != nil {
@@ -195,7 +195,7 @@ func TestAFullDiskLeavesTheOldStateAndASentence(t *testing.T) {
 	}
 }
 
-func TestAReadOnlyDiskLeavesTheOldStateAndASentence(t *testing.T) {
+func TestAReadOnlyDiskLeavesTheOldStateAndAClearError(t *testing.T) {
 	s := open(t)
 	if err := s.PutSetting(t.Context(), "kept", "old"); err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestAReadOnlyDiskLeavesTheOldStateAndASentence(t *testing.T) {
 	}
 }
 
-func TestWritesAreSyncedToTheDiskBeforeTheyAreAcknowledged(t *testing.T) {
+func TestWritesAreSyncedToDiskBeforeTheyAreAcknowledged(t *testing.T) {
 	s := open(t)
 	for pragma, want := range map[string]string{"synchronous": "2", "journal_mode": "wal", "foreign_keys": "1"} {
 		var got string

@@ -57,7 +57,7 @@ func TestATaskIsReadByItsOwnerOnly(t *testing.T) {
 	})
 }
 
-func TestOnlyTheHolderOfATaskChangesIt(t *testing.T) {
+func TestOnlyATasksHolderChangesIt(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		task := startTask(t, s, core.Task{ID: "task_1", User: members(t, s, "alice")[0].ID})
 		if claimed, err := s.ClaimTask(t.Context(), task.ID, "b", time.Now().Add(time.Hour)); claimed || err != nil {
@@ -128,7 +128,7 @@ func TestResponsesReachTheHolderOfATaskOnce(t *testing.T) {
 	})
 }
 
-func TestAPersonHasALimitedNumberOfTasks(t *testing.T) {
+func TestAUserHasALimitedNumberOfTasks(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		people := members(t, s, "alice", "bob")
 		var last core.Task

@@ -41,7 +41,7 @@ func TestVerdictsOnToolsAreSharedUntilTheyAreOld(t *testing.T) {
 	})
 }
 
-func TestTheOldestVerdictsOnToolsGoBeyondTheLimit(t *testing.T) {
+func TestTheOldestToolVerdictsAreDroppedBeyondTheLimit(t *testing.T) {
 	s := open(t)
 	now := time.Now()
 	all := []core.ToolVerdict{{Origin: "a", Hash: "oldest", At: now.Add(-time.Hour)}}

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestAnUninstalledAppIsRestoredAsItWasOrDeletedWithAllThatBelongsToIt(t *testing.T) {
+func TestAnUninstalledAppIsRestoredAsItWasOrDeletedCompletely(t *testing.T) {
 	eachSealed(t, func(t *testing.T, all []*Store) {
 		s, ws := all[0], core.DefaultWorkspaceID
 		a := linkOne(t, s)
@@ -125,7 +125,7 @@ func TestAnUninstalledAppIsRestoredAsItWasOrDeletedWithAllThatBelongsToIt(t *tes
 	})
 }
 
-func TestAnAppThatWasUninstalledJustNowDoesNotKeepItsWorkspace(t *testing.T) {
+func TestARecentlyUninstalledAppDoesNotKeepItsWorkspace(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		alice := provision(t, s, core.Identity{Issuer: "https://idp", Subject: "alice"})
 		w, err := s.CreateWorkspace(t.Context(), "Team", alice.ID)

@@ -18,7 +18,7 @@ func asJSON(t *testing.T, v any) string {
 	return string(raw)
 }
 
-func TestUsageAddsUpByDayModelAndConversation(t *testing.T) {
+func TestUsageIsSummedByDayModelAndConversation(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		day := time.Date(2026, 11, 19, 0, 0, 0, 0, time.UTC)
 		other, err := s.CreateWorkspace(t.Context(), "other", core.Owner().User.ID)

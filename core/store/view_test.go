@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestAViewComesBackAsItWasSet(t *testing.T) {
+func TestAViewIsReadAsItWasSet(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		yes := true
 		v := core.View{

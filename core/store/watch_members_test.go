@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestEveryChangeOfMembersIsAnnouncedWithWhomItConcerns(t *testing.T) {
+func TestEveryMembershipChangeIsAnnouncedWithTheUserItConcerns(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ctx := t.Context()
 		ann := core.Identity{Issuer: "https://idp", Subject: "ann", User: core.User{OrgRole: core.RoleMember}}

@@ -7,6 +7,6 @@
 // It does not know what is streamed: the endpoints httpapi and mcphttp decide that. It does not resume streams:
 // event ids and replay are up to its callers.
 //
-// It is a separate package because both endpoints need it, and because nothing of a fiber.Ctx may be kept after
+// It is a separate package because both endpoints need it, and because nothing from a fiber.Ctx may be kept after
 // its handler returns: this is the one place with objects that outlive a handler.
 package stream

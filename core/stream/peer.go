@@ -14,7 +14,7 @@ import (
 type Peer struct {
 	conn net.Conn
 	gone chan struct{} // closed when the client has closed or reset the connection
-	done chan struct{} // closed when nothing reads the connection any more
+	done chan struct{} // closed when nothing reads the connection
 }
 
 // WatchPeer starts watching and calls left, if not nil, once when the client disconnects. A connection that is
@@ -87,7 +87,7 @@ func peek(fd uintptr, left *bool) bool {
 // Gone returns a channel that is closed when the client has disconnected.
 func (p *Peer) Gone() <-chan struct{} { return p.gone }
 
-// Stop ends the watch. It returns when nothing reads the connection any more, and after left has returned if it
+// Stop ends the watch. It returns when nothing reads the connection, and after left has returned if it
 // was called.
 func (p *Peer) Stop() {
 	_ = p.conn.SetReadDeadline(time.Unix(1, 0)) // fails on a closed connection, which also ends the watch

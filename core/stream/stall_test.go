@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-func TestAStalledReaderIsCutAfter10Seconds(t *testing.T) {
+func TestAStalledReaderIsDisconnectedAfter10Seconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(hclog.NewNullLogger())
 		client, server := net.Pipe() // takes a byte only when it is read, and nothing reads
@@ -46,12 +46,12 @@ func TestAStandingStreamThatArrivesAfterDrainEndsAtOnce(t *testing.T) {
 	cancelled := false
 	late := &opened{kind: Standing, cancel: func() { cancelled = true }}
 	if !s.enter(late) || !cancelled {
-		t.Error("a late standing stream was not ended")
+		t.Error("a late standing stream is still open")
 	}
 	s.leave(late)
 	s.leave(first)
 	if s.enter(&opened{kind: Answer, cancel: func() {}}) {
-		t.Error("a stream opened after everything was over")
+		t.Error("a stream was opened after the shutdown")
 	}
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Error(err)

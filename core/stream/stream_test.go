@@ -132,7 +132,7 @@ func TestEachEventIsSentAsOnePieceAfterTheHeadersInTheDocs(t *testing.T) {
 	}
 }
 
-func TestAnHTTP10ClientGetsTheEventsUpToTheClose(t *testing.T) {
+func TestAnHTTP10ClientGetsTheEventsUntilTheStreamCloses(t *testing.T) {
 	_, addr := serve(t, Standing, func(_ context.Context, w *Writer) { _ = w.Event("e", []byte("1")) })
 	conn, r := dial(t, addr)
 	resp := ask(t, conn, r, "GET /stream HTTP/1.0\r\nHost: a\r\n\r\n")
@@ -142,7 +142,7 @@ func TestAnHTTP10ClientGetsTheEventsUpToTheClose(t *testing.T) {
 	}
 }
 
-func TestHEADGetsTheHeadersAndTheConnectionStaysOpen(t *testing.T) {
+func TestAHEADRequestGetsTheHeadersAndTheConnectionStaysOpen(t *testing.T) {
 	_, addr := serve(t, Standing, func(context.Context, *Writer) { t.Error("HEAD opened a stream") })
 	conn, r := dial(t, addr)
 	if _, err := io.WriteString(conn, "HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
@@ -157,7 +157,7 @@ func TestHEADGetsTheHeadersAndTheConnectionStaysOpen(t *testing.T) {
 	}
 }
 
-func TestAReaderThatLeavesIsNoticedWhileNothingIsWritten(t *testing.T) {
+func TestADisconnectedReaderIsNoticedEvenIfNothingIsWritten(t *testing.T) {
 	ended := make(chan struct{})
 	_, addr := serve(t, Standing, func(ctx context.Context, w *Writer) {
 		_ = w.Flush()
@@ -170,7 +170,7 @@ func TestAReaderThatLeavesIsNoticedWhileNothingIsWritten(t *testing.T) {
 	conn, r := dial(t, addr)
 	ask(t, conn, r, getStream)
 	conn.Close()
-	within(t, "the reader's leaving was not noticed", ended)
+	within(t, "the disconnect was not noticed", ended)
 }
 
 func TestInputOnAnEventStreamIsNeverServedAsARequest(t *testing.T) {
@@ -251,7 +251,7 @@ func TestShutdownLetsAnswersFinishUntilItsContextEnds(t *testing.T) {
 	}
 }
 
-func TestShutdownCutsAnswersOffWhenItsContextEnds(t *testing.T) {
+func TestShutdownCutsOffAnswersWhenItsContextEnds(t *testing.T) {
 	s, addr := serve(t, Answer, func(ctx context.Context, w *Writer) {
 		_ = w.Flush()
 		<-ctx.Done()

@@ -21,7 +21,7 @@ var ErrClosed = errors.New("stream is closed")
 type Writer struct {
 	conn    net.Conn
 	chunked bool
-	broken  func() // called when the connection cannot be written to any more
+	broken  func() // called when the connection can no longer be written to
 
 	mu     sync.Mutex
 	head   []byte // status line and headers, until they are written

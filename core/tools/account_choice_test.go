@@ -35,7 +35,7 @@ func (*namedAccounts) Await(context.Context, core.Caller, core.AccountNeeded, ti
 	return core.Account{}, nil
 }
 
-func TestAnAppChoosesNoAccountForTheNextRound(t *testing.T) {
+func TestAnAppCannotChooseTheAccountForTheNextRound(t *testing.T) {
 	const request = `{"method":"elicitation/create","params":{"mode":"form","message":"?","requestedSchema":{"type":"object"}}}`
 	for _, state := range []string{`"ropewalk.account work "`, `"ropewalk.account work \"s\""`, `"ropewalk.account  \"ropewalk.account work \""`, `"\u0072opewalk.account work "`, `"s"`} {
 		y, chosen := twoApps(), &namedAccounts{}

@@ -94,7 +94,7 @@ func TestACallWaitsUntilAnAdminApprovesIt(t *testing.T) {
 	h := newHeld(t, 10*time.Second)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
 	if err := h.run(t, alice, "files__read", `{}`); err != nil || len(h.apps.Calls()) != 1 {
-		t.Fatalf("a tool that needs none: %v", err)
+		t.Fatalf("a tool that needs no approval: %v", err)
 	}
 	var seen []string
 	done := make(chan error, 1)
@@ -242,7 +242,7 @@ func TestAnApprovalDoesNotCoverOtherLoneSurrogates(t *testing.T) {
 }
 
 // If a member occurs twice, the approver may see one value and the app use the other.
-func TestACallWithAMemberThatIsGivenTwiceCannotBeApproved(t *testing.T) {
+func TestACallWithADuplicateMemberCannotBeApproved(t *testing.T) {
 	h := newHeld(t, 0)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
 	_ = h.run(t, alice, "files__delete", `{"path":"/tmp"}`)
@@ -268,14 +268,14 @@ func TestTheDigitsOfANumberArePartOfWhatIsApproved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := h.run(t, alice, "files__delete", `{"n":9007199254740992}`); core.CodeOf(err) != core.CodeApprovalPending || len(h.apps.Calls()) != 0 {
-		t.Errorf("the number that a JavaScript program makes of it: %v", err)
+		t.Errorf("the number as JavaScript would round it: %v", err)
 	}
 	if err := h.run(t, alice, "files__delete", `{"n":9007199254740993}`); err != nil || len(h.apps.Calls()) != 1 {
 		t.Errorf("the approved call: %v", err)
 	}
 }
 
-func TestOneApprovalLetsOneOfManyCallsThrough(t *testing.T) {
+func TestOneApprovalAdmitsOneOfManyCalls(t *testing.T) {
 	h := newHeld(t, 0)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
 	_ = h.run(t, alice, "files__delete", `{}`)
@@ -354,7 +354,7 @@ func TestACallThatIsCancelledEndsItsApproval(t *testing.T) {
 	}
 }
 
-func TestACallThatIsCancelledLeavesTheApprovalToTheSameCallThatStillWaits(t *testing.T) {
+func TestACancelledCallLeavesItsApprovalToAnIdenticalCallThatStillWaits(t *testing.T) {
 	h := newHeld(t, time.Minute)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
 	ctx, leave := context.WithCancel(t.Context())
@@ -373,18 +373,18 @@ func TestACallThatIsCancelledLeavesTheApprovalToTheSameCallThatStillWaits(t *tes
 	waits(t.Context(), stays)
 	waits(ctx, left)
 	leave()
-	if err, _ := testkit.Receive(t, "the call that left", left); err == nil {
+	if err, _ := testkit.Receive(t, "the cancelled call", left); err == nil {
 		t.Error("it has an answer")
 	}
 	if _, err := h.approvals.Decide(t.Context(), admin, h.pendingID(t, admin), core.Decision{Approve: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err, _ := testkit.Receive(t, "the call that stayed", stays); err != nil || len(h.apps.Calls()) != 1 || h.events.Count(core.EventApprovalRequested) != 1 {
+	if err, _ := testkit.Receive(t, "the waiting call", stays); err != nil || len(h.apps.Calls()) != 1 || h.events.Count(core.EventApprovalRequested) != 1 {
 		t.Errorf("%v, %d calls, %+v", err, len(h.apps.Calls()), h.events.All())
 	}
 }
 
-func TestAnApprovalIsEndedWhenItExpires(t *testing.T) {
+func TestAnApprovalEndsWhenItExpires(t *testing.T) {
 	h := newHeldFor(t, 0, 50*time.Millisecond)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
 	ctx, stop := context.WithCancel(t.Context())
@@ -406,7 +406,7 @@ func TestAnApprovalIsEndedWhenItExpires(t *testing.T) {
 	}
 }
 
-func TestAnAdminWhoDidNotAskAllowsAllCallsOfAToolUntilItsDefinitionChanges(t *testing.T) {
+func TestAnAdminOtherThanTheCallerMayAllowAllCallsOfAToolUntilItChanges(t *testing.T) {
 	h := newHeld(t, time.Minute)
 	alice, admin := person("alice", core.RoleAdmin), person("boss", core.RoleAdmin)
 	always := core.Decision{Approve: true, Always: true}

@@ -25,7 +25,7 @@ func (e *endless) Record(ctx context.Context, r core.AuditRecord) error {
 	return e.Audit.Record(ctx, r)
 }
 
-func TestEveryRequestIsRecordedBeforeItIsMadeAndWhenItHasEnded(t *testing.T) {
+func TestEveryRequestIsRecordedBeforeItStartsAndAfterItEnds(t *testing.T) {
 	calc := []core.Tool{tool("calc", "add", `{"name":"add"}`)}
 	arguments := json.RawMessage(`{"a":1}`)
 	call := func(name string) func(*tools.Namespace) {
@@ -96,7 +96,7 @@ func TestEveryRequestIsRecordedBeforeItIsMadeAndWhenItHasEnded(t *testing.T) {
 	}
 }
 
-func TestACallThatCannotBeRecordedIsNotMadeAndOneWhoseEndCannotBeRecordedIsAnswered(t *testing.T) {
+func TestACallIsNotMadeIfItsStartCannotBeRecordedButIsAnsweredIfItsEndCannot(t *testing.T) {
 	y := &fakeApps{result: `{"content":[]}`, tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add"}`)}}}
 	log := &endless{}
 	log.Fail(core.Errorf(core.CodeUnavailable, "the audit log cannot be written"))

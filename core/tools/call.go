@@ -293,7 +293,7 @@ func (r *Call) send(ctx context.Context) (json.RawMessage, callResult, error) {
 	if r.reply != nil {
 		return r.reply, readResult(r.reply), nil
 	}
-	r.n.raiseLogLevel(ctx, r.caller, r.From, r.Meta)
+	r.n.lowerLogLevel(ctx, r.caller, r.From, r.Meta)
 	raw, err := r.callApp(ctx)
 	if err != nil {
 		return nil, callResult{}, err
@@ -303,7 +303,7 @@ func (r *Call) send(ctx context.Context) (json.RawMessage, callResult, error) {
 	}
 	result := readResult(raw)
 	if result.isTask {
-		return nil, callResult{}, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app answered with a task, and the client of the call takes none"}
+		return nil, callResult{}, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app answered with a task, but the call's client does not accept tasks"}
 	}
 	if result.needsInput {
 		if raw, err = r.guardInput(raw); err != nil {

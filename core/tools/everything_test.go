@@ -167,11 +167,11 @@ func notifies(t *testing.T, n *tools.Namespace) {
 	var notes []string
 	keep := func(x rpc.Notification) { notes = append(notes, x.Method+" "+string(x.Params)) }
 	if _, err := v.call(t.Context(), "test_tool_with_progress", `{}`, nil, keep); err != nil || len(notes) != 3 || !strings.Contains(notes[0], `"progressToken":"t"`) {
-		t.Errorf("progress came as %q (%v)", notes, err)
+		t.Errorf("progress arrived as %q (%v)", notes, err)
 	}
 	notes = nil
 	if _, err := v.call(t.Context(), "test_tool_with_logging", `{}`, nil, keep); err != nil || len(notes) != 3 || !strings.Contains(notes[2], "Tool execution completed") {
-		t.Errorf("log messages came as %q (%v)", notes, err)
+		t.Errorf("log messages arrived as %q (%v)", notes, err)
 	}
 	if err := v.Subscribe(t.Context(), "test://watched-resource"); err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func notifies(t *testing.T, n *tools.Namespace) {
 		t.Error("no update was heard")
 	}
 	if len(other.heard) > 0 {
-		t.Errorf("who did not subscribe heard %v", <-other.heard)
+		t.Errorf("a client without a subscription received %v", <-other.heard)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestInstructionsAreThoseOfAppsThatTheCallerSees(t *testing.T) {
+func TestInstructionsComeOnlyFromAppsThatTheCallerSees(t *testing.T) {
 	y := &fakeApps{}
 	y.SetOffer("ws_a", &core.Offer{
 		Tools:     []core.Tool{tool("calc", "add", `{"name":"add"}`), tool("held", "read", `{"name":"read"}`)},

@@ -67,7 +67,7 @@ func asking(meta string) tools.Call {
 // lines returns n lines of 100 characters.
 func lines(n int) string { return strings.Repeat(strings.Repeat("é", 99)+"\n", n) }
 
-func TestAResultAboveTheBudgetBecomesAnExcerptForThoseWhoAsk(t *testing.T) {
+func TestAResultAboveTheBudgetBecomesAnExcerptForCallersWhoAsk(t *testing.T) {
 	long := string(rawjson.Quote(lines(500) + "END"))
 	whole := `{"content":[{"type":"text","text":` + long + `,"annotations":{"priority":1}},{"type":"image","mimeType":"image/png","data":"AA=="},{"type":"text","text":"more"}],"structuredContent":{"n":` + long + `},"_meta":{"own":1}}`
 	for name, c := range map[string]struct {
@@ -102,7 +102,7 @@ func TestAResultAboveTheBudgetBecomesAnExcerptForThoseWhoAsk(t *testing.T) {
 			}
 			if c.fits {
 				if string(got) != c.result || len(kept.all) != 0 {
-					t.Errorf("%d of %d bytes came, %d are kept", len(got), len(c.result), len(kept.all))
+					t.Errorf("%d of %d bytes arrived, %d are kept", len(got), len(c.result), len(kept.all))
 				}
 				return
 			}
@@ -130,7 +130,7 @@ func TestAResultAboveTheBudgetBecomesAnExcerptForThoseWhoAsk(t *testing.T) {
 				t.Errorf("an excerpt of %d tokens: %s", size, strings.Trim(text, "é\n"))
 			}
 			if strings.Contains(c.result, "structured") && (len(r.StructuredContent) < 10_000 || len(r.Content) != 2 || string(r.Content[0].Annotations) != `{"priority":1}` || r.Meta.Own != 1) {
-				t.Errorf("what is not text changed: %.300s", got)
+				t.Errorf("content other than text changed: %.300s", got)
 			}
 			if len(kept.all) != 1 || !strings.Contains(text, r.Meta.Result.URI) {
 				t.Errorf("%d are kept, _meta has %q", len(kept.all), r.Meta.Result.URI)
@@ -153,7 +153,7 @@ func TestAnInvalidBudgetIsRefused(t *testing.T) {
 	}
 }
 
-func TestAResultThatCannotBeKeptStaysWhole(t *testing.T) {
+func TestAResultThatCannotBeStoredStaysWhole(t *testing.T) {
 	whole := `{"content":[{"type":"text","text":` + string(rawjson.Quote(lines(500))) + `}]}`
 	n, kept := fitting(whole, tools.Options{ResultBudget: 2000})
 	kept.fail = core.Errorf(core.CodeUnavailable, "the disk is full")
@@ -167,7 +167,7 @@ func TestAResultThatCannotBeKeptStaysWhole(t *testing.T) {
 	}
 }
 
-func TestAResultIsReadOnToItsEnd(t *testing.T) {
+func TestAResultCanBeReadToItsEnd(t *testing.T) {
 	text := lines(300) + "木END"
 	n, kept := fitting("", tools.Options{ResultBudget: 2000})
 	me := caller("ws_a", core.RoleMember)

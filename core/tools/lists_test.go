@@ -49,7 +49,7 @@ func twoApps() *fakeApps {
 	return f
 }
 
-func TestPromptsAndResourcesAreListedAsTheirAppsWroteThemExceptTheirNames(t *testing.T) {
+func TestPromptsAndResourcesAreListedAsWrittenExceptForTheirNames(t *testing.T) {
 	n := newNamespace(twoApps(), &events{}, nil)
 	c := caller("ws_a", core.RoleMember)
 	for kind, want := range map[core.Kind]string{
@@ -75,7 +75,7 @@ func TestPromptsAndResourcesAreListedAsTheirAppsWroteThemExceptTheirNames(t *tes
 	}
 }
 
-func TestRequestsReachTheAppThatTheyNameWithItsOwnNames(t *testing.T) {
+func TestRequestsReachTheNamedAppUnderItsOwnNames(t *testing.T) {
 	type method = func(*tools.Namespace, context.Context, core.Caller, tools.Request) (json.RawMessage, error)
 	for name, c := range map[string]struct {
 		method       method
@@ -86,41 +86,41 @@ func TestRequestsReachTheAppThatTheyNameWithItsOwnNames(t *testing.T) {
 			(*tools.Namespace).GetPrompt, `{"_meta":{"a":1.0},"name":"timer__ask","arguments":{"name":"x"}}`,
 			`ws_a timer prompts/get {"_meta":{"a":1.0},"name":"ask","arguments":{"name":"x"}}`, "",
 		},
-		"a prompt that is none":     {(*tools.Namespace).GetPrompt, `{"name":"timer__other"}`, "", core.CodeNotFound},
-		"a prompt without an app":   {(*tools.Namespace).GetPrompt, `{"name":"ask"}`, "", core.CodeNotFound},
-		"no name":                   {(*tools.Namespace).GetPrompt, `{"name":7}`, "", core.CodeBadRequest},
-		"no params":                 {(*tools.Namespace).GetPrompt, ``, "", core.CodeBadRequest},
-		"a resource":                {(*tools.Namespace).ReadResource, `{"uri":"zone://utc","x":[1]}`, `ws_a clock resources/read {"uri":"zone://utc","x":[1]}`, ""},
-		"a shared one, of the app":  {(*tools.Namespace).ReadResource, `{"uri":"ui://timer/get-time/mcp-app.html"}`, `ws_a timer resources/read {"uri":"ui://get-time/mcp-app.html"}`, ""},
-		"one that looks like that":  {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://timer/ropewalk://clock/zone://utc"}`, `ws_a timer resources/read {"uri":"ropewalk://clock/zone://utc"}`, ""},
-		"any one, of the app":       {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://clock/zone://utc"}`, `ws_a clock resources/read {"uri":"zone://utc"}`, ""},
-		"a shared one, of no app":   {(*tools.Namespace).ReadResource, `{"uri":"ui://get-time/mcp-app.html"}`, "", core.CodeResourceNotFound},
-		"one of no such app":        {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://moon/zone://utc"}`, "", core.CodeResourceNotFound},
-		"one of a template":         {(*tools.Namespace).ReadResource, `{"uri":"run://7/log"}`, `ws_a timer resources/read {"uri":"run://7/log"}`, ""},
-		"one of a shared template":  {(*tools.Namespace).ReadResource, `{"uri":"both://7"}`, "", core.CodeResourceNotFound},
-		"that one, of the app":      {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://clock/both://7"}`, `ws_a clock resources/read {"uri":"both://7"}`, ""},
-		"one that names its app":    {(*tools.Namespace).ReadResource, `{"uri":"x://clock/unlisted"}`, `ws_a clock resources/read {"uri":"x://clock/unlisted"}`, ""},
-		"one of nobody":             {(*tools.Namespace).ReadResource, `{"uri":"nobody://x"}`, "", core.CodeResourceNotFound},
-		"no URI":                    {(*tools.Namespace).ReadResource, `{}`, "", core.CodeBadRequest},
-		"a completion for a prompt": {(*tools.Namespace).Complete, `{"ref":{"type":"ref/prompt","name":"clock__ask"},"argument":{"name":"a","value":"v"}}`, `ws_a clock completion/complete {"ref":{"type":"ref/prompt","name":"ask"},"argument":{"name":"a","value":"v"}}`, ""},
+		"an unknown prompt":            {(*tools.Namespace).GetPrompt, `{"name":"timer__other"}`, "", core.CodeNotFound},
+		"a prompt without an app":      {(*tools.Namespace).GetPrompt, `{"name":"ask"}`, "", core.CodeNotFound},
+		"no name":                      {(*tools.Namespace).GetPrompt, `{"name":7}`, "", core.CodeBadRequest},
+		"no params":                    {(*tools.Namespace).GetPrompt, ``, "", core.CodeBadRequest},
+		"a resource":                   {(*tools.Namespace).ReadResource, `{"uri":"zone://utc","x":[1]}`, `ws_a clock resources/read {"uri":"zone://utc","x":[1]}`, ""},
+		"a shared one, of the app":     {(*tools.Namespace).ReadResource, `{"uri":"ui://timer/get-time/mcp-app.html"}`, `ws_a timer resources/read {"uri":"ui://get-time/mcp-app.html"}`, ""},
+		"one that looks like it":       {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://timer/ropewalk://clock/zone://utc"}`, `ws_a timer resources/read {"uri":"ropewalk://clock/zone://utc"}`, ""},
+		"any one, of the app":          {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://clock/zone://utc"}`, `ws_a clock resources/read {"uri":"zone://utc"}`, ""},
+		"a shared one, without an app": {(*tools.Namespace).ReadResource, `{"uri":"ui://get-time/mcp-app.html"}`, "", core.CodeResourceNotFound},
+		"one of an unknown app":        {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://moon/zone://utc"}`, "", core.CodeResourceNotFound},
+		"one of a template":            {(*tools.Namespace).ReadResource, `{"uri":"run://7/log"}`, `ws_a timer resources/read {"uri":"run://7/log"}`, ""},
+		"one of a shared template":     {(*tools.Namespace).ReadResource, `{"uri":"both://7"}`, "", core.CodeResourceNotFound},
+		"that one, of the app":         {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://clock/both://7"}`, `ws_a clock resources/read {"uri":"both://7"}`, ""},
+		"one that names its app":       {(*tools.Namespace).ReadResource, `{"uri":"x://clock/unlisted"}`, `ws_a clock resources/read {"uri":"x://clock/unlisted"}`, ""},
+		"an unknown resource":          {(*tools.Namespace).ReadResource, `{"uri":"nobody://x"}`, "", core.CodeResourceNotFound},
+		"no URI":                       {(*tools.Namespace).ReadResource, `{}`, "", core.CodeBadRequest},
+		"a completion for a prompt":    {(*tools.Namespace).Complete, `{"ref":{"type":"ref/prompt","name":"clock__ask"},"argument":{"name":"a","value":"v"}}`, `ws_a clock completion/complete {"ref":{"type":"ref/prompt","name":"ask"},"argument":{"name":"a","value":"v"}}`, ""},
 		"a completion for a template": {
 			(*tools.Namespace).Complete, `{"ref":{"type":"ref/resource","uri":"ropewalk://timer/both://{x}"},"argument":{}}`,
 			`ws_a timer completion/complete {"ref":{"type":"ref/resource","uri":"both://{x}"},"argument":{}}`, "",
 		},
-		"a completion for nothing":   {(*tools.Namespace).Complete, `{"ref":{"type":"ref/moon"}}`, "", core.CodeBadRequest},
-		"a completion for no prompt": {(*tools.Namespace).Complete, `{"ref":{"type":"ref/prompt","name":"x"}}`, "", core.CodeNotFound},
+		"a completion without a reference":   {(*tools.Namespace).Complete, `{"ref":{"type":"ref/moon"}}`, "", core.CodeBadRequest},
+		"a completion for an unknown prompt": {(*tools.Namespace).Complete, `{"ref":{"type":"ref/prompt","name":"x"}}`, "", core.CodeNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			y := twoApps()
 			_, err := c.method(newNamespace(y, &events{}, nil), t.Context(), caller("ws_a", core.RoleMember), tools.Request{Params: json.RawMessage(c.params)})
 			if c.code != "" {
 				if core.CodeOf(err) != c.code || len(y.asked()) > 0 {
-					t.Errorf("it gives %v, and the app was asked %v", err, y.asked())
+					t.Errorf("it gives %v, and the app received %v", err, y.asked())
 				}
 				return
 			}
 			if err != nil || len(y.asked()) != 1 || y.asked()[0] != c.want {
-				t.Errorf("the app was asked %v (%v), want %s", y.asked(), err, c.want)
+				t.Errorf("the app received %v (%v), want %s", y.asked(), err, c.want)
 			}
 			if _, err := c.method(newNamespace(y, &events{}, nil), t.Context(), caller("ws_b", core.RoleOwner), tools.Request{Params: json.RawMessage(c.params)}); err == nil {
 				t.Error("it is served in another workspace")
@@ -129,7 +129,7 @@ func TestRequestsReachTheAppThatTheyNameWithItsOwnNames(t *testing.T) {
 	}
 }
 
-func TestURIsThatAppsShareNameTheAppAlsoInAnswers(t *testing.T) {
+func TestURIsThatAppsShareNameTheAppInResultsToo(t *testing.T) {
 	y := twoApps()
 	n := newNamespace(y, &events{}, nil)
 	c := caller("ws_a", core.RoleMember)
@@ -202,7 +202,7 @@ func TestNotificationsOfAppsReachTheSessionsTheyAreFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := a.SetLevel(t.Context(), "loud"); core.CodeOf(err) != core.CodeBadRequest {
-		t.Errorf("a level that is none: %v", err)
+		t.Errorf("an invalid level: %v", err)
 	}
 	say := func(server, session, method, params string) {
 		y.Notify("ws_a", apps.Notification{Server: server, Session: session, Notification: rpc.Notification{Method: method, Params: json.RawMessage(params)}})
@@ -235,7 +235,7 @@ func TestNotificationsOfAppsReachTheSessionsTheyAreFor(t *testing.T) {
 		"unsubscribe ws_a clock bob zone://utc", "unsubscribe ws_a timer alice ui://get-time/mcp-app.html",
 	}
 	if !slices.Equal(asked, want) {
-		t.Errorf("the apps were asked %q, want %q", asked, want)
+		t.Errorf("the apps received %q, want %q", asked, want)
 	}
 }
 
@@ -262,11 +262,11 @@ func TestAppsLogAtTheLowestLevelThatAClientSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []string{"level ws_a warning", "level ws_a warning", "level ws_a debug"}; !slices.Equal(y.Operations(), want) {
-		t.Errorf("the apps were asked %q, want %q", y.Operations(), want)
+		t.Errorf("the apps received %q, want %q", y.Operations(), want)
 	}
 }
 
-func TestUpdatesOfAnInstanceReachTheSessionsItServes(t *testing.T) {
+func TestUpdatesFromAnInstanceReachTheSessionsItServes(t *testing.T) {
 	y := twoApps()
 	n := newNamespace(y, &events{}, nil)
 	heard := map[string]*[]string{"alice": {}, "bob": {}, "": {}}
@@ -298,7 +298,7 @@ func TestUpdatesOfAnInstanceReachTheSessionsItServes(t *testing.T) {
 	}
 }
 
-func TestLogMessagesOfACallHaveTheLevelOfTheSession(t *testing.T) {
+func TestLogMessagesOfACallUseTheSessionsLevel(t *testing.T) {
 	y := twoApps()
 	n := newNamespace(y, &events{}, nil)
 	s := n.Open(caller("ws_a", core.RoleMember), tools.SessionOptions{ID: "s", Notify: func(rpc.Notification) {}})
@@ -338,7 +338,7 @@ func TestLogMessagesOfACallHaveTheLevelOfTheSession(t *testing.T) {
 	}
 }
 
-func TestResourcesAreFoundByURIsThatAreEqualOnceTheyAreNormalized(t *testing.T) {
+func TestResourcesAreFoundByEquivalentURIs(t *testing.T) {
 	view := tool("notes", "show", `{"name":"show"}`)
 	view.ViewURI = "ui://日本/view"
 	for name, c := range map[string]struct{ asked, own string }{
@@ -368,7 +368,7 @@ func TestResourcesAreFoundByURIsThatAreEqualOnceTheyAreNormalized(t *testing.T) 
 				t.Fatal(err)
 			}
 			if asked := y.asked(); len(asked) != 1 || !strings.HasSuffix(asked[0], ` resources/read {"uri":"`+c.own+`"}`) {
-				t.Errorf("the app was asked %v", asked)
+				t.Errorf("the app received %v", asked)
 			}
 		})
 	}

@@ -56,7 +56,7 @@ type Metrics interface {
 
 // Access reads the rights of callers. *access.Access implements it.
 type Access interface {
-	// Current returns an earlier caller with the rights that it has now, or an error if it has no access any more.
+	// Current returns an earlier caller with the rights that it has now, or an error if it no longer has access.
 	Current(ctx context.Context, c core.Caller) (core.Caller, error)
 }
 

@@ -179,7 +179,7 @@ func TestACallReachesItsAppWithUnchangedArguments(t *testing.T) {
 	}
 	want := `ws_a calc tools/call {"name":"a__b","arguments":{"n": 1.0, "big":12345678901234567890},"_meta":{"progressToken":7}}`
 	if len(y.asked()) != 1 || y.asked()[0] != want {
-		t.Errorf("the app was asked %q, want %q", y.asked(), want)
+		t.Errorf("the app received %q, want %q", y.asked(), want)
 	}
 }
 
@@ -227,7 +227,7 @@ func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheCall(t *testing.T) {
 		"a name with a slash":          {schema, `{"a":1,"c/d":2}`, []string{"/c~1d"}},
 		"no arguments":                 {schema, ``, []string{""}},
 		"an app without a schema":      {`null`, `{"any":"thing"}`, nil},
-		"a schema that is none":        {`{"type":"nonsense"}`, `{"any":"thing"}`, nil},
+		"an invalid schema":            {`{"type":"nonsense"}`, `{"any":"thing"}`, nil},
 		"a schema that refers outside": {`{"$ref":"file:///etc/passwd"}`, `{"any":"thing"}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -242,13 +242,13 @@ func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheCall(t *testing.T) {
 			}
 			known, ok := errors.AsType[*core.Error](err)
 			if !ok || known.Code != core.CodeInvalidInput || len(y.asked()) != 0 {
-				t.Fatalf("it gives %v, and the app was asked %d times", err, len(y.asked()))
+				t.Fatalf("it gives %v, and the app got %d requests", err, len(y.asked()))
 			}
 			var got []string
 			for _, v := range known.Details.(map[string]any)["errors"].([]toolschema.Violation) {
 				got = append(got, v.Path)
 				if v.Message == "" {
-					t.Errorf("the violation at %q says nothing", v.Path)
+					t.Errorf("the violation at %q has no message", v.Path)
 				}
 			}
 			slices.Sort(got)
@@ -282,7 +282,7 @@ func TestDataChangedFollowsAnAgentsSuccessfulCallOfAToolThatMayChangeData(t *tes
 		"a person's call":            {writes, `{"content":[]}`, false, nil, 0},
 		"a read-only tool":           {reads, `{"content":[]}`, true, nil, 0},
 		"a tool that failed":         {writes, `{"content":[],"isError":true}`, true, nil, 0},
-		"isError said, and false":    {writes, `{"isError": false}`, true, nil, 1},
+		"isError present and false":  {writes, `{"isError": false}`, true, nil, 1},
 		"isError inside the content": {writes, `{"content":[{"type":"text","text":"{\"isError\":true}"}]}`, true, nil, 1},
 		"a call that did not arrive": {writes, ``, true, errors.New("gone"), 0},
 	} {

@@ -97,7 +97,7 @@ func (r *appRequest) send(ctx context.Context) (json.RawMessage, callResult, err
 			meta = said.Meta
 		}
 	}
-	r.n.raiseLogLevel(ctx, r.caller, r.From, meta)
+	r.n.lowerLogLevel(ctx, r.caller, r.From, meta)
 	call := r.n.request(r.caller, r.method, params, meta, r.Notify, r.From)
 	call.Target, call.Account = r.target, r.account.ID
 	result, err := r.n.apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
@@ -258,9 +258,9 @@ func (n *Namespace) ReadView(ctx context.Context, c core.Caller, server, uri str
 	return view, err
 }
 
-// raiseLogLevel lowers the minimum log level of apps with older MCP revisions if a stateless request asks for a lower
+// lowerLogLevel lowers the minimum log level of apps with older MCP revisions if a stateless request asks for a lower
 // one than all requests before it.
-func (n *Namespace) raiseLogLevel(ctx context.Context, c core.Caller, from From, meta json.RawMessage) {
+func (n *Namespace) lowerLogLevel(ctx context.Context, c core.Caller, from From, meta json.RawMessage) {
 	if !from.Stateless || !bytes.Contains(meta, []byte("logLevel")) {
 		return
 	}

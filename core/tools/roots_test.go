@@ -47,7 +47,7 @@ func TestASessionOfAMemberDeclaresNoRoots(t *testing.T) {
 	}
 }
 
-func TestAnAdminWhoLosesTheRoleNamesNoMoreRoots(t *testing.T) {
+func TestAnAdminWhoLosesTheRoleCannotNameRoots(t *testing.T) {
 	n := everything(t)
 	s := n.Open(caller("ws_a", core.RoleOwner), tools.SessionOptions{ID: "s", Capabilities: json.RawMessage(canAll)})
 	defer s.Close(t.Context())

@@ -87,7 +87,7 @@ func (o ownSkills) Served(workspace, name string) (all []core.ServedSkill) {
 	return all
 }
 
-func TestTheWorkspacesOwnSkillsAreListedLikeThoseOfAnApp(t *testing.T) {
+func TestTheWorkspacesOwnSkillsAreListedLikeAnApps(t *testing.T) {
 	views, err := view.NewRegistry(t.Context(), noViews{}, nil, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)

@@ -40,7 +40,7 @@ func searching(y tools.Apps, o tools.Options) *tools.Namespace {
 	return n
 }
 
-func TestTheSearchSurfaceListsWhatFindsTheOtherToolsAndTheFavourites(t *testing.T) {
+func TestTheSearchSurfaceListsTheDiscoveryToolsAndFavourites(t *testing.T) {
 	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": manyTools()}}
 	me, search := caller("ws_a", core.RoleMember), tools.From{Surface: tools.SurfaceSearch}
 	for name, c := range map[string]struct {
@@ -74,7 +74,7 @@ func TestTheSearchSurfaceListsWhatFindsTheOtherToolsAndTheFavourites(t *testing.
 	}
 }
 
-func TestACallThroughTheSearchSurfaceIsACallOfTheToolItNames(t *testing.T) {
+func TestACallThroughTheSearchSurfaceCallsTheToolItNames(t *testing.T) {
 	y := &fakeApps{result: `{"content":[]}`, tools: map[string][]core.Tool{"ws_a": {
 		{Server: "calc", Name: "add", Raw: json.RawMessage(`{"name":"add"}`), ViewURI: "ui://calc/sum"},
 	}}}
@@ -90,7 +90,7 @@ func TestACallThroughTheSearchSurfaceIsACallOfTheToolItNames(t *testing.T) {
 		t.Errorf("got %s, %v", raw, err)
 	}
 	if calls := y.Calls(); len(calls) != 1 || !strings.Contains(calls[0].String(), `"name":"add","arguments":{"a":12345678901234567890}`) {
-		t.Errorf("the app was asked %v", calls)
+		t.Errorf("the app received %v", calls)
 	}
 	if records := log.Take(); len(records) != 2 || records[0].Target != "calc__add" || records[1].Action != "tools.call.ended" {
 		t.Errorf("recorded %+v", records)
@@ -119,7 +119,7 @@ func TestWithoutToolDiscoveryNoToolIsCalledThroughAnother(t *testing.T) {
 	n := searching(y, tools.Options{Features: config.Features{config.FlagToolDiscovery: false}})
 	_, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "system__call_tool", Arguments: json.RawMessage(`{"name":"calc__add"}`)})
 	if core.CodeOf(err) != core.CodeFeatureDisabled || len(y.Calls()) != 0 {
-		t.Errorf("%v, and the app was asked %v", err, y.Calls())
+		t.Errorf("%v, and the app received %v", err, y.Calls())
 	}
 }
 
@@ -144,7 +144,7 @@ func TestASearchReturnsDefinitionsAndWhatTheirCallsNeed(t *testing.T) {
 	}
 }
 
-func TestTheSurfaceIsThatOfTheKeyTheViewOrTheWorkspace(t *testing.T) {
+func TestTheKeyViewOrWorkspaceSetsTheSurface(t *testing.T) {
 	views, err := view.NewRegistry(t.Context(), noViews{}, nil, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)

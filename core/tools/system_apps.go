@@ -37,7 +37,7 @@ func ListApps(m Manager) System {
 	}
 }
 
-// ManageApps returns system__manage_apps, which requires the flag bundleManagement.
+// ManageApps returns system__manage_apps, which requires the bundleManagement flag.
 func ManageApps(m Manager) System {
 	return System{
 		Name: "manage_apps", Title: "Manage apps", Requirement: core.Requirement{Flags: []string{config.FlagBundleManagement}},

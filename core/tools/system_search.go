@@ -46,7 +46,7 @@ func SearchBundles(ctx context.Context, bundles Bundles, q BundleQuery) (FoundBu
 // searchLimit is how many results a search returns if the caller sets no limit.
 const searchLimit = 10
 
-// Search returns system__search. It searches tools while the flag toolDiscovery is on, and registries while
+// Search returns system__search. It searches tools while the toolDiscovery flag is on, and registries while
 // bundleDiscovery is on.
 func (n *Namespace) Search(bundles Bundles) System {
 	return System{

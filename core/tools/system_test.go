@@ -63,8 +63,8 @@ func TestManageAppsDoesOnlyWhatTheCallerMayDo(t *testing.T) {
 		"uninstall a protected one":    {`{"action":"uninstall","name":"kept"}`, member, admin, "uninstall ws_a kept", "", "protected"},
 		"stop by a member":             {`{"action":"stop","name":"calc"}`, admin, member, "", core.CodeForbidden, ""},
 		"stop nothing":                 {`{"action":"stop"}`, admin, admin, "", "", "name is missing"},
-		"an action that is none":       {`{"action":"explode","name":"calc"}`, admin, admin, "", core.CodeInvalidInput, ""},
-		"a field that is none":         {`{"action":"stop","nam":"calc"}`, admin, admin, "", core.CodeInvalidInput, ""},
+		"an unknown action":            {`{"action":"explode","name":"calc"}`, admin, admin, "", core.CodeInvalidInput, ""},
+		"an unknown field":             {`{"action":"stop","nam":"calc"}`, admin, admin, "", core.CodeInvalidInput, ""},
 		"an argument of another shape": {`{"action":"install","env":["A=1"]}`, admin, admin, "", core.CodeInvalidInput, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestManageAppsDoesOnlyWhatTheCallerMayDo(t *testing.T) {
 			got, _, err := newNamespace(&fakeApps{}, &events{}, nil, tools.ManageApps(m)).Call(t.Context(), who,
 				tools.Call{Name: "system__manage_apps", Arguments: json.RawMessage(c.arguments)})
 			if strings.Join(m.asked, ",") != c.asked {
-				t.Errorf("the apps were asked %q, want %q", m.asked, c.asked)
+				t.Errorf("the apps received %q, want %q", m.asked, c.asked)
 			}
 			if c.code != "" && core.CodeOf(err) != c.code || c.code == "" && (err != nil || !strings.Contains(string(got), c.says)) {
 				t.Errorf("it gives %s, %v", got, err)
@@ -110,7 +110,7 @@ func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {
 		"tools while they are off":             {`{"query":"x"}`, config.Features{"toolDiscovery": false}, nil, core.CodeFeatureDisabled},
 		"registries while they are off":        {`{"query":"x","scope":"registry"}`, config.Features{"bundleDiscovery": false}, nil, core.CodeFeatureDisabled},
 		"tools while registries are off":       {`{"query":"read"}`, config.Features{"bundleDiscovery": false}, []string{"files__read"}, ""},
-		"a scope that is none":                 {`{"query":"x","scope":"moon"}`, nil, nil, core.CodeInvalidInput},
+		"an unknown scope":                     {`{"query":"x","scope":"moon"}`, nil, nil, core.CodeInvalidInput},
 		"more than a caller may ask at a time": {`{"query":"x","limit":1000}`, nil, nil, core.CodeInvalidInput},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestADisabledDiscoveryFlagIsNotInTheSchemaOfSearch(t *testing.T) {
 	}
 }
 
-func TestOnlyThoseWhoManageAppsReadWhatAnAppWroteInItsList(t *testing.T) {
+func TestOnlyAppManagersReadAnAppsOutputInTheList(t *testing.T) {
 	n := newNamespace(&fakeApps{}, &events{}, nil)
 	n.Add(tools.ListApps(&manager{}))
 	for role, want := range map[core.Role]bool{core.RoleMember: false, core.RoleAdmin: true} {

@@ -142,8 +142,8 @@ func (s *taskRuns) holds(id string) bool {
 	return s.runs[id] != nil
 }
 
-// EndTasks ends the calls of a user, or of all users if userID is "", that are tasks or may become tasks, and whose caller
-// has no access any more.
+// EndTasks ends the calls of a user, or of all users if userID is "", that are tasks or may become tasks, and whose
+// caller no longer has access.
 func (n *Namespace) EndTasks(userID string, revoked func(core.Caller) bool) {
 	n.tasks.mu.Lock()
 	var runs []*taskRun
@@ -349,7 +349,7 @@ func (n *Namespace) recoverTask(ctx context.Context, c core.Caller, task core.Ta
 		return n.tasks.store.Task(ctx, task)
 	}
 	if task.AppTask == "" {
-		failTask(&task, "the server that made the call ended before the call did; what the call has done is not known")
+		failTask(&task, "the server that made the call ended before the call did; it is not known what the call did")
 		return task, n.tasks.store.UpdateTask(ctx, task)
 	}
 	t := n.newTaskRun(ctx, c, task, outcome)

@@ -116,7 +116,7 @@ func slow(t *testing.T, answer func(context.Context, fakeapps.Call) (json.RawMes
 	apps.Answer(answer)
 	tasks := &fakeTasks{all: map[string]core.Task{}, responses: map[string]map[string]json.RawMessage{}}
 	n := tools.New(tools.Options{Apps: apps, Events: &events{}, Features: config.Features{}, Logger: hclog.NewNullLogger(), Tasks: tasks, TaskAfter: time.Millisecond, TaskLease: time.Minute})
-	t.Cleanup(func() { _ = n.Close(context.Background()) }) // nothing runs any more unless the test failed
+	t.Cleanup(func() { _ = n.Close(context.Background()) }) // nothing is running unless the test failed
 	return n, tasks
 }
 
@@ -288,7 +288,7 @@ func TestATaskOfAServerThatIsGoneHasFailed(t *testing.T) {
 	other := c
 	other.User.ID = "usr_other"
 	if _, err := n.Task(t.Context(), other, "task_1", outcome); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("somebody else's: %v", err)
+		t.Errorf("another user's: %v", err)
 	}
 }
 
@@ -327,7 +327,7 @@ func TestATaskEndsWhenItsCallerLosesAccess(t *testing.T) {
 	}
 }
 
-func TestAServerWhoseClaimHasRunOutDoesNotTakeOverItsOwnTask(t *testing.T) {
+func TestAServerWhoseClaimExpiredDoesNotTakeOverItsOwnTask(t *testing.T) {
 	release := make(chan struct{})
 	n, tasks := slow(t, func(context.Context, fakeapps.Call) (json.RawMessage, error) {
 		<-release
@@ -344,7 +344,7 @@ func TestAServerWhoseClaimHasRunOutDoesNotTakeOverItsOwnTask(t *testing.T) {
 	awaitTask(t, n, id, core.TaskCompleted)
 }
 
-func TestTheAppsTaskGoesOnWhenAnotherServerHasTakenItOver(t *testing.T) {
+func TestAnAppsTaskContinuesWhenAnotherServerTakesItOver(t *testing.T) {
 	ended := make(chan error, 1)
 	n, tasks := slow(t, func(ctx context.Context, c fakeapps.Call) (json.RawMessage, error) {
 		c.Follow.Changed(interact.FollowedTask{ID: "app-1"})
@@ -365,7 +365,7 @@ func TestTheAppsTaskGoesOnWhenAnotherServerHasTakenItOver(t *testing.T) {
 	awaitTask(t, n, id, core.TaskWorking)
 }
 
-func TestResponsesThatNobodyTakesDoNotKeepATaskFromEnding(t *testing.T) {
+func TestUnclaimedResponsesDoNotKeepATaskFromEnding(t *testing.T) {
 	release := make(chan struct{})
 	taken := make(chan map[string]json.RawMessage, 1)
 	n, tasks := slow(t, func(_ context.Context, c fakeapps.Call) (json.RawMessage, error) {
@@ -395,7 +395,7 @@ func TestResponsesThatNobodyTakesDoNotKeepATaskFromEnding(t *testing.T) {
 	}
 }
 
-func TestTheEndOfATaskIsStoredOnceTheDatabaseIsThereAgain(t *testing.T) {
+func TestTheEndOfATaskIsStoredOnceTheDatabaseIsBack(t *testing.T) {
 	release := make(chan struct{})
 	n, tasks := slow(t, func(context.Context, fakeapps.Call) (json.RawMessage, error) {
 		<-release

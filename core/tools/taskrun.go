@@ -323,7 +323,7 @@ func (t *taskRun) hold() {
 	t.deliver(given)
 }
 
-// whyGone returns why a task cannot be held any more.
+// whyGone returns why a task can no longer be held.
 func (t *taskRun) whyGone(ctx context.Context) error {
 	t.mu.Lock()
 	task := t.task
@@ -365,7 +365,7 @@ func (t *taskRun) deliver(given map[string]json.RawMessage) {
 }
 
 // respond keeps responses for the app's task, together with those that it has not received yet. It does not wait,
-// because nobody may be receiving any more.
+// because the receiver may be gone.
 func (t *taskRun) respond(given map[string]json.RawMessage) {
 	for {
 		select {
@@ -404,7 +404,7 @@ func (t *taskRun) end(end callEnd) {
 	case errors.Is(cause, errTaskCancelled), errors.Is(cause, errTaskLost), errors.Is(cause, errTaskTaken):
 		return
 	case end.err != nil && errors.Is(cause, interact.ErrKeepTask) && task.AppTask == "":
-		failTask(&task, "the server was stopped while it made the call; what the call has done is not known")
+		failTask(&task, "the server was stopped while it made the call; it is not known what the call did")
 	case end.err != nil && errors.Is(cause, interact.ErrKeepTask):
 	default:
 		result, failure := t.outcome(end.raw, end.err)

@@ -28,7 +28,7 @@ func TestAToolNameOver64CharactersIsListedShortenedAndCalledByEitherName(t *test
 	}
 	for _, call := range y.Calls() {
 		if !strings.Contains(call.String(), `"name":"`+long+`"`) {
-			t.Errorf("the app was asked %s", call)
+			t.Errorf("the app received %s", call)
 		}
 	}
 }

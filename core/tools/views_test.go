@@ -77,7 +77,7 @@ func through(name string) core.Caller {
 	return c
 }
 
-func TestHiddenToolsAreUnknownToEveryRequest(t *testing.T) {
+func TestEveryRequestTreatsHiddenToolsAsUnknown(t *testing.T) {
 	n := newNarrowed(t, `{"name":"calc","include":[{"app":"calc"}]}`)
 	c := through("calc")
 	if got := strings.Join(names(n.List(c)), " "); got != "calc__add calc__reset" {
@@ -164,7 +164,7 @@ func TestARenamedToolIsCalledByBothNamesAndRecordedUnderItsOwn(t *testing.T) {
 	}
 }
 
-func TestAChangedViewHoldsForTheNextRequestAndIsAnnounced(t *testing.T) {
+func TestAChangedViewAppliesToTheNextRequestAndIsAnnounced(t *testing.T) {
 	n := newNarrowed(t, `{"name":"v","include":[{"app":"calc"}]}`)
 	c := through("v")
 	before, announced := len(n.List(c)), 0
@@ -181,7 +181,7 @@ func TestAChangedViewHoldsForTheNextRequestAndIsAnnounced(t *testing.T) {
 	}
 }
 
-func TestASessionLosesWhatAViewHidesFromTheNewRoleOfItsCaller(t *testing.T) {
+func TestASessionLosesToolsThatAViewHidesFromItsCallersNewRole(t *testing.T) {
 	n := newNarrowed(t, `{"name":"narrow","roles":["member"],"exclude":[{"app":"files"}]}`)
 	admin, member := caller("ws_a", core.RoleMember), caller("ws_a", core.RoleMember)
 	admin.Workspace.Role = core.RoleAdmin
@@ -205,7 +205,7 @@ func TestASessionLosesWhatAViewHidesFromTheNewRoleOfItsCaller(t *testing.T) {
 	}
 }
 
-func TestEventsAndNotificationsAboutWhatIsHiddenReachNobody(t *testing.T) {
+func TestEventsAndNotificationsAboutHiddenItemsReachNobody(t *testing.T) {
 	n := newNarrowed(t, `{"name":"v","include":[{"readOnly":true}]}`)
 	for data, want := range map[string]bool{
 		`{"server":"calc","tool":"add"}`: true, `{"server":"calc","tool":"reset"}`: false, `{"server":"files","tool":"held"}`: false, `{"server":"gone","tool":"x"}`: false,

@@ -107,7 +107,7 @@ func TestATraceContextPassesThroughWhileTracingIsOff(t *testing.T) {
 	}
 }
 
-func TestTheKindOfAnErrorIsRecordedAndItsTextIsNot(t *testing.T) {
+func TestAnErrorsKindIsRecordedButItsTextIsNot(t *testing.T) {
 	for want, err := range map[string]error{
 		"-32602":      &rpc.Error{Code: -32602, Message: "canary"},
 		"unavailable": core.Errorf(core.CodeUnavailable, "canary"),

@@ -16,17 +16,17 @@ type memoryRecords struct {
 	mu    sync.Mutex
 	pins  map[core.PinKey]map[string]core.Pin
 	reads int
-	away  bool
+	down  bool
 }
 
-var errAway = errors.New("the database is unavailable")
+var errDown = errors.New("the database is unavailable")
 
 func newRecords() *memoryRecords { return &memoryRecords{pins: map[core.PinKey]map[string]core.Pin{}} }
 
 func (m *memoryRecords) begin() (done func(), err error) {
 	m.mu.Lock()
-	if m.away {
-		err = errAway
+	if m.down {
+		err = errDown
 	}
 	return m.mu.Unlock, err
 }

@@ -157,7 +157,7 @@ func changeOf(k core.PinKey, pin core.Pin, before string) core.PinChange {
 	return change
 }
 
-// changeID identifies one change. A change of the same tool to another definition has a different id.
+// changeID identifies one change. A change to another definition of the same tool has a different id.
 func changeID(k core.PinKey, pin core.Pin) string {
 	text := fmt.Sprintf("%q%q%q%q%q%q", k.Workspace, k.App, k.Bundle, k.Version, pin.Tool, pin.Offered)
 	if k.Account != "" {

@@ -90,7 +90,7 @@ func TestAChangedToolIsHeldBackUntilItIsAccepted(t *testing.T) {
 	want(t, "the old one", verdict(t, p, listing(false, good, other)), "write | read")
 }
 
-func TestOnlyTheChangeThatWasSeenIsAccepted(t *testing.T) {
+func TestOnlyTheChangeThatTheAdminSawIsAccepted(t *testing.T) {
 	p := newPins(PinEnforce, newRecords(), &fakes.Events{})
 	verdict(t, p, listing(false, tool("read", "one")))
 	verdict(t, p, listing(false, tool("read", "two")))
@@ -247,13 +247,13 @@ func TestServersThatShareRecordsMakeTheSameDecisions(t *testing.T) {
 func TestNothingNewIsUsableWhileTheRecordsAreUnavailable(t *testing.T) {
 	records := newRecords()
 	p := newPins(PinEnforce, records, &fakes.Events{})
-	records.away = true
-	if got := verdict(t, p, listing(false, tool("read", "one"))); !strings.Contains(got, errAway.Error()) {
+	records.down = true
+	if got := verdict(t, p, listing(false, tool("read", "one"))); !strings.Contains(got, errDown.Error()) {
 		t.Errorf("an unknown app: %s", got)
 	}
-	records.away = false
+	records.down = false
 	verdict(t, p, listing(false, tool("read", "one")))
-	records.away = true
+	records.down = true
 	want(t, "unchanged", verdict(t, p, listing(false, tool("read", "one"))), "read | ")
 	want(t, "changed", verdict(t, p, listing(false, tool("read", "two"), tool("new", "x"))), " | read new")
 }
@@ -337,7 +337,7 @@ func TestASessionsToolDoesNotReplaceAnotherSessionsTool(t *testing.T) {
 	want(t, "changed later", verdict(t, p, ofSession(tool("read", "Read"), tool("bobs", "Otherwise"))), "read | bobs")
 }
 
-func TestADefinitionThatOnlyOneAccountSeesIsHeldForThisAccount(t *testing.T) {
+func TestADefinitionThatOnlyOneAccountSeesIsHeldForThatAccount(t *testing.T) {
 	records, events := newRecords(), &fakes.Events{}
 	p := newPins(PinEnforce, records, events)
 	of := func(account string, definitions ...string) Listing {

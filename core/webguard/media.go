@@ -73,7 +73,7 @@ func weigh(h *fasthttp.RequestHeader, media string) (weight float64, named bool)
 	return weight, best >= 0
 }
 
-// weightIn returns the parameter q, or 1 if it is missing. A q that is not a number counts as 0, a refusal.
+// weightIn returns the q parameter, or 1 if it is missing. A q that is not a number counts as 0, a refusal.
 func weightIn(params []byte) float64 {
 	for param := range strings.SplitSeq(string(params), ";") {
 		name, value, _ := strings.Cut(param, "=")

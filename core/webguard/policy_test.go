@@ -22,7 +22,7 @@ func request(method string, headers ...string) *fasthttp.RequestCtx {
 	return ctx
 }
 
-func TestPagesOfOtherSitesMayNotAct(t *testing.T) {
+func TestOtherSitesMayNotAct(t *testing.T) {
 	plain := &Policy{}
 	behind := &Policy{UnknownTLS: true}
 	trusting := &Policy{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
@@ -84,7 +84,7 @@ func TestPagesOfOtherSitesMayNotAct(t *testing.T) {
 	}
 }
 
-func TestOnlyTrustedProxiesAreBelievedAboutTheClient(t *testing.T) {
+func TestOnlyTrustedProxiesMayNameTheClient(t *testing.T) {
 	trusting := &Policy{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}}
 	for _, c := range []struct {
 		policy          *Policy
@@ -115,7 +115,7 @@ func TestOnlyTrustedProxiesAreBelievedAboutTheClient(t *testing.T) {
 func TestARepeatedHeaderIsRefused(t *testing.T) {
 	h := &request("GET", "A: 1", "A: 2", "B:  x ").Request.Header
 	if _, ok := Single(h, "A"); ok {
-		t.Error("A came twice")
+		t.Error("A arrived twice")
 	}
 	if v, ok := Single(h, "B"); !ok || string(v) != "x" {
 		t.Errorf("B is %q", v)
@@ -171,7 +171,7 @@ func FuzzHost(f *testing.F) {
 	})
 }
 
-func TestTheCertificateOfAClientIsTakenFromTrustedProxiesAlone(t *testing.T) {
+func TestClientCertificatesAreTakenOnlyFromTrustedProxies(t *testing.T) {
 	const hash = "Hash=" + "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 	const sum = "ABEiM0RVZneImaq7zN3u_wARIjNEVWZ3iJmqu8zd7v8"
 	trusting := &Policy{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}

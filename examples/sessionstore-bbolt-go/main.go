@@ -64,7 +64,7 @@ func (s *store) Configure(ctx context.Context, c plugins.Config) error {
 	}))
 }
 
-// purge removes the sessions whose lifetime is over, now and then.
+// purge removes the sessions whose lifetime is over, from time to time.
 func (s *store) purge(all *bbolt.Bucket) error {
 	now := time.Now()
 	if now.Before(s.purgeAt) {

@@ -118,7 +118,7 @@ func TestEveryEventIsPublishedAndDocumented(t *testing.T) {
 	}
 }
 
-func TestEveryAdapterIsAPluginBinaryABuiltInDocumentedAndPassesItsKit(t *testing.T) {
+func TestEveryAdapterIsAPluginBinaryAndABuiltInIsDocumentedAndPassesItsKit(t *testing.T) {
 	for constant, kind := range kinds(t) {
 		for _, name := range folders(t, filepath.Join("plugins", kind), kind+"test", "internal", "testdata") {
 			folder := filepath.Join("plugins", kind, name)

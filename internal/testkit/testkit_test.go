@@ -32,7 +32,7 @@ func TestALogIsReadWhileOthersWriteIt(t *testing.T) {
 	}
 }
 
-func TestWithinAsksOnceMoreWhenTheTimeIsUp(t *testing.T) {
+func TestWithinChecksOnceMoreAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		if testkit.Within(time.Second, func() bool { return false }) {

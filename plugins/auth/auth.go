@@ -31,7 +31,7 @@ type Adapter interface {
 	//   - a wrong issuer, or a token without a subject,
 	//   - audiences that do not include any in req.Audiences (unless that is empty),
 	//   - a token that has expired, is not yet valid or has no expiry,
-	//   - a token of another organization, if the settings name one,
+	//   - a token from another organization, if the settings name one,
 	//   - anything that is not a bearer token: text in another form than the expected one, critical headers, a type
 	//     other than JWT, a token bound to a key (unless the request proves possession of that key), or text that
 	//     differs from a good token in any character.
@@ -95,7 +95,7 @@ type Identity struct {
 	ExpiresAt      time.Time       // when the token expires; never zero from Verify
 	Groups         []string        // at the provider; nil if the token does not name them, empty if there are none
 	Claims         json.RawMessage // the other claims of the token, one JSON object; may be empty
-	SessionID      string          // the session at the provider that logout tokens name, such as the claim sid; may be empty
+	SessionID      string          // the session at the provider that logout tokens name, such as the sid claim; may be empty
 	Renewal        plugins.Secret  // for a login: what CheckSession needs; "" if the provider offers no way to check it
 }
 

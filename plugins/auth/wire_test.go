@@ -78,7 +78,7 @@ func TestEveryFieldCrossesTheWire(t *testing.T) {
 		t.Errorf("Exchange: got %+v, %v", id, err)
 	}
 	if !reflect.DeepEqual(asked, want) {
-		t.Errorf("the adapter was asked %+v, want %+v", asked, want)
+		t.Errorf("the adapter received %+v, want %+v", asked, want)
 	}
 	wantDescription, _ := adapter.Describe(t.Context())
 	if d, err := client.Describe(t.Context()); err != nil || !reflect.DeepEqual(d, wantDescription) {
@@ -119,7 +119,7 @@ func TestAnIncompleteAnswerIsNotAnAcceptance(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
 		if document, err := client.Metadata(t.Context()); err == nil {
-			t.Errorf("metadata that is no JSON: got %s", document)
+			t.Errorf("metadata that is not JSON: got %s", document)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestTextThatIsNotUTF8IsABadToken(t *testing.T) {
 		t.Errorf("a code: got %v, want a refusal", err)
 	}
 	if len(asked) > 0 {
-		t.Errorf("the adapter was asked %v", asked)
+		t.Errorf("the adapter received %v", asked)
 	}
 }
 

@@ -23,7 +23,7 @@ func (s *patient) Get(ctx context.Context, _ string) (sessionstore.Record, error
 	return sessionstore.Record{}, ctx.Err()
 }
 
-func TestACallThatIsCutOffIsUnavailableAndOneThatIsGivenUpIsCanceled(t *testing.T) {
+func TestACallThatIsCutOffIsUnavailableAndAnAbandonedOneIsCanceled(t *testing.T) {
 	cases := []struct {
 		name string
 		cut  func(closeConn, cancelCall func())

@@ -45,7 +45,7 @@ func failureOf(t *testing.T, info func(context.Context, *grpc.Server) error) err
 	return err
 }
 
-func TestABrokenConnectionDiffersFromAnAnswerOfUnavailable(t *testing.T) {
+func TestABrokenConnectionDiffersFromAnUnavailableResponse(t *testing.T) {
 	answered := failureOf(t, func(context.Context, *grpc.Server) error { return status.Error(codes.Unavailable, "no backend") })
 	if !errors.Is(answered, plugins.ErrUnavailable) || errors.Is(answered, host.ErrDisconnected) {
 		t.Errorf("the plugin answered: %v", answered)

@@ -27,7 +27,7 @@ func ascii(from, to byte) string {
 	return string(all)
 }
 
-// Families is the number of ways in which the names that Alike returns can be alike.
+// Families is the number of ways in which names that Alike returns can resemble each other.
 const Families = 16
 
 // Alike returns names of up to 128 bytes that begin with tag and that a careless plugin might confuse with each other,

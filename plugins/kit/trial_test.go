@@ -23,7 +23,7 @@ func sums(explore func(context.Context, *rapid.T) error) kit.Property[int] {
 
 var normal = kit.Trial{Effort: kit.Normal, Seed: 7, Shorten: 10 * time.Second}
 
-func TestAHistoryThatFailsIsReportedInItsShortestForm(t *testing.T) {
+func TestAFailingHistoryIsReportedInItsShortestForm(t *testing.T) {
 	t.Parallel()
 	sentence := "a sum"
 	property := sums(func(_ context.Context, draw *rapid.T) error {
@@ -47,7 +47,7 @@ func TestAHistoryThatFailsIsReportedInItsShortestForm(t *testing.T) {
 			t.Errorf("the report lacks %q:\n%v", part, outcome.Err)
 		}
 	}
-	sentence = "something that no contract says"
+	sentence = "something that is not in the contract"
 	if outcome := property.Judge(t.Context(), normal, 0); !strings.Contains(fmt.Sprint(outcome.Err), "the kit is wrong") {
 		t.Errorf("a failure that cites another sentence is reported as %v", outcome.Err)
 	}

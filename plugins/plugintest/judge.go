@@ -104,7 +104,7 @@ func judgeLiars[S, R any](t *testing.T, properties []kit.Property[S], trial kit.
 						return
 					}
 					if failure, ok := errors.AsType[*kit.Failure](outcome.Err); !ok || !property.Says(failure.Sentence) {
-						t.Errorf("the property %q fails otherwise than with a sentence of the contract: %v", property.Name, outcome.Err)
+						t.Errorf("the property %q fails without citing a sentence of the contract: %v", property.Name, outcome.Err)
 						return
 					}
 					t.Log(outcome.Err)
@@ -113,7 +113,7 @@ func judgeLiars[S, R any](t *testing.T, properties []kit.Property[S], trial kit.
 		}
 	}
 	if len(lies) != len(properties) {
-		t.Errorf("there are liars for %d properties, of which there are %d", len(lies), len(properties))
+		t.Errorf("there are liars for %d of %d properties", len(lies), len(properties))
 	}
 }
 

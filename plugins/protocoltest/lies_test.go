@@ -107,7 +107,7 @@ func verifyToken(ctx context.Context, conn grpc.ClientConnInterface, about strin
 	return err
 }
 
-func TestEachLiarIsCaughtByAPropertyThatCatchesOthersToo(t *testing.T) {
+func TestEachFaultyImplementationIsCaughtByAPropertyThatCatchesOthersToo(t *testing.T) {
 	t.Parallel()
 	liars := plugintest.Lies[*Subject]{}
 	for property, all := range lies() {
@@ -119,7 +119,7 @@ func TestEachLiarIsCaughtByAPropertyThatCatchesOthersToo(t *testing.T) {
 	plugintest.Liars(t, Properties(), plugintest.Trial(kit.Quick), func(_ *testing.T, change func(*Subject)) (s Subject) { change(&s); return s }, liars)
 }
 
-func TestRightPluginsPass(t *testing.T) {
+func TestCorrectPluginsPass(t *testing.T) {
 	t.Parallel()
 	for _, right := range []string{"none", "none, with the SDK"} {
 		t.Run(right, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestRightPluginsPass(t *testing.T) {
 	}
 }
 
-func TestEveryPropertyRestsOnTheContract(t *testing.T) {
+func TestEveryPropertyCitesTheContract(t *testing.T) {
 	t.Parallel()
 	plugintest.Sentences(t, "plugin")
 }

@@ -107,7 +107,7 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-func TestBytesArriveInOrderAndToTheEnd(t *testing.T) {
+func TestAllBytesArriveInOrder(t *testing.T) {
 	for name, want := range map[string]string{"none": "", "one": "x", "a few chunks": strings.Repeat("0123456789", 50_000), "a whole chunk": strings.Repeat("x", 64<<10)} {
 		t.Run(name, func(t *testing.T) {
 			closed := make(chan struct{})
@@ -125,7 +125,7 @@ func TestBytesArriveInOrderAndToTheEnd(t *testing.T) {
 	}
 }
 
-func TestADownloadThatBreaksOffIsNotComplete(t *testing.T) {
+func TestADownloadThatIsCutOffIsIncomplete(t *testing.T) {
 	impl := &echo{pkg: everything(registry.KindMCPB), body: func() io.ReadCloser {
 		return io.NopCloser(io.MultiReader(strings.NewReader(strings.Repeat("x", 100_000)), failing{}))
 	}}

@@ -116,7 +116,7 @@ func dispense(t *testing.T, client *goplugin.Client, kind plugins.Kind) *grpc.Cl
 	return raw.(*grpc.ClientConn)
 }
 
-func TestServeIsAllOfAMain(t *testing.T) {
+func TestServeIsAllThatMainNeeds(t *testing.T) {
 	log := &testkit.Log{}
 	client := host(t, plugins.KindSessionStore, 1, log)
 	conn := dispense(t, client, plugins.KindSessionStore)

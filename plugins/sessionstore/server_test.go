@@ -37,10 +37,10 @@ func TestASessionStorePluginReceivesOnlyValidCalls(t *testing.T) {
 		"a touch with a negative life": func() error { return client.Touch(t.Context(), []sessionstore.Touch{{ID: "one", TTL: -1}}) },
 	} {
 		if err := call(); !errors.Is(err, plugins.ErrInvalid) || store.asked {
-			t.Errorf("%s: got %v; the store was asked: %v", what, err, store.asked)
+			t.Errorf("%s: got %v; the store received: %v", what, err, store.asked)
 		}
 	}
 	if err := client.Put(t.Context(), rec, time.Minute); err != nil || !store.asked {
-		t.Errorf("a valid put: got %v; the store was asked: %v", err, store.asked)
+		t.Errorf("a valid put: got %v; the store received: %v", err, store.asked)
 	}
 }

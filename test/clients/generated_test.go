@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// models starts a model provider whose model answers hello with a sentence, and returns the setting models for
+// models starts a model provider whose model answers hello with a sentence, and returns the models setting for
 // it.
 func models(t *testing.T) string {
 	t.Helper()

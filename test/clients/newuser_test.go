@@ -61,7 +61,7 @@ func serveReadme(t *testing.T) *harness.Server {
 		"  - {name: official, adapter: mcp-registry}\n", "", // it cannot be reached from this machine
 	)))
 	s.URL = at
-	testkit.Eventually(t, "the declared app runs", func() bool {
+	testkit.Eventually(t, "the declared app is running", func() bool {
 		bundles, _ := s.Object(t, "GET", "/v1/health", nil)["bundles"].([]any)
 		return len(bundles) == 1 && bundles[0].(map[string]any)["state"] == "running"
 	})
@@ -80,7 +80,7 @@ func named(t *testing.T, dir, name string) string {
 	return dir
 }
 
-func TestTheOpenIDExampleOfTheREADMEEndsWithAnAdminLoggedInOnAPage(t *testing.T) {
+func TestTheOpenIDExampleInTheREADMELogsAnAdminIn(t *testing.T) {
 	t.Parallel()
 	s := serveReadme(t)
 	home, err := os.MkdirTemp("", "rwc") // short, because the browser creates sockets in it
@@ -104,7 +104,7 @@ func TestTheOpenIDExampleOfTheREADMEEndsWithAnAdminLoggedInOnAPage(t *testing.T)
 
 // The provider in this test puts name and email only into UserInfo and not into the ID token, as OpenID Connect
 // Core 5.4 prescribes if an access token is issued.
-func TestAPersonHasNameAndEmailWhenTheProviderGivesThemAtUserInfoOnly(t *testing.T) {
+func TestAUserHasANameAndEmailEvenIfOnlyUserInfoProvidesThem(t *testing.T) {
 	t.Parallel()
 	s := serveReadme(t)
 	jar, err := cookiejar.New(nil)

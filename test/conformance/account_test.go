@@ -21,8 +21,8 @@ import (
 // documentOfSuite is the client that auth/basic-cimd requires. Its authorization server doesn't read the document.
 const documentOfSuite = "https://conformance-test.local/client-metadata.json"
 
-// installation returns the body of the request that installs the scenario's server. Scenarios with a client that
-// somebody registered name it.
+// installation returns the body of the request that installs the scenario's server. Scenarios with a preregistered
+// client name that client.
 func installation(app, url string) map[string]any {
 	body := map[string]any{"url": url, "serverName": app}
 	var given struct {

@@ -55,7 +55,7 @@ func inapplicable() map[string]string {
 	}
 }
 
-func TestAServerIsAClientAsTheSuiteForClientsRequires(t *testing.T) {
+func TestTheServerPassesTheClientConformanceSuite(t *testing.T) {
 	t.Parallel()
 	for _, scenario := range applicable() {
 		t.Run(scenario, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestAServerIsAClientAsTheSuiteForClientsRequires(t *testing.T) {
 }
 
 // All scenarios share one server, and install their servers under different names.
-func TestAServerIsAnOAuthClientAsTheSuiteForClientsRequires(t *testing.T) {
+func TestTheServerPassesTheOAuthClientConformanceSuite(t *testing.T) {
 	t.Parallel()
 	server := harness.Serve(t, harness.Env("ROPEWALK_STORAGE_KEY="+seal.NewKey().Reveal()))
 	self, err := os.Executable()

@@ -16,7 +16,7 @@ func taskScenarios() []string {
 	}
 }
 
-// skillScenarios returns those for the extension io.modelcontextprotocol/skills. The suite skips those for
+// skillScenarios returns the scenarios for the extension io.modelcontextprotocol/skills. The suite skips the ones for
 // resources/directory/read, which is optional.
 func skillScenarios() []string {
 	return []string{"sep-2640-skills-enumeration", "sep-2640-skills-manifest"}

@@ -31,7 +31,7 @@ func TestEveryScenarioThatARevisionRequires(t *testing.T) {
 			passed := passes(t, string(said))
 			t.Logf("%s: %d of %d scored scenarios pass", revision.name, passed, revision.scenarios)
 			if passed != revision.scenarios {
-				t.Errorf("what the suite said:\n%s", said)
+				t.Errorf("the suite's output:\n%s", said)
 			}
 		})
 	}

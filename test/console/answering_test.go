@@ -11,7 +11,7 @@ import (
 
 // While an answer arrives, Esc stops it, a pending call can be approved in its card, and other windows show
 // what happens.
-func TestAnAnswerIsStoppedAndItsCallsAreDecidedWhereTheyAreAsked(t *testing.T) {
+func TestAnAnswerIsStoppedAndItsCallsAreApprovedInPlace(t *testing.T) {
 	t.Parallel()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)

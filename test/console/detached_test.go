@@ -10,7 +10,7 @@ import (
 )
 
 // An answer continues when its page is reloaded, and the person's other pages show it too.
-func TestAnAnswerGoesOnWithoutItsPage(t *testing.T) {
+func TestAnAnswerContinuesWithoutItsPage(t *testing.T) {
 	t.Parallel()
 	more := make(chan struct{})
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -13,7 +13,7 @@ import (
 
 // Files, drafts and messages survive failures of the browser and the server. Several files are sent at once,
 // and again in a branch. A draft survives a reload. A message that did not reach the server waits for a Retry.
-func TestNothingThatAPersonWroteOrSentIsLost(t *testing.T) {
+func TestNothingThatAUserWroteOrSentIsLost(t *testing.T) {
 	t.Parallel()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -9,7 +9,7 @@ import (
 // A person logs in, installs an app, chats, approves a call and logs out using only the keyboard. The focus is
 // always visible. It stays inside dialogs, and when Escape closes a dialog or menu, it returns to the element
 // that opened it.
-func TestTheConsoleIsUsedWithTheKeyboardAlone(t *testing.T) {
+func TestTheConsoleCanBeUsedWithTheKeyboardAlone(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-the-tests-0123"
 	p := testenv.StartModelProvider(t)

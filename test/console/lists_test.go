@@ -3,7 +3,7 @@ package console
 import "testing"
 
 // With 1,000 apps, 10,000 conversations and 100,000 events, the page contains only the visible rows.
-func TestLongListsKeepOnlyTheRowsInSight(t *testing.T) {
+func TestLongListsRenderOnlyTheVisibleRows(t *testing.T) {
 	t.Parallel()
 	browse(t, "lists.mjs", serve(t, "", "--sample"), nil)
 }

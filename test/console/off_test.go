@@ -8,7 +8,7 @@ import (
 )
 
 // With http.console: false, every path of the console returns 404, and the API is still available.
-func TestNothingOfTheConsoleAnswersWhenItIsOff(t *testing.T) {
+func TestADisabledConsoleServesNothing(t *testing.T) {
 	t.Parallel()
 	on, off := serve(t, ""), serve(t, "http: {console: false}\n")
 	page := on.Do(t, "GET", "/", nil).Body
@@ -20,16 +20,16 @@ func TestNothingOfTheConsoleAnswersWhenItIsOff(t *testing.T) {
 		"/people", "/system", "/connect", "/favicon.svg", "/console/facts.json", "/console/view")
 	for _, path := range paths {
 		if a := on.Do(t, "GET", path, nil); a.Status != http.StatusOK {
-			t.Errorf("the console is on: %s answers %d %s", path, a.Status, a.Body)
+			t.Errorf("the console is on: %s returns %d %s", path, a.Status, a.Body)
 		}
 		if a := off.Do(t, "GET", path, nil); a.Status != http.StatusNotFound || strings.Contains(a.Body, "<") {
-			t.Errorf("the console is off: %s answers %d %.200s", path, a.Status, a.Body)
+			t.Errorf("the console is off: %s returns %d %.200s", path, a.Status, a.Body)
 		}
 	}
 	if a := off.Do(t, "GET", "/", nil); strings.Contains(a.Body, "/assets/") || strings.Contains(a.Body, `id="root"`) {
-		t.Errorf("the console is off: / answers %d %.200s", a.Status, a.Body)
+		t.Errorf("the console is off: / returns %d %.200s", a.Status, a.Body)
 	}
 	if a := off.Do(t, "GET", "/v1/health", nil); a.Status != http.StatusOK {
-		t.Errorf("the console is off: /v1/health answers %d", a.Status)
+		t.Errorf("the console is off: /v1/health returns %d", a.Status)
 	}
 }

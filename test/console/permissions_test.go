@@ -4,7 +4,7 @@ import "testing"
 
 // A person allows an app to use a service on this machine on the app's page, sees that it takes effect, and
 // revokes it.
-func TestPermissionsOfAnAppAreDecidedOnItsPage(t *testing.T) {
+func TestAnAppsPermissionsAreDecidedOnItsPage(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "")
 	s.Object(t, "POST", "/v1/apps/install", map[string]any{"path": unpacked(t, greeter(t, "porter", "Porter", nil, nil))})

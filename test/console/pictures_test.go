@@ -64,8 +64,8 @@ func (a officeApp) bundle(t *testing.T) string {
 			"command": "node", "args": []string{"${__dirname}/server.mjs"}, "env": map[string]string{"NOTE": "${user_config.note}"},
 		}},
 		"user_config": map[string]any{
-			"note":    map[string]any{"type": "string", "title": "Note for the model", "description": "Is added to the description of the first tool.", "default": ""},
-			"api_key": map[string]any{"type": "string", "title": "API key", "description": "Of the service behind the app.", "sensitive": true, "default": ""},
+			"note":    map[string]any{"type": "string", "title": "Note for the model", "description": "Added to the description of the first tool.", "default": ""},
+			"api_key": map[string]any{"type": "string", "title": "API key", "description": "The API key of the service behind the app.", "sensitive": true, "default": ""},
 		},
 	}} {
 		raw, err := json.Marshal(content)
@@ -83,7 +83,7 @@ func (a officeApp) bundle(t *testing.T) string {
 // ROPEWALK_SCREENSHOTS=<directory>.
 func TestTakesThePicturesForTheDocumentation(t *testing.T) {
 	if os.Getenv("ROPEWALK_SCREENSHOTS") == "" {
-		t.Skip("ROPEWALK_SCREENSHOTS names no folder")
+		t.Skip("ROPEWALK_SCREENSHOTS is not set")
 	}
 	const key = "a-key-of-the-tests-0123"
 	p := testenv.StartModelProvider(t)
@@ -125,7 +125,7 @@ func officeTalk() []string {
 		`{"match":{"systemMessage":"Write a title","userMessage":"paper"},"response":{"content":"Paper on tidal power"}}`,
 		`{"match":{"systemMessage":"Write a title"},"response":{"content":"Invoice for Harbor Ltd"}}`,
 		`{"match":{"toolCallId":"o2"},"response":{"content":` + quoted(officeAnswer) + `,"usage":{"prompt_tokens":6240,"completion_tokens":412}}}`,
-		`{"match":{"userMessage":"overdue"},"response":{"content":"I look at the open invoices first.","toolCalls":[{"id":"o1","name":"invoices__list_invoices","arguments":{"state":"overdue"}},{"id":"o2","name":"calendar__list_events","arguments":{"from":"2026-11-23","calendar":"team"}}],"usage":{"prompt_tokens":5180,"completion_tokens":120}}}`,
+		`{"match":{"userMessage":"overdue"},"response":{"content":"I'll look at the open invoices first.","toolCalls":[{"id":"o1","name":"invoices__list_invoices","arguments":{"state":"overdue"}},{"id":"o2","name":"calendar__list_events","arguments":{"from":"2026-11-23","calendar":"team"}}],"usage":{"prompt_tokens":5180,"completion_tokens":120}}}`,
 		`{"match":{"userMessage":"Send the invoice"},"response":{"toolCalls":[{"id":"s1","name":"invoices__send_invoice","arguments":{"number":"2026-118","to":"accounts@harbor.example"}}],"usage":{"prompt_tokens":4100,"completion_tokens":80}}}`,
 		`{"match":{"userMessage":"offsite"},"response":{"content":"Bergen it is: the train leaves on Thursday at 08:23, and the harbour hotel takes all twelve of you.","usage":{"prompt_tokens":4400,"completion_tokens":310}}}`,
 		`{"match":{"userMessage":"tickets"},"response":{"content":"Eleven tickets are open, three of them for more than a week.","usage":{"prompt_tokens":5100,"completion_tokens":240}}}`,

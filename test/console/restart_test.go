@@ -15,7 +15,7 @@ import (
 // A page whose server is killed during an answer shows that the server is unavailable. When the server is back
 // at the same address, the page receives its events again, the answer is shown as ended, and the chat can be
 // continued.
-func TestAPageGoesOnAfterItsServerWasKilledAndStartedAgain(t *testing.T) {
+func TestAPageKeepsWorkingAfterItsServerIsKilledAndRestarted(t *testing.T) {
 	t.Parallel()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -28,7 +28,7 @@ func TestAPageGoesOnAfterItsServerWasKilledAndStartedAgain(t *testing.T) {
 		}
 		_, _ = fmt.Fprintf(w, delta, "The first half")
 		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done() // until the server has ended
+		<-r.Context().Done() // until the server has exited
 	}))
 	t.Cleanup(provider.Close)
 	port := testenv.FreePort(t)

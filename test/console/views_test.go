@@ -59,7 +59,7 @@ func hostileBundle(t *testing.T, at string) (dir string, attacks []string) {
 }
 
 // Hostile views cannot read anything from the page or the browser, send anything, or navigate to another page.
-func TestHostileViewsReadAndSendNothing(t *testing.T) {
+func TestHostileViewsCannotReadOrSendAnything(t *testing.T) {
 	t.Parallel()
 	c := newCanary(t)
 	dir, attacks := hostileBundle(t, c.URL)

@@ -23,7 +23,7 @@ func read(t *testing.T, language string) (text string, blocks []string) {
 	return string(raw), blocks
 }
 
-func TestThePluginsOfTheDocumentPassTheirKit(t *testing.T) {
+func TestThePluginsInTheDocumentPassTheirKit(t *testing.T) {
 	_, commands := read(t, "sh")
 	for language, build := range map[string]string{"python": "./build\n", "java": "mvn -q package\n"} {
 		t.Run(language, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestThePluginsOfTheDocumentPassTheirKit(t *testing.T) {
 	}
 }
 
-func TestEveryLinkOfTheDocumentLeadsSomewhere(t *testing.T) {
+func TestEveryLinkInTheDocumentResolves(t *testing.T) {
 	text, _ := read(t, "sh")
 	headings := map[string]bool{}
 	for line := range strings.Lines(text) {

@@ -27,7 +27,7 @@ func withPackages(t *testing.T, commands string) string {
 	return strings.ReplaceAll(commands, "./build\n", "ln -s '"+venv+"' .venv\n./build\n")
 }
 
-// TestThePluginsOfTheDocumentPassTheirKit tests the session store skeletons.
+// TestThePluginsInTheDocumentPassTheirKit tests the session store skeletons.
 func TestPluginInitWritesAPluginInPythonThatPassesItsKit(t *testing.T) {
 	for _, kind := range []string{"auth", "registry", "audit"} {
 		t.Run(kind, func(t *testing.T) {
@@ -57,7 +57,7 @@ func passes(t *testing.T, commands string) {
 	}
 }
 
-func TestThePackagesOfASkeletonInPythonAreThoseOfTheExample(t *testing.T) {
+func TestAPythonSkeletonHasTheExamplesPackages(t *testing.T) {
 	t.Parallel()
 	example, err := os.ReadFile("../../examples/auth-python/requirements.txt")
 	if err != nil {

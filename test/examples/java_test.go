@@ -48,7 +48,7 @@ func TestTheSessionStoreInJavaSaysWhatIsWrongWithItsSettings(t *testing.T) {
 	)
 }
 
-func TestTheSessionStoreInJavaServesItsServerAlone(t *testing.T) {
+func TestTheSessionStoreInJavaServesOnlyItsServer(t *testing.T) {
 	t.Parallel()
 	servesItsServerAlone(t, plugins.KindSessionStore, sessionStoreJava(t))
 }

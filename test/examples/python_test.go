@@ -100,7 +100,7 @@ func TestTheAuthAdapterInPythonSaysWhatIsWrongWithItsSettings(t *testing.T) {
 	)
 }
 
-func TestTheAuthAdapterInPythonServesItsServerAlone(t *testing.T) {
+func TestTheAuthAdapterInPythonServesOnlyItsServer(t *testing.T) {
 	t.Parallel()
 	servesItsServerAlone(t, plugins.KindAuth, authPython(t))
 }

@@ -101,7 +101,7 @@ func TestTheSessionStoreInRustSaysWhatIsWrongWithItsSettings(t *testing.T) {
 	wantProblems(t, plugins.KindSessionStore, path, `{"directory": "sessions"}`, "directory: must be an absolute path")
 }
 
-func TestTheSessionStoreInRustServesItsServerAlone(t *testing.T) {
+func TestTheSessionStoreInRustServesOnlyItsServer(t *testing.T) {
 	t.Parallel()
 	servesItsServerAlone(t, plugins.KindSessionStore, sessionStoreRust(t))
 }

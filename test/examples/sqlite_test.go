@@ -54,7 +54,7 @@ func TestTheSessionStoreInGoPassesPluginTest(t *testing.T) {
 	wantPassed(t, string(out), err)
 }
 
-func TestTheSessionStoreInGoHasFiftyLinesAndImportsNothingOfOursButTheSDK(t *testing.T) {
+func TestTheSessionStoreInGoHasFiftyLinesAndImportsOnlyTheSDKFromUs(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(sqlite, "main.go"))
 	if err != nil {
 		t.Fatal(err)

@@ -118,7 +118,7 @@ func TestTheSessionStoreInTypeScriptSaysWhatIsWrongWithItsSettings(t *testing.T)
 	)
 }
 
-func TestTheSessionStoreInTypeScriptServesItsServerAlone(t *testing.T) {
+func TestTheSessionStoreInTypeScriptServesOnlyItsServer(t *testing.T) {
 	t.Parallel()
 	servesItsServerAlone(t, plugins.KindSessionStore, sessionStoreTypeScript(t))
 }

@@ -64,7 +64,7 @@ func TestTheChartHasNothingToLint(t *testing.T) {
 	}
 }
 
-func TestEveryObjectOfTheChartIsValid(t *testing.T) {
+func TestEveryObjectInTheChartIsValid(t *testing.T) {
 	for name, values := range map[string]string{"defaults": "{}", "cluster": cluster, "everything": everything} {
 		objects, monitors := decode(t, render(t, values))
 		if len(objects) < 5 {
@@ -76,7 +76,7 @@ func TestEveryObjectOfTheChartIsValid(t *testing.T) {
 	}
 }
 
-func TestPodsRunWithoutRightsAndWithoutAToken(t *testing.T) {
+func TestPodsRunWithoutPrivilegesAndWithoutAToken(t *testing.T) {
 	objects, _ := decode(t, render(t, everything))
 	pods := 0
 	for _, o := range objects {

@@ -141,7 +141,7 @@ func linkAccount(c *cli.Connection) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "name of the account (default main); an account of this name gets a new login")
-	cmd.Flags().StringVar(&scopes, "scopes", "", "rights to ask for in addition, separated by spaces")
+	cmd.Flags().StringVar(&scopes, "scopes", "", "additional rights to ask for, separated by spaces")
 	cmd.Flags().BoolVar(&device, "device", false, "log in with a code on another device, if the authorization server can give one")
 	cmd.Flags().BoolVar(&yes, "yes", false, "with --device: agree without being asked")
 	cmd.Flags().DurationVar(&wait, "wait", 10*time.Minute, "how long to wait for the login; 0 prints the page only")

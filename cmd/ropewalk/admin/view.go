@@ -30,7 +30,7 @@ func ViewCommand() *cobra.Command {
 	c.Bind(cmd)
 	cmd.AddCommand(
 		listViews(c), setView(c),
-		request(c, "remove NAME", "Remove a view; API keys that are bound to it see no tools then", 1, func(_ context.Context, _ *apiclient.Client, args []string) (call, error) {
+		request(c, "remove NAME", "Remove a view; API keys that are bound to it then see no tools", 1, func(_ context.Context, _ *apiclient.Client, args []string) (call, error) {
 			return call{method: http.MethodDelete, path: viewsPath + "/" + url.PathEscape(args[0]), done: "View " + args[0] + " is removed."}, nil
 		}),
 	)

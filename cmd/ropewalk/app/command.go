@@ -50,7 +50,7 @@ func named(ctx context.Context, client *apiclient.Client, name string, err error
 	if near := schema.Near(name, names); near != "" {
 		return fmt.Errorf("%w; did you mean %s?", err, near)
 	}
-	return fmt.Errorf("%w; `ropewalk app list` shows what is", err)
+	return fmt.Errorf("%w; `ropewalk app list` shows what is installed", err)
 }
 
 // do makes a request to one of an app's paths and prints the response.

@@ -46,7 +46,7 @@ func importCommand(c *cli.Connection) *cobra.Command {
 			"(opencode), with comments and trailing commas and also without the outer braces, the TOML of Codex, or YAML. Without a file it is " +
 			"read from standard input.\n\n" +
 			"Placeholders such as ${TOKEN}, $TOKEN or ${input:token} are asked for on a terminal; elsewhere --set gives their values. Disabled " +
-			"servers are left out. --dry-run shows what would be installed. The exit status is 1 when a server cannot be installed; the others are.",
+			"servers are left out. --dry-run shows what would be installed. The exit status is 1 if any server cannot be installed; the others still are.",
 		Example: "  ropewalk app import ~/.cursor/mcp.json --dry-run\n  pbpaste | ropewalk app import --set GITHUB_TOKEN\n" +
 			"  ropewalk app import ~/.codex/config.toml --skip-existing",
 		RunE: func(cmd *cobra.Command, args []string) error { return importServers(cmd, c, f, args) },

@@ -68,9 +68,9 @@ func installCommand(c *cli.Connection) *cobra.Command {
 		Use:   "install [NAME | PATH | URL] [-- COMMAND] [ARGUMENTS]",
 		Short: "Install an app and start it",
 		Long: "Install an app and start it. The source is one of: the name of a bundle in a configured registry; a directory (./notes, since " +
-			"notes is a name) or an .mcpb file; the URL of a remote MCP server; an npm or PyPI package; a command. A command line as other clients have it follows --.\n\n" +
+			"notes is a name) or an .mcpb file; the URL of a remote MCP server; an npm or PyPI package; a command. A command line copied from another client goes after --.\n\n" +
 			"A file is uploaded when the server is on another machine. Give secrets as `--env NAME`: the value is taken from your " +
-			"own environment and does not show in the list of processes.",
+			"own environment and does not show in the process list.",
 		Example: "  ropewalk app install @scope/bundle\n  ropewalk app install ./app.mcpb --env API_KEY\n" +
 			"  ropewalk app install https://tools.example.com/mcp --bearer-env TOKEN\n" +
 			"  ropewalk app install --npm @modelcontextprotocol/server-everything@2025.9.25\n" +
@@ -104,7 +104,7 @@ func install(cmd *cobra.Command, c *cli.Connection, f *installFlags, args []stri
 		return err
 	}
 	if r.Name != "" && exists(r.Name) {
-		cmd.PrintErrf("%s is looked up in the registries; write ./%s to install what the working directory has of that name.\n", r.Name, r.Name)
+		cmd.PrintErrf("%s is looked up in the registries; write ./%s to install the file or directory of that name in the working directory.\n", r.Name, r.Name)
 	}
 	client, err := c.Client(cmd.Context())
 	if err != nil {
@@ -150,7 +150,7 @@ func suggest(cmd *cobra.Command, client *apiclient.Client, name string, err erro
 	return fmt.Errorf("%w; did you mean %s?", err, strings.Join(names, ", "))
 }
 
-// request parses the command line. Exactly one source must be given.
+// request parses the command line. It requires exactly one source.
 func (f *installFlags) request(cmd *cobra.Command, args []string) (*request, error) {
 	r := &request{NPM: f.npm, PyPI: f.pypi, Bin: f.bin, Command: f.command, ServerName: f.as, StartTimeout: int(f.timeout / time.Second)}
 	if f.bin != "" && f.npm == "" && f.pypi == "" {

@@ -63,9 +63,9 @@ type accessFlags struct{ read, write, net, only, env []string }
 
 // bind adds the flags; each name starts with prefix.
 func (f *accessFlags) bind(flags *pflag.FlagSet, prefix, verb string) {
-	flags.StringArrayVar(&f.read, prefix+"read", nil, verb+" a file or directory of the server's machine to be read; may be repeated")
-	flags.StringArrayVar(&f.write, prefix+"write", nil, verb+" a file or directory to be read and written; may be repeated")
-	flags.StringArrayVar(&f.net, prefix+"net", nil, verb+" a port of the server's machine, such as localhost:6379; may be repeated")
+	flags.StringArrayVar(&f.read, prefix+"read", nil, verb+" read access to a file or directory of the server's machine; may be repeated")
+	flags.StringArrayVar(&f.write, prefix+"write", nil, verb+" read and write access to a file or directory; may be repeated")
+	flags.StringArrayVar(&f.net, prefix+"net", nil, verb+" access to a port of the server's machine, such as localhost:6379; may be repeated")
 }
 
 // bindMore adds the flags for accesses that no definition requests.
@@ -151,7 +151,7 @@ func changeCommand(c *cli.Connection, verb, short, long, example string, into fu
 	f.bind(cmd.Flags(), "", verb)
 	f.bindMore(cmd.Flags())
 	if verb != "revoke" {
-		cmd.Flags().BoolVar(&requested, "requested", false, verb+" all that the app's definition asks for and that was not decided")
+		cmd.Flags().BoolVar(&requested, "requested", false, verb+" everything that the app's definition asks for and that has not been decided yet")
 	}
 	return cmd
 }
@@ -239,8 +239,8 @@ func (d *decisions) bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&d.requested, "allow-requested", false, "allow all that the app's definition asks for")
 }
 
-// given returns what the flags decide. It returns nil if they decide nothing and nobody can be asked, so that
-// the app is installed without any permissions.
+// given returns the decisions in the flags. It returns nil if there are none and nobody can be asked. The app is then
+// installed without any permissions.
 func (d *decisions) given(cmd *cobra.Command, here bool) *change {
 	ch := &change{Allow: d.allow.all(here), Deny: d.deny.all(here)}
 	if ch.isEmpty() && !d.requested && !canAsk(cmd) {
@@ -268,8 +268,8 @@ func canAsk(cmd *cobra.Command) bool {
 	return cli.IsTerminal(cmd.InOrStdin()) && cli.IsTerminal(cmd.ErrOrStderr())
 }
 
-// complete adds the answers of a person, or of --allow-requested, to the decisions made so far. It reports
-// whether there is something new to send.
+// complete adds the answers of a person, or of --allow-requested, to the decisions made so far. It reports whether
+// anything is new.
 func (d *decisions) complete(cmd *cobra.Command, app string, ch *change, details json.RawMessage) bool {
 	var left struct{ Missing []asked }
 	if ch == nil || json.Unmarshal(details, &left) != nil || len(left.Missing) == 0 || !d.requested && !canAsk(cmd) {

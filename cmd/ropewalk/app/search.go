@@ -41,9 +41,9 @@ func searchCommand(c *cli.Connection) *cobra.Command {
 	var s search
 	cmd := &cobra.Command{
 		Use: "search [WORDS]", Short: "Search the configured registries for bundles", Args: cobra.ArbitraryArgs,
-		Long: "Search the registries of the configuration for bundles, by their names and descriptions. Without words every bundle is listed, up to " +
-			"--limit.\n\nTRUST is the score, 0 to 100, that the registry gives the bundle, or - if it gives none. A registry of the adapter " +
-			"directory gives all its bundles the trustScore of the configuration.",
+		Long: "Search the configured registries for bundles, by their names and descriptions. Without words every bundle is listed, up to " +
+			"--limit.\n\nTRUST is the score, 0 to 100, that the registry gives the bundle, or - if it gives none. A registry with the " +
+			"directory adapter gives all its bundles the configured trustScore.",
 		Example: "  ropewalk app search files\n  ropewalk app search --registry official --limit 100",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := c.Client(cmd.Context())
@@ -62,7 +62,7 @@ func searchCommand(c *cli.Connection) *cobra.Command {
 			return cli.Print(c, cmd, answer, func(o *cli.Output, r bundles) error { return s.print(cmd, client, o, r) })
 		},
 	}
-	cmd.Flags().IntVar(&s.limit, "limit", 20, "how many bundles at most (100)")
+	cmd.Flags().IntVar(&s.limit, "limit", 20, "maximum number of bundles, up to 100")
 	cmd.Flags().StringVar(&s.registry, "registry", "", "search this registry only")
 	return cmd
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-func TestTheFieldsOfAnAppAreShownOneALine(t *testing.T) {
+func TestTheFieldsOfAnAppAreShownOnePerLine(t *testing.T) {
 	t.Parallel()
 	var fields map[string]json.RawMessage
 	err := json.Unmarshal([]byte(`{"version": "1.0.0", "env": ["KEY", "OTHER"], "lastError": null, "ui": [],
@@ -40,7 +40,7 @@ source ref         /x
 	}
 }
 
-func TestAnAppIsShownInWords(t *testing.T) {
+func TestAnAppIsDescribedInPlainText(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ answer, want string }{
 		{`{"name": "notes", "type": "plain", "trustScore": 0, "protected": false, "instances": 0, "env": [], "ui": null, "userConfig": {},

@@ -40,7 +40,7 @@ func inWords(fields map[string]json.RawMessage) {
 	}
 }
 
-// take decodes a field and removes it. A value of another type is left in place.
+// take decodes a field and removes it. It leaves a value of another type in place.
 func take(fields map[string]json.RawMessage, name string, into any) bool {
 	raw, ok := fields[name]
 	if !ok || string(raw) == "null" || json.Unmarshal(raw, into) != nil {

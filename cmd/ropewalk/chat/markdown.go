@@ -103,8 +103,8 @@ func (m *markdown) begin() string {
 	return marker
 }
 
-// advance writes the part of an unfinished line that cannot change any more: the words up to the last space
-// before which all markers are closed. It writes nothing of a heading, a quote, code, a rule or a table row.
+// advance writes the part of an unfinished line that can no longer change: the words up to the last space
+// before which all markers are closed. It writes nothing for a heading, a quote, code, a rule or a table row.
 func (m *markdown) advance() error {
 	line := ""
 	if !m.begun {

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-func TestTheMarkdownOfAnAnswerIsRenderedWhateverPiecesItArrivesIn(t *testing.T) {
+func TestAnAnswersMarkdownIsRenderedHoweverItIsChunked(t *testing.T) {
 	cases := []struct{ name, markdown, want string }{
 		{"heading", "## The `x` option\n", "<b>The <c>x</c> option</>\n"},
 		{"emphasis", "It is **very** important, *really*, and ~~not~~ over.\n", "It is <b>very</> important, <i>really</i>, and <f>not</> over.\n"},
@@ -37,7 +37,7 @@ func TestTheMarkdownOfAnAnswerIsRenderedWhateverPiecesItArrivesIn(t *testing.T) 
 	}
 }
 
-func TestWordsOfAParagraphAreWrittenBeforeItEnds(t *testing.T) {
+func TestAParagraphIsWrittenBeforeItEnds(t *testing.T) {
 	var screen bytes.Buffer
 	m := &markdown{out: cli.Styled(&screen)}
 	if err := m.write("A paragraph that is **still being** writ"); err != nil {
@@ -48,7 +48,7 @@ func TestWordsOfAParagraphAreWrittenBeforeItEnds(t *testing.T) {
 	}
 }
 
-func TestControlCharactersOfAnAnswerDoNotReachTheTerminal(t *testing.T) {
+func TestControlCharactersInAnAnswerDoNotReachTheTerminal(t *testing.T) {
 	got := cli.Printable("a\x1b]52;c;eA==\x07b\u202ec\u009bd\r\n\t\U0001f469\u200d\U0001f4bb")
 	if want := "a\ufffd]52;c;eA==\ufffdb\ufffdc\ufffdd\n\t\U0001f469\u200d\U0001f4bb"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -24,7 +24,7 @@ func TestACompactionIsOneLine(t *testing.T) {
 	}
 }
 
-func TestTheResultOfAToolEndsItsLineOnce(t *testing.T) {
+func TestAToolResultEndsItsLineOnce(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	p := &printer{session: &session{cmd: &cobra.Command{}}, out: &out, notes: cli.Styled(&out)}

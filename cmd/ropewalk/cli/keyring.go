@@ -22,8 +22,8 @@ const (
 // keyringTimeout leaves time to unlock a keyring that asks for its password.
 const keyringTimeout = 30 * time.Second
 
-// KeepLogin stores the token of a login in the keyring of the operating system, otherwise in the context itself,
-// and so in the file of contexts.
+// KeepLogin stores the token of a login in the keyring of the operating system, otherwise in the context itself, which
+// is stored in the contexts file.
 func (c *Context) KeepLogin(token string) {
 	c.keepLogin(token, keyringTimeout)
 }
@@ -61,7 +61,7 @@ func (c Context) Token() (token string, err error) {
 	return <-found, nil
 }
 
-// ForgetLogin removes the login, also from the keyring.
+// ForgetLogin removes the login, including from the keyring.
 func (c *Context) ForgetLogin() {
 	if entry, kept := strings.CutPrefix(c.Login, inKeyring); kept {
 		_ = await(keyringTimeout, func() error { return keyring.Delete(keyringService, entry) }) // it may be gone, and is worthless after the logout

@@ -46,7 +46,7 @@ func TestALoginIsKeptInTheKeyring(t *testing.T) {
 	}
 }
 
-func TestALoginIsKeptInTheFileWithoutAKeyringThatAnswers(t *testing.T) {
+func TestALoginIsKeptInTheFileIfNoKeyringAnswers(t *testing.T) {
 	kept := func(name string) {
 		var c Context
 		c.keepLogin("secret-token", 100*time.Millisecond)

@@ -98,7 +98,7 @@ func vscode(e endpoint) string {
 
 // inspectorNeeds explains why the command names a version: without one, npx on an older Node.js uses MCP
 // Inspector 0.15.
-const inspectorNeeds = "This takes MCP Inspector 2, which needs Node.js 22.19 or newer (`node --version`). Older Inspectors have other options " +
+const inspectorNeeds = "This requires MCP Inspector 2, which needs Node.js 22.19 or newer (`node --version`). Older Inspectors have other options " +
 	"and connect to /mcp instead of the whole URL."
 
 func inspector(e endpoint) string {

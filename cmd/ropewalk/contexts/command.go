@@ -57,7 +57,7 @@ func setCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "set NAME [--server URL]", Short: "Create or change a context, and make it the current one", Args: cobra.ExactArgs(1),
 		Long: "Create or change a context, and make it the current one. --key reads an API key from the terminal without showing it, " +
-			"or from standard input; the file of contexts is readable by you only.",
+			"or from standard input; only you can read the file with the contexts.",
 		Example: "  ropewalk context set work --server https://tools.example.com --key",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := cli.LoadContexts()

@@ -44,7 +44,7 @@ func listCommand(c *cli.Connection) *cobra.Command {
 			return cli.Get(c, cmd, "/v1/conversations", query, func(o *cli.Output, r struct{ Conversations []summary }) error {
 				if len(r.Conversations) == 0 {
 					if search != "" {
-						cmd.PrintErrln("None of your conversations has these words.")
+						cmd.PrintErrln("None of your conversations contains these words.")
 						return nil
 					}
 					cmd.PrintErrln("You have no conversations; `ropewalk chat` starts one.")
@@ -62,8 +62,8 @@ func listCommand(c *cli.Connection) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&search, "search", "", "list conversations with these words only")
-	cmd.Flags().IntVar(&limit, "limit", 20, "how many conversations at most (100)")
+	cmd.Flags().StringVar(&search, "search", "", "list only conversations that contain these words")
+	cmd.Flags().IntVar(&limit, "limit", 20, "maximum number of conversations, up to 100")
 	return cmd
 }
 
@@ -77,8 +77,8 @@ func shorten(text string) string {
 func showCommand(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Print the messages and tool calls of a conversation", Args: cobra.ExactArgs(1),
-		Long: "Print the messages and tool calls of a conversation in their order. A call is named by the app and its tool, app__tool; " +
-			"arguments and the results of failed calls are cut to one line. --json prints all of both.",
+		Long: "Print the messages and tool calls of a conversation in order. A call is named by the app and its tool, app__tool; " +
+			"arguments and the results of failed calls are cut to one line. --json prints both in full.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cli.Get(c, cmd, path(args[0])+"/history", nil, func(o *cli.Output, r struct{ Messages []message }) error {
 				for _, m := range r.Messages {

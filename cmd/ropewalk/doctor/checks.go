@@ -107,7 +107,7 @@ func (e *examination) sideBySide(ctx context.Context, checks []check, done func(
 	e.Findings = slices.DeleteFunc(e.Findings, func(f Finding) bool { return wrong && f.Check == "clock" && f.Result == ok }) // a provider's clock is more informative
 }
 
-// The time after which someone at a terminal sees what the examination is waiting for.
+// How long doctor waits before it shows what it is waiting for.
 const patience = time.Second
 
 // wait is the set of unfinished checks.
@@ -124,7 +124,7 @@ func (w *wait) done(name string) {
 	}
 }
 
-// line says what is being waited for, in at most 76 characters, so that it fits on one terminal line.
+// line returns what is being waited for, in at most 76 characters, so that it fits on one terminal line.
 func (w *wait) line() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

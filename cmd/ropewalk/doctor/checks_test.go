@@ -41,7 +41,7 @@ func TestACheckThatRanOutOfTimeDidNotAnswer(t *testing.T) {
 	}
 }
 
-func TestChecksRunSideBySideAndTheirFindingsKeepTheOrder(t *testing.T) {
+func TestChecksRunConcurrentlyAndTheirFindingsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	e := &examination{}
 	e.add("configuration", ok, "there", "")
@@ -76,7 +76,7 @@ func TestChecksRunSideBySideAndTheirFindingsKeepTheOrder(t *testing.T) {
 	}
 }
 
-func TestAPersonReadsWhatIsWaitedForOnOneLine(t *testing.T) {
+func TestOneLineSaysWhatTheDoctorIsWaitingFor(t *testing.T) {
 	t.Parallel()
 	w := &wait{waiting: []string{"node", "the registry official", "the model"}}
 	w.done("node")
@@ -93,7 +93,7 @@ func TestAPersonReadsWhatIsWaitedForOnOneLine(t *testing.T) {
 	}
 }
 
-func TestAnUnreachableServerIsReportedInWords(t *testing.T) {
+func TestAnUnreachableServerIsReportedInPlainText(t *testing.T) {
 	t.Parallel()
 	dial := func(err error) error {
 		address := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 443}
@@ -129,7 +129,7 @@ func TestADatabaseOnAFullDiskIsNotReportedAsDamaged(t *testing.T) {
 	}
 }
 
-func TestTheColumnsOfAReportHaveOneWidthWithColours(t *testing.T) {
+func TestReportColumnsAlignWithColours(t *testing.T) {
 	t.Parallel()
 	report := Report{Findings: []Finding{{"disk", ok, "here", ""}, {"home", warning, "here", ""}, {"port", failed, "here", ""}}}
 	var plain, coloured bytes.Buffer
@@ -147,7 +147,7 @@ func TestTheColumnsOfAReportHaveOneWidthWithColours(t *testing.T) {
 	}
 }
 
-func TestTheSandboxIsThatOfTheRunningServer(t *testing.T) {
+func TestTheSandboxIsTheRunningServers(t *testing.T) {
 	t.Parallel()
 	e := &examination{o: Options{Version: "1.2.3"}, running: &control.Status{Version: "1.2.3", Sandbox: control.Sandbox{
 		Level: "landlock", OwnUser: true, Reason: "the server runs in a chroot", Chroot: true, Cgroup: []string{"memory"},

@@ -38,7 +38,7 @@ func (r *Report) add(check, result, detail, remedy string) {
 	r.Findings = append(r.Findings, Finding{check, result, detail, remedy})
 }
 
-// addError adds the finding of a check that err ended. A check that ran out of time says nothing about what it checks.
+// addError adds the finding of a check that err ended. A check that timed out proves nothing.
 func (r *Report) addError(check, what string, err error, remedy string) {
 	if timedOut(err) {
 		r.add(check, warning, what+" did not answer in time", "run doctor again when this machine is less busy; if nothing changes, "+remedy)

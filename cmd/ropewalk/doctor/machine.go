@@ -166,7 +166,7 @@ func (e *examination) checkRuntime(ctx context.Context, r program) {
 		return
 	}
 	if err != nil {
-		e.add(r.name, failed, fmt.Sprintf("%s does not run: %v", path, err), "install it again")
+		e.add(r.name, failed, fmt.Sprintf("%s cannot be run: %v", path, err), "install it again")
 		return
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")

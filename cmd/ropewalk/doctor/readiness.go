@@ -39,19 +39,19 @@ func (e *examination) readinessRemedy(check string) string {
 		return "make " + e.home + " writable for the user of the server, and free some space on its disk"
 	case "database":
 		if e.config != nil && e.config.Storage.URL != "" {
-			return "check that the PostgreSQL of storage.url runs, takes writes and can be reached from here"
+			return "check that the PostgreSQL server in storage.url is running, accepts writes and can be reached from here"
 		}
 		return "free some space on the disk of " + e.home + ", and put a missing ropewalk.db back"
 	case "notices":
-		return "see in pg_stat_activity of the PostgreSQL of storage.url what holds a lock on the table notices, and end it"
+		return "see in pg_stat_activity of the PostgreSQL server in storage.url what holds a lock on the notices table, and end it"
 	case "sessionStore":
-		return "check that the server of sessionStore.url runs and can be reached from here; `ropewalk plugin list` shows the state of the plugin"
+		return "check that the server in sessionStore.url is running and can be reached from here; `ropewalk plugin list` shows the state of the plugin"
 	case "identityProvider":
-		return "check that this machine reaches the address of the section auth; people who are logged in and API keys work meanwhile"
+		return "check that this machine can reach the address in the auth section; people who are logged in and API keys work meanwhile"
 	case "audit":
 		return "free some space on the disk of audit.file, and check what audit.sinks connect to; actions are not recorded meanwhile"
 	case "auth":
-		return "see the server's log for what the adapter wrote, and correct the section auth; `ropewalk plugin list` shows the state of the plugin"
+		return "see the server's log for what the adapter wrote, and correct the auth section; `ropewalk plugin list` shows the state of the plugin"
 	}
 	return "see the server's log"
 }

@@ -131,7 +131,7 @@ func (e *examination) portRemedy(err error) string {
 	return "set http.host or --host to an address of this machine, or to a name that resolves to one"
 }
 
-// inUse says why an address cannot be listened on, and reports whether another Ropewalk server is using it.
+// inUse returns why an address cannot be listened on, and reports whether another Ropewalk server is using it.
 func inUse(ctx context.Context, address string, err error) string {
 	if o, ok := errors.AsType[*net.OpError](err); ok {
 		err = o.Err

@@ -123,7 +123,7 @@ func (e *examination) checkState(ctx context.Context) {
 	at := database.Location{Path: filepath.Join(e.config.Home, "ropewalk.db"), URL: e.config.Storage.URL}
 	where, remedy := at.Path, "the server does not start with it; `ropewalk restore FILE --replace` puts a backup back (docs/operations.md)"
 	if at.URL != "" {
-		where, remedy = "storage.url", "check storage.url, that PostgreSQL runs, and that its firewall lets you in"
+		where, remedy = "storage.url", "check storage.url, that PostgreSQL is running, and that its firewall lets you in"
 	} else if e.running != nil {
 		return
 	}
@@ -191,11 +191,11 @@ func modelRemedy(name string, err error) string {
 	provider, _, _ := strings.Cut(name, ":")
 	switch {
 	case ok && p.Failure == model.Auth:
-		return "set " + chat.KeySetting(name) + " to a key that the provider accepts and that may use this model, then `ropewalk reload`; a key from the environment takes a restart of the server"
+		return "set " + chat.KeySetting(name) + " to a key that the provider accepts and that may use this model, then `ropewalk reload`; a key from the environment needs a restart of the server"
 	case ok && p.Failure == model.Unreachable:
 		return "check models.providers." + provider + ".baseUrl, that its server runs, DNS, the firewall and the proxy (models.proxy)"
 	}
-	return "check models.default, and the section models.providers." + provider + " (docs/models.md)"
+	return "check models.default and models.providers." + provider + " (docs/models.md)"
 }
 
 // checkKeys reports the providers in models.default and models.fast without a key, and whether that of
@@ -222,7 +222,7 @@ func (e *examination) checkModel(ctx context.Context) {
 	}
 	models, err := chat.NewModels(e.config.Models)
 	if err != nil {
-		e.add("model", failed, err.Error(), "correct the section models; docs/models.md has the settings of each provider")
+		e.add("model", failed, err.Error(), "correct the models section; docs/models.md has the settings of each provider")
 		return
 	}
 	defer models.Close()

@@ -50,7 +50,7 @@ func Command() *cobra.Command {
 		},
 	}
 	c.Bind(cmd)
-	cmd.Flags().StringSliceVar(&only, "only", nil, "print events of these names only; may be repeated")
+	cmd.Flags().StringSliceVar(&only, "only", nil, "print only events with these names; may be repeated")
 	cmd.Flags().BoolVar(&heartbeats, "heartbeats", false, "print heartbeats as well")
 	cmd.Flags().BoolP("follow", "f", true, "keep printing events; always true")
 	return cmd

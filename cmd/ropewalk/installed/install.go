@@ -71,11 +71,11 @@ func (o Options) installCommand() *cobra.Command {
 	timeout := 10 * time.Second
 	cmd := &cobra.Command{
 		Use: "install SOURCE", Short: "Install a plugin from a file, a folder, a URL, an OCI registry or a list of plugins", Args: cobra.ExactArgs(1),
-		Long: "Installs a plugin as <home>/plugins/<kind>-<name> and records in <home>/plugins.lock where it is from, its version, its " +
-			"sha256 and who signed it. Nothing changes when anything is refused.\n\n" +
+		Long: "Install a plugin as <home>/plugins/<kind>-<name> and record in <home>/plugins.lock where it is from, its version, its " +
+			"sha256 and who signed it. If anything is refused, nothing changes.\n\n" +
 			"SOURCE is an executable or an archive (.tar.gz, .zip) with one; a folder with one; an https URL of one; an artifact in an OCI registry, as oci://host/repository:tag; or a name such as " +
-			"auth-okta or auth-okta@1.2.0, which is looked up in the lists that plugins.registries names. Of several files the one for this platform is " +
-			"taken (auth-okta_linux_amd64).\n\n" +
+			"auth-okta or auth-okta@1.2.0, which is looked up in the lists that plugins.registries names. If there are several files, the one for this platform is " +
+			"used (auth-okta_linux_amd64).\n\n" +
 			"SOURCE.sha256 and SOURCE.minisig next to a file or URL are its checksum and its minisign signature; in a folder, SHA256SUMS counts as well. " +
 			"A signature counts when its key is one of plugins.trustedKeys or given with --key; with plugins.requireSignature, or with --key, " +
 			"there must be one. A version older than the installed one is refused.",
@@ -106,7 +106,7 @@ func (o Options) installCommand() *cobra.Command {
 	return cmd
 }
 
-// installer returns the installer for a home. Only the section plugins of the configuration has to be valid.
+// installer returns the installer for a home. Only the plugins section of the configuration has to be valid.
 func (o Options) installer(cmd *cobra.Command, at place, timeout time.Duration) (*install.Installer, error) {
 	home, err := at.dir()
 	if err != nil {

@@ -20,10 +20,10 @@ func (o Options) verifyCommand() *cobra.Command {
 	var at place
 	var accept []string
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Compare plugins with the sha256 they must have", Args: cobra.NoArgs,
-		Long: "Compares every plugin in <home>/plugins with the sha256 that <home>/plugins.lock recorded at its first use, and every " +
-			"plugin that the configuration names by path with the sha256 it gives. The status is 1 when one has changed or is " +
-			"missing, or unsigned although plugins.requireSignature is set. --accept NAME records the present sha256 of the named plugin, or removes the record when its file is gone.",
+		Use: "verify", Short: "Check plugins against their recorded sha256", Args: cobra.NoArgs,
+		Long: "Compare every plugin in <home>/plugins with the sha256 that <home>/plugins.lock recorded at its first use, and every " +
+			"plugin that the configuration names by path with the sha256 it gives. The exit status is 1 when one has changed or is " +
+			"missing, or unsigned although plugins.requireSignature is set. --accept NAME records the current sha256 of the named plugin, or removes the record when its file is gone.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := at.dir()
 			if err != nil {
@@ -50,7 +50,7 @@ func (o Options) verifyCommand() *cobra.Command {
 		},
 	}
 	at.bind(cmd)
-	cmd.Flags().StringSliceVar(&accept, "accept", nil, "name of a plugin in <home>/plugins to accept with its present sha256, such as auth-okta")
+	cmd.Flags().StringSliceVar(&accept, "accept", nil, "name of a plugin in <home>/plugins to accept with its current sha256, such as auth-okta")
 	return cmd
 }
 

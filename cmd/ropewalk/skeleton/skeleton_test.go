@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-func TestTheModuleTakesTheSDKFromARelease(t *testing.T) {
+func TestTheModuleUsesAReleaseOfTheSDK(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
 	o := skeleton.Options{Language: "go", Kind: plugins.KindAuth, Name: "demo", SDK: skeleton.SDK{Version: "1.2.3"}} // the format of a release build's version
 	if err := skeleton.Write(dir, o); err != nil {
@@ -25,7 +25,7 @@ func TestTheModuleTakesTheSDKFromARelease(t *testing.T) {
 	}
 }
 
-func TestOnlyAReleaseIsTakenForOne(t *testing.T) {
+func TestOnlyAReleaseCountsAsOne(t *testing.T) {
 	for version, want := range map[string]string{
 		"1.2.3": "v1.2.3", "v1.2.3": "v1.2.3", "1.2.3-rc.1": "v1.2.3-rc.1", "v0.0.0-20261122160000-0123456789ab": "v0.0.0-20261122160000-0123456789ab",
 		"dev": "", "": "", "1.2": "", "d95f6fb": "", "v1.2.3-4-gd95f6fb": "", "v1.2.3-4-gd95f6fb-dirty": "", "v1.2.3-dirty": "", "v1.2.3+dirty": "",
@@ -36,14 +36,14 @@ func TestOnlyAReleaseIsTakenForOne(t *testing.T) {
 	}
 }
 
-func TestAnUnreleasedRopewalkOutsideACheckoutAsksForOne(t *testing.T) {
+func TestAnUnreleasedBuildOutsideACheckoutAsksForOne(t *testing.T) {
 	o := skeleton.Options{Language: "go", Kind: plugins.KindAuth, Name: "demo", SDK: skeleton.SDK{Version: "dev"}}
 	if err := skeleton.Write(filepath.Join(t.TempDir(), "demo"), o); err == nil || !strings.Contains(err.Error(), "--sdk") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestTheCheckoutIsTheOneThatThisWasBuiltIn(t *testing.T) {
+func TestTheCheckoutIsTheOneThisBinaryWasBuiltFrom(t *testing.T) {
 	want, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)

@@ -31,9 +31,9 @@ func ApprovalCommand() *cobra.Command {
 	c.Bind(cmd)
 	cmd.AddCommand(
 		listApprovals(c),
-		decideCall(c, "approve", "Approve a call that waits; it is made once"),
-		decideCall(c, "always", "Approve a call that waits, and all later calls of its tool until its definition changes"),
-		decideCall(c, "refuse", "Refuse a call that waits"),
+		decideCall(c, "approve", "Approve a waiting call; it is made once"),
+		decideCall(c, "always", "Approve a waiting call, and all later calls of its tool until its definition changes"),
+		decideCall(c, "refuse", "Refuse a waiting call"),
 		listStanding(c), withdraw(c),
 	)
 	return cmd
@@ -50,7 +50,7 @@ func decideCall(c *cli.Connection, decision, short string) *cobra.Command {
 func listApprovals(c *cli.Connection) *cobra.Command {
 	var all, decided bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the calls that wait, with their arguments", Args: cobra.NoArgs,
+		Use: "list", Short: "List the waiting calls, with their arguments", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query, none := url.Values{"state": {"pending"}}, "No calls are waiting."
 			switch {
@@ -70,8 +70,8 @@ func listApprovals(c *cli.Connection) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "also list the calls that no longer wait")
-	cmd.Flags().BoolVar(&decided, "decided", false, "list the calls that somebody decided on, the last decision first")
+	cmd.Flags().BoolVar(&all, "all", false, "also list the calls that are no longer waiting")
+	cmd.Flags().BoolVar(&decided, "decided", false, "list the calls that somebody decided on, the latest decision first")
 	cmd.MarkFlagsMutuallyExclusive("all", "decided")
 	return cmd
 }

@@ -23,7 +23,7 @@ func callCommand(c *cli.Connection) *cobra.Command {
 		Short: "Call a tool, with arguments as flags or as JSON on standard input",
 		Long: "Call a tool. Its parameters are flags (`ropewalk tool show TOOL` lists them); a flag without a value is true. A list is " +
 			"given as JSON, or by repeating its flag. With `-` in place of the flags the arguments are a JSON object on standard input. " +
-			"Parameters that have the name of an option of this command are written --PARAMETER=VALUE after --. APP_ACCOUNT__TOOL calls an app with a certain linked account.",
+			"Parameters that have the name of an option of this command are written --PARAMETER=VALUE after --. APP_ACCOUNT__TOOL calls an app with a specific linked account.",
 		Example: "  ropewalk tool call sample__echo --text hello\n  echo '{\"text\":\"hello\"}' | ropewalk tool call sample__echo -",
 		// The parameters are known only when the tool's params.Schema has arrived.
 		DisableFlagParsing: true,

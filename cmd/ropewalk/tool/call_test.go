@@ -18,7 +18,7 @@ import (
 const example = `{"properties":{"text":{"type":"string"},"n":{"type":"integer"},"x":{"type":["null","number"]},"on":{"type":"boolean"},
 	"tags":{"type":"array"},"o":{"type":"object"},"any":{}},"required":["text"]}`
 
-func TestAToolOfAnAppThatDoesNotRunSaysWhatToDo(t *testing.T) {
+func TestAToolOfAnAppThatIsNotRunningSaysWhatToDo(t *testing.T) {
 	for status, want := range map[string]string{
 		"starting":                     `app "calc" is starting: try again in a moment`,
 		"stopped":                      `app "calc" is stopped; ` + "`ropewalk app start calc` starts it",
@@ -37,7 +37,7 @@ func TestAToolOfAnAppThatDoesNotRunSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestFlagsBecomeArgumentsOfTheSchemasTypes(t *testing.T) {
+func TestFlagsBecomeArgumentsWithTheTypesInTheSchema(t *testing.T) {
 	var s params.Schema
 	if err := json.Unmarshal([]byte(example), &s); err != nil {
 		t.Fatal(err)

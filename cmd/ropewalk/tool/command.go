@@ -68,7 +68,7 @@ func listCommand(c *cli.Connection) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&server, "app", "", "list the tools of this app only")
-	cmd.Flags().StringVar(&search, "search", "", "list tools whose name or definition has these words")
+	cmd.Flags().StringVar(&search, "search", "", "list tools whose name or definition contains these words")
 	return cmd
 }
 

@@ -77,7 +77,7 @@ func TestADirectoryThatItsOwnerMayNotReadIsRemoved(t *testing.T) {
 	removed(t, dir)
 }
 
-func TestALinkIsRemovedAndNotWhatItLeadsTo(t *testing.T) {
+func TestALinkIsRemovedButNotItsTarget(t *testing.T) {
 	outside, dir := t.TempDir(), filepath.Join(t.TempDir(), "links")
 	kept := filepath.Join(outside, "kept")
 	if err := errors.Join(os.WriteFile(kept, nil, 0o600), os.Mkdir(dir, 0o700), os.Symlink(outside, filepath.Join(dir, "link")), os.Symlink(dir, filepath.Join(dir, "circle"))); err != nil {

@@ -16,7 +16,7 @@ import (
 // than starting an app.
 const maxFingerprint = 20_000
 
-// Fingerprint identifies the present state of a directory that is used in place, without reading its files: it covers
+// Fingerprint identifies the current state of a directory that is used in place, without reading its files: it covers
 // the path, mode, size, inode and times of each of them, and of others, the paths of files outside that belong to the
 // app. The change time also covers a file that was replaced by one with the same size and modification time. The result
 // is "" if the state is not known: there are too many files, some of them cannot be looked at, or a directory outside

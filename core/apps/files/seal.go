@@ -93,7 +93,7 @@ func (s *Store) restoreSums(r core.Installation, now bundle.Sums) {
 		return
 	}
 	if err := writeSums(r, now); err != nil {
-		s.o.Logger.Warn("a later change of the app's files will be found, but not named", "workspace", r.Workspace, "app", r.Name, "error", err)
+		s.o.Logger.Warn("a later change to the app's files will be detected, but the files cannot be named", "workspace", r.Workspace, "app", r.Name, "error", err)
 	}
 }
 

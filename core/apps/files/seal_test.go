@@ -91,7 +91,7 @@ func TestAMissingListOfHashesIsMadeAgainFromTheInstalledFilesOnly(t *testing.T) 
 	}
 }
 
-func TestEveryChangeOfInstalledFilesIsNamed(t *testing.T) {
+func TestEveryChangeToInstalledFilesIsNamed(t *testing.T) {
 	in := func(r core.Installation, name string) string { return filepath.Join(r.Dir, filepath.FromSlash(name)) }
 	cases := map[string]struct {
 		change func(t *testing.T, r core.Installation) error
@@ -109,7 +109,7 @@ func TestEveryChangeOfInstalledFilesIsNamed(t *testing.T) {
 			write(t, elsewhere, program)
 			return errors.Join(os.Remove(in(r, "server/main.js")), os.Symlink(elsewhere, in(r, "server/main.js")))
 		}, "server/main.js", false},
-		"a link leads elsewhere": {func(_ *testing.T, r core.Installation) error {
+		"a link points elsewhere": {func(_ *testing.T, r core.Installation) error {
 			return errors.Join(os.Remove(in(r, "server/link.js")), os.Symlink("../manifest.json", in(r, "server/link.js")))
 		}, "server/link.js", false},
 		"the list of hashes changes with the file": {func(t *testing.T, r core.Installation) error {
@@ -138,7 +138,7 @@ func TestEveryChangeOfInstalledFilesIsNamed(t *testing.T) {
 	}
 }
 
-func TestUnchangedFilesNeedNoListOfHashes(t *testing.T) {
+func TestUnchangedFilesDoNotNeedAHashList(t *testing.T) {
 	s, r := sealed(t)
 	if err := os.Remove(r.Dir + ".sums"); err != nil {
 		t.Fatal(err)

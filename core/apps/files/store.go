@@ -58,7 +58,7 @@ func New(o Options) *Store { return &Store{o, make(chan struct{}, runtime.GOMAXP
 const retryPause = time.Second
 
 // Share stores the files of a placed bundle for the other servers of the cluster. If the bundle is a directory that
-// would be used in place, Share copies its present state into the home, and the app uses the copy.
+// would be used in place, Share copies its current state into the home, and the app uses the copy.
 func (s *Store) Share(ctx context.Context, found *source.Candidate) error {
 	r := &found.Record
 	if s.o.Cluster == nil || r.Dir == "" || IsImmovable(r.Dir) {
@@ -77,7 +77,7 @@ func (s *Store) Share(ctx context.Context, found *source.Candidate) error {
 	return s.Provide(ctx, *r)
 }
 
-// IsImmovable reports whether a bundle's files work only at their present path.
+// IsImmovable reports whether a bundle's files work only at their current path.
 func IsImmovable(dir string) bool { return Exists(filepath.Join(dir, "venv", "pyvenv.cfg")) }
 
 // Exists reports whether there is a file or directory at path.

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-func TestNoLimitIsShownThatDoesNotHold(t *testing.T) {
+func TestOnlyEnforcedLimitsAreShown(t *testing.T) {
 	all := sandbox.Limits{Memory: 1 << 30, Processes: 2, OpenFiles: 3, FileSize: 4 << 20, CPU: 5}
 	settings := config.Sandbox{Level: sandbox.LevelNamespaces, Limits: all}
 	confined := Confinement{Probe: process.Probe{Level: sandbox.LevelLandlock}}

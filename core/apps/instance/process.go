@@ -22,7 +22,7 @@ type Process struct {
 	ownUser bool
 }
 
-// watch closes the connection and the log when the process has ended, even if a descendant still has its output open.
+// watch closes the connection and the log when the process has exited, even if a descendant still has its output open.
 func (p *Process) watch() {
 	<-p.process.Done()
 	_ = p.Close()
@@ -34,7 +34,7 @@ func (p *Process) Report(sentence string) {
 	_, _ = p.output.Write([]byte("ropewalk: " + sentence + "\n")) // a full disk must not stop the app
 }
 
-// Failure returns how the process ended. A process that closed its output but is still running can no longer be called
+// Failure returns how the process exited. A process that closed its output but is still running can no longer be called
 // either.
 func (p *Process) Failure() *Failure {
 	late := time.NewTimer(exitWait)

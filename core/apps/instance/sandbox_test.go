@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-func TestAManifestOpensNoDirectoryToItsApp(t *testing.T) {
+func TestAManifestCannotOpenADirectoryToItsApp(t *testing.T) {
 	home, secret := t.TempDir(), t.TempDir()
 	dir := filepath.Join(home, "apps/hostile/bundle/1")
 	for name, content := range map[string]string{"server/bin/run": "", "server/pyvenv.cfg": "home = " + secret + "\n"} {

@@ -133,7 +133,7 @@ func permit(dir string, mode fs.FileMode) error {
 }
 
 // abandon stops a process that did not complete the handshake, and returns the reason. If the app responded to the
-// handshake, its response is the reason, even if the process ended afterwards.
+// handshake, its response is the reason, even if the process exited afterwards.
 func (s *Starter) abandon(ctx context.Context, spec Spec, p *Process, redactor logs.Redactor, err error) error {
 	reason := handshakeFailure(ctx, spec, err)
 	if answered := errors.Is(err, link.ErrRefused) || errors.Is(err, link.ErrBadHandshake); !answered && ctx.Err() == nil {

@@ -19,7 +19,7 @@ func TestRecordedCapabilitiesBelongToOneVersionOfABundle(t *testing.T) {
 	}
 }
 
-func TestOnlyChangesOfRecordedCapabilitiesConcernThem(t *testing.T) {
+func TestOnlyRelevantChangesReloadTheRecordedCapabilities(t *testing.T) {
 	name, _ := newAsksRecord(Bundle{"@a/b", "1.0"}, abilityForm)
 	for _, c := range []struct {
 		change core.Change

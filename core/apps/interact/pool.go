@@ -136,7 +136,7 @@ func (p *pool) most(key poolKey) int {
 }
 
 // checkShare returns core.CodeRateLimited if a user has half of the instances in use, at least one, and asks for another.
-// That is as large a part as the user's of all MCP sessions, each of which may need an instance. An instance that serves
+// The user's share of all MCP sessions is also half, and each session may need an instance. An instance that serves
 // all stateless clients counts for nobody.
 func (p *pool) checkShare(key poolKey, user string) error {
 	if user == "" || key.session == "" && key.account == "" {

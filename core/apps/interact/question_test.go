@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-func TestARequestStaysOpenWhileAnyCallRunsThatItMayBelongTo(t *testing.T) {
+func TestARequestStaysOpenWhileAnyCallThatItMayBelongToRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDialog(newBroker(t, nil), "notes")
 		call := func() (*Call, func()) {
@@ -45,7 +45,7 @@ func TestARequestStaysOpenWhileAnyCallRunsThatItMayBelongTo(t *testing.T) {
 	})
 }
 
-func TestElicitationsThatNeverEndAreRemoved(t *testing.T) {
+func TestUnfinishedElicitationsAreRemoved(t *testing.T) {
 	b := newBroker(t, nil)
 	notes, other := newDialog(b, "notes"), newDialog(b, "other")
 	for i := range maxElicitations + 1 {

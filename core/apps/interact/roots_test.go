@@ -17,7 +17,7 @@ func (paramsAsker) Ask(_ context.Context, q rpc.Question) (json.RawMessage, erro
 	return json.Marshal(q.Method + " " + string(q.Params))
 }
 
-func TestTheRootsOfAnAppWhoseClientHasNoneAreWhatItWasGranted(t *testing.T) {
+func TestAnAppWhoseClientHasNoRootsGetsItsGrantedPaths(t *testing.T) {
 	d := newDialog(newBroker(t, nil), "notes")
 	const want = `{"roots":[{"uri":"file:///srv/a%20b","name":"a b"}]}`
 	if got, err := d.AnswerShared(t.Context(), rpc.Question{Method: instance.MethodRoots}, nil); err != nil || string(got) != want {
@@ -30,7 +30,7 @@ func TestTheRootsOfAnAppWhoseClientHasNoneAreWhatItWasGranted(t *testing.T) {
 	}
 }
 
-func TestRootsAreAskedForWithAnObjectAsParams(t *testing.T) {
+func TestRootsAreRequestedWithAnObjectAsParams(t *testing.T) {
 	d := newDialog(newBroker(t, nil), "notes")
 	for _, c := range []struct{ params, want string }{
 		{``, `"roots/list {}"`},
@@ -41,7 +41,7 @@ func TestRootsAreAskedForWithAnObjectAsParams(t *testing.T) {
 		defer d.begin(t.Context(), call)()
 		got, err := call.Answer(t.Context(), rpc.Question{Method: instance.MethodRoots, Params: json.RawMessage(c.params)}, []link.Caller{call})
 		if err != nil || string(got) != c.want {
-			t.Errorf("params %q: the client was asked %s (%v), want %s", c.params, got, err, c.want)
+			t.Errorf("params %q: the client received %s (%v), want %s", c.params, got, err, c.want)
 		}
 	}
 }

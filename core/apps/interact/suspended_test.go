@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 )
 
-func TestARequestWithoutParamsHasNoneInTheResult(t *testing.T) {
+func TestAnInputRequestWithoutParamsOmitsThem(t *testing.T) {
 	s := &suspendedCall{open: map[string]openRequest{"q1": {inputRequest{instance.MethodRoots, nil}, nil}}}
 	raw, err := newSuspendedCalls(statePrefix).suspend(s)
 	if err != nil || !strings.Contains(string(raw), `"inputRequests":{"q1":{"method":"roots/list"}}`) {
@@ -16,7 +16,7 @@ func TestARequestWithoutParamsHasNoneInTheResult(t *testing.T) {
 	s.timer.Stop()
 }
 
-func TestSuspendedCallsAreLimitedPerUserWhateverKeyTheyWereMadeWith(t *testing.T) {
+func TestSuspendedCallsAreLimitedPerUserAcrossKeys(t *testing.T) {
 	c := newSuspendedCalls(statePrefix)
 	suspend := func(user, key string) error {
 		s := &suspendedCall{user: user, owner: key, cancel: func() {}, open: map[string]openRequest{}}

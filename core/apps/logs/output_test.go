@@ -16,7 +16,7 @@ type memoryLog struct{ bytes.Buffer }
 
 func (*memoryLog) Close() error { return nil }
 
-func TestSecretsAreRemovedFromTheOutputOfAnApp(t *testing.T) {
+func TestSecretsAreRemovedFromAnAppsOutput(t *testing.T) {
 	r := core.Installation{Manifest: json.RawMessage(`{"manifest_version":"0.3","name":"@test/notes","version":"1.0.0","description":"notes",
 		"author":{"name":"test"},"server":{"type":"binary","entry_point":"x","mcp_config":{"command":"x"}},"user_config":{
 		"folder":{"type":"directory","title":"Folder","description":"where"},
@@ -88,7 +88,7 @@ func TestALogIsRotatedWhenItIsFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "who may read it", info.Mode().Perm(), os.FileMode(0o600))
+	expect(t, "the mode of the file", info.Mode().Perm(), os.FileMode(0o600))
 }
 
 func expect[T comparable](t *testing.T, what string, got, want T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-func TestAWrongDefinitionIsMadeValidAndItsOriginalIsKept(t *testing.T) {
+func TestAnInvalidDefinitionIsRepairedAndItsOriginalIsKept(t *testing.T) {
 	const input = `"inputSchema":{"type":"object"}`
 	for wrong, want := range map[string]string{
 		`{"name":"a"}`:                         `{"name":"a","inputSchema":{"type":"object"}}`,
@@ -71,7 +71,7 @@ func TestAValidDefinitionPassesByteForByte(t *testing.T) {
 	}
 }
 
-func TestADefinitionThatCannotBeMadeValidCostsOnlyItsTool(t *testing.T) {
+func TestAnIrreparableDefinitionAffectsOnlyItsTool(t *testing.T) {
 	var raws []json.RawMessage
 	for _, schema := range []string{`"{}"`, `7`, `false`, `[{"type":"object"}]`, `{"type":"string"}`, `{"type":["null","string"]}`, `{"type":{}}`} {
 		raws = append(raws, json.RawMessage(`{"name":"wrong`+string(rune('a'+len(raws)))+`","inputSchema":`+schema+`}`))

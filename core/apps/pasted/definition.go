@@ -302,7 +302,7 @@ func (r *reader) toolFilter(key string, value json.RawMessage) {
 func (r *reader) toolNames(key string, names []string) {
 	without := excludes(canonical(key))
 	if len(names) == 0 && !without && canonical(key) != "availabletools" {
-		r.fail(".%s is empty: name the tools that the app shall have, or remove it", key)
+		r.fail(".%s is empty: name the tools that the app should have, or remove it", key)
 	}
 	r.filterTools(key, without, names)
 }
@@ -377,7 +377,7 @@ func (r *reader) filterTools(key string, without bool, names []string) {
 	case without:
 		r.Tools.Exclude = append(r.Tools.Exclude, names...)
 	case r.Tools.Include != nil:
-		r.fail(".%s: another field already names the tools that the app shall have; keep one of them", key)
+		r.fail(".%s: another field already names the tools that the app should have; keep one of them", key)
 	default:
 		r.Tools.Include = names
 	}

@@ -75,7 +75,7 @@ func TestProtectedPathsCannotBeGrantedByAnySpelling(t *testing.T) {
 	}
 }
 
-func TestAGrantedPathIsRecordedWhereItsLinksLead(t *testing.T) {
+func TestAGrantedPathIsRecordedWithItsLinksResolved(t *testing.T) {
 	g, home, docs := machine(t)
 	for given, want := range map[string]string{
 		docs + "/": docs, docs + "/x/../a.txt": "", link(t, docs, filepath.Join(home, "link")): docs, filepath.Join(home, "notes"): filepath.Join(home, "notes"),
@@ -101,7 +101,7 @@ func TestAGrantedPathIsRecordedWhereItsLinksLead(t *testing.T) {
 
 func TestPathsThatOnlyRootCanReadNeedTheConfiguration(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("the server of this test is not root's")
+		t.Skip("the server in this test does not run as root")
 	}
 	g, _, docs := machine(t)
 	secret := filepath.Join(docs, "secret")
@@ -126,11 +126,11 @@ func TestPathsThatOnlyRootCanReadNeedTheConfiguration(t *testing.T) {
 		}
 	}
 	if _, err := g.Check(core.Access{Kind: core.PermissionWrite, Target: many}); core.CodeOf(err) != core.CodeForbidden {
-		t.Errorf("a directory of root's that holds more than is looked at: %v", err)
+		t.Errorf("a directory owned by root with too many files to check: %v", err)
 	}
 }
 
-func TestPortsOfThisMachineAreGrantedButForThoseOfTheServer(t *testing.T) {
+func TestPortsOfThisMachineAreGrantedExceptTheServers(t *testing.T) {
 	g, _, _ := machine(t)
 	for target, want := range map[string]core.Code{
 		"localhost:6379": "", "127.0.0.1:5432": "", "[::1]:80": "", "localhost:27247": core.CodeForbidden, "127.9.9.9:27247": core.CodeForbidden, "localhost:2375": core.CodeForbidden,
@@ -159,10 +159,10 @@ func TestPortsOfThisMachineAreGrantedButForThoseOfTheServer(t *testing.T) {
 	}
 }
 
-func TestOnlyThoseGrantWhomTheConfigurationNames(t *testing.T) {
+func TestOnlyUsersNamedInTheConfigurationMayGrant(t *testing.T) {
 	g, home, docs := machine(t)
 	g.Shared = []string{docs}
-	away := link(t, filepath.Join(home, "notes"), filepath.Join(docs, "away"))
+	leadsOut := link(t, filepath.Join(home, "notes"), filepath.Join(docs, "away"))
 	admin := core.Caller{}
 	admin.Workspace.Role = core.RoleAdmin
 	owner := admin
@@ -178,7 +178,7 @@ func TestOnlyThoseGrantWhomTheConfigurationNames(t *testing.T) {
 		{owner, config.GrantersNobody, core.Access{Kind: core.PermissionRead, Target: docs}, false},
 		{owner, config.GrantersNobody, core.Access{Kind: core.PermissionNetOnly, Target: "a:1"}, true},
 		{admin, config.GrantersOrg, core.Access{Kind: core.PermissionRead, Target: docs + "/a.txt"}, true},
-		{admin, config.GrantersOrg, core.Access{Kind: core.PermissionRead, Target: away}, false},
+		{admin, config.GrantersOrg, core.Access{Kind: core.PermissionRead, Target: leadsOut}, false},
 		{admin, config.GrantersOrg, core.Access{Kind: core.PermissionRead, Target: docs + "/../home/notes"}, false},
 		{admin, config.GrantersOrg, core.Access{Kind: core.PermissionNet, Target: "localhost:1"}, false},
 		{admin, config.GrantersOrg, core.Access{Kind: core.PermissionEnv, Target: "X"}, false},

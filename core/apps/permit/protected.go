@@ -77,7 +77,7 @@ func isAmong(info os.FileInfo, files []os.FileInfo) bool {
 
 const (
 	whySystem   = "it is a part of the system"
-	whySockets  = "it leads to sockets of the system or of people"
+	whySockets  = "it leads to sockets of the system or of users"
 	whySecrets  = "it holds keys, passwords or cookies of a person"
 	whyStartup  = "files written there are executed outside the sandbox"
 	whyServer   = "it belongs to the server"

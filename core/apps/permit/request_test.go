@@ -65,7 +65,7 @@ func TestADefinitionAsksForWhatItNames(t *testing.T) {
 	}
 }
 
-func TestAScriptIsAskedForAloneAndItsDirectoryIsASecondChoice(t *testing.T) {
+func TestAScriptIsRequestedAloneWithItsDirectoryAsAnAlternative(t *testing.T) {
 	g, home, docs := machine(t)
 	script := func(at string) Definition {
 		if err := os.WriteFile(at, nil, 0o644); err != nil {

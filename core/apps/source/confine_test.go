@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-func TestSettingsOfPackageManagersNameWhatTheirSandboxOpens(t *testing.T) {
+func TestPackageManagerSettingsNameWhatTheirSandboxOpens(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a dir")
 	home, server, wheels, file := filepath.Join(dir, "home"), filepath.Join(dir, "server"), filepath.Join(dir, "wheels"), filepath.Join(dir, "home", "ca.pem")
 	for _, d := range []string{filepath.Join(home, ".config", "pip"), filepath.Join(home, ".config", "uv"), server, wheels} {
@@ -54,7 +54,7 @@ func TestSettingsOfPackageManagersNameWhatTheirSandboxOpens(t *testing.T) {
 			}
 			for _, other := range []string{"other.example:1", "no.example:80", "comment.example:80"} {
 				if slices.Contains(hosts, other) {
-					t.Errorf("%s is no host that package managers are to reach", other)
+					t.Errorf("%s is not a host that package managers may reach", other)
 				}
 			}
 			if got := slices.DeleteFunc(s.paths(), func(path string) bool { return !instance.Within(path, dir) }); !slices.Equal(got, want.paths) {
@@ -97,7 +97,7 @@ func TestSettingsThatTheSandboxCannotReadAreRefused(t *testing.T) {
 	}
 }
 
-func TestCachesAreThoseThatTheOperatorNames(t *testing.T) {
+func TestOnlyTheCachesThatTheOperatorNamesAreUsed(t *testing.T) {
 	home := t.TempDir()
 	env := map[string]string{"HOME": home, "NPM_CONFIG_CACHE": "~/theirs", "UV_CACHE_DIR": "", "PIP_CACHE_DIR": "relative"}
 	got := moveCaches(env, "/own")

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/pasted"
 )
 
-func TestTheHomeInAPastedDefinitionIsTheServers(t *testing.T) {
+func TestTheHomeInAPastedDefinitionIsTheServersHome(t *testing.T) {
 	for _, home := range []string{"~", "$HOME", "${HOME}", "${env:HOME}", "${userHome}"} {
 		definition, err := json.Marshal(map[string]any{"command": "npx", "args": []string{"-y", "a", home + "/notes", "--root=" + home + "/x", "a~b"}, "env": map[string]string{"FILE": home + "/f"}})
 		if err != nil {
@@ -27,9 +27,9 @@ func TestTheHomeInAPastedDefinitionIsTheServers(t *testing.T) {
 	}
 }
 
-// TestPastedConfigurationsOfAllClientsGiveWhatTheirServersAre reads the files in test/pasted and compares how each
+// TestPastedConfigurationsOfAllClientsAreParsed reads the files in test/pasted and compares how each
 // server would be installed with wanted.json.
-func TestPastedConfigurationsOfAllClientsGiveWhatTheirServersAre(t *testing.T) {
+func TestPastedConfigurationsOfAllClientsAreParsed(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "test", "pasted")
 	raw, err := os.ReadFile(filepath.Join(dir, "wanted.json"))
 	if err != nil {
@@ -131,7 +131,7 @@ func rest(o Order, parsed ParsedServer) string {
 	return line.String()
 }
 
-func TestPlaceholdersAreAskedForAndNeverKeptAsText(t *testing.T) {
+func TestPlaceholdersArePromptedForAndNeverStoredAsText(t *testing.T) {
 	for written, want := range map[string]string{
 		"$TOKEN": "TOKEN", "${TOKEN}": "TOKEN", "${input:api-key}": "api-key", "${env:TOKEN}": "TOKEN", "{env:TOKEN}": "TOKEN", "${{ secrets.TOKEN }}": "TOKEN",
 		"Bearer $TOKEN": "TOKEN", "%TOKEN%": "TOKEN", "$token": "token", "${TOKEN:?give it}": "TOKEN", "--key=$TOKEN": "TOKEN", "a-${A}-${B}": "A B",
@@ -186,7 +186,7 @@ func TestTheSourceOfAnInlineProgramIsNotAskedFor(t *testing.T) {
 	}
 }
 
-func TestWhatLimitsTheToolsOfAServerBecomesAFilterOfTheApp(t *testing.T) {
+func TestAPastedToolFilterBecomesTheAppsFilter(t *testing.T) {
 	parse := func(field string) (string, error) {
 		parsed, err := ParseServer("x", json.RawMessage(`{"command":"npx","args":["-y","a"],`+field+`}`), nil)
 		o, other := parsed.Request.Order("ws_default")
@@ -228,7 +228,7 @@ func TestWhatLimitsTheToolsOfAServerBecomesAFilterOfTheApp(t *testing.T) {
 	}
 }
 
-func TestTextThatIsNotAConfigurationIsRefusedWithWhatItShouldBe(t *testing.T) {
+func TestTextThatIsNotAConfigurationIsRefusedWithAHint(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "empty", "{": "not JSON", "{}": "it does not name a server", "[]": "it does not name a server", "npx -y a": "it does not name a server", `{"mcpServers": {}}`: "it does not name a server",
 		"a: [": "neither JSON nor valid TOML or YAML", "[a]\nb = ": "neither JSON nor valid TOML or YAML",

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-func TestADefinitionOfAnMCPClientIsInstalledAsWhatItRuns(t *testing.T) {
+func TestAnMCPClientsDefinitionInstallsThePackageThatItRuns(t *testing.T) {
 	for _, c := range []struct{ name, definition, want string }{
 		{"npx", `{"command":"npx","args":["-y","@scope/server@1.2.3","/data"]}`, "npm @scope/server 1.2.3 [/data]"},
 		{"npx without a version", `{"command":"npx","args":["server"]}`, "npm server  []"},
@@ -44,7 +44,7 @@ func TestADefinitionOfAnMCPClientIsInstalledAsWhatItRuns(t *testing.T) {
 	}
 }
 
-func TestADefinitionThatOnlyTheClientCanUseIsRefusedWithWhatToDo(t *testing.T) {
+func TestADefinitionThatOnlyItsClientCanUseIsRefusedWithAdvice(t *testing.T) {
 	for definition, want := range map[string]string{
 		`{"command":"npx","args":["-y","server","${workspaceFolder}/data"]}`: "mcpServers.x.args[2] contains ${workspaceFolder}, which only the client can replace: put the value there",
 		`{"command":"node","args":["server.js"],"cwd":"/home/me"}`:           "mcpServers.x.cwd is a folder on the client's machine: remove it, and use absolute paths on the server's machine in args",
@@ -96,14 +96,14 @@ func TestThePyPICommandIsTheOnlyConsoleScriptWhenNoneHasTheProjectsName(t *testi
 		t.Errorf("several commands give %v", err)
 	}
 	if script, err := consoleScript(venv, "My.Server", "b"); err != nil || script != "b" {
-		t.Errorf("the command that was asked for is %q (%v)", script, err)
+		t.Errorf("the requested command is %q (%v)", script, err)
 	}
 	if _, err := consoleScript(venv, "My.Server", "c"); err == nil || !strings.Contains(err.Error(), "no command c; it has a, b") {
-		t.Errorf("a command that it does not have gives %v", err)
+		t.Errorf("an unknown command gives %v", err)
 	}
 	write(site+"my_server-1.0.dist-info/entry_points.txt", "[console_scripts]\na = my:main\nmy_server = my:main\n")
 	if script, err := consoleScript(venv, "My.Server", ""); err != nil || script != "my_server" {
-		t.Errorf("the command with the project's name, written otherwise, is %q (%v)", script, err)
+		t.Errorf("the command with the project's name, spelled differently, is %q (%v)", script, err)
 	}
 	write("bin/My.Server", "")
 	if script, err := consoleScript(venv, "My.Server", ""); err != nil || script != "My.Server" {
@@ -111,7 +111,7 @@ func TestThePyPICommandIsTheOnlyConsoleScriptWhenNoneHasTheProjectsName(t *testi
 	}
 }
 
-func TestWhoeverNamesThePackageSetsTheVariablesThatItReads(t *testing.T) {
+func TestWhoeverNamesThePackageMaySetAnyOfItsVariables(t *testing.T) {
 	order := Order{Source: core.Source{Kind: core.SourceNPM, Ref: "x"}, Env: map[string]core.Secret{"LAUNCH_OPTIONS": "{}", "API_KEY": "k"}}
 	c, err := (&Resolver{}).fromNPM(order, directPackage(order, registry.KindNPM, "1.0.0"))
 	if err != nil {

@@ -119,7 +119,7 @@ func (a *Asker) giveUp(ctx context.Context, one *question, action, reason string
 }
 
 // AcceptsURLs reports whether a call failed because its person must visit URLs first, and the person agreed to. If
-// so, make the call once more.
+// so, make the call again.
 func (a *Asker) AcceptsURLs(ctx context.Context, err error) bool {
 	refused, ok := errors.AsType[*rpc.Error](err)
 	if !ok || refused.Code != urlRequired {

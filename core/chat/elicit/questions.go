@@ -105,7 +105,7 @@ func (q *Questions) find(ctx context.Context, local *question, id string) (core.
 }
 
 // settle records the reply to a question. The error is core.CodeAlreadyAnswered unless it is the first reply. local
-// is nil if the question is of another server.
+// is nil if the question belongs to another server.
 func (q *Questions) settle(ctx context.Context, id string, local *question, r Reply) error {
 	if !q.store.Shared() {
 		return q.settleLocal(local, r)

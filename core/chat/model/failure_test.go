@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestAProvidersHTTP500IsAProviderErrorAnd529And503And429KeepTheirs(t *testing.T) {
+func TestAProvidersHTTP500IsAProviderErrorBut429And503And529KeepTheirMeaning(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		kind   string

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-func TestToolNamesFitEveryProviderAndStayApart(t *testing.T) {
+func TestToolNamesFitEveryProviderAndStayDistinct(t *testing.T) {
 	fits := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	seen := map[string]string{}
 	for _, name := range []string{"files__read", "files__read.all", "files__read/all", "files__read_all", "é", "", strings.Repeat("a", 64), strings.Repeat("a", 65), strings.Repeat("a", 66)} {
@@ -47,7 +47,7 @@ func TestSchemasAreObjectsWithProperties(t *testing.T) {
 	}
 }
 
-func TestEachStatusIsAKindOfFailure(t *testing.T) {
+func TestEachStatusMapsToAKindOfFailure(t *testing.T) {
 	for _, c := range []struct {
 		status        int
 		kind, message string
@@ -89,7 +89,7 @@ func (f *failing) Call(_ context.Context, _ string, _ model.Request, pieces mode
 	return model.Answer{}, f.failures[f.asked-1]
 }
 
-func TestAProviderIsAskedAgainWhenThatMayHelp(t *testing.T) {
+func TestAProviderIsRetriedWhenThatMayHelp(t *testing.T) {
 	over := &model.Error{Failure: model.Overloaded}
 	for name, c := range map[string]struct {
 		p           failing
@@ -97,14 +97,14 @@ func TestAProviderIsAskedAgainWhenThatMayHelp(t *testing.T) {
 		asked       int
 		least, most time.Duration
 	}{
-		"overloaded twice":               {failing{failures: []error{over, over}}, true, 3, time.Second, 5 * time.Second},
-		"overloaded for ever":            {failing{failures: []error{over, over, over, over, over}}, false, 4, 3 * time.Second, 15 * time.Second},
-		"a pause it asks for":            {failing{failures: []error{&model.Error{Failure: model.RateLimited, RetryAfter: 15 * time.Second}}}, true, 2, 15 * time.Second, 16 * time.Second},
-		"a pause too long to sit out":    {failing{failures: []error{&model.Error{Failure: model.RateLimited, RetryAfter: time.Hour}}}, false, 1, 0, 0},
-		"a refusal":                      {failing{failures: []error{&model.Error{Failure: model.Refused}}}, false, 1, 0, 0},
-		"a wrong key":                    {failing{failures: []error{&model.Error{Failure: model.Auth}}}, false, 1, 0, 0},
-		"a break after it said anything": {failing{failures: []error{&model.Error{Failure: model.Broken}}, says: "Hel"}, false, 1, 0, 0},
-		"a break before":                 {failing{failures: []error{&model.Error{Failure: model.Broken}}}, true, 2, 500 * time.Millisecond, 2 * time.Second},
+		"overloaded twice":            {failing{failures: []error{over, over}}, true, 3, time.Second, 5 * time.Second},
+		"overloaded for ever":         {failing{failures: []error{over, over, over, over, over}}, false, 4, 3 * time.Second, 15 * time.Second},
+		"a pause it asks for":         {failing{failures: []error{&model.Error{Failure: model.RateLimited, RetryAfter: 15 * time.Second}}}, true, 2, 15 * time.Second, 16 * time.Second},
+		"a pause too long to sit out": {failing{failures: []error{&model.Error{Failure: model.RateLimited, RetryAfter: time.Hour}}}, false, 1, 0, 0},
+		"a refusal":                   {failing{failures: []error{&model.Error{Failure: model.Refused}}}, false, 1, 0, 0},
+		"a wrong key":                 {failing{failures: []error{&model.Error{Failure: model.Auth}}}, false, 1, 0, 0},
+		"a break after some text":     {failing{failures: []error{&model.Error{Failure: model.Broken}}, says: "Hel"}, false, 1, 0, 0},
+		"a break before":              {failing{failures: []error{&model.Error{Failure: model.Broken}}}, true, 2, 500 * time.Millisecond, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestAProviderIsAskedAgainWhenThatMayHelp(t *testing.T) {
 	}
 }
 
-func TestAPersonWhoLeavesEndsThePause(t *testing.T) {
+func TestAUserWhoDisconnectsEndsThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer leave()

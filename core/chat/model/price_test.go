@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-func TestTheOperatorsPricesGoOverTheBuiltInOnes(t *testing.T) {
+func TestTheOperatorsPricesOverrideTheBuiltInOnes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "p.json")
 	if err := os.WriteFile(file, []byte(`{"local:m":{"input":0,"output":0},"anthropic:claude-opus-5":{"input":1,"output":2}}`), 0o600); err != nil {
 		t.Fatal(err)

@@ -241,7 +241,7 @@ func (c *cleaner) fixText(schema map[string]any) {
 	}
 }
 
-// onlySome matches what only some providers accept in a pattern.
+// onlySome matches the parts of a pattern that only some providers accept.
 var onlySome = regexp.MustCompile(`\\[A-Za-z0-9]|\(\?`)
 
 // isPattern reports whether every provider accepts a pattern. llama.cpp only accepts anchored ones, without classes such

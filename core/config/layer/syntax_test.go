@@ -40,7 +40,7 @@ func TestTextThatIsNotYAMLIsReportedAtItsLineAndColumn(t *testing.T) {
 		"a mapping that is not closed":            {"http: {}\nlog: {\n  level: info,\n  format: json\n", 2, 0, `at "log:": a "{" on this line is not closed with "}", or a comma is missing between here and the end of the file`},
 		"a file that ends inside a list":          {"http: {}\nlog: {\n  level: info,\n  format: [\n\n", 2, 6, `at "log:": the file ends inside a list or mapping`},
 		"a bracket that closes nothing":           {"http: {}\nlog: ]\n", 2, 6, `at "log:": a value is expected here`},
-		"an alias of nothing":                     {"http: {}\napiKey: *canary\nlog: {}\n", 2, 10, `at "apiKey:": * begins an alias`},
+		"an unknown alias":                        {"http: {}\napiKey: *canary\nlog: {}\n", 2, 10, `at "apiKey:": * begins an alias`},
 		"an escape that does not exist":           {"http: {}\nlog:\n  level: \"in\\qfo\"\n", 3, 13, `at "level:": there is no such escape`},
 		"a control character":                     {"http: {}\nlog: \x01\n", 2, 6, `the control character U+0001 is not allowed`},
 		"another encoding":                        {"http: {}\nlog:\n  level: \xff\xfe\n", 3, 10, `the file is not UTF-8`},
@@ -64,7 +64,7 @@ func TestTextThatIsNotYAMLIsReportedAtItsLineAndColumn(t *testing.T) {
 
 // The cases are the text, the number of bytes that the search may parse, and the lines at which their faults
 // are reported.
-func TestAFaultInALongTextIsLocated(t *testing.T) {
+func TestAFaultInALongTextIsPinpointed(t *testing.T) {
 	comments := strings.Repeat("# a comment\n", 500)
 	for name, c := range map[string]struct {
 		text  string
@@ -94,7 +94,7 @@ func TestAFaultInALongTextIsLocated(t *testing.T) {
 	}
 }
 
-func TestTheSearchForAPlaceIsBounded(t *testing.T) {
+func TestTheSearchForAFreeSlotIsBounded(t *testing.T) {
 	s := &search{text: strings.Repeat("x: {\n", 200), left: 1 << 14}
 	if line := s.opened(); line < 1 || s.left > 0 {
 		t.Errorf("line %d, %d bytes are left", line, s.left)

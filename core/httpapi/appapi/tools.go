@@ -91,7 +91,7 @@ func ToolOf(ctx *fasthttp.RequestCtx) (string, bool) {
 	return name, known
 }
 
-// name returns the tool's full name. The field tool is a bare name when server is given, and a full name otherwise.
+// name returns the tool's full name. The tool field is a bare name when server is given, and a full name otherwise.
 func (r ToolRequest) name() (string, error) {
 	if r.Tool == "" {
 		return "", core.Errorf(core.CodeBadRequest, "tool is missing; name the tool to call")

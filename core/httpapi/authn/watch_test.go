@@ -74,8 +74,8 @@ func (r *rights) change(known string, change func()) {
 	}
 }
 
-// goesOn reports whether a context is still open once everything under way has finished.
-func goesOn(ctx context.Context) bool {
+// continues reports whether a context is still open once everything under way has finished.
+func continues(ctx context.Context) bool {
 	synctest.Wait()
 	return ctx.Err() == nil
 }
@@ -109,19 +109,19 @@ func TestAWatchEndsWithTheRightsOfItsCaller(t *testing.T) {
 						r := &rights{now: alice, watchers: map[int]func(string){}}
 						a := &Authenticator{Access: r, Recheck: 30 * time.Second}
 						ctx, stop := a.Watch(t.Context(), cred, alice, standing)
-						if !goesOn(ctx) {
+						if !continues(ctx) {
 							t.Fatal("it ended although nothing had changed")
 						}
 						r.change(c.known, func() { c.change(r) })
-						if ended := !goesOn(ctx); ended != c.ends {
+						if ended := !continues(ctx); ended != c.ends {
 							t.Errorf("proven %v, standing %v: ended at once: %v, want %v", cred.proven, standing, ended, c.ends)
 						}
 						<-time.After(a.Recheck + time.Second)
-						if ended, want := !goesOn(ctx), c.ends || standing && c.endsSoon; ended != want {
+						if ended, want := !continues(ctx), c.ends || standing && c.endsSoon; ended != want {
 							t.Errorf("proven %v, standing %v: ended after the next check: %v, want %v", cred.proven, standing, ended, want)
 						}
 						<-time.After(provenLife)
-						if ended, want := !goesOn(ctx), c.ends || standing && (c.endsSoon || cred.proven); ended != want {
+						if ended, want := !continues(ctx), c.ends || standing && (c.endsSoon || cred.proven); ended != want {
 							t.Errorf("proven %v, standing %v: ended after %s: %v, want %v", cred.proven, standing, provenLife, ended, want)
 						}
 						stop()
@@ -142,13 +142,13 @@ func TestAWatchSeesWhatChangedWhileItStarted(t *testing.T) {
 		a := &Authenticator{Access: r, Recheck: time.Hour}
 		ctx, stop := a.Watch(t.Context(), Credentials{Bearer: "token"}, core.Caller{}, false)
 		defer stop()
-		if goesOn(ctx) {
-			t.Error("it goes on after its token was revoked")
+		if continues(ctx) {
+			t.Error("it continues after its token was revoked")
 		}
 	})
 }
 
-func TestACheckNamesWhatACallerHasLost(t *testing.T) {
+func TestACheckReportsTheRightsThatACallerHasLost(t *testing.T) {
 	alice := core.Caller{
 		Identity:  core.Identity{User: core.User{ID: "usr_alice", OrgRole: core.RoleAdmin}},
 		Workspace: core.Workspace{ID: "ws_a", Role: core.RoleAdmin},
@@ -198,7 +198,7 @@ func TestAChangeWhileTheWatchStartsIsOneChange(t *testing.T) {
 	})
 }
 
-func TestACallWhoseTokenExpiresGoesOnAndOneWhoseCallerIsGoneEnds(t *testing.T) {
+func TestACallContinuesWhenItsTokenExpiresAndEndsWhenItsCallerIsGone(t *testing.T) {
 	for name, expired := range map[string]bool{"expired": true, "gone": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -213,8 +213,8 @@ func TestACallWhoseTokenExpiresGoesOnAndOneWhoseCallerIsGoneEnds(t *testing.T) {
 				r.mu.Unlock()
 				notices[0]("usr_alice")
 				synctest.Wait()
-				if goesOn := ctx.Err() == nil; goesOn != expired {
-					t.Errorf("it goes on: %v", goesOn)
+				if continues := ctx.Err() == nil; continues != expired {
+					t.Errorf("it continues: %v", continues)
 				}
 			})
 		})

@@ -25,7 +25,7 @@ func TestABodyBeyondTheBudgetWaitsAndIsThenRefused(t *testing.T) {
 			t.Fatalf("it was not given when the bytes were free: %v", err)
 		}
 		if _, err := b.acquire(1, 0); err == nil {
-			t.Error("bytes that are taken were given again")
+			t.Error("bytes in use were handed out twice")
 		}
 		whole()
 	})

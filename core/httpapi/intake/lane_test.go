@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestLargeBodiesOfOneClientComeOneAfterTheOther(t *testing.T) {
+func TestLargeBodiesOfOneClientAreReadOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, began := newLane(0), time.Now()
 		var answered []func()
@@ -38,7 +38,7 @@ func TestLargeBodiesOfOneClientComeOneAfterTheOther(t *testing.T) {
 	})
 }
 
-func TestBodiesAreWorkedOnTogetherWhileTheirBytesAreFew(t *testing.T) {
+func TestSmallBodiesAreProcessedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, began := newLane(0), time.Now()
 		const size = 64 << 10

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestADeadlineIsSetOnlyWhenSomethingIsReadUnderAnotherOne(t *testing.T) {
+func TestADeadlineIsSetOnlyForReadsThatNeedADifferentOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sets []time.Duration
 		start := time.Now()
@@ -50,7 +50,7 @@ func TestADeadlineIsSetOnlyWhenSomethingIsReadUnderAnotherOne(t *testing.T) {
 	})
 }
 
-func TestADeadlineThatIsOverEndsAReadThatWaits(t *testing.T) {
+func TestAPassedDeadlineEndsAWaitingRead(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

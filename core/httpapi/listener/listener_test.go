@@ -69,7 +69,7 @@ func ended(conn net.Conn) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-func TestAListenerWithoutDescriptorsGoesOnAccepting(t *testing.T) {
+func TestAListenerWithoutDescriptorsKeepsAccepting(t *testing.T) {
 	l, log := listen(t, Options{})
 	l.Listener = &failing{l.Listener, []error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.EMFILE}}
 	connect(t, l, "127.0.0.1")
@@ -79,7 +79,7 @@ func TestAListenerWithoutDescriptorsGoesOnAccepting(t *testing.T) {
 	}
 }
 
-func TestAListenerGoesOnWhateverTheSystemLacks(t *testing.T) {
+func TestAListenerKeepsRunningWhenTheSystemRunsOutOfResources(t *testing.T) {
 	// ENOSPC: an app of the same user holds all of the user's epoll watches (fs.epoll.max_user_watches).
 	for _, err := range []error{syscall.ENOSPC, syscall.ENOMEM, syscall.ENOBUFS, os.NewSyscallError("epoll_ctl", syscall.ENOSPC)} {
 		l, _ := listen(t, Options{})
@@ -136,7 +136,7 @@ func TestAConnectionBeyondTheCapTakesThePlaceOfAnIdleOne(t *testing.T) {
 	refused := connect(t, l, "127.0.0.4")
 	go func() { _, _ = l.Accept() }()
 	if !ended(refused) {
-		t.Error("a connection beyond the cap was accepted though none is idle")
+		t.Error("a connection beyond the cap was accepted although none is idle")
 	}
 	_ = first
 }

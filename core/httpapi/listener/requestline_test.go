@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestARequestLineThatEndsInABareLineFeedIsFoundHoweverItIsRead(t *testing.T) {
+func TestABareLineFeedInARequestLineIsFoundHoweverItIsRead(t *testing.T) {
 	bare := "POST /v1/a HTTP/1.1\nHost: x\r\n\r\n"
 	for text, want := range map[string]bool{
 		bare: true, strings.Replace(bare, "\n", "\r\n", 1): false, "GET /v1/b HTTP/1.1\r\n\r\n" + bare: true,
@@ -24,7 +24,7 @@ func TestARequestLineThatEndsInABareLineFeedIsFoundHoweverItIsRead(t *testing.T)
 	}
 }
 
-func TestALineOfABodyIsNotTakenForARequestLine(t *testing.T) {
+func TestALineInABodyIsNotMistakenForARequestLine(t *testing.T) {
 	var l requestLines
 	request := func() bool { return l.endedBare([]byte("POST"), []byte("/v1/a"), []byte("HTTP/1.1")) }
 	l.scan([]byte("POST /v1/a HTTP/1.1\r\n\r\n"))

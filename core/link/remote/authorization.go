@@ -81,7 +81,7 @@ func challengeOf(h http.Header) (c Challenge) {
 	return c
 }
 
-// renewable reports whether a fresh token may help. Some servers answer 403 for an expired token.
+// renewable reports whether a fresh token may help. Some servers return 403 for an expired token.
 func (e *Error) renewable() bool {
 	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && e.Challenge.Error == "invalid_token"
 }
@@ -93,7 +93,7 @@ const maxRefusals = 2
 // maxNonces is how many nonces of a server are tried for one request. Other requests may use up the first.
 const maxNonces = 2
 
-// authorized sends a request with the account's token. If the server answers 401, it did not process the
+// authorized sends a request with the account's token. If the server returns 401, it did not process the
 // request, so the request is sent again with a fresh token, or with the nonce that the server wants.
 func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 	var refused core.Secret

@@ -59,7 +59,7 @@ func post(t *testing.T, a Authorizer, serve http.HandlerFunc) error {
 	return err
 }
 
-func TestATokenThatIsRefusedIsReplacedWhereThatMayHelp(t *testing.T) {
+func TestARefusedTokenIsReplacedWhenThatMayHelp(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		status    int
@@ -70,7 +70,7 @@ func TestATokenThatIsRefusedIsReplacedWhereThatMayHelp(t *testing.T) {
 		code      core.Code // of the error
 	}{
 		{name: "a token that has expired", status: 401, challenge: `Bearer error="invalid_token"`, fresh: 1, requests: 2},
-		{name: "a token that has expired, at a server that answers 403", status: 403, challenge: `Bearer error="invalid_token"`, fresh: 1, requests: 2},
+		{name: "a token that has expired, at a server that returns 403", status: 403, challenge: `Bearer error="invalid_token"`, fresh: 1, requests: 2},
 		{name: "no challenge", status: 401, fresh: 1, requests: 2},
 		{name: "a token that a peer server had replaced", status: 401, fresh: 2, requests: 3},
 		{name: "every token", status: 401, fresh: 9, requests: 3, fails: true},
@@ -115,7 +115,7 @@ func TestAConfiguredHeaderDoesNotReplaceTheAccount(t *testing.T) {
 }
 
 // An app may get another address after an account was linked.
-func TestATokenIsSentOnlyToWhatItWasIssuedFor(t *testing.T) {
+func TestATokenIsSentOnlyToTheServerItWasIssuedFor(t *testing.T) {
 	requests := 0
 	err := post(t, &numbered{resource: "https://old.example/mcp", last: 5}, func(http.ResponseWriter, *http.Request) { requests++ })
 	if core.CodeOf(err) != core.CodeLoginNeeded || requests > 0 {
@@ -150,7 +150,7 @@ func newKey(t *testing.T) *ProofKey {
 }
 
 // A request for a nonce does not refuse the token, even if the app asks next to a challenge for bearer tokens.
-func TestARequestForANonceRefusesNoToken(t *testing.T) {
+func TestARequestForANonceDoesNotRefuseTheToken(t *testing.T) {
 	for _, c := range []struct {
 		name, challenge string
 		asks, requests  int
@@ -178,7 +178,7 @@ func TestARequestForANonceRefusesNoToken(t *testing.T) {
 	}
 }
 
-func TestAProofForAnAddressWithoutAPathHasThePathOfTheRequest(t *testing.T) {
+func TestAProofForAnAddressWithoutAPathUsesTheRequestsPath(t *testing.T) {
 	proof, err := newKey(t).proof(http.MethodPost, &url.URL{Scheme: "https", Host: "far.example", RawQuery: "q=1"}, "", "")
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestAProofForAnAddressWithoutAPathHasThePathOfTheRequest(t *testing.T) {
 	}
 }
 
-func TestRequestsProveThatTheirSenderHasTheKey(t *testing.T) {
+func TestRequestsProvePossessionOfTheKey(t *testing.T) {
 	secret, err := NewProofKey()
 	if err != nil {
 		t.Fatal(err)

@@ -109,7 +109,7 @@ func (k *ProofKey) proof(method string, target *url.URL, token core.Secret, nonc
 }
 
 // Proving returns a client whose requests to an authorization server carry proofs. A request that the server refuses for
-// lack of a nonce was not processed, and is sent once more. key may be nil.
+// lack of a nonce was not processed, and is sent again. key may be nil.
 func Proving(client *http.Client, key *ProofKey) *http.Client {
 	if key == nil {
 		return client

@@ -24,7 +24,7 @@ func TestAMessageAddedDuringAPartialWriteFollowsTheRestOfIt(t *testing.T) {
 	in := bufio.NewReader(out)
 	for _, want := range []string{long, "other\n"} {
 		if got, err := in.ReadString('\n'); got != want {
-			t.Errorf("%d bytes came, want %d (%v)", len(got), len(want), err)
+			t.Errorf("%d bytes arrived, want %d (%v)", len(got), len(want), err)
 		}
 	}
 }

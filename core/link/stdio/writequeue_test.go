@@ -48,12 +48,12 @@ func TestAMessageIsWrittenAtOnceWhileNoOtherWriteIsInProgress(t *testing.T) {
 	lines := bufio.NewReader(out)
 	for _, want := range []string{"one\n", "two\n"} {
 		if got, err := lines.ReadString('\n'); got != want {
-			t.Errorf("%q came, want %q (%v)", got, want, err)
+			t.Errorf("%q arrived, want %q (%v)", got, want, err)
 		}
 	}
 }
 
-func TestMessagesThatDoNotFitIntoThePipeAreWrittenLater(t *testing.T) {
+func TestMessagesThatDoNotFitInThePipeAreWrittenLater(t *testing.T) {
 	q, out := pipeQueue(t)
 	message := strings.Repeat("x", 50_000) + "\n"
 	const sent = 6 // a pipe holds 64 KiB: most of these do not fit
@@ -65,7 +65,7 @@ func TestMessagesThatDoNotFitIntoThePipeAreWrittenLater(t *testing.T) {
 	in := bufio.NewReaderSize(out, 1<<17)
 	for range sent {
 		if got, err := in.ReadString('\n'); got != message {
-			t.Fatalf("%d bytes came, want %d (%v)", len(got), len(message), err)
+			t.Fatalf("%d bytes arrived, want %d (%v)", len(got), len(message), err)
 		}
 	}
 	q.mu.Lock()
@@ -100,7 +100,7 @@ func TestMessagesOfManyWritersStayWholeAndInOrder(t *testing.T) {
 		var rest string
 		_, _ = fmt.Sscanf(in.Text(), "%d %d %s", &w, &i, &rest)
 		if next[w] != i || len(rest) != i {
-			t.Fatalf("writer %d: message %d with %d bytes came, want %d", w, i, len(rest), next[w])
+			t.Fatalf("writer %d: message %d with %d bytes arrived, want %d", w, i, len(rest), next[w])
 		}
 		next[w]++
 	}
@@ -147,7 +147,7 @@ func TestSendersTakeTurns(t *testing.T) {
 	}
 	at := func(text string) int { return slices.Index(order, text) }
 	if n := at("three small"); n > 2+32+1 { // two large messages and one turn of small ones
-		t.Errorf("the third sender's message came after %d others: %q", n, order)
+		t.Errorf("the third sender's message arrived after %d others: %q", n, order)
 	}
 	for sender, want := range map[string]int{"one": 7, "two": 100} {
 		var own []string
@@ -163,7 +163,7 @@ func TestSendersTakeTurns(t *testing.T) {
 }
 
 // One sender fills its share. Another can still add a message.
-func TestOneSenderDoesNotTakeAllTheSpace(t *testing.T) {
+func TestOneSenderCannotTakeAllTheSpace(t *testing.T) {
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -179,6 +179,6 @@ func TestOneSenderDoesNotTakeAllTheSpace(t *testing.T) {
 		t.Errorf("one sender added %d messages", n)
 	}
 	if added, _ := q.try("two", len(message), appending(message)); !added {
-		t.Error("another sender finds no space")
+		t.Error("there is no space for another sender")
 	}
 }

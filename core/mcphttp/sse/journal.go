@@ -105,13 +105,13 @@ func (j *Journal) Replay(stream, number int64, to *Queue) {
 }
 
 // Resume continues a stream after the given event: it queues the recorded events, and later ones as they come. It
-// returns false if nothing is known of the stream any more. A client that resumes a second time replaces its first
+// returns false if the stream is no longer known. A client that resumes a second time replaces its first
 // reader.
 func (j *Journal) Resume(stream, number int64, to *Queue) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	before, goesOn := j.open[stream]
-	known := goesOn
+	before, continues := j.open[stream]
+	known := continues
 	for _, e := range j.kept {
 		known = known || e.stream == stream
 	}
@@ -122,7 +122,7 @@ func (j *Journal) Resume(stream, number int64, to *Queue) bool {
 	for _, e := range j.after(stream, number) {
 		to.replay(e)
 	}
-	if !goesOn {
+	if !continues {
 		to.Close()
 		return true
 	}

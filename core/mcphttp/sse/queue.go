@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
-// How much a stream holds for a reader that does not keep up. Past it, the stream is cut. Senders never wait for a
-// reader.
+// How much a stream holds for a reader that does not keep up. Beyond that, the stream is closed. Senders never wait for
+// a reader.
 const (
 	maxQueued      = 4096
 	maxQueuedBytes = 16 << 20

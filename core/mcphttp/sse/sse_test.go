@@ -24,7 +24,7 @@ func TestAJournalKeepsItsBounds(t *testing.T) {
 	}
 	j.end(1)
 	if j.Resume(1, 0, NewQueue()) {
-		t.Error("a stream of which nothing is kept was resumed")
+		t.Error("a stream without a journal was resumed")
 	}
 	j.Add(2, make([]byte, 2*maxKeptBytes))
 	if len(j.kept) != 0 || j.bytes != 0 {
@@ -32,7 +32,7 @@ func TestAJournalKeepsItsBounds(t *testing.T) {
 	}
 }
 
-func TestAClientThatComesBackTwiceReadsOnOnce(t *testing.T) {
+func TestAClientThatReconnectsTwiceResumesOnce(t *testing.T) {
 	var j Journal
 	j.Add(1, []byte("a"))
 	first, second := NewQueue(), NewQueue()

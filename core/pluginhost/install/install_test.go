@@ -94,7 +94,7 @@ func (h *home) refuses(r install.Request, parts ...string) {
 func (h *home) mustBeClean() {
 	h.t.Helper()
 	if text := tree(h.t, h.Home); strings.Contains(text, ".install-") {
-		h.t.Errorf("something of the installation is left:\n%s", text)
+		h.t.Errorf("files of the installation are left:\n%s", text)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestAFailedInstallationLeavesNoHomeBehind(t *testing.T) {
 	h := newHome(t)
 	h.refuses(install.Request{Source: h.write("x", program("auth", "okta", "1.2.0")), SHA256: strings.Repeat("0", 64)}, "--sha256 says 0000")
 	if _, err := os.Stat(h.Home); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the home is there: %v", err)
+		t.Errorf("the home exists: %v", err)
 	}
 }
 

@@ -141,7 +141,7 @@ func download(ctx context.Context, client *http.Client, address *url.URL) ([]byt
 	switch res.StatusCode {
 	case http.StatusOK:
 		return readSmall(res.Body, shown(address))
-	case http.StatusNotFound, http.StatusForbidden, http.StatusGone: // object stores answer 403 for missing objects
+	case http.StatusNotFound, http.StatusForbidden, http.StatusGone: // object stores return 403 for missing objects
 		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxCompanion))
 		return nil, nil
 	}

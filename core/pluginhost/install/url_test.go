@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost/install"
 )
 
-// serve serves files, and answers 404 for all others.
+// serve serves files, and returns 404 for all others.
 func serve(t *testing.T, files map[string][]byte) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-func TestLimitsThatTheKernelDoesNotEnforceAreLeftOver(t *testing.T) {
+func TestLimitsThatTheKernelDoesNotEnforceAreReturned(t *testing.T) {
 	all := sandbox.Limits{Memory: 1, Processes: 2, OpenFiles: 3, FileSize: 4, CPU: 5}
 	for _, c := range []struct {
 		bounds     Bounds

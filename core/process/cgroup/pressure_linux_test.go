@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestThePressureOfTheLastTenSecondsIsRead(t *testing.T) {
+func TestTheTenSecondPressureAverageIsRead(t *testing.T) {
 	for text, want := range map[string]float64{
 		"some avg10=12.50 avg60=1.00 avg300=0.00 total=9082302\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1\n": 12.5,
 		"full avg10=30.00 avg60=0.00 avg300=0.00 total=1\n":                                                       0,

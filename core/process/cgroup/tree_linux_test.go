@@ -100,10 +100,10 @@ func TestKillingAGroupEndsEverythingInIt(t *testing.T) {
 		t.Error(err)
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Error("the program ended by itself")
+		t.Error("the program exited on its own")
 	}
 	if _, err := os.Stat(g.dir); !os.IsNotExist(err) {
-		t.Errorf("the group is left: %v", err)
+		t.Errorf("the group was left behind: %v", err)
 	}
 	if err := g.Remove(); err != nil {
 		t.Errorf("removing it again: %v", err)
@@ -122,9 +122,9 @@ func TestGroupsLeftByAKilledServerAreRemoved(t *testing.T) {
 	}
 	again := takeOwn(t)
 	if err := cmd.Wait(); err == nil {
-		t.Error("the program ended by itself")
+		t.Error("the program exited on its own")
 	}
 	if _, err := os.Stat(g.dir); !os.IsNotExist(err) || again.Bounds() != tree.Bounds() {
-		t.Errorf("the group is left: %v; %v", err, again.Bounds())
+		t.Errorf("the group was left behind: %v; %v", err, again.Bounds())
 	}
 }

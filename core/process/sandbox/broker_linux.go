@@ -329,7 +329,7 @@ func hasFailed(fd int) bool {
 	return err == nil && info.State == tcpClose
 }
 
-// OnDenied sets the function that is called now and then with services on this machine to which connections
+// OnDenied sets the function that is called occasionally with services on this machine to which connections
 // were refused (net), and with files that a traced app opens (read or write). Call it before Serve.
 func (b *Broker) OnDenied(report func(kind, target string, count int)) { b.denials.report = report }
 

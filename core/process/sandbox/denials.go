@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// denials counts the refused connections of an app to services on this machine, and reports them now and then.
+// denials counts the refused connections of an app to services on this machine, and reports them occasionally.
 type denials struct {
 	mu     sync.Mutex
 	counts map[netip.AddrPort]int

@@ -50,7 +50,7 @@ func TestAHiddenPathIsNotOpenedByItsDirectory(t *testing.T) {
 	}
 }
 
-func TestWhatNotEveryoneMayReadIsPrivate(t *testing.T) {
+func TestContentThatNotEveryoneMayReadIsPrivate(t *testing.T) {
 	dir := t.TempDir()
 	var want []string
 	for path, mode := range map[string]fs.FileMode{

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestANameDoesNotOpenAnAddressOfThisMachine(t *testing.T) {
+func TestANameCannotResolveToAnAddressOfThisMachine(t *testing.T) {
 	own := func(a netip.Addr) bool {
 		return a == netip.MustParseAddr("192.0.2.10") || netip.MustParsePrefix("10.9.0.0/16").Contains(a)
 	}

@@ -43,7 +43,7 @@ func TestABundleOpensNoDirectoryThroughItsProgramOrTheFilesNextToIt(t *testing.T
 	}
 }
 
-func TestOnlyTheFileOfAProgramNextToTheHomeIsOpened(t *testing.T) {
+func TestOnlyTheProgramsOwnFileNextToTheHomeIsOpened(t *testing.T) {
 	dir := t.TempDir()
 	home := filepath.Join(dir, "home")
 	program := put(t, dir, "ropewalk", "")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAProcessWithoutAMountAtTheRootIsInAChroot(t *testing.T) {
+func TestAProcessWithoutARootMountIsInAChroot(t *testing.T) {
 	const proc = "411 402 0:5 / /proc rw,relatime - proc proc rw\n"
 	for mounts, want := range map[string]bool{
 		"":   false,

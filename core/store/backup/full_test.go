@@ -8,14 +8,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-func TestAFullDiskIsTheOneOfTheBackup(t *testing.T) {
+func TestAFullDiskErrorNamesTheDiskOfTheBackup(t *testing.T) {
 	db, err := database.OpenSQLite(filepath.Join(t.TempDir(), "small.db"), database.Copier())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
 	if _, err := db.ExecContext(t.Context(), "PRAGMA max_page_count = 1; CREATE TABLE a (b)"); err == nil {
-		t.Fatal("a database of one page took a table")
+		t.Fatal("a database of one page accepted a table")
 	} else if got := explained("/srv/backups/one.db", err).Error(); !strings.Contains(got, "the disk of /srv/backups is full") || strings.Contains(got, "disk of the database") {
 		t.Errorf("got %q", got)
 	}

@@ -14,7 +14,7 @@ import (
 
 // A killed backup leaves a copy of the state with its secrets, which the next backup into the same directory removes.
 // The copy of a backup that is still being written stays, and so do other files with a similar name.
-func TestABackupRemovesWhatAKilledOneHasLeft(t *testing.T) {
+func TestABackupRemovesTheRemainsOfAKilledOne(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "ropewalk.db")
 	db, err := database.OpenSQLite(state, database.Copier())
 	if err != nil {

@@ -61,11 +61,11 @@ func TestAFailedWriteDoesNotFailOthers(t *testing.T) {
 		t.Errorf("%v", errs)
 	}
 	if n := count(t, s, `SELECT COUNT(*) FROM settings WHERE name IN ('a', 'b', 'c')`); n != 2 {
-		t.Errorf("%d of them are kept", n)
+		t.Errorf("%d of them were stored", n)
 	}
 }
 
-func TestATransactionThatBreaksIsDoneAgainOneByOne(t *testing.T) {
+func TestAFailedTransactionIsRetriedWriteByWrite(t *testing.T) {
 	s := open(t)
 	errs := together(t, s, setting("a", "1"), func(tx *sql.Tx) error {
 		if err := setting("b", "1")(tx); err != nil {
@@ -78,14 +78,14 @@ func TestATransactionThatBreaksIsDoneAgainOneByOne(t *testing.T) {
 		t.Errorf("%v", errs)
 	}
 	if n := count(t, s, `SELECT COUNT(*) FROM settings WHERE name IN ('a', 'c', 'd')`); n != 3 {
-		t.Errorf("%d of three are kept", n)
+		t.Errorf("%d of three were stored", n)
 	}
 	if n := count(t, s, `SELECT COUNT(*) FROM settings WHERE name = 'b'`); n != 0 {
-		t.Error("what broke is kept")
+		t.Error("a failed write was stored")
 	}
 }
 
-func TestAWriteWhoseCallerLeftWhileItWaitedIsNotDone(t *testing.T) {
+func TestAWriteIsDroppedIfItsCallerLeavesWhileItWaits(t *testing.T) {
 	s := open(t)
 	begun, goOn, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {

@@ -89,7 +89,7 @@ func OpenServer(c *pgx.ConnConfig, log hclog.Logger) *Database {
 }
 
 // AcquireInUse acquires LockInUse for as long as conn is open; lock is the statement to use. It waits up to
-// three seconds for other holders, which may just be ending, and returns false if it did not get the lock.
+// three seconds for other holders, which may be shutting down, and returns false if it did not get the lock.
 func AcquireInUse(ctx context.Context, conn *pgx.Conn, lock string) (bool, error) {
 	if _, err := conn.Exec(ctx, `SET lock_timeout = '3s'`); err != nil {
 		return false, err

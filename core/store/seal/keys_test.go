@@ -56,7 +56,7 @@ func TestAnInvalidKeyIsRefusedWithoutShowingIt(t *testing.T) {
 	}
 }
 
-func TestARecordIsReadWithItsKeyInItsPlaceOnly(t *testing.T) {
+func TestARecordIsReadableOnlyWithItsKeyAndInItsPlace(t *testing.T) {
 	a, b := NewKey(), NewKey()
 	one, two := newKeys(t, a), newKeys(t, b, a)
 	about := AboutApp("ws_default", "app")
@@ -91,7 +91,7 @@ func TestARecordIsReadWithItsKeyInItsPlaceOnly(t *testing.T) {
 	}
 }
 
-func TestRecordsInPlainAreReadAsTheyAre(t *testing.T) {
+func TestPlainTextRecordsAreReadAsTheyAre(t *testing.T) {
 	for _, k := range []*Keys{nil, newKeys(t, NewKey())} {
 		if plain, err := k.Open(`{"a":1}`, "x"); err != nil || string(plain) != `{"a":1}` {
 			t.Errorf("%s, %v", plain, err)

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestAPassageHasTheWordThatWasFound(t *testing.T) {
+func TestAnExcerptContainsTheWordThatWasFound(t *testing.T) {
 	long := strings.Repeat("before ", 100)
 	for _, c := range []struct{ name, text, query, want string }{
 		{"a whole text", "The invoice is due.", "invoice", "The invoice is due."},

@@ -6,7 +6,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-func TestSetsAreSplitByPage(t *testing.T) {
+func TestPostingsAreSplitIntoPages(t *testing.T) {
 	all := postings{}
 	for _, n := range []int64{1, 65_535, 65_536, 200_000} {
 		all.add("a", n)

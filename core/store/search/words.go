@@ -37,7 +37,7 @@ func split(text string) []string {
 	}
 	var words []string
 	var word []rune
-	var dense bool // whether word is of a script without spaces
+	var dense bool // whether word is in a script without spaces
 	end := func() {
 		if len(word) > 0 {
 			words = appendWord(words, word, dense)

@@ -54,7 +54,7 @@ func recall(t *testing.T, x *Index, names []string, kind string) float64 {
 	return float64(found) / float64(all)
 }
 
-func TestTheToolThatIsMeantIsInTheFirstFiveOfFiveHundred(t *testing.T) {
+func TestTheIntendedToolIsInTheTopFiveOfFiveHundred(t *testing.T) {
 	documents, names := catalogue(t)
 	if len(documents) != 500 {
 		t.Fatalf("%d tools", len(documents))
@@ -69,7 +69,7 @@ func TestTheToolThatIsMeantIsInTheFirstFiveOfFiveHundred(t *testing.T) {
 	}
 }
 
-func TestASearchGivesTheSameOrderEachTime(t *testing.T) {
+func TestASearchReturnsTheSameOrderEachTime(t *testing.T) {
 	documents, _ := catalogue(t)
 	want := New(documents).Search("create or list the settings of an account")
 	for range 50 {

@@ -37,7 +37,7 @@ func TestASchemaOfChainedReferencesIsTooComplex(t *testing.T) {
 	}
 }
 
-func TestAFormWithASchemaOfChainedReferencesIsNotCheckedAgainstIt(t *testing.T) {
+func TestAFormIsNotCheckedAgainstASchemaOfChainedReferences(t *testing.T) {
 	if err := New().CheckForm(json.RawMessage(chain(24)), json.RawMessage(`{}`)); err != nil {
 		t.Error(err)
 	}
@@ -123,7 +123,7 @@ func TestRepeatedViolationsAreBounded(t *testing.T) {
 	}
 }
 
-func TestRegularExpressionsOfSchemasTakeLinearTime(t *testing.T) {
+func TestRegularExpressionsInSchemasTakeLinearTime(t *testing.T) {
 	v := New()
 	tool := core.Tool{Server: "a", Name: "b", Schema: json.RawMessage(`{"properties":{"a":{"type":"string","pattern":"^(a+)+$"}}}`)}
 	err := v.CheckArguments(t.Context(), tool, json.RawMessage(`{"a":"`+strings.Repeat("a", 20_000)+`!"}`))

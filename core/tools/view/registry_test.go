@@ -56,7 +56,7 @@ func bound(t *testing.T, definition string, roles []core.Role, groups ...string)
 	return v
 }
 
-func TestACallerIsSubjectToTheViewsOfRoleKeyAndAddress(t *testing.T) {
+func TestTheViewsOfRoleKeyAndAddressApplyToACaller(t *testing.T) {
 	store := &memory{views: map[string][]core.View{"ws_a": {{Name: "stored"}, {Name: "both"}, {Name: "Wrong"}}, "ws_b": {{Name: "other"}}}}
 	r, err := NewRegistry(t.Context(), store, []Declared{
 		{View: bound(t, `{"name":"members"}`, []core.Role{core.RoleMember}), Workspaces: []string{"ws_a"}},
@@ -102,7 +102,7 @@ func TestACallerIsSubjectToTheViewsOfRoleKeyAndAddress(t *testing.T) {
 	}
 }
 
-func TestPeopleOfABoundRoleOrGroupSeeNothingElseUntilTheViewIsUnbound(t *testing.T) {
+func TestUsersOfABoundRoleOrGroupSeeOnlyTheViewUntilItIsUnbound(t *testing.T) {
 	store := &memory{views: map[string][]core.View{
 		"ws_a": {{Name: "staff", Groups: []string{"staff", "All Staff"}}, {Name: "hidden", Groups: []string{"staff"}}, {Name: "lost", Include: []core.ToolRule{{}}, Groups: []string{"lost"}}},
 		"ws_b": {{Name: "others", Groups: []string{"others"}, Roles: []core.Role{core.RoleMember}}},
@@ -147,7 +147,7 @@ func TestPeopleOfABoundRoleOrGroupSeeNothingElseUntilTheViewIsUnbound(t *testing
 	}
 }
 
-func TestAChangeOfAViewHoldsAtOnceAndIsAnnounced(t *testing.T) {
+func TestAChangeToAViewAppliesAtOnceAndIsAnnounced(t *testing.T) {
 	store := &memory{views: map[string][]core.View{"ws_a": {{Name: "old"}}}}
 	r, err := NewRegistry(t.Context(), store, nil, hclog.NewNullLogger())
 	if err != nil {
@@ -168,7 +168,7 @@ func TestAChangeOfAViewHoldsAtOnceAndIsAnnounced(t *testing.T) {
 	if err := r.Remove(t.Context(), "ws_a", "none"); core.CodeOf(err) != core.CodeNotFound {
 		t.Error(err)
 	}
-	store.err = errors.New("away")
+	store.err = errors.New("down")
 	if _, err := r.Set(t.Context(), "ws_a", core.View{Name: "lost"}); err == nil || r.Has("ws_a", "lost") {
 		t.Errorf("a view that was not stored: %v", err)
 	}

@@ -42,7 +42,7 @@ func namesOf(n Narrowed) (all []string) {
 	return all
 }
 
-func TestAViewShowsWhatItsRulesSay(t *testing.T) {
+func TestAViewShowsWhatItsRulesAllow(t *testing.T) {
 	long := strings.Repeat("long", 20)
 	offer := &core.Offer{Tools: []core.Tool{
 		tool("calc", "add", `"readOnlyHint":true`), tool("calc", "reset", ``), tool("files", long, ``),

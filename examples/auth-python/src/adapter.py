@@ -144,7 +144,7 @@ class Adapter(Plugin, auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServ
     def organization(self, claims: dict) -> str:
         held, wanted = texts(claims, self.settings.organizationClaim), self.settings.organizationId
         if wanted and wanted not in held:
-            raise Refused(f"the token is of another organization ({self.settings.organizationClaim})")
+            raise Refused(f"the token belongs to another organization ({self.settings.organizationClaim})")
         return wanted or (held[0] if len(held) == 1 else "")
 
     def role(self, claims: dict) -> str:

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestEveryCheckNamesARowAndTestsThatExist(t *testing.T) {
+func TestEveryCheckNamesAnExistingRowAndExistingTests(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	rows, err := readRows(filepath.Join(root, "docs", "security.md"))
 	if err != nil || len(rows) < 50 {

@@ -96,12 +96,12 @@ func lies() plugintest.Lies[*sink] {
 				return regexp.MustCompile(`[^0-9A-Za-z-]`).ReplaceAllString(stream, "_")
 			}),
 			"cuts streams at 30 bytes": keys(func(stream string) string { return stream[:min(len(stream), 30)] }),
-			"takes batches without a stream": func(s *sink) {
+			"accepts batches without a stream": func(s *sink) {
 				s.check = func(stream string, records []audit.Record) error {
 					return audit.CheckWrite(cmp.Or(stream, "x"), records)
 				}
 			},
-			"keeps what is good of a batch that it refuses": writes(func(c *call) error {
+			"stores the valid part of a batch that it refuses": writes(func(c *call) error {
 				err := c.append()
 				if errors.Is(err, plugins.ErrInvalid) && c.stream != "" {
 					c.records = c.records[:1]
@@ -116,7 +116,7 @@ func lies() plugintest.Lies[*sink] {
 				return c.append()
 			}),
 			"begins with the given sequence": shows(func(p *page) { p.after = max(p.after, 1) - 1 }),
-			"reads the number to begin after as a signed one": shows(func(p *page) {
+			"reads the number to start after as signed": shows(func(p *page) {
 				if p.after > 1<<63 {
 					p.after = 0
 				}
@@ -152,7 +152,7 @@ func lies() plugintest.Lies[*sink] {
 				c.later(time.Millisecond)
 				return c.check(c.stream, c.records)
 			}),
-			"loses what it has gathered when it is killed": func(s *sink) {
+			"loses its buffered records when it is killed": func(s *sink) {
 				var gathered []byte
 				s.store = func(raw []byte) error {
 					if gathered = append(gathered, raw...); len(gathered) < 4096 {
@@ -179,7 +179,7 @@ func lies() plugintest.Lies[*sink] {
 					return err
 				}
 			},
-			"takes a torn line for a whole one if it is JSON": func(s *sink) { s.torn = func(line []byte) bool { return !json.Valid(line) } },
+			"mistakes a torn line for a whole one if it is JSON": func(s *sink) { s.torn = func(line []byte) bool { return !json.Valid(line) } },
 			"throws the file away when a line is torn": func(s *sink) {
 				follow := s.follow
 				s.fresh = func() error {
@@ -240,10 +240,10 @@ func lies() plugintest.Lies[*sink] {
 			}),
 		},
 		audittest.Failing: {
-			"acknowledges while its disk is away":                     lost(func(error) error { return nil }),
-			"answers an internal error while its disk is away":        lost(func(err error) error { return err }),
-			"answers that a record is invalid while its disk is away": lost(func(error) error { return plugins.ErrInvalid }),
-			"keeps for later while its disk is away": writes(func(c *call) error {
+			"acknowledges while its disk is down":                     lost(func(error) error { return nil }),
+			"answers an internal error while its disk is down":        lost(func(err error) error { return err }),
+			"answers that a record is invalid while its disk is down": lost(func(error) error { return plugins.ErrInvalid }),
+			"keeps for later while its disk is down": writes(func(c *call) error {
 				err := c.append()
 				if errors.Is(err, plugins.ErrUnavailable) {
 					c.later(time.Second)
@@ -264,7 +264,7 @@ func lies() plugintest.Lies[*sink] {
 					}
 				}
 			},
-			"remembers what it could not keep as kept": writes(func(c *call) error {
+			"remembers records that it failed to store as stored": writes(func(c *call) error {
 				err := c.append()
 				if errors.Is(err, plugins.ErrUnavailable) {
 					c.mu.Lock()
@@ -273,7 +273,7 @@ func lies() plugintest.Lies[*sink] {
 				}
 				return err
 			}),
-			"leaves a part of a record that there was no space for": func(s *sink) {
+			"leaves part of a record for which there was no space": func(s *sink) {
 				s.undo = func() error { return nil }
 				read := sync.OnceValue(s.follow)
 				s.fresh = func() error { return read() }
@@ -289,11 +289,11 @@ func lies() plugintest.Lies[*sink] {
 	}
 }
 
-func TestTheKitDemandsWhatTheContractSays(t *testing.T) {
+func TestTheKitChecksWhatTheContractSays(t *testing.T) {
 	plugintest.Sentences(t, "audit")
 }
 
-func TestRightSinksPassHoweverUnusualTheyAre(t *testing.T) {
+func TestCorrectSinksPassHoweverUnusualTheyAre(t *testing.T) {
 	for name, change := range map[string]func(*sink){
 		"the usual one":                     func(*sink) {},
 		"one that reads a record at a time": shows(func(p *page) { p.limit = 1 }),
@@ -328,6 +328,6 @@ func trial() kit.Trial {
 	return t
 }
 
-func TestLiarsAreCaught(t *testing.T) {
+func TestFaultyImplementationsAreCaught(t *testing.T) {
 	plugintest.Liars(t, audittest.Properties(), trial(), open, lies())
 }

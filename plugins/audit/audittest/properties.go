@@ -19,8 +19,8 @@ import (
 
 // The names of the properties.
 const (
-	Histories = "after every history of calls and restarts, a sink has what the model has"
-	Writers   = "servers that write at the same time lose, duplicate and mix up nothing"
+	Histories = "after every history of calls and restarts, a sink has the same records as the model"
+	Writers   = "servers that write concurrently lose, duplicate and mix up nothing"
 	Endings   = "acknowledged records are there however a process ends, and others are not there in part"
 	Failing   = "records that cannot be kept now are not acknowledged, and are kept when they are sent again"
 	Amounts   = "no repeat is too old, no record too large and no stream too long"

@@ -135,7 +135,7 @@ func TestTwoSinksOfAFileWriteARecordOnce(t *testing.T) {
 }
 
 // A trail that ends early without an error would look complete.
-func TestAReadReportsARecordThatItCannotRead(t *testing.T) {
+func TestReadingReportsAnUnreadableRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	other, err := hashchain.Open(path, false, nil)
 	if err != nil {
@@ -162,7 +162,7 @@ func TestARecordThatCannotBeWrittenIsNotKept(t *testing.T) {
 	}
 }
 
-func TestAFileOfOtherRecordsIsAProblemOfItsSetting(t *testing.T) {
+func TestAFileWithOtherRecordsIsReportedForItsSetting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	other, err := hashchain.Open(path, false, nil)
 	if err != nil {
@@ -190,7 +190,7 @@ func TestAClosedSinkHasLetGoOfItsFile(t *testing.T) {
 	}
 }
 
-func TestSettingsThatCannotBeUsedAreProblemsOfTheirSetting(t *testing.T) {
+func TestUnusableValuesAreReportedForTheirSettings(t *testing.T) {
 	for settings, want := range map[string]string{
 		`{"file": "audit.log"}`:               "file: must be an absolute path",
 		`{"file": "/no/such/folder/audit"}`:   "file: cannot be used",

@@ -29,7 +29,7 @@ func (b *busyUntil) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader("")), Request: req}, nil
 }
 
-func TestABusyCollectorIsAskedAgainEveryThreeSecondsAtLeast(t *testing.T) {
+func TestABusyCollectorIsRetriedAtLeastEveryThreeSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, collector := New(), &busyUntil{then: time.Now().Add(10 * time.Minute)}
 		if err := s.Configure(t.Context(), plugins.Config{JSON: []byte(`{"url": "http://collector"}`)}); err != nil {
@@ -59,7 +59,7 @@ func (a *answersThenNone) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // The caller knows its own deadline, so the error names the collector's last response instead.
-func TestAtTheDeadlineTheErrorIsTheLastOneOfTheCollector(t *testing.T) {
+func TestAtTheDeadlineTheErrorIsTheCollectorsLastOne(t *testing.T) {
 	for want, answers := range map[string]answersThenNone{
 		"the collector returned Service Unavailable; the deadline has passed": {500, 502, 503},
 		`Post "http://collector": context deadline exceeded`:                  nil,

@@ -18,7 +18,7 @@ func TestTheDefaultTimeoutIsTheDocumentedOne(t *testing.T) { // docs/adapters.md
 	}
 }
 
-func TestTheFilesOfTLSAreRead(t *testing.T) {
+func TestTLSFilesAreRead(t *testing.T) {
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
 	pair := server.TLS.Certificates[0]

@@ -90,11 +90,11 @@ func some(n int) (all []audit.Record) {
 	return all
 }
 
-func TestABatchIsRepeatedWhileTheCollectorIsBusyAndSplitWhereItIsTooLarge(t *testing.T) {
+func TestABatchIsRetriedWhileTheCollectorIsBusyAndSplitIfItIsTooLarge(t *testing.T) {
 	for _, codes := range [][]int{{500, 429}, {413}, {413, 413, 413}} {
 		settings, taken := answers(t, codes...)
 		if err := open(t, settings).Write(t.Context(), "one", some(8)); err != nil || taken.Load() != 8 {
-			t.Errorf("after %v the collector took %d records: %v", codes, taken.Load(), err)
+			t.Errorf("after %v the collector accepted %d records: %v", codes, taken.Load(), err)
 		}
 	}
 }
@@ -126,21 +126,21 @@ func TestARecordThatCannotBeWrittenIsNotAcknowledged(t *testing.T) {
 	}
 }
 
-func TestABatchIsNotTakenWhenItsFirstHalfIsRefused(t *testing.T) {
+func TestABatchIsNotAcknowledgedWhenItsFirstHalfIsRejected(t *testing.T) {
 	settings, taken := answers(t, 413, 401) // accepts everything after that
 	s := open(t, settings)
 	if err := s.Write(t.Context(), "one", some(8)); !errors.Is(err, plugins.ErrUnavailable) || taken.Load() != 0 {
-		t.Errorf("the collector took %d records: %v", taken.Load(), err)
+		t.Errorf("the collector accepted %d records: %v", taken.Load(), err)
 	}
 	if err := s.Write(t.Context(), "one", some(8)); err != nil || taken.Load() != 8 {
-		t.Errorf("once it takes them, the collector took %d records: %v", taken.Load(), err)
+		t.Errorf("once it accepts them, the collector accepted %d records: %v", taken.Load(), err)
 	}
 }
 
 func TestARecordThatIsTooLargeAloneIsRefused(t *testing.T) {
 	settings, taken := answers(t, 413, 413, 413)
 	if err := open(t, settings).Write(t.Context(), "one", some(1)); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "413") || taken.Load() != 0 {
-		t.Errorf("the collector took %d records: %v", taken.Load(), err)
+		t.Errorf("the collector accepted %d records: %v", taken.Load(), err)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestASinkThatWasNeverConfiguredCanBeClosed(t *testing.T) {
 	}
 }
 
-func TestARefusalByTheCollectorIsUnavailableAndSaysWhy(t *testing.T) {
+func TestARejectionByTheCollectorIsUnavailableAndSaysWhy(t *testing.T) {
 	for _, code := range []int{300, 301, 401, 404, 499} {
 		settings, _ := answers(t, code)
 		err := open(t, settings).Write(t.Context(), "one", some(1))
@@ -198,11 +198,11 @@ func TestACollectorIsTrustedByItsCertificate(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if err := open(t, map[string]any{"url": server.URL}).Write(ctx, "one", some(1)); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("a certificate that nobody vouches for: %v", err)
+		t.Errorf("an untrusted certificate: %v", err)
 	}
 }
 
-func TestSettingsThatCannotBeUsedAreProblemsOfTheirSetting(t *testing.T) {
+func TestUnusableValuesAreReportedForTheirSettings(t *testing.T) {
 	for settings, want := range map[string]string{
 		`{}`:                                   "url: is missing",
 		`{"url": "collector:80"}`:              "url: must be an address",
@@ -229,7 +229,7 @@ func TestSettingsThatCannotBeUsedAreProblemsOfTheirSetting(t *testing.T) {
 	}
 }
 
-func TestRightSettingsAreAccepted(t *testing.T) {
+func TestValidPluginSettingsAreAccepted(t *testing.T) {
 	for _, settings := range []string{
 		`{"url": "http://collector:8080/audit"}`,
 		`{"url": "https://collector/audit", "headers": {"Authorization": "Basic x", "X-Tenant": "one"}, "timeout": "1s"}`,

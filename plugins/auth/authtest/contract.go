@@ -18,13 +18,13 @@ const (
 	sOwn         = "The identity is the token's own: its subject, its organization, its role, whatever tokens came before or come at the same moment"
 	sPerson      = "Issuer and subject together identify a person and are never empty"
 	sVouches     = "It is empty unless the provider vouches for it"
-	sEmail       = "The e-mail address that the provider states for the subject, such as the claim email; may be empty"
+	sEmail       = "The e-mail address that the provider states for the subject, such as the email claim; may be empty"
 	sRole        = "Without a role in the token nobody is more than a member, and any other role does not make anyone more than that"
 	sScopes      = "The granted scopes, and no others; may be empty"
 	sExpires     = "When the token expires: its exp, without the allowance for clocks"
 	sGroups      = "The groups at the provider that the token names; may be empty"
 	sClaims      = "The other claims of the token with their values, as one JSON object; may be empty"
-	sSession     = "The session at the provider that the token or the login belongs to, such as the claim sid; may be empty"
+	sSession     = "The session at the provider that the token or the login belongs to, such as the sid claim; may be empty"
 
 	sAdded    = "The first token that names a key that the provider added makes the adapter find it, or, if the adapter has just read the set, it is found within 15 seconds"
 	sRemoved  = "A key that the provider removed is no longer used once the adapter has read the key set again"
@@ -43,13 +43,13 @@ const (
 	sMetadata   = "Metadata returns the provider's RFC 8414 authorization-server document, as the provider wrote it"
 	sNoMetadata = "UNAVAILABLE if the document could not be read"
 
-	sAuthorize = "the provider's authorization endpoint, with the values from the request"
-	sExchange  = "Exchange trades the code that came back for the person's identity. It is the identity in the id token, whoever the access token is about"
-	sIDToken   = "The id token is checked as Verify checks a token, with the client id as its audience"
-	sBadLogin  = "UNAUTHENTICATED for a code that the provider refuses, for a missing or bad id token, for one with a different nonce and for one issued to another client (azp)"
-	sOnce      = "A code can be used once"
-	sAway      = "UNAVAILABLE if the provider cannot be reached"
-	sUserInfo  = "Claims from the provider's UserInfo endpoint count only if they are about the id token's subject, and give nobody a role"
+	sAuthorize   = "the provider's authorization endpoint, with the values from the request"
+	sExchange    = "Exchange trades the code that came back for the person's identity. It is the identity in the id token, whoever the access token is about"
+	sIDToken     = "The id token is checked as Verify checks a token, with the client id as its audience"
+	sBadLogin    = "UNAUTHENTICATED for a code that the provider refuses, for a missing or bad id token, for one with a different nonce and for one issued to another client (azp)"
+	sOnce        = "A code can be used once"
+	sUnreachable = "UNAVAILABLE if the provider cannot be reached"
+	sUserInfo    = "Claims from the provider's UserInfo endpoint count only if they are about the id token's subject, and give nobody a role"
 
 	sSessions = `SessionService is the optional capability "sessions"`
 	sRenewal  = "For a login: what CheckSession needs to ask the provider about it again, at most 32 KiB"
@@ -60,7 +60,7 @@ const (
 	sEnded    = "what the provider ended: the session, or without one all sessions of the subject"
 	sNamed    = `For a login of an adapter with the capability "sessions", it is the one that logout tokens name`
 
-	sBound = "It accepts a token that is bound to a key (the claim cnf) only if the request proves that the sender has the key"
+	sBound = "It accepts a token that is bound to a key (the cnf claim) only if the request proves that the sender has the key"
 	sProof = "by a DPoP proof (RFC 9449) for this method, URL and token that it has not seen before, or by the token's client certificate (RFC 8705)"
 
 	sRevokes  = `RevocationService is the optional capability "revocations"`

@@ -108,9 +108,9 @@ func cutting(_ *Provider, w http.ResponseWriter, _ *http.Request, _ http.Handler
 
 // outages returns the faults that make the keys, the metadata or both unusable.
 func outages() []*fault {
-	away := func(*Provider, http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
+	unreachable := func(*Provider, http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
 	all := []*fault{
-		{"is unavailable", "", away}, {"answers 500", "", answering(500, `{"error":"server_error"}`)}, {"answers 503", "", answering(503, "")},
+		{"is unavailable", "", unreachable}, {"answers 500", "", answering(500, `{"error":"server_error"}`)}, {"answers 503", "", answering(503, "")},
 		{"answers 404", "", answering(404, "not found")}, {"answers 429", "", answering(429, `{}`)}, {"answers with HTML", "", answering(200, "<html>please log in</html>")},
 		{"answers with nothing", "", answering(200, "")}, {"answers with null", "", answering(200, "null")}, {"answers with a list", "", answering(200, `[]`)},
 		{"answers with a key set that is text", keysPath, answering(200, `{"keys": "none"}`)}, {"never answers", "", stalling},

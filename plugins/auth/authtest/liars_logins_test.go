@@ -40,18 +40,18 @@ func loginLies() map[string]func(*right) {
 		"loses the query of the provider's endpoint": func(r *right) {
 			r.authorize = after(func(c *authorizing) { c.got = strings.Replace(c.got, "tenant=", "x=", 1) })
 		},
-		"does not look at the nonce":           ends("nonce"),
-		"takes id tokens for any audience":     ends("another audience"),
-		"takes id tokens of other clients":     ends("another client"),
-		"does without an id token":             ends("no id token"),
-		"takes id tokens signed by anybody":    ends("signature"),
-		"ends logins whose code was refused":   ends("refused the code"),
-		"ends logins while it cannot ask":      ends("endpoint failed"),
-		"takes the role of UserInfo":           loggedIn(func(id *auth.Identity) { id.OrgRole = "owner" }),
-		"names everybody's address at a login": loggedIn(func(id *auth.Identity) { id.Email = "user_1@example.com" }),
-		"keeps no session of a login":          loggedIn(func(id *auth.Identity) { id.SessionID = "" }),
-		"cuts the state at 512 bytes":          authorizes(func(req *auth.AuthorizeRequest) { req.State = req.State[:min(len(req.State), 512)] }),
-		"comes back to where its settings say": authorizes(func(req *auth.AuthorizeRequest) { req.RedirectURI = "" }),
+		"does not look at the nonce":               ends("nonce"),
+		"accepts id tokens for any audience":       ends("another audience"),
+		"accepts id tokens of other clients":       ends("another client"),
+		"does without an id token":                 ends("no id token"),
+		"accepts id tokens signed by anyone":       ends("signature"),
+		"ends logins whose code was refused":       ends("refused the code"),
+		"ends logins while it cannot ask":          ends("endpoint failed"),
+		"uses the role from UserInfo":              loggedIn(func(id *auth.Identity) { id.OrgRole = "owner" }),
+		"names everybody's address at a login":     loggedIn(func(id *auth.Identity) { id.Email = "user_1@example.com" }),
+		"keeps no session of a login":              loggedIn(func(id *auth.Identity) { id.SessionID = "" }),
+		"cuts the state at 512 bytes":              authorizes(func(req *auth.AuthorizeRequest) { req.State = req.State[:min(len(req.State), 512)] }),
+		"redirects to the address in its settings": authorizes(func(req *auth.AuthorizeRequest) { req.RedirectURI = "" }),
 		"repeats the code in errors": exchanges(after(func(c *exchanging) {
 			if c.err != nil {
 				c.err = errors.Join(c.err, errors.New("code="+url.QueryEscape(c.req.Code)))
@@ -83,7 +83,7 @@ func renewalLies() map[string]func(*right) {
 		"confirms logins whose key was removed":   confirms("no longer has the key"),
 		"confirms whatever is no renewal":         confirms("not from this adapter"),
 		"confirms logins while it cannot ask":     confirms("endpoint failed"),
-		"takes new id tokens signed by anybody":   confirms("signature"),
+		"accepts new id tokens signed by anyone":  confirms("signature"),
 		"gives the old renewal back":              checks(func(c *checking) { c.got.Renewal = c.req.Renewal }),
 		"gives no renewal back":                   checks(func(c *checking) { c.got.Renewal = "" }),
 		"confirms another session":                checks(func(c *checking) { c.got.SessionID = "another" }),
@@ -135,7 +135,7 @@ func logoutLies() map[string]func(*right) {
 				c.err = plugins.ErrUnauthenticated
 			}
 		}),
-		"takes a logout token once": func(r *right) {
+		"accepts a logout token once": func(r *right) {
 			var used sync.Map
 			r.logout = after(func(c *loggingOut) {
 				if _, before := used.LoadOrStore(c.req, true); before {

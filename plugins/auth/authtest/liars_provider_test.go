@@ -78,7 +78,7 @@ func outageLies() map[string]func(*right) {
 				}
 			})
 		},
-		"has no metadata while the provider is away": func(r *right) {
+		"has no metadata while the provider is down": func(r *right) {
 			r.metadata = func(_ *json.RawMessage, err *error) {
 				if *err != nil {
 					*err = plugins.ErrNotFound

@@ -105,7 +105,7 @@ func off(claims map[string]any, name string) float64 {
 
 func piece(token string, i int) string { return strings.Split(token+"...", ".")[i] }
 
-func TestEveryLiarIsCaught(t *testing.T) {
+func TestEveryFaultyImplementationIsCaught(t *testing.T) {
 	keys := newKeys(t)
 	of := func(lies map[string]func(*right)) map[string]func(*authtest.Subject) {
 		all := map[string]func(*authtest.Subject){}
@@ -129,7 +129,7 @@ func TestEveryLiarIsCaught(t *testing.T) {
 		authtest.Introspection: of(introspectionLies()), authtest.Logins: of(loginLies()), authtest.Renewals: of(renewalLies()), authtest.Logouts: of(logoutLies()),
 		authtest.Proofs: {
 			"does not remember proofs": proves("replay"), "compares methods without their case": proves("method"), "compares certificates without their case": proves("certificate"),
-			"takes proofs for other tokens": proves("token"), "remembers forty proofs": proves("memory"),
+			"accepts proofs for other tokens": proves("token"), "remembers only forty proofs": proves("memory"),
 		},
 		authtest.Revocations: {
 			"reports revocations of everybody": reports(0, func(r *auth.Revocation) { r.Subject = "alice" }), "names no issuer": reports(0, func(r *auth.Revocation) { r.Issuer = "" }),

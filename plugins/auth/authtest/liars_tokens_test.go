@@ -27,24 +27,24 @@ func verdictLies() map[string]func(*right) {
 	}
 	has := func(name string) func(string) bool { return func(s string) bool { return strings.HasPrefix(s, name) } }
 	return map[string]func(*right){
-		"skips keys without a use":                   refusesKeys(func(own, _ map[string]any) bool { return own["use"] != "sig" }),
-		"uses the last of the keys with one id":      refusesKeys(func(_, last map[string]any) bool { return last["kty"] != "RSA" }),
-		"takes the jti of a token for its session":   answers(func(id *auth.Identity, claims map[string]any) { id.SessionID = text(claims, "jti") }),
-		"accepts the algorithm none in any spelling": alg(func(s string) bool { return s == "None" || s == "NONE" || s == "nOnE" }),
-		"accepts the algorithm none with a blank":    alg(func(s string) bool { return s == "none " }),
-		"accepts HMAC with the public key":           alg(has("HS256")),
-		"takes small letters of algorithms":          alg(has("rs256")),
-		"accepts RS512 that it does not name":        alg(has("RS512")),
-		"does not check a signature without key id":  believes("no key \"\"", always),
-		"believes the key in a header":               believes("no key", func(h, _ map[string]any) bool { return h["jwk"] != nil }),
-		"accepts signatures of any key":              believes("signature is not", always),
-		"compares the start of issuers":              claim("from the issuer", "iss", has("http://127.0.0.1")),
-		"compares issuers without their case":        claim("from the issuer", "iss", has("HTTP://127")),
-		"takes any issuer":                           believes("from the issuer", always),
-		"looks for the audience anywhere in a text":  claim("another audience", "aud", func(s string) bool { return strings.Contains(s, ".example/mcp") && len(s) > 28 }),
-		"takes the authorized party for an audience": believes("another audience", func(_, c map[string]any) bool { return strings.HasSuffix(text(c, "azp"), "/mcp") }),
-		"takes an object for a list of audiences":    believes("another audience", func(_, c map[string]any) bool { _, ok := c["aud"].(map[string]any); return ok }),
-		"takes a star for every audience":            claim("another audience", "aud", func(s string) bool { return s == "*" }),
+		"skips keys without a use":                      refusesKeys(func(own, _ map[string]any) bool { return own["use"] != "sig" }),
+		"uses the last of the keys with one id":         refusesKeys(func(_, last map[string]any) bool { return last["kty"] != "RSA" }),
+		"mistakes the jti of a token for its session":   answers(func(id *auth.Identity, claims map[string]any) { id.SessionID = text(claims, "jti") }),
+		"accepts the algorithm none in any spelling":    alg(func(s string) bool { return s == "None" || s == "NONE" || s == "nOnE" }),
+		"accepts the algorithm none with a blank":       alg(func(s string) bool { return s == "none " }),
+		"accepts HMAC with the public key":              alg(has("HS256")),
+		"accepts small letters of algorithms":           alg(has("rs256")),
+		"accepts RS512 that it does not name":           alg(has("RS512")),
+		"does not check a signature without key id":     believes("no key \"\"", always),
+		"believes the key in a header":                  believes("no key", func(h, _ map[string]any) bool { return h["jwk"] != nil }),
+		"accepts signatures of any key":                 believes("signature is not", always),
+		"compares the start of issuers":                 claim("from the issuer", "iss", has("http://127.0.0.1")),
+		"compares issuers without their case":           claim("from the issuer", "iss", has("HTTP://127")),
+		"takes any issuer":                              believes("from the issuer", always),
+		"looks for the audience anywhere in a text":     claim("another audience", "aud", func(s string) bool { return strings.Contains(s, ".example/mcp") && len(s) > 28 }),
+		"mistakes the authorized party for an audience": believes("another audience", func(_, c map[string]any) bool { return strings.HasSuffix(text(c, "azp"), "/mcp") }),
+		"mistakes an object for a list of audiences":    believes("another audience", func(_, c map[string]any) bool { _, ok := c["aud"].(map[string]any); return ok }),
+		"treats a star as every audience":               claim("another audience", "aud", func(s string) bool { return s == "*" }),
 		"looks at the first audience of a token only": refuses(func(_ auth.VerifyRequest, _, c map[string]any) bool {
 			l, ok := c["aud"].([]any)
 			return ok && len(l) > 0 && l[0] == "x"
@@ -61,12 +61,12 @@ func verdictLies() map[string]func(*right) {
 		"needs no subject":                          believes("no subject", always),
 		"compares the start of organizations":       claim("another organization", "org_id", func(s string) bool { return len(s) > 4 && strings.HasPrefix(s, "org_") && s != "org_other" }),
 		"compares organizations without their case": claim("another organization", "org_id", has("ORG_")),
-		"takes superowner for owner": answers(func(id *auth.Identity, c map[string]any) {
+		"mistakes superowner for owner": answers(func(id *auth.Identity, c map[string]any) {
 			if strings.HasSuffix(text(c, "role"), "owner") {
 				id.OrgRole = "owner"
 			}
 		}),
-		"takes roles from another claim": answers(func(id *auth.Identity, c map[string]any) {
+		"uses roles from another claim": answers(func(id *auth.Identity, c map[string]any) {
 			if l, ok := c["roles"].([]any); ok && len(l) > 0 {
 				id.OrgRole, _ = l[0].(string)
 			}
@@ -74,14 +74,14 @@ func verdictLies() map[string]func(*right) {
 		"makes members admins": answers(func(id *auth.Identity, _ map[string]any) {
 			id.OrgRole = strings.Replace(id.OrgRole, "member", "admin", 1)
 		}),
-		"takes the e-mail address of another claim": answers(func(id *auth.Identity, c map[string]any) {
+		"uses the e-mail address of another claim": answers(func(id *auth.Identity, c map[string]any) {
 			if id.Email == "" {
 				id.Email = text(c, "preferred_username")
 			}
 		}),
 		"vouches for every e-mail address":               answers(func(id *auth.Identity, c map[string]any) { id.Email = text(c, "email") }),
 		"lower-cases e-mail addresses":                   answers(func(id *auth.Identity, _ map[string]any) { id.Email = strings.ToLower(id.Email) }),
-		"grants the scope admin":                         answers(func(id *auth.Identity, _ map[string]any) { id.Scopes = append(slices.Clone(id.Scopes), "admin") }),
+		"grants the admin scope":                         answers(func(id *auth.Identity, _ map[string]any) { id.Scopes = append(slices.Clone(id.Scopes), "admin") }),
 		"adds the skew to expiries":                      answers(func(id *auth.Identity, _ map[string]any) { id.ExpiresAt = id.ExpiresAt.Add(30 * time.Second) }),
 		"rounds numbers of claims":                       answers(func(id *auth.Identity, c map[string]any) { id.Claims, _ = json.Marshal(c) }),
 		"ignores critical headers":                       believes("critical headers", always),
@@ -142,7 +142,7 @@ func crowdLies() map[string]func(*right) {
 		"shares the e-mail address between calls":    shared(func(own *auth.Identity, other auth.Identity) { own.Email = other.Email }),
 		"shares the role between calls":              shared(func(own *auth.Identity, other auth.Identity) { own.OrgRole = other.OrgRole }),
 		"shares the name between calls":              shared(func(own *auth.Identity, other auth.Identity) { own.DisplayName = other.DisplayName }),
-		"knows people by the first bytes of a subject": remembers(time.Minute, func(c *verifying) string {
+		"identifies people by the first bytes of a subject": remembers(time.Minute, func(c *verifying) string {
 			sub := text(claimsOf(c.req.Token), "sub")
 			return sub[:min(6, len(sub))]
 		}),

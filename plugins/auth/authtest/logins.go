@@ -216,7 +216,7 @@ func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) 
 		{"everything is usual", usual, nil, nil},
 		{"with another nonce", usual, func(r *auth.ExchangeRequest) { r.Nonce = rand.Text() }, nil},
 		{"with another verifier", usual, func(r *auth.ExchangeRequest) { r.CodeVerifier = rand.Text() + rand.Text() }, &bad},
-		{"with a code that nobody gave", usual, func(r *auth.ExchangeRequest) { r.Code = "4/" + rand.Text() + "+=" }, &bad},
+		{"with a code that was never issued", usual, func(r *auth.ExchangeRequest) { r.Code = "4/" + rand.Text() + "+=" }, &bad},
 		{"with the code of another login", usual, func(r *auth.ExchangeRequest) { r.Code = other }, &bad},
 		{"without an id token", func(a *accounts) { a.forge = func(map[string]any) any { return nil } }, nil, nil},
 		{"with an id token in a list", func(a *accounts) { a.forge = func(c map[string]any) any { return []string{p.Token(c)} } }, nil, nil},
@@ -257,7 +257,7 @@ func (st *stage) loginFails(ctx context.Context, chance *mathrand.Rand) {
 	p.setFault(f)
 	began := time.Now()
 	_, failure := st.exchange(ctx, time.Second, a.exchange(code), func(time.Time, time.Time) demand {
-		return demand{allowed: cannotTell, why: "the token endpoint " + f.name, sentence: sAway}
+		return demand{allowed: cannotTell, why: "the token endpoint " + f.name, sentence: sUnreachable}
 	})
 	took := time.Since(began)
 	p.setFault(nil)
@@ -293,7 +293,7 @@ func (st *stage) loginsAtOnce(ctx context.Context) {
 		step := "Exchange the code of " + fmt.Sprint("user_", i)
 		if i%4 == 3 {
 			req.Nonce = attempts[i-1].nonce
-			want = refused(Form, "the nonce is the one of another login")
+			want = refused(Form, "the nonce is another login's")
 			want.sentence, step = sBadLogin, step+" with the nonce of another login"
 		}
 		_, f := st.exchange(ctx, st.patience(), req, func(time.Time, time.Time) demand { return want })

@@ -98,7 +98,7 @@ func (w *world) judgeHeader(d *demand, j *jws, types []string) {
 	if _, has := j.header["typ"]; has && typ == "" && isText {
 		d.mayRefuse("its type is empty")
 	} else if has && (!isText || !slices.Contains(types, strings.TrimPrefix(strings.ToLower(typ), "application/"))) {
-		d.refuse(Form, "it is of another type than a JWT")
+		d.refuse(Form, "it has a type other than JWT")
 	} else if has && typ != "JWT" && !slices.Contains(types, typ) {
 		d.mayRefuse("it writes its type in an unusual way")
 	}
@@ -108,7 +108,7 @@ func (w *world) judgeHeader(d *demand, j *jws, types []string) {
 func (w *world) judgeClaims(claims map[string]any, audiences []string, from, to time.Time) demand {
 	d := demand{allowed: accept, why: "everything about it is right", sentence: sOwner, claims: claims}
 	if iss, _ := claims["iss"].(string); iss != w.issuer {
-		d.refuse(Issuer, "it is of another issuer")
+		d.refuse(Issuer, "it has another issuer")
 	}
 	if sub, _ := claims["sub"].(string); sub == "" {
 		d.refuse(Form, "it has no subject")
@@ -129,7 +129,7 @@ func (w *world) judgeClaims(claims map[string]any, audiences []string, from, to 
 		organizations, mixed := texts(claims[organizationClaim])
 		switch {
 		case !slices.Contains(organizations, w.organization):
-			d.refuse(OtherOrg, "it is of another organization")
+			d.refuse(OtherOrg, "it belongs to another organization")
 		case mixed || len(organizations) != 1 || claims[organizationClaim] != w.organization:
 			d.mayRefuse("it names its organization in a list")
 		}
@@ -185,7 +185,7 @@ func (w *world) exchange(idToken any, nonce string, from, to time.Time) demand {
 		d.mayRefuse("it is of the type of an access token")
 	}
 	if said, _ := j.claims["nonce"].(string); nonce != "" && said != nonce {
-		d.refuse(Form, "its nonce is not the one of the login")
+		d.refuse(Form, "its nonce is not the login's")
 	}
 	if azp, set := j.claims["azp"]; set && azp != w.clientID {
 		d.refuse(Form, "it was given to another client")
@@ -206,7 +206,7 @@ func (w *world) logout(text string, from, to time.Time) demand {
 	w.judgeHeader(&d, j, []string{"jwt", "logout+jwt"})
 	w.judgeTimes(&d, j.claims, from, to)
 	if iss, _ := j.claims["iss"].(string); iss != w.issuer {
-		d.refuse(Issuer, "it is of another issuer")
+		d.refuse(Issuer, "it has another issuer")
 	}
 	if held, mixed := texts(j.claims["aud"]); !slices.Contains(held, w.clientID) {
 		d.refuse(ForAnother, "it is for another client")

@@ -148,7 +148,7 @@ func (h holder) proofTable(p *Provider, other signer, token string) []property {
 	key.add("its own key", func(*draft) {})
 	key.add("another key", func(d *draft) { d.by, d.header["jwk"], d.header["alg"] = &other, other.jwk(), other.algorithm() })
 	key.add("another key's signature", func(d *draft) { d.by, d.header["alg"] = &other, other.algorithm() })
-	key.add("another key with its thumbprint beside", func(d *draft) {
+	key.add("another key with its own thumbprint", func(d *draft) {
 		d.by, d.header["jwk"], d.header["alg"], d.header["kid"], d.header["jkt"] = &other, other.jwk(), other.algorithm(), h.thumbprint(), h.thumbprint()
 	})
 	key.add("no key", func(d *draft) { d.header["jwk"] = nil })

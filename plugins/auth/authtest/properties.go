@@ -12,19 +12,19 @@ import (
 
 // The names of the properties.
 const (
-	Verdicts      = "every verdict about a token is the one of the contract"
+	Verdicts      = "every verdict on a token is the contract's"
 	Crowds        = "each identity is the token's own, for many people at once"
 	Clocks        = "a token is good until its time is over and no longer"
 	Outages       = "keys and verdicts are right whatever the provider does"
-	Stalls        = "each call has its own deadline, also when many wait for one answer of the provider"
+	Stalls        = "each call has its own deadline, even when many wait for the same answer from the provider"
 	Documents     = "the description and the metadata are right whatever the provider does"
-	Introspection = "a token that the provider no longer stands for is refused"
+	Introspection = "a token that the provider no longer vouches for is refused"
 	Logins        = "a login is its person's, whatever else happens"
-	Renewals      = "a login goes on as long as the provider stands for it"
+	Renewals      = "a login continues as long as the provider vouches for it"
 	Logouts       = "a logout token ends what it names"
 	Proofs        = "a bound token is accepted only from its holder"
 	Revocations   = "what is revoked is reported, and nothing else"
-	Undeclared    = "what is not declared is not there"
+	Undeclared    = "undeclared capabilities are not served"
 )
 
 // Properties returns what the contract requires of an auth adapter.

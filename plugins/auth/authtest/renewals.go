@@ -222,7 +222,7 @@ func (r *sessionsRun) check(ctx context.Context, l *signedIn, how string, adjust
 // demanded returns what the contract requires of a check of this login now.
 func (r *sessionsRun) demanded(l *signedIn) demand {
 	p := r.provider
-	d := demand{allowed: accept, why: "the provider stands for it", sentence: sConfirms}
+	d := demand{allowed: accept, why: "the provider vouches for it", sentence: sConfirms}
 	lately := r.readLately()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -241,7 +241,7 @@ func (r *sessionsRun) demanded(l *signedIn) demand {
 	}
 	if r.fault != nil {
 		d.allowed = d.allowed&refuse | cannotTell
-		d.sentence, d.why = sAway, "the provider "+r.fault.name
+		d.sentence, d.why = sUnreachable, "the provider "+r.fault.name
 	}
 	d.judge = func(id auth.Identity) (string, string) {
 		switch {
@@ -374,7 +374,7 @@ func (r *sessionsRun) atOnce(ctx context.Context) {
 	})
 	kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) {
 		for range 2 {
-			want := demand{allowed: accept, why: "the provider stands for it", sentence: sConfirms, judge: func(id auth.Identity) (string, string) {
+			want := demand{allowed: accept, why: "the provider vouches for it", sentence: sConfirms, judge: func(id auth.Identity) (string, string) {
 				if id.Subject != mine[i].subject || id.SessionID != "" && id.SessionID != mine[i].session || id.Email != "" && id.Email != emailOf(mine[i].subject) {
 					return fmt.Sprintf("the subject %q and its session", mine[i].subject), sConfirms
 				}

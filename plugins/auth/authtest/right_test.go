@@ -321,11 +321,11 @@ func opaqueSubject(t *testing.T, change func(*auth.Revocation), wait time.Durati
 	}}
 }
 
-func TestEveryPropertyRestsOnTheContract(t *testing.T) {
+func TestEveryPropertyCitesTheContract(t *testing.T) {
 	plugintest.Sentences(t, "auth")
 }
 
-func TestRightButUnusualAdaptersPass(t *testing.T) {
+func TestCorrectButUnusualAdaptersPass(t *testing.T) {
 	keys := newKeys(t)
 	for name, change := range map[string]func(*right){
 		"usual": func(*right) {},

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth/authtest"
 )
 
-func TestSamplesThatAreWrongAreRefusedWithTheReason(t *testing.T) {
+func TestWrongSamplesAreRefusedWithTheReason(t *testing.T) {
 	const good = `"good": "g", "issuer": "i", "subject": "s", "expiresAt": "2099-01-01T00:00:00Z"`
 	for text, want := range map[string]string{
 		`{` + good + `, "audience": "a", "email": "e", "bad": [{"name": "n", "clause": "a bad signature", "token": "t"}], "lacks": ["no expiry"], "issue": ["true"]}`: "<nil>",
@@ -24,7 +24,7 @@ func TestSamplesThatAreWrongAreRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-func TestPlaceholdersStandForTheNamesOfTheProvider(t *testing.T) {
+func TestPlaceholdersStandForTheProvidersNames(t *testing.T) {
 	p, err := authtest.NewProvider(newKeys(t))
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ type Adapter struct {
 // New returns an Adapter that must be configured before use.
 func New() *Adapter { return &Adapter{log: hclog.NewNullLogger()} }
 
-// Name returns "oidc", the adapter's name in the setting auth.adapter.
+// Name returns "oidc", the adapter's name in the auth.adapter setting.
 func (*Adapter) Name() string { return "oidc" }
 
 // UseLogger sets the adapter's logger.

@@ -154,7 +154,7 @@ func browse(t *testing.T, address string) *url.URL {
 	}
 	_ = resp.Body.Close()
 	if back == nil {
-		t.Fatalf("the provider never sent the browser back: %s answered %d", resp.Request.URL, resp.StatusCode)
+		t.Fatalf("the provider never sent the browser back: %s returned %d", resp.Request.URL, resp.StatusCode)
 	}
 	return back
 }

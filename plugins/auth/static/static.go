@@ -46,7 +46,7 @@ type Adapter struct {
 // New returns an Adapter that must be configured before use.
 func New() *Adapter { return &Adapter{log: hclog.NewNullLogger()} }
 
-// Name returns "static", the adapter's name in the setting auth.adapter.
+// Name returns "static", the adapter's name in the auth.adapter setting.
 func (*Adapter) Name() string { return "static" }
 
 // UseLogger sets the adapter's logger.
@@ -97,7 +97,7 @@ func (a *Adapter) Verify(_ context.Context, req auth.VerifyRequest) (auth.Identi
 	case !time.Now().Before(found.expires):
 		return auth.Identity{}, refuse("the token has expired")
 	case a.settings.OrganizationID != "" && found.Organization != a.settings.OrganizationID:
-		return auth.Identity{}, refuse("the token is of another organization")
+		return auth.Identity{}, refuse("the token belongs to another organization")
 	case len(req.Audiences) > 0 && len(found.Audiences) > 0 && !slices.ContainsFunc(found.Audiences, func(aud string) bool {
 		return slices.Contains(req.Audiences, aud)
 	}):
@@ -111,7 +111,7 @@ func (a *Adapter) Verify(_ context.Context, req auth.VerifyRequest) (auth.Identi
 
 // Metadata implements auth.Adapter. It always returns plugins.ErrNotFound, because there is no provider.
 func (*Adapter) Metadata(context.Context) (json.RawMessage, error) {
-	return nil, fmt.Errorf("%w: tokens of a file have no authorization server", plugins.ErrNotFound)
+	return nil, fmt.Errorf("%w: tokens from a file have no authorization server", plugins.ErrNotFound)
 }
 
 func refuse(reason string) error {

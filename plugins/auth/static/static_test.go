@@ -183,7 +183,7 @@ func verify(t *testing.T, adapter *static.Adapter, token string) error {
 	return err
 }
 
-func TestAChangedFileHoldsFromTheNextTokenOn(t *testing.T) {
+func TestAChangedFileAppliesFromTheNextToken(t *testing.T) {
 	adapter, path := configured(t, "tokens:\n"+entry(good, ""))
 	if err := verify(t, adapter, good); err != nil {
 		t.Fatal(err)
@@ -193,11 +193,11 @@ func TestAChangedFileHoldsFromTheNextTokenOn(t *testing.T) {
 		t.Errorf("a token that was added: %v", err)
 	}
 	if err := verify(t, adapter, good); !errors.Is(err, plugins.ErrUnauthenticated) {
-		t.Errorf("a token that was taken away: got %v, want a refusal", err)
+		t.Errorf("a token that was revoked: got %v, want a refusal", err)
 	}
 }
 
-func TestAFileThatIsWrittenInPlaceWithTheSameLengthIsReadAgain(t *testing.T) {
+func TestAFileThatIsOverwrittenWithTheSameLengthIsReadAgain(t *testing.T) {
 	adapter, path := configured(t, "tokens:\n"+entry(good, ""))
 	if err := os.WriteFile(path, []byte("tokens:\n"+entry(foreign, "")), 0o600); err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func TestABadFileLeavesTheLastGoodTokensForAMinute(t *testing.T) {
 // pass lets time pass in a bubble.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's clock, not the machine's
 
-func TestFilesThatAreRefusedNameThePlaceAndNoToken(t *testing.T) {
+func TestErrorsForRefusedFilesNameThePlaceButNoToken(t *testing.T) {
 	const secret = "a-secret-that-nobody-may-see"
 	for name, c := range map[string]struct{ text, want string }{
 		"neither token nor digest": {"tokens: [{subject: a, expires: 2099-01-01T00:00:00Z}]", "tokens[0]: needs either token or tokenSha256"},

@@ -60,12 +60,12 @@ func among(t *testing.T, workOS http.Handler, changes ...map[string]any) *Adapte
 	return adapter
 }
 
-func TestMembershipDecidesAboutLoginsAndTheirChecks(t *testing.T) {
+func TestMembershipDecidesLoginsAndTheirChecks(t *testing.T) {
 	workOS := newAPI()
 	workOS.list()
 	adapter := among(t, workOS)
 	if id, err := logIn(t, adapter); !errors.Is(err, plugins.ErrUnauthenticated) {
-		t.Fatalf("a login of nobody's member: %+v, %v", id, err)
+		t.Fatalf("a login without a membership: %+v, %v", id, err)
 	}
 	workOS.list(active("user_alice", "admin"))
 	id, err := logIn(t, adapter)
@@ -78,16 +78,16 @@ func TestMembershipDecidesAboutLoginsAndTheirChecks(t *testing.T) {
 	}
 	workOS.list(active("user_alice", "member"))
 	if again, err := ask(); err != nil || again.OrgRole != "member" {
-		t.Errorf("a login of somebody who is no longer an admin: %+v, %v", again, err)
+		t.Errorf("a former admin's login: %+v, %v", again, err)
 	}
 	workOS.breakDown(true)
 	if again, err := ask(); !errors.Is(err, plugins.ErrUnavailable) {
-		t.Errorf("the API is away: %+v, %v", again, err)
+		t.Errorf("the API is down: %+v, %v", again, err)
 	}
 	workOS.breakDown(false)
 	workOS.list()
 	if again, err := ask(); !errors.Is(err, plugins.ErrUnauthenticated) {
-		t.Errorf("a login of somebody who is no longer a member: %+v, %v", again, err)
+		t.Errorf("a former member's login: %+v, %v", again, err)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestWithoutAnAPIKeyALoginIsCheckedWithoutMemberships(t *testing.T) {
 	}
 }
 
-func TestAnInvalidListOfMembershipsEndsNoLogin(t *testing.T) {
+func TestAnInvalidMembershipListDoesNotEndALogin(t *testing.T) {
 	for _, body := range []string{`null`, `{}`, `{"data": null}`, `{"data": {}}`, `{"data": [7]}`, `[]`, `"text"`, `<html>`, ``} {
 		m := newMembers("https://api.workos.com/", apiKey, organization, New().log)
 		m.client.Transport = answers(body)
@@ -135,7 +135,7 @@ func (a answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	return rec.Result(), nil
 }
 
-func TestAClientThatIsNotSetIsNoAudience(t *testing.T) {
+func TestAnUnsetClientIsNotAnAudience(t *testing.T) {
 	adapter := New()
 	if err := adapter.Close(); err != nil {
 		t.Errorf("close without settings: %v", err)

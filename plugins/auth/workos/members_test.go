@@ -30,7 +30,7 @@ func asking(t *testing.T, workOS *api) *members {
 	return m
 }
 
-func TestMembersOutliveTheAPIForFiveMinutes(t *testing.T) {
+func TestMembersOutliveTheAPIByFiveMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		workOS := newAPI()
 		m := asking(t, workOS)
@@ -40,10 +40,10 @@ func TestMembersOutliveTheAPIForFiveMinutes(t *testing.T) {
 		workOS.breakDown(true)
 		pass(memberKeep - time.Second)
 		if role, err := m.role(t.Context(), "user_alice"); role != "admin" || err != nil {
-			t.Errorf("known, with the API away: got %q, %v", role, err)
+			t.Errorf("known, with the API down: got %q, %v", role, err)
 		}
 		if _, err := m.role(t.Context(), "user_bob"); !errors.Is(err, plugins.ErrUnavailable) {
-			t.Errorf("new, with the API away: got %v, want unavailable", err)
+			t.Errorf("new, with the API down: got %v, want unavailable", err)
 		}
 		pass(time.Second)
 		if _, err := m.role(t.Context(), "user_alice"); !errors.Is(err, plugins.ErrUnavailable) {
@@ -64,12 +64,12 @@ func TestAFormerMemberLosesAccessWithinHalfAMinute(t *testing.T) {
 		}
 		workOS.breakDown(true)
 		if _, err := m.role(t.Context(), "user_alice"); !errors.Is(err, plugins.ErrUnavailable) {
-			t.Errorf("afterwards, with the API away: got %v, want unavailable", err)
+			t.Errorf("afterwards, with the API down: got %v, want unavailable", err)
 		}
 	})
 }
 
-func TestAnAnswerSavesTheNextQuestions(t *testing.T) {
+func TestAnAnswerIsCachedForLaterQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		workOS := newAPI()
 		m := asking(t, workOS)

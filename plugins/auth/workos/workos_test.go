@@ -84,7 +84,7 @@ func TestWorkOSKeepsTheContract(t *testing.T) {
 	})
 }
 
-func TestMembershipDecidesWhoComesInAndAsWhat(t *testing.T) {
+func TestMembershipDecidesWhoMayLogInAndWithWhichRole(t *testing.T) {
 	keys := newKeys(t)
 	with := func(pairs ...any) map[string]any {
 		m := active("user_alice", "admin")
@@ -99,22 +99,22 @@ func TestMembershipDecidesWhoComesInAndAsWhat(t *testing.T) {
 		role   string
 		want   error
 	}{
-		"an admin":                       {listed: []map[string]any{active("user_alice", "admin")}, role: "admin"},
-		"an owner":                       {listed: []map[string]any{active("user_alice", "owner")}, role: "owner"},
-		"a member":                       {listed: []map[string]any{active("user_alice", "member")}, role: "member"},
-		"a role of the organization":     {listed: []map[string]any{active("user_alice", "org-billing")}, role: "member"},
-		"the first role alone":           {listed: []map[string]any{with("roles", nil)}, role: "admin"},
-		"an active one after others":     {listed: []map[string]any{with("organization_id", "org_other"), with("status", "inactive"), active("user_alice", "owner")}, role: "owner"},
-		"one of several roles is admin":  {listed: []map[string]any{with("role", nil, "roles", []any{map[string]any{"slug": "x"}, map[string]any{"slug": "admin"}})}, role: "admin"},
-		"nobody":                         {want: plugins.ErrUnauthenticated},
-		"another user":                   {listed: []map[string]any{active("user_bob", "admin")}, want: plugins.ErrUnauthenticated},
-		"no longer active":               {listed: []map[string]any{with("status", "inactive")}, want: plugins.ErrUnauthenticated},
-		"invited only":                   {listed: []map[string]any{with("status", "pending")}, want: plugins.ErrUnauthenticated},
-		"of another organization":        {listed: []map[string]any{with("organization_id", "org_other")}, want: plugins.ErrUnauthenticated},
-		"a wrong API key":                {change: map[string]any{"apiKey": "sk_wrong"}, want: plugins.ErrUnavailable},
-		"an API that is somewhere else":  {change: map[string]any{"apiUrl": "http://127.0.0.1:1"}, want: plugins.ErrUnavailable},
-		"no API key, the token's word":   {change: map[string]any{"apiKey": ""}, role: "admin"},
-		"no organization, nobody's role": {change: map[string]any{"organizationId": ""}, role: ""},
+		"an admin":                      {listed: []map[string]any{active("user_alice", "admin")}, role: "admin"},
+		"an owner":                      {listed: []map[string]any{active("user_alice", "owner")}, role: "owner"},
+		"a member":                      {listed: []map[string]any{active("user_alice", "member")}, role: "member"},
+		"a role of the organization":    {listed: []map[string]any{active("user_alice", "org-billing")}, role: "member"},
+		"the first role alone":          {listed: []map[string]any{with("roles", nil)}, role: "admin"},
+		"an active one after others":    {listed: []map[string]any{with("organization_id", "org_other"), with("status", "inactive"), active("user_alice", "owner")}, role: "owner"},
+		"one of several roles is admin": {listed: []map[string]any{with("role", nil, "roles", []any{map[string]any{"slug": "x"}, map[string]any{"slug": "admin"}})}, role: "admin"},
+		"nobody":                        {want: plugins.ErrUnauthenticated},
+		"another user":                  {listed: []map[string]any{active("user_bob", "admin")}, want: plugins.ErrUnauthenticated},
+		"no longer active":              {listed: []map[string]any{with("status", "inactive")}, want: plugins.ErrUnauthenticated},
+		"invited only":                  {listed: []map[string]any{with("status", "pending")}, want: plugins.ErrUnauthenticated},
+		"of another organization":       {listed: []map[string]any{with("organization_id", "org_other")}, want: plugins.ErrUnauthenticated},
+		"a wrong API key":               {change: map[string]any{"apiKey": "sk_wrong"}, want: plugins.ErrUnavailable},
+		"an API that is somewhere else": {change: map[string]any{"apiUrl": "http://127.0.0.1:1"}, want: plugins.ErrUnavailable},
+		"no API key, the token's word":  {change: map[string]any{"apiKey": ""}, role: "admin"},
+		"no organization and no role":   {change: map[string]any{"organizationId": ""}, role: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := authtest.NewProvider(keys)
@@ -142,7 +142,7 @@ func TestMembershipDecidesWhoComesInAndAsWhat(t *testing.T) {
 	}
 }
 
-func TestTheAddressOfAuthKitIsFound(t *testing.T) {
+func TestTheAuthKitAddressIsFound(t *testing.T) {
 	adapter := New()
 	config := plugins.Config{JSON: json.RawMessage(`{"idpDomain":"example","clientId":"c","redirectUri":"https://r.example/v1/auth/callback","organizationId":"org_1"}`)}
 	if err := adapter.Configure(t.Context(), config); err != nil {

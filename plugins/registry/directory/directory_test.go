@@ -73,7 +73,7 @@ func TestTheLatestIsTheHighestRelease(t *testing.T) {
 	}
 }
 
-func TestSearchOrdersByFit(t *testing.T) {
+func TestSearchOrdersByRelevance(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "1.mcpb", "@other/thing", "1.0.0")
 	put(t, dir, "2.mcpb", "@hello/other", "1.0.0")
@@ -94,11 +94,11 @@ func TestSearchOrdersByFit(t *testing.T) {
 		t.Fatalf("got %q, want %q", got, want)
 	}
 	if _, err := open(t, dir).Search(t.Context(), registry.Query{Cursor: "-1"}); !errors.Is(err, plugins.ErrInvalid) {
-		t.Fatalf("a cursor of somebody else: got %v", err)
+		t.Fatalf("another server's cursor: got %v", err)
 	}
 }
 
-func TestChangesInTheFolderAreSeen(t *testing.T) {
+func TestChangesInTheFolderAreNoticed(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
 	if _, err := r.Resolve(t.Context(), registry.Ref{Name: "@acme/hello"}); !errors.Is(err, plugins.ErrNotFound) {
@@ -118,7 +118,7 @@ func TestChangesInTheFolderAreSeen(t *testing.T) {
 	}
 }
 
-func TestDigestsThatWereWrittenDownMustMatch(t *testing.T) {
+func TestRecordedDigestsMustMatch(t *testing.T) {
 	body := bundle(t, manifest("@acme/hello", "1.0.0"))
 	right, wrong := sum(body), strings.Repeat("0", 64)
 	for name, c := range map[string]struct {
@@ -147,7 +147,7 @@ func TestDigestsThatWereWrittenDownMustMatch(t *testing.T) {
 			}
 			_, err := open(t, dir).Resolve(t.Context(), registry.Ref{Name: "@acme/hello"})
 			if c.ok && err != nil || !c.ok && (!errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "hello.mcpb")) {
-				t.Fatalf("got %v: what differs is neither given away nor missing", err)
+				t.Fatalf("got %v: a file that differs is neither returned nor missing", err)
 			}
 			fetched, err := open(t, dir).Fetch(t.Context(), registry.Package{Kind: registry.KindMCPB, Artifact: "hello.mcpb"})
 			if err == nil {
@@ -210,7 +210,7 @@ func TestOneBadFileDoesNotAffectOthers(t *testing.T) {
 	}
 }
 
-func TestDownloadEndsWithItsContext(t *testing.T) {
+func TestADownloadEndsWithItsContext(t *testing.T) {
 	r := open(t, filled(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	body, err := r.Fetch(ctx, resolve(t, r, "plain", ""))
@@ -228,13 +228,13 @@ func TestSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, filepath.Dir(file), "file", nil)
 	for name, c := range map[string]struct{ settings, want string }{
-		"nothing":               {`{}`, "dir: must be the absolute path"},
-		"a relative path":       {`{"dir": "bundles"}`, "dir: must be the absolute path"},
-		"a folder that is away": {`{"dir": "/no/such/folder"}`, "dir: cannot be read"},
-		"a file":                {`{"dir": "` + file + `"}`, "dir: is not a folder"},
-		"a trust score of 101":  {`{"dir": "/tmp", "trustScore": 101}`, "trustScore: must be 0 to 100"},
-		"a trust score of -1":   {`{"dir": "/tmp", "trustScore": -1}`, "trustScore: must be 0 to 100"},
-		"a typing error":        {`{"dri": "/tmp"}`, `did you mean "dir"`},
+		"nothing":              {`{}`, "dir: must be the absolute path"},
+		"a relative path":      {`{"dir": "bundles"}`, "dir: must be the absolute path"},
+		"a missing folder":     {`{"dir": "/no/such/folder"}`, "dir: cannot be read"},
+		"a file":               {`{"dir": "` + file + `"}`, "dir: is not a folder"},
+		"a trust score of 101": {`{"dir": "/tmp", "trustScore": 101}`, "trustScore: must be 0 to 100"},
+		"a trust score of -1":  {`{"dir": "/tmp", "trustScore": -1}`, "trustScore: must be 0 to 100"},
+		"a typing error":       {`{"dri": "/tmp"}`, `did you mean "dir"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := directory.New().Validate(t.Context(), plugins.Config{JSON: json.RawMessage(c.settings)})
@@ -253,7 +253,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-func TestAManifestHasFourMiBAtMost(t *testing.T) {
+func TestAManifestIsAtMostFourMiB(t *testing.T) {
 	for size, want := range map[int]bool{4 << 20: true, 4<<20 + 1: false} {
 		m := manifest("@acme/hello", "1.0.0")
 		m["description"] = ""

@@ -84,7 +84,7 @@ func TestLatest(t *testing.T) {
 		t.Errorf("a version of any form: got %s, %v", pkg.Version, err)
 	}
 	if _, err := r.Resolve(t.Context(), registry.Ref{Name: "io.example/a", Version: "latest"}); !errors.Is(err, plugins.ErrNotFound) {
-		t.Errorf("latest is no version: got %v", err)
+		t.Errorf("latest is not a version: got %v", err)
 	}
 	r = open(t, publish(t, gone))
 	if _, err := r.Resolve(t.Context(), registry.Ref{Name: "io.example/a"}); !errors.Is(err, plugins.ErrNotFound) {
@@ -143,7 +143,7 @@ func TestAFailedRegistryIsNotReportedAsEmpty(t *testing.T) {
 	}
 }
 
-func TestFetchAsksForTheAddressAgain(t *testing.T) {
+func TestFetchRequestsTheAddressAgain(t *testing.T) {
 	p := whole(t)
 	r := open(t, p)
 	pkg, err := r.Resolve(t.Context(), registry.Ref{Name: "io.example/bundle"})

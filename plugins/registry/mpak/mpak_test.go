@@ -84,7 +84,7 @@ func TestTheArtifactOfThePlatform(t *testing.T) {
 	}
 }
 
-func TestCertificationIsTrust(t *testing.T) {
+func TestTheTrustScoreFollowsTheCertification(t *testing.T) {
 	for level, want := range map[int]int{-1: 0, 0: 0, 1: 25, 2: 50, 3: 75, 4: 100, 5: 0} {
 		r := open(t, publish(t, shown{"@acme/a", level, []release{everywhere("1.0.0")}}))
 		pkg, err := r.Resolve(t.Context(), registry.Ref{Name: "@acme/a", OS: "linux", Arch: "amd64"})
@@ -95,7 +95,7 @@ func TestCertificationIsTrust(t *testing.T) {
 	}
 }
 
-func TestAFileThatWasReplacedIsNotGivenAway(t *testing.T) {
+func TestAReplacedFileIsNotReturned(t *testing.T) {
 	p := publish(t, shown{"@acme/a", 2, []release{everywhere("1.0.0")}})
 	r := open(t, p)
 	pkg, err := r.Resolve(t.Context(), registry.Ref{Name: "@acme/a"})
@@ -175,7 +175,7 @@ func TestAForeignArtifactOrCursorSendsNoRequest(t *testing.T) {
 	}
 }
 
-func TestPagesOfARegistryThatCountsInAnotherWay(t *testing.T) {
+func TestPagesOfARegistryWithOtherPagingFields(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  object
 		entries int

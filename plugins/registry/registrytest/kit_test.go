@@ -19,11 +19,11 @@ func trial() kit.Trial {
 	return t
 }
 
-func TestTheKitDemandsWhatTheContractSays(t *testing.T) {
+func TestTheKitChecksWhatTheContractSays(t *testing.T) {
 	plugintest.Sentences(t, "registry")
 }
 
-func TestRightRegistriesPassHoweverUnusualTheyAre(t *testing.T) {
+func TestCorrectRegistriesPassHoweverUnusualTheyAre(t *testing.T) {
 	for name, change := range map[string]func(*plugin){
 		"the usual one": func(*plugin) {},
 		"one that ends with an empty page": func(p *plugin) {

@@ -146,7 +146,7 @@ func lies() plugintest.Lies[*plugin] {
 				}
 				return page
 			}),
-			"begins again at the end": pages(func(found []bundle, q registry.Query) registry.Page {
+			"starts over at the end": pages(func(found []bundle, q registry.Query) registry.Page {
 				page := pageByName(found, q)
 				page.NextCursor = cmp.Or(page.NextCursor, " ")
 				return page
@@ -178,15 +178,15 @@ func lies() plugintest.Lies[*plugin] {
 					return page
 				}
 			},
-			"takes a limit over 100 for 100": func(p *plugin) { p.check = func(registry.Query) error { return nil } },
+			"treats a limit over 100 as 100": func(p *plugin) { p.check = func(registry.Query) error { return nil } },
 			"finds any word of a text": fits(func(b bundle, text string) bool {
 				return slices.ContainsFunc(strings.Fields(text), func(word string) bool { return strings.Contains(b.Name, word) })
 			}),
-			"takes a text for a regular expression": fits(func(b bundle, text string) bool {
+			"mistakes a text for a regular expression": fits(func(b bundle, text string) bool {
 				found, err := regexp.MatchString("(?i)"+text, b.Name)
 				return found && err == nil
 			}),
-			"takes a text for a pattern of files": fits(func(b bundle, text string) bool {
+			"mistakes a text for a pattern of files": fits(func(b bundle, text string) bool {
 				found, err := path.Match(text, strings.ReplaceAll(b.Name, "/", "-"))
 				return found && err == nil
 			}),
@@ -200,7 +200,7 @@ func lies() plugintest.Lies[*plugin] {
 					return p.find(ctx, q)
 				}
 			},
-			"does not find what has a capital letter": first(func(q *registry.Query) {
+			"does not find names with a capital letter": first(func(q *registry.Query) {
 				if strings.HasPrefix(q.Text, "@A") {
 					q.Text = strings.ToLower(q.Text) + "!"
 				}
@@ -224,11 +224,11 @@ func lies() plugintest.Lies[*plugin] {
 			"compares versions as text": func(p *plugin) {
 				p.compare = func(a, b version) int { return strings.Compare(b.Version, a.Version) }
 			},
-			"takes a prerelease for the latest": func(p *plugin) {
+			"mistakes a prerelease for the latest": func(p *plugin) {
 				p.compare = func(a, b version) int { return -strings.Compare(a.Version+"~", b.Version+"~") }
 			},
 			"ignores the case of names":          names(strings.ToLower),
-			"takes _ for - in names":             names(func(name string) string { return strings.ReplaceAll(name, "_", "-") }),
+			"mistakes _ for - in names":          names(func(name string) string { return strings.ReplaceAll(name, "_", "-") }),
 			"trims names":                        names(strings.TrimSpace),
 			"cleans names as paths":              names(path.Clean),
 			"resolves names without their scope": names(path.Base),
@@ -240,7 +240,7 @@ func lies() plugintest.Lies[*plugin] {
 			"completes versions":           versions(func(has, asked string) bool { return strings.HasPrefix(has, asked+".") }),
 			"ignores a v before a version": versions(func(has, asked string) bool { return "v"+has == asked }),
 			"ignores build metadata":       versions(func(has, asked string) bool { before, _, _ := strings.Cut(asked, "+"); return before == has }),
-			"takes latest for a version": asked(func(ref *registry.Ref) {
+			"mistakes latest for a version": asked(func(ref *registry.Ref) {
 				if ref.Version == "latest" {
 					ref.Version = ""
 				}
@@ -251,15 +251,15 @@ func lies() plugintest.Lies[*plugin] {
 				runs := p.runs
 				p.runs = func(f file, os, arch string) bool { return runs(f, os, arch) || os == "darwin" && runs(f, os, "amd64") }
 			},
-			"takes x86_64 for amd64": asked(func(ref *registry.Ref) { ref.Arch = strings.Replace(ref.Arch, "x86_64", "amd64", 1) }),
-			"takes every unknown system for linux": asked(func(ref *registry.Ref) {
+			"mistakes x86_64 for amd64": asked(func(ref *registry.Ref) { ref.Arch = strings.Replace(ref.Arch, "x86_64", "amd64", 1) }),
+			"treats every unknown system as linux": asked(func(ref *registry.Ref) {
 				if !slices.Contains([]string{"darwin", "windows"}, ref.OS) {
 					ref.OS = "linux"
 				}
 			}),
-			"counts a byte too many":     packs(func(pkg *registry.Package) { pkg.Size++ }),
-			"writes digests in capitals": packs(func(pkg *registry.Package) { pkg.SHA256 = strings.ToUpper(pkg.SHA256) }),
-			"keeps what it resolved by name alone": func(p *plugin) {
+			"reports a size one byte too large": packs(func(pkg *registry.Package) { pkg.Size++ }),
+			"writes digests in capitals":        packs(func(pkg *registry.Package) { pkg.SHA256 = strings.ToUpper(pkg.SHA256) }),
+			"caches what it resolved by name alone": func(p *plugin) {
 				kept := map[string]registry.Package{}
 				p.resolve = func(ctx context.Context, ref registry.Ref) (registry.Package, error) {
 					mu.Lock()
@@ -333,7 +333,7 @@ func lies() plugintest.Lies[*plugin] {
 					return all, err
 				}
 			},
-			"begins again when the catalogue has changed": func(p *plugin) {
+			"starts over when the catalogue has changed": func(p *plugin) {
 				size := 0
 				p.page = func(found []bundle, q registry.Query) registry.Page {
 					mu.Lock()
@@ -353,25 +353,25 @@ func lies() plugintest.Lies[*plugin] {
 			}),
 		},
 		registrytest.Faults: {
-			"takes every error of a backend for a bundle that is not there": statuses(func(int) error { return plugins.ErrNotFound }),
-			"takes a backend that wants a token for a bad one of the caller": statuses(func(code int) error {
+			"mistakes every error of a backend for a bundle that does not exist": statuses(func(int) error { return plugins.ErrNotFound }),
+			"mistakes a backend that wants a token for a bad one of the caller": statuses(func(code int) error {
 				if code == http.StatusUnauthorized {
 					return plugins.ErrUnauthenticated
 				}
 				return plugins.ErrUnavailable
 			}),
-			"takes an error page for a file": statuses(func(int) error { return nil }),
-			"takes a backend that is away for an empty one": func(p *plugin) {
+			"mistakes an error page for a file": statuses(func(int) error { return nil }),
+			"mistakes a backend that is down for an empty one": func(p *plugin) {
 				p.lost = func(error) error { return nil }
 				p.index = func(ctx context.Context) (all []bundle, err error) {
 					defer func() { _ = recover() }()
 					return p.all(ctx)
 				}
 			},
-			"answers an internal error when its backend is away":  func(p *plugin) { p.lost = func(err error) error { return err } },
-			"takes the end of a connection for the end of a file": bodies(func(_ context.Context, body io.ReadCloser) io.ReadCloser { return io.NopCloser(whole(body)) }),
-			"keeps errors for ever":                               keeps(func(_ []bundle, err error) bool { return err == nil }),
-			"works digests out from what comes": func(p *plugin) {
+			"answers an internal error when its backend is down":     func(p *plugin) { p.lost = func(err error) error { return err } },
+			"mistakes the end of a connection for the end of a file": bodies(func(_ context.Context, body io.ReadCloser) io.ReadCloser { return io.NopCloser(whole(body)) }),
+			"keeps errors for ever":                                  keeps(func(_ []bundle, err error) bool { return err == nil }),
+			"computes digests from what it receives": func(p *plugin) {
 				p.pack = func(ctx context.Context, pkg *registry.Package) error {
 					body, err := p.get(ctx, "/files/"+pkg.Artifact)
 					if err != nil {
@@ -464,7 +464,7 @@ func lies() plugintest.Lies[*plugin] {
 	}
 }
 
-func TestLiarsAreCaught(t *testing.T) {
+func TestFaultyImplementationsAreCaught(t *testing.T) {
 	plugintest.Liars(t, registrytest.Properties(), trial(), open, lies())
 }
 

@@ -81,7 +81,7 @@ func TestAPostgresThatHangsIsUnavailable(t *testing.T) {
 	})
 }
 
-func TestConfigureNeedsAPostgresThatAnswers(t *testing.T) {
+func TestConfigureNeedsAReachablePostgres(t *testing.T) {
 	store := postgres.New()
 	err := store.Configure(t.Context(), config(t, map[string]any{"url": "postgres://u:secret-canary@127.0.0.1:1/db", "timeout": "500ms"}))
 	if !errors.Is(err, plugins.ErrUnavailable) {

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/postgres"
 )
 
-func TestWrongSettingsAreRefused(t *testing.T) {
+func TestInvalidPluginSettingsAreRefused(t *testing.T) {
 	cases := []struct {
 		name     string
 		settings string
@@ -19,7 +19,7 @@ func TestWrongSettingsAreRefused(t *testing.T) {
 	}{
 		{"no url", `{}`, []string{"url"}},
 		{"not a postgres url", `{"url": "postgres://u:secret-canary@host:port/db"}`, []string{"url"}},
-		{"a url that names a file that is not there", `{"url": "postgres://u:secret-canary@host/db?sslmode=verify-full&sslrootcert=/absent.pem"}`, []string{"url"}},
+		{"a url that names a file that does not exist", `{"url": "postgres://u:secret-canary@host/db?sslmode=verify-full&sslrootcert=/absent.pem"}`, []string{"url"}},
 		{"a table that is more than a name", `{"url": "postgres://localhost/db", "table": "s; DROP TABLE s"}`, []string{"table"}},
 		{"a purge without a pause", `{"url": "postgres://localhost/db", "purgeEvery": "0s"}`, []string{"purgeEvery"}},
 		{"all at once", `{"url": 5, "tabel": "x", "timeout": "0s", "purgeEvery": "-1m"}`, []string{"purgeEvery", "tabel", "timeout", "url"}},
@@ -46,7 +46,7 @@ func TestWrongSettingsAreRefused(t *testing.T) {
 	}
 }
 
-func TestRightSettingsAreAccepted(t *testing.T) {
+func TestValidPluginSettingsAreAccepted(t *testing.T) {
 	for _, settings := range []string{
 		`{"url": "postgres://user:password@localhost:5432/ropewalk?sslmode=require"}`,
 		`{"url": "host=/run/postgresql dbname=ropewalk", "password": "p", "table": "mcp.sessions", "timeout": "1s", "purgeEvery": "10s"}`,

@@ -54,7 +54,7 @@ func (s *Store) Configure(ctx context.Context, c plugins.Config) error {
 	s.sql = statementsFor(config.identifier())
 	ours := context.WithoutCancel(ctx) // the pool outlives this call
 	if s.pool, err = pgxpool.NewWithConfig(ours, pool); err != nil {
-		return away(err)
+		return unavailable(err)
 	}
 	if err := s.bounded(ctx, func(ctx context.Context) error { return s.prepare(ctx, config.identifier()) }); err != nil {
 		s.pool.Close()
@@ -153,10 +153,10 @@ func (s *Store) bounded(ctx context.Context, do func(context.Context) error) err
 	if err == nil || errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
-	return away(err)
+	return unavailable(err)
 }
 
-func away(err error) error { return fmt.Errorf("postgres: %w: %w", plugins.ErrUnavailable, err) }
+func unavailable(err error) error { return fmt.Errorf("postgres: %w: %w", plugins.ErrUnavailable, err) }
 
 func storable(id string) bool { return !strings.ContainsRune(id, 0) }
 

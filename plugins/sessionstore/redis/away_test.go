@@ -88,7 +88,7 @@ func TestTheCallersDeadlineHoldsWhileRedisHangs(t *testing.T) {
 	}
 }
 
-func TestConfigureNeedsARedisThatAnswers(t *testing.T) {
+func TestConfigureNeedsAReachableRedis(t *testing.T) {
 	server := testenv.StartRedis(t)
 	server.Stop()
 	store := redis.New()

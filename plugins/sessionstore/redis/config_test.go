@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-func TestWrongSettingsAreRefused(t *testing.T) {
+func TestInvalidPluginSettingsAreRefused(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "absent.pem")
 	cases := []struct {
 		name     string
@@ -33,7 +33,7 @@ func TestWrongSettingsAreRefused(t *testing.T) {
 		{"sentinels without the name of the master", `{"url": "redis+sentinel://localhost:26379"}`, []string{"url"}},
 		{"tls without rediss", `{"url": "redis://localhost", "tls": {"serverName": "redis"}}`, []string{"tls"}},
 		{"a certificate without its key", `{"url": "rediss://localhost", "tls": {"certFile": "a.pem"}}`, []string{"tls.certFile"}},
-		{"a ca file that is not there", `{"url": "rediss://localhost", "tls": {"caFile": "` + missing + `"}}`, []string{"tls"}},
+		{"a ca file that does not exist", `{"url": "rediss://localhost", "tls": {"caFile": "` + missing + `"}}`, []string{"tls"}},
 		{"a key without its certificate", `{"url": "rediss://localhost", "tls": {"keyFile": "a.pem"}}`, []string{"tls.certFile"}},
 		{"no time at all", `{"url": "redis://localhost", "timeout": "0s"}`, []string{"timeout"}},
 		{"a time before now", `{"url": "redis://localhost", "timeout": "-1s"}`, []string{"timeout"}},
@@ -63,7 +63,7 @@ func TestWrongSettingsAreRefused(t *testing.T) {
 	}
 }
 
-func TestRightSettingsAreAccepted(t *testing.T) {
+func TestValidPluginSettingsAreAccepted(t *testing.T) {
 	for _, settings := range []string{
 		`{"url": "redis://localhost"}`,
 		`{"url": "rediss://user:password@redis.example:6380/3?pool_size=4"}`,
@@ -84,14 +84,14 @@ func TestTheDefaultsAreTheDocumentedOnes(t *testing.T) { // docs/adapters.md
 	}
 }
 
-func TestConnectionsTakeTLS12AtLeast(t *testing.T) {
+func TestConnectionsRequireAtLeastTLS12(t *testing.T) {
 	config := &tls.Config{} //nolint:gosec // what apply sets is the test
 	if err := (TLS{}).apply(config); err != nil || config.MinVersion != tls.VersionTLS12 {
 		t.Errorf("got version %x, %v", config.MinVersion, err)
 	}
 }
 
-func TestAFileOfCertificatesThatCannotBeUsedSaysWhy(t *testing.T) {
+func TestAnUnusableCertificateFileSaysWhy(t *testing.T) {
 	dir := t.TempDir()
 	empty := filepath.Join(dir, "empty.pem")
 	if err := os.WriteFile(empty, []byte("no certificate"), 0o600); err != nil {
@@ -101,9 +101,9 @@ func TestAFileOfCertificatesThatCannotBeUsedSaysWhy(t *testing.T) {
 		t.Errorf("a file without a certificate: %v", err)
 	}
 	if err := (TLS{CAFile: filepath.Join(dir, "absent.pem")}).apply(&tls.Config{}); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // as above
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("a file that does not exist: %v", err)
 	}
 	if err := (TLS{CertFile: empty, KeyFile: empty}).apply(&tls.Config{}); err == nil { //nolint:gosec // as above
-		t.Error("a file without a certificate of the client is no problem")
+		t.Error("a file without a client certificate is accepted")
 	}
 }

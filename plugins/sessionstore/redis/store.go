@@ -63,7 +63,7 @@ func (s *Store) Configure(ctx context.Context, c plugins.Config) error {
 	defer cancel()
 	if err := client.Ping(ctx).Err(); err != nil {
 		_ = client.Close()
-		return away(err)
+		return unavailable(err)
 	}
 	s.client, s.prefix = client, config.KeyPrefix
 	return nil
@@ -88,7 +88,7 @@ func (s *Store) Put(ctx context.Context, rec sessionstore.Record, ttl time.Durat
 	}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	return away(s.write(ctx, "set", s.prefix+rec.ID, value, "px", millis(ttl)).Err())
+	return unavailable(s.write(ctx, "set", s.prefix+rec.ID, value, "px", millis(ttl)).Err())
 }
 
 // Get implements sessionstore.Store.
@@ -105,7 +105,7 @@ func (s *Store) Get(ctx context.Context, id string) (sessionstore.Record, error)
 		return sessionstore.Record{}, fmt.Errorf("session: %w", plugins.ErrNotFound)
 	}
 	if err != nil {
-		return sessionstore.Record{}, away(err)
+		return sessionstore.Record{}, unavailable(err)
 	}
 	rec, err := decode(value.Val())
 	if left.Val() > 0 { // negative if the session ended between the two commands
@@ -135,7 +135,7 @@ func (s *Store) Replace(ctx context.Context, rec sessionstore.Record, ttl time.D
 	}
 	switch {
 	case err != nil:
-		return false, away(err)
+		return false, unavailable(err)
 	case outcome < 0:
 		return false, fmt.Errorf("session: %w", plugins.ErrNotFound)
 	}
@@ -157,12 +157,12 @@ func (s *Store) Touch(ctx context.Context, batch []sessionstore.Touch) error {
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
 			unknown = append(unknown, batch[i])
 		} else if err != nil {
-			return away(err)
+			return unavailable(err)
 		}
 	}
 	for _, err := range s.each(ctx, unknown, "eval", touchScript) {
 		if err != nil {
-			return away(err)
+			return unavailable(err)
 		}
 	}
 	return nil
@@ -195,7 +195,7 @@ func (s *Store) each(ctx context.Context, batch []sessionstore.Touch, command, s
 func (s *Store) Delete(ctx context.Context, id string) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	return away(s.write(ctx, "del", s.prefix+id).Err())
+	return unavailable(s.write(ctx, "del", s.prefix+id).Err())
 }
 
 // once is a write that the library must not retry when its response is lost. The write may have taken effect, and
@@ -220,9 +220,9 @@ func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFun
 // millis returns a lifetime in milliseconds, the unit that Redis uses, and at least one.
 func millis(d time.Duration) int64 { return max(1, d.Milliseconds()) }
 
-// away wraps an error in plugins.ErrUnavailable. Whatever went wrong, the caller must not conclude that a session does
+// unavailable wraps an error in plugins.ErrUnavailable. Whatever went wrong, the caller must not conclude that a session does
 // not exist.
-func away(err error) error {
+func unavailable(err error) error {
 	if err == nil {
 		return nil
 	}

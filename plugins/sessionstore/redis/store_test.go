@@ -80,7 +80,7 @@ func TestTwoServersShareSessionsUnderOnePrefixOnly(t *testing.T) {
 	}
 }
 
-func TestNoRecordIsWithoutALifetime(t *testing.T) {
+func TestEveryRecordHasALifetime(t *testing.T) {
 	server := testenv.StartRedis(t)
 	store := openAt(t, server)
 	if err := store.Put(t.Context(), sessionstore.Record{ID: "one"}, time.Minute); err != nil {
@@ -114,7 +114,7 @@ func TestATouchSurvivesAFlushOfScripts(t *testing.T) {
 	}
 }
 
-func TestAForeignValueIsNeitherASessionNorAbsent(t *testing.T) {
+func TestAnUnrecognizedValueIsNeitherASessionNorAbsent(t *testing.T) {
 	server := testenv.StartRedis(t)
 	store := openAt(t, server)
 	server.Do("set", "ropewalk:session:text", "hello")

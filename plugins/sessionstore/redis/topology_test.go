@@ -84,7 +84,7 @@ func TestTheContractBehindSentinels(t *testing.T) {
 	plugintest.Judge(t, sessionstoretest.Properties()[:2], plugintest.Trial(kit.Quick), sessionstoretest.Subject{Store: store})
 }
 
-func TestAnACLUserWithNoMoreThanItNeeds(t *testing.T) {
+func TestAnACLUserWithMinimalRightsIsEnough(t *testing.T) {
 	server := testenv.StartRedis(t)
 	server.Do("acl", "setuser", "ropewalk", "on", ">pass", "~ropewalk:session:*", "-@all",
 		"+ping", "+get", "+set", "+del", "+pexpire", "+pttl", "+eval", "+evalsha")

@@ -18,12 +18,12 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
 )
 
-func TestEveryPropertyRestsOnTheContract(t *testing.T) {
+func TestEveryPropertyCitesTheContract(t *testing.T) {
 	t.Parallel()
 	plugintest.Sentences(t, "sessionstore")
 }
 
-func TestARightStorePassesAndNothingIsNotJudged(t *testing.T) {
+func TestACorrectStorePassesAndEveryPropertyIsJudged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for _, p := range sessionstoretest.Properties() {
@@ -34,7 +34,7 @@ func TestARightStorePassesAndNothingIsNotJudged(t *testing.T) {
 	})
 }
 
-func TestEachLiarIsCaughtByAPropertyThatCatchesOthersToo(t *testing.T) {
+func TestEachFaultyImplementationIsCaughtByAPropertyThatCatchesOthersToo(t *testing.T) {
 	t.Parallel()
 	open := func(_ *testing.T, change func(*store)) sessionstoretest.Subject { return subject(change) }
 	plugintest.LiarsInBubbles(t, sessionstoretest.Properties(), plugintest.Trial(kit.Normal), open, lies())
@@ -44,7 +44,7 @@ func TestEachLiarIsCaughtByAPropertyThatCatchesOthersToo(t *testing.T) {
 type plain struct{ sessionstore.Store }
 
 // A store that is correct but unusual must pass.
-func TestRightStoresPassHoweverUnusualTheyAre(t *testing.T) {
+func TestCorrectStoresPassHoweverUnusualTheyAre(t *testing.T) {
 	t.Parallel()
 	slow := func(s *store) {
 		s.do = func(ctx context.Context, statement func(rows, time.Time)) error {
@@ -65,7 +65,7 @@ func TestRightStoresPassHoweverUnusualTheyAre(t *testing.T) {
 		"one that does not know when lifetimes end": func() sessionstoretest.Subject {
 			return subject(reads(func(r *record) { r.ExpiresAt = time.Time{} }))
 		},
-		"one that deletes what is over once a minute": func() sessionstoretest.Subject {
+		"one that deletes expired sessions once a minute": func() sessionstoretest.Subject {
 			return subject(func(s *store) {
 				purged := time.Time{}
 				s.do = func(ctx context.Context, statement func(rows, time.Time)) error {

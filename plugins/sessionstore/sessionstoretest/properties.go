@@ -18,7 +18,7 @@ import (
 const (
 	Sequential  = "every answer is the model's, call after call"
 	Refusing    = "a call that the contract does not allow is refused and does nothing"
-	Concurrent  = "the answers of clients at the same time fit an order of their calls"
+	Concurrent  = "the answers to concurrent clients fit some order of their calls"
 	Lifetimes   = "sessions live exactly as long as they were given"
 	Many        = "thousands of sessions do not influence each other"
 	Cuts        = "connections to the backend that break at any write leave true answers"

@@ -62,7 +62,7 @@ func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
 }
 
 // The provider and the app want proofs with nonces, and tokens are renewed with the same key.
-func TestAnAppThatWantsThemGetsTokensThatAreBoundToAKey(t *testing.T) {
+func TestAnAppThatRequiresBoundTokensGetsThem(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 4)
 	a.Bound.Store(true)
@@ -79,7 +79,7 @@ func TestAnAppThatWantsThemGetsTokensThatAreBoundToAKey(t *testing.T) {
 	}
 }
 
-func TestEachOfTwoAccountsIsUsedWhereItIsNamed(t *testing.T) {
+func TestEachOfTwoAccountsIsUsedWhenItIsNamed(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 600)
 	s := serve(t, a)

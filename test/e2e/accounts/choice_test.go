@@ -67,7 +67,7 @@ func TestAClientIsAskedOnceWhichOfTwoAccountsToUse(t *testing.T) {
 			t.Errorf("the app was called %d times", n)
 		}
 	})
-	t.Run("a client that shows none", func(t *testing.T) {
+	t.Run("a client that shows no forms", func(t *testing.T) {
 		if text, failed := callWith(t, session(t, s, nil), "far__change"); !failed || !strings.Contains(text, "work") || !strings.Contains(text, "home") {
 			t.Errorf("got %q", text)
 		}
@@ -98,7 +98,7 @@ func TestAClientIsAskedOnceWhichOfTwoAccountsToUse(t *testing.T) {
 	})
 }
 
-func TestAConversationRemembersTheAccountThatItsPersonChose(t *testing.T) {
+func TestAConversationRemembersTheAccountThatItsUserChose(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 600)
 	p := testenv.StartModelProvider(t)

@@ -70,7 +70,7 @@ func TestACallWaitsForALoginAndReachesTheAppOnce(t *testing.T) {
 	s := serve(t, a)
 	link(t, s, harness.NewBrowser(t), "") // so that the app has its tools
 
-	t.Run("a client that sends its person to pages", func(t *testing.T) {
+	t.Run("a client that can send its user to a page", func(t *testing.T) {
 		unlink(t, s)
 		before := a.Seen("change alice")
 		c := session(t, s, func(address string) { agree(t, s, harness.NewBrowser(t), address) })
@@ -87,7 +87,7 @@ func TestACallWaitsForALoginAndReachesTheAppOnce(t *testing.T) {
 		c := session(t, s, nil)
 		text, failed := callWith(t, c, "far__change")
 		if !failed || strings.Count(text, s.URL+"/v1/accounts/link?") != 1 {
-			t.Fatalf("the result has not one address: %q", text)
+			t.Fatalf("the result does not have exactly one address: %q", text)
 		}
 		_, rest, _ := strings.Cut(text, "Open ")
 		address, _, _ := strings.Cut(rest, " in a browser")
@@ -255,7 +255,7 @@ func TestAnAccountIsLinkedWithACodeOnAnotherDevice(t *testing.T) {
 		t.Errorf("declined: %s", page)
 	}
 	if err := end(); err == nil || !strings.Contains(err.Error(), "declined") {
-		t.Errorf("the command ended with %v", err)
+		t.Errorf("the command exited with %v", err)
 	}
 	if list := accountsOf(t, s); len(list) > 0 {
 		t.Errorf("the accounts: %v", list)
@@ -264,7 +264,7 @@ func TestAnAccountIsLinkedWithACodeOnAnotherDevice(t *testing.T) {
 	address, end = begin("--yes", "--name", "far-away")
 	enterCode(t, address, "confirm")
 	if err := end(); err != nil {
-		t.Errorf("the command ended with %v", err)
+		t.Errorf("the command exited with %v", err)
 	}
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Do(t, "GET", "/v1/tools", nil).Body, "far__whoami") }) {
 		t.Fatal("the tools of the app are not listed")

@@ -88,7 +88,7 @@ func (p person) waitFor(t *testing.T, want string) {
 }
 
 // Alice is the admin. The app lists other tools to each of the three.
-func TestEachPersonSeesTheToolsThatTheirOwnAccountSaw(t *testing.T) {
+func TestEachUserSeesTheToolsOfTheirOwnAccount(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 600)
 	a.Own.Store(true)
@@ -101,7 +101,7 @@ func TestEachPersonSeesTheToolsThatTheirOwnAccountSaw(t *testing.T) {
 			harness.ModelsYAML(models, "anthropic")+"features: {toolDiscovery: true}\napps: {far: {url: \""+a.URL+"\", transport: {auth: {type: user}}}}\n"))
 	alice, bob, carol := logIn(t, s, "alice"), logIn(t, s, "bob"), logIn(t, s, "carol")
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(alice.do(t, "GET", "/v1/apps", nil).Body, `"running"`) }) {
-		t.Fatalf("the app does not run: %s", alice.do(t, "GET", "/v1/apps", nil).Body)
+		t.Fatalf("the app is not running: %s", alice.do(t, "GET", "/v1/apps", nil).Body)
 	}
 
 	for p, role := range map[person]core.Role{alice: core.RoleAdmin, bob: core.RoleMember, carol: core.RoleMember} {
@@ -110,7 +110,7 @@ func TestEachPersonSeesTheToolsThatTheirOwnAccountSaw(t *testing.T) {
 			"action": "put_member", "workspace": core.DefaultWorkspaceID, "user": user["id"], "role": role,
 		}})
 		if added.Status != http.StatusOK || added.Object(t)["isError"] == true {
-			t.Fatalf("%s does not enter the workspace: %d %s", p.name, added.Status, added.Body)
+			t.Fatalf("%s cannot enter the workspace: %d %s", p.name, added.Status, added.Body)
 		}
 	}
 
@@ -212,7 +212,7 @@ func TestEachPersonSeesTheToolsThatTheirOwnAccountSaw(t *testing.T) {
 	carol.waitFor(t, "whoami")
 }
 
-func TestACallUsesTheAccountThatListsTheTool(t *testing.T) {
+func TestACallUsesTheAccountThatTheToolWasListedFor(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 600)
 	a.Own.Store(true)

@@ -110,7 +110,7 @@ func firstResponse(t *testing.T, address, request string) int {
 	return status
 }
 
-func TestRequestHeadersHaveTheDocumentedLimitAndACodeOfTheirOwn(t *testing.T) {
+func TestRequestHeadersHaveTheDocumentedLimitAndTheirOwnCode(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	if a := s.Do(t, "GET", "/v1/apps", nil, "X-Large: "+strings.Repeat("a", 15<<10)); a.Status != 200 {

@@ -16,7 +16,7 @@ type refusal struct {
 	method, path string
 	body         any
 	status       int
-	code         string // the member error; "" for an empty body
+	code         string // the error member; "" for an empty body
 	says         string // part of message or details
 	headers      []string
 }
@@ -64,34 +64,34 @@ func TestRefusalsOfTheAPI(t *testing.T) {
 		{"no source", "POST", install, `{}`, 400, "bad_request", "exactly one of name, path, url, npm, pypi and command", nil},
 		{"two sources", "POST", install, `{"name":"a","path":"/b"}`, 400, "bad_request", "exactly one of name, path, url, npm, pypi and command", nil},
 		{"a field of the wrong type", "POST", install, `{"path":7}`, 400, "bad_request", "path must be a string", nil},
-		{"a body that is no object", "POST", install, `[]`, 400, "bad_request", "object", nil},
+		{"a body that is not an object", "POST", install, `[]`, 400, "bad_request", "object", nil},
 		{"malformed JSON", "POST", install, `{"path":`, 400, "bad_request", "JSON", nil},
 		{"a transport without a url", "POST", install, `{"path":"/b","transport":{"type":"sse"}}`, 400, "bad_request", "transport", nil},
 		{"an unknown transport", "POST", install, `{"url":"https://a.example","transport":{"type":"smoke"}}`, 400, "bad_request", "transport.type", nil},
-		{"a url that is none", "POST", install, `{"url":"ftp://a.example"}`, 400, "bad_request", "url", nil},
+		{"an invalid url", "POST", install, `{"url":"ftp://a.example"}`, 400, "bad_request", "url", nil},
 		{"a variable that bundles may not set", "POST", install, map[string]any{"path": harness.GoBundle(t, "x", harness.Plain), "env": map[string]any{"LD_PRELOAD": "x"}}, 400, "bad_request", "LD_PRELOAD", nil},
 		{"a bundle that needs a key", "POST", install, map[string]any{"path": needy}, 400, "credentials_required",
 			`"details":{"missing":[{"name":"api_key","title":"API key","description":"Of the provider.","sensitive":true}]}`, nil},
 		{"an app of this name is there", "POST", install, map[string]any{"path": harness.GoBundle(t, "sample", harness.Plain)}, 409, "already_installed", "sample", nil},
 		{"the reserved name", "POST", install, map[string]any{"path": harness.GoBundle(t, "system", harness.Plain)}, 409, "already_installed", "system", nil},
-		{"a path that is not there", "POST", install, `{"path":"/does/not/exist"}`, 500, "install_failed", "/does/not/exist", nil},
+		{"a path that does not exist", "POST", install, `{"path":"/does/not/exist"}`, 500, "install_failed", "/does/not/exist", nil},
 		{"a bundle that ends at once", "POST", install, map[string]any{"path": harness.GoBundle(t, "broken", harness.Broken)}, 500, "install_failed", "this bundle is broken", nil},
 		{"a name without a registry", "POST", install, `{"name":"@a/b"}`, 500, "install_failed", "registries", nil},
 
 		{"uninstall a protected app", "DELETE", "/v1/apps/guarded", nil, 403, "protected", "guarded", nil},
-		{"uninstall what is not there", "DELETE", "/v1/apps/nothing", nil, 404, "not_found", "nothing", nil},
-		{"start what is not there", "POST", "/v1/apps/nothing/start", nil, 404, "not_found", "nothing", nil},
-		{"stop what is not there", "POST", "/v1/apps/nothing/stop", nil, 404, "not_found", "nothing", nil},
-		{"a resource of no app", "GET", "/v1/apps/nothing/resources/primary", nil, 404, "not_found", "nothing", nil},
-		{"a resource that is not there", "GET", "/v1/apps/sample/resources/nothing", nil, 404, "resource_not_found", "", nil},
+		{"uninstall what does not exist", "DELETE", "/v1/apps/nothing", nil, 404, "not_found", "nothing", nil},
+		{"start what does not exist", "POST", "/v1/apps/nothing/start", nil, 404, "not_found", "nothing", nil},
+		{"stop what does not exist", "POST", "/v1/apps/nothing/stop", nil, 404, "not_found", "nothing", nil},
+		{"a resource of an unknown app", "GET", "/v1/apps/nothing/resources/primary", nil, 404, "not_found", "nothing", nil},
+		{"a resource that does not exist", "GET", "/v1/apps/sample/resources/nothing", nil, 404, "resource_not_found", "", nil},
 		{"the view of an app without one", "GET", "/v1/apps/guarded/resources/primary", nil, 404, "resource_not_found", "", nil},
 		{"a resource that climbs", "GET", "/v1/apps/sample/resources/..%2f..%2fetc%2fpasswd", nil, 404, "resource_not_found", "control character", nil},
 
 		{"no tool", "POST", call, `{"server":"sample"}`, 400, "bad_request", "tool is missing", nil},
 		{"no server", "POST", call, `{"tool":"echo"}`, 400, "bad_request", "server is missing", nil},
-		{"arguments that are no object", "POST", call, `{"tool":"sample__echo","arguments":[]}`, 400, "bad_request", "arguments", nil},
-		{"a tool that is not there", "POST", call, `{"server":"sample","tool":"nothing"}`, 404, "tool_not_found", "sample__nothing", nil},
-		{"a server that is not there", "POST", call, `{"tool":"nothing__echo"}`, 404, "tool_not_found", "nothing__echo", nil},
+		{"arguments that are not an object", "POST", call, `{"tool":"sample__echo","arguments":[]}`, 400, "bad_request", "arguments", nil},
+		{"a tool that does not exist", "POST", call, `{"server":"sample","tool":"nothing"}`, 404, "tool_not_found", "sample__nothing", nil},
+		{"a server that does not exist", "POST", call, `{"tool":"nothing__echo"}`, 404, "tool_not_found", "nothing__echo", nil},
 		{"a tool whose flag is off", "POST", call, `{"tool":"system__manage_apps"}`, 403, "feature_disabled", "bundleManagement", nil},
 		{"arguments against the schema", "POST", call, `{"tool":"sample__echo","arguments":{"text":7}}`, 400, "invalid_input", `"details":{"errors":[{"path":"`, nil},
 
@@ -102,7 +102,7 @@ func TestRefusalsOfTheAPI(t *testing.T) {
 		{"nothing there", "GET", "/v1/nothing", nil, 404, "not_found", "", nil},
 		{"no browser login", "GET", "/v1/auth/authorize", nil, 400, "not_configured", "auth.adapter", nil},
 		{"a login without a key", "POST", "/v1/auth/login", `{}`, 400, "bad_request", "key", nil},
-		{"a login with a key that is no text", "POST", "/v1/auth/login", `{"key":7}`, 400, "bad_request", "key", nil},
+		{"a login with a key that is not text", "POST", "/v1/auth/login", `{"key":7}`, 400, "bad_request", "key", nil},
 		{"a body over 1 MiB", "POST", call, strings.Repeat(" ", 1<<20) + "{}", 413, "payload_too_large", "", nil},
 		{"a body of another type", "POST", call, "a=b", 415, "unsupported_media_type", "application/json", []string{"Content-Type: application/x-www-form-urlencoded"}},
 	})
@@ -136,7 +136,7 @@ func TestEveryRouteNeedsCredentials(t *testing.T) {
 	}
 	table = append(table,
 		refusal{what: "login with a wrong key", method: "POST", path: "/v1/auth/login", body: `{"key":"wrong-key-0123456789"}`, status: 401},
-		refusal{what: "a wrong bearer beside nothing", method: "GET", path: "/v1/workspace", status: 401, headers: []string{"Authorization: Bearer "}})
+		refusal{what: "an empty bearer alone", method: "GET", path: "/v1/workspace", status: 401, headers: []string{"Authorization: Bearer "}})
 	checkRefusals(t, s, nil, table)
 	for _, path := range []string{"/v1/health", "/v1/bundles/health", "/.well-known/oauth-protected-resource"} {
 		if a := s.Do(t, "GET", path, nil); a.Status != 200 {
@@ -147,7 +147,7 @@ func TestEveryRouteNeedsCredentials(t *testing.T) {
 		t.Errorf("with the key: %d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "GET", "/.well-known/oauth-authorization-server", nil); a.Status != 404 {
-		t.Errorf("metadata of no provider: %d %s", a.Status, a.Body)
+		t.Errorf("metadata without a provider: %d %s", a.Status, a.Body)
 	}
 }
 

@@ -31,7 +31,7 @@ func TestEveryStreamGetsEveryEvent(t *testing.T) {
 	}
 }
 
-func TestAppsThatAreInstalledStoppedStartedAndUninstalledAndConversationsThatChangeOrGoAreAnnounced(t *testing.T) {
+func TestChangesToAppsAndConversationsAreAnnounced(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	l := s.Listen(t)
@@ -65,7 +65,7 @@ func TestAppsThatAreInstalledStoppedStartedAndUninstalledAndConversationsThatCha
 	expect(`conversation.deleted {"id":"` + id + `"}`)
 }
 
-func TestTheHeartbeatComesEach30Seconds(t *testing.T) {
+func TestTheHeartbeatIsSentEvery30Seconds(t *testing.T) {
 	t.Parallel()
 	l := harness.Serve(t).Listen(t)
 	started := time.Now()

@@ -16,7 +16,7 @@ func TestHealthNeedsNoCredentials(t *testing.T) {
 		return regexp.MustCompile(`"state":"running"`).MatchString(s.Do(t, "GET", "/v1/health", nil).Body)
 	}
 	if !testkit.Within(harness.Timeout, healthy) {
-		t.Fatal("the sample app does not run")
+		t.Fatal("the sample app is not running")
 	}
 	const milliseconds = `\d+(\.\d{1,3})?`
 	holdsTo := func(path, pattern string) {

@@ -46,7 +46,7 @@ func TestACallReturnsTheSameThroughBothEndpoints(t *testing.T) {
 		{"text that is JSON", `{"content":[{"type":"text","text":"{\"n\": 12345678901234567890.50}"}],"isError":false}`, `{"n":12345678901234567890.50}`},
 		{"several texts, with annotations", `{"content":[{"type":"text","text":"one","annotations":{"priority":1.0}},{"type":"text","text":"two"}]}`, `"one\ntwo"`},
 		{
-			"structured content, with numbers no float holds",
+			"structured content, with numbers that no float can hold",
 			`{"content":[{"type":"text","text":"21"}],"structuredContent":{"z":9007199254740993,"a":1.0,"nested":{"list":[null,true]}},"_meta":{"trace":"t-1"}}`, `21`,
 		},
 		{"a failure", `{"content":[{"type":"text","text":"the disk is full"}],"isError":true}`, `"the disk is full"`},
@@ -55,14 +55,14 @@ func TestACallReturnsTheSameThroughBothEndpoints(t *testing.T) {
 			`{"content":[{"type":"resource_link","uri":"parrot://files/1","name":"one","title":"One","mimeType":"text/plain","size":12,"_meta":{"x":1}}]}`, `""`,
 		},
 		{"an embedded resource", `{"content":[{"type":"resource","resource":{"uri":"parrot://a","mimeType":"text/plain","text":"inside"}}]}`, `""`},
-		{"a picture beside text", `{"content":[{"type":"image","data":"aGVsbG8=","mimeType":"image/png"},{"type":"text","text":"hello"}]}`, `"hello"`},
+		{"a picture and text", `{"content":[{"type":"image","data":"aGVsbG8=","mimeType":"image/png"},{"type":"text","text":"hello"}]}`, `"hello"`},
 		{"members that no revision has", `{"content":[],"later":{"b":1.00,"a":[]}}`, `""`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			direct, composed := callBoth(t, s, session, map[string]any{"member": "result", "answer": c.answer})
 			var want map[string]json.RawMessage
 			if json.Unmarshal([]byte(c.answer), &want) != nil {
-				t.Fatal("the row is no JSON")
+				t.Fatal("the row is not JSON")
 			}
 			same(t, "/mcp", composed["result"], []byte(c.answer))
 			var result bytes.Buffer

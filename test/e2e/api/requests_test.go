@@ -130,7 +130,7 @@ func TestNamesHaveNoControlCharacters(t *testing.T) {
 	}
 }
 
-func TestAnAcceptOfWeightZeroIsARefusal(t *testing.T) {
+func TestAnAcceptHeaderWithWeightZeroIsARefusal(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"))
 	waitForSample(t, s)
@@ -166,7 +166,7 @@ func TestAnUploadOfAnotherTypeIs415(t *testing.T) {
 	}
 }
 
-func TestABundleNameWithoutAScopeHasTheFormOfTheSpec(t *testing.T) {
+func TestABundleNameWithoutAScopeFollowsTheSpec(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	dir := harness.GoBundle(t, "named", harness.Plain)
@@ -204,7 +204,7 @@ func TestTheURIOfAViewIsTheOneThatIsServed(t *testing.T) {
 // requests.
 func waitForSample(t *testing.T, s *harness.Server) {
 	t.Helper()
-	testkit.Eventually(t, "the sample app runs", func() bool {
+	testkit.Eventually(t, "the sample app is running", func() bool {
 		return strings.Contains(s.Do(t, "GET", "/v1/apps/sample", nil, "Authorization: Bearer "+harness.APIKey).Body, `"status":"running"`)
 	})
 }

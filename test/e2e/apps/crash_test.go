@@ -29,7 +29,7 @@ func TestAKilledBundleIsRestartedWithinFiveSeconds(t *testing.T) {
 		}
 		return a.Status == 200
 	}) {
-		t.Error("its tools do not answer any more")
+		t.Error("its tools no longer answer")
 	}
 	t.Logf("its tools answered %v after the kill", time.Since(killed))
 	events.Expect(t, `bundle.crashed {"name":"victim","restartAttempt":1}`, `bundle.recovered {"name":"victim"}`)
@@ -40,7 +40,7 @@ func TestAKilledBundleIsRestartedWithinFiveSeconds(t *testing.T) {
 	}
 	events.Expect(t, `bundle.uninstalled {"name":"neighbour"}`)
 	if left := harness.Survivors([]harness.Process{neighbour}, 20*time.Second); len(left) > 0 {
-		t.Errorf("the uninstalled app lives: %v", left)
+		t.Errorf("the uninstalled app is still running: %v", left)
 	}
 	for _, health := range bundlesHealth(t, s) {
 		if health["name"] == "victim" && (health["state"] != "running" || health["restartCount"] != 1.0 || health["uptime"].(float64) <= 0) {
@@ -65,10 +65,10 @@ func TestACallToABundleThatDiesFailsAtOnceAndIsNotRepeated(t *testing.T) {
 			t.Errorf("%d %v %s", a.Status, a.Header, a.Body)
 		}
 	case <-time.After(20 * time.Second):
-		t.Error("the caller waits 20 s after the bundle's death")
+		t.Error("the caller still waits 20 s after the bundle's death")
 	}
 	s.WaitForStatus(t, "victim", "running")
-	s.Call(t, "victim", "echo", map[string]any{"text": "a call after which a repeated one would have begun"})
+	s.Call(t, "victim", "echo", map[string]any{"text": "a call that would follow a repetition"})
 	if _, err := os.Stat(file + ".begun"); err == nil {
 		t.Error("the call was repeated")
 	}
@@ -82,14 +82,14 @@ func TestABundleEndsWithItsShim(t *testing.T) {
 	harness.KillProcess(t, harness.RunningProcesses()[s.PID(t, "tree")].Parent)
 	events.Expect(t, `bundle.crashed {"name":"tree","restartAttempt":1}`, `bundle.recovered {"name":"tree"}`)
 	if left := harness.Survivors(before, 20*time.Second); len(left) > 0 {
-		t.Errorf("of the tree whose shim was killed these live:\n%v", left)
+		t.Errorf("processes of the killed shim are still running:\n%v", left)
 	}
 	if answer := s.Call(t, "tree", "echo", map[string]any{"text": "again"}); answer != "again" {
 		t.Errorf("the tool answered %v", answer)
 	}
 }
 
-func TestABundleThatAlwaysDiesIsDeadAfterThreeAttempts(t *testing.T) {
+func TestABundleThatKeepsDyingIsDeadAfterThreeAttempts(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "ill", harness.Poisonable)})
@@ -111,14 +111,14 @@ func TestABundleThatAlwaysDiesIsDeadAfterThreeAttempts(t *testing.T) {
 		t.Errorf("a tool of a dead app: %d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "POST", "/v1/apps/ill/start", nil); a.Status != 500 || a.Object(t)["error"] != "start_failed" || !strings.Contains(a.Body, "poisoned") {
-		t.Errorf("start of what cannot start: %d %s", a.Status, a.Body)
+		t.Errorf("starting a broken app: %d %s", a.Status, a.Body)
 	}
 
 	if err := os.Remove(poison); err != nil {
 		t.Fatal(err)
 	}
 	if a := s.Do(t, "POST", "/v1/apps/ill/start", nil); a.Status != 200 || a.Body != `{"name":"ill","status":"running"}` {
-		t.Fatalf("start of what is cured: %d %s", a.Status, a.Body)
+		t.Fatalf("starting the repaired app: %d %s", a.Status, a.Body)
 	}
 	if answer := s.Call(t, "ill", "echo", map[string]any{"text": "cured"}); answer != "cured" {
 		t.Errorf("the tool answered %v", answer)

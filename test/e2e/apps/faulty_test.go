@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestAnAppThatBreaksTheProtocolLosesOnlyWhatItBroke(t *testing.T) {
+func TestAnAppThatBreaksTheProtocolLosesOnlyTheBrokenParts(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "faulty", harness.Faulty)})

@@ -21,7 +21,7 @@ import (
 
 // The probes of core/process run as an app on a real server: as root and as an ordinary user, with the state in
 // a file and in PostgreSQL.
-func TestAHostileAppOfARealServerGetsNothing(t *testing.T) {
+func TestAHostileAppOfARealServerGainsNothing(t *testing.T) {
 	testenv.NeedsNamespaces(t)
 	t.Parallel()
 	users := map[string]*syscall.Credential{"the user of the tests": nil}
@@ -170,7 +170,7 @@ func hasItsOwnUser(t *testing.T, s *harness.Server, want bool) {
 }
 
 // An app replaces its directory for temporary files, and removes its own access rights to its directories.
-func TestAnAppStartsWhateverItDidToItsDirectories(t *testing.T) {
+func TestAnAppStartsNoMatterWhatItDidToItsDirectories(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "calc", harness.Plain)})

@@ -27,7 +27,7 @@ func TestACallIsCancelledWhenItsCallerDisconnects(t *testing.T) {
 	if !testkit.Within(harness.Timeout, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
 		t.Error("long after its caller left the tool is still at it")
 	}
-	s.Call(t, "patient", "echo", map[string]any{"text": "and it goes on"})
+	s.Call(t, "patient", "echo", map[string]any{"text": "and it continues"})
 }
 
 func TestTheMemoryOfAnAppIsShownWhileItRuns(t *testing.T) {
@@ -72,10 +72,10 @@ func TestAKilledServerLeavesNoProcessAndKeepsItsState(t *testing.T) {
 	}
 	s.Kill()
 	if left := harness.Survivors(before, 20*time.Second); len(left) > 0 {
-		t.Errorf("long after the server was killed these live:\n%v", left)
+		t.Errorf("long after the server was killed, these are running:\n%v", left)
 	}
 	if left := harness.ProcessesFor(s.Home); len(left) > 0 {
-		t.Errorf("long after the server was killed these live:\n%v", left)
+		t.Errorf("long after the server was killed, these are running:\n%v", left)
 	}
 
 	s.Start()
@@ -134,7 +134,7 @@ func TestABrokenAppDoesNotDelayOthersAtStart(t *testing.T) {
 	started := time.Now()
 	s.WaitForStatus(t, "good", "running")
 	if took := time.Since(started); took > 30*time.Second {
-		t.Errorf("the good app took %v beside a hanging and a bad one", took)
+		t.Errorf("the good app took %v next to a hanging and a bad one", took)
 	}
 	if answer := s.Call(t, "good", "echo", map[string]any{"text": "hello"}); answer != "hello" {
 		t.Errorf("the tool answered %v", answer)
@@ -152,7 +152,7 @@ func TestABrokenAppDoesNotDelayOthersAtStart(t *testing.T) {
 	}
 }
 
-func TestAnIdleAppHasNoProcessAndNobodyNotices(t *testing.T) {
+func TestAnIdleAppHasNoProcessAndCallersDoNotNotice(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	before := len(s.Processes())
@@ -165,7 +165,7 @@ func TestAnIdleAppHasNoProcessAndNobodyNotices(t *testing.T) {
 	}
 	for range 2 {
 		testkit.Eventually(t, "the app sleeps", asleep)
-		testkit.Eventually(t, "its processes have ended", func() bool { return len(s.Processes()) == before })
+		testkit.Eventually(t, "its processes have exited", func() bool { return len(s.Processes()) == before })
 		s.WaitForStatus(t, "calc", "running")
 		if now := s.Do(t, "GET", "/v1/tools", nil).Body; now != tools {
 			t.Errorf("the tools of a sleeping app are\n%s, not\n%s", now, tools)
@@ -185,7 +185,7 @@ func TestAnIdleAppHasNoProcessAndNobodyNotices(t *testing.T) {
 	}
 }
 
-func TestTheIdleLimitOfAllAppsHoldsForWhatIsInstalledLater(t *testing.T) {
+func TestTheGlobalIdleLimitAppliesToAppsInstalledLater(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("idle: 1s\napps: {awake: {idle: never}}\n"))
 	for _, name := range []string{"awake", "calc"} {
@@ -244,7 +244,7 @@ func TestAServerThatRestartsListsSleepingAppsAndStartsNone(t *testing.T) {
 }
 
 // manyApps returns a configuration that declares n apps with the same bundle, app-0 and so on, after the
-// settings of the section apps.
+// settings of the apps section.
 func manyApps(t *testing.T, n int, settings string) (config string, names []string) {
 	t.Helper()
 	path := harness.GoBundle(t, "calc", harness.Plain)
@@ -256,7 +256,7 @@ func manyApps(t *testing.T, n int, settings string) (config string, names []stri
 	return config, names
 }
 
-func TestCallsOfAllAppsWorkWithFewAwake(t *testing.T) {
+func TestCallsToAllAppsWorkWithFewAwake(t *testing.T) {
 	t.Parallel()
 	config, names := manyApps(t, 6, "  maxAwake: 2\n")
 	s := harness.Serve(t, harness.Config(config))

@@ -117,7 +117,7 @@ func mustDecide(t *testing.T, s *harness.Server, app, verb, kind, target string)
 	}
 }
 
-func TestAPastedScriptFailsWithTheCommandThatHelpsAndRunsAfterTheQuestion(t *testing.T) {
+func TestAPastedScriptFailsWithTheCommandThatHelpsAndRunsOnceConfirmed(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
 	script := filepath.Join(dir, "s.py")
@@ -144,7 +144,7 @@ func TestAPastedScriptFailsWithTheCommandThatHelpsAndRunsAfterTheQuestion(t *tes
 		t.Errorf("revoked: %d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "POST", "/v1/apps/mine/restart", nil); a.Status != 500 || !strings.Contains(a.Body, "the sandbox hides "+script+"; ropewalk app allow mine --read "+script) {
-		t.Errorf("a failed start says %d %s", a.Status, a.Body)
+		t.Errorf("a failed start returns %d %s", a.Status, a.Body)
 	}
 	mustDecide(t, s, "mine", "allow", "read", script)
 }
@@ -172,7 +172,7 @@ func TestAnAppUsesExactlyWhatItWasGranted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after, err := os.Stat(file); err != nil || !sameOwner(before, after) {
-		t.Errorf("what the app wrote is not the owner's of the directory: %v", err)
+		t.Errorf("the app's files do not belong to the owner of the directory: %v", err)
 	}
 	if got := act(t, s, "mine", map[string]any{"setuid": file}); !strings.HasPrefix(got, "error") {
 		t.Errorf("a file with the rights of its owner: %q", got)
@@ -220,7 +220,7 @@ func TestATraceListsTheFilesThatAnAppCouldNotOpen(t *testing.T) {
 	}
 }
 
-func TestAnUpdateThatWantsMoreAsksAgain(t *testing.T) {
+func TestAnUpdateThatNeedsMorePermissionsAsksAgain(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
 	docs := filepath.Join(dir, "docs")
@@ -255,7 +255,7 @@ func TestAnUpdateThatWantsMoreAsksAgain(t *testing.T) {
 	}
 }
 
-func TestAServerOfFilesWorksInWhatIsGrantedLater(t *testing.T) {
+func TestAFileServerCanUseADirectoryThatIsGrantedLater(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
 	docs, more := filepath.Join(dir, "docs"), filepath.Join(dir, "more")
@@ -349,7 +349,7 @@ func TestAnAppIsRestrictedAndReachesAPortOfThisMachineThatItWasGranted(t *testin
 	}
 }
 
-func TestProtectedPathsAreRefusedToTheOwnerToo(t *testing.T) {
+func TestProtectedPathsAreRefusedEvenToTheOwner(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
 	script := filepath.Join(dir, "s.py")

@@ -13,7 +13,7 @@ import (
 
 // The model gets the reason why its call was refused. The person who decides sees all digits of the arguments.
 // When a client disconnects from a chat, the pending approval ends.
-func TestAChatPassesTheReasonOfARefusalToTheModelAndEndsTheApprovalOfACallThatIsLeft(t *testing.T) {
+func TestAChatTellsTheModelWhyACallWasRefusedAndEndsTheApprovalOfAnAbandonedCall(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
 	s := harness.Serve(t, harness.Flags("--sample"),
@@ -69,7 +69,7 @@ func TestAChatPassesTheReasonOfARefusalToTheModelAndEndsTheApprovalOfACallThatIs
 	testkit.Receive(t, "the tool call", begun)
 	id, _ = next("approval.requested")["id"].(string)
 	leave()
-	testkit.Receive(t, "the end of the chat that was left", ended)
+	testkit.Receive(t, "the end of the abandoned chat", ended)
 	if data := next("approval.ended"); data["id"] != id || data["state"] != "cancelled" {
 		t.Errorf("the event has %v, want the end of %s", data, id)
 	}

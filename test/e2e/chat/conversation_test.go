@@ -47,14 +47,14 @@ func TestAChatThatWritesAFileOutlivesTheServer(t *testing.T) {
 			checkStored(t, s, id, 300, 50)
 			a := s.Do(t, "POST", "/v1/chat", `{"message":"and then","conversationId":"`+id+`"}`)
 			if a.Status != 200 || a.Object(t)["response"] != "Then this." {
-				t.Errorf("it goes on with %d %s", a.Status, a.Body)
+				t.Errorf("it continues with %d %s", a.Status, a.Body)
 			}
 			sent := slices.ContainsFunc(p.Journal(t), func(asked testenv.Asked) bool {
 				raw, _ := json.Marshal(asked.Body["messages"])
 				return strings.Contains(string(raw), "and then") && strings.Contains(string(raw), "It is there.") && strings.Contains(string(raw), `"w1"`)
 			})
 			if !sent {
-				t.Error("the model did not get what was said before the kill")
+				t.Error("the model did not get the messages from before the kill")
 			}
 		})
 	}

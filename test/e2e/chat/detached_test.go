@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestADetachedRunGoesOnAndIsJoined(t *testing.T) {
+func TestADetachedRunContinuesAndCanBeJoined(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
 	s := harness.Serve(t, harness.Models(p, "anthropic"))
@@ -29,7 +29,7 @@ func TestADetachedRunGoesOnAndIsJoined(t *testing.T) {
 
 	id := s.Leave(t, "short")
 	if a := s.Do(t, "POST", "/v1/chat", `{"message":"me too","conversationId":"`+id+`"}`); a.Status != 409 {
-		t.Errorf("while a detached run goes on: %d %s", a.Status, a.Body)
+		t.Errorf("while a detached run continues: %d %s", a.Status, a.Body)
 	}
 	status, ids, names, said := s.Join(t, id, "")
 	if status != 200 || len(names) < 3 || names[0] != "chat.start" || names[len(names)-1] != "done" || !strings.Contains(said, "the end") || len(ids) != len(names) {
@@ -72,7 +72,7 @@ func TestADetachedRunGoesOnAndIsJoined(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !testkit.Within(harness.Timeout, s.Exited) {
-		t.Fatal("a detached run holds the server up")
+		t.Fatal("a detached run delays the shutdown")
 	}
 	s.Start()
 	if got := history(id); !strings.Contains(got, `"content":"word`) || !strings.Contains(got, `"stopReason":"incomplete"`) {
@@ -80,7 +80,7 @@ func TestADetachedRunGoesOnAndIsJoined(t *testing.T) {
 	}
 }
 
-func TestAMessageIsQueuedWhileARunGoesOn(t *testing.T) {
+func TestAMessageIsQueuedDuringARun(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
 	s := harness.Serve(t, harness.Models(p, "anthropic"))
@@ -131,7 +131,7 @@ func TestAMessageIsQueuedWhileARunGoesOn(t *testing.T) {
 	}
 }
 
-func TestADetachedRunEndsWithTheRightsOfItsPerson(t *testing.T) {
+func TestADetachedRunEndsWhenItsUserLosesAccess(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
 	s := harness.Serve(t, harness.Models(p, "anthropic"), harness.Env("SERVICE_API_KEY="+harness.APIKey))
@@ -164,7 +164,7 @@ func TestADetachedRunEndsWithTheRightsOfItsPerson(t *testing.T) {
 		return asked[0].Response.Left
 	}
 	if !testkit.Within(harness.Timeout, func() bool { return len(requestsWith(t, p, "go")) > 0 }) {
-		t.Fatal("the model was not asked")
+		t.Fatal("the model was not called")
 	}
 	if left() != 0 {
 		t.Fatal("the run ended with its client")
@@ -173,7 +173,7 @@ func TestADetachedRunEndsWithTheRightsOfItsPerson(t *testing.T) {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
 	if !testkit.Within(harness.Timeout, func() bool { return left() > 0 }) {
-		t.Error("the run goes on without its key")
+		t.Error("the run continues without its key")
 	}
 }
 
@@ -215,7 +215,7 @@ func proxy(t *testing.T, s *harness.Server) (address string, cut func()) {
 	}
 }
 
-func TestTheCommandJoinsItsRunAgainAndStopsIt(t *testing.T) {
+func TestTheCommandRejoinsAndStopsItsRun(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
 	s := harness.Serve(t, harness.Models(p, "anthropic"))
@@ -233,7 +233,7 @@ func TestTheCommandJoinsItsRunAgainAndStopsIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !testkit.Within(harness.Timeout, func() bool { return out.Contains("begin") }) {
-			t.Fatalf("no answer begins: %s %s", out, notes)
+			t.Fatalf("no answer started: %s %s", out, notes)
 		}
 		return cmd, out, notes
 	}

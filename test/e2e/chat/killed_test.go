@@ -11,7 +11,7 @@ import (
 
 // A server that is killed in the middle of an answer keeps the text except for the last moments. In a turn with
 // tool calls it keeps the results of the tools. The next run continues from there.
-func TestAKilledServerKeepsTheAnswerThatItWasIn(t *testing.T) {
+func TestAKilledServerKeepsTheAnswerThatItWasWriting(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
 	s := harness.Serve(t, harness.Models(p, "anthropic"))
@@ -27,10 +27,10 @@ func TestAKilledServerKeepsTheAnswerThatItWasIn(t *testing.T) {
 			if e.Name == "chat.start" {
 				id, _ = e.Data["conversationId"].(string)
 				if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(history(id), saved) }) {
-					t.Fatalf("while the run goes on, the history is %s", history(id))
+					t.Fatalf("while the run continues, the history is %s", history(id))
 				}
 				if strings.Contains(history(id), `"stopReason"`) {
-					t.Errorf("a run that goes on has ended in the history: %s", history(id))
+					t.Errorf("a run that continues has ended in the history: %s", history(id))
 				}
 				s.Kill()
 			}
@@ -40,7 +40,7 @@ func TestAKilledServerKeepsTheAnswerThatItWasIn(t *testing.T) {
 	}
 	for _, c := range []struct {
 		message, saved string
-		goesOn         []string
+		continues      []string
 	}{
 		{"tell me", "word word word word", []string{"word word word word"}},
 		{"use tools", "done before", []string{"I look.", "go__echo", "done before", "The run ended before the tool answered."}},
@@ -65,7 +65,7 @@ func TestAKilledServerKeepsTheAnswerThatItWasIn(t *testing.T) {
 		}
 		asked := requestsWith(t, p, "and then")
 		sent := harness.ToText(t, asked[len(asked)-1].Body["messages"])
-		for _, part := range c.goesOn {
+		for _, part := range c.continues {
 			if !strings.Contains(sent, part) {
 				t.Errorf("%s: the model does not get %q: %s", c.message, part, sent)
 			}

@@ -67,7 +67,7 @@ func TestARevokedKeyEndsItsStreamsAndItsRun(t *testing.T) {
 	said := map[string]string{}
 	for name, ended := range streams {
 		if !testkit.Within(harness.Timeout, func() bool { return len(ended) > 0 }) {
-			t.Errorf("the stream %s goes on after its key was revoked", name)
+			t.Errorf("the stream %s continues after its key was revoked", name)
 			continue
 		}
 		said[name] = <-ended

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestSomebodyRemovedFromAuthAdminsIsNotAnAdminOnAnyServer(t *testing.T) {
+func TestAUserRemovedFromAuthAdminsIsNotAnAdminOnAnyServer(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	database := harness.Databases.New(t)
@@ -37,13 +37,13 @@ func TestSomebodyRemovedFromAuthAdminsIsNotAnAdminOnAnyServer(t *testing.T) {
 		t.Errorf("the server that was reloaded: %v with the login, %v with the token", login, bearer)
 	}
 	if !testkit.Within(2*time.Second, func() bool { return role(second, session) == "member" }) {
-		t.Error("the other server takes the login for an admin's")
+		t.Error("the other server treats the login as an admin's")
 	}
 	if role(second, token) != "admin" { // according to its own configuration
 		t.Error("the other server was not reloaded, and does not follow its configuration")
 	}
 	if login := role(first, session); login != "member" {
-		t.Errorf("after the other server saw a token of the admin, the login is of the role %v here", login)
+		t.Errorf("after the other server saw a token of the admin, the login has the role %v here", login)
 	}
 	second.MustReload(t, config("group:other"))
 	for i, s := range servers {

@@ -26,18 +26,18 @@ func TestThreeServersBehindNginxAreOne(t *testing.T) {
 		test func(*testing.T, *cluster)
 	}{
 		{"an app installed through one is listed and callable through all", testInstall},
-		{"of installs of one name at once exactly one wins", testInstallRace},
+		{"exactly one of several concurrent installs of a name wins", testInstallRace},
 		{"events of one reach the streams of all", testEvents},
 		{"a stop, a start and an uninstall count for all", testCommands},
-		{"what was done through one counts for the next request to another", testReadYourWrites},
+		{"changes through one server apply to the next request to another", testReadYourWrites},
 		{"a change of members counts for all", testWorkspaces},
 		{"a skill and a choice of models count for all", testSettings},
 		{"a session goes to the server that has it", testSessionRouting},
 		{"clients without sessions are spread over all", testStatelessSpread},
 		{"a client without a session is asked, and comes back to any", testStatelessQuestions},
 		{"the official client is served in both revisions", testOfficialClients},
-		{"one that is killed under load takes only its own calls along", testServerLoss},
-		{"one that comes back catches up", testServerReturn},
+		{"a server that is killed under load loses only its own calls", testServerLoss},
+		{"a server that comes back catches up", testServerReturn},
 		{"Caddy does what nginx does", testBehindCaddy},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.test(t, d) }) {
@@ -182,7 +182,7 @@ func testCommands(t *testing.T, d *cluster) {
 	command(2, "DELETE", "/v1/apps/wanted", "")
 	for _, s := range d.servers {
 		if left := harness.Survivors(harness.ProcessesFor(filepath.Join(s.Home, "apps", "wanted")), propagationLimit); len(left) > 0 {
-			t.Errorf("of an app that was uninstalled are left:\n%v", left)
+			t.Errorf("the uninstalled app left behind:\n%v", left)
 		}
 	}
 }
@@ -203,7 +203,7 @@ func testReadYourWrites(t *testing.T, d *cluster) {
 			t.Errorf("the uninstall: %d %s", a.Status, a.Body)
 		}
 		if a := at(2).Do(t, "POST", "/v1/apps/swift/stop", nil); a.Status != 404 {
-			t.Errorf("a stop of what is gone: %d %s", a.Status, a.Body)
+			t.Errorf("stopping an app that is gone: %d %s", a.Status, a.Body)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func testWorkspaces(t *testing.T, d *cluster) {
 		workspaces(s) // now it is cached
 	}
 	made := d.servers[0].Call(t, "system", "manage_workspaces", map[string]any{"action": "create", "name": "Harbour"})
-	waitFor(t, "a workspace is there for all", func() bool {
+	waitFor(t, "all servers see a workspace", func() bool {
 		return !slices.ContainsFunc(d.servers, func(s *harness.Server) bool { return !strings.Contains(workspaces(s), `"Harbour"`) })
 	})
 	id := made.(map[string]any)["workspace"].(map[string]any)["id"]
@@ -257,7 +257,7 @@ func testServerReturn(t *testing.T, d *cluster) {
 	passed("it answers")
 	b.WaitForStatus(t, "meanwhile", "running")
 	b.WaitForStatus(t, "worker", "stopped")
-	passed("it has what was changed")
+	passed("it has the changes")
 	var health struct{ Bundles []map[string]string }
 	if a := b.Do(t, "GET", "/v1/health", nil); json.Unmarshal([]byte(a.Body), &health) != nil || len(health.Bundles) != 2 {
 		t.Errorf("health %s", a.Body)
@@ -266,7 +266,7 @@ func testServerReturn(t *testing.T, d *cluster) {
 		a := d.proxy.Do(t, "POST", "/v1/tools/call", `{"server":"meanwhile","tool":"environment"}`)
 		return a.Status == 200 && d.serverOf(t, a.Body) == "b"
 	}) {
-		t.Error("nginx sends nothing to the server that came back")
+		t.Error("nginx sends nothing to the server that is back")
 	}
 	passed("nginx sends it calls")
 }

@@ -84,7 +84,7 @@ func TestATokenThatIsRevokedAtTheProviderEndsOnAllServers(t *testing.T) {
 	}
 }
 
-func TestAnAccountThatIsClosedAtTheProviderEndsOnAllServers(t *testing.T) {
+func TestClosingAnAccountAtTheProviderEndsItOnAllServers(t *testing.T) {
 	t.Parallel()
 	d := trust(t, "introspect: true", "recheckSeconds: 5")
 	browser := harness.NewBrowser(t)
@@ -125,7 +125,7 @@ func (d *trusting) refuses(t *testing.T, sessions []*harness.MCPClient, began ti
 		took := time.Since(began)
 		t.Logf("%s refuses the token after %v", s.URL, took)
 		if took > time.Minute+propagationLimit {
-			t.Errorf("%s served the token for %v, documented is a minute", s.URL, took)
+			t.Errorf("%s served the token for %v; the documented limit is a minute", s.URL, took)
 		}
 	}
 }
@@ -138,14 +138,14 @@ func ends(t *testing.T, streams []<-chan struct{}, began time.Time) {
 		case <-ended:
 			t.Logf("stream %d has ended after %v", i, time.Since(began))
 		case <-time.After(harness.Timeout):
-			t.Errorf("stream %d goes on after %v", i, time.Since(began))
+			t.Errorf("stream %d continues after %v", i, time.Since(began))
 		}
 	}
 }
 
 // A logout that the provider reports to one server ends the person's logins, /mcp sessions and streams on all
 // servers.
-func TestALogoutAtTheProviderEndsWhatAPersonHasOnAllServers(t *testing.T) {
+func TestALogoutAtTheProviderEndsAUsersSessionsOnAllServers(t *testing.T) {
 	t.Parallel()
 	d := trust(t)
 	issuer, browser := d.provider.Issuer, harness.NewBrowser(t)
@@ -167,7 +167,7 @@ func TestALogoutAtTheProviderEndsWhatAPersonHasOnAllServers(t *testing.T) {
 	for _, s := range d.servers {
 		streams = append(streams, eventsEnd(t, s, cookie))
 		if status := sessionStatus(t, s, cookie); status != http.StatusOK {
-			t.Fatalf("%s answers %d to the cookie", s.URL, status)
+			t.Fatalf("%s returns %d to the cookie", s.URL, status)
 		}
 	}
 
@@ -199,7 +199,7 @@ func TestALogoutAtTheProviderEndsWhatAPersonHasOnAllServers(t *testing.T) {
 	again := d.logIn(t, browser)
 	for _, s := range d.servers {
 		if status := sessionStatus(t, s, again); status != http.StatusOK {
-			t.Errorf("%s answers %d to a login after the logout", s.URL, status)
+			t.Errorf("%s returns %d to a login after the logout", s.URL, status)
 		}
 	}
 }
@@ -214,11 +214,11 @@ func (d *trusting) replay(t *testing.T) {
 	signed := strings.LastIndexByte(sent[0], '.') + 1
 	for _, s := range d.servers {
 		for name, token := range map[string]string{
-			"again":                    sent[0],
-			"with another signature":   sent[0][:signed] + strings.Repeat("A", len(sent[0])-signed),
-			"without a signature":      sent[0][:signed],
-			"with another header":      "e30" + sent[0][strings.IndexByte(sent[0], '.'):],
-			"with something behind it": sent[0] + ".e30",
+			"again":                  sent[0],
+			"with another signature": sent[0][:signed] + strings.Repeat("A", len(sent[0])-signed),
+			"without a signature":    sent[0][:signed],
+			"with another header":    "e30" + sent[0][strings.IndexByte(sent[0], '.'):],
+			"with trailing data":     sent[0] + ".e30",
 		} {
 			a, err := http.PostForm(s.URL+"/v1/auth/backchannel-logout", url.Values{"logout_token": {token}})
 			if err != nil {

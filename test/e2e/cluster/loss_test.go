@@ -54,7 +54,7 @@ func testServerLoss(t *testing.T, d *cluster) {
 		}
 	}
 	if left := harness.Survivors(harness.ProcessesFor(victim.Home), 20*time.Second); len(left) > 0 {
-		t.Errorf("of the server that was killed are left:\n%v", left)
+		t.Errorf("the killed server left behind:\n%v", left)
 	}
 }
 
@@ -83,13 +83,13 @@ func (d *cluster) checkCalls(t *testing.T, all []attempt, dead time.Time) {
 		default:
 			failed++
 			if late || sent[a.id] != victim {
-				t.Errorf("call %s, begun %v after the death, sent to %q, was answered %d %s", a.id, a.begun.Sub(dead), sent[a.id], a.status, a.body)
+				t.Errorf("call %s, begun %v after the death, sent to %q, returned %d %s", a.id, a.begun.Sub(dead), sent[a.id], a.status, a.body)
 			}
 		}
 	}
 	t.Logf("of %d calls %d failed; %d were answered in sessions of the dead; afterwards %v answered", len(all), failed, moved, answered)
 	if failed == 0 || failed > 24 {
-		t.Errorf("%d calls failed, of 24 in flight on three servers: that shows nothing", failed)
+		t.Errorf("%d calls failed, of 24 in flight on three servers, so the test proves nothing", failed)
 	}
 	if moved == 0 || answered["a"] == 0 || answered["c"] == 0 || answered["b"] > 0 {
 		t.Errorf("%d calls were answered in sessions of the dead, and afterwards %v answered", moved, answered)

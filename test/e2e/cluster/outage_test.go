@@ -25,7 +25,7 @@ func callDuringOutage(t *testing.T, outage time.Duration) {
 	bearer := "Bearer the-token-of-alice-1"
 	client := s.OpenSession(t, "Authorization", bearer)
 	if !testkit.Within(harness.Timeout, func() bool { _, err := client.Echo(t.Context(), "up"); return err == nil }) {
-		t.Fatal("the sample does not run")
+		t.Fatal("the sample is not running")
 	}
 	load := harness.StartLoad(t, 50, client, s.OpenSession(t, "Authorization", bearer))
 	load.WaitForCalls(t, 50)

@@ -11,7 +11,7 @@ import (
 )
 
 // A login that started on one server may end on another, and changes to the user apply on both.
-func TestAPersonIsTheSameOnAllServers(t *testing.T) {
+func TestAUserIsTheSameOnAllServers(t *testing.T) {
 	t.Parallel()
 	port := harness.FreePort(t)
 	back := "http://127.0.0.1:" + port + "/v1/auth/callback"
@@ -51,12 +51,12 @@ func TestAPersonIsTheSameOnAllServers(t *testing.T) {
 		return s.Do(t, "GET", "/v1/apps", nil, session, "X-Workspace-Id: "+crew).Status
 	}
 	if got := enters(b); got != http.StatusForbidden { // the result is cached
-		t.Fatalf("a stranger enters the workspace: %d", got)
+		t.Fatalf("a stranger gets into the workspace: %d", got)
 	}
 	manage(a, "manage_workspaces", map[string]any{"action": "put_member", "workspace": crew, "user": id})
 	waitFor(t, "a new member enters on the other server", func() bool { return enters(b) == http.StatusOK })
 	manage(a, "manage_workspaces", map[string]any{"action": "remove_member", "workspace": crew, "user": id})
-	waitFor(t, "one who was removed does not", func() bool { return enters(b) == http.StatusForbidden })
+	waitFor(t, "a removed member is refused", func() bool { return enters(b) == http.StatusForbidden })
 
 	role := func() (got struct{ User struct{ OrgRole string } }) {
 		_ = json.Unmarshal([]byte(b.Do(t, "GET", "/v1/auth/session", nil, session).Body), &got)
@@ -66,11 +66,11 @@ func TestAPersonIsTheSameOnAllServers(t *testing.T) {
 		t.Fatalf("at first she is %+v", role())
 	}
 	manage(a, "manage_users", map[string]any{"action": "set_role", "user": id, "role": "member"})
-	waitFor(t, "a role counts on the other server", func() bool { return role().User.OrgRole == "member" })
+	waitFor(t, "a role applies on the other server", func() bool { return role().User.OrgRole == "member" })
 	if got := a.Do(t, "POST", "/v1/auth/logout", `{}`, session); got.Status != http.StatusOK {
 		t.Errorf("logout: %d %s", got.Status, got.Body)
 	}
-	waitFor(t, "a logout counts on the other server", func() bool {
+	waitFor(t, "a logout applies on the other server", func() bool {
 		return b.Do(t, "GET", "/v1/auth/session", nil, session).Status == http.StatusUnauthorized
 	})
 }

@@ -51,7 +51,7 @@ func TestATokenThatIsRevokedOnOneServerEndsItsSessionsAndStreamsOnAll(t *testing
 	select {
 	case <-ended:
 	case <-time.After(harness.Timeout):
-		t.Error("the stream of the session on the other server goes on")
+		t.Error("the stream of the session on the other server continues")
 	}
 	t.Logf("ended everywhere %v after the token was removed from the file", time.Since(began))
 	if got := pings(t, bob); got != http.StatusOK {

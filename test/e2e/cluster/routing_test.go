@@ -114,9 +114,9 @@ func testStatelessQuestions(t *testing.T, d *cluster) {
 			elsewhere++
 		}
 	}
-	t.Logf("of 6 answers %d came to another server than the one that asked", elsewhere)
+	t.Logf("of 6 returns %d came to another server than the one that asked", elsewhere)
 	if elsewhere == 0 {
-		t.Error("every answer came to the server that asked: that shows nothing")
+		t.Error("every answer came to the server that asked, so the test proves nothing")
 	}
 	if a := d.proxy.Do(t, "DELETE", "/v1/apps/asker", nil); a.Status != 200 {
 		t.Errorf("%d %s", a.Status, a.Body)

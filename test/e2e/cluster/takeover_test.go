@@ -140,7 +140,7 @@ func (g *guest) awaitChange() {
 	}
 }
 
-func TestASessionOfAServerThatIsKilledGoesOnElsewhereAndAfterARestart(t *testing.T) {
+func TestAKilledServersSessionContinuesElsewhereAndAfterARestart(t *testing.T) {
 	for _, adapter := range []string{"redis", "postgres"} {
 		t.Run(adapter, func(t *testing.T) {
 			t.Parallel()
@@ -186,7 +186,7 @@ func TestASessionOfAServerThatIsKilledGoesOnElsewhereAndAfterARestart(t *testing
 				t.Errorf("%d sessions were opened; the id was %s, and is %s", n, id, g.session.ID())
 			}
 			if best := min(elsewhere, back); best > propagationLimit || restarted > 5*propagationLimit {
-				t.Errorf("the session went on after %v, and %v after a restart; promised %v", best, restarted, propagationLimit)
+				t.Errorf("the session continued after %v, and %v after a restart; promised %v", best, restarted, propagationLimit)
 			}
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestATaskSurvivesOneOfTwoServers(t *testing.T) {
+func TestATaskSurvivesTheLossOfAServer(t *testing.T) {
 	t.Parallel()
 	database := harness.Databases.New(t)
 	share := func(s *harness.Server) { s.Database = database }

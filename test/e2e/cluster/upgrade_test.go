@@ -50,7 +50,7 @@ func previous(t *testing.T) string {
 	if out, err := exec.CommandContext(t.Context(), "sh", "-c", unpack).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	// Renamed at the end, so that a test that is interrupted leaves no half of an executable.
+	// Renamed at the end, so that a test that is interrupted leaves no partial executable.
 	if err := testenv.Build(t.Context(), sources, built+".new", "./cmd/ropewalk"); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestServersOfTwoVersionsServeOneDatabaseWhileEachIsRestarted(t *testing.T) 
 }
 
 // upgradeUnderLoad upgrades three servers one after another under load, and restarts some of them in between. No call may
-// fail or be repeated. Between two steps, it waits until every caller has succeeded again, but for pause at least.
+// fail or be repeated. Between two steps, it waits at least for pause, and until every caller has succeeded again.
 func upgradeUnderLoad(t *testing.T, pause time.Duration) {
 	old := previous(t)
 	d := startServers(t, func(s *harness.Server) { s.Program = old }, func(s *harness.Server) {
@@ -164,7 +164,7 @@ func upgradeUnderLoad(t *testing.T, pause time.Duration) {
 		case attempt.status >= 300 || attempt.status == 0:
 			t.Errorf("%s, begun at %v: %d %s", attempt.id, attempt.begun.Format(time.StampMilli), attempt.status, attempt.body)
 		case times != 1 && strings.Contains(attempt.body, "/apps/worker/"):
-			t.Errorf("%s was answered, and was done %d times", attempt.id, times)
+			t.Errorf("%s was answered, but was done %d times", attempt.id, times)
 		}
 	}
 	chaos.Record(t, chaos.Row{
@@ -172,7 +172,7 @@ func upgradeUnderLoad(t *testing.T, pause time.Duration) {
 		Figure: map[bool]string{true: "some failed", false: "none failed"}[t.Failed()], Required: "none failed or repeated", OK: !t.Failed(),
 	})
 	if left := d.proxy.Do(t, "GET", "/v1/keys", nil); left.Body != `{"keys":[]}` {
-		t.Errorf("keys that were revoked are left: %d %s", left.Status, left.Body)
+		t.Errorf("revoked keys are left: %d %s", left.Status, left.Body)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// askingInSessions returns a server that supports only an MCP revision in which a question is a request that the call
-// waits for.
+// askingInSessions returns a server that supports only an MCP revision in which the app sends its questions as requests
+// and the call waits for the answer.
 func askingInSessions() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "asker", Version: "1.0.0"}, &mcp.ServerOptions{SupportedProtocolVersions: []string{"2025-11-25"}})
 	addAskingTools(s)

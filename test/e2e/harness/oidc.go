@@ -26,7 +26,7 @@ func MachineToken(t *testing.T, issuer string) string {
 	a := Exchange(t, req)
 	token, _ := a.Object(t)["access_token"].(string)
 	if token == "" {
-		t.Fatalf("the provider answered %d %s", a.Status, a.Body)
+		t.Fatalf("the provider returned %d %s", a.Status, a.Body)
 	}
 	return token
 }
@@ -52,7 +52,7 @@ func (b *Browser) PersonToken(t *testing.T, issuer, client, secret, callback, hi
 	a := postForm(t, issuer+"/token", form, client, secret)
 	token, _ := a.Object(t)["access_token"].(string)
 	if token == "" {
-		t.Fatalf("the browser came back to %s, and the provider answered %d %s", b.At, a.Status, a.Body)
+		t.Fatalf("the browser came back to %s, and the provider returned %d %s", b.At, a.Status, a.Body)
 	}
 	return token
 }
@@ -61,7 +61,7 @@ func (b *Browser) PersonToken(t *testing.T, issuer, client, secret, callback, hi
 func RevokeToken(t *testing.T, issuer, client, secret, token string) {
 	t.Helper()
 	if a := postForm(t, issuer+"/token/revocation", url.Values{"token": {token}, "client_id": {client}}, client, secret); a.Status != http.StatusOK {
-		t.Fatalf("the provider answered %d %s", a.Status, a.Body)
+		t.Fatalf("the provider returned %d %s", a.Status, a.Body)
 	}
 }
 

@@ -54,7 +54,7 @@ func CheckSecondClient(t *testing.T, url, revision string) {
 	}
 	want := []string{"1 of 4", "2 of 4", "3 of 4", "4 of 4", "Long running operation completed. Duration: 1 seconds, Steps: 4."}
 	if !slices.Equal(seen.Progress, want) {
-		t.Errorf("progress came as %q", seen.Progress)
+		t.Errorf("progress arrived as %q", seen.Progress)
 	}
 	if len(seen.Questions) != 1 || !strings.Contains(seen.Elicited, "the second client") {
 		t.Errorf("it was asked %q, which gave %s", seen.Questions, seen.Elicited)

@@ -74,7 +74,7 @@ func Serve(t *testing.T, options ...Option) *Server {
 	t.Cleanup(func() {
 		s.Stop()
 		if left := Survivors(ProcessesFor(s.Home), time.Second); len(left) > 0 {
-			t.Errorf("the server has ended and these processes are left:\n%v", left)
+			t.Errorf("the server has exited but these processes are left:\n%v", left)
 		}
 		if strings.Contains(s.Log.String(), "DATA RACE") {
 			t.Error("the server has a data race")
@@ -151,7 +151,7 @@ func (s *Server) Stop() int {
 	select {
 	case <-s.Done:
 	case <-time.After(Timeout):
-		s.T.Errorf("the server did not end within %v of SIGTERM", Timeout)
+		s.T.Errorf("the server did not exit within %v of SIGTERM", Timeout)
 		s.Kill()
 	}
 	return s.Cmd.ProcessState.ExitCode()

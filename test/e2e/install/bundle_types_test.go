@@ -25,7 +25,7 @@ def answer(request):
         return {"content": [{"type": "text", "text": text}]}
     return {}
 
-print("this line is no message")
+print("this line is not a message")
 for line in sys.stdin:
     request = json.loads(line)
     if "id" in request:

@@ -11,7 +11,7 @@ import (
 )
 
 // When an installation fails, the error says what is missing on the machine and how to get it.
-func TestAnInstallationSaysWhatTheMachineLacks(t *testing.T) {
+func TestAnInstallationReportsWhatTheMachineLacks(t *testing.T) {
 	t.Parallel()
 	index := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(index.Close)

@@ -62,7 +62,7 @@ func TestPackagesOfAnMCPRegistryAreInstalledOnceAndStartWithoutANetwork(t *testi
 
 	if a := s.Do(t, "POST", "/v1/apps/install", `{"name":"io.e2e/memory"}`); a.Status != 400 || a.Object(t)["error"] != "credentials_required" ||
 		!strings.Contains(a.Body, `"missing":[{"name":"MEMORY_FILE_PATH","title":"MEMORY_FILE_PATH","description":"Where it remembers.","sensitive":false}]`) {
-		t.Errorf("install without what the package asks for: %d %s", a.Status, a.Body)
+		t.Errorf("install without the values that the package requires: %d %s", a.Status, a.Body)
 	}
 	remembered := filepath.Join(outside, "memory.jsonl")
 	if got := s.Install(t, object{"name": "io.e2e/memory", "env": object{"MEMORY_FILE_PATH": remembered}}); got.Name != "memory" || got.Version != "7.0.0" || got.BundleName != "io.e2e/memory" {
@@ -95,7 +95,7 @@ func TestPackagesOfAnMCPRegistryAreInstalledOnceAndStartWithoutANetwork(t *testi
 	a := s.Do(t, "POST", "/v1/apps/install", `{"name":"io.e2e/another"}`)
 	if message, _ := a.Object(t)["message"].(string); a.Status != 500 || !strings.Contains(message, "registry local could not be reached: ") ||
 		!strings.Contains(message, strings.TrimPrefix(registry.URL, "http://")) || !strings.Contains(message, "connection refused") {
-		t.Errorf("install by a name while the registry is away: %d %s", a.Status, a.Body)
+		t.Errorf("install by a name while the registry is down: %d %s", a.Status, a.Body)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestPublishedServersRunAsBundles(t *testing.T) {
 
 	if a := s.Do(t, "POST", "/v1/apps/install", map[string]any{"path": filesDir}); a.Status != 400 || a.Object(t)["error"] != "credentials_required" ||
 		!strings.Contains(a.Body, `"missing":[{"name":"allowed_directories","title":"Allowed directories"`) {
-		t.Errorf("install without what the bundle asks for: %d %s", a.Status, a.Body)
+		t.Errorf("install without the values that the bundle requires: %d %s", a.Status, a.Body)
 	}
 	s.Install(t, map[string]any{"path": harness.PackedBundle(t, harness.Everything, harness.NodeManifest("everything", harness.Everything, "stdio"))})
 	s.Install(t, map[string]any{"path": filesDir, "env": map[string]any{"allowed_directories": `["` + strings.Join(allowed, `","`) + `"]`}})
@@ -98,6 +98,6 @@ func TestAViewIsServed(t *testing.T) {
 		t.Errorf("the same view by its URI: %d", again.Status)
 	}
 	if a := s.Do(t, "GET", "/v1/apps/react/resources/nothing", nil); a.Status != 404 || a.Object(t)["error"] != "resource_not_found" {
-		t.Errorf("a view that is not there: %d %s", a.Status, a.Body)
+		t.Errorf("a view that does not exist: %d %s", a.Status, a.Body)
 	}
 }

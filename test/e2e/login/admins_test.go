@@ -48,7 +48,7 @@ func TestAnEntryOfAuthAdminsNamesOneKindOfThing(t *testing.T) {
 	}
 }
 
-func TestSomebodyRemovedFromAuthAdminsStopsBeingAnAdminAtTheReload(t *testing.T) {
+func TestAUserRemovedFromAuthAdminsStopsBeingAnAdminAtTheReload(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	config := func(admins string) string { return harness.OIDCAuth(p.Issuer, "clientId: app", "admins: ["+admins+"]") }
@@ -93,7 +93,7 @@ func TestSomebodyRemovedFromAuthAdminsStopsBeingAnAdminAtTheReload(t *testing.T)
 	}
 }
 
-func TestTheListOfAdminsThatWasEmptiedMakesNobodyTheFirstAdmin(t *testing.T) {
+func TestEmptyingTheListOfAdminsMakesNobodyTheFirstAdmin(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p, "admins: [subject:alice]")
@@ -151,7 +151,7 @@ func TestMembershipsFollowTheGroupsThatTheProviderNames(t *testing.T) {
 	}
 }
 
-func TestAProgramManagesTheOrganizationWithAKeyThatStatesIt(t *testing.T) {
+func TestAProgramManagesTheOrganizationWithAKeyThatGrantsIt(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey))
 	key := func(more ...string) []string {

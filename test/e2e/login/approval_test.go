@@ -158,7 +158,7 @@ func TestAnApprovalThatExpiresIsAnnouncedWithoutAnotherRequest(t *testing.T) {
 	}
 }
 
-func TestAToolThatIsAllowedAlwaysNeedsNoApprovalAfterARestart(t *testing.T) {
+func TestAnAlwaysAllowedToolNeedsNoApprovalAfterARestart(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := harness.Serve(t, harness.Flags("--sample"),
@@ -183,10 +183,10 @@ func TestAToolThatIsAllowedAlwaysNeedsNoApprovalAfterARestart(t *testing.T) {
 	}
 	path := "/v1/approvals/" + pending(bob)["id"].(string)
 	if pending(alice)["mayAlways"] != nil || pending(bob)["mayAlways"] != true {
-		t.Errorf("mayAlways: %v for who asked, %v for another admin", pending(alice)["mayAlways"], pending(bob)["mayAlways"])
+		t.Errorf("mayAlways: %v for the caller, %v for another admin", pending(alice)["mayAlways"], pending(bob)["mayAlways"])
 	}
 	if a := s.Do(t, "POST", path, map[string]any{"decision": "always"}, alice...); a.Status != 403 {
-		t.Errorf("who asked allows it always: %d %s", a.Status, a.Body)
+		t.Errorf("the caller allowed it always: %d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "POST", path, map[string]any{"decision": "always"}, bob...); a.Status != 200 || !strings.Contains(a.Body, `"always":true`) {
 		t.Fatalf("%d %s", a.Status, a.Body)

@@ -42,7 +42,7 @@ func audited(t *testing.T, file, action string) (found []auditRecord) {
 	return found
 }
 
-func TestTheAuditNamesWhoLoggedInWithWhichProviderOrWhyItFailed(t *testing.T) {
+func TestAuditRecordsNameWhoLoggedInWithWhichProviderOrWhyItFailed(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	file := filepath.Join(t.TempDir(), "audit.log")
@@ -84,7 +84,7 @@ func TestTheAuditNamesWhoLoggedInWithWhichProviderOrWhyItFailed(t *testing.T) {
 	}
 }
 
-func TestReadsThatAreRefusedWith403AreRecorded(t *testing.T) {
+func TestReadsRefusedWith403AreRecorded(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	file := filepath.Join(t.TempDir(), "audit.log")
@@ -105,7 +105,7 @@ func TestReadsThatAreRefusedWith403AreRecorded(t *testing.T) {
 	}
 }
 
-func TestTheAuditHasTheClientsAddressBehindATrustedProxyOnly(t *testing.T) {
+func TestAuditRecordsNameTheClientsAddressOnlyBehindATrustedProxy(t *testing.T) {
 	t.Parallel()
 	for trusted, want := range map[string]string{"127.0.0.1/32": "203.0.113.9", "192.0.2.1/32": "127.0.0.1"} {
 		file := filepath.Join(t.TempDir(), "audit.log")

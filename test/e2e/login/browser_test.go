@@ -75,7 +75,7 @@ func TestABrowserLogsInThroughTheProvider(t *testing.T) {
 		t.Errorf("/v1 with the cookie: %d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "POST", "/mcp", harness.Initialize, session, "X-Workspace-Id: "+harness.Workspace, "Accept: application/json, text/event-stream"); a.Status != 401 {
-		t.Errorf("/mcp takes a cookie: %d %s", a.Status, a.Body)
+		t.Errorf("/mcp accepts a cookie: %d %s", a.Status, a.Body)
 	}
 
 	replay := harness.NewBrowser(t)
@@ -106,7 +106,7 @@ func logged(s *harness.Server, text string) bool {
 
 // A provider redirects a browser that started a login with it to another of the server's providers, with the
 // same client id, state and challenge. It must not receive the code of the other provider.
-func TestAProviderCannotObtainTheCodesOfAnotherOne(t *testing.T) {
+func TestAProviderCannotObtainAnotherProvidersCodes(t *testing.T) {
 	t.Parallel()
 	port := harness.FreePort(t)
 	base := "http://127.0.0.1:" + port
@@ -150,6 +150,6 @@ func TestAProviderCannotObtainTheCodesOfAnotherOne(t *testing.T) {
 		t.Errorf("the same without its issuer: the browser is at %s", stripped.At)
 	}
 	if own := answerOf(malicious.Issuer, malicious.Issuer); finish(own, own.At.String()) == "" {
-		t.Errorf("a login that goes its way ended at %s", own.At)
+		t.Errorf("an undisturbed login ended at %s", own.At)
 	}
 }

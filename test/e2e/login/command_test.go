@@ -211,18 +211,18 @@ func TestADeviceTokenIsNotALoginUntilThePersonAgrees(t *testing.T) {
 		b.Stop = "http://127.0.0.1:1/"
 		_, page := b.Read(t, device["loginUrl"].(string))
 		if status := session(token); status != 401 {
-			t.Errorf("before the person of the browser agreed: %d", status)
+			t.Errorf("before the browser's user agreed: %d", status)
 		}
 		answer(t, b, s, page, "allow")
 		code := ""
 		if redirect != "" {
 			if status := session(token); status != 401 {
-				t.Errorf("without what the browser brings: %d", status)
+				t.Errorf("without the browser's part: %d", status)
 			}
 			code = b.At.Query().Get("code")
 		}
 		if status := session(token + code); status != 200 {
-			t.Errorf("with what the browser brings: %d", status)
+			t.Errorf("with the browser's part: %d", status)
 		}
 		if a := s.Do(t, "POST", "/mcp", map[string]any{}, "Authorization: Bearer "+token+code); a.Status != 401 {
 			t.Errorf("at /mcp: %d", a.Status)

@@ -21,9 +21,9 @@ func TestTheCookieOfALogin(t *testing.T) {
 		cookie.Path != "/" || cookie.MaxAge != 604800 || cookie.Secure || len(cookie.Value) < 20 || strings.Contains(cookie.Value, harness.APIKey) {
 		t.Errorf("%q: %v", login.Header.Get("Set-Cookie"), err)
 	}
-	away := s.Do(t, "POST", "/v1/auth/login", `{"key":"`+harness.APIKey+`"}`, "Host: tools.example.com")
-	if !strings.Contains(away.Header.Get("Set-Cookie"), "; Secure") {
-		t.Errorf("for another host: %d %q", away.Status, away.Header.Get("Set-Cookie"))
+	other := s.Do(t, "POST", "/v1/auth/login", `{"key":"`+harness.APIKey+`"}`, "Host: tools.example.com")
+	if !strings.Contains(other.Header.Get("Set-Cookie"), "; Secure") {
+		t.Errorf("for another host: %d %q", other.Status, other.Header.Get("Set-Cookie"))
 	}
 
 	mine := "Cookie: service_session=" + cookie.Value
@@ -72,7 +72,7 @@ func TestFailedLoginsAreLimited(t *testing.T) {
 			t.Fatalf("%d %v %s", a.Status, a.Header, a.Body)
 		}
 		if a := s.Do(t, "GET", "/v1/apps", nil, "Authorization: Bearer "+harness.APIKey); a.Status != 200 {
-			t.Errorf("who has the key is locked out: %d", a.Status)
+			t.Errorf("the holder of the key is locked out: %d", a.Status)
 		}
 		return
 	}

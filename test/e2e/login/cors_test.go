@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestCORSInItsFourCases(t *testing.T) {
+func TestMCPCORSHeaders(t *testing.T) {
 	t.Parallel()
 	dev := harness.Serve(t)
 	closed := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey))

@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestGuessingTheKeyByBearerIsLimitedAsAtTheLogin(t *testing.T) {
+func TestGuessingTheKeyAsABearerTokenIsLimitedLikeLogins(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/v1/apps", "/v1/auth/session", "/v1/health", "/v1/bundles/health", "/v1/auth/login"} {
 		s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey))
@@ -50,7 +50,7 @@ func TestGuessingTheKeyByBearerIsLimitedAsAtTheLogin(t *testing.T) {
 	}
 }
 
-func TestAClientThatRepeatsItsWrongKeyDoesNotGuess(t *testing.T) {
+func TestRepeatingTheSameWrongKeyDoesNotCountAsGuessing(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey))
 	for i := range 50 {

@@ -154,7 +154,7 @@ func checkAll(t *testing.T, s *harness.Server, now phase, ids, keys []string, cl
 				t.Errorf("%s: a token of the provider before gets %d", now.name, status)
 			}
 			if got := s.Do(t, "GET", "/v1/apps", nil, "Authorization: Bearer "+keys[i], "X-Workspace-Id: ws_default"); now.name != "a again" && got.Status != http.StatusUnauthorized {
-				t.Errorf("%s: the key of somebody whom no provider knows gets %d", now.name, got.Status)
+				t.Errorf("%s: the key of a user whom no provider knows gets %d", now.name, got.Status)
 			}
 			c.Headers = []string{"Authorization", "Bearer " + now.token(i)}
 			for n := range 5 {
@@ -177,7 +177,7 @@ func checkAll(t *testing.T, s *harness.Server, now phase, ids, keys []string, cl
 	all.Wait()
 	other := &harness.MCPClient{URL: s.URL, Headers: clients[0].Headers, Session: clients[1].Session}
 	if status, _ := other.Echo(t.Context(), "other"); status != http.StatusNotFound {
-		t.Errorf("%s: somebody else's session gives %d", now.name, status)
+		t.Errorf("%s: another user's session returns %d", now.name, status)
 	}
 }
 
@@ -223,7 +223,7 @@ func userOf(t *testing.T, s *harness.Server, bearer string) string {
 	user, _ := s.Do(t, "GET", "/v1/auth/session", nil, "Authorization: "+bearer).Object(t)["user"].(map[string]any)
 	id, _ := user["id"].(string)
 	if id == "" {
-		t.Errorf("nobody is behind the credential: %v", user)
+		t.Errorf("no user belongs to the credential: %v", user)
 	}
 	return id
 }

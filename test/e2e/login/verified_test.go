@@ -20,13 +20,13 @@ func roleOf(t *testing.T, s *harness.Server, credentials string) (role, email st
 	return user["orgRole"].(string), user["email"].(string)
 }
 
-// serveProvider starts a server that trusts the provider, with additional settings in the section auth.
+// serveProvider starts a server that trusts the provider, with additional settings in the auth section.
 func serveProvider(t *testing.T, p *harness.Provider, settings ...string) *harness.Server {
 	t.Helper()
 	return harness.Serve(t, harness.Config(harness.OIDCAuth(p.Issuer, append([]string{"clientId: app"}, settings...)...)))
 }
 
-func TestOnlyAnEmailThatTheProviderCallsVerifiedMakesAnAdmin(t *testing.T) {
+func TestOnlyAVerifiedEmailMakesAnAdmin(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p, "admins: ["+boss+"]")
@@ -59,7 +59,7 @@ func TestOnlyAnEmailThatTheProviderCallsVerifiedMakesAnAdmin(t *testing.T) {
 	}
 }
 
-func TestAnEmailIsJudgedByTheSourceThatItIsFrom(t *testing.T) {
+func TestAnEmailIsJudgedByItsSource(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p, "admins: ["+boss+"]")
@@ -86,7 +86,7 @@ func TestAnEmailIsJudgedByTheSourceThatItIsFrom(t *testing.T) {
 	}
 }
 
-func TestAProviderWithoutTheClaimIsBelievedWhenASettingSaysSo(t *testing.T) {
+func TestAProviderWithoutTheClaimIsTrustedIfASettingAllowsIt(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p, "admins: ["+boss+"]", "assumeEmailVerified: true")

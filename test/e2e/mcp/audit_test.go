@@ -89,7 +89,7 @@ func (a audited) post(t *testing.T, revision, method, name, params string) strin
 	return answer.Body
 }
 
-func TestEveryRequestToAnAppIsRecordedBeforeItIsMadeAndWhenItHasEnded(t *testing.T) {
+func TestEveryRequestToAnAppIsRecordedBeforeItStartsAndAfterItEnds(t *testing.T) {
 	t.Parallel()
 	a := serveAudited(t, "")
 	a.Install(t, map[string]any{"path": harness.GoBundle(t, "offer", harness.Offering)})
@@ -152,7 +152,7 @@ func TestARefusedCallOfASystemToolIsRecordedAsRefused(t *testing.T) {
 	a.check(t, "system__list_apps", "tools.call invalid_input")
 }
 
-func TestASuspendedCallEndsAsInputRequiredAndGoesOnAsAnother(t *testing.T) {
+func TestASuspendedCallEndsAsInputRequiredAndContinuesAsAnother(t *testing.T) {
 	t.Parallel()
 	a := serveAudited(t, "")
 	a.Install(t, map[string]any{"path": harness.GoBundle(t, "asker", harness.AskingInSessions)})

@@ -62,7 +62,7 @@ func (r *remoteRecorder) ServeHTTP(w http.ResponseWriter, request *http.Request)
 
 // A local app sees its environment and its messages; a remote app sees its requests. None of them may contain
 // the credentials that the caller sends to the server.
-func TestNoAppGetsTheTokenOfItsCaller(t *testing.T) {
+func TestNoAppGetsItsCallersToken(t *testing.T) {
 	t.Parallel()
 	const secret = "the-token-of-owner-canary"
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")

@@ -56,7 +56,7 @@ func TestTheOfficialClientIsServedThroughMCP(t *testing.T) {
 	}
 	want := []string{"1 of 4", "2 of 4", "3 of 4", "4 of 4", "Long running operation completed. Duration: 1 seconds, Steps: 4."}
 	if !slices.Equal(seen.Progress, want) {
-		t.Errorf("progress came as %q", seen.Progress)
+		t.Errorf("progress arrived as %q", seen.Progress)
 	}
 	if !seen.Changed {
 		t.Error("the tool that was added is not listed")

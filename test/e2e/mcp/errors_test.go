@@ -50,29 +50,29 @@ func TestRefusalsOfMCP(t *testing.T) {
 		{"a method of its own", "PUT", harness.Initialize, []string{harness.AcceptHeader, harness.WorkspaceHeader}, 405, ""},
 		{"a body over the limit", "POST", strings.Repeat(" ", 5<<20) + harness.Initialize, []string{harness.AcceptHeader, harness.WorkspaceHeader}, 413, ""},
 		{"a body of another type", "POST", harness.Initialize, []string{harness.AcceptHeader, harness.WorkspaceHeader, "Content-Type: text/plain"}, 415, "application/json"},
-		{"a client that takes no streams", "POST", harness.Initialize, []string{"Accept: application/json", harness.WorkspaceHeader}, 406, "text/event-stream"},
-		{"a GET that takes no stream", "GET", nil, []string{"Accept: application/json", harness.WorkspaceHeader, session}, 406, "text/event-stream"},
+		{"a client that does not accept streams", "POST", harness.Initialize, []string{"Accept: application/json", harness.WorkspaceHeader}, 406, "text/event-stream"},
+		{"a GET that does not accept a stream", "GET", nil, []string{"Accept: application/json", harness.WorkspaceHeader, session}, 406, "text/event-stream"},
 		{"no session", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader}, 400, `"id":null`},
 		{"no session on a GET", "GET", nil, []string{harness.AcceptHeader, harness.WorkspaceHeader}, 400, "Mcp-Session-Id"},
 		{"no session on a DELETE", "DELETE", nil, []string{harness.WorkspaceHeader}, 400, "Mcp-Session-Id"},
 		{"invalid JSON", "POST", `{"jsonrpc":`, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 400, `"code":-32700`},
-		{"a revision nobody speaks", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, session, "Mcp-Protocol-Version: 1999-01-01"}, 400, "2025-06-18"},
+		{"an unsupported revision", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, session, "Mcp-Protocol-Version: 1999-01-01"}, 400, "2025-06-18"},
 		{"a session that never was", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, "Mcp-Session-Id: NEVERWASSUCHASESSION0000000"}, 404, "=" + harness.SessionNotFound("not_found")},
 		{"a stream of one that never was", "GET", nil, []string{harness.AcceptHeader, harness.WorkspaceHeader, "Mcp-Session-Id: NEVERWASSUCHASESSION0000000"}, 404, "=" + harness.SessionNotFound("not_found")},
-		{"the end of one that never was", "DELETE", nil, []string{harness.WorkspaceHeader, "Mcp-Session-Id: NEVERWASSUCHASESSION0000000"}, 404, "=" + harness.SessionNotFound("not_found")},
+		{"ending an unknown session", "DELETE", nil, []string{harness.WorkspaceHeader, "Mcp-Session-Id: NEVERWASSUCHASESSION0000000"}, 404, "=" + harness.SessionNotFound("not_found")},
 		{"a method is unknown", "POST", `{"jsonrpc":"2.0","id":1,"method":"nothing"}`, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 200, `"code":-32601`},
 		{"a ping", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 200, `=` + `{"jsonrpc":"2.0","id":1,"result":{}}`},
 		{"a notification", "POST", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 202, "="},
-		{"the end of the session", "DELETE", nil, []string{harness.WorkspaceHeader, session}, 200, "="},
+		{"ending the session", "DELETE", nil, []string{harness.WorkspaceHeader, session}, 200, "="},
 		{"a session that has ended", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 404, "=" + harness.SessionNotFound("not_found")},
-		{"the end of one that has ended", "DELETE", nil, []string{harness.WorkspaceHeader, session}, 404, "=" + harness.SessionNotFound("not_found")},
+		{"ending a session that has ended", "DELETE", nil, []string{harness.WorkspaceHeader, session}, 404, "=" + harness.SessionNotFound("not_found")},
 	})
 	if a := s.Do(t, "PUT", "/mcp", nil, harness.WorkspaceHeader); a.Header.Get("Allow") != "GET, POST, DELETE" {
 		t.Errorf("Allow %q", a.Header.Get("Allow"))
 	}
 }
 
-func TestMCPTakesNoAPIKey(t *testing.T) {
+func TestMCPDoesNotAcceptTheAPIKey(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey))
 	for _, proof := range []string{"Accept: */*", "Authorization: Bearer " + harness.APIKey, "Authorization: Basic eA=="} {

@@ -35,7 +35,7 @@ const (
 
 // One member uses as much as the server allows of one resource after another, while another member of the same
 // workspace works from the same address.
-func TestAMemberWhoFloodsAResourceHindersNobody(t *testing.T) {
+func TestAMemberWhoFloodsAResourceDoesNotAffectOthers(t *testing.T) {
 	s := serveFlood(t)
 	lasts := floodTime
 	if given := os.Getenv("ROPEWALK_FLOOD_TIME"); given != "" {

@@ -23,7 +23,7 @@ type kept struct {
 	} `json:"_meta"`
 }
 
-func TestAClientThatAsksGetsAnExcerptOfALongResultAndReadsOn(t *testing.T) {
+func TestAClientThatAsksGetsAnExcerptOfALongResultAndCanReadTheRest(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("tools: {resultBudget: 1000}\n"))
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "plain", harness.Plain)})
@@ -69,7 +69,7 @@ func TestAClientThatAsksGetsAnExcerptOfALongResultAndReadsOn(t *testing.T) {
 		a := s.Do(t, "POST", "/mcp/"+harness.Workspace, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{`+meta+`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`,
 			"Accept: application/json, text/event-stream", "MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list")
 		if a.Status != 200 || strings.Contains(a.Body, `"system__read_result"`) != want {
-			t.Errorf("with %s the tool that reads on is listed %v, %d", meta, !want, a.Status)
+			t.Errorf("with %s the tool that reads the rest is listed %v, %d", meta, !want, a.Status)
 		}
 	}
 
@@ -80,10 +80,10 @@ func TestAClientThatAsksGetsAnExcerptOfALongResultAndReadsOn(t *testing.T) {
 		t.Fatalf("over /v1: %d %.500s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "POST", "/v1/tools/call", `{"tool":"plain__echo","arguments":{"text":"x"},"_meta":{"ropewalk/resultBudget":"few"}}`); a.Status != 400 || !strings.Contains(a.Body, "ropewalk/resultBudget") {
-		t.Errorf("a budget that is none: %d %s", a.Status, a.Body)
+		t.Errorf("an invalid budget: %d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "POST", "/v1/tools/call", `{"tool":"plain__echo","arguments":{"text":"x"},"_meta":7}`); a.Status != 400 || !strings.Contains(a.Body, "_meta must be an object") {
-		t.Errorf("_meta that is none: %d %s", a.Status, a.Body)
+		t.Errorf("an invalid _meta: %d %s", a.Status, a.Body)
 	}
 	s.Stop()
 	s.Start()

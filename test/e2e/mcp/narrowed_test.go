@@ -100,7 +100,7 @@ func TestAKeyThatIsBoundToAViewSeesNothingElseAnywhere(t *testing.T) {
 		return s.Do(t, "POST", "/v1/tools/call", `{"tool":"`+tool+`","arguments":{"text":"x"}}`, bearer)
 	}
 	if hidden, unknown := call("two__echo"), call("two__none"); hidden.Status != 404 || strings.ReplaceAll(hidden.Body, "two__echo", "two__none") != unknown.Body {
-		t.Errorf("/v1: a hidden tool answers %d %s, an unknown one %s", hidden.Status, hidden.Body, unknown.Body)
+		t.Errorf("/v1: a hidden tool returns %d %s, an unknown one %s", hidden.Status, hidden.Body, unknown.Body)
 	}
 	if a := call("one__repeat"); a.Status != 200 {
 		t.Errorf("a renamed tool: %d %s", a.Status, a.Body)

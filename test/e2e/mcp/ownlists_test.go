@@ -76,7 +76,7 @@ func await(t *testing.T, what string, changed <-chan struct{}) {
 	}
 }
 
-func TestToolsAndResourcesAddedInASessionAreOfThatSession(t *testing.T) {
+func TestToolsAndResourcesAddedInASessionBelongToThatSession(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "unfolding", harness.Unfolding)})
@@ -88,7 +88,7 @@ func TestToolsAndResourcesAddedInASessionAreOfThatSession(t *testing.T) {
 	await(t, "tools", alice.tools)
 	await(t, "resources", alice.resources)
 	if !alice.lists(t, "unfolding__secret") || !alice.listsResource(t, harness.AddedResource) {
-		t.Error("what was added in a session is not listed there")
+		t.Error("tools added in a session are not listed there")
 	}
 	if text := alice.call(t, "unfolding__secret", "hello").Content[0].(*mcp.TextContent).Text; text != "hello" {
 		t.Errorf("the added tool answers %q", text)
@@ -98,7 +98,7 @@ func TestToolsAndResourcesAddedInASessionAreOfThatSession(t *testing.T) {
 	}
 
 	if bob.lists(t, "unfolding__secret") || bob.listsResource(t, harness.AddedResource) {
-		t.Error("another session lists what was added")
+		t.Error("another session lists the added tools")
 	}
 	if result, err := bob.CallTool(t.Context(), &mcp.CallToolParams{Name: "unfolding__secret", Arguments: map[string]any{"text": "x"}}); err == nil {
 		t.Errorf("another session calls the added tool: %+v", result)

@@ -74,7 +74,7 @@ func openPage(t *testing.T, s *harness.Server, origin, token string) pageOutcome
 	cmd.WaitDelay = harness.Timeout
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("what Chromium said of %s (%v):\n%s", origin, cmd.ProcessState, withoutDBusLines(said.String()))
+			t.Logf("Chromium's output about %s (%v):\n%s", origin, cmd.ProcessState, withoutDBusLines(said.String()))
 		}
 	})
 	dom, err := cmd.Output()
@@ -111,7 +111,7 @@ func killAll(t *testing.T, home string) {
 	}
 }
 
-func TestAPageOfAnAllowedOriginSpeaksMCP(t *testing.T) {
+func TestAPageFromAnAllowedOriginCanUseMCP(t *testing.T) {
 	t.Parallel()
 	const token = "the-token-of-alice-1"
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -148,7 +148,7 @@ func TestAPageOfAnAllowedOriginSpeaksMCP(t *testing.T) {
 		}
 	}
 	if strange := slices.DeleteFunc(seen.Others, func(method string) bool { return method == "notifications/message" }); len(strange) > 0 {
-		t.Errorf("what nobody waited for came as well: %q", strange)
+		t.Errorf("unexpected notifications arrived: %q", strange)
 	}
 
 	if seen := openPage(t, s, other, token); seen.Failure != "TypeError: Failed to fetch" || len(seen.Visits) != 0 {

@@ -59,7 +59,7 @@ func TestAnIdleSessionEndsAndOneInUseDoesNot(t *testing.T) {
 	checkResponses(t, s, []request{{"an idle session", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, idle}, 404, "=" + harness.SessionNotFound("not_found")}})
 }
 
-func TestASessionOfADurableStoreGoesOnAfterARestart(t *testing.T) {
+func TestASessionInADurableStoreContinuesAfterARestart(t *testing.T) {
 	t.Parallel()
 	redis := testenv.StartRedis(t)
 	s := harness.Serve(t, harness.Config(`sessionStore: {adapter: redis, url: "redis://`+redis.Addr+`/0"}`))

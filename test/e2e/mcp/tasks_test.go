@@ -32,7 +32,7 @@ func TestATaskOfARemoteAppSurvivesItsServer(t *testing.T) {
 	}
 }
 
-func TestATaskThatItsServerRunsFailsWithIt(t *testing.T) {
+func TestATaskThatItsServerRunsFailsIfTheServerDies(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "jobs", harness.Tasks)})
@@ -144,7 +144,7 @@ func TestAListeningClientReceivesTheStatesOfItsTasks(t *testing.T) {
 	}
 }
 
-func TestAClientThatTakesNoTasksGetsNone(t *testing.T) {
+func TestAClientThatDoesNotSupportTasksGetsNone(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "jobs", harness.Tasks)})

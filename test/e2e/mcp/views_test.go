@@ -99,7 +99,7 @@ func TestTwoAppsWithTheSameUIURIAreTwoViewsEverywhere(t *testing.T) {
 	}
 }
 
-func TestABareToolNameMeansTheAppThatShowedTheSessionItsView(t *testing.T) {
+func TestABareToolNameMeansTheAppWhoseViewTheSessionWasShown(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	for _, app := range []string{"one", "two"} {

@@ -65,7 +65,7 @@ func TestConfigCheckReportsEveryProblem(t *testing.T) {
 	}
 }
 
-func TestTheSchemaAcceptsTheReadmesExampleAndNoTypingError(t *testing.T) {
+func TestTheSchemaAcceptsTheReadmesExampleButNoTypos(t *testing.T) {
 	t.Parallel()
 	said, status := harness.Command(t, nil, "config", "schema")
 	if status != 0 {

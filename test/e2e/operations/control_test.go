@@ -15,7 +15,7 @@ import (
 
 // The path of a home may be too long for a socket. The socket is still in the home, and commands connect to no
 // other: in particular not to one in the directory for temporary files, which anyone could have created.
-func TestTheCommandsOfALongHomeAskOnlyTheServerInIt(t *testing.T) {
+func TestCommandsInAHomeWithALongPathUseOnlyItsServer(t *testing.T) {
 	t.Parallel()
 	tmp, err := os.MkdirTemp("/tmp", "c")
 	if err != nil {

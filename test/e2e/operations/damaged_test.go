@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestADamagedFileIsNotServedAndTheDoctorSaysSoToo(t *testing.T) {
+func TestADamagedFileIsNotServedAndDoctorReportsIt(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	if s.Database != "" {
@@ -25,7 +25,7 @@ func TestADamagedFileIsNotServedAndTheDoctorSaysSoToo(t *testing.T) {
 	}
 	const page = 4096
 	if len(good) < 20*page {
-		t.Fatalf("the state has %d bytes only", len(good))
+		t.Fatalf("the state has only %d bytes", len(good))
 	}
 	for _, at := range []int{3, len(good) / page / 2, len(good)/page - 2} { // a start does not normally read all pages
 		bad := bytes.Clone(good)
@@ -35,10 +35,10 @@ func TestADamagedFileIsNotServedAndTheDoctorSaysSoToo(t *testing.T) {
 		}
 		said, status := harness.Command(t, nil, "serve", "--port", "0", "--home", s.Home)
 		if status == 0 || !strings.Contains(said, "damaged") || strings.Contains(said, "server listening") {
-			t.Errorf("page %d is damaged, and the server ends with %d: %s", at, status, said)
+			t.Errorf("page %d is damaged, and the server exits with %d: %s", at, status, said)
 		}
 		if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "damaged") {
-			t.Errorf("page %d is damaged, and the doctor says: %s", at, said)
+			t.Errorf("page %d is damaged, and doctor reports: %s", at, said)
 		}
 	}
 	if err := os.WriteFile(path, good, 0o600); err != nil {

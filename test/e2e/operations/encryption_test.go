@@ -64,7 +64,7 @@ func (e encrypted) seesSecret(t *testing.T) {
 	}
 }
 
-func TestTheSecretOfAnAppIsInNoFileOfTheHomeNorOfABackup(t *testing.T) {
+func TestAnAppsSecretIsNotInAnyFileOfTheHomeOrOfABackup(t *testing.T) {
 	t.Parallel()
 	e := encrypted{harness.Serve(t), t.TempDir()}
 	keys := filepath.Join(e.outside, "keys")

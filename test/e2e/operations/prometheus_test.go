@@ -46,7 +46,7 @@ func TestEveryPanelAndAlertHasDataOnAServerUnderLoad(t *testing.T) {
 	}
 	prometheus := startPrometheus(t, address[1])
 	missing := slices.DeleteFunc(append(panelQueries(t), alertValues(t)...), func(q string) bool {
-		return strings.Contains(q, "ropewalk_identity_provider_up") // no provider here; see TestAProviderThatIsUnavailableAtTheStartIsShownUntilItIsThere
+		return strings.Contains(q, "ropewalk_identity_provider_up") // no provider here; see TestAProviderThatIsUnavailableAtStartIsReportedUntilItRecovers
 	})
 	all := len(missing)
 	client := s.OpenSession(t)

@@ -139,11 +139,11 @@ func removeAuth(t *testing.T, s *harness.Server, tokens string) {
 			return
 		}
 	}
-	t.Fatal("the auth plugin does not run")
+	t.Fatal("the auth plugin is not running")
 }
 
 // Without its provider, nobody new can log in. The server still serves people who are already logged in.
-func TestAProviderThatIsUnavailableAtTheStartIsShownUntilItIsThere(t *testing.T) {
+func TestAProviderThatIsUnavailableAtStartIsReportedUntilItRecovers(t *testing.T) {
 	t.Parallel()
 	const key = "the-key-of-this-server-0123456789"
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+key), harness.Config(harness.OIDCAuth("http://127.0.0.1:"+harness.FreePort(t), "clientId: app")))

@@ -73,7 +73,7 @@ func TestAReloadTurnsTheAccessLogOnAndOff(t *testing.T) {
 }
 
 // Each of these changes requires a restart, and a second reload of the same file reports that again.
-func TestAReloadOfWhatTakesARestartExitsWith3(t *testing.T) {
+func TestAReloadThatNeedsARestartExitsWith3(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("log: {level: info}\n"))
 	for _, c := range []struct{ yaml, section string }{
@@ -106,7 +106,7 @@ func TestAReloadOfWhatTakesARestartExitsWith3(t *testing.T) {
 	}
 }
 
-func TestAReloadChangesTheScopesThatClientsAreToAskFor(t *testing.T) {
+func TestAReloadChangesTheScopesThatClientsShouldRequest(t *testing.T) {
 	t.Parallel()
 	auth := "auth: {adapter: oidc, issuer: \"" + testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/v1/auth/callback").Issuer + "\", organizationId: org_1%s}\n"
 	s := harness.Serve(t, harness.Config(fmt.Sprintf(auth, "")))

@@ -34,7 +34,7 @@ func TestSIGTERMWaitsForCallsInProgress(t *testing.T) {
 		t.Errorf("exit status %d", status)
 	}
 	if took := time.Since(signalled); took > 28*time.Second {
-		t.Errorf("the server took %v to end", took)
+		t.Errorf("the server took %v to exit", took)
 	}
 	if left := harness.Survivors(before, 20*time.Second); len(left) > 0 {
 		t.Errorf("these are left:\n%v", left)

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestKilledPluginsAreReplacedWhileCallsGoOn(t *testing.T) {
+func TestKilledPluginsAreReplacedDuringCalls(t *testing.T) {
 	provider, redis := testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/callback"), testenv.StartRedis(t)
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config(harness.OIDCAuth(provider.Issuer)+"sessionStore: {adapter: redis, url: \"redis://"+redis.Addr+"/0\"}\n"))
 	bearer := "Bearer " + harness.MachineToken(t, provider.Issuer)

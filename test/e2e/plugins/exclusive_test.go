@@ -156,7 +156,7 @@ func singleWriter(t *testing.T) func(build int) string {
 	}
 }
 
-func TestAStoreWithOneWriterIsExchangedUnder200CallsASecondAndNoneFails(t *testing.T) {
+func TestASingleWriterStoreIsReplacedAt200CallsASecondWithoutFailures(t *testing.T) {
 	build := singleWriter(t)
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config(build(0)))
 	s.WaitForStatus(t, "sample", "running")

@@ -55,7 +55,7 @@ func (b *bound) Verify(_ context.Context, req auth.VerifyRequest) (auth.Identity
 }
 
 // A third-party adapter checks token proofs on both endpoints, and its groups determine the admins.
-func TestAPluginChecksTokensAgainstTheirRequestsAndNamesGroups(t *testing.T) {
+func TestAPluginChecksTokensAgainstTheirRequestsAndReportsGroups(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func withStatic(oidc, tokens string) string {
 	return strings.Replace(oidc, "auth:\n  ", "auth:\n- ", 1) + "- {name: file, adapter: static, audience: any, file: " + tokens + "}\n"
 }
 
-func TestSeveralAuthAdaptersServeTogetherAndComeAndGoByReload(t *testing.T) {
+func TestSeveralAuthAdaptersServeTogetherAndAReloadAddsAndRemovesThem(t *testing.T) {
 	port := harness.FreePort(t)
 	provider := testenv.StartOpenIDProvider(t, "http://127.0.0.1:"+port+"/v1/auth/callback")
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -41,7 +41,7 @@ func TestSeveralAuthAdaptersServeTogetherAndComeAndGoByReload(t *testing.T) {
 		t.Errorf("the adapter that did not change was restarted: process %d, then %d", before, after)
 	}
 	if status, _, _, _ := (&harness.MCPClient{URL: s.URL, Headers: []string{"Authorization", "Bearer a-token-of-nobody-at-all"}}).Post(t.Context(), harness.Initialize); status != http.StatusUnauthorized {
-		t.Errorf("a token of nobody gets %d", status)
+		t.Errorf("an unknown token gets %d", status)
 	}
 	said, status := harness.Command(t, nil, "plugin", "list", "--home", s.Home)
 	if status != 0 || !strings.Contains(said, "oidc") || !strings.Contains(said, "file") {

@@ -51,7 +51,7 @@ func TestReloadingAStoreAnAuthSettingAndAPluginBinaryLosesNoCallAndNoSession(t *
 	l.WaitForCalls(t, 200)
 
 	if said, err := s.Reload(t, harness.OIDCAuth(provider.Issuer, "organisationId: org_1")+store); err == nil || !strings.Contains(said, "organizationId") {
-		t.Errorf("a setting that is none: %v, %s", err, said)
+		t.Errorf("an unknown setting: %v, %s", err, said)
 	}
 	if said, err := s.Reload(t, harness.OIDCAuth(provider.Issuer, "path: "+path, "sha256: "+strings.Repeat("0", 64))); err == nil || !strings.Contains(said, path) {
 		t.Errorf("a binary that is another one: %v, %s", err, said)

@@ -57,9 +57,9 @@ func TestASessionOfAnotherServerIsTakenOverUntilItExpires(t *testing.T) {
 	local := a.OpenSession(t)
 	redis.Stop()
 	if got := reason(a, "NEVERWASSUCHASESSION0000000"); !strings.HasPrefix(got, "503") {
-		t.Errorf("an unknown session while the store is away: %s", got)
+		t.Errorf("an unknown session while the store is down: %s", got)
 	}
 	if _, err := local.Echo(t.Context(), "local"); err != nil {
-		t.Errorf("a local session while the store is away: %v", err)
+		t.Errorf("a local session while the store is down: %v", err)
 	}
 }

@@ -42,7 +42,7 @@ interface UserProps {
   unsent?: { onRetry: () => void; onDiscard: () => void };
 }
 
-/** A message of the person. */
+/** One of the person's own messages. */
 export function UserMessage({ text, index, attachments, versions, actions, unsent }: UserProps) {
   const [edited, setEdited] = useState<string | null>(null);
   if (edited !== null && actions && index !== undefined) {

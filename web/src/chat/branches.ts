@@ -27,7 +27,7 @@ export function branchingsOf(metadata: Record<string, unknown> | undefined): Bra
   return all.filter((b): b is Branching => Number.isInteger(b.at) && Array.isArray(b.ids) && b.ids.length > 1);
 }
 
-/** Returns the branchings of a conversation that gets another version of the message at this position, and of the new one. */
+/** Returns the metadata of a conversation that gets another version of the message at this position, and that of the new conversation. */
 export function branch(
   id: string,
   all: Branching[],

@@ -47,7 +47,7 @@ describe("references", () => {
     expect(kindOf(resolve({ anyOf: [{ type: "string" }, { type: "null" }] }, {}))).toBe("text");
   });
 
-  test("allOf merges properties and what is required", () => {
+  test("allOf merges properties and required lists", () => {
     const schema: JsonSchema = {
       allOf: [
         { properties: { a: {} }, required: ["a"] },
@@ -57,7 +57,7 @@ describe("references", () => {
     expect(resolve(schema, schema)).toMatchObject({ properties: { a: {}, b: {} }, required: ["a", "b"] });
   });
 
-  test("a schema that contains itself ends", () => {
+  test("a recursive schema terminates", () => {
     const tree: JsonSchema = { type: "object", properties: { next: { $ref: "#" } } };
     expect(() => initial(tree)).not.toThrow();
   });

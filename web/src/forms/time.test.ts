@@ -10,7 +10,7 @@ test.each(["2026-01-15T09:30:00+01:00", "2026-07-15T09:30:00+02:00", "2026-07-15
   },
 );
 
-test("an instant of another zone is shown by the person's clock", () => {
+test("an instant in another time zone is shown in the person's own", () => {
   expect(localOf("2026-07-15T07:30:00Z")).toBe("2026-07-15T09:30");
 });
 

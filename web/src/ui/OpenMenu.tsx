@@ -44,7 +44,7 @@ export function OpenMenu({ trigger, children, align = "end", side = "bottom", la
               onCloseAutoFocus={closed}
               onFocus={(event) => {
                 if (entered.current || event.target !== event.currentTarget) return;
-                entered.current = true; // the key press was before the menu existed
+                entered.current = true; // the key was pressed before the menu existed
                 event.currentTarget.querySelector<HTMLElement>("[role=menuitem]:not([data-disabled])")?.focus();
               }}
             >

@@ -121,7 +121,7 @@ export const Skeleton = ({ lines = 3 }: { lines?: number }) => (
   </div>
 );
 
-/** What somebody sees whom a link leads to a page for others. */
+/** Shown when a link takes someone to a page that they may not see. */
 export function NotAllowed({ title, who }: { title: string; who: string }) {
   return (
     <Page title={title}>

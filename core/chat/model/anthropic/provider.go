@@ -68,8 +68,8 @@ func (p *Provider) Call(ctx context.Context, name string, r model.Request, piece
 	return a.answer(), nil
 }
 
-// post sends a request. If the model rejects the form in which the effort is sent, post tries the next form, and
-// remembers it for the model.
+// post sends a request. If the model rejects the effort, post tries the next way to send it, and remembers it for the
+// model.
 func (p *Provider) post(ctx context.Context, name string, r model.Request) (*http.Response, error) {
 	header := p.header()
 	p.mu.Lock()

@@ -89,7 +89,7 @@ func (r *request) setCacheBreakpoints() {
 	}
 }
 
-// effortWay is a form in which a model accepts an effort. The forms are tried in this order.
+// effortWay is one way to tell a model how much effort to make. The ways are tried in this order.
 type effortWay int
 
 const (
@@ -101,7 +101,7 @@ const (
 // leastBudget is the smallest budget that the vendor accepts, in tokens.
 const leastBudget = 1024
 
-// setEffort sets the effort in one of the vendor's forms.
+// setEffort sets the effort in one of these ways.
 func (r *request) setEffort(effort string, way effortWay) {
 	if effort == "" || effort == "none" || way == unable {
 		return

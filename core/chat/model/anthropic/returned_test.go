@@ -25,7 +25,7 @@ func serveEvents(t *testing.T, events []string, paths, bodies *[]string) string 
 	return server.URL
 }
 
-func TestThinkingGoesBackByteForByteInAnyInterleaving(t *testing.T) {
+func TestThinkingIsReturnedUnchangedInAnyInterleaving(t *testing.T) {
 	events := []string{
 		`{"type":"message_start","message":{}}`,
 		`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`,
@@ -69,7 +69,7 @@ func TestThinkingGoesBackByteForByteInAnyInterleaving(t *testing.T) {
 	}
 }
 
-func TestEndsAreReportedAsWhatTheyAre(t *testing.T) {
+func TestEachStopReasonIsReported(t *testing.T) {
 	for reason, want := range map[string]model.End{
 		"end_turn": model.EndTurn, "stop_sequence": model.EndTurn, "tool_use": model.EndNoCalls, "max_tokens": model.EndLength, "pause_turn": model.EndPause,
 		"refusal": model.EndRefusal, "model_context_window_exceeded": model.EndWindow, "tired": model.EndUnknown,

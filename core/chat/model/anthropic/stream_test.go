@@ -33,7 +33,7 @@ func respond(t *testing.T, status int, body string) *anthropic.Provider {
 	return p
 }
 
-func TestARecordedStreamIsUnderstood(t *testing.T) {
+func TestARecordedStreamIsParsed(t *testing.T) {
 	recorded, err := os.ReadFile("testdata/stream.txt")
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,7 @@ func TestRequestsAreSentAsDocumented(t *testing.T) {
 	}
 }
 
-func TestAnErrorInTheStreamAndASilenceAreFailures(t *testing.T) {
+func TestAnErrorOrSilenceInTheStreamIsAFailure(t *testing.T) {
 	over := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)

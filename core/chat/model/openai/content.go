@@ -249,7 +249,7 @@ func (a *assembly) endThinking(to model.Pieces) {
 	a.stopThinking(to)
 }
 
-// last returns the last part if it is of that kind, or else appends a new one.
+// last returns the last part if it has that kind, or else appends a new one.
 func (a *assembly) last(kind string) *part {
 	if n := len(a.parts); n > 0 && a.parts[n-1].kind == kind {
 		return a.parts[n-1]

@@ -28,7 +28,7 @@ func again(t *testing.T, p *openai.Provider, origin, next string) model.Answer {
 	return answer
 }
 
-func TestOpaquePartsReturnToTheirProviderByteForByte(t *testing.T) {
+func TestOpaqueBlocksReturnToTheirProviderUnchanged(t *testing.T) {
 	const args = `"function":{"name":"t","arguments":"{}"}`
 	for name, c := range map[string]struct {
 		chunks  []string
@@ -117,7 +117,7 @@ func serveRecorded(t *testing.T, chunks []string, bodies *[]string) *openai.Prov
 	return p
 }
 
-func TestPiecesOfCallsAreMatchedInAnyInterleaving(t *testing.T) {
+func TestCallFragmentsAreMatchedInAnyInterleaving(t *testing.T) {
 	piece := func(index, id, name, arguments string) string {
 		return `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":` + index + `,"id":"` + id + `","function":{"name":"` + name + `","arguments":` + string(quote(arguments)) + `}}]}}]}`
 	}
@@ -138,7 +138,7 @@ func quote(text string) []byte {
 	return raw
 }
 
-func TestEndsAreReportedAsWhatTheyAre(t *testing.T) {
+func TestEachStopReasonIsReported(t *testing.T) {
 	call := `"tool_calls":[{"index":0,"id":"a","function":{"name":"t","arguments":""}}]`
 	for _, c := range []struct {
 		delta, finish string

@@ -67,11 +67,11 @@ func TestRequestsAndAnswersMatchTheDocumentation(t *testing.T) {
 		t.Errorf("messages\n got %s\nwant %s", got, want)
 	}
 	if (*body)["max_tokens"] != 7.0 || (*body)["max_completion_tokens"] != nil {
-		t.Errorf("the limit is said as %v", *body)
+		t.Errorf("the limit is sent as %v", *body)
 	}
 }
 
-func TestAnErrorInTheStreamAndAnEarlyEndAreFailures(t *testing.T) {
+func TestAnErrorOrAnEarlyEndOfTheStreamIsAFailure(t *testing.T) {
 	for chunk, want := range map[string]model.Failure{
 		`{"error":{"message":"This model's maximum context length is 8 tokens","code":400}}`: model.TooLong,
 		`{"error":{"message":"upstream","type":"server"}}`:                                   model.Broken,
@@ -95,7 +95,7 @@ func TestAnIncompleteCallIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestCallsThatAServerDoesNotNumberAreSeparated(t *testing.T) {
+func TestCallsWithoutDistinctIndexesAreSeparated(t *testing.T) {
 	for name, ids := range map[string][2]string{"by their ids": {`"id":"a",`, `"id":"b",`}, "by a name after a whole input": {"", ""}} {
 		t.Run(name, func(t *testing.T) {
 			p, _, _ := serve(t,
@@ -110,7 +110,7 @@ func TestCallsThatAServerDoesNotNumberAreSeparated(t *testing.T) {
 	}
 }
 
-func TestTheRequestIsWhatTheVendorDocuments(t *testing.T) {
+func TestTheRequestMatchesTheVendorsDocumentation(t *testing.T) {
 	p, body, header := serve(t, stop, "[DONE]")
 	_, err := p.Call(t.Context(), "m", model.Request{
 		MaxTokens: 7, Tools: []model.Tool{{Name: "a__b", Description: "d", Schema: json.RawMessage(`{"properties":{"x":{"type":"string"}},"required":["x"]}`)}},
@@ -153,7 +153,7 @@ func TestDifferentFormsOfServerResponsesAreUnderstood(t *testing.T) {
 	}
 }
 
-func TestANameThatComesWithEachPieceIsTakenOnce(t *testing.T) {
+func TestANameRepeatedInEveryChunkIsUsedOnce(t *testing.T) {
 	for name, chunks := range map[string][]string{
 		"with the id": {
 			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"echo","arguments":"{\"x\""}}]}}]}`,
@@ -180,7 +180,7 @@ func TestANameThatComesWithEachPieceIsTakenOnce(t *testing.T) {
 	}
 }
 
-func TestAWholeMessageIsTakenWhereNoPiecesCome(t *testing.T) {
+func TestAWholeMessageIsUsedIfNoChunksArrive(t *testing.T) {
 	const message = `{"role":"assistant","content":"Hi","tool_calls":[{"id":"a","type":"function","function":{"name":"t","arguments":"{\"x\":1}"}}]}`
 	for name, chunks := range map[string][]string{
 		"message instead of delta": {`{"choices":[{"index":0,"message":` + message + `,"finish_reason":"tool_calls"}]}`, "[DONE]"},

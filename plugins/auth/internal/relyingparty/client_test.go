@@ -24,7 +24,7 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-func TestAnswersAreReadWholeOrNotAtAll(t *testing.T) {
+func TestAnswersAreReadCompletelyOrNotAtAll(t *testing.T) {
 	cut := errors.New("cut off")
 	for name, c := range map[string]struct {
 		status int

@@ -46,7 +46,7 @@ func TestDocumentsAreServedAtTheirWellKnownPaths(t *testing.T) {
 	}
 }
 
-func TestTheFirstDocumentThatNamesTheIssuerCounts(t *testing.T) {
+func TestTheFirstDocumentThatNamesTheIssuerIsUsed(t *testing.T) {
 	const realm = issuer + "/realm"
 	places := documentURLs(realm)
 	good := map[string]any{"issuer": realm, "jwks_uri": issuer + "/jwks"}
@@ -89,20 +89,20 @@ func TestTheFirstDocumentThatNamesTheIssuerCounts(t *testing.T) {
 
 func TestAProviderThatDoesNotAnswerIsAskedForOneDocumentAndLogged(t *testing.T) {
 	p, log := newProvider(t), &testkit.Log{}
-	p.setAway(true)
+	p.setDown(true)
 	party := p.party(func(o *Options) { o.Issuer, o.Log = issuer+"/realm", log.Logger(hclog.Warn, false) })
 	if _, err := party.Metadata(t.Context()); !errors.Is(err, plugins.ErrUnavailable) {
 		t.Errorf("got %v, want unavailable", err)
 	}
 	if len(p.asked) != 1 {
-		t.Errorf("the provider was asked for %v, want one", p.asked)
+		t.Errorf("the provider received %v, want one", p.asked)
 	}
 	if !log.Contains("did not return its metadata") || !log.Contains("connection refused") {
 		t.Errorf("the log says %q", log)
 	}
 }
 
-func TestTheMetadataIsRelayedAsTheProviderWroteIt(t *testing.T) {
+func TestTheMetadataIsPassedOnAsTheProviderWroteIt(t *testing.T) {
 	const wrote = `{ "unknown": [1.0], "issuer": "` + issuer + `", "jwks_uri": "` + issuer + `/jwks" }`
 	p := newProvider(t)
 	p.pages["/.well-known/openid-configuration"] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(wrote)) })
@@ -139,7 +139,7 @@ func TestAnEndpointMayHaveAQueryAndBeOnLoopbackWithItsIssuer(t *testing.T) {
 	}
 }
 
-func TestOnLoopbackOtherSchemesAreRefusedToo(t *testing.T) {
+func TestOtherSchemesAreAlsoRefusedOnLoopback(t *testing.T) {
 	for _, address := range []string{"ftp://localhost/x", "file://127.0.0.1/x"} {
 		if err := CheckURL(address); err == nil || !strings.Contains(err.Error(), "must be an https URL") {
 			t.Errorf("%s: got %v", address, err)
@@ -147,14 +147,14 @@ func TestOnLoopbackOtherSchemesAreRefusedToo(t *testing.T) {
 	}
 }
 
-func TestMetadataOutlivesItsProviderForAWeek(t *testing.T) {
+func TestMetadataOutlivesItsProviderByAWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
 		party := p.party()
 		if _, err := party.Metadata(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		p.setAway(true)
+		p.setDown(true)
 		pass(7 * 24 * time.Hour)
 		if _, err := party.Metadata(t.Context()); err != nil {
 			t.Errorf("after a week: %v", err)
@@ -167,7 +167,7 @@ func TestMetadataOutlivesItsProviderForAWeek(t *testing.T) {
 	})
 }
 
-func TestWithTheKeysAddressGivenNoDocumentIsNeeded(t *testing.T) {
+func TestNoDocumentIsNeededIfTheKeysURLIsConfigured(t *testing.T) {
 	p := newProvider(t)
 	delete(p.pages, "/.well-known/openid-configuration")
 	if err := check(t, p.party(func(o *Options) { o.JWKSURI = issuer + "/jwks" }), p.token("first")); err != nil {
@@ -233,12 +233,12 @@ func TestPrivateNetworksAreReachedOnlyWhereAllowed(t *testing.T) {
 	}
 }
 
-func TestLoopbackIsReachedWhereTheIssuerIsThere(t *testing.T) {
+func TestLoopbackIsReachableIfTheIssuerIsThere(t *testing.T) {
 	client := NewClient(Reach{Loopback: true})
 	defer client.CloseIdleConnections()
 	for _, host := range []string{"127.0.0.1", "127.255.255.254", "[::1]"} {
 		if _, err := Fetch(t.Context(), client, "http://"+host+":1", "", 100); err == nil || errors.Is(err, ssrf.ErrProhibitedIP) {
-			t.Errorf("%s: got %v, want nobody there", host, err)
+			t.Errorf("%s: got %v, want a refused connection", host, err)
 		}
 	}
 }
@@ -261,7 +261,7 @@ func TestValidEndpointAddressesAreRecognised(t *testing.T) {
 	}
 }
 
-func TestRedirectsStayAtTheAddress(t *testing.T) {
+func TestRedirectsStayOnTheSameHost(t *testing.T) {
 	const from = "https://id.example.com/jwks"
 	for to, good := range map[string]bool{
 		"https://id.example.com/keys": true, "http://id.example.com/jwks": false, "https://id.example.com:8443/jwks": false,
@@ -273,7 +273,7 @@ func TestRedirectsStayAtTheAddress(t *testing.T) {
 	}
 }
 
-func TestAQuestionTakesTenSecondsAtMost(t *testing.T) {
+func TestAQuestionTakesAtMostTenSeconds(t *testing.T) {
 	if got := NewClient(Reach{}).Timeout; got != 10*time.Second {
 		t.Errorf("got %v", got)
 	}

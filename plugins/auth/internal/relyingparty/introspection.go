@@ -19,7 +19,7 @@ func (p *Party) introspect(ctx context.Context, compact string, claims Claims) e
 		return err
 	}
 	if doc.IntrospectionEndpoint == "" {
-		return unavailable("the provider's metadata has no introspection_endpoint, which the setting introspect needs")
+		return unavailable("the provider's metadata has no introspection_endpoint, which the introspect setting needs")
 	}
 	form := url.Values{"token": {compact}, "token_type_hint": {"access_token"}}
 	methods := doc.IntrospectionAuthMethods

@@ -59,7 +59,7 @@ func TestATokenIsGoodWhileTheProviderSaysThatItIsActive(t *testing.T) {
 	}
 }
 
-func TestTheProviderIsAskedAsItWantsToBeAndAboutGoodTokensOnly(t *testing.T) {
+func TestTheProviderIsAskedInItsPreferredWayAndOnlyAboutValidTokens(t *testing.T) {
 	for name, c := range map[string]struct {
 		metadata map[string]any
 		header   bool
@@ -93,7 +93,7 @@ func TestTheProviderIsAskedAsItWantsToBeAndAboutGoodTokensOnly(t *testing.T) {
 				before := p.count("/introspect")
 				_, err := party.Verify(t.Context(), auth.VerifyRequest{Token: token, Audiences: []string{"us"}})
 				if n := p.count("/introspect") - before; n != asked || (err == nil) != (asked == 1) {
-					t.Errorf("the provider was asked %d times, want %d (%v)", n, asked, err)
+					t.Errorf("the provider got %d requests, want %d (%v)", n, asked, err)
 				}
 			}
 		})
@@ -101,13 +101,13 @@ func TestTheProviderIsAskedAsItWantsToBeAndAboutGoodTokensOnly(t *testing.T) {
 }
 
 // A token that cannot be introspected is not accepted, and the error says what is wrong.
-func TestATokenIsNotAcceptedWhileTheProviderCannotBeAsked(t *testing.T) {
+func TestATokenIsNotAcceptedWhileTheProviderIsUnreachable(t *testing.T) {
 	for name, c := range map[string]struct {
 		document any
 		says     string
 	}{
 		"no metadata":                   {http.HandlerFunc(http.NotFound), "metadata"},
-		"metadata without the endpoint": {map[string]any{"issuer": issuer}, "introspection_endpoint, which the setting introspect needs"},
+		"metadata without the endpoint": {map[string]any{"issuer": issuer}, "introspection_endpoint, which the introspect setting needs"},
 		"an endpoint that fails":        {map[string]any{"issuer": issuer, "introspection_endpoint": issuer + "/introspect"}, "/introspect returned 500"},
 	} {
 		t.Run(name, func(t *testing.T) {

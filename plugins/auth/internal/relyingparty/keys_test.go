@@ -62,7 +62,7 @@ func TestAThousandRandomKeyIDsAMinuteCostSixFetches(t *testing.T) {
 	})
 }
 
-func TestAKnownUnknownKeyIDCostsNothingForAWhile(t *testing.T) {
+func TestAnUnknownKeyIDIsRememberedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
 		party := p.party()
@@ -84,7 +84,7 @@ func TestAKnownUnknownKeyIDCostsNothingForAWhile(t *testing.T) {
 
 // A key id is unknown only if the provider was asked for it and did not return it. A key that is published just after a
 // request is found by the next one.
-func TestAKeyThatIsPublishedAfterAQuestionIsFoundByTheNext(t *testing.T) {
+func TestAKeyPublishedAfterALookupIsFoundByTheNextOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
 		party := p.party()
@@ -102,14 +102,14 @@ func TestAKeyThatIsPublishedAfterAQuestionIsFoundByTheNext(t *testing.T) {
 	})
 }
 
-func TestKeysOutliveTheirProviderForADay(t *testing.T) {
+func TestKeysOutliveTheirProviderByADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
 		party := p.party()
 		if err := check(t, party, p.token("first")); err != nil {
 			t.Fatal(err)
 		}
-		p.setAway(true)
+		p.setDown(true)
 		for range 23 {
 			pass(time.Hour)
 			if err := check(t, party, p.token("first")); err != nil {
@@ -118,13 +118,13 @@ func TestKeysOutliveTheirProviderForADay(t *testing.T) {
 			synctest.Wait()
 		}
 		if err := check(t, party, p.token("unknown")); !errors.Is(err, plugins.ErrUnavailable) {
-			t.Errorf("an unknown key with the provider away: got %v, want unavailable", err)
+			t.Errorf("an unknown key with the provider down: got %v, want unavailable", err)
 		}
 		pass(2 * time.Hour)
 		if err := check(t, party, p.token("first")); !errors.Is(err, plugins.ErrUnavailable) {
 			t.Errorf("a key of yesterday: got %v, want unavailable", err)
 		}
-		p.setAway(false)
+		p.setDown(false)
 		pass(renewEvery)
 		if err := check(t, party, p.token("first")); err != nil {
 			t.Errorf("with the provider back: %v", err)
@@ -195,10 +195,10 @@ func TestAWithdrawnKeyIsRefusedAtOnceAfterFiveMinutes(t *testing.T) {
 	})
 }
 
-func TestAColdStartAsksSeldomAndRecovers(t *testing.T) {
+func TestAColdStartPollsSparinglyAndRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
-		p.setAway(true)
+		p.setDown(true)
 		party := p.party()
 		for range 60 {
 			if err := check(t, party, p.token("first")); !errors.Is(err, plugins.ErrUnavailable) {
@@ -207,9 +207,9 @@ func TestAColdStartAsksSeldomAndRecovers(t *testing.T) {
 			pass(time.Second)
 		}
 		if asked := p.count("/.well-known/oauth-authorization-server"); asked > 6 {
-			t.Errorf("a provider that is away was asked %d times in a minute", asked)
+			t.Errorf("a provider that is down was asked %d times in a minute", asked)
 		}
-		p.setAway(false)
+		p.setDown(false)
 		pass(renewEvery)
 		if err := check(t, party, p.token("first")); err != nil {
 			t.Errorf("with the provider back: %v", err)
@@ -233,19 +233,19 @@ func TestACallerWaitsForASilentProviderAsLongAsItsContext(t *testing.T) {
 	})
 }
 
-func TestKeysAreReadAsSoonAsTheMetadataTheyNeedMayBe(t *testing.T) {
+func TestKeysAreReadAsSoonAsTheirMetadataMayBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
-		p.setAway(true)
+		p.setDown(true)
 		party := p.party()
 		if _, err := party.Metadata(t.Context()); !errors.Is(err, plugins.ErrUnavailable) {
-			t.Fatalf("metadata with the provider away: got %v, want unavailable", err)
+			t.Fatalf("metadata with the provider down: got %v, want unavailable", err)
 		}
 		pass(renewEvery - time.Second)
 		if err := check(t, party, p.token("first")); !errors.Is(err, plugins.ErrUnavailable) {
-			t.Fatalf("with the provider away: got %v, want unavailable", err)
+			t.Fatalf("with the provider down: got %v, want unavailable", err)
 		}
-		p.setAway(false)
+		p.setDown(false)
 		pass(time.Second)
 		if err := check(t, party, p.token("first")); err != nil {
 			t.Errorf("a second later, when the metadata may be asked for again: %v", err)
@@ -284,20 +284,20 @@ func TestOnlyRSAKeysForRS256SignaturesAreUsed(t *testing.T) {
 		key  string
 		used bool
 	}{
-		"plain":                     {with(``), true},
-		"for signatures":            {with(`,"use":"sig"`), true},
-		"for RS256":                 {with(`,"alg":"RS256"`), true},
-		"to verify":                 {with(`,"key_ops":["verify"]`), true},
-		"for encryption":            {with(`,"use":"enc"`), false},
-		"for PS256":                 {with(`,"alg":"PS256"`), false},
-		"for RSA-OAEP":              {with(`,"alg":"RSA-OAEP"`), false},
-		"to wrap keys":              {with(`,"key_ops":["wrapKey"]`), false},
-		"symmetric":                 {`{"kty":"oct","kid":"k","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"}`, false},
-		"elliptic":                  {`{"kty":"EC","kid":"k","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`, false},
-		"of 1024 bits":              {inJSON(small, ``), false},
-		"something jwx knows not":   {`{"kty":"XYZ","kid":"k"}`, false},
-		"with an exponent of three": {strings.Replace(with(``), `"e":"AQAB"`, `"e":"Aw"`, 1), true},
-		"with an exponent of one":   {strings.Replace(with(``), `"e":"AQAB"`, `"e":"AQ"`, 1), false},
+		"plain":                            {with(``), true},
+		"for signatures":                   {with(`,"use":"sig"`), true},
+		"for RS256":                        {with(`,"alg":"RS256"`), true},
+		"to verify":                        {with(`,"key_ops":["verify"]`), true},
+		"for encryption":                   {with(`,"use":"enc"`), false},
+		"for PS256":                        {with(`,"alg":"PS256"`), false},
+		"for RSA-OAEP":                     {with(`,"alg":"RSA-OAEP"`), false},
+		"to wrap keys":                     {with(`,"key_ops":["wrapKey"]`), false},
+		"symmetric":                        {`{"kty":"oct","kid":"k","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"}`, false},
+		"elliptic":                         {`{"kty":"EC","kid":"k","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`, false},
+		"of 1024 bits":                     {inJSON(small, ``), false},
+		"something that jwx does not know": {`{"kty":"XYZ","kid":"k"}`, false},
+		"with an exponent of three":        {strings.Replace(with(``), `"e":"AQAB"`, `"e":"Aw"`, 1), true},
+		"with an exponent of one":          {strings.Replace(with(``), `"e":"AQAB"`, `"e":"AQ"`, 1), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, err := parseKeys([]byte(`{"keys":[`+c.key+`]}`), []string{"RS256"})

@@ -13,7 +13,7 @@ import (
 	"github.com/lestrrat-go/jwx/v2/jwk"
 )
 
-func TestKeysOfOtherAlgorithmsAreUsedWhereTheyAreConfigured(t *testing.T) {
+func TestKeysOfOtherAlgorithmsAreUsedIfConfigured(t *testing.T) {
 	on := func(curve elliptic.Curve) string {
 		key, err := ecdsa.GenerateKey(curve, rand.Reader)
 		if err != nil {
@@ -116,7 +116,7 @@ func TestWithoutAKeyIDOneOfSeveralKeysIsNotGuessed(t *testing.T) {
 	}
 }
 
-func TestTextsFromOthersAreClipped(t *testing.T) {
+func TestTextFromOthersIsTruncated(t *testing.T) {
 	for text, want := range map[string]string{strings.Repeat("x", 64): strings.Repeat("x", 64), strings.Repeat("x", 65): strings.Repeat("x", 64) + "…"} {
 		if got := clip(text); got != want {
 			t.Errorf("got %q, want %q", got, want)

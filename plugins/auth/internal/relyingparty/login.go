@@ -51,7 +51,7 @@ func (p *Party) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Id
 	}
 	compact, _ := answer.Extra("id_token").(string)
 	if compact == "" {
-		return auth.Identity{}, refuse("the provider returned no id token: the scope openid is missing")
+		return auth.Identity{}, refuse("the provider returned no id token: the openid scope is missing")
 	}
 	claims, key, err := p.check(ctx, compact, []string{p.options.ClientID})
 	if err != nil {
@@ -124,13 +124,13 @@ func (p *Party) userInfo(ctx context.Context, claims Claims, access string) Clai
 
 func (p *Party) oauth(ctx context.Context, redirect string) (*oauth2.Config, error) {
 	if !p.CanLogin() {
-		return nil, fmt.Errorf("%w: browser login needs the setting clientId", plugins.ErrUnimplemented)
+		return nil, fmt.Errorf("%w: browser login needs the clientId setting", plugins.ErrUnimplemented)
 	}
 	if redirect == "" {
 		redirect = p.options.RedirectURI
 	}
 	if redirect == "" {
-		return nil, fmt.Errorf("%w: a login needs a redirect URI, in the request or in the setting redirectUri", plugins.ErrInvalid)
+		return nil, fmt.Errorf("%w: a login needs a redirect URI, in the request or in the redirectUri setting", plugins.ErrInvalid)
 	}
 	doc, err := p.document.get(ctx)
 	if err != nil {

@@ -79,7 +79,7 @@ func TestABrowserIsSentToTheProvider(t *testing.T) {
 	}
 }
 
-func TestHowAClientShowsItsSecret(t *testing.T) {
+func TestClientAuthenticationMethods(t *testing.T) {
 	secret := func(o *Options) { o.ClientSecret = "hidden" }
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("client:hidden"))
 	for name, c := range map[string]struct {
@@ -88,7 +88,7 @@ func TestHowAClientShowsItsSecret(t *testing.T) {
 		header, body string
 	}{
 		"a public client":          {nil, func(*Options) {}, "", ""},
-		"nothing said":             {nil, secret, basic, ""},
+		"not stated":               {nil, secret, basic, ""},
 		"both ways":                {[]string{"client_secret_post", "client_secret_basic"}, secret, basic, ""},
 		"in the body only":         {[]string{"client_secret_post"}, secret, "", "hidden"},
 		"public, whatever it says": {[]string{"client_secret_basic"}, func(*Options) {}, "", ""},
@@ -161,7 +161,7 @@ func TestAnAccessTokenFillsInWhatTheIDTokenLeavesOut(t *testing.T) {
 	}
 }
 
-func TestTheRequestSaysWhereToSendTheBrowserBackElseTheSettings(t *testing.T) {
+func TestTheRequestOverridesTheConfiguredRedirect(t *testing.T) {
 	for name, c := range map[string]struct {
 		requested, configured, want string
 		err                         error
@@ -187,7 +187,7 @@ func TestWithoutAClientThereIsNoLogin(t *testing.T) {
 	}
 }
 
-func TestAnEndOfALoginThatLacksSomethingIsRefusedWithoutAsking(t *testing.T) {
+func TestAnIncompleteExchangeIsRefusedWithoutARequest(t *testing.T) {
 	whole := auth.ExchangeRequest{Code: "code", Nonce: "n", CodeVerifier: "verifier"}
 	for name, lack := range map[string]func(*auth.ExchangeRequest){
 		"a code":     func(r *auth.ExchangeRequest) { r.Code = "" },
@@ -210,13 +210,13 @@ func TestAProviderWithoutAnEndpointForLoginsIsUnavailable(t *testing.T) {
 		delete(e.pages["/.well-known/openid-configuration"].(map[string]any), name)
 		_, started := party.AuthorizeURL(t.Context(), auth.AuthorizeRequest{State: "s", Nonce: "n", CodeChallenge: "c"})
 		_, ended := exchange(t, party)
-		if outcome(t, started) != "away" || outcome(t, ended) != "away" {
+		if outcome(t, started) != "down" || outcome(t, ended) != "down" {
 			t.Errorf("without %s: %v and %v", name, started, ended)
 		}
 	}
 }
 
-func TestTheUserInfoEndpointNamesWhomTheTokensDoNot(t *testing.T) {
+func TestTheUserInfoEndpointFillsInWhatTheTokensLack(t *testing.T) {
 	for name, c := range map[string]struct {
 		token map[string]any
 		info  any

@@ -22,7 +22,7 @@ const (
 // VerifyLogout verifies a logout token (OpenID Connect Back-Channel Logout 1.0 section 2.6).
 func (p *Party) VerifyLogout(ctx context.Context, compact string) (auth.Logout, error) {
 	if !p.CanLogin() {
-		return auth.Logout{}, fmt.Errorf("%w: logout tokens need the setting clientId", plugins.ErrUnimplemented)
+		return auth.Logout{}, fmt.Errorf("%w: logout tokens need the clientId setting", plugins.ErrUnimplemented)
 	}
 	read, err := readToken(compact, p.options.Algorithms, "logout+jwt")
 	if err != nil {

@@ -31,7 +31,7 @@ type Options struct {
 	Roles             map[string]string // the provider's role -> owner, admin or member; nil if the names are the same
 	GroupsClaim       string            // "" to ignore groups
 
-	AssumeEmailVerified bool // an email address without the claim email_verified counts as verified
+	AssumeEmailVerified bool // an email address without the email_verified claim counts as verified
 
 	Introspect bool // ask the provider about each verified token
 

@@ -27,7 +27,7 @@ type provider struct {
 	t *testing.T
 
 	mu    sync.Mutex
-	away  bool
+	down  bool
 	pages map[string]any // by path
 	asked map[string]int
 	keys  map[string]*rsa.PrivateKey
@@ -63,10 +63,10 @@ func (p *provider) publish(kids ...string) {
 	p.pages["/jwks"] = set
 }
 
-func (p *provider) setAway(away bool) {
+func (p *provider) setDown(down bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.away = away
+	p.down = down
 }
 
 func (p *provider) count(path string) int {
@@ -83,7 +83,7 @@ func (p *provider) RoundTrip(req *http.Request) (*http.Response, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked[req.URL.Path]++
-	if p.away {
+	if p.down {
 		return nil, errors.New("connection refused")
 	}
 	page, ok := p.pages[req.URL.Path]

@@ -46,7 +46,7 @@ func loggedIn(t *testing.T, answer map[string]any) (*userInfoEndpoint, *Party, a
 	return u, party, id
 }
 
-// outcome returns "good", "refused" or "away".
+// outcome returns "good", "refused" or "down".
 func outcome(t *testing.T, err error) string {
 	t.Helper()
 	switch {
@@ -55,7 +55,7 @@ func outcome(t *testing.T, err error) string {
 	case errors.Is(err, plugins.ErrUnauthenticated):
 		return "refused"
 	case errors.Is(err, plugins.ErrUnavailable):
-		return "away"
+		return "down"
 	}
 	t.Errorf("another error: %v", err)
 	return ""
@@ -72,9 +72,9 @@ func TestALoginIsCheckedWithItsRefreshToken(t *testing.T) {
 		}, "refused"},
 		"the client is refused": {func(e *userInfoEndpoint) {
 			e.status, e.answer = http.StatusUnauthorized, map[string]any{"error": "invalid_client"}
-		}, "away"},
-		"the provider fails":   {func(e *userInfoEndpoint) { e.status = http.StatusBadGateway }, "away"},
-		"the provider is away": {func(e *userInfoEndpoint) { e.setAway(true) }, "good"}, // the keys are known, and the token endpoint still responds
+		}, "down"},
+		"the provider fails":   {func(e *userInfoEndpoint) { e.status = http.StatusBadGateway }, "down"},
+		"the provider is down": {func(e *userInfoEndpoint) { e.setDown(true) }, "good"}, // the keys are known, and the token endpoint still responds
 		"another subject":      {func(e *userInfoEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"sub": "bob"}) }, "refused"},
 		"another client":       {func(e *userInfoEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"aud": "other"}) }, "refused"},
 		"no id token":          {func(e *userInfoEndpoint) { delete(e.answer, "id_token") }, "good"},
@@ -83,7 +83,7 @@ func TestALoginIsCheckedWithItsRefreshToken(t *testing.T) {
 			e.pages["/userinfo"] = map[string]any{"sub": "bob"}
 		}, "refused"},
 		"no id token, refused":  {func(e *userInfoEndpoint) { delete(e.answer, "id_token"); e.refuses = 401 }, "refused"},
-		"no id token, and away": {func(e *userInfoEndpoint) { delete(e.answer, "id_token"); e.refuses = 503 }, "good"}, // the refresh token has been accepted
+		"no id token, and down": {func(e *userInfoEndpoint) { delete(e.answer, "id_token"); e.refuses = 503 }, "good"}, // the refresh token has been accepted
 	} {
 		e, party, id := loggedIn(t, map[string]any{"refresh_token": "r1"})
 		e.answer["refresh_token"] = "r2"
@@ -110,10 +110,10 @@ func TestALoginWithoutARefreshTokenIsCheckedAtTheUserInfoEndpoint(t *testing.T) 
 		"confirmed":            {func(*userInfoEndpoint) {}, "good"},
 		"revoked":              {func(e *userInfoEndpoint) { e.refuses = 401 }, "refused"},
 		"forbidden":            {func(e *userInfoEndpoint) { e.refuses = 403 }, "refused"},
-		"the provider fails":   {func(e *userInfoEndpoint) { e.refuses = 500 }, "away"},
+		"the provider fails":   {func(e *userInfoEndpoint) { e.refuses = 500 }, "down"},
 		"another subject":      {func(e *userInfoEndpoint) { e.pages["/userinfo"] = map[string]any{"sub": "bob"} }, "refused"},
-		"no claims":            {func(e *userInfoEndpoint) { e.pages["/userinfo"] = []string{"alice"} }, "away"},
-		"the provider is away": {func(e *userInfoEndpoint) { e.setAway(true) }, "away"},
+		"no claims":            {func(e *userInfoEndpoint) { e.pages["/userinfo"] = []string{"alice"} }, "down"},
+		"the provider is down": {func(e *userInfoEndpoint) { e.setDown(true) }, "down"},
 	} {
 		e, party, id := loggedIn(t, nil)
 		c.change(e)
@@ -164,7 +164,7 @@ func TestAKeyThatTheProviderDropsEndsItsLoginsAtTheNextCheck(t *testing.T) {
 	})
 }
 
-func TestATokenOfADroppedKeyIsRefusedAfterFiveMinutesAlsoWhenNobodyAskedMeanwhile(t *testing.T) {
+func TestATokenOfADroppedKeyIsRefusedAfterFiveMinutesEvenIfUnused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
 		party := p.party()
@@ -177,15 +177,15 @@ func TestATokenOfADroppedKeyIsRefusedAfterFiveMinutesAlsoWhenNobodyAskedMeanwhil
 		if _, err := party.Verify(t.Context(), auth.VerifyRequest{Token: token}); outcome(t, err) != "refused" {
 			t.Errorf("a token of the key that was dropped: %v", err)
 		}
-		p.setAway(true)
+		p.setDown(true)
 		pass(keysOld + time.Second)
 		if _, err := party.Verify(t.Context(), auth.VerifyRequest{Token: p.token("second")}); err != nil {
-			t.Errorf("a token while the provider is away: %v", err)
+			t.Errorf("a token while the provider is down: %v", err)
 		}
 	})
 }
 
-func TestARenewalThatIsNotOfTheAdapterIsRefused(t *testing.T) {
+func TestARenewalFromAnotherAdapterIsRefused(t *testing.T) {
 	_, party, _ := loggedIn(t, nil)
 	for _, renewal := range []plugins.Secret{"", "{}", "x", `{"key":"x","refresh":"r"}`} {
 		if _, err := party.CheckSession(t.Context(), auth.SessionCheck{Renewal: renewal, Subject: "alice"}); outcome(t, err) != "refused" {
@@ -218,7 +218,7 @@ func TestWithoutAUserInfoEndpointARefreshedLoginNeedsNoIDToken(t *testing.T) {
 	}
 }
 
-func TestANewIDTokenWithoutASessionKeepsThatOfTheLogin(t *testing.T) {
+func TestANewIDTokenWithoutASessionKeepsTheLoginsSession(t *testing.T) {
 	e, party := exchanging(t, nil, func(*Options) {})
 	e.answer["refresh_token"], e.answer["id_token"] = "r1", e.idToken(map[string]any{"sid": "s1"})
 	id, err := exchange(t, party)

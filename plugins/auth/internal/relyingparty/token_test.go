@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-func TestAGoodTokenInAnotherSpellingIsRefused(t *testing.T) {
+func TestAGoodTokenInADifferentEncodingIsRefused(t *testing.T) {
 	p := newProvider(t)
 	party := p.party()
 	good := p.token("first")
@@ -38,7 +38,7 @@ func TestAGoodTokenInAnotherSpellingIsRefused(t *testing.T) {
 
 func TestTokensThatNoKeyCouldVerifyAreRefusedDuringAnOutage(t *testing.T) {
 	p := newProvider(t)
-	p.setAway(true)
+	p.setDown(true)
 	party := p.party()
 	good := p.token("first")
 	for name, token := range map[string]string{
@@ -53,7 +53,7 @@ func TestTokensThatNoKeyCouldVerifyAreRefusedDuringAnOutage(t *testing.T) {
 		}
 	}
 	if asked := len(p.asked); asked > 0 {
-		t.Errorf("the provider was asked for %v", p.asked)
+		t.Errorf("the provider received %v", p.asked)
 	}
 	if err := check(t, party, good); !errors.Is(err, plugins.ErrUnavailable) {
 		t.Errorf("a good token: got %v, want unavailable", err)
@@ -121,20 +121,20 @@ func TestAnIdentityNamesOneUser(t *testing.T) {
 		"with a map the plain names do not count": {roles, map[string]any{"realm_access": map[string]any{"roles": []string{"owner"}}}, auth.Identity{}},
 		"a claim whose name has dots": {func(o *Options) { o.RoleClaim = "https://example.com/roles" },
 			map[string]any{"https://example.com/roles": []string{"member"}}, auth.Identity{OrgRole: "member"}},
-		"an address nobody has proven":        {func(*Options) {}, map[string]any{"email": "boss@example.com", "email_verified": false}, auth.Identity{}},
+		"an unproven address":                 {func(*Options) {}, map[string]any{"email": "boss@example.com", "email_verified": false}, auth.Identity{}},
 		"an address in text that is not true": {func(*Options) {}, map[string]any{"email": "boss@example.com", "email_verified": "false"}, auth.Identity{}},
-		"an address of which it is 1":         {func(*Options) {}, map[string]any{"email": "boss@example.com", "email_verified": 1}, auth.Identity{}},
-		"an address of which it is null":      {func(o *Options) { o.AssumeEmailVerified = true }, map[string]any{"email": "boss@example.com", "email_verified": json.RawMessage("null")}, auth.Identity{}},
-		"an address of which nothing is said": {func(*Options) {}, map[string]any{"email": "boss@example.com"}, auth.Identity{}},
-		"an address of which nothing is said, and the setting": {func(o *Options) { o.AssumeEmailVerified = true },
+		"an address whose claim is 1":         {func(*Options) {}, map[string]any{"email": "boss@example.com", "email_verified": 1}, auth.Identity{}},
+		"an address whose claim is null":      {func(o *Options) { o.AssumeEmailVerified = true }, map[string]any{"email": "boss@example.com", "email_verified": json.RawMessage("null")}, auth.Identity{}},
+		"an address without a claim":          {func(*Options) {}, map[string]any{"email": "boss@example.com"}, auth.Identity{}},
+		"an address without a claim, with the setting": {func(o *Options) { o.AssumeEmailVerified = true },
 			map[string]any{"email": "a@example.com"}, auth.Identity{Email: "a@example.com", DisplayName: "a@example.com"}},
 		"an unverified address, and the setting": {func(o *Options) { o.AssumeEmailVerified = true }, map[string]any{"email": "boss@example.com", "email_verified": false}, auth.Identity{}},
 		"a user name to show":                    {func(*Options) {}, map[string]any{"preferred_username": "al"}, auth.Identity{DisplayName: "al"}},
 		"an address to show":                     {func(*Options) {}, map[string]any{"email": "a@example.com", "email_verified": "true"}, auth.Identity{Email: "a@example.com", DisplayName: "a@example.com"}},
 		"one of several organizations":           {func(o *Options) { o.Organization = "org_2" }, map[string]any{"org_id": []string{"org_1", "org_2"}}, auth.Identity{OrganizationID: "org_2"}},
-		"several and none is asked for":          {func(*Options) {}, map[string]any{"org_id": []string{"org_1", "org_2"}}, auth.Identity{}},
+		"several organizations, none requested":  {func(*Options) {}, map[string]any{"org_id": []string{"org_1", "org_2"}}, auth.Identity{}},
 		"groups":                                 {func(o *Options) { o.GroupsClaim = "member_of" }, map[string]any{"member_of": []string{"a", "b"}, "groups": []string{"c"}}, auth.Identity{Groups: []string{"a", "b"}}},
-		"groups that nobody asks for":            {func(*Options) {}, map[string]any{"groups": []string{"a"}}, auth.Identity{}},
+		"groups that are not requested":          {func(*Options) {}, map[string]any{"groups": []string{"a"}}, auth.Identity{}},
 		"the first name to show":                 {func(*Options) {}, map[string]any{"name": "Al", "preferred_username": "al"}, auth.Identity{DisplayName: "Al"}},
 		"scopes in a list":                       {func(*Options) {}, map[string]any{"scp": []string{"a", "b"}}, auth.Identity{Scopes: []string{"a", "b"}}},
 	} {

@@ -61,7 +61,7 @@ func (p *Party) checkClaims(claims Claims, audiences []string) error {
 		return refuse("the token is bound to a key of its holder (cnf), so it is not a bearer token")
 	}
 	if _, event := claims["events"]; event {
-		return refuse("the token has the claim events: it is a logout token or another RFC 8417 token, not an access token")
+		return refuse("the token has an events claim: it is a logout token or another RFC 8417 token, not an access token")
 	}
 	if err := checkTimes(claims, time.Now()); err != nil {
 		return err

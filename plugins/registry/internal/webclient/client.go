@@ -131,14 +131,14 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values, answer 
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return away(resp.Request.URL, "did not finish its response: %v", err)
+		return unavailable(resp.Request.URL, "did not finish its response: %v", err)
 	case len(body) > maxAnswer:
-		return away(resp.Request.URL, "returned more than %d bytes", maxAnswer)
+		return unavailable(resp.Request.URL, "returned more than %d bytes", maxAnswer)
 	case resp.StatusCode != http.StatusOK:
 		return refusal(resp, body)
 	}
 	if err := json.Unmarshal(body, answer); err != nil {
-		return away(resp.Request.URL, "returned something that is not this registry's API: %v", err)
+		return unavailable(resp.Request.URL, "returned something that is not this registry's API: %v", err)
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func TestPrivateNetworksAreAllowedOnlyByTheOperator(t *testing.T) {
 	}
 }
 
-func TestQuestionsReachNoPrivateAddressEither(t *testing.T) {
+func TestQuestionsCannotReachPrivateAddressesEither(t *testing.T) {
 	for _, address := range []string{"https://10.255.255.1:1", "https://192.168.0.1:1", "https://[fd00::1]:1", "https://169.254.169.254", "https://127.1:1"} {
 		c := client(t, Options{URL: address, Timeout: 500 * time.Millisecond})
 		if err := c.Get(t.Context(), "/x", nil, &struct{}{}); !errors.Is(err, plugins.ErrUnavailable) || !errors.Is(err, ssrf.ErrProhibitedIP) {
@@ -134,7 +134,7 @@ func TestQuestionsReachNoPrivateAddressEither(t *testing.T) {
 	}
 }
 
-func TestAPublicRegistryNamesFilesByHTTPSOnly(t *testing.T) {
+func TestAPublicRegistryMayOnlyLinkToFilesOverHTTPS(t *testing.T) {
 	c := client(t, Options{URL: "https://registry.example.com"})
 	for _, address := range []string{
 		"http://files.example.com/x", "http://127.0.0.1:1/x", "ftp://files.example.com/x", "file:///etc/passwd", "https:///x", "x", "https://user:password@files.example.com/x", "https://files.example.com:port/x",
@@ -229,20 +229,20 @@ func TestAnswers(t *testing.T) {
 		body   string
 		want   error
 	}{
-		"an answer":                       {200, `{"ok": true}`, nil},
-		"not found, said by the registry": {404, `{"error": "Server not found"}`, plugins.ErrNotFound},
-		"not found, said by a web server": {404, "<html>404</html>", plugins.ErrUnavailable},
-		"gone":                            {410, `{}`, plugins.ErrNotFound},
-		"a bad question":                  {400, `{}`, plugins.ErrInvalid},
-		"a question it cannot use":        {422, `{}`, plugins.ErrInvalid},
-		"no right to ask":                 {403, `{}`, plugins.ErrUnavailable},
-		"too many questions":              {429, `{}`, plugins.ErrUnavailable},
-		"a fault of its own":              {500, `{}`, plugins.ErrUnavailable},
-		"a page for people":               {200, "<html>", plugins.ErrUnavailable},
-		"an answer of the wrong form":     {200, `{"ok": "yes"}`, plugins.ErrUnavailable},
-		"half an answer":                  {200, `{"ok": `, plugins.ErrUnavailable},
-		"nothing":                         {200, ``, plugins.ErrUnavailable},
-		"nine megabytes":                  {200, `"` + strings.Repeat("x", 9<<20) + `"`, plugins.ErrUnavailable},
+		"an answer":                    {200, `{"ok": true}`, nil},
+		"not found, from the registry": {404, `{"error": "Server not found"}`, plugins.ErrNotFound},
+		"not found, from a web server": {404, "<html>404</html>", plugins.ErrUnavailable},
+		"gone":                         {410, `{}`, plugins.ErrNotFound},
+		"a bad question":               {400, `{}`, plugins.ErrInvalid},
+		"a question it cannot use":     {422, `{}`, plugins.ErrInvalid},
+		"no right to ask":              {403, `{}`, plugins.ErrUnavailable},
+		"too many questions":           {429, `{}`, plugins.ErrUnavailable},
+		"a fault of its own":           {500, `{}`, plugins.ErrUnavailable},
+		"a page for people":            {200, "<html>", plugins.ErrUnavailable},
+		"an answer of the wrong form":  {200, `{"ok": "yes"}`, plugins.ErrUnavailable},
+		"half an answer":               {200, `{"ok": `, plugins.ErrUnavailable},
+		"nothing":                      {200, ``, plugins.ErrUnavailable},
+		"nine megabytes":               {200, `"` + strings.Repeat("x", 9<<20) + `"`, plugins.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -265,7 +265,7 @@ func TestARegistryThatIsUnavailableOrSilentIsReported(t *testing.T) {
 	address := "http://" + l.Addr().String()
 	_ = l.Close()
 	if err := client(t, Options{URL: address}).Get(t.Context(), "/x", nil, nil); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), l.Addr().String()) {
-		t.Errorf("away: got %v", err)
+		t.Errorf("unreachable: got %v", err)
 	}
 	released := make(chan struct{})
 	silent := serve(t, func(http.ResponseWriter, *http.Request) { <-released })

@@ -17,17 +17,17 @@ func refusal(resp *http.Response, body []byte) error {
 		if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
 			return fmt.Errorf("%w: %s does not have it", plugins.ErrNotFound, from.Host)
 		}
-		return away(from, "returned %d without an error of a registry: check the url setting", resp.StatusCode)
+		return unavailable(from, "returned %d without an error of a registry: check the url setting", resp.StatusCode)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return fmt.Errorf("%w: %s refused the request (%d)", plugins.ErrInvalid, from.Host, resp.StatusCode)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return away(from, "returned %d: check the token setting", resp.StatusCode)
+		return unavailable(from, "returned %d: check the token setting", resp.StatusCode)
 	default:
-		return away(from, "returned %d", resp.StatusCode)
+		return unavailable(from, "returned %d", resp.StatusCode)
 	}
 }
 
-// away returns a plugins.ErrUnavailable that names only the host, because the full URL may be signed.
-func away(from *url.URL, format string, args ...any) error {
+// unavailable returns a plugins.ErrUnavailable that names only the host, because the full URL may be signed.
+func unavailable(from *url.URL, format string, args ...any) error {
 	return fmt.Errorf("%w: %s %w", plugins.ErrUnavailable, from.Host, fmt.Errorf(format, args...))
 }

@@ -35,8 +35,8 @@ type Identity struct {
 	Issuer string `protobuf:"bytes,1,opt,name=issuer,proto3" json:"issuer,omitempty"`
 	// The issuer's identifier for the person; it never changes. Up to 255 bytes are kept as they are.
 	Subject string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
-	// The e-mail address that the provider states for the subject, such as the claim email; may be empty. It is empty unless
-	// the provider vouches for it: the server takes it as proof of identity.
+	// The e-mail address that the provider states for the subject, such as the email claim; may be empty. It is empty
+	// unless the provider vouches for it: the server takes it as proof of identity.
 	Email string `protobuf:"bytes,3,opt,name=email,proto3" json:"email,omitempty"`
 	// The display name; may be empty.
 	DisplayName string `protobuf:"bytes,4,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
@@ -54,8 +54,8 @@ type Identity struct {
 	Groups []string `protobuf:"bytes,9,rep,name=groups,proto3" json:"groups,omitempty"`
 	// The other claims of the token with their values, as one JSON object; may be empty.
 	ClaimsJson string `protobuf:"bytes,10,opt,name=claims_json,json=claimsJson,proto3" json:"claims_json,omitempty"`
-	// The session at the provider that the token or the login belongs to, such as the claim sid; may be empty. For a login of
-	// an adapter with the capability "sessions", it is the one that logout tokens name.
+	// The session at the provider that the token or the login belongs to, such as the sid claim; may be empty. For a
+	// login of an adapter with the capability "sessions", it is the one that logout tokens name.
 	SessionId string `protobuf:"bytes,11,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// For a login: what CheckSession needs to ask the provider about it again, at most 32 KiB; empty if the provider offers no
 	// way. A secret, which the server stores encrypted and never reads.

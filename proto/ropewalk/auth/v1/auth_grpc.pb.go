@@ -68,10 +68,10 @@ type AuthServiceClient interface {
 	// adapter that stores the times of its tokens itself, because they are not JWTs, may end them at their exp. A verdict is
 	// never remembered beyond that. Whatever else a token of up to 16 KiB has in its header and claims does not matter.
 	//
-	// An adapter with the capability "verify.request" gets the request that the token came with: method, url,
-	// headers and client_certificate_sha256. It accepts a token that is bound to a key (the claim cnf) only if the request
-	// proves that the sender has the key: by a DPoP proof (RFC 9449) for this method, URL and token that it has not seen
-	// before, or by the token's client certificate (RFC 8705). The server asks for each request with a proof, and caches no
+	// An adapter with the capability "verify.request" gets the request that the token came with: method, url, headers and
+	// client_certificate_sha256. It accepts a token that is bound to a key (the cnf claim) only if the request proves
+	// that the sender has the key: by a DPoP proof (RFC 9449) for this method, URL and token that it has not seen before,
+	// or by the token's client certificate (RFC 8705). The server asks for each request with a proof, and caches no
 	// verdict about one.
 	//
 	// The identity is the token's own: its subject, its organization, its role, whatever tokens came before or come at the
@@ -160,10 +160,10 @@ type AuthServiceServer interface {
 	// adapter that stores the times of its tokens itself, because they are not JWTs, may end them at their exp. A verdict is
 	// never remembered beyond that. Whatever else a token of up to 16 KiB has in its header and claims does not matter.
 	//
-	// An adapter with the capability "verify.request" gets the request that the token came with: method, url,
-	// headers and client_certificate_sha256. It accepts a token that is bound to a key (the claim cnf) only if the request
-	// proves that the sender has the key: by a DPoP proof (RFC 9449) for this method, URL and token that it has not seen
-	// before, or by the token's client certificate (RFC 8705). The server asks for each request with a proof, and caches no
+	// An adapter with the capability "verify.request" gets the request that the token came with: method, url, headers and
+	// client_certificate_sha256. It accepts a token that is bound to a key (the cnf claim) only if the request proves
+	// that the sender has the key: by a DPoP proof (RFC 9449) for this method, URL and token that it has not seen before,
+	// or by the token's client certificate (RFC 8705). The server asks for each request with a proof, and caches no
 	// verdict about one.
 	//
 	// The identity is the token's own: its subject, its organization, its role, whatever tokens came before or come at the

@@ -1,5 +1,5 @@
 // An MCP server on stdio whose tools have hostile views: node server.mjs. Where they would send what they
-// read comes from the file canary beside this one.
+// read comes from the file canary next to this one.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { attacks } from "./attacks.mjs";

@@ -1,4 +1,4 @@
-// An MCP server whose tools and view are in app.json beside it. NOTE is added to the description of its first tool.
+// An MCP server whose tools and view are in app.json next to it. NOTE is added to the description of its first tool.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
