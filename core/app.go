@@ -70,6 +70,17 @@ func (a App) ForMember() App {
 	return a
 }
 
+// AppsFor returns apps as c sees them: without the fields that only administrators see, unless c is one.
+func (c Caller) AppsFor(apps []App) []App {
+	shown := slices.Clone(apps)
+	for i := range shown {
+		if c.MayManageApps() != nil {
+			shown[i] = shown[i].ForMember()
+		}
+	}
+	return shown
+}
+
 // UI describes the user interface of an app.
 type UI struct {
 	Name        string      `json:"name"`

@@ -130,6 +130,14 @@ type Caller struct {
 	View      string // named by the request's address; "" for none. It only narrows what the caller sees
 }
 
+// Outranks reports whether c has a role, in the organization or in the workspace, that now lacks.
+func (c Caller) Outranks(now Caller) bool {
+	above := func(before, now Role) bool {
+		return before.Admin() && !now.Admin() || before == RoleOwner && now != RoleOwner
+	}
+	return above(c.User.OrgRole, now.User.OrgRole) || above(c.Workspace.Role, now.Workspace.Role)
+}
+
 // TokenRequest describes the HTTP request that carried a token, for adapters that check tokens against it. It
 // belongs to that one request.
 type TokenRequest struct {

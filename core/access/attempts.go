@@ -13,6 +13,7 @@ const (
 	maxClients   = 10_000 // clients with counted attempts
 	attemptBurst = 10
 	attemptEvery = 6 * time.Second
+	wideTimes    = 4  // an IPv6 /48 may have this many times the attempts of one /64: a customer often has a whole /48
 	proxyTimes   = 20 // one proxy may forward this many times the attempts of one client, whatever addresses it forwards
 
 	// One client can have at most browserLoginBurst + pendingLife/browserLoginEvery = 800 logins pending at a time, so a
@@ -51,9 +52,15 @@ func (a *Access) CountBearer(bearer, client, peer string) error {
 // Beyond that the error is core.CodeRateLimited with RetryAfter. Call it before BeginLogin.
 func (a *Access) AllowBrowserLogin(client string) error { return allow(a.browserLogins, client) }
 
-// allow limits attempts per client, so that a client that guesses does not lock out others.
+// allow limits attempts per client, so that a client that guesses does not lock out others, and per IPv6 /48.
 func allow(attempts *limits.Rates, client string) error {
-	if wait := attempts.Allow(network(client)); wait > 0 {
+	wait := attempts.Allow(network(client), 1)
+	if addr, err := netip.ParseAddr(client); wait == 0 && err == nil && !addr.Unmap().Is4() {
+		if wide, err := addr.WithZone("").Prefix(48); err == nil {
+			wait = attempts.Allow(wide.String(), wideTimes)
+		}
+	}
+	if wait > 0 {
 		return core.Errorf(core.CodeRateLimited, "too many wrong keys or logins").WithRetryAfter(wait)
 	}
 	return nil

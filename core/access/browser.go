@@ -144,10 +144,12 @@ func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (done Fini
 	case subtle.ConstantTimeCompare(binding[:], login.Binding[:]) != 1:
 		return done, refusedLogin("the login started in another browser, or the browser did not send the login cookie")
 	}
+	began := time.Now()
 	said, err := provider.exchange(ctx, login, answer)
 	var id core.Identity
 	if err == nil {
 		id, err = a.admit(ctx, provider.trusted, said)
+		id.Since = began
 	}
 	if err != nil {
 		return done, loginFailed(err)

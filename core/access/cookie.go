@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -45,18 +46,38 @@ func (a *Access) EndOldLogins(ctx context.Context) error {
 	return a.cookies.EndLogins(ctx, a.gate.Load().key.print())
 }
 
-// newLogin makes a token valid: it stores the token's hash, with the renewal of a login through an identity provider.
+// newLogin makes a token valid: it stores the token's hash, with the renewal of a login through an identity provider. The
+// error is core.CodeUnauthenticated if the provider has revoked the identity since it vouched for it (id.Since).
 func (a *Access) newLogin(ctx context.Context, token string, id core.Identity, keyPrint string, renewal plugins.Secret) (string, error) {
 	now := time.Now()
+	checked := now
+	if !id.Since.IsZero() {
+		checked = id.Since
+	}
 	sealed, err := sealRenewal(token, renewal)
 	if err != nil {
 		return "", unavailable(err)
 	}
-	c := core.Cookie{Hash: fingerprintOf(token).String(), Identity: id, KeyPrint: keyPrint, ExpiresAt: now.Add(cookieLife), Renewal: sealed, CheckedAt: now}
+	c := core.Cookie{Hash: fingerprintOf(token).String(), Identity: id, KeyPrint: keyPrint, ExpiresAt: now.Add(cookieLife), Renewal: sealed, CheckedAt: checked}
 	if err := a.cookies.PutCookie(ctx, c); err != nil {
 		return "", unavailable(err)
 	}
-	return token, nil
+	if id.Since.IsZero() || a.revoked == nil {
+		return token, nil
+	}
+	// A revocation deletes the logins that are stored by then, so it is read after the login was stored. The provider's
+	// clock does not matter: it vouched for the identity at Since.
+	id.Issued = time.Time{}
+	revoked, err := a.revoked.Revoked(ctx, id)
+	switch {
+	case err == nil && !revoked:
+		return token, nil
+	case err == nil:
+		err = refusedLogin("the identity provider revoked the login before it was complete")
+	default:
+		err = unavailable(err)
+	}
+	return "", errors.Join(err, a.Logout(ctx, token))
 }
 
 // login authenticates a cookie. A login is valid while the SERVICE_API_KEY is the same as when it was made. A

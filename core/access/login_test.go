@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"sync"
@@ -395,4 +396,102 @@ func TestABrowserMayComeBackToAnotherServer(t *testing.T) {
 	want(t, "a store that is down", string(core.CodeOf(err)), "unavailable")
 	_, err = a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 	want(t, "a login that cannot be kept", string(core.CodeOf(err)), "unavailable")
+}
+
+// deviceLogin returns the consent to a login that a device asked for, and the device.
+func deviceLogin(t *testing.T, a *Access, subject string) (consent string, d Device) {
+	t.Helper()
+	d, err := a.AskForLogin(t.Context(), Device{Name: "laptop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, err := a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/", Device: d.Code})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-" + subject, Binding: start.Binding})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done.Consent, d
+}
+
+func TestADeviceIsLoggedInWithAProviderThatGivesNoRenewal(t *testing.T) {
+	a, _ := newAccess(t, "", newProvider("https://idp"))
+	consent, d := deviceLogin(t, a, "alice")
+	want(t, "before the consent", outcome(a.API(t.Context(), "", d.Token)), "unauthenticated")
+	if _, _, err := a.AnswerDevice(t.Context(), consent, true); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "the device", outcome(a.API(t.Context(), "", d.Token)), "alice")
+}
+
+// late runs revoke between the provider's answer and the login that it opens.
+type late struct {
+	*counted
+	revoke func()
+}
+
+func (l *late) PutCookie(ctx context.Context, c core.Cookie) error {
+	l.revoke()
+	return l.counted.PutCookie(ctx, c)
+}
+
+func TestALoginThatIsCompletedAfterARevocationOpensNothing(t *testing.T) {
+	for name, login := range map[string]func(t *testing.T, a *Access, meanwhile func()) (token string, err error){
+		"a browser": func(t *testing.T, a *Access, _ func()) (string, error) {
+			start, err := a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			done, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding})
+			return done.Token, err
+		},
+		"a device": func(t *testing.T, a *Access, meanwhile func()) (string, error) {
+			consent, d := deviceLogin(t, a, "alice")
+			meanwhile()
+			_, _, err := a.AnswerDevice(t.Context(), consent, true)
+			return d.Token, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProvider("https://idp")
+			state := openState(t)
+			slow := &late{counted: state}
+			a := New(Options{Providers: only(p), Users: state, Cookies: slow, Keys: state, Revocations: state})
+			revoke := func() {
+				if err := a.Revoke(t.Context(), core.Revocation{Issuer: "https://idp", Subject: "alice"}); err != nil {
+					t.Error(err)
+				}
+			}
+			slow.revoke = func() {}
+			if name == "a browser" {
+				slow.revoke = revoke
+			}
+			token, err := login(t, a, revoke)
+			want(t, "the login", string(core.CodeOf(err)), "unauthenticated")
+			want(t, "its token", outcome(a.API(t.Context(), "", token)), "unauthenticated")
+			<-time.After(2 * time.Millisecond) // times in the store are milliseconds
+			slow.revoke = func() {}
+			want(t, "a login from after the revocation", outcome(a.API(t.Context(), "", browserLogin(t, a, "alice"))), "alice")
+		})
+	}
+}
+
+func TestAWholeNetworkHasAFewTimesTheAttemptsOfOneClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := New(Options{Users: memory{}, APIKey: testKey})
+		allowed := 0
+		for i := range 1000 {
+			if a.CountWrongKey(fmt.Sprintf("2001:db8:7:%x::1", i), "203.0.113.7") == nil {
+				allowed++
+			}
+		}
+		if allowed != wideTimes*attemptBurst {
+			t.Errorf("a /48 made %d attempts at once", allowed)
+		}
+		if err := a.CountWrongKey("2001:db8:8::1", "203.0.113.8"); err != nil {
+			t.Errorf("another network is locked out: %v", err)
+		}
+	})
 }

@@ -39,6 +39,9 @@ func sealRenewal(token string, renewal plugins.Secret) (string, error) {
 
 // openRenewal decrypts what sealRenewal returned.
 func openRenewal(token, sealed string) (plugins.Secret, error) {
+	if sealed == "" {
+		return "", nil
+	}
 	raw, err := base64.StdEncoding.DecodeString(sealed)
 	if err != nil {
 		return "", err

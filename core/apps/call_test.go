@@ -232,6 +232,9 @@ func TestOneUserCannotTakeAllCallsOfAnApp(t *testing.T) {
 		if _, err := ask("victim", "x", `{}`, nil); err != nil {
 			t.Errorf("a call of another user: %v", err)
 		}
+		if _, err := y.Resource(t.Context(), ws, "notes", "ui://notes/x", "", "mallory"); core.CodeOf(err) != core.CodeRateLimited {
+			t.Errorf("a view that is read beyond the share: %v", err)
+		}
 		time.AfterFunc(time.Second, func() { slots.Release("mallory") })
 		if _, err := ask("mallory", "x", `{}`, nil); err != nil {
 			t.Errorf("a call that waits for one of the same user: %v", err)

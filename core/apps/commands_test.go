@@ -27,7 +27,10 @@ func TestCommandsOnAnUnknownApp(t *testing.T) {
 				_, err := y.Call(t.Context(), where.workspace, where.name, interact.Call{Request: link.Request{Method: "x"}})
 				return err
 			},
-			"resource": func() error { _, err := y.Resource(t.Context(), where.workspace, where.name, Primary, ""); return err },
+			"resource": func() error {
+				_, err := y.Resource(t.Context(), where.workspace, where.name, Primary, "", "usr_a")
+				return err
+			},
 		} {
 			expect(t, fmt.Sprintf("%s of %v", what, where), core.CodeOf(do()), core.CodeNotFound)
 		}

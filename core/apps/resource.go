@@ -26,11 +26,12 @@ type Resource struct {
 }
 
 // Resource reads a resource from its app. It never opens a file. uri is a URI with a scheme, a path below the app's own
-// ui://<server>/, or Primary. account is the linked account to read it with; "" for none.
+// ui://<server>/, or Primary. account is the linked account to read it with; "" for none. user is the User.ID of whoever
+// reads it.
 //
 // Errors: core.CodeNotFound if there is no such app; core.CodeResourceNotFound if the app does not have the resource;
 // otherwise those of Call.
-func (m *Manager) Resource(ctx context.Context, workspace, server, uri, account string) (Resource, error) {
+func (m *Manager) Resource(ctx context.Context, workspace, server, uri, account, user string) (Resource, error) {
 	a, err := m.find(workspace, server)
 	if err != nil {
 		return Resource{}, err
@@ -44,7 +45,7 @@ func (m *Manager) Resource(ctx context.Context, workspace, server, uri, account 
 	if err != nil {
 		return Resource{}, noResource(server, uri)
 	}
-	raw, err := m.Call(ctx, workspace, server, interact.Call{Account: account, Request: link.Request{Method: "resources/read", Params: params}})
+	raw, err := m.Call(ctx, workspace, server, interact.Call{Account: account, Request: link.Request{Method: "resources/read", Params: params, Sender: user}})
 	if rpcErr, ok := errors.AsType[*rpc.Error](err); ok {
 		a.log.Debug("app does not have a resource", "uri", uri, "code", rpcErr.Code, "error", rpcErr.Message)
 		return Resource{}, noResource(server, uri)

@@ -241,3 +241,30 @@ func TestRecordsAreValidUTF8AndFitInABatch(t *testing.T) {
 		}
 	})
 }
+
+func TestAFloodOfStrangersLeavesSpaceForTheRecordsOfPeople(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &keeper{err: plugins.Unavailable(errors.New("refused"))}
+		s := stream(k, false)
+		lost := 0
+		for range 20_000 {
+			if err := s.Write(t.Context(), core.AuditRecord{Action: "POST /mcp", Outcome: "unauthenticated"}); err != nil {
+				lost++
+			}
+		}
+		if lost == 0 {
+			t.Error("no record of the flood is lost")
+		}
+		for _, r := range []core.AuditRecord{
+			{Actor: "usr_alice", Action: "POST /v1/apps/install", Outcome: "ok"}, {Action: "POST /v1/apps/install", Outcome: "begun"},
+		} {
+			if err := s.Write(t.Context(), r); err != nil {
+				t.Errorf("%+v: %v", r, err)
+			}
+		}
+		k.fail(nil)
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -103,6 +103,26 @@ func (e *Engine) delegate(ctx context.Context, c core.Caller, arguments json.Raw
 	return map[string]any{"answer": last, "stopReason": reason, "iterations": inner.iterations, "toolCalls": len(inner.calls)}, nil
 }
 
+// guardOf returns the guard of a task that was delegated from outside a run, which nothing else ends when its caller loses
+// a right. While the rights cannot be read, the task continues.
+func (e *Engine) guardOf(c core.Caller) func(context.Context) (core.Caller, error) {
+	if e.access == nil {
+		return nil
+	}
+	return func(ctx context.Context) (core.Caller, error) {
+		now, err := e.access.Current(ctx, c)
+		switch code := core.CodeOf(err); {
+		case err == nil && c.Outranks(now):
+			return now, core.Errorf(core.CodeForbidden, "The task ended because your role changed.")
+		case err == nil:
+			return now, nil
+		case code == core.CodeUnauthenticated || code == core.CodeWorkspaceDenied:
+			return now, core.Wrap(code, err, "The task ended because you no longer have access.")
+		}
+		return c, nil
+	}
+}
+
 // newTask creates the loop of a delegated task. It uses the model of the delegating run, may do no more than that run
 // may, and its usage counts towards that run.
 func (e *Engine) newTask(ctx context.Context, c core.Caller, in delegation, outer *task) (*loop, error) {
@@ -121,6 +141,7 @@ func (e *Engine) newTask(ctx context.Context, c core.Caller, in delegation, oute
 		if l.llm, err = e.selectModel(ctx, ""); err != nil {
 			return nil, err
 		}
+		l.guard = e.guardOf(c)
 	} else {
 		l.llm, l.totals, conversation = outer.loop.llm, outer.loop.totals, outer.loop.conversation
 		l.effort, l.guard = outer.loop.effort, outer.loop.guard

@@ -90,7 +90,8 @@ func (l *loop) call(ctx context.Context, c *ToolCall, emit Emit) (raw json.RawMe
 	if !l.toolset.allows(c.Name) {
 		return nil, fmt.Sprintf("There is no tool %q that you can use here.", c.Name), false
 	}
-	if err := l.admitted(ctx); err != nil {
+	caller, err := l.admitted(ctx)
+	if err != nil {
 		return nil, "The tool was not called. " + sentenceOf(err), false
 	}
 	token, _ := json.Marshal(map[string]string{"progressToken": c.ID}) // strings always marshal
@@ -102,27 +103,27 @@ func (l *loop) call(ctx context.Context, c *ToolCall, emit Emit) (raw json.RawMe
 		Notify: func(n rpc.Notification) { l.emitProgress(c.ID, n, emit) },
 		Chose:  func(account string) { c.Account = account },
 	}
-	raw, err := l.callTool(ctx, call)
+	raw, err = l.callTool(ctx, caller, call)
 	if err != nil {
 		return nil, l.failureText(ctx, c.Name, err), false
 	}
 	output, ok = textOfResult(raw)
-	output = l.e.tools.FitText(ctx, l.caller, c.Name, output)
+	output = l.e.tools.FitText(ctx, caller, c.Name, output)
 	l.toolset.addSearchResult(c.Name, raw)
 	return raw, output, ok
 }
 
 // callTool makes a tool call during which the app may ask the person of the run.
-func (l *loop) callTool(ctx context.Context, call tools.Call) (raw json.RawMessage, err error) {
+func (l *loop) callTool(ctx context.Context, caller core.Caller, call tools.Call) (raw json.RawMessage, err error) {
 	var asker *elicit.Asker
 	if l.session != nil {
 		asker = l.session.Asker(cmp.Or(l.within, call.ID), call.Name)
 		call.From = asker.From()
 	}
 	call.Uses = l.toolset.allows
-	raw, _, err = l.e.tools.Call(ctx, l.caller, call)
+	raw, _, err = l.e.tools.Call(ctx, caller, call)
 	if err != nil && asker != nil && asker.AcceptsURLs(ctx, err) {
-		raw, _, err = l.e.tools.Call(ctx, l.caller, call)
+		raw, _, err = l.e.tools.Call(ctx, caller, call)
 	}
 	return raw, err
 }

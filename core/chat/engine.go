@@ -67,6 +67,12 @@ type Tools interface {
 	elicit.Tools
 }
 
+// Access reads the rights of callers. *access.Access implements it.
+type Access interface {
+	// Current returns an earlier caller with the rights that it has now, or an error if it has no access any more.
+	Current(ctx context.Context, c core.Caller) (core.Caller, error)
+}
+
 // Features reports whether a feature flag is on. A reload may change flags.
 type Features interface{ Enabled(flag string) bool }
 
@@ -93,6 +99,8 @@ type Options struct {
 	Skills *skill.Library
 	Models *Models
 	Logger hclog.Logger
+	// Access is asked during tasks that were delegated from outside a run; nil if the rights of callers never change.
+	Access Access
 	// Features enables or disables attachments; nil enables them.
 	Features Features
 	// Events receives conversation events; nil discards them.
@@ -121,6 +129,7 @@ type Engine struct {
 	skills   *skill.Library
 	models   atomic.Pointer[Models]
 	log      hclog.Logger
+	access   Access
 	features Features
 	events   Publisher
 	metrics  Metrics
@@ -134,15 +143,16 @@ type Engine struct {
 	questions *elicit.Questions
 	claims    *claims
 	detached  *detached
+	asking    *limits.Places // one per request to a peer server
 	images    *imageScaler
 }
 
 // New returns an Engine.
 func New(o Options) *Engine {
 	e := &Engine{
-		store: o.Store, tools: o.Tools, skills: o.Skills, log: o.Logger, features: o.Features, events: o.Events, metrics: o.Metrics, titles: newTitles(), toolBytes: maxSchemas,
+		store: o.Store, tools: o.Tools, skills: o.Skills, log: o.Logger, access: o.Access, features: o.Features, events: o.Events, metrics: o.Metrics, titles: newTitles(), toolBytes: maxSchemas,
 		limits: o.Limits, tokensPerDay: o.TokensPerDay,
-		questions: elicit.New(o.Store, o.Tools, o.QuestionTimeout, o.Logger), claims: newClaims(o.Store, o.RunLease, o.Logger), detached: newDetached(), images: newImageScaler(),
+		questions: elicit.New(o.Store, o.Tools, o.QuestionTimeout, o.Logger), claims: newClaims(o.Store, o.RunLease, o.Logger), detached: newDetached(), asking: limits.NewPlaces(maxAsking, 0), images: newImageScaler(),
 	}
 	if o.ToolBudget > 0 {
 		e.toolBytes = 4 * o.ToolBudget

@@ -56,3 +56,47 @@ func TestTheDailyTokenLimitEndsARunAndADelegatedTask(t *testing.T) {
 		t.Errorf("the model got %d requests", n)
 	}
 }
+
+// changing is an Access that returns what now returns.
+type changing struct {
+	now func(core.Caller) (core.Caller, error)
+}
+
+func (c changing) Current(_ context.Context, caller core.Caller) (core.Caller, error) {
+	return c.now(caller)
+}
+
+func TestATaskDelegatedFromOutsideARunEndsWithTheRightsOfItsCaller(t *testing.T) {
+	for name, c := range map[string]struct {
+		now   func(core.Caller) (core.Caller, error)
+		calls int
+	}{
+		"nothing changes": {func(c core.Caller) (core.Caller, error) { return c, nil }, 1},
+		"the store is away": {func(core.Caller) (core.Caller, error) {
+			return core.Caller{}, core.Errorf(core.CodeUnavailable, "away")
+		}, 1},
+		"the key is revoked": {func(core.Caller) (core.Caller, error) {
+			return core.Caller{}, core.Errorf(core.CodeUnauthenticated, "revoked")
+		}, 0},
+		"the membership ended": {func(core.Caller) (core.Caller, error) {
+			return core.Caller{}, core.Errorf(core.CodeWorkspaceDenied, "left")
+		}, 0},
+		"the role is less": {func(c core.Caller) (core.Caller, error) {
+			c.Workspace.Role, c.User.OrgRole = core.RoleMember, core.RoleMember
+			return c, nil
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := open(t, "openai", nil, func(o *chat.Options) { o.Access = changing{c.now} })
+			h.apps.add("files", "do", "")
+			h.model.Say(t, titled, `{"match":{"hasToolResult":false},"response":{"toolCalls":[{"name":"files__do","arguments":{}}]}}`,
+				`{"match":{},"response":{"content":"Ok."}}`)
+			if err := delegated(h, "do it"); err != nil {
+				t.Log(err)
+			}
+			if n := len(h.apps.calls()); n != c.calls {
+				t.Errorf("the app was called %d times, want %d", n, c.calls)
+			}
+		})
+	}
+}

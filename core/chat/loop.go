@@ -36,7 +36,9 @@ type loop struct {
 	store        func(context.Context, turn) error
 	save         func(context.Context, *turn) // saves an unfinished turn, and discards it if the turn is nil; nil if turns are not saved
 	turn         *unfinished                  // of the current iteration
-	guard        func(context.Context) error  // returns an error if the caller may not continue; nil if there is nothing to check
+	// guard returns the caller with their current rights, or an error if the caller may not continue. It is nil if there
+	// is nothing to check.
+	guard func(context.Context) (core.Caller, error)
 
 	iterations int
 	texts      []string
@@ -215,19 +217,22 @@ func sentenceOf(err error) string {
 	return ""
 }
 
-// hasLostAccess reports whether the caller may no longer continue, and records why.
+// hasLostAccess reports whether the caller may no longer continue, and records why. Otherwise the model is offered the
+// tools that the caller sees now.
 func (l *loop) hasLostAccess(ctx context.Context) bool {
-	err := l.admitted(ctx)
+	now, err := l.admitted(ctx)
 	if err != nil {
 		l.lost = sentenceOf(err)
+		return true
 	}
-	return err != nil
+	l.toolset.follow(now)
+	return false
 }
 
-// admitted returns an error if the caller may not continue.
-func (l *loop) admitted(ctx context.Context) error {
+// admitted returns the caller with their current rights, or an error if the caller may not continue.
+func (l *loop) admitted(ctx context.Context) (core.Caller, error) {
 	if l.guard == nil {
-		return nil
+		return l.caller, nil
 	}
 	return l.guard(ctx)
 }

@@ -17,6 +17,7 @@ const (
 	peerBatch   = 2 << 20                // bytes of events in one reply
 	peerPause   = 100 * time.Millisecond // time to collect events for one reply
 	peerWait    = 20 * time.Second       // maximum wait for the next event: the requesting server may have ended
+	maxAsking   = 256                    // requests that may wait at a time; a server works on as many at once
 	keepRelayed = time.Minute            // how long the events of an ended run are kept
 )
 
@@ -163,9 +164,13 @@ func (l *Live) gather(ctx context.Context, q runRequest) (runReply, error) {
 	return r, nil
 }
 
-// askPeer sends a request to the server that has the run of a conversation. The error is core.CodeNotFound if it has
-// no such run.
-func (e *Engine) askPeer(ctx context.Context, server string, q runRequest) (runReply, error) {
+// askPeer sends a user's request to the server that has the run of a conversation. The error is core.CodeNotFound if it
+// has no such run, and core.CodeRateLimited if too many of the user's requests are waiting.
+func (e *Engine) askPeer(ctx context.Context, server, user string, q runRequest) (runReply, error) {
+	if e.asking.Take(user) != nil {
+		return runReply{}, core.Errorf(core.CodeRateLimited, "too many of your requests to other servers are waiting: the limit is %d", e.asking.Share()).WithRetryAfter(time.Second)
+	}
+	defer e.asking.Release(user)
 	question, err := json.Marshal(q)
 	if err != nil {
 		return runReply{}, err
@@ -202,14 +207,14 @@ func (e *Engine) stopPeer(ctx context.Context, ref core.ConversationRef) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.askPeer(ctx, server, runRequest{Conversation: ref.ID, Stop: true})
+	_, err = e.askPeer(ctx, server, ref.Owner, runRequest{Conversation: ref.ID, Stop: true})
 	return err
 }
 
 // peerRun is a run on a peer server.
 type peerRun struct {
-	e                        *Engine
-	server, conversation, id string
+	e                              *Engine
+	server, user, conversation, id string
 }
 
 func (e *Engine) joinPeer(ctx context.Context, ref core.ConversationRef) (Follower, error) {
@@ -217,18 +222,18 @@ func (e *Engine) joinPeer(ctx context.Context, ref core.ConversationRef) (Follow
 	if err != nil {
 		return nil, err
 	}
-	r, err := e.askPeer(ctx, server, runRequest{Conversation: ref.ID})
+	r, err := e.askPeer(ctx, server, ref.Owner, runRequest{Conversation: ref.ID})
 	if err != nil {
 		return nil, err
 	}
-	return peerRun{e, server, ref.ID, r.Run}, nil
+	return peerRun{e, server, ref.Owner, ref.ID, r.Run}, nil
 }
 
 // Follow implements Follower for a run on a peer server. It returns an error if that server has ended.
 func (p peerRun) Follow(ctx context.Context, last string, write func(id, name string, data []byte) error) error {
 	var part []byte // of the next event
 	for after := eventNumber(p.id, last); ; {
-		r, err := p.e.askPeer(ctx, p.server, runRequest{Conversation: p.conversation, Run: p.id, After: after, Offset: len(part)})
+		r, err := p.e.askPeer(ctx, p.server, p.user, runRequest{Conversation: p.conversation, Run: p.id, After: after, Offset: len(part)})
 		if err != nil || r.Ended {
 			return err
 		}

@@ -122,9 +122,9 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, ref core.C
 	return run, nil
 }
 
-// Guard sets a check that is called before each model call and each tool call. The run ends if it returns an error,
-// whose message is a sentence that explains why.
-func (r *Run) Guard(check func(context.Context) error) { r.loop.guard = check }
+// Guard sets a check that is called before each model call and each tool call, and returns the caller with their current
+// rights. The run ends if it returns an error, whose message is a sentence that explains why.
+func (r *Run) Guard(check func(context.Context) (core.Caller, error)) { r.loop.guard = check }
 
 // Do runs until the model has nothing more to do. It passes the events to emit: chat.start first, then done or error
 // last. If ctx ends, the run ends with the text so far and the stop reason Cancelled, or Incomplete if the server is

@@ -103,11 +103,11 @@ func TestTheCallersAccessIsCheckedBeforeEachModelCallAndToolCall(t *testing.T) {
 			}
 			const sentence = "The run ended because the login ended."
 			checks := 0 // no locking: there is only one tool call
-			run.Guard(func(context.Context) error {
+			run.Guard(func(context.Context) (core.Caller, error) {
 				if checks++; checks > c.good {
-					return core.Errorf(core.CodeUnauthenticated, sentence)
+					return owner(), core.Errorf(core.CodeUnauthenticated, sentence)
 				}
-				return nil
+				return owner(), nil
 			})
 			answer, err := run.Do(t.Context(), (&tape{}).emit)
 			if err != nil || answer.StopReason != chat.Cancelled || answer.StopMessage != sentence {
@@ -121,5 +121,28 @@ func TestTheCallersAccessIsCheckedBeforeEachModelCallAndToolCall(t *testing.T) {
 				t.Errorf("history: %+v %v", messages, err)
 			}
 		})
+	}
+}
+
+func TestARunFollowsTheRightsOfItsCaller(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.apps.add("files", "write", "")
+	h.model.Say(t, titled, writes, wrote)
+	run, err := h.Begin(t.Context(), owner(), chat.Request{Message: "write it"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Guard(func(context.Context) (core.Caller, error) {
+		now := owner()
+		now.Workspace.ID = "ws_other" // what the caller may use has changed
+		return now, nil
+	})
+	if _, err := run.Do(t.Context(), (&tape{}).emit); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range h.apps.Calls() {
+		if c.Workspace != "ws_other" {
+			t.Errorf("%s was called with the rights from the start of the run", c.Server)
+		}
 	}
 }

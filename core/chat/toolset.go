@@ -60,6 +60,13 @@ func (e *Engine) newToolset(source Tools, c core.Caller, a allowlist, disabled [
 	return s
 }
 
+// follow makes the next turn offer the tools that the caller sees with the given rights.
+func (s *toolset) follow(c core.Caller) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.caller = c
+}
+
 // tools returns the tools to offer to the model in its next turn.
 func (s *toolset) tools() []model.Tool {
 	s.mu.Lock()

@@ -159,6 +159,7 @@ type Limits struct {
 	CallsPerSecond        int `json:"callsPerSecond"`
 	TokensPerDay          int `json:"tokensPerDay"`
 	APIKeys               int `json:"apiKeys"`
+	PersonalApps          int `json:"personalApps"`
 	Conversations         int `json:"conversations"`
 	StoredMiB             int `json:"storedMiB"`
 	APIBodyBytes          int `json:"apiBodyBytes"`
@@ -291,7 +292,7 @@ func (c *Config) relaxInDevMode() {
 	for name, value := range map[string]*int{
 		"connectionsPerAddress": &l.ConnectionsPerAddress, "sessions": &l.Sessions, "streams": &l.Streams, "chatRuns": &l.ChatRuns,
 		"calls": &l.Calls, "callsPerSecond": &l.CallsPerSecond, "tokensPerDay": &l.TokensPerDay,
-		"apiKeys": &l.APIKeys, "conversations": &l.Conversations, "storedMiB": &l.StoredMiB,
+		"apiKeys": &l.APIKeys, "personalApps": &l.PersonalApps, "conversations": &l.Conversations, "storedMiB": &l.StoredMiB,
 	} {
 		if _, set := c.places["limits."+name]; !set {
 			*value = 0

@@ -50,9 +50,12 @@ func (s *Server) traced(h *fasthttp.RequestHeader) context.Context {
 // admitted reports whether to read the body of a request: when it has none, when its route requires no credentials, or
 // when its credentials are not refused.
 func (s *Server) admitted(ctx context.Context, h *fasthttp.RequestHeader) bool {
-	if n := h.ContentLength(); n == 0 || n == -2 { // -2: neither a length nor chunks
-		return true
-	}
+	n := h.ContentLength()
+	return n == 0 || n == -2 || s.accepted(ctx, h) // -2: neither a length nor chunks
+}
+
+// accepted reports whether a request's route requires no credentials, or its credentials are not refused.
+func (s *Server) accepted(ctx context.Context, h *fasthttp.RequestHeader) bool {
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte("?"))
 	bearer := authn.BearerOf(h, s.access.BindsTokens())
 	var err error

@@ -159,3 +159,17 @@ func TestOnlyAdminsManageApps(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyAdminsSeeTheLastOutputOfAnApp(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.apps.apps[core.DefaultWorkspaceID][0].LastOutput = []string{"password=hunter2"}
+	h.access.user("alice", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
+	for _, path := range []string{"/v1/workspace", "/v1/apps", "/v1/apps/echo"} {
+		for who, sees := range map[string]bool{h.access.key: true, "alice": false} {
+			r := h.do(t, call{method: "GET", path: path, header: map[string]string{"Authorization": "Bearer " + who}})
+			if r.StatusCode != 200 && sees || strings.Contains(r.body, "hunter2") != sees {
+				t.Errorf("%s as %s: %d %s", path, who, r.StatusCode, r.body)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -27,7 +28,8 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 	if s.options.Audit == nil {
 		return c.Next()
 	}
-	changes := c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead && c.Path() != "/v1/tools/call"
+	changes := c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead && c.Path() != "/v1/tools/call" &&
+		s.accepted(webguard.RequestOf(c.Context()).In(s.root), &c.Context().Request.Header) // others change nothing: they are refused
 	record := s.auditRecord(c.Context())
 	if changes {
 		// A change is recorded before it is made, so that no change goes unrecorded.
@@ -56,7 +58,7 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 	if caller, known := authn.CallerOf(c.Context()); known {
 		record.Actor, record.Workspace = caller.User.ID, caller.Workspace.ID
 	}
-	record.Target = c.Params("name", c.Params("id"))
+	record.Target = clipped(c.Params("name", c.Params("id")))
 	if target, ok := c.Locals(httpio.AuditTarget{}).(string); ok {
 		record.Target = target
 	}
@@ -71,9 +73,20 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 // auditRecord returns the record of a request with what is known when it arrives.
 func (s *Server) auditRecord(ctx *fasthttp.RequestCtx) core.AuditRecord {
 	return core.AuditRecord{
-		Address: s.guard.ClientAddress(ctx), Action: string(ctx.Method()) + " " + string(ctx.Path()),
+		Address: s.guard.ClientAddress(ctx), Action: string(ctx.Method()) + " " + clipped(string(ctx.Path())),
 		RequestID: string(ctx.Response.Header.Peek(requestIDHeader)),
 	}
+}
+
+// maxAuditText is the length in bytes of the longest path or parameter that a record holds in full. Anyone can send
+// longer ones.
+const maxAuditText = 1000
+
+func clipped(text string) string {
+	if len(text) > maxAuditText {
+		return strings.ToValidUTF8(text[:maxAuditText], "") + "…"
+	}
+	return text
 }
 
 // recordRefusal records requests that were refused for lack of an identity or a right before recordRequest saw them, or

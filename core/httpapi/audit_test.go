@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -159,5 +160,60 @@ func TestTheAuditTrailIsFilteredAndPaged(t *testing.T) {
 	log.err = core.Errorf(core.CodeNotConfigured, "no audit file is configured: set audit.file")
 	if r := h.do(t, call{method: "GET", path: "/v1/audit"}); r.StatusCode != 400 || r.code() != "not_configured" {
 		t.Errorf("without a file: %d %s", r.StatusCode, r.body)
+	}
+}
+
+func TestARequestOfAStrangerFillsLittleOfTheAuditTrail(t *testing.T) {
+	log := &fakes.Audit{}
+	h := open(t, newAccess(), func(o *Options) { o.Audit = log })
+	long := strings.Repeat("a", 6000)
+	for path, want := range map[string]string{
+		"/v1/apps/install":                      "POST /v1/apps/install unauthenticated",
+		"/v1/apps/" + long + "/start":           "POST /v1/apps/" + long[:maxAuditText-len("/v1/apps/")] + "… unauthenticated",
+		"/v1/apps/" + long[:1500] + "ö/restart": "POST /v1/apps/" + long[:maxAuditText-len("/v1/apps/")] + "… unauthenticated",
+	} {
+		h.do(t, call{method: "POST", path: path, header: map[string]string{"Authorization": "Bearer forged"}})
+		var got []string
+		for _, r := range log.Take() {
+			got = append(got, r.Action+" "+r.Outcome)
+			if len(r.Target) > maxAuditText+len("…") {
+				t.Errorf("a target of %d bytes", len(r.Target))
+			}
+		}
+		if strings.Join(got, "; ") != want {
+			t.Errorf("%.60s: recorded %q, want %q", path, got, want)
+		}
+	}
+}
+
+// slowTrail is an audit trail whose reads take a while. It counts how many of them overlap.
+type slowTrail struct {
+	trail
+	reading, most atomic.Int32
+}
+
+func (l *slowTrail) Records(ctx context.Context, q core.AuditQuery) (core.AuditPage, error) {
+	n := l.reading.Add(1)
+	defer l.reading.Add(-1)
+	for most := l.most.Load(); n > most && !l.most.CompareAndSwap(most, n); most = l.most.Load() {
+	}
+	<-time.After(50 * time.Millisecond)
+	return l.trail.Records(ctx, q)
+}
+
+func TestOneUserReadsOnePageOfTheAuditTrailAtATime(t *testing.T) {
+	log := &slowTrail{}
+	h := open(t, newAccess(), func(o *Options) { o.AuditTrail = log })
+	var reads sync.WaitGroup
+	for range 4 {
+		reads.Go(func() {
+			if r := h.do(t, call{method: "GET", path: "/v1/audit"}); r.StatusCode != 200 {
+				t.Errorf("%d %s", r.StatusCode, r.body)
+			}
+		})
+	}
+	reads.Wait()
+	if most := log.most.Load(); most != 1 {
+		t.Errorf("%d reads at a time", most)
 	}
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -24,9 +25,10 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
-		defer release()
-		ctx, stop := s.authn.Watch(ctx, cred, caller, true)
+	return nil, s.streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
+		var reads atomic.Pointer[core.Caller] // with their current rights: a view may have been bound to their groups
+		reads.Store(&caller)
+		ctx, stop := s.authn.Watch(ctx, cred, caller, func(now core.Caller) { reads.Store(&now) })
 		defer stop()
 		reader := s.events.Subscribe(workspace, user)
 		defer reader.Close()
@@ -38,16 +40,12 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) (any, error) {
 			case <-ctx.Done():
 				return
 			case e, open := <-reader.C:
-				if !open || s.send(w, caller, e) != nil {
+				if !open || s.send(w, *reads.Load(), e) != nil {
 					return
 				}
 			}
 		}
-	})
-	if err != nil {
-		release()
-	}
-	return nil, err
+	}, release)
 }
 
 // send sends an event, unless it is about a tool that the caller does not see.

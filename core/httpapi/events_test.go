@@ -258,3 +258,29 @@ func (h *testServer) dialSmall(t testing.TB) net.Conn {
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
+
+func TestAStreamHidesWhatItsReaderMayNoLongerSee(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleMember})
+	var narrowed atomic.Bool
+	h.tools.shows = func(c core.Caller) bool {
+		if c.User.Groups != "" {
+			narrowed.Store(true)
+		}
+		return true
+	}
+	h.listen(t, map[string]string{"Authorization": "Bearer alice"})
+	h.access.mu.Lock()
+	alice := h.access.bearers["alice"]
+	alice.User.Groups = "contractors"
+	h.access.bearers["alice"] = alice
+	watchers := h.access.watchers
+	h.access.mu.Unlock()
+	for _, changed := range watchers {
+		changed("alice")
+	}
+	h.await(t, "events are shown as to somebody without groups", func() bool {
+		h.bus.Publish(core.Event{Name: core.EventDataChanged, Workspace: "ws_second", Data: core.DataChanged{Server: "echo", Tool: "put"}})
+		return narrowed.Load()
+	})
+}

@@ -137,6 +137,7 @@ type fakeTools struct {
 	keep   []core.Caller // kept after the request on purpose, as a package may
 	panics bool
 	apps   *fakeApps // the apps whose views are read
+	shows  func(core.Caller) bool
 }
 
 func (n *fakeTools) Open(c core.Caller, o tools.SessionOptions) *tools.Session {
@@ -147,7 +148,9 @@ func (n *fakeTools) EndSession(string) {}
 
 func (n *fakeTools) ShowsTool(core.Caller, string, string) bool { return true }
 
-func (n *fakeTools) ShowsEvent(core.Caller, json.RawMessage) bool { return true }
+func (n *fakeTools) ShowsEvent(c core.Caller, _ json.RawMessage) bool {
+	return n.shows == nil || n.shows(c)
+}
 
 func (n *fakeTools) CheckForm(schema, content json.RawMessage) error {
 	return tools.New(tools.Options{Apps: silentApps{}}).CheckForm(schema, content)

@@ -147,7 +147,7 @@ func (s *Server) setHandlers() {
 	s.account = &accountapi.Handlers{
 		Accounts: o.Accounts, Access: o.Access, Authn: s.authn, Guard: s.guard, Login: o.Login, BaseURL: o.BaseURL, Log: o.Logger,
 	}
-	s.admin = &adminapi.Handlers{People: o.People, Views: o.Views, Models: o.Chat, Registries: o.Registries, Audit: o.AuditTrail, Settings: o.Settings, Plugins: o.Plugins}
+	s.admin = &adminapi.Handlers{People: o.People, Views: o.Views, Models: o.Chat, Registries: o.Registries, Audit: o.AuditTrail, AuditReads: adminapi.NewAuditReads(), Settings: o.Settings, Plugins: o.Plugins}
 }
 
 // serveLanding serves the landing page if Options.Landing is set.

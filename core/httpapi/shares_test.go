@@ -51,6 +51,31 @@ func TestOneUserCannotTakeTheStreamsOrCallsOfAnother(t *testing.T) {
 	}
 }
 
+func TestEveryStreamTakesOnePlaceWhileItIsOpen(t *testing.T) {
+	h := open(t, newAccess(), func(o *Options) {
+		o.Limits = limits.New(limits.Settings{AtATime: map[limits.Kind]int{limits.Streams: 1}})
+	})
+	for range 3 {
+		if r := h.do(t, call{method: "HEAD", path: "/v1/events"}); r.StatusCode != 200 {
+			t.Fatalf("HEAD: %d", r.StatusCode)
+		}
+	}
+	for range 3 { // the fake's logs end at once
+		var r reply
+		h.await(t, "the logs are refused", func() bool {
+			r = h.do(t, call{method: "GET", path: "/v1/apps/echo/logs?follow=true"})
+			return r.StatusCode == 200
+		})
+	}
+	h.await(t, "the stream is refused", func() bool {
+		resp, _ := h.listen(t, nil)
+		return resp.StatusCode == 200
+	})
+	if r := h.do(t, call{method: "GET", path: "/v1/apps/echo/logs?follow=true"}); r.StatusCode != 429 || !strings.Contains(r.body, "limits.streams") {
+		t.Errorf("logs while another stream is open: %d %s", r.StatusCode, r.body)
+	}
+}
+
 func TestAChatIsRefusedWhenTheDaysTokensAreUsedUp(t *testing.T) {
 	conversations := newFakeConversations()
 	h := open(t, newAccess(), func(o *Options) {

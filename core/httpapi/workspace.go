@@ -55,7 +55,7 @@ func (s *Server) getWorkspace(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return workspaceResponse{
 		Workspace: caller.Workspace, Workspaces: httpio.OrEmpty(workspaces), User: caller.User,
 		Instructions: instructions, Model: httpio.OrNull(model), ModelError: reason,
-		Apps: httpio.OrEmpty(s.apps.List(caller.Workspace.ID)), RecentConversations: chatapi.SummariesOf(recent),
+		Apps: httpio.OrEmpty(caller.AppsFor(s.apps.List(caller.Workspace.ID))), RecentConversations: chatapi.SummariesOf(recent),
 		Status:  workspaceStatus{Uptime: s.uptime(), TotalTools: len(s.tools.List(caller))},
 		Version: s.version,
 	}, nil

@@ -79,7 +79,7 @@ func (l *Limits) AllowCall(principal string) error {
 	if l == nil || l.calls == nil {
 		return nil
 	}
-	if wait := l.calls.Allow(principal); wait > 0 {
+	if wait := l.calls.Allow(principal, 1); wait > 0 {
 		return core.Errorf(core.CodeRateLimited, "too many tool calls: the limit is %d per second (limits.callsPerSecond)", l.settings.CallsPerSecond).WithRetryAfter(wait)
 	}
 	return nil

@@ -22,9 +22,10 @@ func NewRates(limit rate.Limit, burst int) *Rates {
 	return &Rates{known, limit, burst}
 }
 
-// Allow counts an event of a principal. If there are too many, it returns the time to wait and does not count the event.
-func (r *Rates) Allow(principal string) (wait time.Duration) {
-	limiter := rate.NewLimiter(r.limit, r.burst)
+// Allow counts an event of a principal that may have times as many as the limit. If there are too many, it returns the
+// time to wait and does not count the event.
+func (r *Rates) Allow(principal string, times int) (wait time.Duration) {
+	limiter := rate.NewLimiter(r.limit*rate.Limit(times), r.burst*times)
 	if known, ok, _ := r.known.PeekOrAdd(principal, limiter); ok {
 		limiter = known
 		r.known.Get(principal) // marks the entry as recently used

@@ -37,6 +37,7 @@ type call struct {
 	span    tracing.Span
 
 	release func() // releases its place in the user's share; nil when it holds none
+	ended   func() // called when the call has its answer; nil for nothing
 	body    func() // releases the memory that is counted for the body of its POST, if it is the last call to end; nil for none
 
 	began  time.Time
@@ -133,6 +134,9 @@ func (e *Endpoint) run(k *call) {
 	if k.body != nil {
 		defer k.body()
 	}
+	if k.ended != nil {
+		defer k.ended()
+	}
 	k.startSpan()
 	result, err := e.handle(k)
 	if err == nil && k.session == nil {
@@ -216,7 +220,7 @@ func (e *Endpoint) acquireCalls(calls []*call) *fault {
 		switch k.Method {
 		case "tools/call":
 			err = e.o.Limits.AllowCall(k.caller.User.ID)
-		case "prompts/get", "resources/read", "completion/complete", "resources/subscribe", "tasks/get", "tasks/update":
+		case "prompts/get", "resources/read", "completion/complete", "resources/subscribe", "skills/list", "skills/get", "tasks/get", "tasks/update":
 		default:
 			continue
 		}

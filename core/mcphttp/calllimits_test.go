@@ -92,6 +92,7 @@ func TestAllRequestsToAppsAreLimited(t *testing.T) {
 	for _, request := range []string{
 		`"prompts/get","params":{"name":"demo__p"}`, `"resources/read","params":{"uri":"a://b"}`, `"resources/subscribe","params":{"uri":"a://b"}`,
 		`"completion/complete","params":{"ref":{"type":"ref/prompt","name":"demo__p"},"argument":{"name":"a","value":"b"}}`,
+		`"skills/list","params":{}`, `"skills/get","params":{"uri":"a://b"}`,
 	} {
 		if resp, body := r.say("POST", w, `{"jsonrpc":"2.0","id":2,"method":`+request+`}`); resp.StatusCode != 429 || !strings.Contains(body, "limits.calls") {
 			t.Errorf("%s: %d %s", request, resp.StatusCode, body)

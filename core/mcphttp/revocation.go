@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// openStreams holds the long-lived streams without a session, so that they can be ended.
+// openStreams holds the long-lived streams and the calls without a session, so that they can be ended.
 type openStreams struct {
 	mu  sync.Mutex
 	all map[*openStream]struct{}

@@ -228,3 +228,23 @@ func TestSessionsAndStreamsLoseTheirCallersLostRights(t *testing.T) {
 		t.Errorf("after a request of an admin, the roles are %q", got)
 	}
 }
+
+func TestACallWithoutASessionEndsWithTheAccessOfItsCaller(t *testing.T) {
+	r := start(t, nil)
+	body, header := statelessRequest("tools/call", `"name":"demo__wait","arguments":{}`)
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		r.say("POST", alice, body, append(header, "Mcp-Name: demo__wait")...)
+	}()
+	<-r.fakeNamespace.started
+	r.endpoint.EndRevoked(t.Context(), "usr_bob")
+	r.people.gone.Store(true)
+	r.endpoint.EndRevoked(t.Context(), "usr_alice")
+	select {
+	case <-answered:
+	case <-time.After(time.Minute):
+		t.Error("the call goes on")
+		close(r.fakeNamespace.release)
+	}
+}

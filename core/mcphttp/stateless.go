@@ -83,7 +83,9 @@ func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m Message) 
 		return shuttingDown().of(m.ID).send(c)
 	}
 	k.out = sse.NewResponse(1, false)
-	k.out.Left = k.cancel // a client that disconnects from its stream cancels the call
+	k.out.Left = k.cancel                                                         // a client that disconnects from its stream cancels the call
+	k.ended = e.standing.add(&openStream{caller, k.cancel, func(core.Caller) {}}) // a session would end with its caller's access
+	e.recheck(caller, c.Context().Time())
 	return e.serveCalls(c, []*call{k}, k.out)
 }
 

@@ -77,7 +77,7 @@ func (s *Server) openState(ctx context.Context) (err error) {
 		Keys:      keys,
 		Retention: store.Retention{Usage: s.config().Storage.UsageRetention, Approvals: s.config().Storage.ApprovalRetention},
 		Quota: store.Quota{
-			APIKeys: s.config().Limits.APIKeys, Conversations: s.config().Limits.Conversations, Bytes: int64(s.config().Limits.StoredMiB) << 20,
+			APIKeys: s.config().Limits.APIKeys, PersonalApps: s.config().Limits.PersonalApps, Conversations: s.config().Limits.Conversations, Bytes: int64(s.config().Limits.StoredMiB) << 20,
 		},
 	})
 	if err != nil {
@@ -265,7 +265,7 @@ func (s *Server) openChat() error {
 	})
 	s.chat = chat.New(chat.Options{
 		Store: s.store, Tools: s.tools, Models: models, Logger: s.log.Named("chat"), QuestionTimeout: s.config().Chat.ElicitationTimeout, ToolBudget: s.config().Tools.Budget,
-		Skills: s.skills, Features: s.features, Events: s.bus, Metrics: s.metrics, Limits: s.shares, TokensPerDay: int64(c.TokensPerDay),
+		Access: s.access, Skills: s.skills, Features: s.features, Events: s.bus, Metrics: s.metrics, Limits: s.shares, TokensPerDay: int64(c.TokensPerDay),
 	})
 	s.closers.add("chat", s.chat.Close)
 	s.tools.Add(

@@ -55,7 +55,7 @@ type remote struct {
 }
 
 // AddInstallation stores a new app. Its workspace must exist. The error is core.CodeAlreadyInstalled if the
-// workspace already has an app of that name. If several servers add one at the same time, only one succeeds.
+// workspace already has an app of that name, and core.CodeLimitReached beyond the quota. If several servers add one at the same time, only one succeeds.
 func (s *Store) AddInstallation(ctx context.Context, in core.Installation) error {
 	what := fmt.Sprintf("storing app %s of %s", in.Name, in.Workspace)
 	record, err := s.sealed(in)
@@ -66,6 +66,9 @@ func (s *Store) AddInstallation(ctx context.Context, in core.Installation) error
 		if err := database.Change(ctx, tx, core.AlreadyInstalled(in.Name), `
 			INSERT INTO installations (workspace, name, record, installed_at, files) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (workspace, name) DO NOTHING`, in.Workspace, in.Name, record, database.Millis(in.InstalledAt), in.Files); err != nil {
+			return err
+		}
+		if err := s.allowApp(ctx, tx, in.Workspace); err != nil {
 			return err
 		}
 		return s.notifyPeers(ctx, tx, core.ChangeApp, in.Workspace, in.Name)

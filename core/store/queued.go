@@ -14,21 +14,24 @@ import (
 // until AppendMessages appends it or WithdrawQueued removes it. If it is no longer held, it is read as the last message of
 // its conversation, and becomes an ordinary message with the user's next message, or at the next start of a server.
 //
-// The error is core.CodeConflict if a message is already waiting, and core.CodeNotFound unless the conversation exists and
-// belongs to ref.Owner.
+// The error is core.CodeConflict if a message is already waiting, core.CodeLimitReached beyond the quota, and
+// core.CodeNotFound unless the conversation exists and belongs to ref.Owner.
 func (s *Store) QueueMessage(ctx context.Context, ref core.ConversationRef, q core.QueuedMessage, lease time.Duration) error {
 	message, err := json.Marshal(q.Message)
 	if err != nil {
 		return err
 	}
 	return s.db.UpdateGrouped(ctx, "queuing a message", func(ctx context.Context, tx *sql.Tx) error {
-		key, _, err := findConversation(ctx, tx, ref, s.db.LockRow())
+		key, collection, err := findConversation(ctx, tx, ref, s.db.LockRow())
 		if err != nil {
 			return err
 		}
-		return database.Change(ctx, tx, core.Errorf(core.CodeConflict, "a message is already queued in this conversation; wait until its run starts, or withdraw it"),
+		if err := database.Change(ctx, tx, core.Errorf(core.CodeConflict, "a message is already queued in this conversation; wait until its run starts, or withdraw it"),
 			`INSERT INTO queued (conversation, id, message, held_until) VALUES ($1, $2, $3, $4) ON CONFLICT (conversation) DO NOTHING`,
-			key, q.ID, clean(string(message)), database.Millis(time.Now().Add(lease)))
+			key, q.ID, clean(string(message)), database.Millis(time.Now().Add(lease))); err != nil {
+			return err
+		}
+		return s.allowBytes(ctx, tx, collection)
 	})
 }
 

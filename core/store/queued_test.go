@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,5 +101,20 @@ func TestAQueuedMessageWaitsAndIsNotLost(t *testing.T) {
 		if c, err := s.Conversation(t.Context(), ref); err != nil || c.MessageCount != 6 {
 			t.Errorf("the conversation has %d messages, %v", c.MessageCount, err)
 		}
+	})
+}
+
+func TestAQueuedMessageCountsTowardsTheQuota(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		s.quota.Bytes = 3000
+		queue := func(name string) error {
+			return s.QueueMessage(t.Context(), newConversation(t, s, name), core.QueuedMessage{ID: name, Message: core.Message{Role: "user", Content: strings.Repeat("x", 1000), Timestamp: time.Now()}}, time.Hour)
+		}
+		for _, name := range []string{"a", "b"} {
+			if err := queue(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantCodes(t, core.CodeLimitReached, map[string]error{"a third": queue("c")})
 	})
 }

@@ -10,8 +10,9 @@ import (
 // Quota limits how much one person may store in all workspaces together. 0 means no limit.
 type Quota struct {
 	APIKeys       int
+	PersonalApps  int // in the person's own workspace
 	Conversations int
-	Bytes         int64 // of conversations: messages with their blocks and metadata, attachments, titles and metadata
+	Bytes         int64 // of conversations: messages, also queued ones, with their blocks and metadata, attachments, titles and metadata
 }
 
 // bytesStep is how many bytes a conversation may grow before the quota is checked again: summing up all of a person's
@@ -31,6 +32,20 @@ func (s *Store) allowKey(ctx context.Context, tx *sql.Tx, userID string) error {
 	err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM api_keys WHERE user_id = $1`, userID).Scan(&keys)
 	if err == nil && keys >= s.quota.APIKeys {
 		err = limitReached("API keys", int64(keys), "apiKeys")
+	}
+	return err
+}
+
+// allowApp returns core.CodeLimitReached if a workspace is personal and has more apps than the quota allows.
+func (s *Store) allowApp(ctx context.Context, tx *sql.Tx, workspace string) error {
+	if s.quota.PersonalApps == 0 {
+		return nil
+	}
+	var apps int
+	err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM installations i JOIN workspaces w ON w.id = i.workspace
+		WHERE w.id = $1 AND w.personal_of IS NOT NULL`, workspace).Scan(&apps)
+	if err == nil && apps > s.quota.PersonalApps {
+		err = limitReached("apps in your personal workspace", int64(s.quota.PersonalApps), "personalApps")
 	}
 	return err
 }
@@ -58,7 +73,8 @@ func (s *Store) allowBytes(ctx context.Context, tx *sql.Tx, collection int64) er
 		return nil
 	}
 	var stored int64
-	err := tx.QueryRowContext(ctx, `SELECT CAST(COALESCE(SUM(c.bytes), 0) AS BIGINT) FROM conversations c JOIN collections s ON s.id = c.collection
+	err := tx.QueryRowContext(ctx, `SELECT CAST(COALESCE(SUM(c.bytes + COALESCE(LENGTH(q.message), 0)), 0) AS BIGINT)
+		FROM conversations c JOIN collections s ON s.id = c.collection LEFT JOIN queued q ON q.conversation = c.id
 		WHERE s.owner = (SELECT owner FROM collections WHERE id = $1)`, collection).Scan(&stored)
 	if err == nil && stored > s.quota.Bytes {
 		err = limitReached("bytes of conversations", s.quota.Bytes, "storedMiB")

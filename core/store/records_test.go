@@ -324,3 +324,33 @@ func TestSettingsAreFoundByPrefix(t *testing.T) {
 		}
 	})
 }
+
+func TestAPersonalWorkspaceHasALimitedNumberOfApps(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		s.quota.PersonalApps = 2
+		alice := somebody(t, s, "alice")
+		all, err := s.Workspaces(t.Context(), alice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := all[slices.IndexFunc(all, func(w core.Workspace) bool { return w.ID != core.DefaultWorkspaceID })].ID
+		team, err := s.CreateWorkspace(t.Context(), "Team", alice.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			err := s.AddInstallation(t.Context(), core.Installation{Workspace: own, Name: name, InstalledAt: time.Now()})
+			if name == "c" {
+				wantCodes(t, core.CodeLimitReached, map[string]error{"a third": err})
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.AddInstallation(t.Context(), core.Installation{Workspace: team.ID, Name: name, InstalledAt: time.Now()}); err != nil {
+				t.Errorf("in another workspace: %v", err)
+			}
+		}
+		if in, err := s.Installations(t.Context()); err != nil || len(in) != 5 {
+			t.Errorf("%d apps are stored (%v)", len(in), err)
+		}
+	})
+}

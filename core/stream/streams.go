@@ -67,25 +67,35 @@ func New(log hclog.Logger) *Streams {
 // On a server that keeps hijacked connections (fasthttp's KeepHijackedConns) a stream holds only its
 // connection. Otherwise it also holds the buffers that the request was read with, 16 KB and more.
 //
-// After Drain, Open returns core.CodeUnavailable. HEAD is answered with the headers only.
-func (s *Streams) Open(c *fiber.Ctx, kind Kind, run func(ctx context.Context, w *Writer)) error {
+// After Drain, Open returns core.CodeUnavailable. HEAD is answered with the headers only. over, if given, is called once:
+// when the stream has ended, or at once if none is opened, which is also the case for HEAD.
+func (s *Streams) Open(c *fiber.Ctx, kind Kind, run func(ctx context.Context, w *Writer), over ...func()) error {
+	end := func() {
+		for _, f := range over {
+			f()
+		}
+	}
 	if s.isDraining() {
+		end()
 		return core.Errorf(core.CodeUnavailable, "the server is shutting down").WithRetryAfter(5 * time.Second)
 	}
 	head, chunked := writeHeaders(c, kind)
 	fctx := c.Context()
 	if fctx.IsHead() {
+		end()
 		return nil
 	}
 	fctx.HijackSetNoResponse(true)
 	kept := c.App().Server().KeepHijackedConns
 	fctx.Hijack(func(conn net.Conn) {
 		if !kept {
+			defer end()
 			s.serve(conn, kind, &Writer{conn: conn, head: head, chunked: chunked}, run)
 			return
 		}
 		conn = bare(conn)
 		go func() {
+			defer end()
 			defer func() { _ = conn.Close() }()
 			s.serve(conn, kind, &Writer{conn: conn, head: head, chunked: chunked}, run)
 		}()

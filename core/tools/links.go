@@ -9,11 +9,11 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// The number of resource links from results that are remembered, per session, and for all stateless clients together.
-// The least recently used links are forgotten first.
+// The number of resource links from results that are remembered, per session and for the stateless clients of each user,
+// and the number of users with stateless clients that they are remembered for. The least recently used are forgotten first.
 const (
-	maxSessionLinks   = 1000
-	maxStatelessLinks = 10_000
+	maxLinks     = 1000
+	maxLinkUsers = 1000
 )
 
 // resourceLink is a part of a result that names a resource: a resource_link or an embedded resource.
@@ -34,7 +34,14 @@ func newLinks(size int) *lru.Cache[string, resourceRef] {
 func (n *Namespace) given(c core.Caller, from From) (links *lru.Cache[string, resourceRef], prefix string) {
 	switch {
 	case from.Stateless:
-		return n.links, c.Workspace.ID + "\x00" + c.Principal() + "\x00"
+		own, ok := n.links.Get(c.User.ID)
+		if !ok {
+			own = newLinks(maxLinks)
+			if first, added, _ := n.links.PeekOrAdd(c.User.ID, own); added {
+				own = first
+			}
+		}
+		return own, c.Workspace.ID + "\x00" + c.Principal() + "\x00"
 	case from.Session != nil:
 		return from.Session.links, ""
 	}

@@ -31,8 +31,8 @@ type Apps interface {
 	// Skilled returns the workspace's running apps that serve skills, by server name.
 	Skilled(workspace string) []string
 	Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error)
-	// Resource reads a resource for a browser, using an account; "" for none.
-	Resource(ctx context.Context, workspace, server, uri, account string) (apps.Resource, error)
+	// Resource reads a resource for a user's browser, using an account; "" for none.
+	Resource(ctx context.Context, workspace, server, uri, account, user string) (apps.Resource, error)
 	// AwaitOffer waits for an app that is starting and whose lists are not known yet.
 	AwaitOffer(ctx context.Context, workspace, server string) error
 	Watch(workspace string, changed func(core.Kind)) (stop func())
@@ -119,7 +119,7 @@ type Namespace struct {
 	stateless *interact.Client // represents all clients without a session
 	sessions  *sessionRegistry
 
-	links *lru.Cache[string, resourceRef] // links that apps gave to stateless clients
+	links *lru.Cache[string, *lru.Cache[string, resourceRef]] // links that apps gave to stateless clients, by User.ID
 
 	mu     sync.RWMutex
 	merged map[listsKey]*mergedLists
@@ -130,10 +130,11 @@ type Namespace struct {
 func New(o Options) *Namespace {
 	n := &Namespace{
 		surface: o.Surface, surfaces: o.Surfaces, budget: o.Budget, favourites: core.NamePattern(o.Favourites), apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit, access: o.Access, accounts: o.Accounts, approvals: o.Approvals, metrics: o.Metrics, views: o.Views, results: o.Results, skills: o.Skills, resultBudget: cmp.Or(o.ResultBudget, resultBudgetDefault),
-		validator: schema.New(), merged: map[listsKey]*mergedLists{}, links: newLinks(maxStatelessLinks),
+		validator: schema.New(), merged: map[listsKey]*mergedLists{},
 		stateless: interact.NewClient("", true, nil), sessions: newSessionRegistry(), tasks: newTaskRuns(o),
 	}
 	n.apart, _ = lru.New[ownListsKey, *mergedLists](maxOwnLists) // the only error is a size below 1
+	n.links, _ = lru.New[string, *lru.Cache[string, resourceRef]](maxLinkUsers)
 	if n.views != nil {
 		n.views.Watch(n.forgetViews)
 	}

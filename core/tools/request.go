@@ -251,7 +251,7 @@ func (n *Namespace) ReadView(ctx context.Context, c core.Caller, server, uri str
 		return nil
 	}
 	r.answer = func(ctx context.Context) (_ json.RawMessage, err error) {
-		view, err = n.apps.Resource(ctx, c.Workspace.ID, server, uri, r.account.ID)
+		view, err = n.apps.Resource(ctx, c.Workspace.ID, server, uri, r.account.ID, c.User.ID)
 		return nil, err
 	}
 	_, _, err = n.perform(ctx, c, r)

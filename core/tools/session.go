@@ -62,7 +62,7 @@ func (n *Namespace) Open(c core.Caller, o SessionOptions) *Session {
 		capabilities = capabilitiesWithoutRoots(capabilities)
 	}
 	s := &Session{
-		n: n, workspace: c.Workspace.ID, user: c.User.ID, links: newLinks(maxSessionLinks), id: o.ID, client: interact.NewClient(o.ID, false, capabilities),
+		n: n, workspace: c.Workspace.ID, user: c.User.ID, links: newLinks(maxLinks), id: o.ID, client: interact.NewClient(o.ID, false, capabilities),
 		notify: o.Notify, resources: map[string]resourceRef{}, accounts: o.Accounts, asking: make(chan struct{}, 1),
 	}
 	s.caller.Store(&c)

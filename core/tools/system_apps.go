@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/source"
@@ -26,13 +25,7 @@ func ListApps(m Manager) System {
 		Description: "Lists the apps installed in this workspace with their status and number of tools.",
 		Schema:      json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
 		Run: func(_ context.Context, c core.Caller, _ json.RawMessage) (any, error) {
-			list := slices.Clone(m.List(c.Workspace.ID))
-			for i, app := range list {
-				if c.MayManageApps() != nil {
-					list[i] = app.ForMember()
-				}
-			}
-			return map[string]any{"apps": list}, nil
+			return map[string]any{"apps": c.AppsFor(m.List(c.Workspace.ID))}, nil
 		},
 	}
 }

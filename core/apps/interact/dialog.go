@@ -68,7 +68,11 @@ type Broker struct {
 	elicitations *elicitations
 	pool         *pool
 	suspended    *suspendedCalls
+	asking       *limits.Places // one per request to another server
 }
+
+// maxAsking is how many requests to other servers may wait at a time. A server works on as many at once.
+const maxAsking = 256
 
 // NewBroker returns a Broker that has no apps yet.
 func NewBroker(o Options) *Broker {
@@ -78,7 +82,7 @@ func NewBroker(o Options) *Broker {
 	}
 	return &Broker{
 		o: o, capabilities: newCapabilities(), elicitations: newElicitations(),
-		pool: newPool(o), suspended: newSuspendedCalls(statePrefixOf(server)),
+		pool: newPool(o), suspended: newSuspendedCalls(statePrefixOf(server)), asking: limits.NewPlaces(maxAsking, 0),
 	}
 }
 

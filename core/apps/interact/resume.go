@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/link"
@@ -115,6 +116,10 @@ func (d *Dialog) resumeOnPeer(ctx context.Context, state string, c Call) (json.R
 	if peers == nil || !named || server == peers.ServerID() {
 		return nil, errUnknownState()
 	}
+	if d.broker.asking.Take(c.Sender) != nil {
+		return nil, core.Errorf(core.CodeRateLimited, "too many of your calls are being resumed on other servers: the limit is %d", d.broker.asking.Share()).WithRetryAfter(time.Second)
+	}
+	defer d.broker.asking.Release(c.Sender)
 	request, err := json.Marshal(PeerResume{d.key.Workspace, d.key.Name, c.Issued, c.Owner, c.Method, c.Params})
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/people"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
@@ -40,6 +41,7 @@ type Handlers struct {
 	Models     Models
 	Registries Registries
 	Audit      AuditTrail
+	AuditReads *limits.Places
 	Settings   func() []config.Value // in force, in the order of their paths
 	Plugins    func() []Plugin
 }

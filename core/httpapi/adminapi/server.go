@@ -1,11 +1,15 @@
 package adminapi
 
 import (
+	"context"
+	"time"
+
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
@@ -81,7 +85,13 @@ type auditResponse struct {
 const (
 	auditLimit     = 100 // records per page, unless the client says how many
 	auditMostLimit = 1000
+
+	auditReads   = 4 // pages read at a time; each takes up to 16 MiB of the file, and one user reads one at a time
+	auditReading = 10 * time.Second
 )
+
+// NewAuditReads returns the places for Handlers.AuditReads.
+func NewAuditReads() *limits.Places { return limits.NewPlaces(auditReads, 0) }
 
 // ListAudit handles GET /v1/audit: records of all workspaces for organization admins, and of their own workspace for
 // workspace admins.
@@ -114,6 +124,12 @@ func (h *Handlers) ListAudit(c *fiber.Ctx, caller core.Caller) (any, error) {
 			q.To = q.To.AddDate(0, 0, 1)
 		}
 	}
+	wait, cancel := context.WithTimeout(c.UserContext(), auditReading)
+	defer cancel()
+	if h.AuditReads.Await(wait, caller.User.ID) != nil {
+		return nil, core.Errorf(core.CodeRateLimited, "too many pages of the audit trail are being read; one user reads one at a time").WithRetryAfter(auditReading)
+	}
+	defer h.AuditReads.Release(caller.User.ID)
 	page, err := h.Audit.Records(c.UserContext(), q)
 	return auditResponse{Records: httpio.OrEmpty(page.Records), NextCursor: httpio.OrNull(page.Next)}, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps"
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
@@ -50,9 +51,13 @@ func (h *Handlers) followLogs(c *fiber.Ctx, caller core.Caller, name string, tai
 	if err != nil {
 		return err
 	}
+	release, err := h.Limits.Acquire(limits.Streams, caller.User.ID)
+	if err != nil {
+		return err
+	}
 	workspace := caller.Workspace.ID
 	return h.Streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
-		ctx, stop := h.Authn.Watch(ctx, cred, caller, true)
+		ctx, stop := h.Authn.Watch(ctx, cred, caller, func(core.Caller) {})
 		defer stop()
 		lines, more, err := h.Apps.Logs(ctx, workspace, name, tail, true)
 		if err != nil || w.Flush() != nil {
@@ -69,7 +74,7 @@ func (h *Handlers) followLogs(c *fiber.Ctx, caller core.Caller, name string, tai
 				return
 			}
 		}
-	})
+	}, release)
 }
 
 func sendLine(w *stream.Writer, line apps.LogLine) error {

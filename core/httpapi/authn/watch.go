@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/ropewalk/ropewalk/core"
 )
 
@@ -11,12 +13,22 @@ import (
 // checked again, so the client has to reopen the stream.
 const provenLife = 5 * time.Minute
 
+// A watch checks its caller at most checkBurst times at once, and then once per checkPause. Each check reads what the
+// caller's own token says. Without this limit, two watches of one person, whose tokens name different groups, would
+// announce each other's changes forever.
+const (
+	checkBurst = 5
+	checkPause = time.Second
+)
+
 // Watch returns a context for work that continues for a caller after the request was admitted. It ends when the caller
 // loses the credentials, the membership or a role: immediately when the loss is announced, and for a standing stream
 // also at the next periodic check (Recheck), which notices expired tokens too. While it cannot be determined whether
 // the caller is still admitted, the context stays open. Its cause is the error that Check returns. stop releases the
 // context's resources.
-func (a *Authenticator) Watch(ctx context.Context, cred Credentials, caller core.Caller, standing bool) (watched context.Context, stop func()) {
+//
+// follow is for a standing stream, and nil for a run: it receives the caller with the rights that each check finds.
+func (a *Authenticator) Watch(ctx context.Context, cred Credentials, caller core.Caller, follow func(core.Caller)) (watched context.Context, stop func()) {
 	watched, end := context.WithCancelCause(ctx)
 	changes := make(chan struct{}, 1)
 	changes <- struct{}{} // for changes since the request was admitted
@@ -25,18 +37,15 @@ func (a *Authenticator) Watch(ctx context.Context, cred Credentials, caller core
 		defer end(nil)
 		defer unwatch()
 		var tick <-chan time.Time
-		if standing {
+		if follow != nil {
 			ticker := time.NewTicker(a.Recheck)
 			defer ticker.Stop()
 			tick = ticker.C
 		}
-		if standing && cred.proven {
+		if follow != nil && cred.proven {
 			defer time.AfterFunc(provenLife, func() { end(nil) }).Stop()
 		}
-		held := roles{caller.User.OrgRole, caller.Workspace.Role}
-		if cred.proven {
-			held = roles{} // roles that only the token gives cannot be read without its request
-		}
+		held, pace := heldBy(cred, caller), rate.NewLimiter(rate.Every(checkPause), checkBurst)
 		for {
 			select {
 			case <-watched.Done():
@@ -44,13 +53,22 @@ func (a *Authenticator) Watch(ctx context.Context, cred Credentials, caller core
 			case <-changes:
 			case <-tick:
 			}
+			if pace.Wait(watched) != nil {
+				return
+			}
 			now, err := a.current(watched, cred, caller)
 			if lost := lostBy(caller, held, now, err); lost != nil {
 				end(lost)
 				return
 			}
-			if err == nil && held == (roles{}) {
+			if err != nil {
+				continue
+			}
+			if cred.proven && held.User.OrgRole == "" {
 				held = now
+			}
+			if follow != nil {
+				follow(now)
 			}
 		}
 	}()
@@ -65,13 +83,17 @@ func (a *Authenticator) WatchCall(ctx context.Context, cred Credentials, caller 
 	unwatch := a.notify(changes, caller.User.ID)
 	go func() {
 		defer unwatch()
+		pace := rate.NewLimiter(rate.Every(checkPause), checkBurst)
 		for {
 			select {
 			case <-watched.Done():
 				return
 			case <-changes:
 			}
-			if lost := a.Check(watched, cred, caller); lost != nil {
+			if pace.Wait(watched) != nil {
+				return
+			}
+			if _, lost := a.Check(watched, cred, caller); lost != nil {
 				end(lost)
 				return
 			}
@@ -80,28 +102,40 @@ func (a *Authenticator) WatchCall(ctx context.Context, cred Credentials, caller 
 	return watched, func() { end(nil) }
 }
 
-// Check reads a caller's rights again after the request was admitted. It returns an error that says what the caller has
-// lost: the login, the API key, the membership or a role. A token that has merely expired since then does not count as
-// lost, and neither does anything that cannot be determined at the moment.
-func (a *Authenticator) Check(ctx context.Context, cred Credentials, caller core.Caller) error {
+// Check reads a caller's rights again after the request was admitted. It returns the caller with their current rights, or
+// an error that says what the caller has lost: the login, the API key, the membership or a role. A token that has merely
+// expired since then does not count as lost, and neither does anything that cannot be determined at the moment; the
+// caller is then returned unchanged.
+func (a *Authenticator) Check(ctx context.Context, cred Credentials, caller core.Caller) (core.Caller, error) {
 	now, err := a.current(ctx, cred, caller)
-	held := roles{caller.User.OrgRole, caller.Workspace.Role}
-	if cred.proven {
-		held = roles{}
-	}
 	if core.CodeOf(err) == core.CodeUnauthenticated && caller.Token != "" && !cred.proven {
-		if _, revoked := a.Access.Current(ctx, caller); revoked == nil {
-			return nil
+		if still, revoked := a.Access.Current(ctx, caller); revoked == nil {
+			return still, nil
 		}
 	}
-	return lostBy(caller, held, now, err)
+	if lost := lostBy(caller, heldBy(cred, caller), now, err); lost != nil {
+		return caller, lost
+	}
+	if err != nil {
+		return caller, nil
+	}
+	return now, nil
+}
+
+// heldBy returns a caller with the roles to compare later ones with: none for a token that came with a proof, because
+// roles that only the token gives cannot be read without its request.
+func heldBy(cred Credentials, caller core.Caller) core.Caller {
+	if cred.proven {
+		caller.User.OrgRole, caller.Workspace.Role = "", ""
+	}
+	return caller
 }
 
 // lostBy returns the error for what a caller has lost, given the current roles or the error of reading them. It returns
 // nil when nothing is lost.
-func lostBy(caller core.Caller, held, now roles, err error) error {
+func lostBy(caller, held, now core.Caller, err error) error {
 	switch {
-	case err != nil && !isRefusal(err), err == nil && !held.above(now):
+	case err != nil && !isRefusal(err), err == nil && !held.Outranks(now):
 		return nil
 	case err == nil:
 		return core.Errorf(core.CodeForbidden, "The run ended because your role changed. Send the message again to continue with your new rights.")
@@ -127,28 +161,14 @@ func (a *Authenticator) notify(changes chan<- struct{}, user string) (stop func(
 	})
 }
 
-// roles holds a caller's roles in the organization and in the workspace.
-type roles struct{ organization, workspace core.Role }
-
-// above reports whether r has rights that now lacks.
-func (r roles) above(now roles) bool {
-	return above(r.organization, now.organization) || above(r.workspace, now.workspace)
-}
-
-func above(before, now core.Role) bool {
-	return before.Admin() && !now.Admin() || before == core.RoleOwner && now != core.RoleOwner
-}
-
-// current returns the roles that a caller has now. A token that came with a proof of possession (RFC 9449, RFC 8705)
-// cannot be verified again without its request, so only its revocation is checked.
-func (a *Authenticator) current(ctx context.Context, cred Credentials, caller core.Caller) (roles, error) {
-	cred.Workspace = caller.Workspace.ID
-	ask := func() (core.Caller, error) { return a.Caller(ctx, cred) }
+// current returns a caller with the rights that it has now. A token that came with a proof of possession (RFC 9449, RFC
+// 8705) cannot be verified again without its request, so only its revocation is checked.
+func (a *Authenticator) current(ctx context.Context, cred Credentials, caller core.Caller) (core.Caller, error) {
 	if cred.proven && caller.Token != "" {
-		ask = func() (core.Caller, error) { return a.Access.Current(ctx, caller) }
+		return a.Access.Current(ctx, caller)
 	}
-	now, err := ask()
-	return roles{now.User.OrgRole, now.Workspace.Role}, err
+	cred.Workspace = caller.Workspace.ID
+	return a.Caller(ctx, cred)
 }
 
 // isRefusal reports whether an error says that a caller has no access, as opposed to access that cannot be determined.

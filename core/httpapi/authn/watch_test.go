@@ -108,7 +108,11 @@ func TestAWatchEndsWithTheRightsOfItsCaller(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						r := &rights{now: alice, watchers: map[int]func(string){}}
 						a := &Authenticator{Access: r, Recheck: 30 * time.Second}
-						ctx, stop := a.Watch(t.Context(), cred, alice, standing)
+						var follow func(core.Caller)
+						if standing {
+							follow = func(core.Caller) {}
+						}
+						ctx, stop := a.Watch(t.Context(), cred, alice, follow)
 						if !continues(ctx) {
 							t.Fatal("it ended although nothing had changed")
 						}
@@ -140,7 +144,7 @@ func TestAWatchSeesWhatChangedWhileItStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rights{err: core.Errorf(core.CodeUnauthenticated, "revoked"), watchers: map[int]func(string){}}
 		a := &Authenticator{Access: r, Recheck: time.Hour}
-		ctx, stop := a.Watch(t.Context(), Credentials{Bearer: "token"}, core.Caller{}, false)
+		ctx, stop := a.Watch(t.Context(), Credentials{Bearer: "token"}, core.Caller{}, nil)
 		defer stop()
 		if continues(ctx) {
 			t.Error("it continues after its token was revoked")
@@ -171,7 +175,7 @@ func TestACheckReportsTheRightsThatACallerHasLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, caller := &rights{now: alice}, alice
 			c.change(r, &caller)
-			err := (&Authenticator{Access: r}).Check(t.Context(), Credentials{Bearer: "b"}, caller)
+			_, err := (&Authenticator{Access: r}).Check(t.Context(), Credentials{Bearer: "b"}, caller)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v", err)
 			}
@@ -190,7 +194,7 @@ func (e early) WatchRevocations(changed func(string)) func() {
 func TestAChangeWhileTheWatchStartsIsOneChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &Authenticator{Access: early{&rights{watchers: map[int]func(string){}}}, Recheck: time.Minute}
-		_, stop := a.Watch(t.Context(), Credentials{Bearer: "token"}, core.Caller{}, false)
+		_, stop := a.Watch(t.Context(), Credentials{Bearer: "token"}, core.Caller{}, nil)
 		stop()
 		_, stop = a.WatchCall(t.Context(), Credentials{Bearer: "token"}, core.Caller{})
 		stop()
@@ -215,6 +219,70 @@ func TestACallContinuesWhenItsTokenExpiresAndEndsWhenItsCallerIsGone(t *testing.
 				synctest.Wait()
 				if continues := ctx.Err() == nil; continues != expired {
 					t.Errorf("it continues: %v", continues)
+				}
+			})
+		})
+	}
+}
+
+func TestAWatchFollowsTheGroupsOfItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rights{watchers: map[int]func(string){}}
+		a := &Authenticator{Access: r, Recheck: time.Hour}
+		var last core.Caller
+		_, stop := a.Watch(t.Context(), Credentials{Bearer: "token"}, core.Caller{}, func(now core.Caller) { last = now })
+		synctest.Wait()
+		r.change("", func() { r.now.User.Groups = "contractors" })
+		synctest.Wait()
+		if last.User.Groups == "" {
+			t.Errorf("the last caller has the groups %q", last.User.Groups)
+		}
+		stop()
+		synctest.Wait()
+	})
+}
+
+// quarrel is an Access that announces a change whenever it verifies a token, as it does for a person whose tokens name
+// different groups.
+type quarrel struct{ *rights }
+
+func (q quarrel) API(ctx context.Context, bearer, cookie string) (core.Identity, error) {
+	id, err := q.rights.API(ctx, bearer, cookie)
+	again := false
+	q.change("nobody", func() { again = q.asked < 10_000 }) // an end, for a watch that never pauses
+	if again {
+		q.change("", func() {})
+	}
+	return id, err
+}
+
+func TestWatchesThatCauseEachOthersChangesDoNotRunWithoutPause(t *testing.T) {
+	for name, watch := range map[string]func(context.Context, *Authenticator) (stop func()){
+		"a stream": func(ctx context.Context, a *Authenticator) func() {
+			_, stop := a.Watch(ctx, Credentials{Bearer: "token"}, core.Caller{}, func(core.Caller) {})
+			return stop
+		},
+		"a call": func(ctx context.Context, a *Authenticator) func() {
+			_, stop := a.WatchCall(ctx, Credentials{Bearer: "token"}, core.Caller{})
+			return stop
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &rights{watchers: map[int]func(string){}}
+				a := &Authenticator{Access: quarrel{r}, Recheck: time.Hour}
+				defer watch(t.Context(), a)()
+				defer watch(t.Context(), a)()
+				r.change("", func() {})
+				<-time.After(time.Minute)
+				r.mu.Lock()
+				asked := r.asked
+				r.mu.Unlock()
+				if asked > 150 {
+					t.Errorf("two watches checked %d times within a minute", asked)
+				}
+				if asked < 100 {
+					t.Errorf("two watches checked only %d times within a minute", asked)
 				}
 			})
 		})

@@ -95,15 +95,16 @@ func (h *Handlers) admit(c *fiber.Ctx, caller core.Caller, r chat.Request) (a ad
 	}
 	span, origin := tracing.Of(c.UserContext()), core.OriginOf(c.UserContext())
 	within := func(ctx context.Context) (context.Context, context.CancelFunc) {
-		return h.Authn.Watch(core.WithOrigin(span.In(ctx), &origin), cred, caller, false)
+		return h.Authn.Watch(core.WithOrigin(span.In(ctx), &origin), cred, caller, nil)
 	}
 	for {
 		if r.Queue {
 			q, err := h.Chat.Queue(c.UserContext(), caller, r, func(ctx context.Context, r chat.Request) error {
-				if err := h.Authn.Check(ctx, cred, caller); err != nil {
+				now, err := h.Authn.Check(ctx, cred, caller)
+				if err != nil {
 					return err
 				}
-				a, err := h.begin(ctx, cred, caller, r)
+				a, err := h.begin(ctx, cred, now, r)
 				if err == nil {
 					a.within = within
 					h.Chat.Detach(a.run, a.within, a.release)
@@ -138,7 +139,7 @@ func (h *Handlers) begin(ctx context.Context, cred authn.Credentials, caller cor
 		a.release()
 		return a, err
 	}
-	a.run.Guard(func(ctx context.Context) error { return h.Authn.Check(ctx, cred, caller) })
+	a.run.Guard(func(ctx context.Context) (core.Caller, error) { return h.Authn.Check(ctx, cred, caller) })
 	return a, nil
 }
 
@@ -222,17 +223,12 @@ func (h *Handlers) follow(c *fiber.Ctx, caller core.Caller, live chat.Follower, 
 		return err
 	}
 	last := strings.Clone(c.Get("Last-Event-ID"))
-	err = h.Streams.Open(c, stream.Answer, func(ctx context.Context, w *stream.Writer) {
-		defer release()
+	return h.Streams.Open(c, stream.Answer, func(ctx context.Context, w *stream.Writer) {
 		defer httpio.KeepAlive(w, h.Quiet)()
-		ctx, stop := h.Authn.Watch(ctx, cred, caller, false)
+		ctx, stop := h.Authn.Watch(ctx, cred, caller, nil)
 		defer stop()
 		_ = live.Follow(ctx, last, w.EventWithID) // it ends when the client disconnects
-	})
-	if err != nil {
-		release()
-	}
-	return err
+	}, release)
 }
 
 // sendChat writes an event. Its error is ignored: the stream's context ends when the client disconnects.

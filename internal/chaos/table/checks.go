@@ -17,6 +17,7 @@ func costs() []check {
 	return []check{
 		{"Start of an app", "core/process", "TestTheSandboxBarelySlowsDownStartsAndCalls"},
 		{"Cost of a start", "core/apps/files", "TestCheckingFilesCostsAboutTheTimeToReadThem"},
+		{"An app that lists thousands of other tools", "core/trust", "TestToolsThatReplaceOthersCountTowardsTheLimit|TestTheSizeOfAllDefinitionsIsLimited|TestManyToolsThatReplaceManyAreComparedAtOnce"},
 		{"The same list read again", "core/trust", "TestTheSameListIsReadAgainWithoutReadingTheStore"},
 		{"37", "", "vulnerabilities"},
 	}
@@ -45,6 +46,7 @@ func attacks() []check {
 		{"A hostile app", "core/process", "TestAHostileAppGainsNothing|TestAHostileAppRunByAnOrdinaryUserGainsNothing|TestAHostileAppReadsNothingFromAProtectedServer"},
 		{"A hostile app", "test/e2e/apps", "TestAHostileAppOfARealServerGainsNothing"},
 		{"A file of the server that is replaced", "core/process", "TestAHiddenPathStaysClosedAfterItIsReplaced"},
+		{"An app connects to a socket of the server", "core/process", "TestAHiddenSocketStaysClosed|TestAHostileAppGainsNothing"},
 		{"A role or group that the caller of an open", "core/mcphttp", "TestSessionsAndStreamsLoseTheirCallersLostRights"},
 		{"An app that names another authorization server", "core/accounts", "TestAConfiguredClientIsOnlyUsedAtItsAuthorizationServer"},
 		{"Apps that take all threads", "core/process", "TestAThreadBombLeavesTheServerItsThreads"},
@@ -129,6 +131,7 @@ func floods() []check {
 		{"One user who takes all", "core/limits", "TestOnePrincipalCannotTakeAnothersShare|TestCallsPerSecondAreLimitedAndTheErrorSaysHowLongToWait"},
 		{"One user who takes all", "core/mcphttp", "TestAUsersConcurrentToolCallsAreLimited|TestAUsersToolCallsPerSecondAreLimited"},
 		{"One user who takes all", "test/e2e/mcp", "TestAMemberWhoFloodsAResourceDoesNotAffectOthers"},
+		{"Requests of an app to its client", "core/link", "TestTheRequestsFromAnAppAreLimitedBySize"},
 		{"Bad tokens and large bodies", "core/access", "TestAFloodOfBadTokensIsBoundedAndEvictsNoGoodOnes"},
 		{"Bad tokens and large bodies", "core/httpapi/intake", "TestABodyBeyondTheBudgetWaitsAndIsThenRefused"},
 		{"A revoked token", "test/e2e/cluster", "TestATokenThatIsRevokedOnOneServerEndsItsSessionsAndStreamsOnAll"},

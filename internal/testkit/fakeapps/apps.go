@@ -146,7 +146,7 @@ func (a *Apps) Offer(workspace string, _ *interact.Client) *core.Offer {
 }
 
 // Resource always fails.
-func (*Apps) Resource(_ context.Context, _, _, uri, _ string) (apps.Resource, error) {
+func (*Apps) Resource(_ context.Context, _, _, uri, _, _ string) (apps.Resource, error) {
 	return apps.Resource{}, core.Errorf(core.CodeResourceNotFound, "there is no resource %q", uri)
 }
 

@@ -1,0 +1,28 @@
+package tools
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/ropewalk/ropewalk/core"
+)
+
+func TestTheLinksOfOneUserDoNotPushOutThoseOfAnother(t *testing.T) {
+	n := New(Options{})
+	of := func(user string) (core.Caller, From) {
+		return core.Caller{Identity: core.Identity{User: core.User{ID: user}}, Workspace: core.Workspace{ID: "ws_a"}}, From{Stateless: true}
+	}
+	links, prefix := n.given(of("alice"))
+	links.Add(prefix+"a://one", resourceRef{"files", "a://one"})
+	for i := range 20_000 {
+		links, prefix := n.given(of("mallory"))
+		links.Add(fmt.Sprint(prefix, "a://", i), resourceRef{"files", "a://x"})
+	}
+	links, prefix = n.given(of("alice"))
+	if _, ok := links.Get(prefix + "a://one"); !ok {
+		t.Error("the link of the other user is forgotten")
+	}
+	if links, _ := n.given(of("mallory")); links.Len() != maxLinks {
+		t.Errorf("one user has %d links", links.Len())
+	}
+}
