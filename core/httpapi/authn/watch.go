@@ -117,7 +117,7 @@ func (a *Authenticator) Check(ctx context.Context, cred Credentials, caller core
 		return caller, lost
 	}
 	if err != nil {
-		return caller, nil
+		return caller, nil //nolint:nilerr // cannot be determined at the moment
 	}
 	return now, nil
 }
