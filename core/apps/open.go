@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/files"
@@ -14,8 +15,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
+// firstLook is how long Open waits for the apps whose files are looked at before it is known whether they can sleep.
+const firstLook = time.Second
+
 // Open loads the installed apps, removes the files of interrupted installs, and starts the apps, Options.StartsAtOnce
-// at a time. It returns before they are running, so that a broken or slow app does not delay the server. Apps that the
+// at a time. It returns before they are running, so that a broken or slow app does not delay the server, but normally
+// after the tools of those that can sleep are listed: the first client sees them all. Apps that the
 // configuration declares are installed or updated first. From then on, the Manager follows the changes that other
 // servers of the cluster make.
 func (m *Manager) Open(ctx context.Context) error {
@@ -33,12 +38,19 @@ func (m *Manager) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var starting sync.WaitGroup
+	var looking, starting sync.WaitGroup
 	defer func() {
+		looked := make(chan struct{})
 		go func() {
+			looking.Wait()
+			close(looked)
 			starting.Wait()
 			done()
 		}()
+		select {
+		case <-looked:
+		case <-time.After(firstLook):
+		}
 	}()
 	for _, r := range records {
 		a := m.newApp(r)
@@ -47,9 +59,9 @@ func (m *Manager) Open(ctx context.Context) error {
 		d, declared := m.declaration(a.key)
 		switch {
 		case declared:
-			starting.Go(func() { m.updateDeclared(ctx, a, d) })
+			looking.Go(func() { m.updateDeclared(ctx, a, d) })
 		case r.Sum == "" && r.Dir != "": // looking at all of its files may take a while
-			starting.Go(a.resumeAndRelease)
+			looking.Go(a.resumeAndRelease)
 		default:
 			a.resumeAndRelease()
 		}
