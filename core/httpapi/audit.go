@@ -28,11 +28,11 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 	if s.options.Audit == nil {
 		return c.Next()
 	}
-	changes := c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead && c.Path() != "/v1/tools/call" &&
-		s.accepted(webguard.RequestOf(c.Context()).In(s.root), &c.Context().Request.Header) // others change nothing: they are refused
+	changes := c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead && c.Path() != "/v1/tools/call"
 	record := s.auditRecord(c.Context())
-	if changes {
-		// A change is recorded before it is made, so that no change goes unrecorded.
+	if changes && s.accepted(webguard.RequestOf(c.Context()).In(s.root), &c.Context().Request.Header) {
+		// A change is recorded before it is made, so that no change goes unrecorded. A request with refused credentials
+		// is recorded once, afterwards.
 		begun := record
 		begun.Outcome = "begun"
 		if err := s.options.Audit.Record(c.UserContext(), begun); err != nil {

@@ -186,6 +186,31 @@ func TestARequestOfAStrangerFillsLittleOfTheAuditTrail(t *testing.T) {
 	}
 }
 
+// lateAccess refuses the first request and accepts all others.
+type lateAccess struct {
+	*fakeAccess
+	asked atomic.Bool
+}
+
+func (a *lateAccess) API(ctx context.Context, bearer, cookie string) (core.Identity, error) {
+	if !a.asked.Swap(true) {
+		return core.Identity{}, core.Errorf(core.CodeUnauthenticated, "not known yet")
+	}
+	return a.fakeAccess.API(ctx, bearer, cookie)
+}
+
+func TestAChangeIsRecordedEvenIfItsCallerIsOnlyAcceptedLater(t *testing.T) {
+	log := &fakes.Audit{}
+	access := newAccess()
+	h := open(t, access, func(o *Options) { o.Audit, o.Access = log, &lateAccess{fakeAccess: access} })
+	if r := h.do(t, call{method: "POST", path: "/v1/apps/echo/restart"}); r.StatusCode != 200 {
+		t.Fatalf("%d %s", r.StatusCode, r.body)
+	}
+	if got := log.Take(); len(got) == 0 || got[len(got)-1].Outcome != "ok" {
+		t.Errorf("recorded %+v", got)
+	}
+}
+
 // slowTrail is an audit trail whose reads take a while. It counts how many of them overlap.
 type slowTrail struct {
 	trail
