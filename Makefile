@@ -19,7 +19,7 @@ LINT     = $(go) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golangci-lin
 # .github/workflows/vulnerabilities.yaml uses the newest one each week.
 VULNDB  ?= v0.0.0-20261105234957-e22db6528018
 
-.PHONY: run build plugins test test-fast test-deps test-race test-others test-plain test-postgres test-rust test-java servers conformance schemathesis check vulnerabilities lint generate web bench microbench chaos fuzz dist release reproducible boot clean help
+.PHONY: run build plugins test test-fast test-deps test-race test-others test-plain test-postgres test-rust test-java test-keycloak servers conformance schemathesis check vulnerabilities lint generate web bench microbench chaos fuzz dist release reproducible boot clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -34,8 +34,8 @@ plugins: ## build every built-in adapter as a separate plugin binary
 	@for d in $(foreach kind,$(notdir $(wildcard proto/ropewalk/*)),$(wildcard cmd/$(kind)-*)); do \
 		CGO_ENABLED=0 $(go) build -trimpath -ldflags '-s -w' -o $(BIN)/plugins/$$(basename $$d) ./$$d || exit 1; done
 
-# go test runs without vet, which make check runs on everything, and without debugging information in the test
-# executables, which nothing reads and which takes the linker a long time to write.
+# go test runs without vet, because make check runs it on everything. The test executables have no debugging
+# information, because nothing reads it and the linker takes a long time to write it.
 TESTFLAGS := -vet=off -ldflags='-s -w'
 
 # The race detector watches everything except SQLite, which is C translated to Go: it has its own memory, separate from Go
@@ -48,45 +48,46 @@ RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/l
 test test-race: export GORACE ?= atexit_sleep_ms=0
 
 # Tests without the race detector. Some are about programs that are not built here (browsers, compilers, package managers,
-# clients, kits for plugins in other languages) or about commands that end quickly: the race detector would see little there
-# that it doesn't see in the packages with the same code, and every server that such a test starts would be three times
-# slower. The same goes for tests of several servers, which share a database but no memory, and for those that give hundreds
-# of wrong plugins to the kits. The adapters pass the same kits with the race detector.
+# clients, kits for plugins in other languages) or about commands that end quickly. The race detector would find little there
+# that it doesn't find in the packages with the same code, and every server that such a test starts would be three times
+# slower. The same goes for tests of several servers, which share a database but no memory, and for those that run the kits
+# on hundreds of faulty plugins. The adapters pass the same kits with the race detector.
 PLAIN := ./test/console ./cmd/ropewalk ./test/examples ./test/e2e/cluster ./plugins/auth/authtest ./test/clients \
 	./test/conformance ./test/e2e/install ./test/e2e/operations \
 	./plugins/audit/audittest ./plugins/protocoltest ./plugins/registry/registrytest ./plugins/sessionstore/sessionstoretest
 
-# Tests that exercise PostgreSQL differently from a file: people, conversations and runs, starting and stopping a server,
-# installed apps, and the API's responses and events about them. Not included are core/store and core/store/cluster, which
-# test both databases in one run; test/e2e/cluster, where the servers always share a PostgreSQL; test/e2e/plugins and
-# test/e2e/mcp, where sessions live in plugins; and those in PLAIN, which are about packages, commands and protocols and
-# store nothing that the packages below don't store too.
+# Tests that run again on PostgreSQL, because they use it in other ways than a file. They are about people,
+# conversations and runs, starting and stopping a server, installed apps, and the API's responses and events about them.
+# Left out are core/store and core/store/cluster, which test both databases in one run, and test/e2e/cluster, where the
+# servers always share a PostgreSQL. So are test/e2e/plugins and test/e2e/mcp, where sessions are stored in plugins. The
+# rest of PLAIN is also left out: it is about packages, commands and protocols, and stores nothing that the packages
+# below don't store too.
 STORING := ./core/access ./core/chat ./core/server ./test/e2e/accounts ./test/e2e/api ./test/e2e/apps ./test/e2e/chat ./test/e2e/login
 
 # Without the race detector, tests use the same compiler settings as make build, so that only the tests themselves need to be
 # compiled.
 PLAINTEST = CGO_ENABLED=0 $(go) test -trimpath $(TESTFLAGS) -p 2
 
-# Two lanes run in parallel, one with the race detector and one without: together five packages at a time, because tests of
-# processes, browsers and lifetimes mostly wait, and with fewer packages two processors were idle a quarter of the time. One
-# lane continues if the other fails. The slowest packages come first, so that the last ones to finish are short. The servers
-# under test are compiled beforehand; otherwise several packages would compile them at the same time.
+# Two lanes run in parallel, one with the race detector and one without. Together they run five packages at a time, because
+# tests of processes, browsers and lifetimes mostly wait: with fewer packages, two processors were idle a quarter of the time.
+# One lane continues if the other fails. The slowest packages come first, so that the last ones to finish are short. The
+# servers under test are compiled beforehand; otherwise several packages would compile them at the same time.
 test: test-deps ## install what the tests need and run them all (with the race detector where it helps), then again on PostgreSQL
 	@$(go) build $(RACE) ./core/server
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 test-race test-others
 
-# Lane two. The second part runs even if the first fails, so that one run shows all failures.
+# The second lane. Its second part runs even if the first fails, so that one run shows all failures.
 test-others:
 	@$(MAKE) --no-print-directory test-plain && plain=0 || plain=1; $(MAKE) --no-print-directory test-postgres && exit $$plain
 
-# The tests that need only Go: not those of programs and servers (test, cmd), of the sandbox, or of the kits and the adapters that
-# they judge. Other tests that need more are skipped with -short (testenv.Program).
+# The tests that need only Go. This leaves out tests of programs and servers (test, cmd), of the sandbox, and of the kits and the
+# adapters that they judge. Other tests that need more are skipped with -short (testenv.Program).
 test-fast: ## run the tests that need only Go: no root, packages or network (two minutes at most; says what it leaves out)
 	@$(PLAINTEST) -p 8 -short -run '^(Test|Example)' $$($(go) list ./core/... ./internal/... ./plugins/... | grep -vE '/core/process$$|/plugins/.*/|/plugins/protocoltest$$|/internal/chaos')
 	@echo 'Left out: programs and servers (cmd, test), the sandbox, kits and adapters, fuzzing, the race detector, and what needs PostgreSQL,'
 	@echo 'Redis, npm or Python packages, a browser, user namespaces or the models of tests. make test runs everything.'
 
-test-race: ## run the tests with the race detector, and those of bench: all except PLAIN in the Makefile (part of make test)
+test-race: ## run the tests with the race detector, and the tests of bench: all except PLAIN in the Makefile (part of make test)
 	$(go) test -C bench $(RACE) -timeout 5m $(TESTFLAGS) ./... && bench=0 || bench=1; \
 	$(go) test $(RACE) -timeout 30m $(TESTFLAGS) -p 3 $$($(go) list ./test/... ./core/store ./... | awk '!seen[$$0]++' | grep -vxF "$$($(go) list $(PLAIN))") && exit $$bench
 
@@ -103,6 +104,10 @@ test-rust: ## run the tests of the example plugin in Rust (two minutes of compil
 test-java: ## the kits of the plugins in Java that plugin init writes, of the kinds that make test leaves out (five minutes)
 	@test/install-deps
 	ROPEWALK_TEST_JAVA=1 $(PLAINTEST) -timeout 30m -run InJava ./test/examples
+
+test-keycloak: ## link an account at Keycloak, renew its tokens and revoke them (three minutes; downloads 160 MB once)
+	@test/install-deps
+	ROPEWALK_TEST_KEYCLOAK=1 $(PLAINTEST) -timeout 15m -run Keycloak ./test/e2e/accounts
 
 test-deps: ## install what the tests need, or list what is missing
 	@test/install-deps
@@ -145,7 +150,7 @@ generate: ## regenerate the Go code in proto/ (needs no network)
 web: ## rebuild the console from web (needs Node 20 and npm; go build needs neither)
 	@cd web && npm ci --no-audit --no-fund && npm run build
 
-bench: build ## measure every promised figure against other servers, in one run (15 minutes; QUICK=1: three; ONLY=chat,calls: those parts; AGAINST=path: compare with that build too)
+bench: build ## measure every promised figure against other servers, in one run (half an hour; QUICK=1: five minutes; ONLY=chat,calls: those parts; AGAINST=path: compare with that build too)
 	@$(go) build -C bench -trimpath -ldflags '-s -w' -o ../$(BIN)/ropewalk-bench .
 	@$(BIN)/ropewalk-bench table --service $(BIN)/ropewalk $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(AGAINST),--against $(AGAINST))
 

@@ -23,6 +23,7 @@ require (
 	github.com/hashicorp/go-plugin v1.8.0
 	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/kballard/go-shellquote v0.0.0-20180428030007-95032a82bc51
 	github.com/kljensen/snowball v0.10.0
 	github.com/lestrrat-go/jwx/v2 v2.1.7
 	github.com/mattn/go-runewidth v0.0.16

@@ -1,5 +1,5 @@
 // Command ropewalk-bench puts load on MCP servers that speak Streamable HTTP, and prints a table of the figures
-// that the service must reach. `make bench` produces that table.
+// that the service must meet. `make bench` produces that table.
 package main
 
 import (

@@ -33,7 +33,7 @@ func tableCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.Service, "service", "bin/ropewalk", "the executable of the service")
-	cmd.Flags().StringVar(&o.Against, "against", "", "another executable of the service, such as that of a parent commit; each row gets a ratio against it")
+	cmd.Flags().StringVar(&o.Against, "against", "", "another executable of the service, such as the parent commit's; each row gets a ratio against it")
 	cmd.Flags().BoolVar(&o.Quick, "quick", false, "fewer and shorter rounds, to check that everything works; not for published figures")
 	cmd.Flags().StringSliceVar(&o.Only, "only", nil, "the parts to measure: "+strings.Join(table.Parts(), ", ")+" (default all)")
 	cmd.Flags().StringVar(&o.Dir, "dir", "", "where the service's homes are made (default the system's temporary directory)")

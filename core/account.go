@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Account is a person's account at a remote app. Calls to the app use it.
+// Account is a person's account for a remote app. Calls to the app use it.
 type Account struct {
 	ID        string // acc_ and 26 letters and digits; never reused
 	Workspace string
@@ -19,9 +19,9 @@ type Account struct {
 	State     AccountState
 	Scopes    []string
 	Default   bool // whether calls that name no account use it
-	Exchanged bool // it exists only as long as the token of its owner that was exchanged (AuthExchange)
+	Exchanged bool // it lasts only as long as the owner's token that was exchanged for it (AuthExchange)
 	LinkedAt  time.Time
-	ExpiresAt time.Time // of the access token; zero when unknown
+	ExpiresAt time.Time // when the access token expires; zero if unknown
 	Grant     Grant
 }
 
@@ -40,7 +40,7 @@ const (
 	AccountLoginNeeded AccountState = "login_needed" // the authorization server no longer renews its token
 )
 
-// MaxAccounts is how many accounts one person, or everybody together for shared ones, can link at an app.
+// MaxAccounts is how many accounts one person, or everybody together for shared ones, can link for an app.
 const MaxAccounts = 20
 
 // TooManyAccounts returns the error for an account beyond MaxAccounts.
@@ -52,10 +52,10 @@ func TooManyAccounts(app string) error {
 type Grant struct {
 	Client       OAuthClient
 	AccessToken  Secret
-	RefreshToken Secret // "" when there is none
+	RefreshToken Secret // "" if there is none
 	ProofKey     Secret // the private key that the tokens are bound to (DPoP, RFC 9449); "" for bearer tokens
 	TokenURL     string
-	RevokeURL    string // "" when the server has no revocation endpoint (RFC 7009)
+	RevokeURL    string // "" if the server has no revocation endpoint (RFC 7009)
 	Resource     string // RFC 8707
 	Private      bool   // the server may be at a private address because the app is
 	RenewedAt    time.Time
@@ -72,7 +72,7 @@ type OAuthClient struct {
 // AccountChange is a change to an account; nil and false leave it unchanged.
 type AccountChange struct {
 	Name    *string
-	Default bool // make it the owner's default at the app
+	Default bool // make it the owner's default for the app
 }
 
 // ClientRegistration identifies the purpose that an OAuthClient was registered for.
@@ -106,8 +106,8 @@ type SeveralAccounts struct {
 // AccountNeeded says what a person must do before a call can proceed. It is the details of an error with CodeLoginNeeded.
 type AccountNeeded struct {
 	App    string   `json:"app"`
-	Name   string   `json:"account"`          // of the account to link
-	Scopes []string `json:"scopes,omitempty"` // that the account's login lacks
+	Name   string   `json:"account"`          // the account to link
+	Scopes []string `json:"scopes,omitempty"` // scopes that the account's login lacks
 	URL    string   `json:"url"`              // where the person links it
 }
 
@@ -140,8 +140,8 @@ func (a RemoteAuth) LinksAccounts() bool { return a.Type == AuthUser || a.Type =
 // UsesAccounts reports whether the app is called with accounts, linked or not (AuthExchange).
 func (a RemoteAuth) UsesAccounts() bool { return a.LinksAccounts() || a.Type == AuthExchange }
 
-// Replaces reports whether a configured header would replace the account that a call uses: it has credentials of its own,
-// which all calls would share.
+// Replaces reports whether a configured header would replace the account that a call uses: it has its own
+// credentials, which all calls would share.
 func (a RemoteAuth) Replaces(header string) bool {
 	switch textproto.CanonicalMIMEHeaderKey(header) {
 	case "Authorization", "Cookie", "Dpop":

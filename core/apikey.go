@@ -13,7 +13,7 @@ type APIKey struct {
 	ID         string // key_ and 26 letters and digits
 	Name       string
 	User       User     // who made it
-	Issuers    []string // of the providers that know the user
+	Issuers    []string // the providers that know the user
 	Workspace  string
 	Role       Role   // in the workspace: admin or member
 	OrgRole    Role   // in the organization: admin, or "" for member
@@ -21,8 +21,8 @@ type APIKey struct {
 	View       string // the view that limits what requests with the key see; "" for no limit
 	Surface    string // how tools are listed to clients with the key that do not choose; "" leaves it open
 	CreatedAt  time.Time
-	ExpiresAt  time.Time // zero when it does not expire
-	LastUsedAt time.Time // zero when it was never used; updated every few minutes at most
+	ExpiresAt  time.Time // zero if it does not expire
+	LastUsedAt time.Time // zero if it was never used; updated every few minutes at most
 }
 
 // APIKeyPrefix distinguishes the text of an API key from other credentials.

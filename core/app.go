@@ -42,7 +42,7 @@ type App struct {
 	BundleName string `json:"bundleName"` // @scope/bundle; a remote app's URL
 	Version    string `json:"version"`
 	Status     State  `json:"status"`
-	Asleep     bool   `json:"asleep,omitempty"` // it is running, but its processes start only when needed
+	Asleep     bool   `json:"asleep,omitempty"` // running, but its processes start only when needed
 	Type       string `json:"type"`             // "plain" or "upjack"
 	Auth       string `json:"auth,omitempty"`   // AuthUser or AuthShared if the app is called with linked accounts
 	ToolCount  int    `json:"toolCount"`
@@ -53,7 +53,7 @@ type App struct {
 
 	Sandbox *AppSandbox `json:"sandbox,omitempty"` // nil for a remote app
 
-	// Permissions is only for those who may manage apps; nil when nothing is missing.
+	// Permissions is only for those who may manage apps; nil if nothing is missing.
 	Permissions *AppPermissions `json:"permissions,omitempty"`
 
 	// LastError says why the app is crashed or dead, why a command could not start it, or why a declared app
@@ -108,11 +108,11 @@ type Tool struct {
 	Name     string          // the bare name, without the server's prefix
 	Raw      json.RawMessage // the tool object from the app's tools/list result; without execution.taskSupport if TaskOnly
 	Listed   json.RawMessage // Raw made valid, for clients; Raw itself if it is valid; nil for the server's own tools
-	Schema   json.RawMessage // inputSchema; nil when the app gave none
+	Schema   json.RawMessage // inputSchema; nil if the app gave none
 	ReadOnly bool            // annotations.readOnlyHint
-	ViewURI  string          // _meta.ui.resourceUri (MCP Apps), "" when absent
+	ViewURI  string          // _meta.ui.resourceUri (MCP Apps), "" if absent
 	TaskOnly bool            // execution.taskSupport is "required": the app runs it only as a task
-	Mirrors  []Mirror        // arguments that requests repeat in headers, sorted by header; nil when the schema marks none
+	Mirrors  []Mirror        // arguments that requests repeat in headers, sorted by header; nil if the schema marks none
 }
 
 // FullName returns the tool's name in its workspace: server__name, shortened to at most MaxToolName bytes.
@@ -129,11 +129,11 @@ type AppSandbox struct {
 	Level   string   `json:"level"`            // none, landlock or namespaces
 	Network []string `json:"network"`          // none, loopback-off or all, or the allowed destinations
 	OwnUser bool     `json:"ownUser"`          // the app's process has its own user id; false while no process runs
-	Weaker  string   `json:"weaker,omitempty"` // why the level is lower than configured; "" when it is not
+	Weaker  string   `json:"weaker,omitempty"` // why the level is lower than configured; "" if it is not
 
 	Limits   AppLimits `json:"limits"`             // the limits in effect
 	Cgroup   []string  `json:"cgroup"`             // which of cpu, memory and processes the kernel enforces; the server measures the others
-	NoCgroup string    `json:"noCgroup,omitempty"` // why the kernel enforces none; "" when it does
+	NoCgroup string    `json:"noCgroup,omitempty"` // why the kernel enforces none; "" if it does
 }
 
 // AppLimits limits each process tree of an app. Zero means no limit.
@@ -183,7 +183,7 @@ type ToolFilter struct {
 	Exclude []string `json:"exclude,omitempty"` // wins over Include
 }
 
-// Apply returns the tools that the filter shows. To everybody, the others do not exist.
+// Apply returns the tools that the filter shows. The others do not exist for anybody.
 func (f *ToolFilter) Apply(tools []Tool) []Tool {
 	if f == nil {
 		return tools

@@ -22,7 +22,7 @@ type Approval struct {
 	ExpiresAt   time.Time
 	DecidedBy   User      // zero until somebody has decided
 	DecidedAt   time.Time // likewise
-	Reason      string    // of the decision, for the caller; "" for none
+	Reason      string    // the reason for the decision, for the caller; "" for none
 	Always      bool      // the decision is a StandingApproval
 }
 
@@ -54,7 +54,7 @@ const (
 // MaxReason is the maximum length of Decision.Reason, in characters.
 const MaxReason = 1000
 
-// Decision is what a person decides about a waiting call.
+// Decision is a person's decision about a waiting call.
 type Decision struct {
 	Approve bool
 	Always  bool   // with Approve: later calls need no approval while the tool's definition is unchanged
@@ -66,7 +66,7 @@ type ApprovalQuery struct {
 	Caller  string        // User.ID of the caller; "" for all
 	State   ApprovalState // "" for all states
 	Decided bool          // only those that a person decided, whatever happened afterwards; the latest decision first
-	Limit   int           // of a page; 0 for the maximum
+	Limit   int           // entries per page; 0 for the maximum
 	Cursor  string        // NextCursor of the previous page of the same query; "" for the first page
 }
 
@@ -89,8 +89,8 @@ func (c Caller) MayApprove(a Approval) error {
 	return nil
 }
 
-// MayAlwaysApprove returns nil if c may allow all calls to the tool, as it was defined for a waiting call. The caller
-// must be allowed to decide on the call and must not have made it, and the tool must not have the annotation
+// MayAlwaysApprove returns nil if c may allow all calls to a tool as it was defined when a waiting call was made.
+// The caller must be allowed to decide on the call and must not have made it, and the tool must not have the annotation
 // destructiveHint. Otherwise the error is CodeForbidden.
 func (c Caller) MayAlwaysApprove(a Approval) error {
 	if err := c.MayApprove(a); err != nil {
@@ -98,11 +98,11 @@ func (c Caller) MayAlwaysApprove(a Approval) error {
 	}
 	switch {
 	case c.User.ID == a.Caller.ID:
-		return Errorf(CodeForbidden, "whoever made the call cannot allow all calls of tool %q; another admin can", a.Tool)
+		return Errorf(CodeForbidden, "the person who made the call cannot allow all calls to tool %q; another admin can", a.Tool)
 	case a.Destructive:
 		return Errorf(CodeForbidden, "tool %q has the annotation destructiveHint; its calls are approved one at a time", a.Tool)
 	case a.Definition == "":
-		return Errorf(CodeForbidden, "an older version of the server requested this approval; approve this call, and allow all with the next one")
+		return Errorf(CodeForbidden, "an older version of the server requested this approval; approve this call, and allow all calls when the next one is made")
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ type AuditRecord struct {
 	Duration  float64         `json:"durationMs,omitempty"` // in milliseconds; set once the action has ended
 	RequestID string          `json:"requestId,omitempty"`
 	CallID    string          `json:"callId,omitempty"`    // the same in both records of a request to an app; "" in others
-	TraceID   string          `json:"traceId,omitempty"`   // of the request, if it is traced
-	Arguments json.RawMessage `json:"arguments,omitempty"` // of a tool call; only if configured
+	TraceID   string          `json:"traceId,omitempty"`   // the trace of the request, if it is traced
+	Arguments json.RawMessage `json:"arguments,omitempty"` // the arguments of a tool call, if recording them is configured
 }
 
 // AuditQuery selects audit records. An empty field matches every record.

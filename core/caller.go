@@ -43,10 +43,9 @@ type User struct {
 	Groups string `json:"-"`
 }
 
-// GroupList returns groups in the form of User.Groups, sorted. A name with a line break is left out: nothing can be
-// bound to it.
+// GroupList returns groups in the form of User.Groups, sorted, without names that are not PlainText: nothing can be bound to those.
 func GroupList(groups []string) string {
-	names := slices.DeleteFunc(slices.Clone(groups), func(name string) bool { return name == "" || strings.Contains(name, "\n") })
+	names := slices.DeleteFunc(slices.Clone(groups), func(name string) bool { return name == "" || name != PlainText(name) })
 	slices.Sort(names)
 	return strings.Join(slices.Compact(names), "\n")
 }
@@ -57,17 +56,17 @@ type Identity struct {
 	Issuer  string // the provider's issuer URL; IssuerLocal for SERVICE_API_KEY and dev mode; IssuerKey for API keys
 	Subject string
 	User    User
-	Scope   Scope // of an API key; zero for everyone else
+	Scope   Scope // the API key's scope; zero for everyone else
 
 	GroupsUnknown bool // for Provision: the provider did not name the user's groups, so those it last named still count
 
 	Granted string // the OAuth scopes of a token, separated by spaces; "" if it has none
 
 	Session string    // the hash of the provider's session that it belongs to (SessionHash); "" for none
-	Issued  time.Time // when the token was issued, according to the provider; zero when unknown
+	Issued  time.Time // when the token was issued, according to the provider; zero if unknown
 	Token   string    // the SHA-256 of an identity provider's token, in lower-case hex; "" for other credentials
 	Since   time.Time // when the verification of that token started; zero for other credentials
-	Bearer  Secret    // that token itself, for AuthExchange only: it never reaches an app
+	Bearer  Secret    // the token itself, for AuthExchange only: it never reaches an app
 }
 
 // Principal returns the id of the API key that an identity uses, or else the user's id, whichever identity provider
@@ -77,7 +76,7 @@ func (id Identity) Principal() string { return cmp.Or(id.Scope.Key, id.User.ID) 
 // Revocation names a subject, a token or a session of an identity provider that must no longer be accepted.
 type Revocation struct {
 	Issuer  string
-	Subject string // every token of this subject; with Session, only its tokens of that session and of no session
+	Subject string // every token of this subject; with Session, only its tokens from that session or without a session
 	Token   string // the SHA-256 of one token, in lower-case hex; "" if the revocation is not about a token
 	Session string // the SessionHash of one session; "" if the revocation is not about a session
 

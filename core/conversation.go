@@ -24,9 +24,9 @@ type Conversation struct {
 	Preview      string // the start of the latest message that has text
 	InputTokens  int64
 	OutputTokens int64
-	CostUSD      *float64 // of the calls with a known price; nil when no price is known
+	CostUSD      *float64 // the cost of the calls with a known price; nil if no price is known
 
-	Passage string // where the messages have a word of the search, in a list; "" if only the title has one
+	Passage string // where the messages contain a search term, in a list; "" if only the title does
 }
 
 // ConversationRef identifies a conversation together with its workspace and owner. With a wrong
@@ -52,7 +52,7 @@ type ConversationPatch struct {
 	OnlyUntitled bool
 }
 
-// RefusedTool is a tool that a model's provider refuses, so that it is left out of chats with that model.
+// RefusedTool is a tool that a model's provider refuses. Chats with that model leave it out.
 type RefusedTool struct {
 	Name   string `json:"name"`             // the tool's own name
 	Model  string `json:"model"`            // provider:model
@@ -61,8 +61,8 @@ type RefusedTool struct {
 
 // ToolVerdict is a model's verdict on the definitions of a set of tools.
 type ToolVerdict struct {
-	Origin string // of the model: provider, model and address
-	Hash   string // of the definitions
+	Origin string // the model's provider, name and address
+	Hash   string // the hash of the definitions
 	Model  string // provider:model
 	Reason string // why the only tool of the set was refused; "" if the set was accepted
 	At     time.Time
@@ -91,7 +91,7 @@ type ConversationQuery struct {
 type ConversationPage struct {
 	Conversations []Conversation
 	NextCursor    string // "" on the last page
-	TotalCount    int    // of all pages
+	TotalCount    int    // total of all pages
 }
 
 // Message is one message of a conversation.
@@ -100,9 +100,9 @@ type Message struct {
 	Content   string          // the text
 	Blocks    json.RawMessage // the model's own content blocks, needed to continue the conversation; not shown
 	Timestamp time.Time
-	Metadata  json.RawMessage // as the API shows it; nil when absent
-	// Continues reports that this is a further part of the previous message: the turns of one run are
-	// stored one by one but form one message. It is not counted as a message.
+	Metadata  json.RawMessage // as the API shows it; nil if absent
+	// Continues reports that this is another part of the previous message: the turns of one run are stored one by one
+	// but form one message. It is not counted as a message.
 	Continues bool
 	// Unfinished is set in a message that was read before its turn ended. Claimed reports that a run is in progress in the
 	// conversation, on any server that has a claim in the database.
@@ -132,6 +132,6 @@ type Question struct {
 	ID        string // elic_ and 16 hexadecimal digits
 	Workspace string
 	Owner     string          // User.ID
-	Schema    json.RawMessage // of the form; nil in URL mode
+	Schema    json.RawMessage // the form's schema; nil in URL mode
 	Until     time.Time       // after that, the question counts as declined
 }

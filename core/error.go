@@ -60,8 +60,8 @@ const (
 type Error struct {
 	Code       Code
 	Message    string
-	Details    any           // encoded as the "details" of the response; nil when there are none
-	RetryAfter time.Duration // when to retry; 0 when unknown
+	Details    any           // encoded as the "details" of the response; nil if there are none
+	RetryAfter time.Duration // when to retry; 0 if unknown
 	cause      error
 }
 
@@ -91,7 +91,7 @@ func (e *Error) WithRetryAfter(d time.Duration) *Error {
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
-// Unwrap returns the cause, nil when there is none.
+// Unwrap returns the cause, nil if there is none.
 func (e *Error) Unwrap() error { return e.cause }
 
 // CodeOf returns the code of the first Error in err's chain, or CodeInternal when there is none.

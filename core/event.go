@@ -10,7 +10,7 @@ type Event struct {
 	Name      string // the SSE event name
 	Workspace string
 	Owner     string // User.ID of the only person who gets it; "" means everybody in the workspace
-	Data      any    // marshalled as the data line; one of the structs below
+	Data      any    // marshaled as the data line; one of the structs below
 }
 
 // The data of the events.
@@ -24,7 +24,7 @@ type (
 	}
 	// BundleInstallFailed is sent when a bundle could not be installed. Nothing is left behind.
 	BundleInstallFailed struct {
-		Name    string     `json:"name"`    // "" when the installation failed before the app had a name
+		Name    string     `json:"name"`    // "" if the installation failed before the app had a name
 		Source  SourceKind `json:"source"`  // where the bundle should have come from
 		Error   Code       `json:"error"`   // as in the response to the install request
 		Message string     `json:"message"` // the first line of that response's message, without secrets
@@ -125,7 +125,7 @@ type (
 	}
 	// ApprovalWithdrawn is sent when a standing approval has been withdrawn.
 	ApprovalWithdrawn struct {
-		ID   string `json:"id"` // of the StandingApproval
+		ID   string `json:"id"` // the StandingApproval
 		Tool string `json:"tool"`
 		By   string `json:"by"` // User.ID
 	}
@@ -213,7 +213,7 @@ func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.
 // the change itself: it may be repeated, or arrive after the change is already known.
 type Change struct {
 	Kind      ChangeKind
-	Workspace string // "" when the change is not in a workspace
+	Workspace string // "" if the change is not in a workspace
 	Name      string // what changed; its meaning depends on Kind
 }
 

@@ -98,7 +98,7 @@ var rules = []rule{
 type pkg struct {
 	ImportPath     string
 	GoFiles        []string
-	IgnoredGoFiles []string // of other platforms and build tags
+	IgnoredGoFiles []string // files for other platforms and build tags
 	Imports        []string
 	TestImports    []string
 	XTestImports   []string

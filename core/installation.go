@@ -19,9 +19,9 @@ type Installation struct {
 	TrustScore  int
 	Manifest    json.RawMessage   // the bundle's manifest.json; nil for remote apps
 	Dir         string            // the directory of the bundle's files; "" for remote apps
-	Files       string            // reference to the files in the store, for peer servers; "" when the store does not keep them
-	Sum         string            // checksum of the files as installed, checked at each start; "" when they are not checked
-	Signature   *BundleSignature  // of the bundle file; nil when it is not signed
+	Files       string            // reference to the files in the store, for peer servers; "" if the store does not keep them
+	Sum         string            // checksum of the files as installed, checked at each start; "" if they are not checked
+	Signature   *BundleSignature  // the signature of the bundle file; nil if it is not signed
 	Env         map[string]Secret // environment variables given at installation
 	Remote      *Remote           // nil unless the app is a remote server
 	Running     bool              // false after somebody stopped it
@@ -29,7 +29,7 @@ type Installation struct {
 	Tools       *ToolFilter       // limits the tools that the app has here; nil for all
 	Permissions []Permission      // nil in records of older versions, which did not record them
 	InstalledAt time.Time
-	UndoUntil   time.Time // until when the app, which was uninstalled, can be restored; zero while it is installed
+	UndoUntil   time.Time // when an uninstalled app can no longer be restored; zero while it is installed
 }
 
 // PublicName returns BundleName in the form that every member of the workspace may see: @<scope>/<bundle>, or the
@@ -88,7 +88,7 @@ type SourceKind string
 
 // AlreadyInstalled returns the error for an app name that is already in use.
 func AlreadyInstalled(name string) *Error {
-	return Errorf(CodeAlreadyInstalled, "an app named %s is installed already: update or uninstall it, or install this one under another serverName (--as)", name)
+	return Errorf(CodeAlreadyInstalled, "an app named %s is already installed: update or uninstall it, or install this one under another serverName (--as)", name)
 }
 
 // The kinds of sources.
@@ -126,7 +126,7 @@ type RemoteAuth struct {
 	// the scopes to ask for. When they are empty, accounts are linked with what discovery finds.
 	ClientID     string
 	ClientSecret Secret
-	Issuer       string // of the authorization server of ClientID; "" for that of the first login
+	Issuer       string // the authorization server of ClientID; "" for that of the first login
 	Scopes       string // separated by spaces
 
 	// TokenURL and Audience are for AuthExchange. Only the configuration sets them: the callers' tokens go there.

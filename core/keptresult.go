@@ -11,11 +11,11 @@ type KeptResult struct {
 	ID        string
 	Workspace string
 	User      string
-	Key       string // of the API key; "" for none
+	Key       string // the API key's ID; "" for none
 	Tool      string // full name
 	MediaType string // application/json or text/plain
 	Text      string // the whole text, or the part that was read
-	Length    int    // of the whole text, in characters
+	Length    int    // characters of the whole text
 	ExpiresAt time.Time
 }
 

@@ -57,6 +57,12 @@ type Offer struct {
 	Held      []HeldTool // tools that are missing from Tools because nobody has accepted them
 }
 
+// MissingApp is an app that should run but whose tools are not known.
+type MissingApp struct {
+	Name   string `json:"app"`
+	Status State  `json:"status"`
+}
+
 // Instructions is the text from an app's handshake that says how to use the app.
 type Instructions struct {
 	Server string // the app's short name

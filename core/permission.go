@@ -21,7 +21,7 @@ type Access struct {
 	Target string         `json:"target"`
 }
 
-// Permission is what a person decided about an Access. It applies to the source that the app had at that time, on the
+// Permission is a person's decision about an Access. It applies to the source that the app had at that time, on the
 // server where it was decided.
 type Permission struct {
 	Access
@@ -33,11 +33,11 @@ type Permission struct {
 	Legacy bool   `json:"legacy,omitempty"` // given in user_config, which may give access to files that only root can read
 }
 
-// PermissionChange is what a person decides about an app.
+// PermissionChange holds a person's decisions about an app.
 type PermissionChange struct {
-	Allow  []Access `json:"allow"`
-	Deny   []Access `json:"deny"`   // remembered, so that nobody is asked again
-	Revoke []Access `json:"revoke"` // forgets what was decided
+	Allow  []Access `json:"allow,omitempty"`
+	Deny   []Access `json:"deny,omitempty"`   // remembered, so that nobody is asked again
+	Revoke []Access `json:"revoke,omitempty"` // forgets what was decided
 }
 
 // The states of a permission.

@@ -11,10 +11,11 @@ const (
 	WorkspaceAdmin    RequiredRole = "workspace admin"
 	OrganizationAdmin RequiredRole = "organization admin" // or owner
 	BothAdmins        RequiredRole = "workspace admin and organization admin"
-	EitherAdmin       RequiredRole = "workspace admin or organization admin" // of the caller's workspace
+	EitherAdmin       RequiredRole = "workspace admin or organization admin" // in the workspace or in the organization
 )
 
-// Requirement is what an operation requires of its caller, whether it is called as a /v1 route or as a tool.
+// Requirement holds the conditions that the caller of an operation must meet, whether it is called as a /v1 route or
+// as a tool.
 type Requirement struct {
 	Role  RequiredRole
 	Flags []string // at least one of these feature flags must be on; empty means that no flag is required
@@ -90,7 +91,7 @@ func (c Caller) MayManageMembers(workspace string) error {
 // addresses. Like a path, such an address belongs to the server's own environment.
 func (c Caller) MayReachPrivate() bool { return c.User.OrgRole.Admin() }
 
-// MayInstall returns nil if c may install from a source of the given kind, otherwise CodeForbidden. Bundles from a
+// MayInstall returns nil if c may install from a source of the given kind, and CodeForbidden otherwise. Bundles from a
 // registry and remote servers require an admin of the workspace. Everything else names files or runs code on the
 // server's machine, so it requires an admin of the organization as well.
 func (c Caller) MayInstall(kind SourceKind) error {

@@ -2,8 +2,8 @@ package core
 
 import "time"
 
-// PinKey identifies what the pins of an app belong to: one version of one bundle, installed under one name, and maybe one
-// account.
+// PinKey identifies what the pins of an app belong to: one version of one bundle, installed under one name, and
+// possibly one account.
 type PinKey struct {
 	Workspace string
 	App       string // the app's short name
@@ -17,7 +17,7 @@ type PinKey struct {
 type Pin struct {
 	Tool        string
 	Definition  string    // the accepted definition; "" if no tool of this name was ever accepted
-	Offered     string    // the definition that the app offers instead; "" when there is no change
+	Offered     string    // the definition that the app offers instead; "" if there is no change
 	RenamedFrom string    // the accepted tool that Offered seems to be under a new name; "" for none
 	Refused     bool      // Offered was refused
 	ChangedAt   time.Time // when Offered was first seen

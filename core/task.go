@@ -28,7 +28,7 @@ type Task struct {
 	ID        string
 	Workspace string
 	User      string
-	Key       string // of the API key; "" for none
+	Key       string // the API key's ID; "" for none
 	Tool      string // full name
 	Account   string // name of the account that the app is called with; "" for none
 	AppTask   string // the app's own id of the task; "" if the call runs on the server that holds the task

@@ -45,7 +45,7 @@ func isNormalURI(uri string) bool {
 	return true
 }
 
-// encodedOctet decodes the percent-encoded octet at the start of text. ok is false when there is none.
+// encodedOctet decodes the percent-encoded octet at the start of text. ok is false if there is none.
 func encodedOctet(text string) (octet byte, ok bool) {
 	if len(text) < 3 || text[0] != '%' {
 		return 0, false

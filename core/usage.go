@@ -13,12 +13,12 @@ type Usage struct {
 	OutputTokens     int64
 	CacheReadTokens  int64
 	CacheWriteTokens int64
-	CostUSD          *float64 // nil when no price is known
+	CostUSD          *float64 // nil if no price is known
 	LLM              time.Duration
 	ToolCalls        int // tool calls that the model's answer asked for
 }
 
-// UsageGroup is the key by which a usage report is broken down.
+// UsageGroup is the dimension by which a usage report is broken down.
 type UsageGroup string
 
 // The groups.
@@ -44,7 +44,7 @@ type UsageTotals struct {
 	OutputTokens     int64    `json:"outputTokens"`
 	CacheReadTokens  int64    `json:"cacheReadTokens"`
 	CacheWriteTokens int64    `json:"cacheWriteTokens"`
-	CostUSD          *float64 `json:"costUsd"` // of the calls with a known price; nil when no price is known
+	CostUSD          *float64 `json:"costUsd"` // the cost of the calls with a known price; nil if no price is known
 	LLMCalls         int64    `json:"llmCalls"`
 	UnpricedCalls    int64    `json:"unpricedCalls"` // the part of LLMCalls that CostUSD leaves out
 	LLMMs            int64    `json:"llmMs"`
@@ -75,7 +75,7 @@ type UsageReport struct {
 	Breakdown []GroupUsage
 }
 
-// SumKnown adds the values that are known. It returns nil when neither is.
+// SumKnown adds the values that are known. It returns nil if neither is.
 func SumKnown[T int64 | float64](a, b *T) *T {
 	switch {
 	case a == nil:

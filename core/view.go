@@ -11,8 +11,8 @@ type View struct {
 	// Surface is how tools are listed to clients of the view that do not choose: full or search; "" leaves it open.
 	Surface string `json:"surface,omitempty"`
 
-	// Roles and Groups bind the view to members of the workspace with one of these workspace roles, or in one of these
-	// groups of their identity provider: they see nothing else, whichever address and key they use.
+	// Roles and Groups bind the view to members of the workspace with one of these workspace roles, or in one of
+	// these groups of their identity provider. These members see nothing else, whichever address and key they use.
 	Roles  []Role   `json:"roles"`
 	Groups []string `json:"groups"`
 }
@@ -46,7 +46,7 @@ type Relabel struct {
 // The surfaces: how tools are listed to a client. On both, a caller can call every tool that it may see by name.
 const (
 	SurfaceFull   = "full"   // all tools
-	SurfaceSearch = "search" // the tools that find and call the others, and the favourites
+	SurfaceSearch = "search" // the tools that find and call the others, and the favorites
 )
 
 // CheckSurface returns an error with CodeBadRequest if a field holds something other than a surface or "".

@@ -1,10 +1,10 @@
-// Package examples holds what `ropewalk plugin init` takes from the example plugins: the parts that
-// all plugins in their language have in common.
+// Package examples contains the files that `ropewalk plugin init` takes from the example plugins: the parts that all plugins
+// in a language share.
 package examples
 
 import "embed"
 
-// Files are those parts, each under the folder of its example.
+// Files returns these parts, each below the folder of its example.
 func Files() embed.FS { return files }
 
 //go:embed auth-python/auth-python auth-python/src/main.py auth-python/src/plugin

@@ -6,14 +6,14 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// The interfaces below are optional capabilities. An implementation has a capability when it has the
+// The interfaces below are optional capabilities. An implementation has a capability if it has the
 // method; Serve detects it. io.Closer is one too: Close is called once, after the last call has returned,
 // and must return within about two seconds.
 
-// Configurer is an implementation that has settings. Configure is called before any method of the contract, and makes
-// the implementation ready to serve. It is called again only if it failed. It returns a *ConfigError for invalid
-// settings (as Config.Decode does), and ErrUnavailable when a required backend cannot be reached. The context ends when
-// Configure returns.
+// Configurer is an implementation that has settings. Configure is called before any method of the contract,
+// and makes the implementation ready to serve. It is called again only if it failed. It returns a
+// *ConfigError for invalid settings (as Config.Decode does), and ErrUnavailable if a required backend cannot
+// be reached. The context ends when Configure returns.
 type Configurer interface {
 	Configure(ctx context.Context, c Config) error
 }
@@ -38,14 +38,14 @@ type LoggerUser interface {
 	UseLogger(log hclog.Logger)
 }
 
-// Named is an implementation with its own name. The default name is that of the executable without the kind:
-// sessionstore-redis is "redis".
+// Named is an implementation with its own name. The default is the executable's name without the kind: "redis" for
+// sessionstore-redis.
 type Named interface {
 	Name() string
 }
 
-// Versioned is an implementation with its own version. The default version is that of the main module, as recorded by
-// the Go build.
+// Versioned is an implementation with its own version. The default is the main module's version, as recorded by the Go
+// build.
 type Versioned interface {
 	Version() string
 }
@@ -55,6 +55,6 @@ type Versioned interface {
 // configures the new one. New calls wait during that time. The backend must be free again once the process has ended,
 // however it ended.
 type Exclusive interface {
-	// Exclusive does nothing: an implementation has the capability when it has the method.
+	// Exclusive does nothing: an implementation has the capability if it has the method.
 	Exclusive()
 }

@@ -10,9 +10,9 @@ import (
 // Config is the argument of Configure and Validate.
 type Config struct {
 	JSON    json.RawMessage // the settings as a JSON object; empty means {}
-	DataDir string          // a directory for this plugin only, mode 0700; "" when there is none
+	DataDir string          // a directory for this plugin only, mode 0700; "" if there is none
 
-	HostVersion      string   // the version of the server, "" when it did not send one
+	HostVersion      string   // the version of the server, "" if it did not send one
 	HostCapabilities []string // what the server uses beyond the basic contract
 }
 
@@ -34,8 +34,8 @@ func (p Problem) String() string {
 	return text
 }
 
-// ConfigError lists all problems of the settings. The server receives all of them. errors.Is(err, ErrInvalid) is true
-// for it.
+// ConfigError lists all problems with the settings. The server receives all of them. errors.Is(err,
+// ErrInvalid) is true for it.
 type ConfigError struct {
 	Problems []Problem
 }
@@ -45,7 +45,7 @@ func (e *ConfigError) Add(path, format string, args ...any) {
 	e.Problems = append(e.Problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// Err returns e, or nil when there are no problems.
+// Err returns e, or nil if there are no problems.
 func (e *ConfigError) Err() error {
 	if len(e.Problems) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // MarshalText writes the format that UnmarshalText reads.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// Secret is a setting that must not reach a log or an error. Printing or marshalling it gives
+// Secret is a setting that must not reach a log or an error. Printing or marshaling it gives
 // "[redacted]"; only Reveal returns the value.
 type Secret string
 

@@ -61,8 +61,8 @@ func wellFormed(raw []byte) error {
 	return nil
 }
 
-// firstPerPath keeps the first problem of each path, which drops a rule's problem with a setting that could not be
-// decoded.
+// firstPerPath keeps the first problem of each path. This drops a rule's problem with a setting that could
+// not be decoded.
 func firstPerPath(all []Problem) []Problem {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(p Problem) bool {
@@ -252,7 +252,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// nearest returns the name that a misspelt one most likely means, or "" if none is close.
+// nearest returns the name that a misspelled one most likely means, or "" if none is close.
 func nearest(name string, names []string) string {
 	best, distance := "", max(2, len(name)/3)+1
 	for _, candidate := range names {

@@ -14,6 +14,6 @@ func TestABackendErrorIsUnavailableAndKeepsItsText(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if err := plugins.Unavailable(nil); err != nil {
-		t.Errorf("no error became %v", err)
+		t.Errorf("nil became %v", err)
 	}
 }

@@ -5,8 +5,8 @@ import { defineConfig, type Plugin } from "vite";
 const server = "http://127.0.0.1:27247";
 
 /**
- * What every visit asks for is asked for by a small script of its own, as soon as it is there: it waits neither for the page's other
- * scripts nor for its styles. They import it, so it is evaluated once.
+ * A small separate script sends the requests that every visit needs. It runs as soon as it arrives, without waiting for the page's
+ * other scripts or styles. They import it, so it is evaluated once.
  */
 const askEarly = (): Plugin => ({
   name: "ask-early",
@@ -26,8 +26,9 @@ const askEarly = (): Plugin => ({
 });
 
 /**
- * Most functions of the scripts that a visit begins with are called at once. Chromium compiles such a script as a whole, in the
- * background while it arrives, instead of each function on the main thread when it is called. To other browsers it is a comment.
+ * Most functions in the scripts that a visit loads first are called immediately. With this hint, Chromium compiles such
+ * a script as a whole, in the background while it arrives, instead of each function on the main thread when it is
+ * called. Other browsers ignore it.
  */
 const compileWhileLoading = (): Plugin => ({
   name: "compile-while-loading",
@@ -52,7 +53,7 @@ export default defineConfig({
   build: {
     outDir: "build",
     target: ["chrome123", "firefox121", "safari17.5"],
-    assetsInlineLimit: 0, // the policy of the page allows no data: addresses of fonts and scripts
+    assetsInlineLimit: 0, // the page's policy does not allow data: URLs for fonts and scripts
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     rolldownOptions: {
@@ -60,8 +61,8 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: "early", test: /[\\/]src[\\/]api[\\/](early|http|digits)\.ts$/, priority: 2 },
-            { name: "first", tags: ["$initial"], priority: 1 }, // one script and one style sheet, not one for each set of screens that share some
-            { name: "icons", test: /[\\/]lucide-react[\\/]dist[\\/]esm[\\/]icons[\\/]/ }, // not a script for each
+            { name: "first", tags: ["$initial"], priority: 1 }, // one script and one style sheet, instead of one for each set of screens that share code
+            { name: "icons", test: /[\\/]lucide-react[\\/]dist[\\/]esm[\\/]icons[\\/]/ }, // instead of a script for each
           ],
         },
       },

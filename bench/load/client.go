@@ -56,15 +56,16 @@ func (c *Client) Open() error {
 }
 
 // Call calls the target's tool once.
-func (c *Client) Call() error { return c.ask("tools/call", c.params) }
+func (c *Client) Call() error { return c.Ask("tools/call", c.params) }
 
 // List requests the list of tools once.
-func (c *Client) List() error { return c.ask("tools/list", []byte("{}")) }
+func (c *Client) List() error { return c.Ask("tools/list", []byte("{}")) }
 
 // Answer returns the body of the last response. It is valid until the next request.
 func (c *Client) Answer() []byte { return c.conn.body }
 
-func (c *Client) ask(method string, params []byte) error {
+// Ask sends a request and checks that the response is a result.
+func (c *Client) Ask(method string, params []byte) error {
 	a, err := c.post(method, params)
 	if err != nil {
 		return err

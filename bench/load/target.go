@@ -76,7 +76,7 @@ func (a address) dial() (net.Conn, error) {
 
 // callParams returns the params of tools/call as JSON.
 func (t Target) callParams() []byte {
-	name, _ := json.Marshal(t.Tool) // a string can always be marshalled
+	name, _ := json.Marshal(t.Tool) // a string can always be marshaled
 	text, _ := json.Marshal(t.Text)
 	return fmt.Appendf(nil, `{"name":%s,"arguments":{"text":%s}}`, name, text)
 }

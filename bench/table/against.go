@@ -15,8 +15,8 @@ const (
 	mostOfOther  = 1 / leastOfOther
 )
 
-// compareBuilds adds the rows of one race that compare the two builds of the service: the duration of calls at
-// a fixed rate, otherwise their number per second; and in both cases their cost.
+// compareBuilds adds the rows of one race that compare the two builds of the service. They are the duration of
+// calls at a fixed rate, or else the number of calls per second, and in both cases their cost.
 func (b *bench) compareBuilds(what string, p load.Plan, ours, other []sample) {
 	if p.Rate > 0 {
 		b.slower(what+": p50 against the other build", mostOfOther, ours, other, sample.p50)

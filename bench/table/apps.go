@@ -74,10 +74,7 @@ func (b *bench) shims(ctx context.Context, executable, level string, n int) (s s
 		return s, err
 	}
 	var found []int
-	below := []int{p.cmd.Process.Pid}
-	for len(below) > 0 {
-		pid := below[0]
-		below = append(below[1:], childrenOf(pid)...)
+	for _, pid := range treeOf(p.cmd.Process.Pid) {
 		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 		if strings.HasPrefix(string(comm), "ropewalk-shim") {
 			found = append(found, pid)
@@ -92,15 +89,36 @@ func (b *bench) shims(ctx context.Context, executable, level string, n int) (s s
 	time.Sleep(rest)
 	var memory, tasks []float64
 	for _, pid := range found {
-		private, err := privateMemory(pid)
-		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+		private, err := memoryOf(pid, "Private_")
 		if err != nil {
 			return s, err
 		}
-		memory, tasks = append(memory, private), append(tasks, float64(len(threads)))
+		memory, tasks = append(memory, private), append(tasks, tasksOf(pid))
 	}
 	s.memory, s.tasks = median(memory), median(tasks)
 	return s, nil
+}
+
+// listedApp is an app in the list of a server.
+type listedApp struct {
+	Name, Status string
+	Asleep       bool
+}
+
+// listedApps returns the apps of a server.
+func listedApps(ctx context.Context, url string) ([]listedApp, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("X-Workspace-Id", workspace)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct{ Apps []listedApp }
+	err = json.NewDecoder(resp.Body).Decode(&answer)
+	return answer.Apps, errors.Join(err, resp.Body.Close())
 }
 
 // allRunning waits until n apps are running.
@@ -108,20 +126,9 @@ func allRunning(ctx context.Context, url string, n int) error {
 	limit, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	for {
-		var answer struct{ Apps []struct{ Status string } }
-		req, err := http.NewRequestWithContext(limit, http.MethodGet, url, nil)
-		if err != nil {
-			return err
-		}
-		req.Header.Set("X-Workspace-Id", workspace)
-		if resp, err := http.DefaultClient.Do(req); err == nil {
-			err = json.NewDecoder(resp.Body).Decode(&answer)
-			if err = errors.Join(err, resp.Body.Close()); err != nil {
-				return err
-			}
-		}
+		apps, err := listedApps(limit, url)
 		running := 0
-		for _, a := range answer.Apps {
+		for _, a := range apps {
 			if a.Status == "running" {
 				running++
 			}
@@ -131,16 +138,30 @@ func allRunning(ctx context.Context, url string, n int) error {
 		}
 		select {
 		case <-limit.Done():
-			return fmt.Errorf("%d of %d apps are running: %w", running, n, limit.Err())
+			return errors.Join(fmt.Errorf("%d of %d apps are running: %w", running, n, limit.Err()), err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
+// treeOf returns a process and all its descendants.
+func treeOf(pid int) []int {
+	tree := []int{pid}
+	for i := 0; i < len(tree); i++ {
+		tree = append(tree, childrenOf(tree[i])...)
+	}
+	return tree
+}
+
+func tasksOf(pid int) float64 {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	return float64(len(tasks))
+}
+
 func childrenOf(pid int) (children []int) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, list := range lists {
-		text, _ := os.ReadFile(list) // a thread that has ended has none
+		text, _ := os.ReadFile(list) // the list is missing if the thread has ended
 		for _, field := range strings.Fields(string(text)) {
 			if child, err := strconv.Atoi(field); err == nil {
 				children = append(children, child)
@@ -163,11 +184,12 @@ func cpuSeconds(pid int) (sum float64) {
 	return sum
 }
 
-// privateMemory returns the memory that only this process has, in MiB.
-func privateMemory(pid int) (sum float64, err error) {
+// memoryOf returns the memory of a process in MiB. The kind "Private_" counts only private memory, and "Pss:" also counts
+// the process's share of shared memory.
+func memoryOf(pid int, kind string) (sum float64, err error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	for line := range strings.Lines(string(raw)) {
-		if fields := strings.Fields(line); strings.HasPrefix(line, "Private_") && len(fields) > 1 {
+		if fields := strings.Fields(line); strings.HasPrefix(line, kind) && len(fields) > 1 {
 			n, _ := strconv.ParseFloat(fields[1], 64)
 			sum += n / 1024
 		}

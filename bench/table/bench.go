@@ -55,8 +55,8 @@ type part struct {
 
 func (b *bench) parts() []part {
 	return []part{
-		{"calls", b.speed}, {"latency", b.latency}, {"tokens", b.tokens}, {"adapters", b.adapters}, {"traces", b.traces}, {"lists", b.lists}, {"crowd", b.crowd},
-		{"memory", b.memory}, {"starts", b.starts}, {"apps", b.apps}, {"chat", b.chat},
+		{"calls", b.speed}, {"latency", b.latency}, {"tokens", b.tokens}, {"adapters", b.adapters}, {"traces", b.traces}, {"lists", b.lists}, {"search", b.search}, {"crowd", b.crowd},
+		{"accounts", b.accounts}, {"memory", b.memory}, {"starts", b.starts}, {"apps", b.apps}, {"sleep", b.sleep}, {"chat", b.chat},
 		{"conversations", b.conversations}, {"writes", b.writes},
 	}
 }

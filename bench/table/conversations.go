@@ -119,8 +119,8 @@ func (b *bench) listRow(what string, l *list) {
 	b.limit(what, 20, "ms", p50, fmt.Sprintf("worst %.1f ms, %d found", worst, l.found), "")
 }
 
-// goDown makes one request to warm up, and goes to the middle of the list if the reading is about pages far
-// down.
+// goDown makes one request to warm up, and goes to the middle of the list if pages far down are to be
+// measured.
 func (l *list) goDown(ctx context.Context) error {
 	if err := l.ask(ctx); err != nil || !l.deep {
 		return err

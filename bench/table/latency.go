@@ -8,8 +8,8 @@ import (
 	"github.com/ropewalk/ropewalk/bench/load"
 )
 
-// latency measures the duration of calls at a fixed rate, below what the servers can handle: users notice that,
-// while the throughput at saturation determines the cost of operation.
+// latency measures the duration of calls at a fixed rate, below what the servers can handle. Users notice this
+// duration, while the throughput at saturation determines the cost of operation.
 func (b *bench) latency(ctx context.Context) error {
 	relay, err1 := b.rival(ctx, "relay", append([]string{"rival", "relay"}, sdkBundle...)...)
 	ours, err2 := b.service(ctx, service{name: "paced", bundle: sdkBundle}, "")

@@ -29,11 +29,11 @@ func start(ctx context.Context, find func(line string) string, path string, args
 	return startWith(ctx, surroundings{}, find, path, args...)
 }
 
-// surroundings is the environment of a program. The zero value is that of this process.
+// surroundings is the environment of a program. The zero value is this process's environment.
 type surroundings struct {
 	as  *syscall.Credential // run as another user; nil means the same user
 	dir string              // the working directory; "" means the same
-	env []string            // variables in addition to those of this process
+	env []string            // variables in addition to this process's
 }
 
 // startWith is like start, with the given surroundings.

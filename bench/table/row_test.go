@@ -26,7 +26,7 @@ func TestARatioIsTheMedianOfTheRoundsNotARatioOfSums(t *testing.T) {
 		t.Errorf("median %v", got)
 	}
 	if got := median(nil); got != 0 {
-		t.Errorf("median of nothing %v", got)
+		t.Errorf("median of no values %v", got)
 	}
 }
 

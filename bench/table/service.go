@@ -1,10 +1,12 @@
 package table
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +26,10 @@ type service struct {
 	models     map[string]any // the models section; nil means none
 	storage    map[string]any // the storage section; nil means a file in the home
 	apps       int            // apps of this bundle; 0 means one, which is called bench
+	remotes    map[string]any // additional remote apps, by name
 	sandbox    map[string]any // the sandbox section; nil means the defaults
+	idle       string         // the setting idle; "" means the default
+	maxAwake   int            // the setting apps.maxAwake
 	workspaces int            // workspaces in addition to the default one, each with an app
 	env        []string       // environment variables of its process
 	filled     bool           // its storage already contains conversations
@@ -81,10 +86,17 @@ func (b *bench) home(ctx context.Context, executable string, s service) (string,
 	config := map[string]any{
 		"http": map[string]any{"port": 0}, "mcp": map[string]any{"maxSessions": 10_000}, "log": map[string]any{"format": "json"},
 	}
-	apps := map[string]any{"bench": map[string]any{"path": bundle}}
-	for n := 1; n < s.apps; n++ {
-		apps[fmt.Sprintf("bench%d", n)] = map[string]any{"path": bundle}
+	apps := map[string]any{}
+	for n := range max(1, s.apps) {
+		apps[appName(n)] = map[string]any{"path": bundle}
 	}
+	if s.maxAwake > 0 {
+		apps["maxAwake"] = s.maxAwake
+	}
+	if s.idle != "" {
+		config["idle"] = s.idle
+	}
+	maps.Copy(apps, s.remotes)
 	config["apps"] = apps
 	limited, err := hasLimits(ctx, executable)
 	if err != nil {
@@ -106,11 +118,22 @@ func (b *bench) home(ctx context.Context, executable string, s service) (string,
 		if err != nil {
 			return "", err
 		}
+		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, raw) {
+			continue // an app whose files have different times does not stay asleep
+		}
 		if err := os.WriteFile(path, raw, 0o600); err != nil {
 			return "", err
 		}
 	}
 	return home, b.populate(ctx, home, bundle, s)
+}
+
+// appName returns the name of one of a service's apps. It has service.apps of them.
+func appName(n int) string {
+	if n == 0 {
+		return "bench"
+	}
+	return fmt.Sprintf("bench%d", n)
 }
 
 // hasLimits reports whether an executable of the service has the limits setting. An older one may not have it.

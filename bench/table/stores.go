@@ -36,7 +36,7 @@ func (b *bench) places(ctx context.Context, part string) ([]place, error) {
 	}}, nil
 }
 
-// writer generates text whose word frequencies resemble those of natural language.
+// writer generates text with word frequencies like those of natural language.
 type writer struct{ vocabulary *rand.Zipf }
 
 func newWriter() writer {

@@ -20,9 +20,10 @@ func auditVerifyCommand() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
 		Use: "verify [FILE]", Short: "Check that no line of an audit file was changed or removed", Args: cobra.MaximumNArgs(1),
-		Long: "Check the chain of an audit file, by default the configured audit.file, and of the closed files next to it (FILE.000001 and so on), the oldest first. It prints\n" +
-			"the number of records and the hash of the last one; compare that hash with an earlier copy to see that the end was not cut\n" +
-			"off. The exit status is 1 when a file is missing or a line is wrong; the file or line is named.",
+		Long: "Check the chain of an audit file, by default the configured audit.file, and of the closed files next to " +
+			"it (FILE.000001 and so on), the oldest first. The command prints the number of records and the hash of " +
+			"the last one. To make sure that the end was not cut off, compare that hash with an earlier copy. If a " +
+			"file is missing or a line is wrong, the command names it and the exit status is 1.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := auditFile(cmd, &s, args)
 			if err != nil {
@@ -44,7 +45,7 @@ func auditVerifyCommand() *cobra.Command {
 	return cmd
 }
 
-// auditFile returns the given file, otherwise the configured one.
+// auditFile returns the given file, or else the configured one.
 func auditFile(cmd *cobra.Command, s *settings, args []string) (string, error) {
 	if len(args) == 1 {
 		return args[0], nil

@@ -15,10 +15,11 @@ import (
 func backupCommand() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
-		Use: "backup FILE", Short: "Write the state into a file (the server may be running)", Args: cobra.ExactArgs(1),
-		Long: "Write users, installed apps, conversations, usage and settings, as of a single point in time, into a new file. The file contains " +
-			"the secrets of apps, encrypted if the state is (ropewalk encryption): keep it as safe as the home. It does not contain the apps' own data, the configuration or plugins, " +
-			"and of the apps' files only those that several servers share through the database.",
+		Use: "backup FILE", Short: "Write the state to a file (the server may be running)", Args: cobra.ExactArgs(1),
+		Long: "Write users, installed apps, conversations, usage and settings to a new file, as of a single point in " +
+			"time. The file contains the secrets of apps, which are encrypted if the state is (ropewalk encryption). " +
+			"Protect it as carefully as the home. It does not contain the apps' own data, the configuration or plugins. Of the " +
+			"apps' files it contains only those that several servers share through the database.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := s.state(cmd)
 			if err != nil {
@@ -40,8 +41,9 @@ func restoreCommand() *cobra.Command {
 	var replace bool
 	cmd := &cobra.Command{
 		Use: "restore FILE", Short: "Restore the state from a backup (the server must be stopped)", Args: cobra.ExactArgs(1),
-		Long: "Restore the state from a backup. The file is the same for SQLite and PostgreSQL, so this also moves a state from one to " +
-			"the other: change storage.url and restore. An existing state is replaced only with --replace.",
+		Long: "Restore the state from a backup. The file is the same for SQLite and PostgreSQL, so you can also use it " +
+			"to move from one to the other: change storage.url and restore. An existing state is replaced only with " +
+			"--replace.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := s.state(cmd)
 			if err != nil {
@@ -69,7 +71,7 @@ func restoreCommand() *cobra.Command {
 	return cmd
 }
 
-// state returns where the configuration keeps the state.
+// state returns the options for opening the configured state.
 func (s *settings) state(cmd *cobra.Command) (store.Options, error) {
 	c, err := s.storage()
 	if err != nil {

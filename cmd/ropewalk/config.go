@@ -64,7 +64,7 @@ func configInitCommand() *cobra.Command {
 func configCheckCommand() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
-		Use: "check", Short: "Report every problem of the configuration, without starting the server", Args: cobra.NoArgs,
+		Use: "check", Short: "Report every problem in the configuration, without starting the server", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, problems, err := config.Examine(s.options(cmd))
 			if err != nil {
@@ -96,8 +96,8 @@ func configCheckCommand() *cobra.Command {
 	return cmd
 }
 
-// withAdapters adds the adapters' problems with their settings (from server.Check) to the problems of the
-// configuration, except for settings that were already rejected, because an adapter would see their default.
+// withAdapters adds the adapters' problems with their settings (from server.Check) to the problems in the
+// configuration. It skips settings that were already rejected, because the adapters saw their defaults instead.
 func withAdapters(problems config.Problems, err error) error {
 	found, _ := errors.AsType[config.Problems](err)
 	all := problems
@@ -153,7 +153,7 @@ func configShowCommand() *cobra.Command {
 	}
 	s.bind(cmd)
 	s.bindListener(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "list settings with their default as well")
+	cmd.Flags().BoolVar(&all, "all", false, "also list settings that have their default value")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

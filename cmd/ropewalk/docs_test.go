@@ -147,8 +147,8 @@ func runBlock(t *testing.T, b block) {
 	}
 }
 
-// onServer starts a server for the commands. The command `ropewalk up` never ends, so it is replaced, and the
-// default address is replaced by that of the server.
+// onServer starts a server for the commands. The command `ropewalk up` never ends, so it becomes `ropewalk status`. The
+// default address is replaced with the server's.
 func (s *script) onServer(commands string) string {
 	url := s.up()
 	commands = regexp.MustCompile(`(?m)^ropewalk up$`).ReplaceAllString(commands, "ropewalk status")

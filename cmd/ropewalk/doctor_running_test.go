@@ -29,6 +29,18 @@ func TestDoctorExaminesARunningServerWhoseVariablesItDoesNotHave(t *testing.T) {
 	s.run("ropewalk", "backup", "running.db").exits(0)
 }
 
+func TestDoctorBelievesARunningServerThatHasAKeyInItsEnvironment(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	path := "PATH=" + os.Getenv("PATH")
+	s.environ = []string{path}
+	key, _, _ := s.split("", "ropewalk", "encryption", "new-key")
+	s.environ = []string{path, "ROPEWALK_STORAGE_KEY=" + strings.TrimSpace(key)}
+	s.up()
+	s.environ = []string{path}
+	s.run("ropewalk", "doctor").exits(0, "ok       encryption", "the running server encrypts the secrets of apps")
+}
+
 func TestDoctorReadsTheConfigurationAndTheSandboxOfTheRunningServer(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)

@@ -40,6 +40,16 @@ func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 			_, _ = fmt.Fprintf(w, `{"issuer":%[1]q,"jwks_uri":"%[1]s/keys","authorization_endpoint":"%[1]s/authorize","scopes_supported":["openid","email"]}`, provider.URL)
 		case "/keys":
 			_, _ = w.Write([]byte(`{"keys":[{}]}`))
+		case "/down/.well-known/openid-configuration":
+			w.WriteHeader(http.StatusBadGateway)
+		case "/slash/.well-known/openid-configuration":
+			_, _ = fmt.Fprintf(w, `{"issuer":"%[1]s/slash/","jwks_uri":"%[1]s/keys"}`, provider.URL)
+		case "/all/.well-known/openid-configuration":
+			_, _ = w.Write([]byte(`{"issuer":"https://login.example.com/{tenantid}/v2.0"}`))
+		case "/moved/.well-known/openid-configuration":
+			http.Redirect(w, r, "http://other.example.com/", http.StatusFound)
+		case "/.well-known/oauth-authorization-server/other":
+			_, _ = fmt.Fprintf(w, `{"issuer":"%[1]s/other","authorization_endpoint":"%[1]s/authorize"}`, provider.URL)
 		default:
 			w.WriteHeader(http.StatusBadRequest)
 		}
@@ -54,6 +64,28 @@ func TestDoctorReportsEachProblemWithItsRemedy(t *testing.T) {
 		"a session store that is down":  {"sessionStore: {adapter: redis, url: \"redis://127.0.0.1:1/0\"}\n", []string{"session store   127.0.0.1:1: connection refused\n"}},
 		"an identity provider that is down": {
 			"auth: {adapter: oidc, issuer: \"http://127.0.0.1:1\", clientId: x}\n", []string{"identity", "auth.issuer"},
+		},
+		"an identity provider behind a proxy that cannot reach it": {
+			"auth: {adapter: oidc, issuer: \"" + provider.URL + "/down\", clientId: x}\n", []string{"returned 502", "or a proxy in front of it"},
+		},
+		"an identity provider that the server refuses to connect to": {
+			"auth: {adapter: oidc, issuer: \"https://10.255.255.1\", clientId: x}\n", []string{"does not connect to 10.255.255.1", "auth.allowPrivateNetwork: true"},
+		},
+		"an issuer without its slash": {
+			"auth: {adapter: oidc, issuer: \"" + provider.URL + "/slash\", clientId: x}\n", []string{`calls itself "` + provider.URL + `/slash/"`, "including a slash at the end"},
+		},
+		"the issuer of all tenants": {
+			"auth: {adapter: oidc, issuer: \"" + provider.URL + "/all\", clientId: x}\n", []string{"auth.issuer to the issuer of one tenant"},
+		},
+		"a provider that redirects to another host": {
+			"auth: {adapter: oidc, issuer: \"" + provider.URL + "/moved\", clientId: x}\n", []string{"redirects to http://other.example.com", "check auth.issuer"},
+		},
+		"the domain of a provider": {
+			"auth: {adapter: oidc, idpDomain: id.invalid, clientId: x}\n", []string{"https://id.invalid: ", "check auth.issuer"},
+		},
+		"a provider with the metadata of RFC 8414, and a client for the redirect URI of http.baseUrl that it does not know": {
+			"http: {baseUrl: \"http://127.0.0.1:1\"}\nauth: {adapter: oidc, issuer: \"" + provider.URL + "/other\", jwksUri: \"" + provider.URL + "/keys\", clientId: x}\n",
+			[]string{"/other, 1 keys", "exactly the redirect URI http://127.0.0.1:1/v1/auth/callback"},
 		},
 		"a scope that the provider does not offer, and a client that it does not know": {
 			"auth: {adapter: oidc, issuer: \"" + provider.URL + "\", clientId: x, redirectUri: \"http://127.0.0.1/v1/auth/callback\", scopes: [openid, profile]}\n",
@@ -293,7 +325,7 @@ func TestAReplacedPluginFileCausesAWarningWhileItsCopyServes(t *testing.T) {
 	change(t, demo)
 	says := []string{
 		"ropewalk.yaml:1: sessionStore.path: the file " + demo + " was replaced: its sha256 is ", ", and not " + sum, "The server starts " + s.home,
-		"put the file back, or set sha256 to that of the new one and run `ropewalk reload`",
+		"put the file back, or set sha256 to the new file's and run `ropewalk reload`",
 	}
 	_, errs, status := s.split("", "ropewalk", "config", "check")
 	out, _, examined := s.split("", "ropewalk", "doctor")
@@ -447,7 +479,7 @@ func TestTheSupportBundleHoldsNoSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(text.String(), "canary") {
-			t.Errorf("%s holds a secret: %s", part.Name, text.String())
+			t.Errorf("%s contains a secret: %s", part.Name, text.String())
 		}
 	}
 }
@@ -459,6 +491,6 @@ func TestConfigCheckJudgesAdaptersDespiteOtherProblems(t *testing.T) {
 	file := s.write("check.yaml", "htpt: {port: 1}\nregistries: [{name: here, adapter: directory, dir: "+missing+"}]\nsessionStore: {adapter: redis, url: [1]}\n")
 	checked := s.run("ropewalk", "config", "check", "--config", file).exits(1, "3 problems", "htpt", "registries[0].dir", missing)
 	if strings.Count(checked.text, "sessionStore") != 1 {
-		t.Errorf("a setting is refused twice:\n%s", checked.text)
+		t.Errorf("a setting is reported twice:\n%s", checked.text)
 	}
 }

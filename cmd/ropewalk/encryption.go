@@ -33,19 +33,20 @@ func rotateCommand() *cobra.Command {
 	var drop bool
 	cmd := &cobra.Command{
 		Use: "rotate", Short: "Encrypt the state with a new key in storage.keyFile (the server must be stopped)", Args: cobra.NoArgs,
-		Long: "Put a new key before the others in storage.keyFile, which is created if it does not exist, and encrypt the state with " +
-			"it. The older keys stay in the file, since backups that were made before need them; --drop removes them. If the keys come from a " +
-			"command or the environment, put the new key before the current ones there and start the server: each start uses the first key to encrypt " +
-			"everything that is in plain text or encrypted with another key.",
+		Long: "Put a new key before the others in storage.keyFile, and encrypt the state with it. The file is created " +
+			"if it does not exist. The older keys stay in it, because older backups need them; --drop removes " +
+			"them.\n\nIf the keys come from a command or the environment, put the new key before the current ones " +
+			"there and start the server. At each start, the server uses the first key to encrypt everything that is in " +
+			"plain text or encrypted with a different key.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.rotate(cmd, drop) },
 	}
 	s.bind(cmd)
-	cmd.Flags().BoolVar(&drop, "drop", false, "remove the older keys from the file afterwards; backups made before cannot be restored without them")
+	cmd.Flags().BoolVar(&drop, "drop", false, "remove the older keys from the file afterwards; older backups cannot be restored without them")
 	return cmd
 }
 
-// rotate changes the file only if the state can be opened with the keys in it. It removes older keys only when
-// nothing needs them any longer. If it is interrupted at any point, the file still contains the keys for the
+// rotate changes the file only if the state can be opened with the keys in it. It removes older keys only if
+// nothing needs them anymore. If it is interrupted at any point, the file still contains the keys for the
 // state.
 func (s *settings) rotate(cmd *cobra.Command, drop bool) error {
 	c, err := s.storage()
@@ -61,7 +62,7 @@ func (s *settings) rotate(cmd *cobra.Command, drop bool) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := config.CreateHome(c.Home); err != nil { // before the first start
+	if err := config.CreateHome(c.Home); err != nil { // it may not exist before the first start
 		return err
 	}
 	if err := database.CheckUnused(cmd.Context(), o.Location()); err != nil {

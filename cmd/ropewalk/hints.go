@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 )
 
-// printHints prints what a new user needs first, in the server's mode.
+// printHints prints what a new user needs first, which depends on the server's mode.
 func printHints(w io.Writer, url, workspace string, c *config.Config) error {
 	program, home := invocation(c)
 	header, client := "", ""
@@ -54,7 +54,7 @@ Connect an MCP client%[4]s; `+"`%[5]s client-config CLIENT%[6]s`"+` prints what 
 }
 
 // invocation returns how to start this program in a shell, and the flag for the home unless it is the default
-// one: commands that a user copies from the hints must reach this server.
+// one. Commands that a user copies from the hints must reach this server.
 func invocation(c *config.Config) (program, home string) {
 	program = quoted(os.Args[0])
 	if found, err := exec.LookPath("ropewalk"); err == nil && sameFile(found) {

@@ -25,9 +25,10 @@ func logLevelCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "level [COMPONENT=LEVEL]...", Short: "Show or change the levels of the running server's log",
-		Long: "Show the levels of the running server's log, or change them until its next start. A component is the name that log " +
-			"lines show after \"ropewalk.\", such as apps, chat or plugin; \"default\" is every other one. A level is trace, " +
-			"debug, info, warn, error or off; nothing after the equals sign removes a component's own level.",
+		Long: "Show the levels of the running server's log, or change them until its next start. A component is the " +
+			"name that log lines show after \"ropewalk.\", such as apps, chat or plugin; \"default\" is every other " +
+			"one. A level is trace, debug, info, warn, error or off. COMPONENT= without a level removes the " +
+			"component's own level.",
 		Example: "  ropewalk log level apps=debug chat=warn\n  ropewalk log level apps=",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			change := map[string]string{}

@@ -20,15 +20,16 @@ func pluginAttachCommand() *cobra.Command {
 	var home, name string
 	cmd := &cobra.Command{
 		Use: "attach KIND LINE", Short: "Let a plugin under a debugger serve the running server", Args: cobra.ExactArgs(2),
-		Long: "Let a plugin under a debugger serve the running server, without time limits, until this command is interrupted. " +
-			"Start the plugin with ROPEWALK_PLUGIN=KIND in its environment; LINE is the handshake line that it prints, or the path of the unix " +
-			"socket in it. It gets the settings of the plugin that it stands in for. That plugin's own process keeps running and takes over again when " +
-			"the attached one ends or this command does.",
+		Long: "Let a plugin under a debugger serve the running server, without time limits, until this command is " +
+			"interrupted. Start the plugin with ROPEWALK_PLUGIN=KIND in its environment; LINE is the handshake line " +
+			"that it prints, or the path of the unix socket in that line. The attached plugin gets the settings of the " +
+			"configured plugin that it stands in for. The configured plugin's own process keeps running. It takes over " +
+			"again when the attached plugin or this command ends.",
 		Example: "  ROPEWALK_PLUGIN=sessionstore dlv debug .   # in another terminal\n" +
 			"  ropewalk plugin attach sessionstore '1|1|unix|/tmp/plugin123|grpc|'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(plugins.Kinds(), plugins.Kind(args[0])) {
-				return cli.Usage(fmt.Errorf("unknown kind %q; choose one of %v", args[0], plugins.Kinds()))
+				return cli.Usage(fmt.Errorf("unknown kind %q; it must be %s", args[0], kindNames()))
 			}
 			socket, err := socketOf(args[1])
 			if err != nil {

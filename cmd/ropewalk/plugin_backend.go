@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// noBackend is the --backend of a plugin that uses no other process.
+// noBackend is the value of --backend for a plugin that uses no other process.
 const noBackend = "none"
 
 // backendPlaceholder stands for the address of the kit's proxy in front of a backend, in settings.

@@ -67,7 +67,7 @@ func failures() []failure {
 	onLine := func(line string) string { return sh + "echo '" + line + "'; sleep 60\n" }
 	set := func(settings string) string { return "{path: PATH, sha256: SUM, " + settings + "}" }
 	return []failure{
-		{name: "not found", section: "{}", says: []string{`there is no built-in adapter "mine"`, "no plugin of that name in ", "known are memory, postgres, redis"}},
+		{name: "not found", section: "{}", says: []string{`there is no built-in adapter "mine"`, "no plugin of that name in ", "known names are memory, postgres, redis"}},
 		{name: "a path that does not exist", file: sh, prepare: remove, says: []string{"there is no such file", "correct the path"}},
 		{name: "a folder", file: sh, prepare: makeFolder, says: []string{"is not a regular file"}},
 		{name: "not executable", file: sh, prepare: mode(0o600), says: []string{"may not be executed", "execute permission"}},

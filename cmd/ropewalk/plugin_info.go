@@ -16,7 +16,6 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/config/schema"
-	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/plugins"
 )
@@ -26,9 +25,10 @@ func pluginInfoCommand() *cobra.Command {
 	var home string
 	cmd := &cobra.Command{
 		Use: "info PATH | NAME", Short: "Start a plugin and print how it identifies itself", Args: cobra.ExactArgs(1),
-		Long: "Start a plugin and print how it identifies itself. It is the executable at PATH, or a built-in adapter or an installed plugin " +
-			"by its name, as `ropewalk plugin list` shows it: directory, or with its kind, registry-directory. An installed plugin whose file has " +
-			"changed since it was accepted is not started (`ropewalk plugin verify`).",
+		Long: "Start a plugin and print how it identifies itself. Give the PATH of its executable, or the NAME of a " +
+			"built-in adapter or an installed plugin. `ropewalk plugin list` shows the names, such as directory, or " +
+			"registry-directory with its kind. If the file of an installed plugin has changed since it was accepted, " +
+			"the plugin is not started (`ropewalk plugin verify`).",
 		Example: "  ropewalk plugin info ./sessionstore-demo\n  ropewalk plugin info registry-directory",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			host, end, err := s.host(cmd)
@@ -57,10 +57,10 @@ func pluginInfoCommand() *cobra.Command {
 	return cmd
 }
 
-// named returns the plugin that an argument refers to, and its possible kinds: the executable at a path,
-// otherwise the built-in adapter or installed plugin with this name, which may include its kind. An installed
-// plugin must be the accepted one. As in the configuration, a built-in adapter takes precedence over an
-// installed plugin with the same name.
+// named returns the plugin that an argument refers to, and its possible kinds. The argument is the path of an
+// executable, or else the name of a built-in adapter or installed plugin, which may include its kind. An
+// installed plugin must be the accepted one. As in the configuration, a built-in adapter takes precedence
+// over an installed plugin with the same name.
 func (s *starting) named(cmd *cobra.Command, home, arg string) (config.Plugin, []plugins.Kind, error) {
 	info, err := os.Stat(arg)
 	if strings.ContainsRune(arg, filepath.Separator) || err == nil && !info.IsDir() {
@@ -71,17 +71,17 @@ func (s *starting) named(cmd *cobra.Command, home, arg string) (config.Plugin, [
 	if err != nil {
 		return config.Plugin{}, nil, err
 	}
-	var found []control.Plugin
+	var found []pluginhost.Status
 	var names, kinds []string
 	for _, p := range all {
-		if s.kind != "" && s.kind != p.Kind {
+		if s.kind != "" && s.kind != string(p.Kind) {
 			continue
 		}
-		full := p.Kind + "-" + p.Name
+		full := string(p.Kind) + "-" + p.Name
 		if arg == p.Name || arg == full {
 			found = append(found, p)
-			if !slices.Contains(kinds, p.Kind) {
-				kinds = append(kinds, p.Kind)
+			if !slices.Contains(kinds, string(p.Kind)) {
+				kinds = append(kinds, string(p.Kind))
 			}
 		}
 		names = append(names, p.Name, full)
@@ -94,7 +94,7 @@ func (s *starting) named(cmd *cobra.Command, home, arg string) (config.Plugin, [
 	case len(found) > 1: // available lists the built-in adapters first
 		cmd.PrintErrf("%q is the built-in adapter; for the installed plugin of the same name give its path, %s.\n", arg, found[1].Path)
 	}
-	kind := []plugins.Kind{plugins.Kind(found[0].Kind)}
+	kind := []plugins.Kind{found[0].Kind}
 	if found[0].Path == "" {
 		return config.Plugin{Adapter: found[0].Adapter}, kind, nil
 	}
@@ -131,10 +131,21 @@ type starting struct {
 }
 
 func (s *starting) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.kind, "kind", "", fmt.Sprintf("one of %v (default: what the file's name starts with, else the one it serves)", plugins.Kinds()))
+	cmd.Flags().StringVar(&s.kind, "kind", "", kindNames()+" (default: what the file's name starts with, else the one it serves)")
 	cmd.Flags().DurationVar(&s.timeout, "start-timeout", 10*time.Second, "how long the plugin may take to start")
 	cmd.Flags().StringSliceVar(&s.passEnv, "pass-env", nil, "environment variables that the plugin gets in addition to the usual ones, like plugins.passEnv")
 	cmd.Flags().BoolVarP(&s.verbose, "verbose", "v", false, "print what the plugin logs")
+}
+
+// kindNames lists the kinds of plugins in a sentence.
+func kindNames() string {
+	kinds := plugins.Kinds()
+	last := len(kinds) - 1
+	names := make([]string, last)
+	for i, kind := range kinds[:last] {
+		names[i] = string(kind)
+	}
+	return strings.Join(names, ", ") + " or " + string(kinds[last])
 }
 
 func (s *starting) kinds() []plugins.Kind {
@@ -147,7 +158,7 @@ func (s *starting) kinds() []plugins.Kind {
 // host returns a plugin host with its own empty home, which end removes.
 func (s *starting) host(cmd *cobra.Command) (host *pluginhost.Host, end func(), err error) {
 	if _, known := pluginhost.KindOf(s.kind + "-"); s.kind != "" && !known {
-		return nil, nil, fmt.Errorf("--kind is %q; it must be one of %v", s.kind, plugins.Kinds())
+		return nil, nil, fmt.Errorf("--kind is %q; it must be %s", s.kind, kindNames())
 	}
 	home, err := os.MkdirTemp("", "ropewalk-plugin-")
 	if err != nil {

@@ -27,10 +27,10 @@ func pluginInitCommand() *cobra.Command {
 	o := skeleton.Options{}
 	cmd := &cobra.Command{
 		Use: "init KIND NAME", Short: "Write a starter plugin in Go, Python or Java into ./NAME", Args: cobra.ExactArgs(2),
-		Long: fmt.Sprintf("Write a plugin of a kind (one of %v) into ./NAME: a project of its own that builds and passes ", plugins.Kinds()) +
-			"its kind's conformance kit, with a workflow for CI, for you to change.\n\n" +
-			"In Go it needs Go, and the module proxy for the SDK of the same release as this ropewalk. A development build takes " +
-			"the SDK from the checkout it was built in. In Python it needs Python 3.10 with venv, in Java a JDK 17 and Maven 3.8.",
+		Long: "Write a starter plugin into ./NAME: a complete project for you to change. It builds, passes the conformance kit of its kind " +
+			"and has a workflow for CI. KIND is " + kindNames() + ".\n\n" +
+			"A Go plugin needs Go, and the module proxy to download the SDK in the release of this ropewalk. A development build takes " +
+			"the SDK from the checkout it was built in. A Python plugin needs Python 3.10 with venv. A Java plugin needs JDK 17 and Maven 3.8.",
 		Example: "  ropewalk plugin init sessionstore demo && cd demo && go build && ropewalk plugin test ./demo\n" +
 			"  ropewalk plugin init sessionstore demo --lang python && cd demo && ./build && ropewalk plugin test ./demo\n" +
 			"  ropewalk plugin init sessionstore demo --lang java && cd demo && mvn -q package && ropewalk plugin test ./demo",
@@ -95,8 +95,8 @@ func finishModule(cmd *cobra.Command, dir string, sdk skeleton.SDK) string {
 	return "go mod tidy && go build"
 }
 
-// sdkOf determines where the SDK comes from: the flags if they are set, otherwise the release that this build
-// is, otherwise the checkout that it was built in.
+// sdkOf determines where the SDK comes from: the flags if they are set, or else the release that this build
+// is, or else the checkout that it was built in.
 func sdkOf(asked skeleton.SDK) (skeleton.SDK, error) {
 	switch {
 	case asked.Dir != "":

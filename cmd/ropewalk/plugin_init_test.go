@@ -103,7 +103,7 @@ func TestTheTestOfASkeletonRunsTheKit(t *testing.T) {
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--module", "example.org/x/demo").exits(0)
 	s.dir = filepath.Join(s.dir, "demo")
-	s.run("go", "test", "-v", ".").exits(0, "TestConformance/every_verdict_on_a_token_is_the_contract's", "PASS")
+	s.run("go", "test", "-v", ".").exits(0, "TestConformance/every_verdict_on_a_token_is_the_one_that_the_contract_requires", "PASS")
 	s.run("go", "list").exits(0, "example.org/x/demo")
 }
 

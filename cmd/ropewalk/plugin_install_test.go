@@ -64,7 +64,7 @@ func TestAPluginIsInstalledVerifiedUsedAndRemoved(t *testing.T) {
 	s.run("ropewalk", "plugin", "remove", "sessionstore-third").exits(0, "is removed")
 	s.run("ropewalk", "plugin", "remove", "sessionstore-fourth", "--force").exits(0, "is removed")
 	if left, err := filepath.Glob(filepath.Join(s.home, "plugins", "sessionstore-*")); err != nil || len(left) != 0 {
-		t.Errorf("left: %v, %v", left, err)
+		t.Errorf("remaining: %v, %v", left, err)
 	}
 	if lock, err := os.ReadFile(filepath.Join(s.home, "plugins.lock")); err != nil || strings.Contains(string(lock), "sessionstore") {
 		t.Errorf("the lock file is %s, %v", lock, err)

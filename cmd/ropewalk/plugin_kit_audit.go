@@ -69,7 +69,7 @@ func (t *trial) runAudit(ctx context.Context, r *report) error {
 		subject.Backend = backend.Proxy
 	}
 	if t.receiver != nil {
-		subject.Records, subject.Backend = t.receiver.Records, t.proxy
+		subject.Receiver, subject.Backend = t.receiver, t.proxy
 	}
 	judge(ctx, r, audittest.Properties(), t.kit, subject)
 	return nil

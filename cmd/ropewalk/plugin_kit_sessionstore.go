@@ -63,7 +63,7 @@ func (t *trial) restart(ctx context.Context) error {
 		if now.State == pluginhost.Running && now.PID != before.PID {
 			return nil
 		}
-		if now.Restarts > before.Restarts && now.LastErr != nil {
+		if now.Restarts > before.Restarts && now.LastErr != "" {
 			before.LastErr = now.LastErr
 		}
 		select {
@@ -72,5 +72,5 @@ func (t *trial) restart(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	return fmt.Errorf("the next process does not serve within %v: %w", limit, before.LastErr)
+	return fmt.Errorf("the next process does not serve within %v: %s", limit, before.LastErr)
 }

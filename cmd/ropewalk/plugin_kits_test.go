@@ -19,14 +19,14 @@ func TestPluginTestPassesThePluginsThatKeepTheirContract(t *testing.T) {
 	s.write("directory.yaml", "name: mine\nadapter: directory\ndir: ${env:PWD}\n")
 	s.write("oidc.yaml", "adapter: oidc\nissuer: ${issuer}\nclientId: client_kit\nredirectUri: http://127.0.0.1:1/v1/auth/callback\n"+
 		"organizationId: ${organization}\norganizationClaim: org_id\nroleClaim: ${roleClaim}\n")
-	const some = "every answer is|it ends when|Validate answers|undeclared capabilities"
+	const some = "every answer is|it ends when|Validate reports|undeclared capabilities"
 	for name, c := range map[string]struct {
 		run  string
 		args []string
 		says []string
 	}{
 		"a session store": {
-			some, []string{"sessionstore-memory"}, []string{"0 failed", "every answer is the model's, call after call", "effort quick, seed "},
+			some, []string{"sessionstore-memory"}, []string{"0 failed", "every answer is the one that the model expects, call after call", "effort quick, seed "},
 		},
 		"an adapter of OpenID providers without settings": {
 			some, []string{"auth-oidc"}, []string{"0 failed", "undeclared capabilities are not served"},
@@ -36,7 +36,7 @@ func TestPluginTestPassesThePluginsThatKeepTheirContract(t *testing.T) {
 		},
 		"an adapter of another kind, with samples": {
 			some + "|keys and verdicts are right", []string{"auth-static", "--config", "static.yaml", "--samples", "static.json"},
-			[]string{"0 failed", "keys and verdicts are right whatever the provider does", "it is about adapters of OpenID providers"},
+			[]string{"0 failed", "keys and verdicts are right whatever the provider does", "it applies only to adapters for OpenID providers"},
 		},
 		"an adapter of another kind, without samples": {
 			some + "|the description and", []string{"auth-static", "--config", "static.yaml"}, []string{"0 failed", "the description and the metadata are right"},
@@ -83,17 +83,17 @@ func TestPluginTestNamesTheBrokenPromise(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	for name, says := range map[string][]string{
-		"sessionstore-forgetful": {"FAIL", "  every answer is the model's, call after call\n", "-> NOT_FOUND", "the contract: \"NOT_FOUND once", "--seed=7 --run '^every answer", "the plugin does not keep its contract"},
-		"sessionstore-careless":  {"  settings that are wrong are problems", "the contract: \"A setting that does not exist"},
+		"sessionstore-forgetful": {"FAIL", "  every answer is the one that the model expects, call after call\n", "-> NOT_FOUND", "the contract: \"NOT_FOUND once", "--seed=7 --run '^every answer", "the plugin does not keep its contract"},
+		"sessionstore-careless":  {"  wrong settings are reported", "the contract: \"A setting that does not exist"},
 		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process lived through everything\n", "was replaced", "2 failed", "left out by --run"},
-		"sessionstore-nameless":  {"  Info and health always answer the same\n", "and a version"},
-		"sessionstore-rude":      {"  settings that are wrong are problems", "that is an OK response"},
-		"sessionstore-vague":     {"  settings that are wrong are problems", "a problem with the path"},
+		"sessionstore-nameless":  {"  Info and health always give the same results\n", "and a version"},
+		"sessionstore-rude":      {"  wrong settings are reported", "that is an OK response"},
+		"sessionstore-vague":     {"  wrong settings are reported", "a problem with the path"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			own := &script{t: t, dir: t.TempDir(), home: s.home}
-			own.run("ropewalk", "plugin", "test", "--effort", "quick", "--seed", "7", "--run", "settings that are wrong|every answer is|does not allow|Info and health|lived through", liar(t, own.dir, name)).exits(1, says...)
+			own.run("ropewalk", "plugin", "test", "--effort", "quick", "--seed", "7", "--run", "wrong settings|every answer is|does not allow|Info and health|lived through", liar(t, own.dir, name)).exits(1, says...)
 		})
 	}
 }
@@ -115,14 +115,14 @@ func TestARecordedHistoryIsCheckedAgain(t *testing.T) {
 	s.run("ropewalk", "plugin", "test", "--effort", "quick", "--run", "every answer is", "--record", kept, liar(t, s.dir, "sessionstore-forgetful")).exits(1, "recorded in:  "+kept)
 	s.run("ropewalk", "plugin", "test", "--history", kept).exits(1, "demanded:", "does not keep its contract")
 	s.write("history.json", "{}")
-	s.run("ropewalk", "plugin", "test", "--history", kept).exits(0, "those of a correct session store")
+	s.run("ropewalk", "plugin", "test", "--history", kept).exits(0, "A correct session store could have given")
 }
 
 // Everything that a plugin writes to standard output or standard error is searched for secrets.
 func TestPluginTestFindsLeakedSecrets(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
-	s.run("ropewalk", "plugin", "test", "--effort", "quick", "--run", "every verdict|a login is its person", liar(t, s.dir, "auth-talkative")).exits(1,
+	s.run("ropewalk", "plugin", "test", "--effort", "quick", "--run", "every verdict|a login identifies", liar(t, s.dir, "auth-talkative")).exits(1,
 		"of what it logged and printed, it holds a bearer token", "of what it logged and printed, it holds the login code in base64", "2 failed")
 }
 

@@ -26,8 +26,8 @@ func pluginListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the running server's plugins, or the available ones", Args: cobra.NoArgs,
-		Long: "Ask the running server which plugins it has and what state they are in. Without a server, list what there is to " +
-			"configure: the built-in adapters and the plugins in <home>/plugins.",
+		Long: "Ask the running server which plugins it has and what state they are in. Without a server, list what can be " +
+			"configured: the built-in adapters and the plugins in <home>/plugins.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := config.FindHome(home, config.HostEnvironment())
 			if err != nil {
@@ -53,12 +53,12 @@ func pluginListCommand() *cobra.Command {
 }
 
 // available returns the built-in adapters and the plugins in a home.
-func available(home string) ([]control.Plugin, error) {
-	var list []control.Plugin
+func available(home string) ([]pluginhost.Status, error) {
+	var list []pluginhost.Status
 	of := builtins()
 	for _, kind := range plugins.Kinds() {
 		for _, name := range slices.Sorted(maps.Keys(of[kind])) {
-			list = append(list, control.Plugin{Kind: string(kind), Name: name, Adapter: name, Version: version, State: "built-in"})
+			list = append(list, pluginhost.Status{Kind: kind, Name: name, Adapter: name, Version: version, State: "built-in"})
 		}
 	}
 	sums := pluginhost.LockFile{Home: home}
@@ -66,12 +66,12 @@ func available(home string) ([]control.Plugin, error) {
 	for _, file := range files {
 		kind, _ := pluginhost.KindOf(file)
 		name := strings.TrimPrefix(file, string(kind)+"-")
-		list = append(list, control.Plugin{Kind: string(kind), Name: name, Adapter: name, Path: filepath.Join(sums.Dir(), file), State: "installed"})
+		list = append(list, pluginhost.Status{Kind: kind, Name: name, Adapter: name, Path: filepath.Join(sums.Dir(), file), State: "installed"})
 	}
 	return list, err
 }
 
-func printPlugins(w io.Writer, list []control.Plugin) error {
+func printPlugins(w io.Writer, list []pluginhost.Status) error {
 	rows := make([][]string, len(list))
 	for i, p := range list {
 		pid := ""
@@ -83,8 +83,8 @@ func printPlugins(w io.Writer, list []control.Plugin) error {
 			state += " (degraded)"
 		}
 		rows[i] = []string{
-			p.Kind, p.Name, p.Adapter, p.Path, p.Version, state, pid, strconv.Itoa(p.Restarts), strconv.FormatUint(p.Calls, 10),
-			strconv.FormatUint(p.Errors, 10), seconds(p.P50), seconds(p.P99), megabytes(p.Memory), p.LastErr,
+			string(p.Kind), p.Name, p.Adapter, p.Path, p.Version, state, pid, strconv.Itoa(p.Restarts), strconv.FormatUint(p.Calls, 10),
+			strconv.FormatUint(p.Failures, 10), seconds(p.P50), seconds(p.P99), megabytes(p.Memory), p.LastErr,
 		}
 		for j, cell := range rows[i] {
 			rows[i][j] = cmp.Or(cell, "-")

@@ -21,8 +21,6 @@ type report struct {
 	left                   int            // checks that only leaves out
 }
 
-func newReport(w io.Writer) *report { return &report{w: w} }
-
 func (r *report) print(format string, args ...any) { _, _ = fmt.Fprintf(r.w, format, args...) }
 
 func (r *report) title(t *trial) {

@@ -35,14 +35,16 @@ func pluginTestCommand() *cobra.Command {
 	var seed uint64
 	cmd := &cobra.Command{
 		Use: "test [PATH]", Short: "Run the conformance kit of its kind against a plugin, in any language", Args: cobra.MaximumNArgs(1),
-		Long: "Start the plugin as a server would, compare its answers in generated histories with what the contract of its kind " +
-			"allows, and print how each property went. The exit status is 1 when one fails, and 4 when the contract demands something that " +
-			"could not be judged; the report then says what to supply. The plugin's settings are read from --config, by default from " +
-			"testdata/settings.json next to the plugin when it exists. docs/kits.md describes the kits.\n\n" +
-			"An auth adapter for OpenID providers is set up for providers of the kit's own: write ${issuer} and ${clientId} where its " +
-			"settings want them; without settings it gets those of the built-in oidc adapter. An adapter of another kind needs tokens to " +
-			"try, from --samples (docs/plugins.md has their form), by default testdata/samples.json next to the plugin.\n\n" +
-			"A registry needs settings with which it holds at least one bundle for this platform.",
+		Long: "Start the plugin as a server would, compare its responses in generated histories with what the contract " +
+			"of its kind allows, and print the result for each property. The exit status is 1 if a property fails. It " +
+			"is 4 if the contract demands something that could not be judged; the report then says what to supply. The " +
+			"plugin's settings are read from --config, or by default from testdata/settings.json next to the plugin if " +
+			"that file exists. docs/kits.md describes the kits.\n\nAn auth adapter for OpenID providers is tested " +
+			"against the kit's own providers. Write ${issuer} and ${clientId} where its settings need them. Without " +
+			"settings, it gets those that the built-in oidc adapter needs. An auth adapter that isn't for OpenID " +
+			"providers needs sample tokens. They are read from --samples (docs/plugins.md has their form), or by " +
+			"default from testdata/samples.json next to the plugin.\n\nA registry needs settings that give it at least " +
+			"one bundle for this platform.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case history != "" && len(args) == 0:
@@ -69,7 +71,7 @@ func pluginTestCommand() *cobra.Command {
 			if err := t.prepare(cmd.Context(), args[0], s.kinds(), settings, samples); err != nil {
 				return err
 			}
-			r := newReport(cli.Plain(cmd.OutOrStdout()))
+			r := &report{w: cli.Plain(cmd.OutOrStdout())}
 			if only != "" {
 				if r.only, err = regexp.Compile(only); err != nil {
 					return fmt.Errorf("--run: %w", err)
@@ -85,7 +87,7 @@ func pluginTestCommand() *cobra.Command {
 	}
 	s.bind(cmd)
 	cmd.Flags().StringVar(&settings, "config", "", "the plugin's settings, YAML or JSON: its section of ropewalk.yaml")
-	cmd.Flags().StringVar(&samples, "samples", "", "tokens for an auth adapter that is not one of OpenID providers, JSON")
+	cmd.Flags().StringVar(&samples, "samples", "", "JSON file with sample tokens, for an auth adapter that isn't for OpenID providers")
 	cmd.Flags().StringVar(&effort, "effort", string(kit.Normal), "how many histories to try: quick, normal or deep")
 	cmd.Flags().StringVar(&keep, "record", "", "write the calls of a history that fails to this file (session stores)")
 	cmd.Flags().StringVar(&history, "history", "", "check the history in this file again, without a plugin")
@@ -108,7 +110,7 @@ func recheck(cmd *cobra.Command, file string) error {
 	if err := sessionstoretest.Recheck(raw); err != nil {
 		return fmt.Errorf("%s: the plugin does not keep its contract:\n%w", file, err)
 	}
-	cmd.Println("The answers in the history are those of a correct session store.")
+	cmd.Println("A correct session store could have given the answers in the history.")
 	return nil
 }
 
@@ -191,7 +193,7 @@ func (t *trial) cleanUp() {
 	}
 }
 
-// givenOrDefault returns the given file, otherwise the one of that name in testdata next to the plugin, or none.
+// givenOrDefault returns the given file, or else the one of that name in testdata next to the plugin, or none.
 func givenOrDefault(plugin, given, name string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -233,12 +235,7 @@ func (t *trial) with(settings json.RawMessage) config.Plugin {
 // closer is a running plugin.
 type closer interface{ Close(context.Context) }
 
-// open starts the plugin with settings.
-func (t *trial) open(ctx context.Context, settings json.RawMessage) (closer, error) {
-	return t.kits()[t.who.Kind].open(ctx, t.with(settings))
-}
-
-// close ends the plugin, and records how often its process had to be replaced.
+// close ends the plugin, and records how many times its process had to be replaced.
 func (t *trial) close(c closer) {
 	for _, s := range t.host.Status() {
 		t.restarts += s.Restarts
@@ -256,7 +253,7 @@ func (t *trial) takesItsSettings(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	running, err := t.open(ctx, raw)
+	running, err := t.kits()[t.who.Kind].open(ctx, t.with(raw))
 	if wrong, ok := errors.AsType[*plugins.ConfigError](err); ok {
 		return fmt.Errorf("%s: %w; give it others with --config FILE", t.plugin.Path, wrong)
 	}

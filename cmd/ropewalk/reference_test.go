@@ -84,7 +84,7 @@ func (r *reference) resolve(s map[string]any) map[string]any {
 	return target
 }
 
-// depth limits how deep objects are followed.
+// depth limits how deeply objects are followed.
 const depth = 4
 
 func (r *reference) object(path string, s map[string]any, level int) {

@@ -17,9 +17,11 @@ func reloadCommand() *cobra.Command {
 	var asJSON, planned bool
 	cmd := &cobra.Command{
 		Use: "reload", Short: "Apply a changed configuration to the running server", Args: cobra.NoArgs,
-		Long: "Apply a changed configuration to the running server. Changed adapters are started and checked first; when something " +
-			"does not pass, nothing changes and the reason is printed. The exit status is 3 when a change needs a restart. --plan " +
-			"changes nothing and prints what would change: the sections of the configuration, and which people other identity providers know.",
+		Long: "Apply a changed configuration to the running server. Changed adapters are started and checked first. If " +
+			"a check fails, nothing changes and the command prints the reason. The exit status is 3 if a change needs " +
+			"a restart. --plan changes nothing. It prints which sections of the configuration would change. If the " +
+			"identity providers would change, it also prints how many users the new ones recognize, and lists those " +
+			"they do not.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := config.FindHome(home, config.HostEnvironment())
 			if err != nil {
@@ -46,7 +48,7 @@ func reloadCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&home, "home", "", "service home of the running server (default ROPEWALK_HOME, else ~/.ropewalk)")
-	cmd.Flags().BoolVar(&planned, "plan", false, "print what would change, and whom other identity providers know, without changing anything")
+	cmd.Flags().BoolVar(&planned, "plan", false, "print what would change, and which users changed identity providers would not recognize; change nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -89,11 +91,12 @@ func printPlan(cmd *cobra.Command, home string, asJSON bool) error {
 		keys += u.APIKeys
 		rows[i] = []string{u.Email, u.DisplayName, string(u.OrgRole), strconv.Itoa(u.APIKeys), u.ID}
 	}
-	o.Line("People: %d are known, %d are found again by their email, %d are not found, who have %d API keys.",
-		plan.People.Known, plan.People.Linked, len(rows), keys)
 	if len(rows) == 0 {
+		o.Line("People: %d are known, %d are found again by their email. Everyone is found.", plan.People.Known, plan.People.Linked)
 		return nil
 	}
+	o.Line("People: %d are known, %d are found again by their email, %d are not found, who have %d API keys.",
+		plan.People.Known, plan.People.Linked, len(rows), keys)
 	o.Line("Anyone not found becomes a new user at their next login, and their API keys are refused; `ropewalk user merge` joins the two:")
 	return o.Table([]string{"EMAIL", "NAME", "ROLE", "KEYS", "ID"}, rows)
 }

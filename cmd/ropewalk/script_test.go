@@ -24,14 +24,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
 
-// The executables are ropewalk and some adapters as plugins. They are in the directory built once a test has
-// created a script.
+// The executables are ropewalk and some adapters as plugins. They are in the directory `built` once a test
+// has created a script.
 var (
 	executables sync.Once
 	built       string
 )
 
-// TestMain runs the tests. Under the file name of a faulty plugin, the test binary is that plugin.
+// TestMain runs the tests, or a faulty plugin if the test binary is started under that plugin's file name.
 func TestMain(m *testing.M) {
 	if lie, ok := lies()[filepath.Base(os.Args[0])]; ok && os.Getenv(host.Cookie) != "" {
 		sessionstore.Serve(lie)

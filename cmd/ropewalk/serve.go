@@ -47,8 +47,8 @@ func upCommand() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
 		Use: "up", Short: "Start the server with a sample app, and print how to use it", Args: cobra.NoArgs,
-		Long: "Start the server with a sample app, and print how to call a tool and connect a client. It is `serve --sample`: nothing " +
-			"needs to be configured. Ctrl-C ends it.",
+		Long: "Start the server with a sample app, and print how to call a tool and connect a client. It is the same " +
+			"as `serve --sample`, and needs no configuration. Ctrl-C ends it.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, &s, true) },
 	}
 	s.bind(cmd)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -44,7 +45,7 @@ func stop(cmd *cobra.Command, server control.Status, timeout time.Duration) erro
 	}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for late := time.After(timeout); err == nil; err = p.Signal(syscall.Signal(0)) {
+	for late := time.After(timeout); err == nil && !isZombie(server.PID); err = p.Signal(syscall.Signal(0)) {
 		select {
 		case <-tick.C:
 		case <-late:
@@ -53,9 +54,16 @@ func stop(cmd *cobra.Command, server control.Status, timeout time.Duration) erro
 			return cmd.Context().Err()
 		}
 	}
-	if !errors.Is(err, os.ErrProcessDone) {
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop the server (process %d): %w", server.PID, err)
 	}
 	cmd.PrintErrf("Stopped the server at %s.\n", server.URL)
 	return nil
+}
+
+// isZombie reports whether a process has exited and its parent has not waited for it. In a container whose first process is
+// not an init, nobody does.
+func isZombie(pid int) bool {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // only Linux has one
+	return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" Z"))
 }

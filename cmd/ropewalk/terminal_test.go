@@ -115,6 +115,6 @@ func TestJSONOutputIsAlsoExactOnATerminal(t *testing.T) {
 		}
 	}
 	if logs, _, _ := s.split("", "ropewalk", "app", "logs", "a"); !strings.Contains(logs, "\x1b]0;title\a") {
-		t.Errorf("a pipe gets %q of a log", logs)
+		t.Errorf("a log that is piped is %q", logs)
 	}
 }

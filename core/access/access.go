@@ -31,17 +31,17 @@ type Users interface {
 type Cookies interface {
 	PutCookie(ctx context.Context, c core.Cookie) error
 	Cookie(ctx context.Context, hash string) (core.Cookie, error)
-	DeleteCookie(ctx context.Context, hash string) error // nil when there is no such cookie
+	DeleteCookie(ctx context.Context, hash string) error // nil if there is no such cookie
 	ClaimCheck(ctx context.Context, c core.Cookie, pause time.Duration) (claimed bool, err error)
 	CookieChecked(ctx context.Context, c core.Cookie) error
 	EndLogins(ctx context.Context, keyPrint string) error
 }
 
-// Logins stores pending browser logins if the browser may return to a peer server. *store.Store
-// implements it. TakeLogin returns a login once. After that, and for unknown or expired logins, it returns
-// core.CodeNotFound.
+// Logins stores pending browser logins if the browser may return to a peer server. *store.Store implements it. client
+// is whoever started a login. If there are too many logins, those of the client with the most are dropped. TakeLogin
+// returns a login once. After that, and for unknown or expired logins, it returns core.CodeNotFound.
 type Logins interface {
-	PutLogin(ctx context.Context, state string, login json.RawMessage, expires time.Time) error
+	PutLogin(ctx context.Context, state, client string, login json.RawMessage, expires time.Time) error
 	TakeLogin(ctx context.Context, state string) (json.RawMessage, error)
 }
 
@@ -84,7 +84,7 @@ type Access struct {
 	keys          *apiKeys
 	watchers      watchers
 	revoked       Revocations
-	machine       core.Secret // whoever holds it is on this machine, and is its owner
+	machine       core.Secret // proves that its holder is on this machine, and is its owner
 	machineKey    key
 
 	provisioned *known[provisionedAs, core.User] // read each time; the last result is used only during an outage
@@ -115,7 +115,7 @@ func New(o Options) *Access {
 		a.log = hclog.NewNullLogger()
 	}
 	onStale := func(err error) { a.stale.report(a.log, err) }
-	a.members = newMembers(o.Users, o.StaleMembership, onStale)
+	a.members = &members{users: o.Users, known: newKnown[member, []core.Workspace](maxMembers, o.StaleMembership, onStale)}
 	a.keys = newAPIKeys(o.Keys, o.StaleMembership, onStale)
 	a.provisioned = newKnown[provisionedAs, core.User](maxVerified, o.StaleMembership, onStale)
 	a.logins = newKnown[fingerprint, core.Cookie](maxVerified, o.StaleMembership, onStale)
@@ -214,7 +214,7 @@ func (a *Access) MCP(ctx context.Context, bearer, resource string) (core.Identit
 	return a.verifyBearer(ctx, bearer, resource)
 }
 
-// verifyBearer is verify, but its result has the token itself.
+// verifyBearer is like verify, but its result contains the token itself.
 func (a *Access) verifyBearer(ctx context.Context, bearer, resource string) (core.Identity, error) {
 	id, err := a.verify(ctx, bearer, resource)
 	if err == nil {

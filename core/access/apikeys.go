@@ -19,7 +19,7 @@ type APIKeys interface {
 
 const (
 	keyCacheLife = 10 * time.Second
-	badKeyLife   = 2 * time.Second // also how long a key that was made on a peer server may stay unknown here
+	badKeyLife   = 2 * time.Second // also how long a key that was created on a peer server may be unknown here
 	usedEvery    = 5 * time.Minute
 )
 
@@ -97,7 +97,7 @@ func (a *Access) keyIdentity(ctx context.Context, bearer string) (core.Identity,
 	return id, nil
 }
 
-// recordUse records the time of a key's last use. If it fails, the recorded time is merely too old.
+// recordUse records the time of a key's last use. If that fails, the recorded time is merely too old.
 func (a *Access) recordUse(ctx context.Context, bearer string, key core.APIKey, now time.Time) {
 	if err := a.keys.store.APIKeyUsed(ctx, key.ID, now); err != nil {
 		a.log.Debug("could not record the use of an API key", "key", key.ID, "error", err)

@@ -230,13 +230,13 @@ func TestAnAPIKeyHasItsOrganizationRoleOnlyWhileItsUserDoes(t *testing.T) {
 		}
 		now, err := a.Current(t.Context(), c)
 		if err != nil || now.User.OrgRole != c.User.OrgRole {
-			t.Errorf("read anew it is %s, %v; it was %s", now.User.OrgRole, err, c.User.OrgRole)
+			t.Errorf("read again, it is %s, %v; it was %s", now.User.OrgRole, err, c.User.OrgRole)
 		}
 		return c.User.OrgRole
 	}
 	d := directory(state)
 	if _, _, err := d.CreateKey(t.Context(), alice, people.NewKey{Name: "k", OrgRole: core.RoleAdmin}); core.CodeOf(err) != core.CodeForbidden {
-		t.Errorf("a member made a key for the organization: %v", err)
+		t.Errorf("a member created a key for the organization: %v", err)
 	}
 	if err := state.SetOrgRole(t.Context(), alice.User.ID, core.RoleOwner); err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ const (
 	wideTimes    = 4  // an IPv6 /48 may have this many times the attempts of one /64: a customer often has a whole /48
 	proxyTimes   = 20 // one proxy may forward this many times the attempts of one client, whatever addresses it forwards
 
-	// One client can have at most browserLoginBurst + pendingLife/browserLoginEvery = 800 logins pending at a time, so a
-	// single client cannot push out the logins of others (maxPending).
+	// One client can have at most browserLoginBurst + pendingLife/browserLoginEvery = 800 logins pending at a time on each
+	// server.
 	browserLoginBurst = 200
 	browserLoginEvery = time.Second
 )
@@ -33,9 +33,9 @@ func (a *Access) CountWrongKey(client, peer string) error {
 	return allow(a.proxied, peer)
 }
 
-// CountBearer is CountWrongKey for a refused bearer that may be a guess at SERVICE_API_KEY. A bearer that looks like a
-// token or an API key may simply have expired, and does not count. Neither does a repetition of the client's last wrong
-// bearer: that client is misconfigured and not guessing.
+// CountBearer is CountWrongKey for a refused bearer that may be a guess at SERVICE_API_KEY. A bearer that looks like
+// a token or an API key may simply have expired, and does not count. Neither does a repetition of the client's last
+// wrong bearer: that client is misconfigured, not guessing.
 func (a *Access) CountBearer(bearer, client, peer string) error {
 	if k := a.gate.Load().key; !k.set() || formOf(bearer) != k.form {
 		return nil
@@ -55,10 +55,8 @@ func (a *Access) AllowBrowserLogin(client string) error { return allow(a.browser
 // allow limits attempts per client, so that a client that guesses does not lock out others, and per IPv6 /48.
 func allow(attempts *limits.Rates, client string) error {
 	wait := attempts.Allow(network(client), 1)
-	if addr, err := netip.ParseAddr(client); wait == 0 && err == nil && !addr.Unmap().Is4() {
-		if wide, err := addr.WithZone("").Prefix(48); err == nil {
-			wait = attempts.Allow(wide.String(), wideTimes)
-		}
+	if wide := site(client); wait == 0 && wide != network(client) {
+		wait = attempts.Allow(wide, wideTimes)
 	}
 	if wait > 0 {
 		return core.Errorf(core.CodeRateLimited, "too many wrong keys or logins").WithRetryAfter(wait)
@@ -68,7 +66,12 @@ func allow(attempts *limits.Rates, client string) error {
 
 // network returns what counts as one client: an IPv4 address, or the /64 prefix of an IPv6 address, which is
 // what one customer usually has.
-func network(client string) string {
+func network(client string) string { return networkOf(client, 64) }
+
+// site returns an IPv4 address, or the /48 prefix of an IPv6 address, which is the most that one customer usually has.
+func site(client string) string { return networkOf(client, 48) }
+
+func networkOf(client string, bits int) string {
 	addr, err := netip.ParseAddr(client)
 	if err != nil {
 		return client
@@ -76,7 +79,7 @@ func network(client string) string {
 	if addr = addr.Unmap().WithZone(""); addr.Is4() {
 		return addr.String()
 	}
-	prefix, err := addr.Prefix(64)
+	prefix, err := addr.Prefix(bits)
 	if err != nil {
 		return client
 	}

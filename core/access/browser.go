@@ -23,6 +23,7 @@ type LoginRequest struct {
 	RedirectURI string // where the provider sends the browser; its own settings take precedence
 	ReturnTo    string // the local path to continue at; anything that is not a local path becomes "/"
 	Device      string // the code of a device that asked for a login; "" if the browser itself logs in
+	Client      string // the address of the browser
 }
 
 // LoginStart is a pending browser login.
@@ -35,8 +36,9 @@ type LoginStart struct {
 type LoginAnswer struct {
 	State   string
 	Code    string
-	Issuer  string // the iss parameter (RFC 9207), "" when there was none
+	Issuer  string // the iss parameter (RFC 9207), "" if there was none
 	Binding string
+	Client  string // the address of the browser
 }
 
 // pendingLogin is a browser login in progress. Nonce and Verifier never leave the server, except for the store that
@@ -102,7 +104,7 @@ func (a *Access) BeginLogin(ctx context.Context, r LoginRequest) (LoginStart, er
 		a.log.Warn("browser login not started", "error", err)
 		return LoginStart{}, loginFailed(err)
 	}
-	if err := a.pending.put(ctx, state, login, time.Now().Add(pendingLife)); err != nil {
+	if err := a.pending.put(ctx, state, r.Client, login, time.Now().Add(pendingLife)); err != nil {
 		return LoginStart{}, err
 	}
 	return LoginStart{URL: url, Binding: binding}, nil
@@ -110,7 +112,7 @@ func (a *Access) BeginLogin(ctx context.Context, r LoginRequest) (LoginStart, er
 
 // Finished is the outcome of a browser login. If the login failed, only Provider is set, if it is known.
 type Finished struct {
-	Token    string // for the cookie; "" when the login is for a device
+	Token    string // for the cookie; "" if the login is for a device
 	Device   Device // the device that asked for the login
 	Consent  string // for AnswerDevice, if the login is for a device: identifies the pending consent
 	ReturnTo string // the path to continue at
@@ -160,7 +162,7 @@ func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (done Fini
 	done.User = id.User
 	if login.Device != nil {
 		done.Device = *login.Device
-		done.Consent, err = a.askConsent(ctx, done, id, said.Renewal)
+		done.Consent, err = a.askConsent(ctx, answer.Client, done, id, said.Renewal)
 		return done, err
 	}
 	done.Token, err = a.newLogin(ctx, secret(), id, g.key.print(), said.Renewal)
@@ -212,11 +214,11 @@ func (p loginProvider) checkIssuer(ctx context.Context, stated string) error {
 	}
 	switch {
 	case stated == "" && metadata.States:
-		return fmt.Errorf("the answer has no issuer (iss), although the provider %s promises one: %w", p.Name, plugins.ErrUnauthenticated)
+		return fmt.Errorf("the response has no issuer (iss), although the provider %s announces one: %w", p.Name, plugins.ErrUnauthenticated)
 	case stated == "", stated == metadata.Issuer:
 		return nil
 	}
-	return fmt.Errorf("the answer is not from the provider %s, where the login started: it has another issuer (iss): %w", p.Name, plugins.ErrUnauthenticated)
+	return fmt.Errorf("the response did not come from the provider %s, where the login started: it has another issuer (iss): %w", p.Name, plugins.ErrUnauthenticated)
 }
 
 // loginProviders returns the providers that support logins and are configured for them, or

@@ -12,7 +12,7 @@ import (
 
 const (
 	cookieLife = 7 * 24 * time.Hour // Max-Age=604800
-	maxCookie  = 256                // bytes
+	maxCookie  = 256                // length of the longest token that is looked up, in bytes
 	devPrint   = "dev mode"         // no key has this fingerprint, so dev mode logins are not accepted later
 )
 
@@ -40,7 +40,7 @@ func (a *Access) Logout(ctx context.Context, token string) error {
 	return nil
 }
 
-// EndOldLogins deletes the logins that were made with a key other than the current one, so that they do not
+// EndOldLogins deletes the logins that were created with a key other than the current one, so that they do not
 // become valid again if an old key is restored. Call it at startup.
 func (a *Access) EndOldLogins(ctx context.Context) error {
 	return a.cookies.EndLogins(ctx, a.gate.Load().key.print())
@@ -80,7 +80,7 @@ func (a *Access) newLogin(ctx context.Context, token string, id core.Identity, k
 	return "", errors.Join(err, a.Logout(ctx, token))
 }
 
-// login authenticates a cookie. A login is valid while the SERVICE_API_KEY is the same as when it was made. A
+// login authenticates a cookie. A login is valid while the SERVICE_API_KEY is the same as when it was created. A
 // login through an identity provider is valid only while that provider is also configured.
 func (a *Access) login(ctx context.Context, g *gate, token string) (core.Identity, error) {
 	if len(token) > maxCookie {

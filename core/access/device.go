@@ -20,7 +20,7 @@ type Device struct {
 	Address  string // the address that the request came from
 	Redirect string // where the command line listens for the browser (RFC 8252 section 7.3); "" if it polls
 	Code     string // what the person compares, such as "WDJB-MJHT"
-	Token    string // of its login; with Redirect only the first part, and the browser brings the second
+	Token    string // the login's token; with Redirect only its first part, and the browser brings the second
 	Expires  time.Time
 }
 
@@ -36,7 +36,8 @@ type consent struct {
 const (
 	codeLetters = "BCDFGHJKLMNPQRSTVWXZ" // no vowels, so that codes do not form words (RFC 8628 section 6.1)
 	codeLength  = 8
-	maxDevice   = 100 // of a name, in characters
+	maxDevice   = 100 // characters of a name
+	maxRedirect = 500 // bytes of a redirect address: nobody has logged in while it is stored
 )
 
 func newCode() string {
@@ -73,14 +74,14 @@ func (a *Access) AskForLogin(ctx context.Context, d Device) (Device, error) {
 	switch {
 	case strings.TrimSpace(d.Name) == "" || utf8.RuneCountInString(d.Name) > maxDevice:
 		return Device{}, core.Errorf(core.CodeBadRequest, "name must have 1 to %d characters", maxDevice)
-	case d.Redirect != "" && !loopbackURL(d.Redirect):
+	case d.Redirect != "" && (len(d.Redirect) > maxRedirect || !loopbackURL(d.Redirect)):
 		return Device{}, core.Errorf(core.CodeBadRequest, "redirectUri must be an address of this computer, such as http://127.0.0.1:8000/done")
 	}
 	if err := core.CheckText("name", d.Name); err != nil {
 		return Device{}, err
 	}
 	d.Code, d.Token, d.Expires = newCode(), secret(), time.Now().Add(pendingLife).Truncate(time.Second)
-	return d, a.pending.put(ctx, deviceKey(d.Code), d, d.Expires)
+	return d, a.pending.put(ctx, deviceKey(d.Code), d.Address, d, d.Expires)
 }
 
 // loopbackURL reports whether an address belongs to a program on the same computer as the browser.
@@ -102,11 +103,11 @@ func (a *Access) device(ctx context.Context, code string) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &d, a.pending.put(ctx, deviceKey(code), d, d.Expires)
+	return &d, a.pending.put(ctx, deviceKey(code), d.Address, d, d.Expires)
 }
 
 // askConsent keeps a login for a device until the person agrees. Only the consent page gets the returned text.
-func (a *Access) askConsent(ctx context.Context, done Finished, id core.Identity, renewal plugins.Secret) (string, error) {
+func (a *Access) askConsent(ctx context.Context, client string, done Finished, id core.Identity, renewal plugins.Secret) (string, error) {
 	text := secret()
 	sealed, err := sealRenewal(text, renewal)
 	if err != nil {
@@ -116,7 +117,7 @@ func (a *Access) askConsent(ctx context.Context, done Finished, id core.Identity
 	if c.Device.Redirect != "" {
 		c.Rest = secret()
 	}
-	return text, a.pending.put(ctx, text, c, done.Device.Expires)
+	return text, a.pending.put(ctx, text, client, c, done.Device.Expires)
 }
 
 // AnswerDevice completes a login for a device: with allow, the device is logged in as the person who gave the consent.

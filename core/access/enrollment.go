@@ -11,10 +11,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// Enrollment says what happens when a user of an identity provider is seen.
+// Enrollment defines how users of identity providers are enrolled.
 type Enrollment struct {
 	// Admins lists the admins of the organization: email:ADDRESS, group:NAME or subject:NAME. An entry without a type
-	// is an email if it contains an @, otherwise a subject or a group.
+	// is an email if it contains an @, and a subject or a group otherwise.
 	Admins     []string
 	FirstAdmin bool   // whether the first user becomes an admin when Admins is empty
 	Workspace  string // the workspace that users join once; "" for none
@@ -50,11 +50,7 @@ type enrollment struct {
 	done map[string]struct{} // user ids
 }
 
-func newEnrollment(rules Enrollment, store Enroller) *enrollment {
-	return &enrollment{rules: rules, store: store, done: make(map[string]struct{})}
-}
-
-// adminBy returns the entry of auth.admins that names an identity, "" when there is none.
+// adminBy returns the entry of auth.admins that names an identity, "" if there is none.
 func (e *enrollment) adminBy(said auth.Identity) string {
 	i := slices.IndexFunc(e.rules.Admins, func(entry string) bool {
 		kind, name, _ := strings.Cut(entry, ":")
@@ -139,7 +135,7 @@ func (a *Access) enroll(ctx context.Context, e *enrollment, user core.User, grou
 		if err := e.store.SetGroupRoles(ctx, user.ID, groups); err != nil {
 			return core.User{}, err
 		}
-		a.log.Info("memberships follow the groups of a user", "user", user.ID, "email", user.Email, "roles", groups)
+		a.log.Info("memberships changed to match a user's groups", "user", user.ID, "email", user.Email, "roles", groups)
 		user.GroupRoles = groups
 	}
 	if done {

@@ -33,7 +33,7 @@ func TestAuthAdminsNamesAdminsByEmailOrSubject(t *testing.T) {
 		t.Fatal(err)
 	}
 	if id := identity(t, a, "alice"); id.User.OrgRole != core.RoleAdmin {
-		t.Errorf("a role given in the server locked an admin of the configuration out: %s", id.User.OrgRole)
+		t.Errorf("a role assigned on the server overrode that of an admin in the configuration: %s", id.User.OrgRole)
 	}
 }
 

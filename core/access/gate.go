@@ -1,7 +1,6 @@
 package access
 
 import (
-	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -24,46 +23,20 @@ type gate struct {
 	dev       bool
 	key       key
 	providers []*trusted
-	binds     bool // a provider checks tokens against their requests
-	verified  *lru.Cache[fingerprint, verified]
+	binds     bool                               // a provider checks tokens against their requests
+	verified  *known[fingerprint, core.Identity] // whom the adapters accepted tokens for
 	refused   *lru.Cache[fingerprint, time.Time]
 	pending   singleflight.Group // pending verifications, by token
-
-	mu      sync.Mutex // keeps a verification that started before a change of a user from being cached after it
-	changes uint64     // number of changes of users
-}
-
-// verified is a token that the adapter accepted.
-type verified struct {
-	identity core.Identity
-	until    time.Time
 }
 
 func newGate(k key, providers []Provider, audiences []string, enroller Enroller) *gate {
-	g := &gate{key: k}
+	g := &gate{key: k, verified: newKnown[fingerprint, core.Identity](maxVerified, 0, nil)}
 	for _, p := range providers {
 		t := newTrusted(p, audiences, enroller)
 		g.providers, g.binds = append(g.providers, t), g.binds || t.binds
 	}
-	g.verified, _ = lru.New[fingerprint, verified](maxVerified) // the only error is a size below 1
-	g.refused, _ = lru.New[fingerprint, time.Time](maxRefused)
+	g.refused, _ = lru.New[fingerprint, time.Time](maxRefused) // the only error is a size below 1
 	return g
-}
-
-// change returns the number of changes of users so far.
-func (g *gate) change() uint64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.changes
-}
-
-// remember caches a verified token, unless a user has changed since then.
-func (g *gate) remember(hash fingerprint, good verified, since uint64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.changes == since {
-		g.verified.Add(hash, good)
-	}
 }
 
 // forget drops the cached tokens of a user, "" for all users: the cached identities include the organization role.
@@ -73,12 +46,5 @@ func (g *gate) forget(userID string) {
 
 // forgetIf drops the cached tokens of the identities that match.
 func (g *gate) forgetIf(match func(core.Identity) bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.changes++
-	for _, hash := range g.verified.Keys() {
-		if good, ok := g.verified.Peek(hash); ok && match(good.identity) {
-			g.verified.Remove(hash)
-		}
-	}
+	g.verified.forget(func(_ fingerprint, id core.Identity) bool { return match(id) })
 }

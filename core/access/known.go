@@ -13,7 +13,7 @@ import (
 
 const (
 	lookWait   = 10 * time.Second // how long a lookup may take
-	staleWait  = time.Second      // the same when the last result can be used instead
+	staleWait  = time.Second      // the same if the last result can be used instead
 	staleRetry = 2 * time.Second  // how long the last result is used before the next lookup
 )
 

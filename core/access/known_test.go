@@ -15,7 +15,7 @@ import (
 // outage is a store with one user, bob, who is a member of ws_a, has an API key and is logged in. The store
 // can be made unavailable.
 type outage struct {
-	refused atomic.Bool // every call fails at once
+	refused atomic.Bool // every call fails immediately
 	silent  atomic.Bool // every call blocks until its context ends
 	removed atomic.Bool // bob is no longer a member
 	reads   atomic.Int64
@@ -65,12 +65,14 @@ func (o *outage) Cookie(ctx context.Context, hash string) (core.Cookie, error) {
 func (*outage) ClaimCheck(context.Context, core.Cookie, time.Duration) (bool, error) {
 	return false, nil
 }
-func (*outage) CookieChecked(context.Context, core.Cookie) error                   { return nil }
-func (*outage) PutCookie(context.Context, core.Cookie) error                       { return nil }
-func (*outage) DeleteCookie(context.Context, string) error                         { return nil }
-func (*outage) WatchMembers(func(string))                                          {}
-func (*outage) EndLogins(context.Context, string) error                            { return nil }
-func (*outage) PutLogin(context.Context, string, json.RawMessage, time.Time) error { return nil }
+func (*outage) CookieChecked(context.Context, core.Cookie) error { return nil }
+func (*outage) PutCookie(context.Context, core.Cookie) error     { return nil }
+func (*outage) DeleteCookie(context.Context, string) error       { return nil }
+func (*outage) WatchMembers(func(string))                        {}
+func (*outage) EndLogins(context.Context, string) error          { return nil }
+func (*outage) PutLogin(context.Context, string, string, json.RawMessage, time.Time) error {
+	return nil
+}
 
 // session makes the calls of an open session with one kind of credentials: a token, an API key or a login.
 type session struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// BackchannelLogout carries out a logout token of an identity provider (OpenID Connect Back-Channel Logout
-// 1.0): it ends everything that depends on the session or the subject in the token. The error is
+// BackchannelLogout handles an identity provider's logout token (OpenID Connect Back-Channel Logout 1.0). It ends
+// everything that depends on the session or the subject in the token. The error is
 // core.CodeBadRequest for a token that is invalid or was used before, core.CodeNotConfigured if no adapter
 // supports logout tokens, and core.CodeUnavailable if the token cannot be checked or recorded.
 func (a *Access) BackchannelLogout(ctx context.Context, token string) error {
@@ -76,5 +76,5 @@ func (a *Access) logOut(ctx context.Context, l auth.Logout) error {
 }
 
 func wrongLogout(cause error) error {
-	return core.Wrap(core.CodeBadRequest, cause, "the logout token is not accepted")
+	return core.Wrap(core.CodeBadRequest, cause, "the logout token was rejected")
 }

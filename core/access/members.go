@@ -25,10 +25,6 @@ type member struct {
 	orgRole core.Role
 }
 
-func newMembers(users Users, stale time.Duration, onStale func(error)) *members {
-	return &members{users: users, known: newKnown[member, []core.Workspace](maxMembers, stale, onStale)}
-}
-
 func (m *members) workspaces(ctx context.Context, u core.User) ([]core.Workspace, error) {
 	list, err := m.known.get(ctx, member{u.ID, u.OrgRole}, membersLife, func(ctx context.Context) ([]core.Workspace, error) {
 		return m.users.Workspaces(ctx, u)
@@ -44,13 +40,13 @@ func (m *members) forget(userID string) {
 }
 
 // Workspaces returns the workspaces of an identity. The first one is used for requests without a workspace id:
-// the default workspace, otherwise the personal one.
+// the default workspace, or else the personal one.
 func (a *Access) Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error) {
 	list, err := a.scoped(ctx, id)
 	return slices.Clone(list), err
 }
 
-// scoped returns the workspaces of an identity: those of its user, within the scope of an API key.
+// scoped returns the workspaces of an identity's user, within the scope of an API key.
 func (a *Access) scoped(ctx context.Context, id core.Identity) ([]core.Workspace, error) {
 	if id.Scope.Workspace == "" {
 		return a.members.workspaces(ctx, id.User)

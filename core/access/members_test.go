@@ -93,7 +93,7 @@ func TestTheSteadyStateAsksNeitherAdapterNorDatabase(t *testing.T) {
 		call()
 	}
 	if p.calls.Load() != asked || state.provisions.Load() != provisioned || state.workspaces.Load() != looked {
-		t.Errorf("after 100 calls more: adapter %d -> %d, users %d -> %d, workspaces %d -> %d", asked, p.calls.Load(),
+		t.Errorf("after 100 more calls: adapter %d -> %d, users %d -> %d, workspaces %d -> %d", asked, p.calls.Load(),
 			provisioned, state.provisions.Load(), looked, state.workspaces.Load())
 	}
 }

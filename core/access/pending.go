@@ -3,43 +3,52 @@ package access
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/ropewalk/ropewalk/core"
 )
 
 const (
-	maxPending  = 10_000 // steps of browser logins; beyond this the oldest are dropped
+	maxPending  = 10_000 // steps of browser logins; beyond this, those of the client with the most are dropped
 	pendingLife = 10 * time.Minute
 )
 
-// pending holds the state of browser logins between two steps. Its keys are strings that only whoever takes the
-// next step knows.
+// pending holds the state of browser logins between two steps. Its keys are strings known only to whoever takes the
+// next step.
 type pending struct {
-	inMemory *lru.Cache[string, step]
-	shared   Logins // used instead of inMemory; nil for a single server
+	shared Logins // used instead of memory; nil for a single server
+
+	mu    sync.Mutex
+	steps map[string]step
+	held  map[string]int // steps by client
 }
 
 type step struct {
 	value   any
+	client  string
 	expires time.Time
 }
 
 func newPending(shared Logins) *pending {
-	inMemory, _ := lru.New[string, step](maxPending) // the only error is a size below 1
-	return &pending{inMemory: inMemory, shared: shared}
+	return &pending{shared: shared, steps: map[string]step{}, held: map[string]int{}}
 }
 
-func (p *pending) put(ctx context.Context, key string, value any, expires time.Time) error {
+// put stores a step of a login that a client started.
+func (p *pending) put(ctx context.Context, key, client string, value any, expires time.Time) error {
+	client = site(client)
 	if p.shared == nil {
-		p.inMemory.Add(key, step{value, expires})
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.remove(key)
+		p.makeRoom()
+		p.steps[key] = step{value, client, expires}
+		p.held[client]++
 		return nil
 	}
 	record, err := json.Marshal(value)
 	if err == nil {
-		err = p.shared.PutLogin(ctx, fingerprintOf(key).String(), record, expires)
+		err = p.shared.PutLogin(ctx, fingerprintOf(key).String(), client, record, expires)
 	}
 	if err != nil {
 		return unavailable(err)
@@ -47,13 +56,56 @@ func (p *pending) put(ctx context.Context, key string, value any, expires time.T
 	return nil
 }
 
+// makeRoom drops the expired steps if there are too many, and then the oldest step of the client that has the most:
+// whoever starts many logins drops only their own. The caller holds mu.
+func (p *pending) makeRoom() {
+	if len(p.steps) < maxPending {
+		return
+	}
+	now := time.Now()
+	for key, s := range p.steps {
+		if !now.Before(s.expires) {
+			p.remove(key)
+		}
+	}
+	if len(p.steps) < maxPending {
+		return
+	}
+	var most, oldest string
+	for client, n := range p.held {
+		if n > p.held[most] {
+			most = client
+		}
+	}
+	for key, s := range p.steps {
+		if s.client == most && (oldest == "" || s.expires.Before(p.steps[oldest].expires)) {
+			oldest = key
+		}
+	}
+	p.remove(oldest)
+}
+
+// remove removes a step, if it is there, and returns it. The caller holds mu.
+func (p *pending) remove(key string) (s step, ok bool) {
+	if s, ok = p.steps[key]; !ok {
+		return s, false
+	}
+	delete(p.steps, key)
+	if p.held[s.client]--; p.held[s.client] == 0 {
+		delete(p.held, s.client)
+	}
+	return s, true
+}
+
 // take returns and removes a value, if it has not expired. Otherwise the error is
 // core.CodeUnauthenticated, or core.CodeUnavailable when the store fails.
 func take[T any](ctx context.Context, p *pending, key string) (value T, err error) {
 	unknown := refusedLogin("the state is unknown, used or expired")
 	if p.shared == nil {
-		s, ok := p.inMemory.Get(key)
-		if !ok || !p.inMemory.Remove(key) || !time.Now().Before(s.expires) { // only one of two concurrent requests removes it
+		p.mu.Lock()
+		s, ok := p.remove(key)
+		p.mu.Unlock()
+		if !ok || !time.Now().Before(s.expires) {
 			return value, unknown
 		}
 		if value, ok = s.value.(T); !ok {

@@ -25,7 +25,7 @@ func renewalKey(token string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// sealRenewal encrypts a renewal; "" stays "".
+// sealRenewal encrypts a renewal. It returns "" for "".
 func sealRenewal(token string, renewal plugins.Secret) (string, error) {
 	if renewal == "" {
 		return "", nil

@@ -49,8 +49,8 @@ func (w *watchers) notify(userID string) {
 }
 
 // Current returns a caller that was authenticated some time ago, with its current roles and groups. The error is
-// core.CodeUnauthenticated when the user or the API key is gone, or the token or its subject was revoked,
-// core.CodeWorkspaceDenied when the user is no longer a member, or core.CodeUnavailable when this cannot be determined.
+// core.CodeUnauthenticated if the user or the API key is gone, or if the token or its subject was revoked. It is
+// core.CodeWorkspaceDenied if the user is no longer a member, and core.CodeUnavailable if this cannot be determined.
 func (a *Access) Current(ctx context.Context, c core.Caller) (core.Caller, error) {
 	if a.Dev() {
 		return c, nil

@@ -56,7 +56,7 @@ func TestARevokedSubjectLosesVerdictsLoginsAndSessionsOnEveryServer(t *testing.T
 	asked = p.calls.Load() - asked
 	want(t, "the token of another subject", outcome(a.MCP(t.Context(), "token-of-bob", "")), "bob")
 	if _, err := a.Current(t.Context(), bob); err != nil || asked != 2 || p.calls.Load() != 5 {
-		t.Errorf("another subject: %v, %d calls of the provider", err, p.calls.Load())
+		t.Errorf("another subject: %v, %d calls to the provider", err, p.calls.Load())
 	}
 
 	<-time.After(2 * time.Millisecond) // times in the store are milliseconds
@@ -79,7 +79,7 @@ func TestARevokedTokenEndsOnlyWhatItStarted(t *testing.T) {
 	want(t, "the token", outcome(a.MCP(t.Context(), "token-of-alice", "")), "unauthenticated")
 	want(t, "another token of the subject", outcome(a.MCP(t.Context(), "another-token", "")), "alice")
 	if _, err := a.Current(t.Context(), other); err != nil || p.calls.Load() != 3 {
-		t.Errorf("a session with another token: %v, %d calls of the provider", err, p.calls.Load())
+		t.Errorf("a session with another token: %v, %d calls to the provider", err, p.calls.Load())
 	}
 }
 

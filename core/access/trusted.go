@@ -43,7 +43,7 @@ type trusted struct {
 }
 
 func newTrusted(p Provider, common []string, enroller Enroller) *trusted {
-	t := &trusted{Provider: p, rules: newEnrollment(p.Enrollment, enroller)}
+	t := &trusted{Provider: p, rules: &enrollment{rules: p.Enrollment, store: enroller, done: make(map[string]struct{})}}
 	if adapter, ok := p.Adapter.(requestVerifier); ok {
 		t.binds = adapter.VerifiesRequests()
 	}
@@ -85,8 +85,8 @@ func (t *trusted) describe(ctx context.Context) (auth.Description, error) {
 	return about, nil
 }
 
-// ofIssuer returns the provider of an issuer, or nil when there is none. The error is
-// core.CodeUnavailable when this cannot be determined.
+// ofIssuer returns the provider of an issuer, or nil if there is none. The error is core.CodeUnavailable when this
+// cannot be determined.
 func (g *gate) ofIssuer(ctx context.Context, issuer string) (*trusted, error) {
 	var failed error
 	for _, p := range g.providers {
@@ -121,7 +121,7 @@ func (a *Access) Forgotten(ctx context.Context, issuers []string) bool {
 }
 
 // candidates returns the providers to try for a token, in order: the provider of the issuer that the token
-// names, otherwise all providers.
+// names, or else all providers.
 func (g *gate) candidates(ctx context.Context, token string) []*trusted {
 	if len(g.providers) < 2 {
 		return g.providers
@@ -137,7 +137,7 @@ func (g *gate) candidates(ctx context.Context, token string) []*trusted {
 	return []*trusted{p}
 }
 
-// issuerOf returns the unverified issuer that a JWT names; "" when there is none.
+// issuerOf returns the unverified issuer that a JWT names; "" if there is none.
 func issuerOf(token string) string {
 	_, rest, _ := strings.Cut(token, ".")
 	payload, _, signed := strings.Cut(rest, ".")

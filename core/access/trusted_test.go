@@ -137,7 +137,7 @@ func TestALoginRefusesAResponseFromAnotherProvider(t *testing.T) {
 			t.Errorf("an answer %s: got %v, want %q", name, err, c.want)
 		}
 		if shown := two.exchanges.Load() + one.exchanges.Load() - before; (shown > 0) != (c.want == "") {
-			t.Errorf("an answer %s: its code was shown to a provider %d times", name, shown)
+			t.Errorf("an answer %s: its code was sent to a provider %d times", name, shown)
 		}
 	}
 }

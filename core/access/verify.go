@@ -16,7 +16,7 @@ import (
 
 const (
 	maxToken = 16 << 10 // bytes; longer bearers are refused
-	maxSwaps = 3        // how often a verification is repeated because the adapter was replaced
+	maxSwaps = 3        // how many times a verification is repeated because the adapter was replaced
 )
 
 // verify authenticates a token. It caches verdicts, and calls the adapter once for all concurrent
@@ -40,8 +40,8 @@ func (a *Access) verify(ctx context.Context, token, resource string) (core.Ident
 		if len(g.providers) == 0 {
 			return core.Identity{}, unauthenticated()
 		}
-		if good, ok := g.verified.Get(hash); ok && time.Now().Before(good.until) {
-			return good.identity, nil
+		if good, ok := g.verified.entries.Get(hash); ok && time.Now().Before(good.until) {
+			return good.value, nil
 		}
 		if until, ok := g.refused.Get(hash); ok && time.Now().Before(until) {
 			return core.Identity{}, unauthenticated()
@@ -61,9 +61,9 @@ func (a *Access) verifyProof(ctx context.Context, token, resource string) (core.
 	defer cancel()
 	for range maxSwaps {
 		g := a.gate.Load()
-		since := g.change()
+		since := g.verified.change()
 		id, _, err := a.judge(ctx, g, token, resource)
-		if err == nil && g.change() != since {
+		if err == nil && g.verified.change() != since {
 			err = a.revokedMeanwhile(ctx, id)
 		}
 		if a.gate.Load() != g {
@@ -90,7 +90,7 @@ func (a *Access) failure(err error) error {
 // shared joins the pending verification of the token, or starts one. A cancelled request does not
 // cancel it for the others.
 func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token, resource string) (core.Identity, error) {
-	since := g.change() // a verdict from before a change of a user is not used
+	since := g.verified.change() // a verdict from before a change of a user is not used
 	answer := g.pending.DoChan(string(strconv.AppendUint(hash[:], since, 36)), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
@@ -108,7 +108,7 @@ func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token, r
 // ask has the providers verify a token, and caches the verdict.
 func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token, resource string, since uint64) (core.Identity, error) {
 	id, expires, err := a.judge(ctx, g, token, resource)
-	if err == nil && g.change() != since {
+	if err == nil && g.verified.change() != since {
 		err = a.revokedMeanwhile(ctx, id)
 	}
 	switch {
@@ -117,7 +117,7 @@ func (a *Access) ask(ctx context.Context, g *gate, hash fingerprint, token, reso
 		if expires.Before(until) {
 			until = expires
 		}
-		g.remember(hash, verified{id, until}, since)
+		g.verified.put(hash, entry[core.Identity]{value: id, until: until}, since)
 		return id, nil
 	case errors.Is(err, plugins.ErrUnauthenticated):
 		g.refused.Add(hash, time.Now().Add(refusedLife))
@@ -212,8 +212,14 @@ func (a *Access) admit(ctx context.Context, p *trusted, said auth.Identity) (cor
 	if said.Issuer == "" || said.Subject == "" || said.Issuer == core.IssuerLocal || said.Issuer == core.IssuerKey {
 		return core.Identity{}, fmt.Errorf("the adapter returned no issuer, no subject, or one of the server's own issuers: %w", plugins.ErrUnauthenticated)
 	}
+	if said.Subject != core.PlainText(said.Subject) {
+		return core.Identity{}, fmt.Errorf("the adapter returned a subject with control characters: %w", plugins.ErrUnauthenticated)
+	}
+	if said.Email != core.PlainText(said.Email) { // it would otherwise be stored, and found, as somebody else's
+		said.Email = ""
+	}
 	id := core.Identity{Issuer: said.Issuer, Subject: said.Subject, User: core.User{
-		Email: core.PlainText(said.Email), DisplayName: core.PlainText(said.DisplayName), OrgRole: rank(said.OrgRole),
+		Email: said.Email, DisplayName: core.PlainText(said.DisplayName), OrgRole: rank(said.OrgRole),
 	}, Granted: strings.Join(said.Scopes, " "), Session: core.SessionHash(said.Issuer, said.SessionID)}
 	id.User.AdminBy = p.rules.adminBy(said)
 	id.User.Groups, id.GroupsUnknown = core.GroupList(said.Groups), said.Groups == nil
@@ -232,7 +238,7 @@ func (a *Access) admit(ctx context.Context, p *trusted, said auth.Identity) (cor
 	return id, nil
 }
 
-// issuedAt returns when a token was issued (claim iat), to the second; zero when the token does not say.
+// issuedAt returns when a token was issued (claim iat), to the second; zero if the token does not say.
 func issuedAt(said auth.Identity) time.Time {
 	var claims struct {
 		Issued *float64 `json:"iat"`

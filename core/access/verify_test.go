@@ -88,6 +88,32 @@ func TestUnknownRolesCountAsMember(t *testing.T) {
 	}
 }
 
+// A provider may pass on any text as an email. Only plain text is stored.
+func TestAnEmailThatIsNotPlainTextDoesNotCount(t *testing.T) {
+	p := newProvider("https://idp")
+	a, _ := newAccess(t, "", p)
+	for email, want := range map[string]string{"a@example.com": "a@example.com", "b@example.com\x00": "", "\u202ec@example.com": "", "d@exam\nple.com": ""} {
+		id := p.identity("of " + core.PlainText(email))
+		id.Email, id.DisplayName, id.Groups = email, email, []string{email}
+		p.set(func(p *provider) { p.tokens["t"] = id })
+		a.ForgetVerdicts()
+		got, err := a.MCP(t.Context(), "t", "")
+		if err != nil || got.User.Email != want {
+			t.Errorf("%q: got %q, %v", email, got.User.Email, err)
+		}
+	}
+}
+
+func TestASubjectThatIsNotPlainTextIsRefused(t *testing.T) {
+	p := newProvider("https://idp")
+	a, _ := newAccess(t, "", p)
+	for _, subject := range []string{"a\x00", "a\n", "\u202ea"} {
+		p.set(func(p *provider) { p.tokens["t"] = p.identity(subject) })
+		a.ForgetVerdicts()
+		want(t, fmt.Sprintf("%q", subject), outcome(a.MCP(t.Context(), "t", "")), "unauthenticated")
+	}
+}
+
 // memory is an in-memory Users. A database has its own goroutines, which a synctest bubble would wait for.
 type memory struct{}
 

@@ -1,7 +1,9 @@
 package accounts
 
 import (
+	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
 // attack is a login that an app, its authorization server or another server tries to subvert.
@@ -97,7 +100,7 @@ func attacks() []attack {
 		{name: "an issuer at another port", before: describes("issuer", "http://127.0.0.1:1"), says: "another issuer"},
 		{name: "an issuer with a query", before: func(p, _ *provider) { p.metadata["issuer"] = p.URL + "?x" }, says: "another issuer"},
 		{name: "the metadata of another server", before: redirects(http.StatusFound, metadata), says: "another issuer"},
-		{name: "metadata that never ends", before: responds(metadata, hangs), slow: true, says: "did not send its whole answer"},
+		{name: "metadata that never ends", before: responds(metadata, hangs), slow: true, says: "did not send its whole response"},
 		{name: "metadata that is a list", before: sends(metadata, `[]`), says: "did not send a valid JSON object"},
 		{name: "metadata that is a page", before: sends(metadata, `<html>`), says: "did not send a valid JSON object"},
 		{name: "a header that is too large", before: responds(metadata, func(w http.ResponseWriter, _ *http.Request) {
@@ -116,20 +119,20 @@ func attacks() []attack {
 		{name: "a token endpoint with a fragment", before: describes("token_endpoint", "https://idp.example/token#x"), says: "is not a URL"},
 		{name: "a token endpoint at the address of a cloud's metadata", before: describes("token_endpoint", linkLocal), says: "cannot be reached"},
 		{name: "a registration endpoint at the address of a cloud's metadata", before: describes("registration_endpoint", linkLocal), says: "cannot be reached"},
-		{name: "registration that never ends", before: responds("/register", hangs), slow: true, says: "did not send its whole answer"},
+		{name: "registration that never ends", before: responds("/register", hangs), slow: true, says: "did not send its whole response"},
 		{name: "registration with a long secret", before: sends("/register", `{"client_id":"c","client_secret":"`+strings.Repeat("x", 5000)+`"}`), says: "did not register"},
 
 		// The response in the browser (RFC 9207, RFC 9700 sections 4.4, 4.5 and 4.7).
-		{name: "the response of another server", answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) { a.Issuer = evil.URL }, says: "the answer is not from"},
+		{name: "the response of another server", answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) { a.Issuer = evil.URL }, says: "the response did not come from"},
 		{name: "the response of another server, to a server that states no issuer", before: silent,
-			answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) { a.Issuer = evil.URL }, says: "the answer is not from"},
+			answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) { a.Issuer = evil.URL }, says: "the response did not come from"},
 		{name: "the response of a server that states no issuer, to another such server", before: silent,
 			answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) {
 				a.Issuer, a.Mark = "", hashOf(evil.URL)[:markLength]
-			}, says: "the answer is not from"},
+			}, says: "the response did not come from"},
 		{name: "the response of a server that an operator registered at, to a server that states no issuer", before: silent,
-			answer: func(_ *testing.T, _ *rig, _ *provider, a *Answer) { a.Issuer, a.Mark = "", "" }, says: "the answer is not from"},
-		{name: "the mark of another server", answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) { a.Mark = hashOf(evil.URL)[:markLength] }, says: "the answer is not from"},
+			answer: func(_ *testing.T, _ *rig, _ *provider, a *Answer) { a.Issuer, a.Mark = "", "" }, says: "the response did not come from"},
+		{name: "the mark of another server", answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) { a.Mark = hashOf(evil.URL)[:markLength] }, says: "the response did not come from"},
 		{name: "the code of another login", before: func(p, _ *provider) {
 			p.codes["stolen"] = url.Values{"code_challenge": {"of another verifier"}, "redirect_uri": {callback}, "resource": {p.URL + "/mcp"}, "client_id": {"registered"}}
 		}, answer: func(_ *testing.T, _ *rig, _ *provider, a *Answer) { a.Code = "stolen" }, says: "invalid_grant"},
@@ -177,15 +180,15 @@ func putLogin(t *testing.T, r *rig, key, binding string, expires time.Time) {
 	t.Helper()
 	record, err := json.Marshal(pending{Workspace: core.DefaultWorkspaceID, By: r.caller.User.ID, Owner: r.caller.User.ID, App: "far", AppID: "first", Binding: hashOf(binding)})
 	if err == nil {
-		err = r.store.PutLogin(t.Context(), key, record, expires)
+		err = r.store.PutLogin(t.Context(), key, r.caller.User.ID, record, expires)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Attacks of RFC 9700, RFC 9207, RFC 9728, RFC 9449 and MCP's page on security. None of them links an account, and no code
-// reaches another server.
+// Attacks from RFC 9700, RFC 9207, RFC 9728, RFC 9449 and MCP's security page. None of them links an account, and no
+// code reaches another server.
 func TestNoAttackCanLinkAnAccount(t *testing.T) {
 	for _, c := range attacks() {
 		t.Run(c.name, func(t *testing.T) {
@@ -294,9 +297,36 @@ func TestAPublicAppCannotReachPrivateAddresses(t *testing.T) {
 			t.Errorf("%s was read for a public app", issuer)
 		}
 	}
-	public := core.Remote{URL: "https://192.0.2.1/mcp", AllowPrivate: true}
-	if isPrivate(t.Context(), public) {
-		t.Error("an app at a public address may lead to private ones")
+}
+
+// connTo is a connection that claims to lead to an address.
+type connTo struct {
+	net.Conn
+	ip net.IP
+}
+
+func (c connTo) RemoteAddr() net.Addr { return &net.TCPAddr{IP: c.ip, Port: 443} }
+
+// The owner of an app decides which addresses its name has, and may list a private one among them or for a moment.
+func TestAnAppAtAPublicAddressCannotReachPrivateOnesThroughItsName(t *testing.T) {
+	p := newProvider(t)
+	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+	app := core.Remote{URL: strings.Replace(p.URL, "127.0.0.1", "localhost", 1) + "/mcp", AllowPrivate: true}
+	p.change(func(p *provider) { p.resource["resource"] = app.URL })
+	if _, err := r.discover(t.Context(), app); err != nil {
+		t.Fatalf("an app at a private address: %v", err)
+	}
+	r.private.CloseIdleConnections()
+	dialer := &net.Dialer{}
+	r.private.Transport = &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, address)
+		return connTo{conn, net.IPv4(203, 0, 113, 5)}, err
+	}}
+	if s, err := r.discover(t.Context(), app); err == nil {
+		t.Errorf("it may use the authorization server at %s", s.Issuer)
+	}
+	if r.Discover(t.Context(), app, remote.Challenge{Metadata: p.URL + "/.well-known/oauth-protected-resource/mcp"}) {
+		t.Error("its authorization server is found by the address of its metadata")
 	}
 }
 
@@ -337,7 +367,8 @@ func TestHostileRegistrationsAreRefused(t *testing.T) {
 	}
 }
 
-// The app names another authorization server, which sends the browser on to the one that the client is registered at.
+// The app names another authorization server, which sends the browser on to the one that the client is registered
+// with.
 func TestAConfiguredClientIsOnlyUsedAtItsAuthorizationServer(t *testing.T) {
 	for name, named := range map[string]bool{"the one of the first login": false, "the one of the configuration": true} {
 		t.Run(name, func(t *testing.T) {

@@ -67,7 +67,8 @@ func (m *Manager) Choose(ctx context.Context, c core.Caller, app string, w core.
 	return a, nil
 }
 
-// Offer implements tools.Accounts. If c has an account with a name at an app, its other accounts there do not count.
+// Offer implements tools.Accounts. If c has an account with the given name for an app, its other accounts for that
+// app do not count.
 func (m *Manager) Offer(c core.Caller, app, name string, shared *core.Offer) *core.Offer {
 	owner, err := m.ownerFor(c, core.RemoteAuth{Type: core.AuthUser})
 	if err != nil {
@@ -97,7 +98,8 @@ func (m *Manager) Offer(c core.Caller, app, name string, shared *core.Offer) *co
 	return m.apps.OfferOf(shared, own)
 }
 
-// ownerFor returns the User.ID of the owner of the accounts that c uses at an app: "" for accounts that everybody uses.
+// ownerFor returns the User.ID of the owner of the accounts that c uses for an app: "" for accounts that everybody
+// uses.
 func (m *Manager) ownerFor(c core.Caller, auth core.RemoteAuth) (string, error) {
 	switch {
 	case auth.Type == core.AuthShared:
@@ -110,7 +112,7 @@ func (m *Manager) ownerFor(c core.Caller, auth core.RemoteAuth) (string, error) 
 	return c.User.ID, nil
 }
 
-// of returns the accounts of an owner at an app.
+// of returns an owner's accounts for an app.
 func (m *Manager) of(ctx context.Context, workspace, owner, app string) (own []core.Account, err error) {
 	all, err := m.inWorkspace(ctx, workspace)
 	for _, a := range all[owner] {
@@ -146,7 +148,7 @@ func (m *Manager) Needed(c core.Caller, a core.Account, err error) error {
 		scopes = validScopes(known.Scopes)
 	}
 	if strings.HasPrefix(a.ID, exchangedPrefix) {
-		return core.Errorf(core.CodeForbidden, "app %s wants more rights than your exchanged token has: %s", a.App, strings.Join(scopes, " "))
+		return core.Errorf(core.CodeForbidden, "app %s requires more rights than your exchanged token has: %s", a.App, strings.Join(scopes, " "))
 	}
 	reason := "the login for the account " + a.Name + " has ended"
 	if len(scopes) > 0 {
@@ -250,6 +252,9 @@ func (m *Manager) Change(ctx context.Context, c core.Caller, id string, change c
 	}
 	a, err := m.o.Store.ChangeAccount(ctx, id, change)
 	m.Changed(id)
+	if err == nil && change.Default {
+		m.apps.DefaultAccountChanged(a.Workspace)
+	}
 	return a, err
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
-// The ways in which a client authenticates at a token endpoint (RFC 7591).
+// The ways in which a client authenticates to a token endpoint (RFC 7591).
 const (
 	methodNone  = "none"
 	methodBasic = "client_secret_basic"
@@ -30,6 +30,9 @@ const (
 	ClientPath   = "/v1/accounts/client"
 	CallbackPath = "/v1/accounts/callback"
 )
+
+// maxInstant is the last second of the year 9999. JSON cannot represent later times, which a server that counts milliseconds sends.
+const maxInstant = 253402300799
 
 // MarkParameter is the parameter of CallbackPath that marks an authorization server.
 const MarkParameter = "server"
@@ -48,7 +51,7 @@ type ClientDocument struct {
 	Scope         string   `json:"scope,omitempty"`
 }
 
-// newDocument describes a client with a redirect URI, or, without one, a client for logins with a code.
+// newDocument describes a client with a redirect URI. Without a redirect URI, the client is for logins with a code.
 func newDocument(redirectURI string) ClientDocument {
 	if redirectURI == "" {
 		return ClientDocument{Name: "Ropewalk", RedirectURIs: []string{}, GrantTypes: []string{deviceGrant, "refresh_token"}, ResponseTypes: []string{}, Method: methodNone, Type: "native"}
@@ -87,14 +90,14 @@ func (m *Manager) isPublic() bool {
 	return err != nil || !ip.IsLoopback() && !ip.IsPrivate()
 }
 
-// clientFor returns the client that this server uses at an authorization server: the one that the operator configured
-// for the app, the one that the metadata document describes, or one that it registers.
+// clientFor returns the client that this server uses with an authorization server: the one that the operator
+// configured for the app, the one that the metadata document describes, or one that it registers.
 //
 // The document is the same for every authorization server, and each accepts any redirect URI in it. It therefore
-// contains only the URI whose responses must state the issuer: otherwise a hostile server could redirect a browser to
-// an honest server that states no issuer, and would then be sent that server's code. For the same reason, it does not
-// allow device logins: anyone who gets a person to enter an honest server's code would get the tokens. Each device
-// login registers its own client, so that the login that it replaces can be revoked without ending the new one.
+// contains only the URI whose responses must state the issuer. Otherwise, a hostile server could redirect a browser
+// to an honest server that states no issuer, and would then be sent that server's code. For the same reason, it does
+// not allow device logins: anyone who gets a person to enter an honest server's code would get the tokens. Each
+// device login registers its own client, so that the login it replaces can be revoked without ending the new one.
 func (m *Manager) clientFor(ctx context.Context, in core.Installation, s server, redirectURI string) (core.OAuthClient, error) {
 	auth := in.Remote.Auth
 	switch {
@@ -106,7 +109,7 @@ func (m *Manager) clientFor(ctx context.Context, in core.Installation, s server,
 	case s.Documents && s.StatesIss && m.isPublic() && redirectURI == m.o.BaseURL+CallbackPath:
 		return core.OAuthClient{ID: m.o.BaseURL + ClientPath, Method: methodNone}, nil
 	case s.Register == "":
-		byHand, _, _ := strings.Cut(redirectURI, "?") // markOf
+		byHand, _, _ := strings.Cut(redirectURI, "?") // without the parameter that markOf adds
 		return core.OAuthClient{}, core.Errorf(core.CodeNotConfigured, "%s does not register clients: register this server there by hand, with the redirect URI %s, and install the app with transport.auth.clientId", hostOf(s.Issuer), byHand)
 	}
 	if redirectURI == "" {
@@ -127,7 +130,7 @@ func (m *Manager) clientFor(ctx context.Context, in core.Installation, s server,
 	return made, m.o.Store.PutOAuthClient(ctx, r, made)
 }
 
-// bind returns an error if the client that the operator configured for an app belongs to another authorization server.
+// bind returns an error if the client that the operator configured for an app belongs to a different authorization server.
 // The app names its server, so it could name one that wants to steal the client's secret or the right server's codes.
 // Unless the configuration names the issuer, the first login does: it is stored like the ID of a client without an
 // issuer.
@@ -180,30 +183,31 @@ func (m *Manager) register(ctx context.Context, s server, redirectURI string) (c
 		return core.OAuthClient{}, core.Wrap(core.CodeUnavailable, err, err.Error())
 	}
 	var said struct {
-		ID      string `json:"client_id"`
-		Secret  string `json:"client_secret"`
-		Expires int64  `json:"client_secret_expires_at"`
-		Method  string `json:"token_endpoint_auth_method"`
-		Error   string `json:"error"`
+		ID      string  `json:"client_id"`
+		Secret  string  `json:"client_secret"`
+		Expires float64 `json:"client_secret_expires_at"`
+		Method  string  `json:"token_endpoint_auth_method"`
+		Error   string  `json:"error"`
 	}
 	bad := json.Unmarshal(answer, &said) != nil
 	switch {
 	case status != http.StatusOK && status != http.StatusCreated:
-		return core.OAuthClient{}, core.Errorf(core.CodeUnavailable, "%s did not register this server as a client: it returned %d %.100q", hostOf(s.Issuer), status, said.Error)
+		return core.OAuthClient{}, core.Errorf(core.CodeUnavailable, "%s did not register this server as a client: it returned %d %.100q. If it registers nobody, register this server there by hand, and install the app with transport.auth.clientId",
+			hostOf(s.Issuer), status, said.Error)
 	case bad || said.ID == "" || len(said.ID) > 4096 || len(said.Secret) > 4096:
-		return core.OAuthClient{}, core.Errorf(core.CodeUnavailable, "%s did not register this server as a client: its answer has no client_id", hostOf(s.Issuer))
+		return core.OAuthClient{}, core.Errorf(core.CodeUnavailable, "%s did not register this server as a client: its response has no client_id", hostOf(s.Issuer))
 	}
 	c := core.OAuthClient{ID: said.ID, Secret: core.Secret(said.Secret), Method: methodFor(core.Secret(said.Secret), said.Method, s)}
 	if said.Method == methodNone {
 		c.Secret, c.Method = "", methodNone
 	}
 	if said.Expires > 0 {
-		c.ExpiresAt = time.Unix(said.Expires, 0)
+		c.ExpiresAt = time.Unix(int64(min(said.Expires, maxInstant)), 0)
 	}
 	return c, nil
 }
 
-// postForm sends a form to an endpoint of an authorization server, as the client of a grant.
+// postForm sends a form to an endpoint of an authorization server. It authenticates as the client that a grant belongs to.
 func (m *Manager) postForm(ctx context.Context, g core.Grant, address string, form url.Values) (status int, answer []byte, err error) {
 	basic := ""
 	if g.Client.Method == methodBasic {
@@ -217,7 +221,7 @@ func (m *Manager) postForm(ctx context.Context, g core.Grant, address string, fo
 	return m.post(ctx, g.Private, address, "application/x-www-form-urlencoded", basic, []byte(form.Encode()))
 }
 
-// post sends a body to an endpoint of an authorization server. basic is the user and the password, or "".
+// post sends a body to an endpoint of an authorization server. basic has the user and the password for basic authentication, or is empty.
 func (m *Manager) post(ctx context.Context, private bool, address, media, basic string, body []byte) (status int, answer []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
@@ -234,7 +238,7 @@ func (m *Manager) post(ctx context.Context, private bool, address, media, basic 
 	}
 	defer func() { _ = response.Body.Close() }()
 	if answer, err = io.ReadAll(io.LimitReader(response.Body, maxDocument)); err != nil {
-		return 0, nil, fmt.Errorf("%s did not send its whole answer", request.URL.Host)
+		return 0, nil, fmt.Errorf("%s did not send its whole response", request.URL.Host)
 	}
 	return response.StatusCode, answer, nil
 }

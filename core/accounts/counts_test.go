@@ -4,7 +4,7 @@ package accounts
 
 import "time"
 
-// What people_test.go does.
+// The amounts that people_test.go tries.
 const (
 	people        = 4
 	appsOfPeople  = 3

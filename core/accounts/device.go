@@ -13,21 +13,21 @@ import (
 
 const (
 	deviceGrant       = "urn:ietf:params:oauth:grant-type:device_code"
-	deviceInterval    = 5 * time.Second // between two questions, and what slow_down adds (RFC 8628)
+	deviceInterval    = 5 * time.Second // between two requests, and what slow_down adds (RFC 8628)
 	maxDeviceInterval = time.Minute
 )
 
 // Device is a login in progress that a person completes with a code, in a browser on any device (RFC 8628).
 type Device struct {
 	Login    string // a secret: pass it to FinishDevice
-	URL      string // of the page that takes the code
+	URL      string // the page that takes the code
 	Complete string // the same page with the code in it; "" if the server has none
 	Code     string
-	Interval time.Duration // until the first FinishDevice
+	Interval time.Duration // how long to wait before the first FinishDevice
 	Expires  time.Time
 }
 
-// deviceCode is what a pending login with a code needs.
+// deviceCode holds the data of a pending login with a code.
 type deviceCode struct {
 	Code     string
 	Interval time.Duration
@@ -64,7 +64,7 @@ func (m *Manager) BeginDevice(ctx context.Context, c core.Caller, w Want) (Devic
 }
 
 // askForCode asks an authorization server for a code. If it refuses the scopes and nobody insists on them, it is asked
-// again without.
+// again with fewer.
 func (m *Manager) askForCode(ctx context.Context, p *pending, endpoint string) (d Device, code core.Secret, err error) {
 	ctx, cancel := context.WithTimeout(ctx, exchangeWithin)
 	defer cancel()
@@ -88,12 +88,12 @@ func (m *Manager) askForCode(ctx context.Context, p *pending, endpoint string) (
 	malformed := json.Unmarshal(answer, &said) != nil
 	switch {
 	case said.Error == "invalid_scope" && p.ScopesOptional && len(p.Scopes) > 0:
-		p.Scopes = nil
+		p.Scopes = fewerScopes(p.Scopes)
 		return m.askForCode(ctx, p, endpoint)
 	case status != http.StatusOK || said.Error != "":
 		return d, "", core.Errorf(core.CodeUnavailable, "%s did not give a code: it returned %d %.100q. Open the page in a browser instead", hostOf(p.Issuer), status, said.Error)
 	case malformed || said.Device == "" || said.User == "" || len(said.User) > 100 || checkEndpoint("verification_uri", said.URL, p.Private) != nil:
-		return d, "", core.Errorf(core.CodeUnavailable, "%s did not give a code: its answer is not valid (RFC 8628). Open the page in a browser instead", hostOf(p.Issuer))
+		return d, "", core.Errorf(core.CodeUnavailable, "%s did not give a code: its response is not valid (RFC 8628). Open the page in a browser instead", hostOf(p.Issuer))
 	}
 	d = Device{
 		URL: said.URL, Code: said.User, Interval: within(said.Interval, deviceInterval, maxDeviceInterval),
@@ -128,7 +128,7 @@ func (m *Manager) FinishDevice(ctx context.Context, c core.Caller, login string)
 	if err := m.mayComplete(ctx, c, p); err != nil {
 		return a, 0, err
 	}
-	ctx = context.WithoutCancel(ctx) // the login is stored nowhere else now
+	ctx = context.WithoutCancel(ctx) // the login is no longer stored anywhere else
 	if wait = time.Until(p.Device.Next); wait > 0 {
 		return a, wait, m.putLogin(ctx, key, p, p.Device.Expires)
 	}

@@ -64,11 +64,12 @@ func TestAnAccountIsLinkedWithACodeThatItsUserEnters(t *testing.T) {
 		name   string
 		errors []string
 		after  time.Duration // when the account is linked; 0 for never
-		code   core.Code     // of the error otherwise
+		code   core.Code     // the code of the error otherwise
 	}{
 		{name: "at once", after: 5 * time.Second},
 		{name: "a little later", errors: []string{"authorization_pending", "authorization_pending"}, after: 15 * time.Second},
 		{name: "at a server that wants to be polled less often", errors: []string{"slow_down", "authorization_pending", "slow_down"}, after: (5 + 10 + 10 + 15) * time.Second},
+		{name: "while the server is busy", errors: []string{"temporarily_unavailable", "server_error"}, after: 15 * time.Second},
 		{name: "not at all", errors: slices.Repeat([]string{"authorization_pending"}, 100), code: core.CodeForbidden},
 		{name: "declining", errors: []string{"authorization_pending", "access_denied"}, code: core.CodeForbidden},
 		{name: "after the server's own deadline", errors: []string{"expired_token"}, code: core.CodeForbidden},
@@ -102,7 +103,7 @@ func TestAnAccountIsLinkedWithACodeThatItsUserEnters(t *testing.T) {
 					t.Errorf("after %v: %+v: %v", time.Since(began), all, err)
 				}
 				if _, _, err := r.FinishDevice(t.Context(), r.caller, d.Login); core.CodeOf(err) != core.CodeForbidden {
-					t.Errorf("finished once more: %v", err)
+					t.Errorf("finished again: %v", err)
 				}
 			})
 		})

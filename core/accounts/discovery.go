@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -22,6 +20,11 @@ const (
 	maxServers  = 5       // authorization servers to try for one app
 	maxScopes   = 100     // scopes to ask for
 )
+
+// offline is the scope for long-lived tokens (OpenID Connect Core 1.0 section 11).
+const offline = "offline_access"
+
+const google = "https://accounts.google.com"
 
 // server is the metadata of an authorization server, and what an app needs from it.
 type server struct {
@@ -55,7 +58,10 @@ type resourceMetadata struct {
 
 // Discover implements apps.Accounts.
 func (m *Manager) Discover(ctx context.Context, r core.Remote, c remote.Challenge) bool {
-	_, err := m.discoverWith(ctx, r, c)
+	_, private, err := remote.Probe(ctx, r, m.client(r.AllowPrivate))
+	if err == nil {
+		_, err = m.discoverWith(ctx, r, c, private)
+	}
 	if err != nil {
 		m.log.Debug("no authorization server found for a remote app", "reason", core.TextOf(err))
 	}
@@ -66,20 +72,23 @@ func (m *Manager) Discover(ctx context.Context, r core.Remote, c remote.Challeng
 // credentials and names its metadata (RFC 9728). The metadata names the authorization server, which describes itself
 // (RFC 8414 or OpenID Connect Discovery).
 func (m *Manager) discover(ctx context.Context, r core.Remote) (server, error) {
-	challenge, err := remote.Probe(ctx, r, m.client(isPrivate(ctx, r)))
+	challenge, private, err := remote.Probe(ctx, r, m.client(r.AllowPrivate))
 	if err != nil {
 		return server{}, core.Wrap(core.CodeUnavailable, err, "the app cannot be reached to find its authorization server: "+err.Error())
 	}
-	return m.discoverWith(ctx, r, challenge)
+	return m.discoverWith(ctx, r, challenge, private)
 }
 
-func (m *Manager) discoverWith(ctx context.Context, r core.Remote, challenge remote.Challenge) (server, error) {
-	private := isPrivate(ctx, r)
+// discoverWith is discover with the challenge of an app. private says that the app is at a private address. Only then may
+// its authorization server be at a private address: a public app must not be able to make this server call into its own
+// network.
+func (m *Manager) discoverWith(ctx context.Context, r core.Remote, challenge remote.Challenge, private bool) (server, error) {
+	private = private && r.AllowPrivate
 	app, err := url.Parse(r.URL)
 	if err != nil {
 		return server{}, err
 	}
-	app.Fragment, app.RawFragment = "", "" // which no request has, and no resource identifier (RFC 8707)
+	app.Fragment, app.RawFragment = "", "" // no request and no resource identifier (RFC 8707) has a fragment
 	about, err := m.resource(ctx, app, challenge.Metadata, private)
 	if err != nil {
 		return server{}, err
@@ -116,7 +125,6 @@ func scopesFor(r core.Remote, challenge remote.Challenge, about resourceMetadata
 	if len(wanted) == 0 {
 		wanted = about.Scopes
 	}
-	const offline = "offline_access" // OpenID Connect Core 1.0 section 11
 	if len(r.Auth.Scopes) == 0 && slices.Contains(s.Scopes, offline) {
 		wanted = append(slices.Clone(wanted), offline)
 	}
@@ -146,7 +154,7 @@ func (m *Manager) resource(ctx context.Context, app *url.URL, named string, priv
 		var about resourceMetadata
 		err := m.getJSON(ctx, address, private, &about)
 		switch {
-		case errors.Is(err, errNoDocument):
+		case errors.Is(err, errNoDocument), errors.Is(err, errInvalid):
 			continue
 		case err != nil:
 			return about, core.Wrap(core.CodeUnavailable, err, "the metadata of the app cannot be read: "+err.Error())
@@ -170,22 +178,28 @@ func (m *Manager) describe(ctx context.Context, issuer string, private bool) (se
 	if err != nil {
 		return server{}, err
 	}
+	var invalid error
 	for _, address := range metadataOf(u) {
 		var s server
 		err := m.getJSON(ctx, address, private, &s)
-		if errors.Is(err, errNoDocument) {
-			continue
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, errNoDocument):
+		case errors.Is(err, errInvalid):
+			invalid = err
+		case err != nil:
 			return s, err
+		default:
+			return s, s.check(issuer, private)
 		}
-		return s, s.check(issuer, private)
+	}
+	if invalid != nil {
+		return server{}, invalid
 	}
 	return server{}, fmt.Errorf("%s does not publish metadata (RFC 8414)", u.Host)
 }
 
 // metadataOf returns the possible addresses of an issuer's metadata. RFC 8414 inserts the well-known path before the
-// issuer's path and OpenID Connect Discovery appends it, but some servers do it the other way round.
+// issuer's path and OpenID Connect Discovery appends it, but some servers do it the other way around.
 func metadataOf(issuer *url.URL) []string {
 	const oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
 	path := strings.TrimSuffix(issuer.EscapedPath(), "/")
@@ -248,8 +262,12 @@ func checkEndpoint(name, address string, private bool) error {
 	return nil
 }
 
-// errNoDocument means that there is no document at an address.
-var errNoDocument = errors.New("there is no document")
+// errNoDocument means that there is no document at an address, and errInvalid that there is something else, such as a page
+// that some servers return for every unknown path.
+var (
+	errNoDocument = errors.New("there is no document")
+	errInvalid    = errors.New("did not send a valid JSON object")
+)
 
 // getJSON fetches a JSON document of at most maxDocument bytes.
 func (m *Manager) getJSON(ctx context.Context, address string, private bool, into any) error {
@@ -275,25 +293,11 @@ func (m *Manager) getJSON(ctx context.Context, address string, private bool, int
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s did not send its whole answer", request.URL.Host)
+		return fmt.Errorf("%s did not send its whole response", request.URL.Host)
 	case len(data) > maxDocument:
 		return fmt.Errorf("%s sent more than %d bytes", request.URL.Host, maxDocument)
 	case json.Unmarshal(data, into) != nil:
-		return fmt.Errorf("%s did not send a valid JSON object", request.URL.Host)
+		return fmt.Errorf("%s %w", request.URL.Host, errInvalid)
 	}
 	return nil
-}
-
-// isPrivate reports whether an app is at a private address, and is allowed to be. Only then may its authorization server
-// be at a private address: a public app must not be able to make this server call into its own network.
-func isPrivate(ctx context.Context, r core.Remote) bool {
-	u, err := url.Parse(r.URL)
-	if err != nil || !r.AllowPrivate {
-		return false
-	}
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
-	return err == nil && slices.ContainsFunc(found, func(ip netip.Addr) bool {
-		ip = ip.Unmap()
-		return ip.IsLoopback() || ip.IsPrivate() || netip.MustParsePrefix("100.64.0.0/10").Contains(ip)
-	})
 }

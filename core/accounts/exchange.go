@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	exchangedLife = time.Minute // of a token with an unknown expiry
+	exchangedLife = time.Minute // assumed for a token with an unknown expiry
 	seenEvery     = time.Minute // how often a person who lists tools makes Seen read the unpublished apps
 )
 
 // exchangedPrefix begins the ids of accounts that exist only in memory.
 const exchangedPrefix = "exchanged_"
 
-// exchanged is a person at an app with core.AuthExchange: an account that exists only in memory. The manager's mutex
+// exchanged is a person's account for an app with core.AuthExchange. It exists only in memory. The manager's mutex
 // guards it.
 type exchanged struct {
 	account core.Account // its grant has the token of the app
@@ -27,10 +27,10 @@ type exchanged struct {
 	subject core.Secret // the caller's token
 }
 
-// exchangedFor returns the account of a caller at an app with core.AuthExchange, and remembers the caller's token.
+// exchangedFor returns the account of a caller for an app with core.AuthExchange, and remembers the caller's token.
 func (m *Manager) exchangedFor(c core.Caller, app string, auth core.RemoteAuth) (core.Account, error) {
 	if c.Bearer == "" {
-		return core.Account{}, core.Errorf(core.CodeForbidden, "app %s is called with what your identity provider exchanges your token for, and you have not sent one: a browser's session, an API key and SERVICE_API_KEY cannot be exchanged. Call with a token of the identity provider", app)
+		return core.Account{}, core.Errorf(core.CodeForbidden, "app %s needs a token from your identity provider, which the server exchanges for the app's. A browser session, an API key or SERVICE_API_KEY cannot be exchanged: send a token from the identity provider", app)
 	}
 	// Different settings result in a different account, with its own connections and tokens. So does another token: the
 	// provider may exchange it for less, or not at all.
@@ -44,7 +44,7 @@ func (m *Manager) exchangedFor(c core.Caller, app string, auth core.RemoteAuth) 
 		}}
 		m.exchanges.Add(id, e)
 	}
-	e.auth = auth // whose secret may have changed
+	e.auth = auth // its secret may have changed
 	return e.account, nil
 }
 
@@ -127,7 +127,7 @@ func (m *Manager) account(ctx context.Context, id string) (core.Account, error) 
 }
 
 // Seen publishes apps with core.AuthExchange in the background, unless they are published already. Nobody links an
-// account at such an app, so it is published with the first person who lists tools.
+// account for such an app, so it is published with the lists of the first person who lists tools.
 func (m *Manager) Seen(c core.Caller) {
 	if c.Bearer == "" {
 		return

@@ -137,6 +137,7 @@ func TestACallerWithoutATokenExchangesNone(t *testing.T) {
 	for answer, want := range map[string]core.Code{
 		`{"access_token":"mine","token_type":"Bearer"}`:                         core.CodeUnavailable, // the caller's own
 		`{"access_token":"a","token_type":"N_A"}`:                               core.CodeUnavailable,
+		`{"error":"temporarily_unavailable"}`:                                   core.CodeUnavailable,
 		`{"error":"invalid_target","error_description":"secret-in-the-answer"}`: core.CodeForbidden,
 	} {
 		e.answer = answer

@@ -30,8 +30,8 @@ type provider struct {
 	*httptest.Server
 
 	mu       sync.Mutex
-	metadata map[string]any // of the authorization server, by member; overrides its metadata
-	resource map[string]any // of the app
+	metadata map[string]any // members that override the authorization server's metadata
+	resource map[string]any // the app's resource metadata
 	codes    map[string]url.Values
 	current  map[string]string // valid refresh tokens, by grant
 	retired  map[string]string // grants by used refresh token
@@ -39,7 +39,7 @@ type provider struct {
 	requests []string                                          // path and grant type
 	fail     func(w http.ResponseWriter, r *http.Request) bool // if it returns true, it has responded instead of the server
 	silent   bool                                              // the app's challenge names no scopes
-	bound    bool                                              // tokens are of the type DPoP
+	bound    bool                                              // tokens have the type DPoP
 	life     int                                               // lifetime of access tokens in seconds; 0 leaves it out
 	number   int
 }
@@ -232,6 +232,8 @@ func (r *rig) AccountUnlinked(account string) {
 	defer r.mu.Unlock()
 	r.unlinked = append(r.unlinked, account)
 }
+
+func (r *rig) DefaultAccountChanged(string) {}
 
 func (r *rig) Publish(e core.Event) {
 	select {

@@ -20,7 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
-// pendingLife is how long a person may take to log in at an authorization server.
+// pendingLife is how long a person may take to log in to an authorization server.
 const pendingLife = 10 * time.Minute
 
 // Want is an account that a person is about to link.
@@ -34,7 +34,7 @@ type Want struct {
 // Consent describes what a person agrees to before the browser is sent to the authorization server.
 type Consent struct {
 	App       string
-	Address   string // of the app, without parts that may be secret
+	Address   string // the app's address, without parts that may be secret
 	Issuer    string
 	Authorize string // the address that the browser goes to
 	Name      string
@@ -51,7 +51,7 @@ func (c Consent) Digest() string {
 	return hashOf(fmt.Sprintf("%#v", c))
 }
 
-// pending is a login in progress at an authorization server. It is stored encrypted, under the hash of its state.
+// pending is a login in progress with an authorization server. It is stored encrypted, under the hash of its state.
 type pending struct {
 	Workspace, By, Owner, App, AppID, Name string
 	Issuer, Resource                       string
@@ -156,12 +156,20 @@ func (m *Manager) agreed(ctx context.Context, c core.Caller, w Want) (in core.In
 		return in, s, consent, err
 	}
 	if w.Agreed != consent.Digest() {
-		return in, s, consent, core.Errorf(core.CodeConflict, "app %s asks for something else now than when you agreed. Start again", in.Name)
+		return in, s, consent, core.Errorf(core.CodeConflict, "app %s now asks for something different from what you agreed to. Start again", in.Name)
 	}
-	if !m.o.Store.Encrypts() {
-		err = m.o.MakeKey()
+	return in, s, consent, m.ensureKey()
+}
+
+// ensureKey makes the key that encrypts tokens if there is none. Of several first logins at once, only one makes it: with two
+// keys, the tokens could be encrypted with the one that was not kept.
+func (m *Manager) ensureKey() error {
+	m.making.Lock()
+	defer m.making.Unlock()
+	if m.o.Store.Encrypts() {
+		return nil
 	}
-	return in, s, consent, err
+	return m.o.MakeKey()
 }
 
 // newPending returns a login with the client that this server uses for it; redirectURI is "" for a login with a code.
@@ -208,8 +216,11 @@ func (m *Manager) send(ctx context.Context, p pending) (Start, error) {
 	if key != nil {
 		options = append(options, oauth2.SetAuthURLParam("dpop_jkt", key.Thumbprint())) // RFC 9449 section 10
 	}
-	if slices.Contains(p.Scopes, "offline_access") { // which OpenID providers grant only with consent
+	if slices.Contains(p.Scopes, offline) { // OpenID providers grant it only with consent
 		options = append(options, oauth2.SetAuthURLParam("prompt", "consent"))
+	}
+	if p.Issuer == google { // which has no scope for long-lived tokens, and gives them only with consent
+		options = append(options, oauth2.AccessTypeOffline, oauth2.SetAuthURLParam("prompt", "consent"))
 	}
 	config := oauth2.Config{ClientID: p.ClientID, RedirectURL: p.RedirectURI, Scopes: p.Scopes, Endpoint: oauth2.Endpoint{AuthURL: p.Authorize}}
 	return Start{URL: config.AuthCodeURL(state, options...), Binding: binding}, nil
@@ -220,7 +231,7 @@ func (m *Manager) putLogin(ctx context.Context, key string, p pending, expires t
 	if err != nil {
 		return err
 	}
-	return m.o.Store.PutLogin(ctx, key, record, expires)
+	return m.o.Store.PutLogin(ctx, key, p.By, record, expires)
 }
 
 // takeLogin returns a login in progress, which only one of several concurrent callers gets.
@@ -236,9 +247,9 @@ func (m *Manager) takeLogin(ctx context.Context, key string) (p pending, err err
 	return p, err
 }
 
-// markOf returns the mark of an authorization server in the redirect URI, or "" for none. A server that doesn't state its
-// issuer in its responses needs one: without it, the response of another server would pass as its response (the mix-up of
-// RFC 9700 section 4.4). A client that the operator registered has one redirect URI, without a mark.
+// markOf returns the mark of an authorization server in the redirect URI, or "" for none. A server that does not
+// state its issuer in its responses needs one: without it, the response of another server would pass as its response
+// (the mix-up of RFC 9700 section 4.4). A client that the operator registered has one redirect URI, without a mark.
 func markOf(in core.Installation, s server) string {
 	if s.StatesIss || in.Remote.Auth.ClientID != "" {
 		return ""
@@ -260,17 +271,18 @@ func withMark(address, mark string) string {
 type Answer struct {
 	State   string
 	Code    string
-	Issuer  string // the iss parameter (RFC 9207); "" when there was none
+	Issuer  string // the iss parameter (RFC 9207); "" if there was none
 	Error   string // why the server granted nothing
 	Mark    string // the parameter MarkParameter
 	Binding string
 }
 
-// Finish completes a login for the person who started it, in the browser where it started. caller returns the person with
-// their current rights in a workspace. The error is core.CodeForbidden for an answer that does not match the login, and
-// for a person who may no longer link the account. If the authorization server reported an error, the message includes it.
-// If it refuses the scopes and nobody insists on them, the browser goes to again.URL for a login without scopes; and for
-// another login if the code ended with the grant that the login replaces.
+// Finish completes a login for the person who started it, in the browser where it started. caller returns the person
+// with their current rights in a workspace. The error is core.CodeForbidden for an answer that does not match the
+// login, and for a person who may no longer link the account. If the authorization server reported an error, the
+// message includes it. The browser goes to again.URL for another login if the server refused scopes that nobody
+// insists on: the next login asks for fewer. It also goes there if the code ended with the grant that the login
+// replaces.
 func (m *Manager) Finish(ctx context.Context, caller func(ctx context.Context, workspace string) (core.Caller, error), answer Answer) (a core.Account, again Start, err error) {
 	p, err := m.takeLogin(ctx, stateKey(answer.State))
 	if err != nil {
@@ -286,9 +298,9 @@ func (m *Manager) Finish(ctx context.Context, caller func(ctx context.Context, w
 	case c.User.ID != p.By:
 		return a, again, core.Errorf(core.CodeForbidden, "somebody else started this login")
 	case answer.Issuer == "" && p.StatesIss, answer.Issuer != "" && answer.Issuer != p.Issuer, answer.Mark != p.Mark: // RFC 9207 section 2.4
-		return a, again, core.Errorf(core.CodeForbidden, "the answer is not from %s, where the login started", hostOf(p.Issuer))
+		return a, again, core.Errorf(core.CodeForbidden, "the response did not come from %s, where the login started", hostOf(p.Issuer))
 	case answer.Error == "invalid_scope" && p.ScopesOptional && len(p.Scopes) > 0:
-		p.Scopes = nil
+		p.Scopes = fewerScopes(p.Scopes)
 		again, err = m.send(ctx, p)
 		return a, again, err
 	case answer.Error != "":
@@ -300,6 +312,15 @@ func (m *Manager) Finish(ctx context.Context, caller func(ctx context.Context, w
 		return a, again, err
 	}
 	return m.complete(ctx, p, answer.Code)
+}
+
+// fewerScopes returns the scopes for the next attempt, after an authorization server refused some: offline_access alone, since
+// without it a login may end soon, and then none.
+func fewerScopes(refused []string) []string {
+	if len(refused) > 1 && slices.Contains(refused, offline) {
+		return []string{offline}
+	}
+	return nil
 }
 
 // revokeReplaced revokes the grant that a login replaces, if its authorization server may have a single grant for the
@@ -329,7 +350,7 @@ func (m *Manager) mayComplete(ctx context.Context, c core.Caller, p pending) err
 	}
 	owner, err := m.mayLink(c, in)
 	if err == nil && owner != p.Owner {
-		err = core.Errorf(core.CodeConflict, "app %s takes other accounts now than when the login started", p.App)
+		err = core.Errorf(core.CodeConflict, "app %s now takes different accounts than when the login started", p.App)
 	}
 	return err
 }
@@ -343,6 +364,10 @@ func (m *Manager) complete(ctx context.Context, p pending, code string) (a core.
 	switch known := codeOf(err); {
 	case known == "invalid_grant" && revoked:
 		p.Revoked = true
+		again, err = m.send(ctx, p)
+		return a, again, err
+	case known == "not_allowed" && p.ScopesOptional && slices.Contains(p.Scopes, offline): // Keycloak: this person gets no offline tokens
+		p.Scopes = slices.DeleteFunc(slices.Clone(p.Scopes), func(scope string) bool { return scope == offline })
 		again, err = m.send(ctx, p)
 		return a, again, err
 	case known == "invalid_client":
@@ -369,7 +394,7 @@ func (m *Manager) keep(ctx context.Context, p pending, token *oauth2.Token) (cor
 	}
 	m.grants.Remove(a.ID)
 	m.apps.AccountLinked(a)
-	m.Changed(a.ID) // which wakes the calls that wait for the account
+	m.Changed(a.ID) // wakes the calls that wait for the account
 	m.log.Info("account linked", "account", a.ID, "app", a.App, "workspace", a.Workspace, "owner", a.Owner, "issuer", a.Issuer)
 	m.publish(core.EventAccountLinked, a)
 	m.wakeRevoker() // for the grant that this one replaced
@@ -387,7 +412,7 @@ func hashOf(text string) string {
 // stateKey returns the key under which a pending login is stored. Logins to this server itself have different keys.
 func stateKey(state string) string { return hashOf(strings.Join([]string{"account", state}, "\x00")) }
 
-// MayLink returns an error if c may not link an account at an app.
+// MayLink returns an error if c may not link an account for an app.
 func (m *Manager) MayLink(ctx context.Context, c core.Caller, app string) error {
 	in, err := m.o.Store.Installation(ctx, c.Workspace.ID, app)
 	if err == nil {

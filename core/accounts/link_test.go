@@ -7,11 +7,15 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store"
 )
 
 func TestAnAccountIsLinkedWithDiscoveryRegistrationAndPKCE(t *testing.T) {
@@ -74,7 +78,7 @@ func TestAMismatchedLoginIsRefused(t *testing.T) {
 		{name: "a browser without the cookie", change: func(_ *rig, a *Answer) { a.Binding = "" }, code: core.CodeForbidden},
 		{name: "another person", change: func(*rig, *Answer) {}, as: "mallory", code: core.CodeForbidden},
 		{name: "the issuer of another server", change: func(_ *rig, a *Answer) { a.Issuer = "https://other.example" }, code: core.CodeForbidden},
-		{name: "an issuer with a slash more", change: func(_ *rig, a *Answer) { a.Issuer += "/" }, code: core.CodeForbidden},
+		{name: "an issuer with an extra slash", change: func(_ *rig, a *Answer) { a.Issuer += "/" }, code: core.CodeForbidden},
 		{name: "no issuer where the server states one", change: func(_ *rig, a *Answer) { a.Issuer = "" }, code: core.CodeForbidden},
 		{name: "a refusal", change: func(_ *rig, a *Answer) { a.Error = "access_denied" }, code: core.CodeForbidden},
 		{name: "a refusal with a code", change: func(_ *rig, a *Answer) { a.Error = "server_error" }, code: core.CodeForbidden},
@@ -256,6 +260,24 @@ func TestServerQuirksAreHandled(t *testing.T) {
 				return true
 			}
 		}},
+		{"a page for every unknown path", func(p *provider) {
+			p.fail = func(w http.ResponseWriter, r *http.Request) bool {
+				switch r.URL.Path {
+				case "/mcp":
+					w.WriteHeader(http.StatusUnauthorized)
+				case "/.well-known/oauth-protected-resource":
+					p.document(w, map[string]any{"resource": p.URL, "authorization_servers": []string{p.URL}}, nil)
+				case "/.well-known/openid-configuration":
+					r.URL.Path = "/.well-known/oauth-authorization-server"
+					return false
+				case "/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-authorization-server":
+					_, _ = w.Write([]byte("<html>"))
+				default:
+					return false
+				}
+				return true
+			}
+		}},
 		{"an issuer with a path", tenant("/tenant", "/.well-known/oauth-authorization-server/tenant")},
 		{"OpenID metadata below the issuer", tenant("/tenant/", "/tenant/.well-known/openid-configuration")},
 		{"registration that returns 200", func(p *provider) {
@@ -294,134 +316,6 @@ func TestServerQuirksAreHandled(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
-	}
-}
-
-// Some servers refuse a login for scopes that they or the app announce.
-func TestRefusedScopesAreOmitted(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		auth core.RemoteAuth
-		want Want
-		code core.Code
-	}{
-		{"scopes of the app", core.RemoteAuth{Type: core.AuthUser}, Want{App: "far"}, ""},
-		{"scopes of the operator", core.RemoteAuth{Type: core.AuthUser, Scopes: "read"}, Want{App: "far"}, core.CodeForbidden},
-		{"scopes that a call needs", core.RemoteAuth{Type: core.AuthUser}, Want{App: "far", Scopes: []string{"more"}}, core.CodeForbidden},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := newProvider(t)
-			r := newRig(t, p, c.auth)
-			start, err := r.begin(t, r.caller, c.want, callback)
-			if err != nil {
-				t.Fatal(err)
-			}
-			refusal := p.consent(t, start.URL)
-			refusal.Binding, refusal.Code, refusal.Error = start.Binding, "", "invalid_scope"
-			_, again, err := r.Finish(t.Context(), as(r.caller), refusal)
-			if c.code != "" {
-				if core.CodeOf(err) != c.code {
-					t.Errorf("%v, want %s", err, c.code)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			answer := p.consent(t, again.URL)
-			answer.Binding = again.Binding
-			if u, err := url.Parse(again.URL); err != nil || u.Query().Has("scope") || answer.State == refusal.State || again.Binding == start.Binding {
-				t.Errorf("the browser is sent to %s: %v", again.URL, err)
-			}
-			answer.Error = "invalid_scope"
-			if _, twice, err := r.Finish(t.Context(), as(r.caller), answer); core.CodeOf(err) != core.CodeForbidden || twice.URL != "" {
-				t.Errorf("the server refuses a login without scopes: %v", err)
-			}
-			if all, err := r.store.Accounts(t.Context(), core.DefaultWorkspaceID); err != nil || len(all) > 0 {
-				t.Errorf("linked: %v %v", all, err)
-			}
-		})
-	}
-}
-
-// A server that doesn't state its issuer gets a redirect URI of its own. It does not get the metadata document: every
-// authorization server would accept that, and send a code on to whoever the redirect URI belongs to.
-func TestAServerThatStatesNoIssuerGetsItsOwnRedirectURI(t *testing.T) {
-	p := newProvider(t)
-	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
-	r.o.BaseURL = "https://tools.example.com"
-	p.change(func(p *provider) {
-		silent(p, nil)
-		p.metadata["client_id_metadata_document_supported"] = true
-	})
-	start, err := r.begin(t, r.caller, Want{App: "far"}, r.o.BaseURL+CallbackPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer := p.consent(t, start.URL)
-	u, _ := url.Parse(start.URL)
-	if len(answer.Mark) != markLength || u.Query().Get("client_id") != "registered" {
-		t.Errorf("%s", start.URL)
-	}
-	answer.Binding, answer.Issuer = start.Binding, ""
-	if _, _, err := r.Finish(t.Context(), as(r.caller), answer); err != nil {
-		t.Error(err)
-	}
-	p.change(func(p *provider) { p.metadata["registration_endpoint"] = "" })
-	if _, err := r.begin(t, r.caller, Want{App: "far"}, r.o.BaseURL+CallbackPath); core.CodeOf(err) != core.CodeNotConfigured || !strings.Contains(err.Error(), r.o.BaseURL+CallbackPath+",") {
-		t.Errorf("without registration: %v", err)
-	}
-}
-
-func TestAConfiguredClientComesBeforeRegistration(t *testing.T) {
-	p := newProvider(t)
-	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser, ClientID: "configured", Scopes: "only"})
-	start, err := r.begin(t, r.caller, Want{App: "far"}, callback)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, _ := url.Parse(start.URL)
-	if u.Query().Get("client_id") != "configured" || u.Query().Get("scope") != "only" || p.count("/register") != 0 {
-		t.Errorf("the browser is sent to %s", start.URL)
-	}
-}
-
-func TestTheMetadataDocumentIsUsedAtAPublicAddress(t *testing.T) {
-	p := newProvider(t)
-	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
-	r.o.BaseURL = "https://tools.example.com"
-	p.change(func(p *provider) { p.metadata["client_id_metadata_document_supported"] = true })
-	start, err := r.begin(t, r.caller, Want{App: "far"}, r.o.BaseURL+CallbackPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := r.Document()
-	u, _ := url.Parse(start.URL)
-	if err != nil || u.Query().Get("client_id") != "https://tools.example.com/v1/accounts/client" || document.ID != u.Query().Get("client_id") ||
-		!slices.Equal(document.RedirectURIs, []string{u.Query().Get("redirect_uri")}) {
-		t.Errorf("%s, and the document is %+v: %v", start.URL, document, err)
-	}
-	for _, base := range []string{"", "http://tools.example.com", "https://localhost", "https://127.0.0.1", "https://10.0.0.1", "https://intranet"} {
-		if r.o.BaseURL = base; r.isPublic() {
-			t.Errorf("authorization servers are sent to %q", base)
-		}
-	}
-}
-
-// tenant gives a provider's issuer a path, with the metadata only in one place.
-func tenant(issuer, metadata string) func(p *provider) {
-	return func(p *provider) {
-		p.resource["authorization_servers"] = []string{p.URL + issuer}
-		p.fail = func(w http.ResponseWriter, r *http.Request) bool {
-			if r.URL.Path != metadata {
-				return false
-			}
-			p.document(w, map[string]any{
-				"issuer": p.URL + "/tenant", "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "registration_endpoint": p.URL + "/register",
-				"code_challenge_methods_supported": []string{"S256"},
-			}, nil)
-			return true
-		}
 	}
 }
 
@@ -473,5 +367,54 @@ func TestALargeRefreshTokenIsRefused(t *testing.T) {
 	})
 	if _, _, err := r.Finish(t.Context(), as(r.caller), answer); core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("it was linked: %v", err)
+	}
+}
+
+func TestAServerIsAskedForLongLivedTokensInItsOwnWay(t *testing.T) {
+	r := newRig(t, newProvider(t), core.RemoteAuth{Type: core.AuthUser})
+	for _, c := range []struct{ issuer, scope, prompt, access string }{
+		{"https://idp.example", "read", "", ""}, {"https://idp.example", offline, "consent", ""}, {google, "read", "consent", "offline"},
+	} {
+		start, err := r.send(t.Context(), pending{Issuer: c.issuer, Authorize: c.issuer + "/authorize", Scopes: []string{c.scope}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q := query(t, start.URL); q.Get("prompt") != c.prompt || q.Get("access_type") != c.access {
+			t.Errorf("%+v: %s", c, start.URL)
+		}
+	}
+}
+
+// keyless is a store without a key.
+type keyless struct {
+	*store.Store
+	encrypts atomic.Bool
+}
+
+func (k *keyless) Encrypts() bool { return k.encrypts.Load() }
+
+func TestFirstLoginsAtOnceMakeOneKey(t *testing.T) {
+	r := newRig(t, newProvider(t), core.RemoteAuth{Type: core.AuthUser})
+	k := &keyless{Store: r.store}
+	var made atomic.Int32
+	r.o.Store, r.o.MakeKey = k, func() error {
+		made.Add(1)
+		for range 1000 {
+			runtime.Gosched()
+		}
+		k.encrypts.Store(true)
+		return nil
+	}
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if err := r.ensureKey(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if made.Load() != 1 {
+		t.Errorf("%d keys were made", made.Load())
 	}
 }

@@ -44,8 +44,9 @@ type Store interface {
 	AccountLists(ctx context.Context, workspace, app, account string) (map[string]core.AppLists, error)
 	PutAccountLists(ctx context.Context, a core.Account, lists core.AppLists) error
 
-	// PutLogin and TakeLogin store logins that are in progress at an authorization server, under the hash of their state.
-	PutLogin(ctx context.Context, state string, login json.RawMessage, expires time.Time) error
+	// PutLogin and TakeLogin store logins that are in progress with an authorization server, under the hash of their
+	// state.
+	PutLogin(ctx context.Context, state, client string, login json.RawMessage, expires time.Time) error
 	TakeLogin(ctx context.Context, state string) (json.RawMessage, error)
 }
 
@@ -54,10 +55,11 @@ type Apps interface {
 	AuthOf(workspace, app string) (core.RemoteAuth, error)
 	AccountLinked(a core.Account)
 	AccountUnlinked(account string)
+	DefaultAccountChanged(workspace string)
 	// UsesAccounts reports whether people can link accounts for any app in a workspace.
 	UsesAccounts(workspace string) bool
 	ExchangeApps(workspace string) []string
-	// OfferOf returns an offer with the lists that apps showed last to accounts.
+	// OfferOf returns an offer with the lists that apps last showed to accounts.
 	OfferOf(shared *core.Offer, accounts []core.Account) *core.Offer
 	// ListsTool reports whether an app listed a tool to an account, or has not listed anything to it yet.
 	ListsTool(a core.Account, tool string) bool
@@ -74,7 +76,7 @@ type Options struct {
 	Remote  remote.Options // how to reach authorization servers, and which addresses are allowed
 	MakeKey func() error   // makes the key that encrypts tokens if there is none; nil if the operator has to
 	Dev     bool           // every caller is the owner, who then counts as a person
-	BaseURL string         // the public address without a trailing slash; "" when it is not configured
+	BaseURL string         // the public address without a trailing slash; "" if it is not configured
 	URL     func() string  // the address of this server, used if BaseURL is ""
 }
 
@@ -107,6 +109,8 @@ type Manager struct {
 	seen      *lru.Cache[string, time.Time]  // when Seen last looked, by workspace
 
 	wake chan struct{} // capacity 1; wakes the revoker
+
+	making sync.Mutex // held while the first key is made
 }
 
 // listed holds the accounts of a workspace, by owner.
@@ -288,7 +292,7 @@ const DefaultName = "main"
 // CheckName returns core.CodeBadRequest for an invalid account name.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) {
-		return core.Errorf(core.CodeBadRequest, "the name of an account has 1 to 32 lower-case letters, digits and hyphens, and neither begins nor ends with a hyphen")
+		return core.Errorf(core.CodeBadRequest, "the name of an account must have 1 to 32 lower-case letters, digits and hyphens, and must not begin or end with a hyphen")
 	}
 	return nil
 }

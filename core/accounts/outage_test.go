@@ -2,8 +2,10 @@ package accounts
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +20,9 @@ type direct struct {
 }
 
 func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil {
+		trace.GotConn(httptrace.GotConnInfo{Conn: connTo{ip: net.IPv4(127, 0, 0, 1)}})
+	}
 	if d.down != nil {
 		return d.down(r)
 	}
@@ -82,4 +87,51 @@ func TestOutagesOfAProviderLoseNoGrant(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The authorization server uses up the refresh token immediately, but responds after 25 seconds. Meanwhile, calls
+// wait for ten seconds, and then use the current token if it has not expired.
+func TestASlowResponseLosesNoGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := idleProvider("http://127.0.0.1:2")
+		network := &direct{provider: p}
+		r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+		r.private.Transport = network
+		a := r.link(t, p, r.caller, "")
+		network.down = func(r *http.Request) (*http.Response, error) {
+			w := httptest.NewRecorder()
+			p.ServeHTTP(w, r)
+			select {
+			case <-time.After(25 * time.Second):
+				return w.Result(), nil
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			}
+		}
+		if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			name  string
+			after time.Duration // since the last renewal
+			takes time.Duration
+			fresh bool
+		}{{"a token that expires soon", time.Hour - 50*time.Second, exchangeWithin, false}, {"an expired token", 2 * time.Hour, 25 * time.Second, true}} {
+			<-time.After(c.after)
+			before, err := r.store.Account(t.Context(), a.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			token, err := r.Authorizer(a.ID).Token(t.Context(), "")
+			if took := time.Since(began); err != nil || took != c.takes || (token.Access != before.Grant.AccessToken) != c.fresh {
+				t.Errorf("%s: after %v: %v", c.name, took, err)
+			}
+			<-time.After(time.Minute)
+			synctest.Wait()
+		}
+		if now, err := r.store.Account(t.Context(), a.ID); err != nil || now.State != core.AccountActive || len(p.current) != 1 || p.count("/token refresh_token") != 2 {
+			t.Errorf("the account is %s, with %d grants after %d renewals: %v", now.State, len(p.current), p.count("/token refresh_token"), err)
+		}
+	})
 }

@@ -36,6 +36,7 @@ type world struct {
 	tools     *tools.Namespace
 	apps      *apps.Manager
 	providers map[string]*provider // by app
+	described bool                 // the description of the tool names the grant
 	bearers   atomic.Int64         // requests to apps that contain the bearer of a caller
 
 	mu     sync.Mutex
@@ -95,14 +96,18 @@ func (w *world) serves(app string) func(http.ResponseWriter, *http.Request) bool
 			out.WriteHeader(http.StatusAccepted)
 			return true
 		}
+		grant, _, _ := strings.Cut(token, "-")
+		description := ""
+		if w.described {
+			description = "of " + grant
+		}
 		result := `{}`
 		switch message.Method {
 		case "initialize":
 			result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"far","version":"1"}}`, message.Params.ProtocolVersion)
 		case "tools/list":
-			result = `{"tools":[{"name":"whoami","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}`
+			result = fmt.Sprintf(`{"tools":[{"name":"whoami","description":%q,"inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}`, description)
 		case "tools/call":
-			grant, _, _ := strings.Cut(token, "-")
 			result = fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, app+" "+grant)
 		}
 		out.Header().Set("Content-Type", "application/json")
@@ -149,7 +154,7 @@ func (w *world) whoami(ctx context.Context, c core.Caller, server string) (strin
 	return result.Content[0].Text, nil
 }
 
-// personWithBearer returns a person who calls with a bearer of their own.
+// personWithBearer returns a person who calls with their own bearer.
 func (w *world) personWithBearer(t *testing.T, name string) core.Caller {
 	t.Helper()
 	c := w.person(t, name)
@@ -157,8 +162,9 @@ func (w *world) personWithBearer(t *testing.T, name string) core.Caller {
 	return c
 }
 
-// At each app, each person has two accounts that stay, a (the default) and b, and one that is linked, renamed between c
-// and d, and unlinked all the time. Every call names an account or none, and the app says which grant it was made with.
+// For each app, each person has two permanent accounts, a (the default) and b, and one that is linked, renamed
+// between c and d, and unlinked all the time. Every call names an account or none, and the app says which grant it
+// was made with.
 func TestNoCallUsesTheAccountOfAnotherUserOrName(t *testing.T) {
 	auths := map[string]string{}
 	for i := range appsOfPeople {
@@ -177,7 +183,16 @@ func TestNoCallUsesTheAccountOfAnotherUserOrName(t *testing.T) {
 			}
 		}
 	}
-	testkit.Eventually(t, "the tools of all apps are listed", func() bool { return len(w.tools.List(persons[0])) == appsOfPeople })
+	for i, c := range persons {
+		for app := range auths {
+			for _, name := range []string{"_a", "_b"} {
+				testkit.Eventually(t, fmt.Sprintf("the app has listed its tool to p%d, %s%s", i, app, name), func() bool {
+					_, err := w.whoami(t.Context(), c, app+name)
+					return err == nil
+				})
+			}
+		}
+	}
 
 	calling, done := context.WithCancel(t.Context())
 	var changing, calls sync.WaitGroup
@@ -221,7 +236,7 @@ func TestNoCallUsesTheAccountOfAnotherUserOrName(t *testing.T) {
 		answered++
 		if owner := w.owners[one.got]; owner != one.owner || !strings.HasPrefix(one.got, one.app+" ") {
 			wrong++
-			t.Errorf("a call of %s with the account %s was made with %s, which is %s", one.app, one.owner, one.got, owner)
+			t.Errorf("a call to %s with the account of %s used %s, which belongs to %s", one.app, one.owner, one.got, owner)
 		}
 	}
 	if n := w.bearers.Load(); n > 0 {
@@ -256,6 +271,51 @@ func (w *world) changeThird(t *testing.T, c core.Caller, app, owner string) erro
 	return w.linkAt(ctx, t, c, app, "c", owner)
 }
 
+func TestAChangedDefaultAccountIsAnnouncedWithItsLists(t *testing.T) {
+	w := newWorld(t, map[string]string{"app": core.AuthUser})
+	w.described = true
+	c := w.personWithBearer(t, "alice")
+	descriptions := map[string]string{}
+	for _, name := range []string{"a", "b"} {
+		if err := w.linkAt(t.Context(), t, c, "app", name, name); err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		testkit.Eventually(t, "the account's tool can be called", func() (ok bool) {
+			var err error
+			got, err = w.whoami(t.Context(), c, "app_"+name)
+			return err == nil
+		})
+		_, grant, _ := strings.Cut(got, " ")
+		descriptions[name] = `"of ` + grant + `"`
+		testkit.Eventually(t, "what the account sees is known", func() bool {
+			one := w.Offer(c, "app", name, w.apps.Offer(core.DefaultWorkspaceID, nil))
+			return len(one.Tools) == 1 && strings.Contains(string(one.Tools[0].Raw), descriptions[name])
+		})
+	}
+	lists := func(name string) bool {
+		all := w.tools.List(c)
+		return len(all) == 1 && strings.Contains(string(all[0].Raw), descriptions[name])
+	}
+	if !lists("a") {
+		t.Errorf("the first account is not the default: %+v", w.tools.List(c))
+	}
+	var announced atomic.Int64
+	defer w.tools.Watch(core.DefaultWorkspaceID, func() {
+		if lists("b") {
+			announced.Add(1)
+		}
+	})()
+	own, err := w.of(t.Context(), core.DefaultWorkspaceID, c.User.ID, "app")
+	b, ok := pick(own, "b")
+	if err != nil || !ok {
+		t.Fatalf("%+v %v", own, err)
+	}
+	if _, err := w.Change(t.Context(), c, b.ID, core.AccountChange{Default: true}); err != nil || announced.Load() == 0 || !lists("b") {
+		t.Errorf("announced %d times, with %+v: %v", announced.Load(), w.tools.List(c), err)
+	}
+}
+
 // Calls with the two kinds of accounts alternate, so that whatever else the machine does slows both down.
 func TestAPersonalAccountCostsNoMoreThanASharedOne(t *testing.T) {
 	w := newWorld(t, map[string]string{"mine": core.AuthUser, "ours": core.AuthShared})
@@ -286,7 +346,7 @@ func TestAPersonalAccountCostsNoMoreThanASharedOne(t *testing.T) {
 	mine, ours := median("mine"), median("ours")
 	more := 100 * (float64(mine)/float64(ours) - 1)
 	chaos.Record(t, chaos.Row{
-		Number: "Cost of a call with a person's own account", Required: "at most 5 % more", OK: more <= 5,
+		Number: "Cost of a call with a person's own account", Required: "at most 5% more", OK: more <= 5,
 		Done:   fmt.Sprintf("%d pairs of calls, medians", costPairs),
 		Figure: fmt.Sprintf("%v, and %v with a shared account: %+.1f %%", mine, ours, more),
 	})

@@ -1,11 +1,17 @@
 package accounts
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
+	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,13 +24,17 @@ import (
 
 const (
 	renewEarly   = time.Minute      // how long before its expiry a token is renewed
-	renewTimeout = 45 * time.Second // of a renewal, which callers cannot cancel because the old refresh token may already be used up
-	renewPause   = 30 * time.Second // a token that is refused this soon after a renewal is not renewed again
+	renewTimeout = 75 * time.Second // per renewal; callers cannot cancel one, because the old refresh token may already be used up
+	// The authorization server uses up the old refresh token before it responds, so it pays to wait for a slow
+	// response. The rest of renewTimeout must then suffice to store the new token.
+	refreshWithin = 30 * time.Second
+	storeWithin   = 10 * time.Second
+	renewPause    = 30 * time.Second // a token that is refused this soon after a renewal is not renewed again
 
 	// Each renewal holds a database connection while it waits for an authorization server. Servers that hang must leave
 	// connections for everybody else, and one that hangs must leave renewals for the others.
 	maxRenewals     = 9
-	maxRenewalsEach = 3 // of the accounts at one app, and at one token endpoint's host
+	maxRenewalsEach = 3 // at a time, for the accounts of one app, and for one token endpoint's host
 	exchangeWithin  = 10 * time.Second
 
 	maxToken = 64 << 10 // bytes of a token
@@ -46,7 +56,9 @@ func (m *Manager) exchange(ctx context.Context, g core.Grant, form url.Values) (
 	config := clientcredentials.Config{ // the only config of the library that accepts any form
 		ClientID: g.Client.ID, ClientSecret: g.Client.Secret.Reveal(), TokenURL: g.TokenURL, AuthStyle: style, EndpointParams: form,
 	}
-	token, err := config.Token(context.WithValue(ctx, oauth2.HTTPClient, remote.Proving(m.client(g.Private), key)))
+	client := *remote.Proving(m.client(g.Private), key)
+	client.Transport = roundedLife{client.Transport}
+	token, err := config.Token(context.WithValue(ctx, oauth2.HTTPClient, &client))
 	want := "bearer"
 	if key != nil {
 		want = "dpop"
@@ -55,11 +67,48 @@ func (m *Manager) exchange(ctx context.Context, g core.Grant, form url.Values) (
 	case err != nil:
 		return nil, err
 	case !validToken(token.AccessToken) || !strings.EqualFold(token.Type(), want):
-		return nil, fmt.Errorf("its answer has no %s token", want)
+		return nil, fmt.Errorf("its response has no %s token", want)
 	case len(token.RefreshToken) > maxToken:
-		return nil, fmt.Errorf("the refresh token in its answer is larger than %d KiB", maxToken>>10)
+		return nil, fmt.Errorf("the refresh token in its response is larger than %d KiB", maxToken>>10)
 	}
 	return token, nil
+}
+
+// roundedLife is an http.RoundTripper for a token endpoint. The oauth2 library rejects a response whose expires_in is not a whole
+// number, and with it a refresh token that the server will not send again. It takes a negative one for a token that has expired.
+type roundedLife struct{ base http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (l roundedLife) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument))
+	_ = resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(withRoundedLife(body)))
+	return resp, nil
+}
+
+// withRoundedLife returns a response whose expires_in is a whole number, or null if it is not a positive number.
+func withRoundedLife(body []byte) []byte {
+	var said map[string]json.RawMessage
+	if json.Unmarshal(body, &said) != nil || said["expires_in"] == nil {
+		return body
+	}
+	seconds, err := strconv.ParseFloat(strings.Trim(string(said["expires_in"]), `"`), 64)
+	said["expires_in"] = json.RawMessage("null")
+	if err == nil && seconds > 0 {
+		said["expires_in"] = strconv.AppendInt(nil, int64(min(seconds, math.MaxInt32)), 10)
+	}
+	rounded, err := json.Marshal(said)
+	if err != nil {
+		return body
+	}
+	return rounded
 }
 
 // validToken reports whether an access token fits in a header.
@@ -67,12 +116,14 @@ func validToken(token string) bool {
 	return token != "" && len(token) <= maxToken && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// codeOf returns the OAuth error code in an error from exchange, or "".
+// codeOf returns the OAuth error code with which a token endpoint refused a request, or "" for an error from exchange that says
+// nothing about the request.
 func codeOf(err error) string {
-	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-		return refused.ErrorCode
+	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
+	if !ok || refused.ErrorCode == "temporarily_unavailable" || refused.ErrorCode == "server_error" {
+		return ""
 	}
-	return ""
+	return refused.ErrorCode
 }
 
 // describe explains an error from a token endpoint. It does not use the error's own text, which contains the response.
@@ -108,6 +159,11 @@ func usable(a core.Account, refused core.Secret) bool {
 	return a.State == core.AccountActive && a.Grant.AccessToken != "" && a.Grant.AccessToken != refused && (a.ExpiresAt.IsZero() || time.Until(a.ExpiresAt) > early(a))
 }
 
+// valid reports whether an account's token has not expired and is not the one that was refused.
+func valid(a core.Account, refused core.Secret) bool {
+	return a.State == core.AccountActive && a.Grant.AccessToken != refused && time.Until(a.ExpiresAt) > 0
+}
+
 // early returns how long before its expiry a token is renewed: at most a tenth of its lifetime.
 func early(a core.Account) time.Duration {
 	return min(renewEarly, a.ExpiresAt.Sub(a.Grant.RenewedAt)/10)
@@ -139,6 +195,10 @@ func (t authorizer) Token(ctx context.Context, refused core.Secret) (remote.Toke
 	if ok && usable(a, refused) {
 		return tokenOf(a)
 	}
+	var late <-chan time.Time // when to use the current token although it expires soon
+	if ok && valid(a, refused) {
+		late = time.After(exchangeWithin)
+	}
 	for range 2 { // the first renewal may have started before the token was refused
 		// All callers share one renewal. It continues even if they cancel.
 		result := t.m.renewals.DoChan(t.account, func() (any, error) {
@@ -154,6 +214,11 @@ func (t authorizer) Token(ctx context.Context, refused core.Secret) (remote.Toke
 			if a := r.Val.(core.Account); a.Grant.AccessToken != refused {
 				return tokenOf(a)
 			}
+		case <-late:
+			if valid(a, refused) {
+				return tokenOf(a)
+			}
+			late = nil
 		case <-ctx.Done():
 			return remote.Token{}, context.Cause(ctx)
 		}
@@ -177,7 +242,7 @@ func (m *Manager) renew(ctx context.Context, id string, refused core.Secret) (co
 		release, ok := m.renewing.acquire(ctx, "app "+a.Workspace+" "+a.App, "host "+hostOf(a.Grant.TokenURL))
 		defer release()
 		if !ok {
-			return core.Account{}, core.Errorf(core.CodeUnavailable, "the token of the account could not be renewed in time: too many others are being renewed").WithRetryAfter(5 * time.Second)
+			return core.Account{}, errTooMany()
 		}
 		return m.o.Store.RenewAccount(ctx, id, func(ctx context.Context, a *core.Account) (bool, error) {
 			if usable(*a, refused) { // a peer server has renewed it
@@ -219,7 +284,8 @@ func (m *Manager) renew(ctx context.Context, id string, refused core.Secret) (co
 // refresh exchanges the refresh token of an account for new tokens. Only the authorization server can end a grant: while
 // it cannot be reached, the old token is used for as long as it is valid.
 func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Secret) (changed bool, err error) {
-	still := a.State == core.AccountActive && a.Grant.AccessToken != refused && time.Until(a.ExpiresAt) > 0
+	still := valid(*a, refused)
+	end, limited := ctx.Deadline()
 	switch {
 	case a.State == core.AccountLoginNeeded:
 		return false, loginEnded()
@@ -230,15 +296,19 @@ func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Sec
 	case a.Grant.RefreshToken == "":
 		a.State = core.AccountLoginNeeded
 		return true, loginEnded()
+	case limited && time.Until(end) < refreshWithin+storeWithin && still:
+		return false, nil
+	case limited && time.Until(end) < refreshWithin+storeWithin: // it has waited for others
+		return false, errTooMany()
 	}
-	ctx, cancel := context.WithTimeout(ctx, exchangeWithin)
+	ctx, cancel := context.WithTimeout(ctx, refreshWithin)
 	defer cancel()
 	token, err := m.exchange(ctx, a.Grant, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.Grant.RefreshToken.Reveal()}})
 	switch code := codeOf(err); {
 	case err == nil:
 		take(a, token)
 		return true, nil
-	case code == "invalid_grant":
+	case endsGrant(code):
 		a.State = core.AccountLoginNeeded
 		return true, loginEnded()
 	case code == "invalid_client": // the next login registers a new one
@@ -253,6 +323,17 @@ func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Sec
 	return false, core.Wrap(core.CodeUnavailable, errors.New(describe(a.Issuer, err)), "the token of the account has expired and could not be renewed: "+describe(a.Issuer, err)).WithRetryAfter(5 * time.Second)
 }
 
+// endsGrant reports whether an error of a token endpoint means that only a new login helps.
+func endsGrant(code string) bool {
+	switch code {
+	case "invalid_grant", // RFC 6749 section 5.2
+		"bad_refresh_token",                                          // GitHub
+		"interaction_required", "login_required", "consent_required": // Entra ID, as in OpenID Connect Core 1.0 section 3.1.2.6
+		return true
+	}
+	return false
+}
+
 // namedFor is how long an app's authorization servers are remembered. Without that, an app that refuses every token
 // would make this server read its metadata for every call.
 const namedFor = time.Minute
@@ -264,8 +345,8 @@ type named struct {
 }
 
 // hasMoved reports whether the app of an account now names other authorization servers than the one that issued its
-// tokens. If the app refuses the token, or that server no longer renews it, a person has to log in at another one (MCP
-// 2026-07-28, authorization).
+// tokens. If the app refuses the token, or that server no longer renews it, a person has to log in to another one
+// (MCP 2026-07-28, authorization).
 func (m *Manager) hasMoved(ctx context.Context, a core.Account) bool {
 	app := a.Workspace + " " + a.App
 	now, ok := m.named.Get(app)
@@ -295,6 +376,10 @@ func (m *Manager) serversOf(ctx context.Context, a core.Account) []string {
 		return nil
 	}
 	return s.Servers
+}
+
+func errTooMany() error {
+	return core.Errorf(core.CodeUnavailable, "the token of the account could not be renewed in time: too many others are being renewed").WithRetryAfter(5 * time.Second)
 }
 
 func loginEnded() error {

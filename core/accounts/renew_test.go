@@ -48,7 +48,7 @@ func TestARefusedTokenIsRenewedOnce(t *testing.T) {
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	a := r.link(t, p, r.caller, "")
 	if _, err := r.Authorizer(a.ID).Token(t.Context(), a.Grant.AccessToken); core.CodeOf(err) != core.CodeUnavailable {
-		t.Errorf("a token that is fresh and refused is renewed again: %v", err)
+		t.Errorf("a fresh token that was refused is renewed again: %v", err)
 	}
 	if n := p.count("/token refresh_token"); n != 0 {
 		t.Errorf("%d renewals", n)
@@ -114,7 +114,7 @@ func TestRenewalQuirksAreHandled(t *testing.T) {
 	})
 }
 
-// An app that refuses a fresh token may have another authorization server by now.
+// An app that refuses a fresh token may have a different authorization server now.
 func TestALoginIsNeededAtTheAppsNewServer(t *testing.T) {
 	p, next := newProvider(t), newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
@@ -130,7 +130,7 @@ func TestALoginIsNeededAtTheAppsNewServer(t *testing.T) {
 	}
 	p.change(func(p *provider) { p.resource["authorization_servers"] = []string{next.URL} })
 	if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); err != nil {
-		t.Errorf("the token is used as long as the app accepts it: %v", err)
+		t.Errorf("a token must remain usable as long as the app accepts it: %v", err)
 	}
 	r.named.Purge()
 	if _, err := r.Authorizer(a.ID).Token(t.Context(), a.Grant.AccessToken); core.CodeOf(err) != core.CodeLoginNeeded {
@@ -217,6 +217,8 @@ func TestOnlyTheAuthorizationServerCanEndAGrant(t *testing.T) {
 		{"temporarily_unavailable", func(w http.ResponseWriter) { refuse(w, "temporarily_unavailable") }, core.AccountActive, core.CodeUnavailable},
 		{"invalid_client", func(w http.ResponseWriter) { refuse(w, "invalid_client") }, core.AccountActive, core.CodeUnavailable},
 		{"invalid_grant", func(w http.ResponseWriter) { refuse(w, "invalid_grant") }, core.AccountLoginNeeded, core.CodeLoginNeeded},
+		{"bad_refresh_token", func(w http.ResponseWriter) { _, _ = w.Write([]byte("error=bad_refresh_token")) }, core.AccountLoginNeeded, core.CodeLoginNeeded},
+		{"interaction_required", func(w http.ResponseWriter) { refuse(w, "interaction_required") }, core.AccountLoginNeeded, core.CodeLoginNeeded},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newProvider(t)
@@ -253,7 +255,30 @@ func TestOnlyTheAuthorizationServerCanEndAGrant(t *testing.T) {
 	}
 }
 
-// An authorization server shows an error to a browser that comes from an unknown client, and never sends it back.
+func TestALifetimeThatIsNotAWholeNumberCostsNoGrant(t *testing.T) {
+	for life, seconds := range map[string]int{
+		"3600": 3600, `"3600"`: 3600, "3599.5": 3599, `"3599.5"`: 3599, "3.6e3": 3600, "1e300": 1<<31 - 1,
+		"0": 0, "-1": 0, `""`: 0, `"never"`: 0, `"NaN"`: 0, "null": 0, "{}": 0,
+	} {
+		p := newProvider(t)
+		r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
+		a := r.link(t, p, r.caller, "")
+		r.expire(t, a.ID)
+		p.change(func(p *provider) {
+			sends("/token", `{"access_token":"next","refresh_token":"rotated","token_type":"bearer","scope":["a"],"expires_in":`+life+`}`)(p, nil)
+		})
+		if _, err := r.Authorizer(a.ID).Token(t.Context(), ""); err != nil {
+			t.Errorf("%s: %v", life, err)
+		}
+		now, err := r.store.Account(t.Context(), a.ID)
+		left := time.Until(now.ExpiresAt).Round(time.Minute)
+		if err != nil || now.Grant.RefreshToken != "rotated" || now.ExpiresAt.IsZero() != (seconds == 0) || seconds > 0 && left != (time.Duration(seconds)*time.Second).Round(time.Minute) {
+			t.Errorf("%s: %+v, %v left, %v", life, now, left, err)
+		}
+	}
+}
+
+// An authorization server shows an error to a browser that comes from an unknown client, and never redirects it back.
 func TestAClientThatTheServerForgotIsRegisteredAgain(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
@@ -329,7 +354,7 @@ func TestAnAccountIsUsedByItsOwnerOnly(t *testing.T) {
 		{"SERVICE_API_KEY", owner, "", true, nil, "", core.CodeForbidden},
 		{"the one of the conversation, to change", r.caller, "", false, conversation(home.ID), home.ID, ""},
 		{"the one of the conversation, to read", r.caller, "", true, conversation(home.ID), home.ID, ""},
-		{"another one than that of the conversation", r.caller, "work", false, conversation(home.ID), work.ID, ""},
+		{"a different one from the conversation's", r.caller, "work", false, conversation(home.ID), work.ID, ""},
 		{"one of the conversation that is unlinked, to change", r.caller, "", false, conversation("acc_gone"), "", core.CodeBadRequest},
 	} {
 		a, err := r.Choose(t.Context(), c.caller, "far", core.AccountWanted{Name: c.account, ReadOnly: c.readOnly, Chosen: c.chosen})
@@ -358,7 +383,7 @@ func TestAnAccountIsUsedByItsOwnerOnly(t *testing.T) {
 		t.Errorf("an admin sees %d accounts: %v", len(all), err)
 	}
 	if err := r.Unlink(t.Context(), admin, work.ID); err != nil {
-		t.Errorf("an admin may unlink: %v", err)
+		t.Errorf("an admin could not unlink: %v", err)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 const (
 	revokeEvery   = time.Minute        // how often to look for tokens that a peer server left behind or that could not be revoked
-	revokeRetry   = 5 * time.Minute    // until a failed revocation is retried
+	revokeRetry   = 5 * time.Minute    // pause before a failed revocation is retried
 	revokeFor     = 7 * 24 * time.Hour // how long to retry
 	revokeAtOnce  = 20
 	revokeTimeout = 30 * time.Second

@@ -31,7 +31,7 @@ func TestAnUnlinkedAccountIsRevokedAndNoLongerUsed(t *testing.T) {
 		t.Errorf("revoked: %v, want %v", p.revoked, want)
 	}
 	if due, err := r.store.ClaimRevocations(t.Context(), 10, 0); err != nil || len(due) > 0 {
-		t.Errorf("%d revocations are left: %v", len(due), err)
+		t.Errorf("%d revocations remain: %v", len(due), err)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestAReplacedLoginIsRevokedButTheNewOneIsKept(t *testing.T) {
 				t.Errorf("revoked: %v, want %v", p.revoked, want)
 			}
 			if due, err := r.store.ClaimRevocations(t.Context(), 10, 0); err != nil || len(due) > 0 {
-				t.Errorf("%d revocations are left, which may end the new login: %v", len(due), err)
+				t.Errorf("%d revocations remain, which may end the new login: %v", len(due), err)
 			}
 			r.expire(t, again.ID)
 			if token, err := r.Authorizer(again.ID).Token(t.Context(), ""); err != nil || again.ID != a.ID || token.Access == a.Grant.AccessToken {

@@ -15,7 +15,8 @@ import (
 const anonymousTimeout = 5 * time.Second
 
 // An app that uses linked accounts has no connection that all clients share. Its shared instance shows the published
-// lists, and each account in use has its own instance in the session pool. A person with accounts sees what these saw last.
+// lists, and each account in use has its own instance in the session pool. A person with accounts sees what those
+// accounts last saw.
 
 // takesAccounts reports whether people can link accounts for an app that was just found and rejects calls without
 // credentials. If so, the app uses linked accounts from now on.
@@ -26,7 +27,7 @@ func (a *app) takesAccounts(ctx context.Context, found *source.Candidate, refuse
 	}
 	remote.Auth.Type = core.AuthUser
 	for name := range remote.Headers {
-		if remote.Auth.Replaces(name) { // these are the credentials that it rejects
+		if remote.Auth.Replaces(name) { // the app rejects these credentials
 			return false
 		}
 	}
@@ -155,7 +156,7 @@ func (m *Manager) ExchangeApps(workspace string) (names []string) {
 	return names
 }
 
-// AccountLinked must be called when an account was linked, before anyone is notified. It ends the account's existing
+// AccountLinked must be called after an account is linked, before anyone is notified. It ends the account's existing
 // connections and opens a new one in the background. If the app is not published yet, it is published with the lists
 // from that connection.
 func (m *Manager) AccountLinked(account core.Account) {
@@ -181,8 +182,12 @@ func (m *Manager) AccountUnlinked(account string) {
 	}
 }
 
-// RefreshPublished shows the lists that peer servers have published or read with an account, for one workspace and account
-// or, if these are "", for all. It works in the background.
+// DefaultAccountChanged must be called after a person's default account for an app in a workspace has changed. It
+// announces the lists: what the default account sees takes precedence over what the person's other accounts see.
+func (m *Manager) DefaultAccountChanged(workspace string) { m.catalog.Announce(workspace) }
+
+// RefreshPublished shows the lists that peer servers have published or read with an account, for one workspace and
+// account; "" means all. It works in the background.
 func (m *Manager) RefreshPublished(workspace, account string) {
 	m.background(func(ctx context.Context) {
 		for _, a := range m.allApps() {

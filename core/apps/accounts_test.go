@@ -135,7 +135,7 @@ func TestAnAppThatAdvertisesItsMetadataIsInstalledWithAccounts(t *testing.T) {
 	m.AccountLinked(core.Account{ID: "a", Workspace: ws, App: "far"})
 	testkit.Eventually(t, "the tools of the app are published", func() bool { return len(m.Tools(ws)) == 1 })
 	if _, err := m.Install(t.Context(), ws, source.Request{URL: address, ServerName: "fixed", Transport: &source.Transport{Auth: &source.Auth{Type: "none"}}}); core.CodeOf(err) != core.CodeInstallFailed {
-		t.Errorf("a server that was said to need no credentials: %v", err)
+		t.Errorf("a server that is configured to need no credentials: %v", err)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestNoCallUsesAnotherAccount(t *testing.T) {
 				case err != nil:
 					t.Errorf("%s: %v", account, err)
 				case !strings.HasPrefix(got, account+"-"):
-					t.Errorf("a call with %s was made with %s", account, got)
+					t.Errorf("a call with %s used %s", account, got)
 				default:
 					answered.Add(1)
 				}

@@ -43,7 +43,7 @@ type app struct {
 	unannounced bool // bundle.installed has not been published yet; used only by the supervisor
 
 	mu          sync.Mutex
-	supervision *supervision       // nil when no supervisor is running
+	supervision *supervision       // nil if no supervisor is running
 	interrupt   context.CancelFunc // cancels a start that a command waits for; nil if there is none
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// BenchmarkCall measures the cost of the manager itself: the app is in memory and answers at once.
+// BenchmarkCall measures the cost of the manager itself: the app is in memory and answers immediately.
 func BenchmarkCall(b *testing.B) {
 	m := &memoryApp{}
 	y := New(Options{Home: b.TempDir(), Records: newMemoryRecords(record("notes", true)), Events: newMemoryEvents(), Logger: hclog.NewNullLogger()})

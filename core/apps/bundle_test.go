@@ -197,7 +197,7 @@ func addTalk(s *mcp.Server) {
 	})
 }
 
-// inside is what a bundle sees of its surroundings.
+// inside describes a bundle's environment as the bundle sees it.
 type inside struct {
 	PID  int
 	Dir  string
@@ -284,13 +284,13 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
-// expectGone waits up to a second until none of the processes is running.
+// expectGone waits up to a second for all of the processes to exit.
 func expectGone(t *testing.T, pids ...int) {
 	t.Helper()
 	deadline := time.Now().Add(time.Second)
 	for slices.ContainsFunc(pids, alive) {
 		if time.Now().After(deadline) {
-			t.Errorf("of the processes %v some still run", pids)
+			t.Errorf("some of the processes %v are still running", pids)
 			return
 		}
 		wait(context.Background(), 5*time.Millisecond)

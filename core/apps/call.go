@@ -15,8 +15,8 @@ import (
 )
 
 // Call makes a call to an app. If the app is starting or restarting, Call waits for it, but no longer than
-// Options.RestartWait. If the app dies during a call, the call fails at once. It is never repeated, because it may
-// already have taken effect.
+// Options.RestartWait. If the app dies during a call, the call fails immediately. It is never repeated, because it
+// may already have taken effect.
 //
 // Errors: core.CodeNotFound if there is no such app; core.CodeUnavailable if the app is not running; core.CodeToolHeld
 // if the tool is held back after the app has started; otherwise the errors of interact.Dialog.CallError.
@@ -37,7 +37,8 @@ func (m *Manager) Call(ctx context.Context, workspace, server string, c interact
 
 // acquire returns the shared instance and takes a slot, which Dialog.Do releases. It takes the slot first because an
 // app with a call in flight is not put to sleep. Then the call is checked again, because the app may have started with
-// different tools, or changed them, since its tool was looked up. What an account sees was checked then.
+// different tools, or changed them, since its tool was looked up. What an account sees was checked then. A call that has waited
+// is also checked by its sender.
 func (a *app) acquire(ctx context.Context, c interact.Call) (in instance.Instance, err error) {
 	waited := false
 	if a.dialog.Slots().Take(c.Sender) == nil {
@@ -52,7 +53,10 @@ func (a *app) acquire(ctx context.Context, c interact.Call) (in instance.Instanc
 			return nil, err
 		}
 	}
-	if waited || c.Account == "" {
+	if waited && c.Recheck != nil {
+		err = c.Recheck(ctx)
+	}
+	if err == nil && (waited || c.Account == "") {
 		err = a.checkHeld(c)
 	}
 	if err != nil {
@@ -110,7 +114,7 @@ func (a *app) queue(ctx context.Context, user string) (in instance.Instance, err
 	return in, err
 }
 
-// awaitSlot takes a slot for a user, and waits for it.
+// awaitSlot takes a slot for a user, waiting for one if necessary.
 func (a *app) awaitSlot(ctx context.Context, wait time.Duration, user string) error {
 	limit, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -130,9 +134,9 @@ func (a *app) awaitSlot(ctx context.Context, wait time.Duration, user string) er
 
 // AwaitOffer is called when a caller names a tool that the workspace does not have. If the app is starting and its
 // lists have not been read yet, AwaitOffer waits for it, but no longer than Options.RestartWait. After that, Offer
-// contains its lists. If there is no such app, or its lists are known, it returns nil at once. core.CodeUnavailable
-// means that the app currently offers nothing: it is stopped, dead, unreachable or still starting, or it is declared
-// but could not be installed.
+// contains its lists. If there is no such app, or its lists are known, it returns nil immediately.
+// core.CodeUnavailable means that the app currently offers nothing: it is stopped, dead, unreachable or still
+// starting, or it is declared but could not be installed.
 func (m *Manager) AwaitOffer(ctx context.Context, workspace, server string) error {
 	k := interact.AppRef{Workspace: workspace, Name: server}
 	if err := m.syncRecord(ctx, k); err != nil {
@@ -155,8 +159,8 @@ func (m *Manager) AwaitOffer(ctx context.Context, workspace, server string) erro
 	return err
 }
 
-// ready waits until the app is running. It wakes a sleeping app, and makes the supervisor try a crashed remote app at
-// once.
+// ready waits until the app is running. It wakes a sleeping app, and makes the supervisor try a crashed remote app
+// immediately.
 func (a *app) ready(ctx context.Context, timeout <-chan time.Time) (instance.Instance, error) {
 	for {
 		v := a.now.Load()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -190,6 +191,7 @@ func TestACallToAnAppThatIsNotRunning(t *testing.T) {
 			}
 		}
 		expect(t, "time", time.Since(before), 0)
+		expect(t, "missing apps", fmt.Sprint(y.Missing(ws)), "[{notes dead}]")
 	})
 }
 
@@ -230,9 +232,9 @@ func TestOneUserCannotTakeAllCallsOfAnApp(t *testing.T) {
 		}
 		expect(t, "how long it waited", time.Since(before), y.o.RestartWait)
 		if _, err := ask("victim", "x", `{}`, nil); err != nil {
-			t.Errorf("a call of another user: %v", err)
+			t.Errorf("a call by another user: %v", err)
 		}
-		if _, err := y.Resource(t.Context(), ws, "notes", "ui://notes/x", "", "mallory"); core.CodeOf(err) != core.CodeRateLimited {
+		if _, err := y.Resource(t.Context(), ws, "notes", "ui://notes/x", interact.Call{Request: link.Request{Sender: "mallory"}}); core.CodeOf(err) != core.CodeRateLimited {
 			t.Errorf("a view that is read beyond the share: %v", err)
 		}
 		time.AfterFunc(time.Second, func() { slots.Release("mallory") })

@@ -25,7 +25,7 @@ func TestToolsAreListedWhileTheirAppRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"write", "read"}}
 		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true), record("alpha", true)))
-		var changes atomic.Int32 // two apps start at a time
+		var changes atomic.Int32 // two apps start at once
 		defer y.Watch(ws, func(core.Kind) { changes.Add(1) })()
 		defer y.Watch("ws_other", func(core.Kind) { t.Error("the watcher of another workspace was called") })()
 		open(t, y)
@@ -34,7 +34,7 @@ func TestToolsAreListedWhileTheirAppRuns(t *testing.T) {
 		expect(t, "tools by server name, then in the app's order", names(y.Tools(ws)), both)
 		expect(t, "tool count", y.List(ws)[0].ToolCount, 2)
 		if n := changes.Swap(0); n != 1 && n != 2 {
-			t.Errorf("two apps that started together made %d changes", n)
+			t.Errorf("two apps that started together caused %d changes", n)
 		}
 		first := y.Tools(ws)
 		if unsafe.SliceData(first) != unsafe.SliceData(y.Tools(ws)) {

@@ -147,7 +147,7 @@ func (s *memorySeat) RequestPeer(ctx context.Context, server, _ string, question
 	}
 }
 
-func (s *memorySeat) ServePeers(ctx context.Context, _ string, answer func(context.Context, json.RawMessage) json.RawMessage) {
+func (s *memorySeat) ServePeers(ctx context.Context, _ string, _ int, answer func(context.Context, json.RawMessage) json.RawMessage) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -158,7 +158,7 @@ func (s *memorySeat) ServePeers(ctx context.Context, _ string, answer func(conte
 	}
 }
 
-// memoryReplica is one of several servers whose processes are in memory.
+// memoryReplica is one of several servers. The processes of its apps are simulated in memory.
 type memoryReplica struct {
 	*Manager
 	app    *memoryApp
@@ -179,7 +179,7 @@ func (h *memoryHub) replica(t *testing.T) *memoryReplica {
 			t.Errorf("Close: %v", err)
 		}
 		if n := r.app.alive(); n != 0 {
-			t.Errorf("%d instances are left after Close", n)
+			t.Errorf("%d instances remain after Close", n)
 		}
 	})
 	open(t, r.Manager)

@@ -37,8 +37,8 @@ func (m *Manager) Start(ctx context.Context, workspace, name string) (core.App, 
 	})
 }
 
-// Stop ends an app and all its processes. The app stays installed, and it stays stopped when the server restarts. Calls
-// in flight have Options.Grace to finish. Stopping a stopped app does nothing.
+// Stop ends an app and all its processes. The app remains installed, and does not start again when the server
+// restarts. Calls in flight have Options.Grace to finish. Stopping a stopped app does nothing.
 //
 // Errors: core.CodeNotFound; core.CodeStopFailed if the stop could not be recorded (the app keeps running) or if a
 // process survived.
@@ -60,8 +60,9 @@ func (m *Manager) Stop(ctx context.Context, workspace, name string) (core.App, e
 	})
 }
 
-// Uninstall removes an app and ends its processes. Its data stays in dataPath. Restore undoes it for Options.UndoFor.
-// After that, the files that the server unpacked or fetched for the app are removed, and its accounts are unlinked.
+// Uninstall removes an app and ends its processes. Its data remains in dataPath. Restore undoes it for
+// Options.UndoFor. After that, the files that the server unpacked or fetched for the app are removed, and its
+// accounts are unlinked.
 //
 // Errors: core.CodeNotFound; core.CodeProtected; core.CodeUninstallFailed if the removal could not be recorded (the app
 // is unchanged).
@@ -132,9 +133,9 @@ func (m *Manager) command(ctx context.Context, k interact.AppRef, code core.Code
 // command did.
 type invalidCommand struct{ error }
 
-// awaitSupervisor waits until the supervisor has started an app that is starting or crashed. For a process, the result
-// is running or dead. A remote app is never dead: it is tried at once. If that attempt fails as well, its error is
-// returned and the supervisor keeps trying.
+// awaitSupervisor waits until the supervisor has started an app that is starting or crashed. For a process, the
+// result is running or dead. A remote app is never dead: it is tried immediately. If that attempt fails as well, its
+// error is returned and the supervisor keeps trying.
 func (a *app) awaitSupervisor(ctx context.Context) error {
 	before := a.now.Load()
 	if before.record.Remote == nil {
@@ -228,8 +229,8 @@ func (a *app) stopForCommand(ctx context.Context) error {
 	return a.stopSupervisor(ctx)
 }
 
-// stopToStartAgain is stopForCommand for a command that restarts the app right away if it should be running. Calls wait
-// for the restart, and the app's tools stay listed.
+// stopToStartAgain is stopForCommand for a command that restarts the app right away if it should be running. Calls
+// wait for the restart, and the app's tools remain listed.
 func (a *app) stopToStartAgain(ctx context.Context) error {
 	a.transition(sameState, func(v *view) { v.awaited = true })
 	err := a.stopForCommand(ctx)

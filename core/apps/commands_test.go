@@ -28,7 +28,7 @@ func TestCommandsOnAnUnknownApp(t *testing.T) {
 				return err
 			},
 			"resource": func() error {
-				_, err := y.Resource(t.Context(), where.workspace, where.name, Primary, "", "usr_a")
+				_, err := y.Resource(t.Context(), where.workspace, where.name, Primary, interact.Call{})
 				return err
 			},
 		} {
@@ -226,7 +226,7 @@ func TestNothingIsStartedOnceTheManagerCloses(t *testing.T) {
 		}
 		for range 2 {
 			if <-got == nil {
-				t.Error("a command that was at work succeeded although it hung")
+				t.Error("a command succeeded although it hung")
 			}
 		}
 		_, err := y.Install(t.Context(), ws, source.Request{URL: "http://host.test/late"})
@@ -322,7 +322,7 @@ func TestACallerWaitsForTheFirstStartOfAnApp(t *testing.T) {
 		m.set(func(m *memoryApp) { m.hangs = true })
 		m.kill()
 		synctest.Wait()
-		arrives("notes", "", 0) // they stay known during the restart
+		arrives("notes", "", 0) // they remain known during the restart
 
 		late, _ := managerOf(t, &memoryApp{hangs: true}, newMemoryRecords(record("notes", true)))
 		open(t, late)

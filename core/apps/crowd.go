@@ -11,7 +11,7 @@ import (
 
 const (
 	crowdedPause = time.Second     // before trying again when all apps were in use
-	memoryPause  = 2 * time.Second // between two checks of memory, so that freed memory shows in the next
+	memoryPause  = 2 * time.Second // between two memory checks, so that the second one sees memory that was freed
 )
 
 // crowd limits the number of apps that are awake and the memory that they use. When a limit is exceeded, it puts the
@@ -97,7 +97,8 @@ func (c *crowd) awake() []*app {
 	return all
 }
 
-// rest puts n apps to sleep. It returns how many are missing because all other apps are in use or never sleep.
+// rest puts n apps to sleep. It returns how many of them it could not put to sleep because all other apps are in use
+// or never sleep.
 func (c *crowd) rest(ctx context.Context, n int) (left int) {
 	if n == 0 {
 		return 0
@@ -113,7 +114,7 @@ func (c *crowd) rest(ctx context.Context, n int) (left int) {
 	return n
 }
 
-// restNow puts the app to sleep if it may sleep and is not in use. It reports whether the app sleeps now.
+// restNow puts the app to sleep if it may sleep and is not in use. It reports whether the app is now asleep.
 func (a *app) restNow(ctx context.Context) bool {
 	v := a.now.Load()
 	if v.instance == nil {

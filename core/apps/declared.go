@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -22,7 +23,7 @@ import (
 
 // The configuration declares apps under apps.<name>, in the default workspace and with exactly this name. When the
 // server starts, a declared app that is missing is installed, and an app whose declaration or bundle has changed is
-// replaced. It keeps its data, and it stays stopped if it was stopped. An app that cannot be installed is logged and
+// replaced. It keeps its data, and is not started if it was stopped. An app that cannot be installed is logged and
 // skipped. An app that cannot be started is kept and restarted like any other.
 //
 // An entry without a source does not declare an app. It only contains settings, such as protected, for an app of this
@@ -175,10 +176,16 @@ func (m *Manager) isUnchanged(ctx context.Context, o source.Order, r core.Instal
 		return err == nil && sum == r.Files
 	case r.Dir == o.Source.Ref:
 		manifest, err := bundle.ReadDir(r.Dir)
-		return err == nil && bytes.Equal(manifest.Raw, r.Manifest)
+		return err == nil && bytes.Equal(asStored(manifest.Raw), asStored(r.Manifest))
 	}
 	sum, _, err := bundle.FileSHA256(ctx, o.Source.Ref)
 	return err == nil && strings.HasPrefix(sum, filepath.Base(r.Dir))
+}
+
+// asStored returns a manifest as its record holds it: without white space, and with the escapes that encoding/json adds.
+func asStored(manifest json.RawMessage) []byte {
+	raw, _ := json.Marshal(manifest) // it was parsed before
+	return raw
 }
 
 func sameRemote(a, b *core.Remote) bool {

@@ -40,7 +40,7 @@ func TestADeclaredAppIsInstalledUnderItsNameWhenTheServerStarts(t *testing.T) {
 	expect(t, "name in the manifest", app.BundleName, "@test/notes")
 	expect(t, "status", app.Status, core.StateRunning)
 	if err := events.wait(t.Context(), "bundle.crashed 1", 1); err != nil {
-		t.Fatal(err) // an app that cannot be started is installed all the same
+		t.Fatal(err) // an app that cannot be started is still installed
 	}
 	if failed := failures(events); len(failed) != 1 || failed[0].Name != "missing" || failed[0].Message == "" {
 		t.Errorf("the events of the app that could not be installed are %+v", failed)
@@ -99,7 +99,7 @@ func TestADeclarationThatChangedReplacesTheApp(t *testing.T) {
 		t.Error("another bundle is in the first one's directory")
 	}
 	if _, err := os.Stat(first.Dir); !os.IsNotExist(err) {
-		t.Errorf("the bundle that was replaced is left: %v", err)
+		t.Errorf("the replaced bundle was not removed: %v", err)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestFilesOfAnInterruptedInstallAreRemovedAtOpen(t *testing.T) {
 	defer func() { _ = y.Close(t.Context()) }()
 	for _, file := range orphans {
 		if _, err := os.Stat(filepath.Join(home, filepath.Dir(file))); !os.IsNotExist(err) {
-			t.Errorf("%s is left", file)
+			t.Errorf("%s was not removed", file)
 		}
 	}
 	for _, file := range stay {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -35,8 +36,9 @@ type denials struct {
 	all []Denial
 }
 
-// add counts denials of an access, and reports whether they are the first for it.
-func (d *denials) add(a core.Access, count int, observed bool) (first bool) {
+// add counts denials of an access. It reports whether they are news: the first for this access, with space left to
+// record it. An app can try one address after another, and must not flood the workspace's events.
+func (d *denials) add(a core.Access, count int, observed bool) (news bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := core.Timestamp(time.Now())
@@ -45,6 +47,7 @@ func (d *denials) add(a core.Access, count int, observed bool) (first bool) {
 		d.all = append(d.all, Denial{Access: a, Count: count, First: now, Last: now, Observed: observed})
 		if len(d.all) > maxDenials {
 			d.all = slices.Delete(d.all, 0, 1)
+			return false
 		}
 		return true
 	}
@@ -96,7 +99,8 @@ func (a *app) noteDenied(access core.Access, count int) {
 // TracePermissions restarts an app, watches for a while which files it opens, and restarts it again. The denials in
 // the result include the files that it could not open. It ends early if ctx ends.
 //
-// Errors: core.CodeNotFound; core.CodeBadRequest if nothing can be watched; core.CodeConflict if the app is traced already.
+// Errors: core.CodeNotFound; core.CodeBadRequest if nothing can be watched; core.CodeConflict if the app is already being
+// traced.
 func (m *Manager) TracePermissions(ctx context.Context, c core.Caller, name string, d time.Duration) (Permissions, error) {
 	a, err := m.find(c.Workspace.ID, name)
 	if err != nil {
@@ -105,13 +109,13 @@ func (m *Manager) TracePermissions(ctx context.Context, c core.Caller, name stri
 	record := a.now.Load().record
 	switch {
 	case d <= 0 || d > maxTrace:
-		return Permissions{}, core.Errorf(core.CodeBadRequest, "seconds can be 1 to %d", int(maxTrace.Seconds()))
+		return Permissions{}, core.Errorf(core.CodeBadRequest, "seconds must be between 1 and %d", int(maxTrace.Seconds()))
 	case record.Remote != nil || m.o.Confinement.Level(m.sandboxOf(a.key)) == sandbox.LevelNone:
 		return Permissions{}, core.Errorf(core.CodeBadRequest, "app %s is not running in a sandbox of this server: nothing is refused", name)
 	case !record.Running:
 		return Permissions{}, core.Errorf(core.CodeBadRequest, "app %s is stopped; start it first", name)
 	case !a.traced.CompareAndSwap(false, true):
-		return Permissions{}, core.Errorf(core.CodeConflict, "app %s is being traced already", name)
+		return Permissions{}, core.Errorf(core.CodeConflict, "app %s is already being traced", name)
 	}
 	if _, err = m.Restart(ctx, a.key.Workspace, name); err == nil || core.CodeOf(err) == core.CodeStartFailed {
 		err = nil // a failed start is what people want to see
@@ -136,12 +140,12 @@ func (a *app) noteFailure() {
 	if m.o.Confinement.Level(m.sandboxOf(a.key)) == sandbox.LevelNone {
 		return
 	}
-	first := false
+	news := false
 	a.requested.Store(nil)
 	for _, r := range a.missing() {
-		first = a.denials.add(r.Access, 1, false) || first
+		news = a.denials.add(r.Access, 1, false) || news
 	}
-	if first {
+	if news {
 		a.publish(core.EventAppDenied, core.AppDenied{Name: a.key.Name})
 	}
 }
@@ -174,7 +178,38 @@ func (a *app) hintsOf(c core.Caller, failure *instance.Failure, remedy string) [
 		}
 		hints = append(hints, fmt.Sprintf("the sandbox %s %s; "+remedy, verb, r.Target, r.Kind, r.Target))
 	}
+	for _, closed := range m.guard.Refused(m.definition(a.now.Load().record)) {
+		if _, err := m.guard.Check(closed); err != nil && m.guard.MayGrant(c, closed) == nil && strings.Contains(text, closed.Target) {
+			hints = append(hints, fmt.Sprintf("the sandbox hides %s; %s", closed.Target, core.TextOf(err)))
+		}
+	}
+	if fileMissing.MatchString(text) {
+		for _, r := range m.grantableBy(c, a.narrow()) {
+			hints = append(hints, fmt.Sprintf("the sandbox hides the files next to %s; "+remedy, r.Target, r.Also.Kind, r.Also.Target))
+		}
+	}
+	if dockerMissing.MatchString(text) {
+		hints = append(hints, fmt.Sprintf("the sandbox closes Docker's socket, which controls the machine; only the configuration opens it: apps.%s.sandbox.read: [/var/run/docker.sock]", a.key.Name))
+	}
 	return hints
+}
+
+// dockerMissing matches what the clients of Docker and Podman print when they cannot connect to their service.
+var dockerMissing = regexp.MustCompile(`(?i)docker daemon|docker\.sock|podman\.sock`)
+
+// fileMissing matches what runtimes print when a script uses a file that does not exist or that the sandbox hides.
+var fileMissing = regexp.MustCompile(`(?i)no module named|cannot find (module|package)|module.not.found|no such file|ENOENT`)
+
+// narrow returns the requests for scripts that were granted without the directory that contains them.
+func (a *app) narrow() []core.PermissionRequest {
+	m, record := a.manager, a.now.Load().record
+	granted, _ := m.grants(record)
+	covered := func(path string) bool {
+		return slices.ContainsFunc(granted, func(g core.Access) bool { return g.Kind.IsPath() && sandbox.PathWithin(path, g.Target) })
+	}
+	return slices.DeleteFunc(m.requests(record), func(r core.PermissionRequest) bool {
+		return r.Also == nil || !covered(r.Target) || covered(r.Also.Target)
+	})
 }
 
 // boolOrder sorts true before false.

@@ -32,7 +32,7 @@ type Details struct {
 	Env         []string               `json:"env"` // names of the installation's values; the values are never shown
 	DataPath    string                 `json:"dataPath"`
 	Instances   int                    `json:"instances"`   // in the session pool, without the shared one
-	MemoryBytes *int64                 `json:"memoryBytes"` // of all instances; nil if no process runs here
+	MemoryBytes *int64                 `json:"memoryBytes"` // the memory of all instances; nil if no process runs here
 }
 
 // SourceDetails says where an app came from.

@@ -5,8 +5,8 @@
 // which rejects what core.State forbids. Readers see immutable views and never wait.
 //
 // The packages below own the rest: where bundles come from (source), client configurations (pasted), the files of
-// bundles on this server (files, cleanup), one running process or connection (instance), its log (logs), the lists that
-// apps offer (offer), the requests of apps to their clients (interact), and what may be granted beyond the sandbox
-// (permit). Package process owns process trees, link the MCP protocol, bundle the bundle format, tools and access the
-// names and permissions of tools, and store the records.
+// bundles on this server (files, cleanup), and one running process or connection (instance) with its log (logs). They
+// also own the lists that apps offer (offer), the requests of apps to their clients (interact), and what may be
+// granted beyond the sandbox (permit). Package process owns process trees, link the MCP protocol, bundle the bundle
+// format, tools and access the names and permissions of tools, and store the records.
 package apps

@@ -105,7 +105,7 @@ func (m *Manager) importServer(ctx context.Context, workspace string, s *source.
 	if err != nil {
 		return err
 	}
-	s.Source, s.Ref, s.Args, s.Env = o.Source.Kind, o.Source.Ref, o.Args, slices.Sorted(maps.Keys(o.Env))
+	s.Source, s.Ref, s.Args, s.Env = o.Source.Kind, o.Source.PublicRef(), o.ShownArgs(), slices.Sorted(maps.Keys(o.Env))
 	if o.Remote != nil {
 		s.Headers = slices.Sorted(maps.Keys(o.Remote.Headers))
 	}
@@ -143,6 +143,9 @@ func (m *Manager) planImport(ctx context.Context, s *source.ImportedServer, o so
 		return err
 	}
 	s.ServerName, s.Version, s.Status = found.Record.Name, found.Record.Version, statusPlanned
+	if o.Remote == nil {
+		s.Requests = m.grantableBy(o.Caller, m.guard.Requests(orderDefinition(o)))
+	}
 	err = errors.Join(found.CheckValues(), found.RemoveStaged())
 	if err != nil {
 		return err
@@ -245,7 +248,8 @@ func (m *Manager) InstallUpload(ctx context.Context, workspace string, body io.R
 	return app, nil
 }
 
-// withVersions adds the installed and the uploaded version to the error for a name that an uploaded app has.
+// withVersions adds the installed and the uploaded version to the error for a name that another uploaded app already
+// has.
 func (m *Manager) withVersions(workspace string, found *source.Candidate, err error) error {
 	a, missing := m.find(workspace, found.Record.Name)
 	if missing != nil {

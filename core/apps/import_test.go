@@ -22,7 +22,7 @@ func TestAURLWithoutATransportIsAlsoTriedWithTheOlderOne(t *testing.T) {
 		t.Errorf("echo: %q, %v", text, err)
 	}
 	if record, err := records.Installation(t.Context(), ws, "far"); err != nil || record.Remote.Type != "sse" {
-		t.Errorf("recorded is %+v (%v)", record.Remote, err)
+		t.Errorf("recorded %+v (%v)", record.Remote, err)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestAnAppHasOnlyTheToolsThatItsPastedDefinitionAllows(t *testing.T) {
 		}
 		app, record := result.Servers[0].App, installed(t, records, "far")
 		if app.ToolCount != len(names) || (app.ToolFilter != nil) != (filter != "") || !reflect.DeepEqual(record.Tools, app.ToolFilter) || !reflect.DeepEqual(app.ToolFilter, result.Servers[0].ToolFilter) {
-			t.Errorf("%s: the app is %+v, recorded is %+v", filter, app, record.Tools)
+			t.Errorf("%s: the app is %+v, its record is %+v", filter, app, record.Tools)
 		}
 		return names
 	}

@@ -127,7 +127,7 @@ func skippedScripts(found *source.Candidate) string {
 }
 
 // obtain resolves an order, reserves the app's name and puts its files in place. The caller must call free when the
-// install is over.
+// install has ended.
 func (m *Manager) obtain(ctx context.Context, o source.Order, resolve func(context.Context) (*source.Candidate, error)) (found *source.Candidate, free func(), err error) {
 	limit, cancel := context.WithTimeout(ctx, m.o.InstallTimeout)
 	defer cancel()
@@ -140,7 +140,7 @@ func (m *Manager) obtain(ctx context.Context, o source.Order, resolve func(conte
 	}
 	k := interact.AppRef{Workspace: o.Workspace, Name: found.Record.Name}
 	err = m.syncRecord(limit, k)
-	if _, aside := m.setAsideAs(k); err == nil && aside { // its files may be being removed
+	if _, aside := m.setAsideAs(k); err == nil && aside { // the removal of its files may be in progress
 		free, err = m.awaitName(limit, k)
 	} else if err == nil {
 		free, err = m.reserveName(k)

@@ -44,7 +44,7 @@ func TestAnInvalidRequestIsRefusedNamingTheField(t *testing.T) {
 				t.Errorf("the message does not mention %q: %v", c.names, err)
 			}
 			if err != nil && strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("the message gives a secret away: %v", err)
+				t.Errorf("the message gives away a secret: %v", err)
 			}
 			expect(t, "launches", len(m.started()), 0)
 		})

@@ -32,8 +32,8 @@ func (m *Manager) reportProgress(o source.Order, name, stage, message string) {
 	}
 }
 
-// expectedName returns the server name that the app of an order will get, as far as the order determines it. It is ""
-// if only the bundle can tell, for example for a path.
+// expectedName returns the server name that the app of an order will get, if the order determines it. It is "" if only
+// the bundle can tell, for example for a path.
 func expectedName(o source.Order) string {
 	wanted := o.ServerName
 	if wanted == "" {
@@ -67,7 +67,7 @@ func (m *Manager) publishInstallFailed(o source.Order, name string, err error) {
 const maxReason = 500
 
 // publicReason returns the part of a failure's reason that every member of the workspace may read. This is its first
-// line, without the values of the order, the secret parts of its address, and directories of the server.
+// line, without the order's values, the secret parts of its address, or the server's directories.
 func (m *Manager) publicReason(o source.Order, reason string) string {
 	reason, _, _ = strings.Cut(reason, "\n")
 	switch o.Source.Kind {

@@ -73,7 +73,7 @@ func TestAnInstallationThatFailsIsPublishedOnce(t *testing.T) {
 	}
 }
 
-// Only administrators may see an app's output, and no member needs the directories of the server.
+// Only administrators may see an app's output, and members do not need to know the server's directories.
 func TestTheEventForAnAppThatDiesAtStartHasNoOutput(t *testing.T) {
 	home := t.TempDir()
 	y, events := realManager(t, home, newMemoryRecords(), nil)

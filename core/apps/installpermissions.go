@@ -11,10 +11,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/bundle"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// decideInstall checks the decisions that come with an installation and adds them to its record. Without decisions,
-// nothing is granted, except for the paths in user_config when someone installs from a path on this machine.
+// decideInstall checks the decisions that come with an installation and adds them to its record. Nothing else is
+// granted, except for the paths in user_config when someone installs from a path on this machine. Without decisions,
+// all of these paths are granted. Otherwise, only those are granted that the sandbox can open but that nobody is
+// asked about.
 func (m *Manager) decideInstall(ctx context.Context, o source.Order, record *core.Installation) error {
 	key := interact.AppRef{Workspace: record.Workspace, Name: record.Name}
 	change := core.PermissionChange{}
@@ -24,21 +27,31 @@ func (m *Manager) decideInstall(ctx context.Context, o source.Order, record *cor
 	if err := m.checkDecisions(o.Caller, key, &change); err != nil {
 		return err
 	}
-	_, declared := m.declaration(key)
-	implied := o.Permissions == nil && !declared && len(m.userConfigGrants(*record, "")) > 0
-	if implied || len(change.Allow)+len(change.Deny) > 0 {
+	var implied []core.Permission
+	if _, declared := m.declaration(key); !declared {
+		implied = m.userConfigGrants(*record, o.Caller.User.ID)
+	}
+	requested := m.requests(*record)
+	if o.Permissions != nil { // only what nobody is asked about
+		implied = slices.DeleteFunc(implied, func(p core.Permission) bool {
+			covers := func(a core.Access) bool { return a.Kind.IsPath() && sandbox.PathWithin(p.Target, a.Target) }
+			return slices.ContainsFunc(requested, func(r core.PermissionRequest) bool { return covers(r.Access) }) ||
+				slices.ContainsFunc(change.Allow, covers) || slices.ContainsFunc(change.Deny, covers)
+		})
+	}
+	if len(implied)+len(change.Allow)+len(change.Deny) > 0 {
 		if err := m.identity.ensure(ctx, m.o.Home, m.o.Records); err != nil {
 			return err
 		}
+		for i := range implied {
+			implied[i].Server = m.identity.text()
+		}
 	}
-	record.Permissions = m.changed(nil, record.Source, o.Caller, change)
-	if implied {
-		record.Permissions = m.userConfigGrants(*record, o.Caller.User.ID)
-	}
+	record.Permissions = append(m.changed(nil, record.Source, o.Caller, change), implied...)
 	if o.Permissions == nil {
 		return nil
 	}
-	return m.requireDecisions(o.Caller, *record, m.requests(*record))
+	return m.requireDecisions(o.Caller, *record, requested)
 }
 
 // decideUpdate checks the decisions that come with an update and adds them to its record. Earlier decisions are kept.
@@ -151,7 +164,7 @@ func (m *Manager) grantAnew(in *core.Installation, s Settings) {
 		return
 	}
 	if s.Caller.MayInstall(core.SourcePath) != nil {
-		if in.Permissions == nil { // a declared app: recordGrants must not grant these values once it is not declared any more
+		if in.Permissions == nil { // a declared app: recordGrants must not grant these values once it is no longer declared
 			in.Permissions = []core.Permission{}
 		}
 		return

@@ -41,9 +41,9 @@ func (a *app) maySleep() bool {
 	return limit > 0
 }
 
-// filesSum identifies the current files of a local app: those that are checked at each start by their hash, and a
-// directory that is used in place, together with the programs and scripts of its command, by their Fingerprint. It is ""
-// if it is not known whether files have changed.
+// filesSum identifies the current files of a local app. Files that are checked at each start are identified by their
+// hash. A directory that is used in place is identified by its Fingerprint, together with the programs and scripts of
+// its command. The result is "" if it is not known whether files have changed.
 func (a *app) filesSum() string {
 	m, record := a.manager, a.now.Load().record
 	if record.Sum != "" || record.Dir == "" || record.Remote != nil {
@@ -121,9 +121,7 @@ func (a *app) storeLists(listed *recorder, in instance.Instance) error {
 		return err
 	}
 	if whole := sha256.Sum256(append([]byte(sum), record...)); whole != a.stored {
-		ctx, cancel := context.WithTimeout(a.manager.life, appTimeout)
-		defer cancel()
-		if err := a.manager.o.Records.PutKeptLists(ctx, a.key.Workspace, a.key.Name, sum, string(record)); err != nil {
+		if err := a.manager.o.Records.PutKeptLists(a.manager.life, a.key.Workspace, a.key.Name, sum, string(record)); err != nil {
 			return err
 		}
 		a.stored = whole

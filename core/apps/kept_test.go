@@ -39,7 +39,7 @@ func end(t *testing.T, y *Manager) {
 	}
 }
 
-func TestAServerDoesNotStartASleepyAppWhoseListsAreKnown(t *testing.T) {
+func TestAServerDoesNotStartASleepingAppWhoseListsAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo", "strange name"}}
 		records := newMemoryRecords(checked("notes"))
@@ -192,7 +192,7 @@ func TestADirectoryUsedInPlaceStartsWithItsServerOnlyIfItsFilesChanged(t *testin
 	}
 }
 
-func TestKeptListsAreTheSameBytes(t *testing.T) {
+func TestKeptListsAreByteForByteTheSame(t *testing.T) {
 	raw := json.RawMessage("{\"name\": \"a\",  \"title\":\"<b> \u2028\", \"name\":\"a\"}")
 	r := newRecorder(nil, "")
 	r.lists[core.KindTools] = []json.RawMessage{raw}

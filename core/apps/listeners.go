@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// Notification is a notification from an app that belongs to no call.
+// Notification is a notification from an app that does not belong to a call.
 type Notification struct {
 	Server string
 	// Session is the session it is for, or "" for everyone in the workspace.
@@ -33,8 +33,6 @@ type listeners struct {
 }
 
 type listener struct{ receive func(Notification) }
-
-func newListeners() *listeners { return &listeners{all: map[string]map[*listener]struct{}{}} }
 
 // Listen calls receive for each notification from the workspace's apps. receive must not block.
 func (l *listeners) Listen(workspace string, receive func(Notification)) (stop func()) {
@@ -79,9 +77,6 @@ type logLevels struct {
 	byWorkspace map[string]string
 }
 
-// newLogLevels returns logLevels in which no level is set.
-func newLogLevels() *logLevels { return &logLevels{byWorkspace: map[string]string{}} }
-
 // Of returns the level of a workspace; "" for none.
 func (l *logLevels) Of(workspace string) string {
 	l.mu.Lock()
@@ -101,7 +96,7 @@ func (l *logLevels) Set(workspace, level string) (changed bool) {
 	return changed
 }
 
-// How many resources of one app can be subscribed to, by everybody and by one user.
+// Limits on the subscribed resources of one app: in total, and per user.
 const (
 	maxSubscriptions        = 2000
 	maxSubscriptionsPerUser = maxSubscriptions / 4
@@ -122,8 +117,8 @@ type subscriber struct {
 	User string
 }
 
-// sessionKey identifies an instance of the session pool: the one of a session, or the one of all stateless clients if
-// Session is "".
+// sessionKey identifies an instance of the session pool: the instance for one session, or for all stateless clients
+// if Session is "".
 type sessionKey struct {
 	App     interact.AppRef
 	Session string
@@ -133,7 +128,7 @@ func newSubscriptions() *subscriptions {
 	return &subscriptions{byApp: map[interact.AppRef]map[string]int{}, bySession: map[sessionKey]map[string]int{}, byUser: map[subscriber]map[string]int{}}
 }
 
-// Add counts a subscription of a user and reports whether it is the app's first one for this resource.
+// Add counts a user's subscription and reports whether it is the app's first one for this resource.
 func (s *subscriptions) Add(k sessionKey, user, uri string) (first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,16 +15,16 @@ import (
 	"github.com/ropewalk/ropewalk/core/trust"
 )
 
-// listings holds what an app listed last to each account, by Account.ID.
+// listings holds the lists that an app last sent to each account, by Account.ID.
 type listings struct {
 	mu sync.Mutex // held while they are changed
 	of atomic.Pointer[map[string]*listing]
 }
 
 type listing struct {
-	sum    [sha256.Size]byte // of the lists as the app sent them
+	sum    [sha256.Size]byte // the hash of the lists as the app sent them
 	listed core.Offer
-	shown  *core.Offer // without what is held back; the same value for accounts that see the same
+	shown  *core.Offer // without what is held back; accounts that see the same lists share one value
 }
 
 func (l *listings) load() map[string]*listing {
@@ -42,14 +42,14 @@ func (l storedLists) List(_ context.Context, kind core.Kind) ([]json.RawMessage,
 	return l[kind], nil
 }
 
-// usesOwnAccounts reports whether each person calls the app with an account of their own.
+// usesOwnAccounts reports whether each person calls the app with their own account.
 func (a *app) usesOwnAccounts() bool {
 	remote := a.now.Load().record.Remote
 	return remote != nil && remote.Auth.Type == core.AuthUser
 }
 
-// loadListings reads what the app listed to an account, or to all accounts if account is "", and checks it against the
-// pins.
+// loadListings reads the lists that the app sent to an account, or to all accounts if account is "", and checks them
+// against the pins.
 func (a *app) loadListings(ctx context.Context, account string) error {
 	if !a.usesOwnAccounts() {
 		return nil
@@ -74,7 +74,7 @@ func (a *app) loadListings(ctx context.Context, account string) error {
 	return nil
 }
 
-// showListing replaces what the app listed to an account.
+// showListing replaces the lists that the app sent to an account.
 func (a *app) showListing(ctx context.Context, account string, lists core.AppLists, dynamic bool) error {
 	a.listings.mu.Lock()
 	defer a.listings.mu.Unlock()
@@ -164,7 +164,7 @@ func (a *app) setListings(next map[string]*listing) {
 	}
 }
 
-// listing returns what an app listed last to an account, or nil if that is not known or not shown now.
+// listing returns the lists that an app last sent to an account, or nil if they are unknown or currently not shown.
 func (m *Manager) listing(account core.Account) *core.Offer {
 	a, err := m.find(account.Workspace, account.App)
 	if err != nil || !a.usesOwnAccounts() || !a.now.Load().shows() {
@@ -176,7 +176,8 @@ func (m *Manager) listing(account core.Account) *core.Offer {
 	return nil
 }
 
-// ListsTool reports whether an app listed a tool last to an account. It returns true if nothing is known.
+// ListsTool reports whether a tool was in the list that an app last sent to an account. It returns true if nothing is
+// known.
 func (m *Manager) ListsTool(account core.Account, tool string) bool {
 	lists := m.listing(account)
 	return lists == nil || slices.ContainsFunc(lists.Tools, func(t core.Tool) bool { return t.Name == tool })
@@ -185,25 +186,25 @@ func (m *Manager) ListsTool(account core.Account, tool string) bool {
 // maxOwnOffers limits how many different offers of people with accounts are kept.
 const maxOwnOffers = 1024
 
-// ownLists are what an app listed last to one account.
+// ownLists are the lists that an app last showed to one account.
 type ownLists struct {
 	app string
 	*core.Offer
 }
 
-// ownOffer is the offer of people whose accounts see the same.
+// ownOffer is the offer to people whose accounts see the same lists.
 type ownOffer struct {
 	shared *core.Offer
 	lists  []ownLists
 	merged *core.Offer
 }
 
-// OfferOf returns an offer in which apps have the lists that some accounts saw last: at each app, those of the default
-// account, and then what only the others saw. It is the same value until something changes, and shared itself if nothing
-// differs.
+// OfferOf returns an offer with the lists that the given accounts last saw: for each app, those of the default
+// account, followed by what only the others saw. It returns the same value until something changes, and shared itself
+// if nothing differs.
 func (m *Manager) OfferOf(shared *core.Offer, accounts []core.Account) *core.Offer {
 	own := ownOffer{shared: shared}
-	key := fmt.Appendf(nil, "%p", shared) // the cached value keeps what has this address
+	key := fmt.Appendf(nil, "%p", shared) // the cached value keeps shared alive, so nothing else gets its address
 	for _, first := range []bool{true, false} {
 		for _, account := range accounts {
 			if account.Default != first {

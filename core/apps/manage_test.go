@@ -130,7 +130,7 @@ func TestAnUpdateKeepsDataAndRollsBackIfTheNewVersionDoesNotStart(t *testing.T) 
 	publish("2.0.0", modeDying)
 	_, err := y.Update(t.Context(), ws, "notes", source.UpdateRequest{})
 	if core.CodeOf(err) != core.CodeInstallFailed || !strings.Contains(core.TextOf(err), "version 1.2.3 runs again") {
-		t.Errorf("an update that does not start gives %v", err)
+		t.Errorf("an update that does not start returned %v", err)
 	}
 	if len(events.progress) == 0 || events.progress[len(events.progress)-1].Name != "notes" {
 		t.Errorf("the progress is %+v", events.progress)
@@ -147,7 +147,7 @@ func TestAnUpdateKeepsDataAndRollsBackIfTheNewVersionDoesNotStart(t *testing.T) 
 		t.Errorf("the last event of an update is %s", all[len(all)-1].Name)
 	}
 	if _, err := y.Update(t.Context(), ws, "notes", source.UpdateRequest{}); err != nil {
-		t.Errorf("an update without a newer version gives %v", err)
+		t.Errorf("an update without a newer version returned %v", err)
 	}
 	if last := events.progress[len(events.progress)-1]; last.Stage != "unchanged" {
 		t.Errorf("an update without a newer version ends with %+v", last)
@@ -156,7 +156,7 @@ func TestAnUpdateKeepsDataAndRollsBackIfTheNewVersionDoesNotStart(t *testing.T) 
 		t.Errorf("its data is gone: %v", err)
 	}
 	if left, err := os.ReadDir(filepath.Join(home, "apps", "notes", "bundle")); err != nil || len(left) != 2 { // a directory and its hashes
-		t.Errorf("the bundles left are %v (%v)", left, err)
+		t.Errorf("the remaining bundles are %v (%v)", left, err)
 	}
 }
 

@@ -56,7 +56,7 @@ type Manager struct {
 	mu       sync.RWMutex
 	closed   bool
 	apps     map[string]map[string]*app        // by workspace and server name
-	reserved map[interact.AppRef]chan struct{} // names of installs in progress; closed when the install is over
+	reserved map[interact.AppRef]chan struct{} // names of installs in progress; closed when the install has ended
 	aside    map[interact.AppRef]string        // IDs of uninstalled apps that can be restored
 
 	reconciler reconciler
@@ -69,7 +69,7 @@ func New(o Options) *Manager {
 	m := &Manager{
 		o: o, log: o.Logger, starts: newStartQueue(o.StartsAtOnce, o.StartPatience),
 		apps: map[string]map[string]*app{}, reserved: map[interact.AppRef]chan struct{}{}, aside: map[interact.AppRef]string{},
-		listeners: newListeners(), logLevels: newLogLevels(), subscriptions: newSubscriptions(),
+		listeners: &listeners{all: map[string]map[*listener]struct{}{}}, logLevels: &logLevels{byWorkspace: map[string]string{}}, subscriptions: newSubscriptions(),
 		reconciler: reconciler{busy: map[interact.AppRef]*reconciliation{}},
 	}
 	m.crowd = &crowd{manager: m, due: make(chan struct{}, 1)}
@@ -78,7 +78,11 @@ func New(o Options) *Manager {
 	m.life, m.die = context.WithCancel(context.Background())
 	m.catalog = offer.NewCatalog(m.collectOffer)
 	m.ownOffers, _ = lru.New[string, ownOffer](maxOwnOffers) // the only error is a size below 1
-	m.broker = interact.NewBroker(m.brokerOptions())
+	m.broker = interact.NewBroker(interact.Options{
+		Settings: o.Records, Peers: o.Cluster, Logger: m.log, CallTimeout: o.CallTimeout, Grace: o.Grace,
+		MaxInstances: o.MaxSessionInstances, InstanceIdle: o.SessionInstanceIdle, Life: m.life, Begin: m.beginWork,
+		MaxCalls: o.MaxCalls, MaxAnswer: o.MaxAnswer,
+	})
 	m.resolver = &source.Resolver{
 		Home: o.Home, HostEnv: o.HostEnv, Logger: o.Logger, Confinement: o.Confinement,
 		Sandbox: func(workspace, name string) config.Sandbox {
@@ -97,35 +101,15 @@ func New(o Options) *Manager {
 		Measure:     o.Metrics.ClientOperation,
 	}
 	m.start = m.verifying(starter.Start)
-	m.files = files.New(m.fileOptions())
+	m.files = files.New(files.Options{
+		Home: o.Home, Records: o.Records, Cluster: o.Cluster, Resolver: m.resolver, Logger: m.log, Timeout: o.InstallTimeout, Begin: m.beginWork,
+	})
 	if o.Pins != nil {
 		o.Pins.Watch(m.checkPinsAgain)
 	}
 	m.setup.Store(newSetup(o.Registries, o.Configured))
 	m.SetInstallPolicy(o.Install)
 	return m
-}
-
-func (m *Manager) fileOptions() files.Options {
-	o := files.Options{
-		Home: m.o.Home, Records: m.o.Records, Resolver: m.resolver, Logger: m.log, Timeout: m.o.InstallTimeout, Begin: m.beginWork,
-	}
-	if m.o.Cluster != nil {
-		o.Cluster = m.o.Cluster
-	}
-	return o
-}
-
-func (m *Manager) brokerOptions() interact.Options {
-	o := interact.Options{
-		Settings: m.o.Records, Logger: m.log, CallTimeout: m.o.CallTimeout, Grace: m.o.Grace,
-		MaxInstances: m.o.MaxSessionInstances, InstanceIdle: m.o.SessionInstanceIdle, Life: m.life, Begin: m.beginWork,
-		MaxCalls: m.o.MaxCalls, MaxAnswer: m.o.MaxAnswer,
-	}
-	if m.o.Cluster != nil {
-		o.Peers = m.o.Cluster
-	}
-	return o
 }
 
 // List returns the workspace's apps, sorted by name. It includes declared apps that could not be installed.
@@ -203,9 +187,9 @@ func (m *Manager) InFlight() map[string]int {
 	return calls
 }
 
-// Offer returns what the workspace's apps offer to a client, as long as they are running, asleep or being restarted. A
-// nil client stands for one that cannot be asked anything. If an app has an instance for the client's session, the
-// lists of that instance are used, otherwise the lists of the shared instance. The result is immutable, and stays the
+// Offer returns what the workspace's apps offer to a client, as long as they are running, asleep or being restarted.
+// A nil client stands for one that cannot be asked anything. If an app has an instance for the client's session, the
+// lists of that instance are used; otherwise, those of the shared instance. The result is immutable, and remains the
 // same value until something changes.
 func (m *Manager) Offer(workspace string, client *interact.Client) *core.Offer {
 	if session, ok := client.Session(); ok {
@@ -260,7 +244,7 @@ func (m *Manager) Instructions(workspace string) []core.Instructions {
 // SkillsExtension is the name of the MCP extension for servers that offer skills.
 const SkillsExtension = "io.modelcontextprotocol/skills"
 
-// Skilled returns the names of the workspace's running apps that serve skills, in order.
+// Skilled returns the sorted names of the workspace's running apps that serve skills.
 func (m *Manager) Skilled(workspace string) (servers []string) {
 	for _, a := range m.in(workspace) {
 		if v := a.now.Load(); v.instance != nil && servesSkills(v.instance) || v.asleep && v.skilled {
@@ -268,6 +252,16 @@ func (m *Manager) Skilled(workspace string) (servers []string) {
 		}
 	}
 	return servers
+}
+
+// Missing returns the workspace's apps that should be running but whose tools are not known, sorted by name.
+func (m *Manager) Missing(workspace string) (missing []core.MissingApp) {
+	for _, a := range m.in(workspace) {
+		if v := a.now.Load(); v.isMissing() {
+			missing = append(missing, core.MissingApp{Name: a.key.Name, Status: v.state})
+		}
+	}
+	return missing
 }
 
 func servesSkills(in instance.Instance) bool {
@@ -300,7 +294,7 @@ func (m *Manager) find(workspace, name string) (*app, error) {
 }
 
 // beginWork registers a command or background work, so that Close waits for it. The returned context is cancelled when
-// Close is called. The error is core.CodeUnavailable after that.
+// Close is called. After that, beginWork returns core.CodeUnavailable.
 func (m *Manager) beginWork(ctx context.Context) (c context.Context, done func(), err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -317,7 +311,7 @@ func (m *Manager) beginWork(ctx context.Context) (c context.Context, done func()
 	}, nil
 }
 
-// background does work in the background, as beginWork describes. It returns false if Close was called.
+// background runs work in a goroutine that Close waits for (beginWork). It returns false if Close has been called.
 func (m *Manager) background(work func(ctx context.Context)) bool {
 	ctx, done, err := m.beginWork(context.Background())
 	if err != nil {
@@ -391,7 +385,7 @@ func (m *Manager) Close(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
 		err := m.shutdownAll(ctx)
-		m.work.Wait() // an install that could no longer be cancelled has added its app by now
+		m.work.Wait() // an install that could no longer be cancelled has already added its app
 		err = errors.Join(err, m.shutdownAll(ctx))
 		m.broker.Wait()
 		m.crowd.running.Wait()

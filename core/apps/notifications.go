@@ -12,17 +12,17 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// Listen calls receive for the notifications from the workspace's apps that belong to no call: log messages
-// (notifications/message), including those about calls of a single session, resource updates
-// (notifications/resources/updated), completed elicitations (notifications/elicitation/complete), and changed lists of
-// an instance that serves one session. receive must not block. For each app, it is called in the order in which the app
-// sent the notifications.
+// Listen calls receive for the notifications from the workspace's apps that do not belong to a call. These are log
+// messages (notifications/message), including those about calls of a single session, resource updates
+// (notifications/resources/updated), completed elicitations (notifications/elicitation/complete), and changed lists
+// of an instance that serves one session. receive must not block. For each app, it is called in the order in which
+// the app sent the notifications.
 func (m *Manager) Listen(workspace string, receive func(Notification)) (stop func()) {
 	return m.listeners.Listen(workspace, receive)
 }
 
-// publishNotification forwards a notification from the app's shared instance that belongs to no call, or to one of
-// several calls.
+// publishNotification forwards a notification from the app's shared instance that does not belong to a call, or
+// belongs to one of several.
 func (a *app) publishNotification(n rpc.Notification, callers []link.Caller) {
 	out := Notification{Server: a.key.Name, Notification: n}
 	switch n.Method {

@@ -21,16 +21,16 @@ func TestACallToAnAppThatIsNotRunningSaysWhy(t *testing.T) {
 		}
 		err := y.AwaitOffer(t.Context(), ws, "fake")
 		if core.CodeOf(err) != core.CodeUnavailable || core.TextOf(err) != `app "fake" is stopped; start it first` {
-			t.Errorf("a stopped app gives %v", err)
+			t.Errorf("waiting for a stopped app returned %v", err)
 		}
 		if err := y.AwaitOffer(t.Context(), ws, "other"); err != nil {
-			t.Errorf("an app that is not installed gives %v", err)
+			t.Errorf("waiting for an app that is not installed returned %v", err)
 		}
 		if _, err := y.Start(t.Context(), ws, "fake"); err != nil {
 			t.Fatal(err)
 		}
 		if err := y.AwaitOffer(t.Context(), ws, "fake"); err != nil {
-			t.Errorf("a running app without the tool gives %v", err)
+			t.Errorf("waiting for a running app without the tool returned %v", err)
 		}
 		m.set(func(m *memoryApp) { m.refuses = "the process exited with status 7" })
 		m.kill()
@@ -38,7 +38,7 @@ func TestACallToAnAppThatIsNotRunningSaysWhy(t *testing.T) {
 		err = y.AwaitOffer(t.Context(), ws, "fake")
 		if core.CodeOf(err) != core.CodeUnavailable || !strings.HasPrefix(core.TextOf(err), `app "fake" is dead after too many failed restarts: `) ||
 			!strings.HasSuffix(core.TextOf(err), "the process exited with status 7; correct that, then start it") {
-			t.Errorf("a dead app gives %v", err)
+			t.Errorf("waiting for a dead app returned %v", err)
 		}
 		expect(t, "why it is dead", y.List(ws)[0].LastError, "the process exited with status 7")
 	})
@@ -88,7 +88,7 @@ func TestADeclaredAppThatFailedToInstallIsListed(t *testing.T) {
 	}
 	err := y.AwaitOffer(t.Context(), ws, "notes")
 	if core.CodeOf(err) != core.CodeUnavailable || !strings.Contains(core.TextOf(err), "could not be installed") {
-		t.Errorf("a call gives %v", err)
+		t.Errorf("a call returned %v", err)
 	}
 	y.Reconfigure(nil, map[string]config.App{})
 	expect(t, "apps after the declaration was removed", len(y.List(ws)), 0)

@@ -15,12 +15,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-// firstLook is how long Open waits for the apps whose files are looked at before it is known whether they can sleep.
+// firstLook limits how long Open waits for apps whose files it has to examine to find out whether they can sleep.
 const firstLook = time.Second
 
 // Open loads the installed apps, removes the files of interrupted installs, and starts the apps, Options.StartsAtOnce
-// at a time. It returns before they are running, so that a broken or slow app does not delay the server, but normally
-// after the tools of those that can sleep are listed: the first client sees them all. Apps that the
+// at a time. It returns before they are running, so that a broken or slow app does not delay the server. Normally,
+// though, the tools of apps that can sleep are listed by then, so the first client sees all of them. Apps that the
 // configuration declares are installed or updated first. From then on, the Manager follows the changes that other
 // servers of the cluster make.
 func (m *Manager) Open(ctx context.Context) error {
@@ -77,7 +77,7 @@ func (m *Manager) Open(ctx context.Context) error {
 	if changes != nil {
 		starting.Go(func() { m.contributeAllFiles(ctx) })
 		m.work.Go(func() { m.followChanges(m.life, changes) })
-		m.work.Go(func() { m.o.Cluster.ServePeers(m.life, interact.PeerTopic, m.answerPeer) })
+		m.work.Go(func() { m.o.Cluster.ServePeers(m.life, interact.PeerTopic, interact.MaxAsking, m.answerPeer) })
 	}
 	return nil
 }

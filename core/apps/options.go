@@ -25,15 +25,15 @@ type Records interface {
 	ChangeInstallation(ctx context.Context, workspace, name string, change func(*core.Installation) error) (core.Installation, error)
 	// DeleteInstallation deletes a record. It is not an error if the record does not exist or has a different ID.
 	DeleteInstallation(ctx context.Context, workspace, name, id string) error
-	// Uninstall removes a record, which RestoreInstallation brings back before until. It is not an error if the record
-	// does not exist or has a different ID.
+	// Uninstall removes a record. RestoreInstallation can bring it back before the time in until. It is not an error
+	// if the record does not exist or has a different ID.
 	Uninstall(ctx context.Context, workspace, name, id string, until time.Time) error
 	// RestoreInstallation returns core.CodeNotFound if no app of this name was uninstalled, or if it is too late.
 	RestoreInstallation(ctx context.Context, workspace, name string) (core.Installation, error)
 	// Uninstalled returns the records that Uninstall removed and PurgeUninstalled has not deleted yet.
 	Uninstalled(ctx context.Context) ([]core.Installation, error)
-	// PurgeUninstalled deletes the records that can no longer be restored, with the accounts and approvals of their apps.
-	// With a name, it deletes only the uninstalled record of that name, at once.
+	// PurgeUninstalled deletes the records that can no longer be restored, with the accounts and approvals of their
+	// apps. With a name, it deletes only the uninstalled record of that name, immediately.
 	PurgeUninstalled(ctx context.Context, workspace, name string) error
 	// Installation returns core.CodeNotFound if there is no such app.
 	Installation(ctx context.Context, workspace, name string) (core.Installation, error)
@@ -62,22 +62,12 @@ type Cluster interface {
 	// RequestPeer sends a request about a topic to another server. It returns core.CodeNotFound if that server no
 	// longer exists, and core.CodeUnavailable if it ended before it answered.
 	RequestPeer(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error)
-	// ServePeers calls answer for each request from another server about a topic, until ctx ends.
-	ServePeers(ctx context.Context, topic string, answer func(ctx context.Context, question json.RawMessage) json.RawMessage)
+	// ServePeers calls answer for each request from another server about a topic until ctx ends, up to limit at a time.
+	ServePeers(ctx context.Context, topic string, limit int, answer func(ctx context.Context, question json.RawMessage) json.RawMessage)
 }
 
 // Publisher publishes events. Publish never blocks.
 type Publisher interface{ Publish(core.Event) }
-
-// Pins decides which tools of an app may be used. *trust.Pins implements it.
-type Pins interface {
-	// CheckOffer returns the offer split into tools that may be used and tools that are held back.
-	CheckOffer(ctx context.Context, l trust.Listing, offer core.Offer, instructions string) (core.Offer, error)
-	// Revision changes when lists that were checked earlier must be checked again. Watch then calls changed with the
-	// app, or with "" for all apps.
-	Revision() uint64
-	Watch(changed func(workspace, app string) (checked <-chan struct{}))
-}
 
 // Accounts manages the linked accounts for remote apps. *accounts.Manager implements it.
 type Accounts interface {
@@ -87,7 +77,7 @@ type Accounts interface {
 	Discover(ctx context.Context, r core.Remote, c remote.Challenge) bool
 	// Published returns the lists that an app is published with. They are empty if it has not been published yet.
 	Published(ctx context.Context, workspace, app string) (core.AppLists, error)
-	// Listed returns what an app listed last to an account, or to all accounts if account is "", by Account.ID.
+	// Listed returns what an app last listed to an account, or to all accounts if account is "", by Account.ID.
 	Listed(ctx context.Context, workspace, app, account string) (map[string]core.AppLists, error)
 	// Publish stores the lists of an account. It publishes the app with them if the account may do so, and reports
 	// whether it did.
@@ -102,9 +92,9 @@ type Metrics interface {
 	AppStart(app string, took time.Duration, err error)
 	// AppRestart records that an app is started again after it stopped on its own.
 	AppRestart(app string)
-	// AppDeath records that a running app stopped by itself.
+	// AppDeath records that a running app exited on its own.
 	AppDeath(app string)
-	// AppWakeUp records that a call made the server retry a remote app at once.
+	// AppWakeUp records that a call made the server retry a remote app immediately.
 	AppWakeUp(app string)
 }
 
@@ -133,8 +123,8 @@ type Options struct {
 	Remote  remote.Options    // how remote apps are reached, and which addresses are allowed
 
 	Accounts    Accounts             // nil if linked accounts are not supported
-	Pins        Pins                 // nil to allow all tools
-	Sandbox     config.Sandbox       // for apps without sandbox settings of their own in the configuration
+	Pins        *trust.Pins          // nil to allow all tools
+	Sandbox     config.Sandbox       // for apps without their own sandbox settings in the configuration
 	Confinement instance.Confinement // what this machine supports
 	Closed      []string             // more paths that cannot be granted, in addition to Home and Confinement
 	Ports       func() []int         // ports of the server, its database and its plugins, which cannot be granted; may be nil
@@ -147,7 +137,7 @@ type Options struct {
 	MemoryIsShort       func() bool   // whether memory is short on this machine or for the server; nil means never
 	RestartWait         time.Duration // how long a call waits for an app that is starting; default 10 s
 	CallTimeout         time.Duration // how long an app may be silent during a call; default 5 min
-	MaxCalls            int           // calls in flight per app, a quarter of them at most one user's; default 2048
+	MaxCalls            int           // calls in flight per app, of which one user may have a quarter; default 2048
 	MaxAnswer           int           // bytes per message from an app; default 16 MiB
 	StartsAtOnce        int           // apps that start concurrently; default 8
 	StartPatience       time.Duration // how long a starting app keeps its slot; default 2 s

@@ -42,7 +42,7 @@ require("readline").createInterface({input: process.stdin}).on("line", line => {
 });
 `
 
-// snoop is an install script that records which things it can do that it should not be able to do.
+// snoop is an install script that records what it can do but should not be able to do.
 const snoop = `
 const fs = require("fs"), net = require("net"), path = require("path"), found = [];
 const note = (what, f) => { try { f(); found.push(what); } catch {} };

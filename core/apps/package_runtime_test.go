@@ -101,7 +101,7 @@ func TestAnInstallerUsesNoneOfTheAppsDirectories(t *testing.T) {
 		t.Errorf("TMPDIR is %s", tmp)
 	}
 	if _, err := os.Stat(string(tmp)); !os.IsNotExist(err) {
-		t.Errorf("it is left: %v", err)
+		t.Errorf("it was not removed: %v", err)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestTheErrorNamesAPythonThatNoProjectCanHave(t *testing.T) {
 	wheels := wheelFor(t, ">=3.99,<4")
 	for _, c := range []struct{ name, path, says string }{
 		{"uv", filepath.Dir(uv) + ":/usr/bin:/bin", "the PyPI project needs Python >=3.99,<4, which uv neither found nor fetched"},
-		{"pip", alone + ":/usr/bin:/bin", "the PyPI project needs Python <4,>=3.99, and python3 is another version: install uv"},
+		{"pip", alone + ":/usr/bin:/bin", "the PyPI project needs Python <4,>=3.99, but python3 is a different version: install uv"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			y := packageManager(t, func(o *Options) {

@@ -31,7 +31,7 @@ func TestAStatelessClientResumesItsCallOnAnotherServer(t *testing.T) {
 	}
 	for name, y := range map[string]*Manager{"there": a, "here": b} {
 		if _, err := answered(t.Context(), y, "alice", q, "blue"); !isCode(err, codeInvalidParams) {
-			t.Errorf("it was answered twice, at last %s: %v", name, err)
+			t.Errorf("it was answered twice, the last time with %s: %v", name, err)
 		}
 	}
 	expect(t, "suspended calls", suspendedCallsOf(a)+suspendedCallsOf(b), 0)
@@ -41,7 +41,7 @@ func TestAStatelessClientResumesItsCallOnAnotherServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if raw, err := answered(t.Context(), b, "alice", q, "red"); err == nil {
-		t.Errorf("a call of an app that is gone: %s", raw)
+		t.Errorf("a call to an app that is gone: %s", raw)
 	}
 }
 

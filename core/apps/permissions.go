@@ -2,10 +2,12 @@ package apps
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/permit"
 	"github.com/ropewalk/ropewalk/core/apps/source"
@@ -13,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// Permissions is what an app may use beyond its sandbox, and what it requests.
+// Permissions lists what an app may use beyond its sandbox, and what it requests.
 type Permissions struct {
 	Name      string     `json:"name"`
 	Status    core.State `json:"status"`
@@ -38,7 +40,7 @@ type ShownPermission struct {
 	At     string `json:"at"`
 }
 
-// ConfiguredAccess is what the configuration allows. It cannot be revoked over the API.
+// ConfiguredAccess lists what the configuration allows. It cannot be revoked over the API.
 type ConfiguredAccess struct {
 	Read    []string `json:"read"`
 	Write   []string `json:"write"`
@@ -107,7 +109,7 @@ func (m *Manager) note(a *app) string {
 func (m *Manager) stateOf(record core.Installation, p core.Permission) (state, reason string) {
 	switch {
 	case p.Denied:
-		return core.PermissionDenied, ""
+		return core.PermissionDenied, m.whyOpen(record, p)
 	case p.Source != record.Source.Text():
 		return core.PermissionPending, "it was granted to an app from another source: " + p.Source
 	case p.Server == "" || p.Server != m.identity.text():
@@ -120,13 +122,27 @@ func (m *Manager) stateOf(record core.Installation, p core.Permission) (state, r
 	switch {
 	case err != nil:
 		return core.PermissionBlocked, core.TextOf(err)
-	case checked.Target != p.Target:
+	case p.Kind.IsPath() && checked.Target != p.Target:
 		return core.PermissionBlocked, p.Target + " leads to a different place than when it was granted"
 	}
 	return core.PermissionGranted, ""
 }
 
-// grants returns the permissions of an app that are in force; given are those that come from user_config. It is
+// whyOpen returns why an app can use a path although it was denied, or "". It can if a directory that contains the path
+// was granted.
+func (m *Manager) whyOpen(record core.Installation, denied core.Permission) string {
+	for _, p := range record.Permissions {
+		if p.Denied || !p.Kind.IsPath() || !denied.Kind.IsPath() || !sandbox.PathWithin(denied.Target, p.Target) {
+			continue
+		}
+		if state, _ := m.stateOf(record, p); state == core.PermissionGranted {
+			return "still open, because " + p.Target + " is granted, which contains it"
+		}
+	}
+	return ""
+}
+
+// grants returns the permissions of an app that are in force; given holds those that come from user_config. It is
 // evaluated at every start.
 func (m *Manager) grants(record core.Installation) (all, given []core.Access) {
 	for _, p := range record.Permissions {
@@ -136,7 +152,7 @@ func (m *Manager) grants(record core.Installation) (all, given []core.Access) {
 			if all = append(all, p.Access); p.Legacy {
 				given = append(given, p.Access)
 			}
-		case reason != "":
+		case reason != "" && state != core.PermissionDenied:
 			m.log.Warn("a permission of an app is not in force", "workspace", record.Workspace, "app", record.Name, "kind", p.Kind, "target", p.Target, "reason", reason)
 		}
 	}
@@ -151,7 +167,7 @@ func (m *Manager) requests(record core.Installation) []core.PermissionRequest {
 	return m.guard.Requests(m.definition(record))
 }
 
-// definition returns what an app is started from.
+// definition returns how an app is started.
 func (m *Manager) definition(record core.Installation) permit.Definition {
 	manifest, err := bundle.ParseManifest(record.Manifest)
 	if err != nil {
@@ -160,29 +176,32 @@ func (m *Manager) definition(record core.Installation) permit.Definition {
 	layout := source.LayoutOf(m.o.Home, record.Workspace)
 	d := permit.Definition{
 		Names: []string{record.BundleName, record.Source.Ref}, Paths: manifest.GrantedPaths(record.Env),
-		Own: []string{layout.AppDir(record.Name), record.Dir},
+		Own: []string{layout.AppDir(record.Name)},
+	}
+	if record.Dir != "" {
+		d.Own = slices.Concat(d.Own, []string{record.Dir}, instance.LinkedPackages(record.Dir, m.o.Confinement.Home))
 	}
 	launch, err := manifest.Launch(bundle.LaunchInput{
 		Dir: record.Dir, Home: m.o.HostEnv["HOME"], Data: layout.DataDir(record.Name), Values: record.Env,
 		Lookup: func(name string) (string, error) { return name, nil },
 	})
 	if err == nil {
-		d.Program, d.Args, d.Env = launch.Path, launch.Args, launch.Variables()
+		d.Program, d.Args, d.Dir, d.Env = launch.Path, launch.Args, launch.Dir, launch.Variables()
 	}
-	d.Own = slices.DeleteFunc(d.Own, func(dir string) bool { return dir == "" })
 	return d
 }
 
 // orderRequests returns the requests that an order suggests before its bundle is known.
 func (m *Manager) orderRequests(o source.Order) []core.PermissionRequest {
-	if o.Remote != nil || len(o.Args) == 0 {
+	if o.Remote != nil || len(o.Args) == 0 && o.Dir == "" {
 		return nil
 	}
-	d := permit.Definition{Names: []string{o.Source.Ref}, Program: o.Source.Ref, Args: o.Args, Env: map[string]string{}}
-	for name, value := range o.Env {
-		d.Env[name] = value.Reveal()
-	}
-	return m.guard.Requests(d)
+	return m.guard.Requests(orderDefinition(o))
+}
+
+// orderDefinition returns what is known about an order before its bundle is.
+func orderDefinition(o source.Order) permit.Definition {
+	return permit.Definition{Names: []string{o.Source.Ref}, Program: o.Source.Ref, Args: o.Args, Dir: o.Dir, Env: core.RevealAll(o.Env)}
 }
 
 // grantableBy returns the requests that the caller may grant. Others must not learn what exists on the machine.
@@ -212,7 +231,7 @@ func (m *Manager) undecided(record core.Installation, requested []core.Permissio
 			state, _ := m.stateOf(record, p)
 			return state == core.PermissionGranted || state == core.PermissionDenied
 		})
-		open := r.Kind.IsPath() && slices.ContainsFunc(slices.Concat(settings.Read, settings.Write), func(dir string) bool { return permit.Within(r.Target, dir) }) ||
+		open := r.Kind.IsPath() && slices.ContainsFunc(slices.Concat(settings.Read, settings.Write), func(dir string) bool { return sandbox.PathWithin(r.Target, dir) }) ||
 			r.Kind == core.PermissionNet && (settings.Network.Mode == sandbox.NetworkAll || slices.Contains(settings.Network.Allow, r.Target))
 		if !decided && !open {
 			missing = append(missing, r)
@@ -227,7 +246,7 @@ func answers(a core.Access, r core.PermissionRequest) bool {
 	if !a.Kind.IsPath() || !r.Kind.IsPath() {
 		return a == r.Access
 	}
-	return permit.Within(r.Target, a.Target)
+	return sandbox.PathWithin(r.Target, a.Target)
 }
 
 // ChangePermissions records decisions about an app. It returns when they are in force: the app's old processes and
@@ -275,6 +294,9 @@ func (m *Manager) checkChange(c core.Caller, key interact.AppRef, change *core.P
 func (m *Manager) checkDecisions(c core.Caller, key interact.AppRef, change *core.PermissionChange) error {
 	allow := slices.Clone(change.Allow)
 	for i, access := range allow {
+		if slices.Contains(change.Deny, access) {
+			return core.Errorf(core.CodeBadRequest, "allow and deny both name %s (%s): give one of them", access.Target, access.Kind)
+		}
 		if err := m.guard.MayGrant(c, access); err != nil {
 			return err
 		}
@@ -336,6 +358,7 @@ func (m *Manager) changed(now []core.Permission, from core.Source, c core.Caller
 	everything := func(core.Permission) bool { return false }
 	for _, access := range slices.Concat(change.Revoke, change.Deny) {
 		drop(access, everything)
+		drop(m.plain(access), everything)
 		if access.Kind.IsPath() {
 			drop(core.Access{Kind: access.Kind, Target: permit.RealPath(access.Target)}, everything)
 		}
@@ -346,9 +369,9 @@ func (m *Manager) changed(now []core.Permission, from core.Source, c core.Caller
 		})
 	}
 	for _, access := range change.Deny {
-		add(access, true)
+		add(m.plain(access), true)
 	}
-	for _, access := range change.Allow { // a grant from another server stays pending there
+	for _, access := range change.Allow { // a grant from another server remains pending there
 		drop(access, func(p core.Permission) bool {
 			return !p.Denied && m.o.Cluster != nil && p.Server != m.identity.text()
 		})
@@ -358,6 +381,19 @@ func (m *Manager) changed(now []core.Permission, from core.Source, c core.Caller
 		next = []core.Permission{}
 	}
 	return next
+}
+
+// plain returns an access in the spelling in which it is recorded. It does not resolve symbolic links: whoever denies
+// something does not learn where they lead.
+func (m *Manager) plain(access core.Access) core.Access {
+	if access.Kind.IsPath() {
+		if filepath.IsAbs(access.Target) {
+			access.Target = filepath.Clean(access.Target)
+		}
+	} else if checked, err := m.guard.Check(access); err == nil {
+		return checked
+	}
+	return access
 }
 
 // sameThing reports whether two accesses have the same target. For paths, reading and writing count as the same.

@@ -1,19 +1,25 @@
 package apps
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // granting returns a Manager without apps that decides about permissions, and paths that every user may read.
@@ -94,7 +100,7 @@ func TestAnAppsPermissionsMatchTheRecord(t *testing.T) {
 				granted[a.Target] = a.Kind
 			}
 			if !maps.Equal(granted, model) {
-				t.Fatalf("in force is %v, want %v; recorded is %+v", granted, model, record.Permissions)
+				t.Fatalf("%v are in force, want %v; the record has %+v", granted, model, record.Permissions)
 			}
 		}
 	}
@@ -125,7 +131,8 @@ func withFolders(one, two string) core.Installation {
 	}
 }
 
-// An admin of a workspace may change the values of an app. Nobody else must grant them by changing others.
+// An admin of a workspace may change an app's values. If an admin of the organization then changes other values, that
+// must not grant the first ones.
 func TestAnAdminOfTheOrganizationGrantsOnlyTheValuesThatTheChangeNames(t *testing.T) {
 	m, paths := granting(t)
 	owner, admin := ownerOfAll(), core.Caller{}
@@ -166,10 +173,105 @@ func TestAnAdminOfTheOrganizationGrantsOnlyTheValuesThatTheChangeNames(t *testin
 	}
 	declared := withFolders("", paths[1])
 	if declared.Permissions = change(declared, admin, "two"); declared.Permissions == nil {
-		t.Error("the values of a declared app will be granted when it is not declared any more")
+		t.Error("the values of a declared app will be granted once it is no longer declared")
 	}
 	m.guard.Grantable = config.GrantersNobody
 	if got := granted(change(withFolders(paths[0], ""), owner, "one")); len(got) > 0 {
-		t.Errorf("where only the configuration grants anything, %v was granted", got)
+		t.Errorf("%v was granted although only the configuration may grant anything", got)
+	}
+}
+
+// The sandbox opens the packages that a bundle links to, so nobody has to be asked about a script in one of them.
+func TestAPackageThatABundleLinksToIsNotAskedFor(t *testing.T) {
+	m, paths := granting(t)
+	packages := filepath.Join(paths[0], "node_modules")
+	script := filepath.Join(packages, "server", "index.js")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(script), 0o755), os.WriteFile(script, nil, 0o644), os.Symlink(packages, filepath.Join(paths[1], "node_modules"))); err != nil { //nolint:gosec // what every user may read
+		t.Fatal(err)
+	}
+	app := core.Installation{
+		Workspace: core.DefaultWorkspaceID, Name: "x", Source: core.Source{Kind: core.SourcePath, Ref: paths[1]}, Dir: paths[1],
+		Manifest: []byte(`{"manifest_version":"0.3","name":"x","version":"1","description":"d","author":{"name":"a"},
+			"server":{"type":"node","entry_point":"x","mcp_config":{"command":"node","args":["${__dirname}/node_modules/server/index.js"]}}}`),
+	}
+	if all := m.requests(app); len(all) != 0 {
+		t.Errorf("it asks for %+v", all)
+	}
+	if err := os.Rename(filepath.Join(paths[1], "node_modules"), filepath.Join(paths[1], "lib")); err != nil {
+		t.Fatal(err)
+	}
+	app.Manifest = bytes.ReplaceAll(app.Manifest, []byte("/node_modules/"), []byte("/lib/"))
+	if all := m.requests(app); len(all) != 1 || all[0].Target != script {
+		t.Errorf("through another link, it asks for %+v", all)
+	}
+}
+
+func TestADecisionIsRecordedInOneSpelling(t *testing.T) {
+	m, paths := granting(t)
+	owner, source := ownerOfAll(), core.Source{Kind: core.SourceNPM, Ref: "x"}
+	net := func(target string) []core.Access { return []core.Access{{Kind: core.PermissionNet, Target: target}} }
+	denied := m.changed(nil, source, owner, core.PermissionChange{Deny: append(net("LOCALHOST:06379"), core.Access{Kind: core.PermissionRead, Target: paths[1] + "/./"})})
+	if len(denied) != 2 || denied[0].Target != "localhost:6379" || denied[1].Target != paths[1] {
+		t.Errorf("denied: %+v", denied)
+	}
+	if left := m.changed(denied[:1], source, owner, core.PermissionChange{Revoke: net("Localhost:6379")}); len(left) != 0 {
+		t.Errorf("after it was revoked: %+v", left)
+	}
+	older := []core.Permission{{Access: net("LOCALHOST:6379")[0], Server: "first", Source: source.Text()}}
+	if all, _ := m.grants(core.Installation{Source: source, Permissions: older}); len(all) != 1 {
+		t.Error("a grant that was recorded in another spelling has ended")
+	}
+	both := core.PermissionChange{Allow: net("localhost:1"), Deny: net("localhost:1")}
+	if err := m.checkDecisions(owner, interact.AppRef{}, &both); core.CodeOf(err) != core.CodeBadRequest {
+		t.Errorf("what is both allowed and denied: %v", err)
+	}
+}
+
+func TestADeniedPathInAGrantedDirectoryIsShownAsOpen(t *testing.T) {
+	m, paths := granting(t)
+	owner := ownerOfAll()
+	record := core.Installation{Source: core.Source{Kind: core.SourceNPM, Ref: "x"}}
+	decide := func(change core.PermissionChange) (reason string) {
+		record.Permissions = m.changed(record.Permissions, record.Source, owner, change)
+		i := slices.IndexFunc(record.Permissions, func(p core.Permission) bool { return p.Target == paths[2] })
+		state, reason := m.stateOf(record, record.Permissions[i])
+		if state != core.PermissionDenied {
+			t.Errorf("it is %s", state)
+		}
+		return reason
+	}
+	inner, outer := core.Access{Kind: core.PermissionRead, Target: paths[2]}, core.Access{Kind: core.PermissionWrite, Target: paths[0]}
+	if reason := decide(core.PermissionChange{Deny: []core.Access{inner}}); reason != "" {
+		t.Errorf("on its own: %s", reason)
+	}
+	if reason := decide(core.PermissionChange{Allow: []core.Access{outer}}); !strings.Contains(reason, paths[0]+" is granted") {
+		t.Errorf("inside a granted directory: %q", reason)
+	}
+	if reason := decide(core.PermissionChange{Revoke: []core.Access{outer}}); reason != "" {
+		t.Errorf("after the directory was revoked: %s", reason)
+	}
+}
+
+func TestAFailedStartNamesWhatOnlyTheConfigurationCanOpen(t *testing.T) {
+	m, _ := granting(t)
+	m.o.Sandbox.Level, m.o.Confinement.Probe.Level = sandbox.LevelNamespaces, sandbox.LevelNamespaces
+	script := filepath.Join(m.o.HostEnv["HOME"], ".ssh", "s.py")
+	a := &app{manager: m, key: interact.AppRef{Workspace: core.DefaultWorkspaceID, Name: "x"}}
+	a.now.Store(&view{record: core.Installation{
+		Workspace: core.DefaultWorkspaceID, Name: "x", Source: core.Source{Kind: core.SourceCommand, Ref: "python3"},
+		Manifest: fmt.Appendf(nil, `{"manifest_version":"0.3","name":"x","version":"1","description":"d","author":{"name":"a"},
+			"server":{"type":"binary","mcp_config":{"command":"python3","args":[%q]}}}`, script),
+	}})
+	failure := &instance.Failure{Reason: "the process exited", Output: []string{"can't open file '" + script + "'"}}
+	hints := a.hintsOf(ownerOfAll(), failure, "--%s %s")
+	if len(hints) != 1 || !strings.Contains(hints[0], "the sandbox hides "+script) || !strings.Contains(hints[0], "only be opened by the configuration") {
+		t.Errorf("the owner gets %q", hints)
+	}
+	if hints := a.hintsOf(core.Caller{}, failure, "--%s %s"); len(hints) != 0 {
+		t.Errorf("a member gets %q", hints)
+	}
+	failure.Output = nil
+	if hints := a.hintsOf(ownerOfAll(), failure, "--%s %s"); len(hints) != 0 {
+		t.Errorf("without a path in the output, the owner gets %q", hints)
 	}
 }

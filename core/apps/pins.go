@@ -18,7 +18,7 @@ type pinning struct {
 	listed   *core.Offer // everything that the app listed last
 	stated   string      // its instructions
 	dynamic  bool        // the app announces changes to its list
-	revision uint64      // of the pins when the list was checked
+	revision uint64      // the revision of the pins when the list was checked
 }
 
 // allListed returns what the app listed last, including tools that are held back.
@@ -47,7 +47,8 @@ func (a *app) checkPinsLocked(ctx context.Context, in instance.Instance, lists c
 // pinKey returns the key under which the tools of an instance are pinned.
 func (a *app) pinKey(in instance.Instance) core.PinKey { return a.pinKeyOf(in.Info().Version) }
 
-// pinKeyOf returns the key under which the tools of an app are pinned; a remote app says its version in its handshake.
+// pinKeyOf returns the key under which the tools of an app are pinned; a remote app states its version in its
+// handshake.
 func (a *app) pinKeyOf(said string) core.PinKey {
 	record := a.now.Load().record
 	key := core.PinKey{Workspace: record.Workspace, App: record.Name, Bundle: record.BundleName, Version: record.Version}

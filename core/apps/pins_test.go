@@ -150,7 +150,7 @@ func TestAnAcceptedChangeIsServedAtOnce(t *testing.T) {
 	if err := events.wait(t.Context(), core.EventPinChanged, 1); err != nil {
 		t.Fatal(err)
 	}
-	pins := y.o.Pins.(*trust.Pins)
+	pins := y.o.Pins
 	changes, err := pins.Changes(t.Context(), ws)
 	if err != nil || len(changes) != 1 {
 		t.Fatal(changes, err)

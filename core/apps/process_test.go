@@ -199,7 +199,7 @@ func TestRequiredValuesThatAreMissingAreListed(t *testing.T) {
 	raw, _ := json.Marshal(errorOf(t, err).Details)
 	expect(t, "details", string(raw), `{"missing":[{"name":"api_key","title":"API key","description":"of the service","sensitive":true}]}`)
 	if left, _ := os.ReadDir(filepath.Join(home, "apps")); len(left) > 0 {
-		t.Errorf("something is left of the refused install: %v", left)
+		t.Errorf("the refused install left something behind: %v", left)
 	}
 	for _, name := range []string{"api_key", "API_KEY"} {
 		install(t, y, source.Request{Path: dir, Env: map[string]core.Secret{name: "s3cret"}})
@@ -251,7 +251,7 @@ func TestAnInstallThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 				}
 			}
 			if strings.Contains(fmt.Sprintf("%v %+v", err, errorOf(t, err).Unwrap()), "hunter2") {
-				t.Errorf("the message gives a secret away: %v", err)
+				t.Errorf("the message gives away a secret: %v", err)
 			}
 			left, _ := filepath.Glob(filepath.Join(home, "apps", "*"))
 			inside, _ := filepath.Glob(filepath.Join(home, "apps", ".incoming", "*"))
@@ -366,7 +366,7 @@ func TestInvalidStdoutAndLargeStderrAreHarmless(t *testing.T) {
 	expect(t, "log files", len(files), 1+logs.MaxOlder)
 	for _, f := range files {
 		if info, err := os.Stat(f); err != nil || info.Size() > logs.MaxFileSize {
-			t.Errorf("%s is %v bytes large (%v)", f, info.Size(), err)
+			t.Errorf("%s has %v bytes (%v)", f, info.Size(), err)
 		}
 	}
 }

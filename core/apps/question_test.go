@@ -189,14 +189,14 @@ func TestAnAppThatCannotRunTwiceServesAllClientsWithOneInstance(t *testing.T) {
 		call := interact.Call{Request: link.Request{Method: "ask", Params: json.RawMessage(`{}`)}, Client: interact.NewClient("alice", false, canElicit), Asker: saysWord("red")}
 		for range 3 {
 			if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
-				t.Errorf("it gives %v", err)
+				t.Errorf("it returned %v", err)
 			}
 		}
 		expect(t, "starts", len(m.started()), 2)
 		m.set(func(m *memoryApp) { m.refuses = "" })
 		wait(t.Context(), time.Minute+time.Second)
 		if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
-			t.Errorf("it gives %v", err)
+			t.Errorf("it returned %v", err)
 		}
 		expect(t, "starts after a while", len(m.started()), 3)
 	})

@@ -57,7 +57,7 @@ func TestACommandAppliesToAllServers(t *testing.T) {
 	})
 }
 
-func TestOneOfSeveralServersInstallingOneNameSucceeds(t *testing.T) {
+func TestIfServersInstallTheSameNameOneSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub()
 		var all []*memoryReplica
@@ -118,7 +118,7 @@ func TestEachServerHasItsOwnStateOfAnAppAndAStartAppliesToAll(t *testing.T) {
 		b.app.set(func(m *memoryApp) { m.refuses = "" })
 		b.seat.changes <- core.Change{Kind: core.ChangeAll} // no one changed the app
 		synctest.Wait()
-		expect(t, "state after other news", state(t, b.Manager, "notes"), core.StateDead)
+		expect(t, "state after an unrelated notification", state(t, b.Manager, "notes"), core.StateDead)
 		if _, err := a.Start(t.Context(), ws, "notes"); err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +262,7 @@ func TestADeclaredAppIsInstalledByOneOfTheServersThatDeclareIt(t *testing.T) {
 		changed.Env = map[string]core.Secret{"COLOUR": "blue"}
 		a.Reconfigure(nil, map[string]config.App{"mine": changed})
 		synctest.Wait()
-		expect(t, "launches on the one that follows", len(b.app.started()), 2)
+		expect(t, "launches on the server that followed", len(b.app.started()), 2)
 		expect(t, "what it was started with", b.app.specs[1].Record.Env["COLOUR"], core.Secret("blue"))
 	})
 }
@@ -278,10 +278,10 @@ func TestACommandSeesWhatAnotherServerHasJustRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := b.AwaitOffer(t.Context(), ws, "notes"); err != nil || len(b.Tools(ws)) != 1 {
-			t.Errorf("a call of the app: %v, %d tools", err, len(b.Tools(ws)))
+			t.Errorf("a call to the app: %v, %d tools", err, len(b.Tools(ws)))
 		}
 		if err := b.AwaitOffer(t.Context(), ws, "none"); err != nil {
-			t.Errorf("a call of an app that is nowhere: %v", err)
+			t.Errorf("a call to an app that no server has: %v", err)
 		}
 		if _, err := b.Install(t.Context(), ws, notesByURL()); core.CodeOf(err) != core.CodeAlreadyInstalled {
 			t.Errorf("a second install: %v", err)
@@ -292,7 +292,7 @@ func TestACommandSeesWhatAnotherServerHasJustRecorded(t *testing.T) {
 		if _, err := b.Install(t.Context(), ws, notesByURL()); err != nil {
 			t.Errorf("an install after the uninstall: %v", err)
 		}
-		if _, err := a.Uninstall(t.Context(), ws, "notes"); err != nil { // a is not deaf, but may be behind
+		if _, err := a.Uninstall(t.Context(), ws, "notes"); err != nil { // a receives notifications, but may lag behind
 			t.Fatal(err)
 		}
 		_, err := b.Stop(t.Context(), ws, "notes")
@@ -300,6 +300,6 @@ func TestACommandSeesWhatAnotherServerHasJustRecorded(t *testing.T) {
 		expect(t, "apps", len(b.List(ws)), 0)
 		b.seat.outage(1)
 		_, err = b.Start(t.Context(), ws, "notes")
-		expect(t, "code while the records are down", core.CodeOf(err), core.CodeStartFailed)
+		expect(t, "code while the records are unavailable", core.CodeOf(err), core.CodeStartFailed)
 	})
 }

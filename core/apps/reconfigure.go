@@ -23,9 +23,9 @@ func newSetup(registries []source.NamedRegistry, declared map[string]config.App)
 	return &setup{registries: registries, declared: declared, replaced: make(chan struct{})}
 }
 
-// Reconfigure applies new registries and declarations. It returns at once. In the background, newly declared apps are
-// installed, apps whose declaration changed are replaced, and apps whose sandbox settings changed are restarted. Other
-// apps are left alone.
+// Reconfigure applies new registries and declarations. It returns immediately. In the background, newly declared apps
+// are installed, apps whose declaration changed are replaced, and apps whose sandbox settings changed are restarted.
+// Other apps are left alone.
 func (m *Manager) Reconfigure(registries []source.NamedRegistry, declared map[string]config.App) {
 	old := m.setup.Swap(newSetup(registries, declared))
 	close(old.replaced)

@@ -91,7 +91,7 @@ func TestAPackageThatARegistryCannotDeliverIsNotInstalled(t *testing.T) {
 		{"another sha256", func(p *registry.Package) { p.SHA256 = strings.Repeat("0", 64) }, false, "@test/notes", "sha256"},
 		{"no sha256", func(p *registry.Package) { p.SHA256 = "" }, false, "@test/notes", "sha256"},
 		{"a larger file than it said", func(p *registry.Package) { p.Size-- }, false, "@test/notes", "bytes"},
-		{"a file that is too large", func(p *registry.Package) { p.Size = 1 << 40 }, false, "@test/notes", "a bundle may have"},
+		{"a file that is too large", func(p *registry.Package) { p.Size = 1 << 40 }, false, "@test/notes", "the limit for a bundle is"},
 		{"a smaller file than it said", func(p *registry.Package) { p.Size++ }, false, "@test/notes", "bytes"},
 		{"a kind that is unknown", func(p *registry.Package) { p.Kind = "oci" }, false, "@test/notes", "oci"},
 		{"an npm package with an option for a name", func(p *registry.Package) { p.Kind, p.Identifier = registry.KindNPM, "--prefix=/" }, false, "@test/notes", "not a valid name"},
@@ -257,7 +257,7 @@ func TestTheErrorOfAnInstallerIsShownAndAMissingInstallerIsNamed(t *testing.T) {
 				t.Errorf("the message does not say %q: %v", c.says, err)
 			}
 			if _, err := os.Stat(filepath.Join(home, "apps", "notes")); !os.IsNotExist(err) {
-				t.Errorf("something is left: %v", err)
+				t.Errorf("something was left behind: %v", err)
 			}
 		})
 	}

@@ -90,7 +90,7 @@ func TestARemoteAppThatCannotBeReachedIsNotInstalled(t *testing.T) {
 			})
 			expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
 			if !strings.Contains(core.TextOf(err), c.says) || strings.Contains(err.Error(), "wrong-wrong") {
-				t.Errorf("the message is %v, want it to say %q and no secret", err, c.says)
+				t.Errorf("the message is %v; want it to contain %q and no secret", err, c.says)
 			}
 		})
 	}
@@ -170,7 +170,7 @@ func TestARemoteAppsURLQueryIsShownToNobody(t *testing.T) {
 	_, again := y.Install(t.Context(), ws, source.Request{URL: s.URL + "/other?key=" + secret})
 	stopped, err := y.Details(ws, "far")
 	if lost == nil || again == nil || err != nil || stopped.LastError == "" {
-		t.Fatalf("the server is down: %v, %v, %+v, %v", lost, again, stopped, err)
+		t.Fatalf("with the server down: %v, %v, %+v, %v", lost, again, stopped, err)
 	}
 	for what, shown := range map[string]any{"details": running, "details when it is down": stopped, "events": events.all(), "error of a call": lost.Error()} {
 		if text := fmt.Sprintf("%+v", shown); strings.Contains(text, secret) {
@@ -179,7 +179,7 @@ func TestARemoteAppsURLQueryIsShownToNobody(t *testing.T) {
 	}
 }
 
-// shop is a remote app with the new revision. Its only tool returns the region in its header.
+// shop is a remote app that speaks the new revision of MCP. Its only tool returns the region in its header.
 func shop(t *testing.T, schema string) (url string, change func(schema string)) {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
@@ -199,7 +199,7 @@ func shop(t *testing.T, schema string) (url string, change func(schema string)) 
 
 const markedRegion = `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`
 
-// sell calls the shop's tool like a client with the new revision.
+// sell calls the shop's tool as a client that speaks the new revision does.
 func sell(t *testing.T, y *Manager) (string, error) {
 	t.Helper()
 	params := json.RawMessage(`{"name":"sell","arguments":{"region":"é"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)

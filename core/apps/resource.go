@@ -10,7 +10,6 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
-	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -26,12 +25,11 @@ type Resource struct {
 }
 
 // Resource reads a resource from its app. It never opens a file. uri is a URI with a scheme, a path below the app's own
-// ui://<server>/, or Primary. account is the linked account to read it with; "" for none. user is the User.ID of whoever
-// reads it.
+// ui://<server>/, or Primary. c says for whom: it has the Sender, the Account and Recheck, and nothing else.
 //
 // Errors: core.CodeNotFound if there is no such app; core.CodeResourceNotFound if the app does not have the resource;
 // otherwise those of Call.
-func (m *Manager) Resource(ctx context.Context, workspace, server, uri, account, user string) (Resource, error) {
+func (m *Manager) Resource(ctx context.Context, workspace, server, uri string, c interact.Call) (Resource, error) {
 	a, err := m.find(workspace, server)
 	if err != nil {
 		return Resource{}, err
@@ -41,11 +39,11 @@ func (m *Manager) Resource(ctx context.Context, workspace, server, uri, account,
 		return Resource{}, err
 	}
 	uri = a.listedURI(a.ownView(uri))
-	params, err := json.Marshal(map[string]string{"uri": uri})
-	if err != nil {
+	c.Method = "resources/read"
+	if c.Params, err = json.Marshal(map[string]string{"uri": uri}); err != nil {
 		return Resource{}, noResource(server, uri)
 	}
-	raw, err := m.Call(ctx, workspace, server, interact.Call{Account: account, Request: link.Request{Method: "resources/read", Params: params, Sender: user}})
+	raw, err := m.Call(ctx, workspace, server, c)
 	if rpcErr, ok := errors.AsType[*rpc.Error](err); ok {
 		a.log.Debug("app does not have a resource", "uri", uri, "code", rpcErr.Code, "error", rpcErr.Message)
 		return Resource{}, noResource(server, uri)

@@ -36,7 +36,7 @@ func TestAnAppWhoseFilesWereChangedIsNotStarted(t *testing.T) {
 
 	_, err := y.Restart(t.Context(), ws, "notes")
 	if core.CodeOf(err) != core.CodeStartFailed || !strings.Contains(core.TextOf(err), "(manifest.json)") {
-		t.Errorf("a restart gives %v", err)
+		t.Errorf("a restart returned %v", err)
 	}
 	again, events := realManager(t, home, records, with(source.NamedRegistry{Name: "packages", Registry: packages}))
 	open(t, again)
@@ -51,7 +51,7 @@ func TestAnAppWhoseFilesWereChangedIsNotStarted(t *testing.T) {
 		t.Errorf("the apps of all workspaces are %+v", all)
 	}
 	if err := again.AwaitOffer(t.Context(), ws, "notes"); !strings.Contains(core.TextOf(err), "(manifest.json)") {
-		t.Errorf("a call gives %v", err)
+		t.Errorf("a call returned %v", err)
 	}
 	expect(t, "the events", strings.Join(events.texts(), ","), core.EventBundleDead)
 	app, err = again.Update(t.Context(), ws, "notes", source.UpdateRequest{})
@@ -71,7 +71,7 @@ func TestAStoppedAppShowsWhyItsLastStartFailed(t *testing.T) {
 	}
 	tamper(t, records, "notes")
 	if _, err := y.Start(t.Context(), ws, "notes"); core.CodeOf(err) != core.CodeStartFailed {
-		t.Errorf("a start gives %v", err)
+		t.Errorf("a start returned %v", err)
 	}
 	if app, _ := y.App(ws, "notes"); app.Status != core.StateStopped || !strings.Contains(app.LastError, "(manifest.json)") {
 		t.Errorf("after a start that failed it is %s: %s", app.Status, app.LastError)

@@ -84,7 +84,8 @@ func (a *app) startForAccount(ctx context.Context, s interact.Session) (instance
 	if s.ID == "" {
 		spec.ClientCapabilities = json.RawMessage(interact.AllCapabilities)
 	}
-	// A notification that belongs to no call of a single session is dropped, because it may be private to the account.
+	// A notification that does not belong to a call of a single session is dropped, because it may be private to the
+	// account.
 	spec.OnNotification = func(n rpc.Notification, callers []link.Caller) {
 		if session := cmp.Or(s.ID, interact.SessionOf(callers)); session != "" && !s.OneCall {
 			a.publishTo(session, n)

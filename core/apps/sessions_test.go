@@ -50,7 +50,7 @@ func saysWord(word string) *person {
 
 var canElicit = json.RawMessage(`{"elicitation":{}}`)
 
-// askTool makes the test bundle ask text, and returns the tool's answer.
+// askTool makes the test bundle ask the question in text, and returns the tool's answer.
 func askTool(ctx context.Context, y *Manager, text string, client *interact.Client, asker interact.Asker) (string, error) {
 	raw, err := y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":"ask","arguments":{"text":%q}}`, text))}, Client: client, Asker: asker})
 	if err != nil {
@@ -101,7 +101,7 @@ func TestAnAppThatAsksGetsAnInstanceForEachSession(t *testing.T) {
 		pids = append(pids, pid)
 	}
 	if pids[0] != pids[2] || pids[0] == pids[1] || pids[0] == fmt.Sprint(shared) || pids[1] == fmt.Sprint(shared) {
-		t.Errorf("the shared instance is %d, those of alice, bob and alice %v", shared, pids)
+		t.Errorf("the shared instance is %d, the instances of alice, bob and alice are %v", shared, pids)
 	}
 	expect(t, "who cannot be asked stays with the shared one", look(t, y, "notes").PID, shared)
 	y.EndSession("alice")
@@ -110,7 +110,7 @@ func TestAnAppThatAsksGetsAnInstanceForEachSession(t *testing.T) {
 	expectGone(t, gone)
 	again, err := askTool(t.Context(), y, "hello", alice, saysWord("black"))
 	if err != nil || strings.HasSuffix(again, " "+pids[0]) {
-		t.Errorf("after her session alice got %q (%v)", again, err)
+		t.Errorf("after her session ended, alice got %q (%v)", again, err)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestSessionInstancesAreBoundedAndEndWhenIdle(t *testing.T) {
 	alice, bob := interact.NewClient("alice", false, canElicit), interact.NewClient("bob", false, canElicit)
 	got, err := askTool(t.Context(), y, "hello", alice, &person{answer: func(string, json.RawMessage) (json.RawMessage, error) {
 		if _, err := askTool(t.Context(), y, "hello", bob, saysWord("blue")); core.CodeOf(err) != core.CodeUnavailable {
-			t.Errorf("an instance too many: %v", err)
+			t.Errorf("one instance too many: %v", err)
 		}
 		return json.RawMessage(`{"action":"accept","content":{"word":"red"}}`), nil
 	}})
@@ -274,7 +274,7 @@ func TestABundleOfTheNewRevisionServesClientsOfBothRevisions(t *testing.T) {
 	raw, err = y.Call(t.Context(), ws, "notes", call)
 	want := `{"resultType":"input_required","requestState":"s1","inputRequests":{"word":{"method":"elicitation/create","params":{"message":"capabilities are {\"roots\":{}}","requestedSchema":{}}}}}`
 	if err != nil || string(raw) != want {
-		t.Errorf("a client of the new revision got %s (%v), want the result as it is", raw, err)
+		t.Errorf("a client of the new revision got %s (%v), want the result unchanged", raw, err)
 	}
 	expect(t, "instances besides the shared one", sessionInstances(y), 0)
 }
@@ -296,7 +296,7 @@ func TestABundleThatSpeaksBothRevisionsHasAConnectionForEach(t *testing.T) {
 	call.Client = interact.NewClient("s", false, nil)
 	raw, err := y.Call(t.Context(), ws, "notes", call)
 	if err != nil || strings.Contains(string(raw), "resultType") || !strings.Contains(string(raw), fmt.Sprintf(`\"PID\":%d,`, shared)) {
-		t.Errorf("a client of the older ones was answered %.300s (%v)", raw, err)
+		t.Errorf("a client of an older revision got %.300s (%v)", raw, err)
 	}
 }
 

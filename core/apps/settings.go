@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// Settings changes the values of an installation. Values that it does not name stay the same.
+// Settings changes the values of an installation. Values that it does not name are unchanged.
 type Settings struct {
 	Env        map[string]*string         `json:"env"`        // null removes a variable
 	UserConfig map[string]json.RawMessage `json:"userConfig"` // by key in user_config; null removes a value

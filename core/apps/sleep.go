@@ -61,7 +61,7 @@ func (a *app) idleLimit() (limit time.Duration, changed <-chan struct{}) {
 }
 
 // awaitIdle waits until the instance has been unused for the idle limit, or may sleep when asked to. It returns false
-// if ctx ends first, or at once if the instance cannot be measured.
+// if ctx ends first, or immediately if the instance cannot be measured.
 func (a *app) awaitIdle(ctx context.Context, in instance.Instance) bool {
 	m, ok := in.(measured)
 	if !ok {
@@ -105,7 +105,7 @@ type usage struct {
 	since    time.Time // when it was last seen in use
 
 	calls int64         // app.used at that time
-	cpu   time.Duration // the processor time from which further use is counted
+	cpu   time.Duration // the processor time from which later use is counted
 	own   []int         // its processes after the start; any other is a child that is working
 }
 

@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -82,7 +83,7 @@ func TestAnUnusedAppSleepsUntilItIsCalled(t *testing.T) {
 		for range 50 {
 			calls.Go(func() {
 				if err := use(t, y, "notes"); err != nil {
-					t.Errorf("a call of a sleeping app: %v", err)
+					t.Errorf("a call to a sleeping app: %v", err)
 				}
 			})
 		}
@@ -236,6 +237,28 @@ func TestASleepingAppThatDoesNotWakeUpIsCrashed(t *testing.T) {
 		}
 		expect(t, "asleep", asleep(t, y, "notes"), false)
 		expect(t, "first event", events.texts()[0], "bundle.crashed 1")
+	})
+}
+
+func TestOnlyACallThatWokeItsAppIsCheckedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memoryApp{tools: []string{"echo"}}
+		y, _ := sleepyManager(t, m)
+		pass(t, 2*idleLimit)
+		refused := core.Errorf(core.CodeWorkspaceDenied, "not a member")
+		recheck := func(context.Context) error {
+			expect(t, "asleep when the call is checked", asleep(t, y, "notes"), false)
+			return refused
+		}
+		call := interact.Call{Request: link.Request{Method: "echo"}, Recheck: recheck}
+		if _, err := y.Call(t.Context(), ws, "notes", call); core.CodeOf(err) != core.CodeWorkspaceDenied {
+			t.Errorf("the call that woke the app: %v", err)
+		}
+		if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
+			t.Errorf("a call to the running app: %v", err)
+		}
+		pass(t, 2*idleLimit)
+		expect(t, "asleep: the refused call keeps no slot", asleep(t, y, "notes"), true)
 	})
 }
 

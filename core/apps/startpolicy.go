@@ -18,8 +18,8 @@ type Policy struct {
 	RemoteMax time.Duration
 }
 
-// DefaultPolicy returns a policy with three attempts: at once, after 1 s and after 4 s, with jitter. The count is reset
-// after 60 s of healthy running. Remote apps are retried at least every 60 s.
+// DefaultPolicy returns a policy with three attempts: immediately, after 1 s and after 4 s, with jitter. The count is
+// reset after 60 s of healthy running. Remote apps are retried at least every 60 s.
 func DefaultPolicy() Policy {
 	return Policy{
 		Delays:    []time.Duration{0, time.Second, 4 * time.Second},

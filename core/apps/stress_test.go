@@ -118,7 +118,7 @@ func TestManyKillsOfARealBundle(t *testing.T) {
 		want = append(want, "bundle.crashed 1", "bundle.recovered")
 	}
 	expectEvents(t, events, want...)
-	t.Logf("%d kills: at worst the call in flight failed after %v and the app ran again after %v", kills, slowestError, slowestStart)
+	t.Logf("%d kills: at worst, the call in flight failed after %v and the app ran again after %v", kills, slowestError, slowestStart)
 	if slowestError > 10*time.Second || slowestStart > 30*time.Second {
 		t.Errorf("too slow: %v, %v", slowestError, slowestStart)
 	}
@@ -162,7 +162,7 @@ func TestManyCrashLoopsAtOnce(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	t.Logf("%d crash loops: reading the health took %v at worst", apps, worst)
+	t.Logf("%d crash loops: reading the health took at most %v", apps, worst)
 	perApp := map[string][]string{}
 	for _, e := range events.all() {
 		switch d := e.Data.(type) {

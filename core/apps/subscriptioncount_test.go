@@ -28,13 +28,13 @@ func TestSubscriptionsAreCountedPerAppAndPerSession(t *testing.T) {
 		}
 	}
 	if n := len(s.byApp) + len(s.bySession) + len(s.byUser); n != 0 {
-		t.Errorf("%d counts are left", n)
+		t.Errorf("%d counts remain", n)
 	}
 }
 
 func TestOneUserCannotTakeAllSubscriptionsOfAnApp(t *testing.T) {
 	s, app := newSubscriptions(), interact.AppRef{Workspace: "ws_a", Name: "notes"}
-	add := func(user string, i int) error { // each from a session of its own
+	add := func(user string, i int) error { // each from its own session
 		_, err := s.Add(sessionKey{app, fmt.Sprint(user, i)}, user, fmt.Sprintf("a://%d", i))
 		return err
 	}

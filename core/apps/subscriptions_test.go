@@ -40,7 +40,7 @@ func TestASessionReceivesUpdatesFromItsOwnInstance(t *testing.T) {
 			return "nothing"
 		}
 	}
-	ask(alice) // learned on the shared instance
+	ask(alice) // this call, on the shared instance, shows that the app asks
 	subscribe := func(session string) {
 		if err := y.Subscribe(t.Context(), ws, "notes", session, "usr_1", "ui://view/main"); err != nil {
 			t.Fatal(err)
@@ -90,8 +90,8 @@ func TestStatelessClientsReceiveUpdatesFromTheirInstance(t *testing.T) {
 	t.Error("nothing was received")
 }
 
-// touchAfterAsking is touch by a stateless client that can be asked. In an app with an older revision, such a call gets
-// its own instance.
+// touchAfterAsking is touch by a stateless client that can be asked. In an app that speaks an older revision, such
+// a call gets its own instance.
 func touchAfterAsking(t *testing.T, y *Manager) {
 	t.Helper()
 	params := `{"name":"touch","arguments":{"text":"ui://view/main"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`
@@ -128,7 +128,7 @@ func TestStatelessClientsReceiveUpdatesFromTheInstancesThatServeTheirCalls(t *te
 			t.Fatal(err)
 		}
 	}
-	ask() // learned on the shared instance
+	ask() // this call, on the shared instance, shows that the app asks
 	subscription(y.Subscribe)
 	received("subscribed before the instance started")
 	subscription(y.Unsubscribe)

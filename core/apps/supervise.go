@@ -18,13 +18,13 @@ import (
 //   - bundle.dead: no attempt is left. It replaces the next bundle.crashed.
 //   - An app that fails when the server starts is treated as crashed.
 //
-// The state stays crashed from the death until the app is running again or dead. A remote app is never dead: it is
-// retried as long as it should be running, with growing delays, and at once when it is called. Only the first attempts
-// of an outage are announced, as many as a process gets.
+// The state remains crashed from the death until the app is running again or dead. A remote app is never dead: it is
+// retried as long as it should be running, with growing delays, and immediately when it is called. Only the first
+// attempts of an outage are announced, as many as a process gets.
 
-// rereadPause is the minimum time between two readings of an app's lists. The first announcement is acted on at once.
-// If an app announces changes all the time, for example after each reading, the interval doubles from the stormAfter-th
-// announcement in a row, up to rereadMost.
+// rereadPause is the minimum time between two readings of an app's lists. The first announcement is acted on
+// immediately. If an app announces changes all the time, for example after each reading, the interval doubles from
+// the stormAfter-th announcement in a row, up to rereadMost.
 const (
 	rereadPause = 100 * time.Millisecond
 	rereadMost  = time.Minute
@@ -55,7 +55,7 @@ func (a *app) supervise(ctx context.Context, in instance.Instance) error {
 		}
 		if in != nil {
 			a.manager.o.Metrics.AppDeath(a.key.Name)
-			a.log.Warn("app stopped by itself", "reason", failure.Error(), "up", up.String())
+			a.log.Warn("app exited by itself", "reason", failure.Error(), "up", up.String())
 		}
 		attempt, delay, ok := tries.Next(up)
 		a.transition(core.StateCrashed, func(v *view) { v.failure = failure })
@@ -136,6 +136,7 @@ func (a *app) tryStart(ctx context.Context, warn bool) (in instance.Instance, fa
 }
 
 func (a *app) markRunning(in instance.Instance, lists core.Offer) {
+	a.keepLists(in) // first, so that an app that was seen running need not start with the next server
 	a.used.Store(time.Now().UnixNano())
 	a.transition(core.StateRunning, func(v *view) {
 		if !v.asleep {
@@ -148,7 +149,6 @@ func (a *app) markRunning(in instance.Instance, lists core.Offer) {
 		}
 	})
 	a.manager.crowd.look()
-	a.keepLists(in)
 	a.checkPinsIfDecided()
 	if a.unannounced {
 		a.unannounced = false

@@ -51,7 +51,7 @@ func managerOf(t *testing.T, m *memoryApp, records *memoryRecords) (*Manager, *m
 			t.Errorf("Close: %v", err)
 		}
 		if m.alive() != 0 {
-			t.Errorf("%d instances are left after Close", m.alive())
+			t.Errorf("%d instances remain after Close", m.alive())
 		}
 	})
 	return y, events
@@ -138,7 +138,7 @@ func TestAnAppThatKeepsDyingIsDeadAfterThreeAttemptsAtTheTimesOfThePolicy(t *tes
 		}
 		dead, _ := events.all()[3].Data.(core.BundleDead)
 		if !strings.Contains(dead.Message, "3 restart attempts") || !strings.Contains(dead.Message, "status 7") {
-			t.Errorf("the message of bundle.dead cites neither the attempts nor the reason: %q", dead.Message)
+			t.Errorf("the message of bundle.dead mentions neither the attempts nor the reason: %q", dead.Message)
 		}
 		expect(t, "restart count", y.Health(ws)[0].RestartCount, 3)
 	})

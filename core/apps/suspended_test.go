@@ -105,7 +105,7 @@ func TestProgressOfASuspendedCallReachesTheRequestThatResumesIt(t *testing.T) {
 	}
 }
 
-// The error by which a 2025-11-25 app sends a user to a page becomes a question in the newer revision.
+// The error with which a 2025-11-25 app sends a user to a page becomes a question in the newer revision.
 func TestAURLElicitationIsRequestedInTheResult(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
 	for _, c := range []struct {

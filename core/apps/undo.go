@@ -12,8 +12,8 @@ import (
 // UndoFor is the default of Options.UndoFor.
 const UndoFor = time.Minute
 
-// An app that was uninstalled is set aside until it can no longer be restored: its record, with the accounts and
-// approvals that belong to it, and its files on every server stay, but it is not listed and cannot be called.
+// An app that was uninstalled is set aside until it can no longer be restored. Its record is kept, with the accounts
+// and approvals that belong to it, and so are its files on every server, but it is not listed and cannot be called.
 
 // Restore undoes Uninstall. The app has its settings, permissions, accounts and files as before, and it runs again if
 // it was running. If it does not start, the supervisor keeps trying.
@@ -53,8 +53,8 @@ func (m *Manager) Restore(ctx context.Context, workspace, name string) (core.App
 	return m.describe(a), nil
 }
 
-// setAside removes what an uninstalled app leaves behind, as soon as it can no longer be restored. Open calls it for the
-// apps that a server before this one has set aside.
+// setAside removes what an uninstalled app leaves behind, as soon as it can no longer be restored. Open calls it for
+// the apps that an earlier server has set aside.
 func (m *Manager) setAside(r core.Installation, until time.Time) {
 	k := interact.AppRef{Workspace: r.Workspace, Name: r.Name}
 	m.mu.Lock()
@@ -90,8 +90,8 @@ func (m *Manager) purge(ctx context.Context, k interact.AppRef, id string) error
 	return nil
 }
 
-// endUndo deletes the app that was uninstalled under a name, so that another one can have the name. The caller must have
-// reserved it.
+// endUndo deletes the app that was uninstalled under a name, so that another app can use the name. The caller must
+// have reserved it.
 func (m *Manager) endUndo(ctx context.Context, k interact.AppRef) error {
 	if err := m.o.Records.PurgeUninstalled(ctx, k.Workspace, k.Name); err != nil {
 		return err

@@ -66,7 +66,7 @@ func TestAnUninstallCanBeUndoneForAMinute(t *testing.T) {
 				expect(t, "state of "+name, app.Status, want)
 			}
 			expect(t, "tools after the undo", len(y.Tools(ws)), 1)
-			wait(t.Context(), 2*time.Second) // past the minute of the uninstall
+			wait(t.Context(), 2*time.Second) // past the minute in which the uninstall could be undone
 		}
 		if restored, err := records.Installation(t.Context(), ws, "notes"); err != nil || !reflect.DeepEqual(restored, full) {
 			t.Errorf("restored %+v, %v, want %+v", restored, err, full)
@@ -88,7 +88,7 @@ func TestAnUninstallCanBeUndoneForAMinute(t *testing.T) {
 	})
 }
 
-func TestAnotherAppUnderTheNameEndsTheUndo(t *testing.T) {
+func TestInstallingAnotherAppUnderTheSameNameRulesOutTheUndo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := remoteRecord("notes", true)
 		old.ID = "first"
@@ -98,7 +98,7 @@ func TestAnotherAppUnderTheNameEndsTheUndo(t *testing.T) {
 		synctest.Wait()
 		uninstall(t, y, "notes")
 		if _, err := y.Install(t.Context(), ws, source.Request{URL: "nowhere"}); err == nil {
-			t.Error("it was installed from nowhere")
+			t.Error("an app was installed from an invalid URL")
 		}
 		if _, err := y.Restore(t.Context(), ws, "notes"); err != nil {
 			t.Errorf("an undo after an install that failed early: %v", err)
@@ -183,7 +183,7 @@ func TestUndoingAnUninstallRestoresTheFilesEvenAfterARestart(t *testing.T) {
 	if err := again.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for k, r := range records.uninstalled { // the minute is over
+	for k, r := range records.uninstalled { // the minute has passed
 		r.UndoUntil = time.Now()
 		records.uninstalled[k] = r
 	}

@@ -190,7 +190,7 @@ func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *
 	}
 	a.markRunning(in, lists)
 	a.startSupervisor(in)
-	a.publish(core.EventBundleStarted, core.BundleStarted{Name: a.key.Name}) // tells clients that the update is over
+	a.publish(core.EventBundleStarted, core.BundleStarted{Name: a.key.Name}) // tells clients that the update has ended
 	return nil
 }
 

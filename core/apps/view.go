@@ -45,6 +45,13 @@ func (v *view) shows() bool {
 	return v.state != core.StateDead && (v.state != core.StateStopped || v.startsSoon())
 }
 
+// isMissing reports whether clients would see lists of the app if nothing were wrong with it, but see none.
+func (v *view) isMissing() bool {
+	o := &v.offer
+	known := len(o.Tools)+len(o.Held)+len(o.Prompts)+len(o.Resources)+len(o.Templates) > 0
+	return v.state != core.StateRunning && (v.state == core.StateDead || v.shows()) && !known
+}
+
 // describe reads the app's type and UI from the manifest.
 func (v *view) describe() {
 	v.kind, v.ui = bundle.AppPlain, nil

@@ -136,3 +136,21 @@ func TestALogThatFailsClosedRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestATargetOfAnyLengthMakesAShortRecord(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	f, err := audit.OpenFile(path, audit.FileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := audit.New(audit.Options{Sinks: []audit.Sink{f}, Logger: hclog.NewNullLogger()})
+	if err := l.Record(t.Context(), core.AuditRecord{Action: "tools.call", Target: strings.Repeat("é", 1<<20), Outcome: "tool_not_found"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if text := read(t, path); len(text) > 5000 || !bytes.Contains(text, []byte(strings.Repeat("é", 2000))) {
+		t.Errorf("a record of %d bytes", len(text))
+	}
+}

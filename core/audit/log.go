@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -85,6 +86,10 @@ func (l *Log) Status() []Status {
 	return all
 }
 
+// maxTarget is how many bytes of a target are recorded. No app lists longer names or URIs, but callers can name anything, and
+// refused requests are recorded as well.
+const maxTarget = 4 << 10
+
 // Record passes a record to every sink. The error is core.CodeUnavailable if the log fails closed and a sink
 // did not accept the record.
 func (l *Log) Record(ctx context.Context, r core.AuditRecord) error {
@@ -103,6 +108,9 @@ func (l *Log) Record(ctx context.Context, r core.AuditRecord) error {
 	}
 	if !l.arguments {
 		r.Arguments = nil
+	}
+	if len(r.Target) > maxTarget {
+		r.Target = strings.ToValidUTF8(r.Target[:maxTarget], "")
 	}
 	var errs []error
 	for _, s := range l.all() {

@@ -27,7 +27,7 @@ const (
 
 // place is a position in the files: the end of a line.
 type place struct {
-	number int // of the file
+	number int // the file's number
 	at     int64
 }
 
@@ -60,7 +60,7 @@ func (f *File) Records(ctx context.Context, q core.AuditQuery) (page core.AuditP
 	}
 }
 
-// placeOf parses a cursor. The place must not be after end. That a line ends there is checked when the file is
+// placeOf parses a cursor. The place must not be after end. Whether a line ends there is checked when the file is
 // read.
 func placeOf(cursor string, end place) (p place, err error) {
 	number, at, _ := strings.Cut(cursor, "-")
@@ -75,12 +75,12 @@ func placeOf(cursor string, end place) (p place, err error) {
 }
 
 func wrongCursor() error {
-	return core.Errorf(core.CodeBadRequest, "cursor must be the nextCursor of an answer of this server")
+	return core.Errorf(core.CodeBadRequest, "cursor must be a nextCursor that this server returned")
 }
 
-// readFile reads one file backwards from a place; -1 means its end. It returns the place where the page ends;
-// at is 0 when the page continues in the previous file. A file that was deleted by the retention in the
-// meantime ends the trail.
+// readFile reads one file backwards from a place; -1 means its end. It returns the place where the page ends; at is 0
+// if the page continues in the previous file. A file that was deleted by the retention in the meantime ends the
+// trail.
 func (f *File) readFile(ctx context.Context, page *pageReader, from place) (next place, err error) {
 	file, err := f.chain.OpenNumber(from.number)
 	if errors.Is(err, os.ErrNotExist) {

@@ -174,7 +174,7 @@ func TestClosedFilesOlderThanTheRetentionAreDeletedAndTheRestStaysVerifiable(t *
 		t.Fatalf("the files are %q", got)
 	}
 	summary, err := audit.Verify(path)
-	if err != nil || summary.Records != 4 { // the two that are left, and two about the deleted files
+	if err != nil || summary.Records != 4 { // the two that remain, and two about the deleted files
 		t.Errorf("%+v, %v", summary, err)
 	}
 	page, err := f.Records(t.Context(), core.AuditQuery{Limit: 10})

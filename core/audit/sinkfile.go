@@ -27,12 +27,12 @@ type FileOptions struct {
 	Problem func(error)
 }
 
-// File is a sink that appends to a file, one line per record, chained by hash. The file is closed by size or
-// age, and the chain continues in the next one.
+// File is a sink that appends to a file, one line per record, chained by hash. The file is closed when it reaches
+// a certain size or age, and the chain continues in the next one.
 type File struct{ chain *hashchain.Set }
 
-// OpenFile opens or creates an audit file and continues its chain. It removes a last line that was cut off by a
-// crash.
+// OpenFile opens or creates an audit file and continues its chain. It removes the last line if a crash cut it
+// off.
 func OpenFile(path string, o FileOptions) (*File, error) {
 	if o.Problem == nil {
 		o.Problem = func(error) {}

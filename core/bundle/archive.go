@@ -14,7 +14,7 @@ import (
 // archive is an open .mcpb file whose entries have been checked.
 type archive struct {
 	*os.File
-	size    int64 // of the zip, without a signature
+	size    int64 // bytes of the zip, without a signature
 	entries []entry
 }
 

@@ -62,11 +62,11 @@ func (m *Manifest) checkVersions(c *checker) {
 	case "":
 		c.add(field, "is required")
 	default:
-		c.add(field, "is %q, want one of 0.1, 0.2, 0.3, 0.4", v)
+		c.add(field, "is %q; it must be 0.1, 0.2, 0.3 or 0.4", v)
 	}
 	c.required("version", m.Version)
 	if m.Version != "" && !versionForm.MatchString(m.Version) {
-		c.add("version", "is %q, want only letters, digits and . + _ ~ -, such as 1.2.3", m.Version)
+		c.add("version", "is %q; it must have only letters, digits and . + _ ~ -, such as 1.2.3", m.Version)
 	}
 }
 
@@ -76,35 +76,35 @@ func (s Server) check(c *checker) {
 	case "":
 		c.add("server.type", "is required")
 	default:
-		c.add("server.type", "is %q, want node, python, uv or binary", s.Type)
+		c.add("server.type", "is %q; it must be node, python, uv or binary", s.Type)
 	}
 	if s.MCPConfig == nil {
 		c.required("server.entry_point", s.EntryPoint)
 	}
 	if s.EntryPoint != "" && !isWithin(s.EntryPoint) {
-		c.add("server.entry_point", "is %q, want a path inside the bundle", s.EntryPoint)
+		c.add("server.entry_point", "is %q; it must be a path inside the bundle", s.EntryPoint)
 	}
 	if s.MCPConfig == nil {
 		return
 	}
 	c.required("server.mcp_config.command", s.MCPConfig.Command)
-	checkCommand(c, "server.mcp_config", CommandPart{s.MCPConfig.Command, s.MCPConfig.Args, s.MCPConfig.Env})
+	checkCommand(c, "server.mcp_config", CommandPart{s.MCPConfig.Command, s.MCPConfig.Args, s.MCPConfig.Dir, s.MCPConfig.Env})
 	for _, name := range slices.Sorted(maps.Keys(s.MCPConfig.PlatformOverrides)) {
 		field := "server.mcp_config.platform_overrides." + name
 		if !isPlatform(name) {
-			c.add(field, "is not a platform, want darwin, linux or win32")
+			c.add(field, "is not a platform; it must be darwin, linux or win32")
 		}
 		checkCommand(c, field, s.MCPConfig.PlatformOverrides[name])
 	}
 }
 
-// checkCommand enforces the two rules that keep an operator's values from choosing what is run: the command
-// comes from the manifest alone, and so does every variable that affects how a program loads code.
+// checkCommand enforces the two rules that keep an operator's values from choosing what is run: the command comes
+// from the manifest alone, as does every variable that affects how a program loads code.
 func checkCommand(c *checker, field string, p CommandPart) {
 	if refersToUserConfig(p.Command) {
 		c.add(field+".command", "must not come from user_config")
 	}
-	for _, s := range append([]string{p.Command}, p.Args...) {
+	for _, s := range append([]string{p.Command, p.Dir}, p.Args...) {
 		if strings.ContainsRune(s, 0) {
 			c.add(field, "contains a NUL byte")
 		}
@@ -124,12 +124,12 @@ func checkCommand(c *checker, field string, p CommandPart) {
 func (k Compatibility) check(c *checker) {
 	for i, p := range k.Platforms {
 		if !isPlatform(p) {
-			c.add(fmt.Sprintf("compatibility.platforms[%d]", i), "is %q, want darwin, linux or win32", p)
+			c.add(fmt.Sprintf("compatibility.platforms[%d]", i), "is %q; it must be darwin, linux or win32", p)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.Runtimes)) {
 		if _, err := semver.NewConstraint(k.Runtimes[name]); err != nil {
-			c.add("compatibility.runtimes."+name, "is %q, want a version range such as >=18.0.0", k.Runtimes[name])
+			c.add("compatibility.runtimes."+name, "is %q; it must be a version range such as >=18.0.0", k.Runtimes[name])
 		}
 	}
 }

@@ -14,8 +14,7 @@ const maxEnvValue = 120 << 10
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,255}$`)
 
-// loadsNothing reports whether a variable of an interpreter, of git or about colours affects only output and
-// names.
+// loadsNothing reports whether a variable for an interpreter, for git or for colors affects only output and names.
 func loadsNothing(name string) bool {
 	switch strings.ToUpper(name) {
 	case "NODE_ENV", "RUST_LOG",
@@ -27,9 +26,9 @@ func loadsNothing(name string) bool {
 	return false
 }
 
-// deniedEnv reports whether a value of the variable could choose what code runs or whom the program trusts: it
-// configures the loader, an interpreter, a shell, TLS, a proxy or a package manager, or moves the directories
-// that the server gives an app. It ignores case. It applies to declared variables as well.
+// deniedEnv reports whether a value of the variable could choose what code runs or whom the program trusts. Such a
+// variable configures the loader, an interpreter, a shell, TLS, a proxy or a package manager, or moves the
+// directories that the server gives an app. It ignores case. It applies to declared variables as well.
 func deniedEnv(name string) bool {
 	if loadsNothing(name) {
 		return false

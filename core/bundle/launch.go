@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -117,7 +118,7 @@ func (m *Manifest) command(goos string) CommandPart {
 		return m.Server.fallback()
 	}
 	base := m.Server.MCPConfig
-	part := CommandPart{base.Command, base.Args, maps.Clone(base.Env)}
+	part := CommandPart{base.Command, base.Args, base.Dir, maps.Clone(base.Env)}
 	if part.Env == nil {
 		part.Env = map[string]string{}
 	}
@@ -127,6 +128,9 @@ func (m *Manifest) command(goos string) CommandPart {
 	}
 	if over.Args != nil {
 		part.Args = over.Args
+	}
+	if over.Dir != "" {
+		part.Dir = over.Dir
 	}
 	maps.Copy(part.Env, over.Env)
 	if m.Server.Type == TypePython || m.Server.Type == TypeUV {
@@ -165,7 +169,14 @@ func (p CommandPart) launch(x *expander, in LaunchInput, environ map[string]core
 	if err != nil {
 		return Launch{}, err
 	}
-	path, err := FindProgram(command, in.Dir, in.Lookup)
+	dir, err := x.text(p.Dir)
+	if err != nil {
+		return Launch{}, fmt.Errorf("server.mcp_config.cwd %w", err)
+	}
+	if dir = cmp.Or(dir, in.Dir); !filepath.IsAbs(dir) && dir != "" {
+		dir = filepath.Join(in.Dir, dir)
+	}
+	path, err := FindProgram(command, cmp.Or(in.Dir, dir), in.Lookup)
 	if err != nil {
 		return Launch{}, fmt.Errorf("server.mcp_config.command: %w", err)
 	}
@@ -178,7 +189,7 @@ func (p CommandPart) launch(x *expander, in LaunchInput, environ map[string]core
 	for name, value := range environ {
 		env[name] = value.Reveal()
 	}
-	return Launch{Path: path, Args: args, Env: list(env), Dir: in.Dir}, nil
+	return Launch{Path: path, Args: args, Env: list(env), Dir: dir}, nil
 }
 
 // FindProgram finds the program to execute: a bare name through find, a path as is, relative to dir. The error

@@ -72,6 +72,15 @@ func TestLaunchCommand(t *testing.T) {
 	}
 }
 
+func TestTheWorkingDirectoryIsTheBundlesUnlessTheManifestNamesAnother(t *testing.T) {
+	for cwd, want := range map[string]string{"": "/bundles/hello", "${__dirname}/server": "/bundles/hello/server", "server": "/bundles/hello/server", "/srv/project": "/srv/project"} {
+		l, err := parse(t, server("node", map[string]any{"command": "node", "args": []any{"a"}, "cwd": cwd})).Launch(input(t, nil))
+		if err != nil || l.Dir != want {
+			t.Errorf("%q: %s, %v", cwd, l.Dir, err)
+		}
+	}
+}
+
 func TestLaunchEnvironment(t *testing.T) {
 	doc := with(server("python", map[string]any{"command": "python", "env": map[string]any{
 		"PYTHONPATH": "${__dirname}/lib", "MODE": "prod", "TOKEN": "${user_config.token}", "URL": "http://x/${user_config.path}", "REGION": "${user_config.region}",

@@ -64,14 +64,16 @@ type Server struct {
 type MCPConfig struct {
 	Command           string                 `json:"command"`
 	Args              []string               `json:"args"`
+	Dir               string                 `json:"cwd"` // not in the specification; "" for the bundle's directory
 	Env               map[string]string      `json:"env"`
 	PlatformOverrides map[string]CommandPart `json:"platform_overrides"`
 }
 
-// CommandPart overrides parts of a command on one platform: command and args as a whole, env by name.
+// CommandPart overrides parts of a command on one platform: command, args and cwd as a whole, env by name.
 type CommandPart struct {
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`
+	Dir     string            `json:"cwd"`
 	Env     map[string]string `json:"env"`
 }
 
@@ -102,10 +104,10 @@ func (e *ManifestError) Error() string {
 	return ManifestName + ": " + strings.Join(parts, "; ")
 }
 
-// ParseManifest parses and checks a manifest. All problems are returned at once as a *ManifestError; a value of
-// the wrong JSON type is reported alone. It is strict about the fields it uses and lenient about all others:
-// MCPB's own validator rejects unknown top-level keys, but a bundle that runs elsewhere should not fail here
-// because of a key that the server never looks at.
+// ParseManifest parses and checks a manifest. All problems are returned at once as a *ManifestError; a value of the
+// wrong JSON type is reported alone. It is strict about the fields it uses and lenient about all others. MCPB's own
+// validator rejects unknown top-level keys, but a bundle that runs elsewhere should not fail here because of a key
+// that the server never looks at.
 func ParseManifest(raw []byte) (*Manifest, error) {
 	if len(raw) > maxManifest {
 		return nil, &ManifestError{[]Problem{{"", fmt.Sprintf("is larger than %d bytes", maxManifest)}}}
@@ -128,7 +130,7 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 
 func decodeProblem(err error) Problem {
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return Problem{t.Field, fmt.Sprintf("is a JSON %s, want %s", t.Value, wanted(t.Type))}
+		return Problem{t.Field, fmt.Sprintf("is a JSON %s; it must be %s", t.Value, wanted(t.Type))}
 	}
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return Problem{"", fmt.Sprintf("is not JSON: %v at byte %d", s, s.Offset)}
@@ -169,7 +171,7 @@ func readManifest(r io.Reader) (*Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", ManifestName, err)
 	}
-	// Whoever looks at the bundle with another program could see the other one of two members.
+	// Another program could read the other of two members with the same name.
 	if err := rawjson.CheckUnique(raw); errors.Is(err, rawjson.ErrDuplicate) {
 		return nil, &ManifestError{[]Problem{{"", err.Error()}}}
 	}

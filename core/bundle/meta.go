@@ -46,7 +46,7 @@ const (
 )
 
 // Type returns AppUpjack if a vendor key of _meta declares that framework, such as "ai.nimblebrain/upjack",
-// otherwise AppPlain.
+// and AppPlain otherwise.
 func (m *Manifest) Type() string {
 	for key, value := range m.Meta {
 		if text := string(value); path.Base(key) == AppUpjack && text != "null" && text != "false" {

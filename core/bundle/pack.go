@@ -152,7 +152,7 @@ func unpackTar(ctx context.Context, r io.Reader, dir string, limits Limits) erro
 		header, err := in.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			_, err := io.Copy(io.Discard, r) // the end of the tar counts in its sha256
+			_, err := io.Copy(io.Discard, r) // the SHA-256 covers the end of the tar
 			return err
 		case err != nil:
 			return refused("%w", err)

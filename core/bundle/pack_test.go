@@ -162,6 +162,6 @@ func TestOtherFormatsAreNotUnpackedAndLeaveNothingBehind(t *testing.T) {
 	}
 	dest := t.TempDir()
 	if err := UnpackPacked(t.Context(), &packed, sum, dest, Limits{}); !errors.Is(err, os.ErrExist) {
-		t.Errorf("into a directory that is there: %v", err)
+		t.Errorf("into a directory that exists: %v", err)
 	}
 }

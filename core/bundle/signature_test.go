@@ -67,7 +67,7 @@ func certificate(t *testing.T, name string, issuer *tls.Certificate) *tls.Certif
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-func TestASignatureOfTheOfficialToolIsVerified(t *testing.T) {
+func TestASignatureByTheOfficialToolIsVerified(t *testing.T) {
 	path, trusted := signedBundle(t)
 	s, err := VerifySignature(t.Context(), path)
 	if err != nil {

@@ -20,7 +20,7 @@ func syncTree(dir string) error {
 	})
 }
 
-// syncDir syncs one file or directory, and with it renames in it.
+// syncDir syncs one file or directory. For a directory, this makes renames in it durable.
 func syncDir(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -44,7 +44,7 @@ func (f Field) check(c *checker, at string) {
 	switch f.Type {
 	case "string", "number", "boolean", "directory", "file":
 	default:
-		c.add(at+".type", "is %q, want string, number, boolean, directory or file", f.Type)
+		c.add(at+".type", "is %q; it must be string, number, boolean, directory or file", f.Type)
 		return
 	}
 	values, ok := f.defaults()
@@ -86,7 +86,7 @@ func scalars(list []json.RawMessage) (values []string, ok bool) {
 	return values, true
 }
 
-// scalar returns a JSON string, number or boolean as text; numbers stay as written.
+// scalar returns a JSON string, number or boolean as text; numbers remain as written.
 func scalar(raw json.RawMessage) (string, bool) {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && strings.HasPrefix(string(raw), `"`) {
@@ -162,10 +162,10 @@ func (m *Manifest) Supplied(values map[string]core.Secret) map[string]bool {
 	return supplied
 }
 
-// split separates the values of an installation into user_config fields, by key, and environment variables (see
-// the package comment). For a field, its exact key takes precedence over the variable that the manifest passes
-// it to, and that over the UPPER_SNAKE form. A variable that the manifest fills from the field is left to the
-// manifest.
+// split separates the values of an installation into user_config fields, by key, and environment variables (see the
+// package comment). For a field, its exact key takes precedence over the variable that the manifest passes it to,
+// which in turn takes precedence over the UPPER_SNAKE form. A variable that the manifest fills from the field is left
+// to the manifest.
 func (m *Manifest) split(values map[string]core.Secret) (fields, environ map[string]core.Secret) {
 	fields, environ = map[string]core.Secret{}, map[string]core.Secret{}
 	for name, value := range values {

@@ -8,8 +8,8 @@ import (
 )
 
 // The variables of MCPB: ${__dirname}, ${user_config.KEY}, ${HOME}, ${DESKTOP}, ${DOCUMENTS}, ${DOWNLOADS},
-// ${pathSeparator} and ${/}. Each text is expanded once, from left to right: expanded values are not expanded
-// again. Any other ${NAME} stays as it is, so the server's own environment cannot be read.
+// ${pathSeparator} and ${/}. Each text is expanded once, from left to right: expanded values are not expanded again.
+// Any other ${NAME} is left unchanged, so the server's own environment cannot be read.
 
 const userConfigPrefix = "user_config."
 
@@ -74,9 +74,8 @@ func (x *expander) text(s string) (string, error) {
 	return out, failed
 }
 
-// args expands an argument vector. An argument that is exactly one reference to a field with several values
-// becomes one argument per value, possibly none. Every other argument stays one argument, whatever its values
-// contain.
+// args expands an argument vector. An argument that is exactly one reference to a field with several values becomes
+// one argument per value, possibly none. Every other argument remains one argument, whatever its values contain.
 func (x *expander) args(args []string) ([]string, error) {
 	out := make([]string, 0, len(args))
 	for i, arg := range args {

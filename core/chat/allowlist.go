@@ -8,8 +8,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 )
 
-// allowlist holds sets of patterns. A tool is allowed when its name matches at least one pattern of every set; an
-// empty allowlist allows all tools.
+// allowlist holds sets of patterns. A tool is allowed if its name matches at least one pattern of every set; an empty
+// allowlist allows all tools.
 type allowlist [][]string
 
 // allowlistOf combines the patterns of a request with those of the skill picked for it. The skill's patterns apply to

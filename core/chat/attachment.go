@@ -119,7 +119,7 @@ func (a Attachment) checkType(i int) error {
 	return nil
 }
 
-// IsAttachmentURL reports whether an attachment may have an address: HTTPS, without a user name or password, not too
+// IsAttachmentURL reports whether an attachment may have this address: HTTPS, without a user name or password, not too
 // long, and without invisible characters that could disguise it.
 func IsAttachmentURL(address string) bool {
 	at, err := url.Parse(address)

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -35,12 +34,6 @@ type claims struct {
 	active map[string]*claim // by conversation
 }
 
-// newClaims returns an empty set of claims. lease is how long other servers respect a claim after its server was
-// killed; 0 means 15 s.
-func newClaims(store claimStore, lease time.Duration, log hclog.Logger) *claims {
-	return &claims{store: store, log: log, lease: cmp.Or(lease, defaultLease), active: map[string]*claim{}}
-}
-
 // claim is the exclusive right to run in a conversation.
 type claim struct {
 	claims  *claims
@@ -49,7 +42,7 @@ type claim struct {
 	ended   bool               // the claim is being released; guarded, like cancel, by claims.mu
 	over    chan struct{}      // closed when the conversation is free
 	expiry  *time.Timer
-	lease   *claimLease // nil when no other server shares the state
+	lease   *claimLease // nil if no other server shares the state
 	release sync.Once
 }
 
@@ -190,7 +183,7 @@ type claimLease struct {
 
 // acquireLease claims the conversation among all servers and keeps extending the claim until release is called.
 func acquireLease(ctx context.Context, c *claim) (*claimLease, error) {
-	l := &claimLease{claim: c, holder: holderOf(c.claims.store.ServerID()), length: c.claims.lease, over: make(chan struct{})}
+	l := &claimLease{claim: c, holder: c.claims.store.ServerID() + "." + core.RandomID("run_"), length: c.claims.lease, over: make(chan struct{})}
 	if err := c.claims.store.ClaimRun(ctx, c.ref, l.holder, l.length); err != nil {
 		if core.CodeOf(err) == core.CodeRunInProgress {
 			return nil, errRunInProgress()

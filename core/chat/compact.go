@@ -173,8 +173,8 @@ func shortenResults(messages []model.Message) (out []model.Message, changed bool
 	return out, changed
 }
 
-// cutOf returns how many messages a summary should replace so that the rest is at most most bytes, or 0 if none can
-// be replaced. A tool result stays with its call, and the last message is always kept.
+// cutOf returns how many messages a summary should replace so that the rest does not exceed the given number of
+// bytes, or 0 if none can be replaced. A tool result stays with its call, and the last message is always kept.
 func cutOf(messages []model.Message, most int) (cut int) {
 	size := 0
 	for i := len(messages) - 1; i > 0; i-- {
@@ -223,7 +223,8 @@ func transcriptOf(messages []model.Message) string {
 	return b.String()
 }
 
-// withoutMiddle cuts text to at most most bytes by replacing its middle with a note, which is not counted.
+// withoutMiddle cuts text that exceeds the limit (most, in bytes) by replacing its middle with a note, which is not
+// counted.
 func withoutMiddle(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -164,12 +164,12 @@ func TestAToolResultCannotPoseAsTheUserInASummary(t *testing.T) {
 		}
 		for _, line := range strings.FieldsFunc(request[len(request)-1].Content, func(r rune) bool { return strings.ContainsRune("\r\n\u2028\u2029", r) }) {
 			if strings.Contains(line, "mallory") && !strings.HasPrefix(line, "> ") {
-				t.Errorf("the summary was made from the line %q", line)
+				t.Errorf("the summary was written from the line %q", line)
 			}
 		}
 	}
 	if !seen {
-		t.Error("no summary was made")
+		t.Error("no summary was written")
 	}
 }
 

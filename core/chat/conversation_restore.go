@@ -21,7 +21,7 @@ func (e *Engine) Conversation(ctx context.Context, c core.Caller, id string) (co
 func (e *Engine) Restore(ctx context.Context, c core.Caller, title *string, metadata json.RawMessage, messages []core.Message) (core.Conversation, error) {
 	made := core.Conversation{Workspace: c.Workspace.ID, Owner: c.User.ID}
 	if title != nil {
-		made.Title = strings.TrimSpace(*title)
+		made.Title = strings.TrimSpace(core.PlainText(*title)) // an older server may have exported a title that is refused today
 	}
 	if len([]rune(made.Title)) > titleLimit {
 		return core.Conversation{}, core.Errorf(core.CodeBadRequest, "conversation.title must have at most %d characters", titleLimit)

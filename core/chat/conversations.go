@@ -47,6 +47,9 @@ func (e *Engine) Edit(ctx context.Context, c core.Caller, id string, p core.Conv
 		if trimmed == "" || len([]rune(trimmed)) > titleLimit {
 			return core.Conversation{}, core.Errorf(core.CodeBadRequest, "title must have 1 to %d characters", titleLimit)
 		}
+		if err := core.CheckText("title", trimmed); err != nil {
+			return core.Conversation{}, err
+		}
 		p.Title = &trimmed
 	}
 	ref := c.Conversation(id)
@@ -87,8 +90,8 @@ func (e *Engine) Delete(ctx context.Context, c core.Caller, id string) error {
 	return nil
 }
 
-// Usage reports model usage in the caller's workspace: of everyone for workspace admins, otherwise only the caller's
-// own.
+// Usage reports model usage in the caller's workspace: everyone's for workspace admins, and only their own for
+// other callers.
 func (e *Engine) Usage(ctx context.Context, c core.Caller, q core.UsageQuery) (core.UsageReport, error) {
 	q.Workspace, q.User = c.Workspace.ID, c.User.ID
 	if c.Workspace.Role.Admin() {

@@ -90,18 +90,18 @@ func TestAConversationHasOneRun(t *testing.T) {
 	<-entered
 	id := events.data("chat.start")[0]["conversationId"].(string)
 	if _, err := h.Begin(t.Context(), owner(), chat.Request{Message: "me too", ConversationID: id}); core.CodeOf(err) != core.CodeRunInProgress {
-		t.Errorf("a second run gives %v", err)
+		t.Errorf("a second run returned %v", err)
 	}
 	h.must(chat.Request{Message: "other"}) // in another conversation
 	start := time.Now()
 	if err := h.Delete(t.Context(), owner(), id); err != nil || time.Since(start) > 20*time.Second {
-		t.Errorf("deleting it gives %v after %v", err, time.Since(start))
+		t.Errorf("deleting it returned %v after %v", err, time.Since(start))
 	}
 	if answer := <-over; answer.StopReason != chat.Cancelled {
 		t.Errorf("the run ended with %+v", answer)
 	}
 	if _, err := h.History(t.Context(), owner(), id); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("its history gives %v", err)
+		t.Errorf("reading its history returned %v", err)
 	}
 }
 

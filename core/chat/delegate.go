@@ -79,7 +79,7 @@ func (e *Engine) delegate(ctx context.Context, c core.Caller, arguments json.Raw
 	if outer != nil && outer.loop.depth > 0 {
 		return nil, core.Errorf(core.CodeBadRequest, "a delegated task cannot delegate further; do it yourself")
 	}
-	if outer == nil { // it is a run of its own
+	if outer == nil { // outside a run, it counts as one itself
 		release, err := e.AcquireRun(ctx, c)
 		if err != nil {
 			return nil, err
@@ -103,8 +103,8 @@ func (e *Engine) delegate(ctx context.Context, c core.Caller, arguments json.Raw
 	return map[string]any{"answer": last, "stopReason": reason, "iterations": inner.iterations, "toolCalls": len(inner.calls)}, nil
 }
 
-// guardOf returns the guard of a task that was delegated from outside a run, which nothing else ends when its caller loses
-// a right. While the rights cannot be read, the task continues.
+// guardOf returns the guard of a task that was delegated from outside a run. Nothing else ends such a task when its
+// caller loses a right. While the rights cannot be read, the task continues.
 func (e *Engine) guardOf(c core.Caller) func(context.Context) (core.Caller, error) {
 	if e.access == nil {
 		return nil
@@ -124,7 +124,7 @@ func (e *Engine) guardOf(c core.Caller) func(context.Context) (core.Caller, erro
 }
 
 // newTask creates the loop of a delegated task. It uses the model of the delegating run, may do no more than that run
-// may, and its usage counts towards that run.
+// may, and its usage counts toward that run.
 func (e *Engine) newTask(ctx context.Context, c core.Caller, in delegation, outer *task) (*loop, error) {
 	instructions, err := e.Instructions(ctx, c)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // Results up to these sizes, in bytes, are sent to the client in full. A result with a view is always sent in full,
 // because the view needs it. The history has every result in full.
 const (
-	wholeText   = 64 << 10 // of a text-only result: the client receives what the model received as Output anyway
+	wholeText   = 64 << 10 // for a text-only result: the client receives what the model received as Output anyway
 	wholeResult = 8 << 20
 )
 
@@ -98,17 +98,18 @@ func (l *loop) call(ctx context.Context, c *ToolCall, emit Emit) (raw json.RawMe
 	ctx = withTask(ctx, &task{loop: l, call: c.ID, progress: func(message string, step float64) {
 		emit(Event{EventToolProgress, toolProgress{RunID: l.runID, ID: c.ID, Progress: step, Message: message}})
 	}})
+	called := c.Name
 	call := tools.Call{
 		Name: c.Name, ID: c.ID, Arguments: c.Input, Meta: token, Agent: true, CheckInput: true,
 		Notify: func(n rpc.Notification) { l.emitProgress(c.ID, n, emit) },
-		Chose:  func(account string) { c.Account = account },
+		Chose:  func(tool, account string) { called, c.Account = tool, account },
 	}
 	raw, err = l.callTool(ctx, caller, call)
 	if err != nil {
 		return nil, l.failureText(ctx, c.Name, err), false
 	}
 	output, ok = textOfResult(raw)
-	output = l.e.tools.FitText(ctx, caller, c.Name, output)
+	output = l.e.tools.FitText(ctx, caller, called, output)
 	l.toolset.addSearchResult(c.Name, raw)
 	return raw, output, ok
 }

@@ -124,7 +124,7 @@ func TestAPersonAnswersAFormOfAnApp(t *testing.T) {
 	if a["id"] != q["id"] || a["action"] != "accept" || a["reason"] != "person" {
 		t.Errorf("answered %v", a)
 	}
-	attempt(t, h.Engine, owner(), q["id"], elicit.Decline, ``, core.CodeNotFound) // the run is over
+	attempt(t, h.Engine, owner(), q["id"], elicit.Decline, ``, core.CodeNotFound) // the run has ended
 	for _, m := range must2(h.History(t.Context(), owner(), answer.ConversationID)) {
 		if strings.Contains(m.Content, "ada@example.com") {
 			t.Errorf("a submitted form is stored as a message: %s", m.Content)

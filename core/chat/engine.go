@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,7 +70,7 @@ type Tools interface {
 
 // Access reads the rights of callers. *access.Access implements it.
 type Access interface {
-	// Current returns an earlier caller with the rights that it has now, or an error if it has no access any more.
+	// Current returns an earlier caller with the rights that it has now, or an error if it no longer has access.
 	Current(ctx context.Context, c core.Caller) (core.Caller, error)
 }
 
@@ -99,7 +100,8 @@ type Options struct {
 	Skills *skill.Library
 	Models *Models
 	Logger hclog.Logger
-	// Access is asked during tasks that were delegated from outside a run; nil if the rights of callers never change.
+	// Access is consulted during tasks that were delegated from outside a run; nil if the rights of callers never
+	// change.
 	Access Access
 	// Features enables or disables attachments; nil enables them.
 	Features Features
@@ -152,7 +154,7 @@ func New(o Options) *Engine {
 	e := &Engine{
 		store: o.Store, tools: o.Tools, skills: o.Skills, log: o.Logger, access: o.Access, features: o.Features, events: o.Events, metrics: o.Metrics, titles: newTitles(), toolBytes: maxSchemas,
 		limits: o.Limits, tokensPerDay: o.TokensPerDay,
-		questions: elicit.New(o.Store, o.Tools, o.QuestionTimeout, o.Logger), claims: newClaims(o.Store, o.RunLease, o.Logger), detached: newDetached(), asking: limits.NewPlaces(maxAsking, 0), images: newImageScaler(),
+		questions: elicit.New(o.Store, o.Tools, o.QuestionTimeout, o.Logger), claims: &claims{store: o.Store, log: o.Logger, lease: cmp.Or(o.RunLease, defaultLease), active: map[string]*claim{}}, detached: newDetached(), asking: placesToAsk(o.Limits), images: newImageScaler(),
 	}
 	if o.ToolBudget > 0 {
 		e.toolBytes = 4 * o.ToolBudget

@@ -25,8 +25,8 @@ func KeySetting(model string) string {
 	return "models.providers." + provider + ".apiKey"
 }
 
-// failure converts the error that ended a run into one for the person who chats. Details from the provider are only
-// logged, but admins of the organization also see why a provider was unreachable.
+// failure converts the error that ended a run into one for the person who chats. Only admins of the organization see the
+// provider's own words, and why it was unreachable.
 func (e *Engine) failure(c core.Caller, s selected, err error) *core.Error {
 	if known, ok := errors.AsType[*core.Error](err); ok {
 		return known
@@ -37,26 +37,52 @@ func (e *Engine) failure(c core.Caller, s selected, err error) *core.Error {
 		return core.Wrap(core.CodeEngineError, err, "the server failed to run the chat; its log has the reason")
 	}
 	e.log.Warn("model call failed", "model", s.full, "status", p.Status, "error", err) // the error names the host
-	provider := "the provider of " + s.full
+	code, text := sentenceFor(p, s.full)
+	failed := core.Wrap(code, err, text+wordsFor(c, p))
+	switch p.Failure {
+	case model.RateLimited, model.Overloaded, model.ServerError:
+		return failed.WithRetryAfter(p.RetryAfter)
+	default:
+		return failed
+	}
+}
+
+// sentenceFor explains the failure of a call to a model.
+func sentenceFor(p *model.Error, full string) (core.Code, string) {
+	provider := "the provider of " + full
 	switch p.Failure {
 	case model.Auth:
-		return core.Wrap(core.CodeProviderAuth, err, provider+" does not accept the server's key ("+KeySetting(s.full)+"), or the key may not use this model")
+		return core.CodeProviderAuth, provider + " does not accept the server's key (" + KeySetting(full) + "), or the key may not use this model"
 	case model.RateLimited:
-		return core.Wrap(core.CodeRateLimited, err, provider+" is limiting the number of requests; try again later").WithRetryAfter(p.RetryAfter)
+		return core.CodeRateLimited, provider + " is limiting the number of requests; try again later"
 	case model.Overloaded:
-		return core.Wrap(core.CodeProviderOverloaded, err, provider+" is overloaded; try again later").WithRetryAfter(p.RetryAfter)
+		return core.CodeProviderOverloaded, provider + " is overloaded; try again later"
 	case model.ServerError:
-		return core.Wrap(core.CodeProviderError, err, provider+" reported an internal error; try again later").WithRetryAfter(p.RetryAfter)
+		return core.CodeProviderError, provider + " reported an internal error; try again later"
 	case model.TooLong:
-		return core.Wrap(core.CodeProviderError, err, "the conversation is too long for "+s.full+": continue in a new one, or fork this one at an earlier message")
+		return core.CodeProviderError, "the conversation is too long for " + full + ": continue in a new one, or fork this one at an earlier message"
 	case model.Unreachable:
-		if c.User.OrgRole.Admin() {
-			return core.Wrap(core.CodeProviderError, err, provider+" cannot be reached: "+p.Host+": "+p.Message)
-		}
-		return core.Wrap(core.CodeProviderError, err, provider+" cannot be reached at the moment; the server's log has the reason")
+		return core.CodeProviderError, provider + " cannot be reached"
 	case model.Broken:
-		return core.Wrap(core.CodeProviderError, err, "the connection to "+provider+" broke in the middle of its answer; the part that arrived is kept")
+		return core.CodeProviderError, "the connection to " + provider + " broke in the middle of its answer; the part that arrived is kept"
 	default:
-		return core.Wrap(core.CodeProviderError, err, provider+" did not accept the request; the server's log has the reason")
+		return core.CodeProviderError, provider + " did not accept the request"
+	}
+}
+
+// wordsFor returns the rest of the sentence: the reason for an admin, or where an admin finds it.
+func wordsFor(c core.Caller, p *model.Error) string {
+	isAdmin, said := c.User.OrgRole.Admin(), p.Status != 0 || p.Reported
+	switch {
+	case isAdmin && p.Failure == model.Unreachable:
+		return ": " + p.Host + ": " + p.Message
+	case isAdmin && said && p.Message != "":
+		return ". It says: " + cleanReason(p.Message)
+	case p.Failure == model.Unreachable:
+		return " at the moment; the server's log has the reason"
+	case p.Failure == model.Refused:
+		return "; the server's log has the reason"
+	default:
+		return ""
 	}
 }

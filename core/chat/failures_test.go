@@ -38,7 +38,9 @@ func TestProviderFailuresHaveReadableMessages(t *testing.T) {
 			t.Run(name+" on "+protocol, func(t *testing.T) {
 				h := open(t, protocol, nil)
 				h.model.Say(t, c.fixture)
-				run, err := h.Begin(t.Context(), owner(), chat.Request{Message: "hi"})
+				member := owner()
+				member.User.OrgRole = core.RoleMember
+				run, err := h.Begin(t.Context(), member, chat.Request{Message: "hi"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -212,6 +214,23 @@ func TestOnlyAdminsSeeWhyAProviderCannotBeReached(t *testing.T) {
 	}
 }
 
+func TestOnlyAdminsSeeTheProvidersOwnWords(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.model.Say(t, `{"match":{},"response":{"error":{"message":"The model m was retired.","type":"invalid_request_error"},"status":400}}`)
+	member := owner()
+	member.User.OrgRole = core.RoleMember
+	for _, c := range []core.Caller{owner(), member} {
+		run, err := h.Begin(t.Context(), c, chat.Request{Message: "hi"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = run.Do(t.Context(), nil)
+		if shown := strings.Contains(err.Error(), "did not accept the request. It says: The model m was retired."); shown != c.User.OrgRole.Admin() {
+			t.Errorf("%s: %v", c.User.OrgRole, err)
+		}
+	}
+}
+
 func TestAKeyThatAProviderRepeatsIsNotInItsFailure(t *testing.T) {
 	const key = "canary-key-0123456789"
 	for _, protocol := range protocols() {
@@ -241,4 +260,39 @@ func TestAKeyThatAProviderRepeatsIsNotInItsFailure(t *testing.T) {
 			t.Errorf("%s: the failure is %v", protocol, probed)
 		}
 	}
+}
+
+func TestAnAnswerThatIsWithheldFromTheStartIsExplainedInTheHistory(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.model.Say(t, titled, `{"match":{"userMessage":"next"},"response":{"content":"Ok."}}`,
+		`{"match":{},"response":{"error":{"message":"The response was filtered due to the prompt triggering the content management policy.","type":"invalid_request_error","code":"content_filter"},"status":400}}`)
+	answer, _ := h.must(chat.Request{Message: "hi"})
+	messages := must2(h.History(t.Context(), owner(), answer.ConversationID))
+	if answer.StopReason != chat.ContentFilter || len(messages) != 2 || !strings.Contains(string(messages[1].Metadata), `"stopReason":"content_filter"`) {
+		t.Fatalf("%+v, kept %+v", answer, messages)
+	}
+	h.must(chat.Request{Message: "next", ConversationID: answer.ConversationID})
+	asked := h.asked()
+	if last := text(asked[len(asked)-1]["messages"]); strings.Contains(last, "assistant\"") {
+		t.Errorf("an empty message is sent: %s", last)
+	}
+}
+
+func TestARunThatPanicsFailsAlone(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.model.Say(t, titled, `{"match":{},"response":{"content":"Hello."}}`)
+	run, err := h.Begin(t.Context(), owner(), chat.Request{Message: "hi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := &tape{each: func(e chat.Event) {
+		if e.Name == chat.EventText {
+			panic("odd text")
+		}
+	}}
+	_, err = run.Do(t.Context(), events.emit)
+	if said := events.data("error"); core.CodeOf(err) != core.CodeEngineError || len(said) != 1 || said[0]["error"] != "engine_error" {
+		t.Errorf("%v, events %v", err, events.names())
+	}
+	h.must(chat.Request{Message: "again", ConversationID: events.data("chat.start")[0]["conversationId"].(string)})
 }

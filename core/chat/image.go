@@ -8,6 +8,7 @@ import (
 	_ "image/gif" // the decoder
 	"image/jpeg"
 	"image/png"
+	"net/http"
 	"slices"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -18,8 +19,11 @@ import (
 )
 
 const (
-	imageEdge   = 1568    // maximum pixels of the longer edge; Anthropic scales larger images down
-	imageLimit  = 5 << 20 // bytes per image sent to a model: Anthropic's limit
+	imageEdge   = 1568            // maximum pixels of the longer edge; Anthropic scales larger images down
+	imageLimit  = 5 << 20 / 4 * 3 // bytes per image sent to a model: 5 MiB in base64, Anthropic's limit
+	longestEdge = 8000            // Anthropic's limit, in pixels
+	manyImages  = 20              // with more images in a request, the limit is manyEdge
+	manyEdge    = 2000
 	imagePixels = 20_000_000
 
 	scaledKept  = 32      // scaled images in the cache
@@ -27,8 +31,8 @@ const (
 	jpegQuality = 90
 )
 
-// imageScaler scales the images of tool results down to a size that models use. It decodes one image at a time,
-// because a small file can decode to an image that needs a lot of memory.
+// imageScaler scales the images of tool results down to a size that models use, and attached images that providers would
+// reject. It decodes one image at a time, because a small file can decode to an image that needs a lot of memory.
 type imageScaler struct {
 	turn   chan struct{}
 	scaled *lru.Cache[[sha256.Size]byte, model.Block] // by the hash of the original
@@ -39,15 +43,27 @@ func newImageScaler() *imageScaler {
 	return &imageScaler{turn: make(chan struct{}, 1), scaled: scaled}
 }
 
-// fitResults scales the latest images in the tool results and removes the others.
-func (s *imageScaler) fitResults(ctx context.Context, messages []model.Message) []model.Message {
+// fitAll scales the latest images in the tool results and removes the others. It scales attached images only if they are
+// too large, and corrects their types: browsers go by a file's name.
+func (s *imageScaler) fitAll(ctx context.Context, messages []model.Message) []model.Message {
 	out := withLatestImages(messages)
+	edge := longestEdge
+	if countImages(out) > manyImages {
+		edge = manyEdge
+	}
 	for i := range out {
 		for j := range out[i].Blocks {
-			if files := out[i].Blocks[j].Files; len(files) > 0 {
-				out[i].Blocks = slices.Clone(out[i].Blocks)
-				out[i].Blocks[j].Files = s.fit(ctx, files)
+			b := out[i].Blocks[j]
+			switch {
+			case len(b.Files) > 0:
+				b.Files = s.fit(ctx, b.Files)
+			case b.Kind == model.File && b.IsImage() && len(b.Data) > 0:
+				b = s.fitAttached(ctx, b, edge)
+			default:
+				continue
 			}
+			out[i].Blocks = slices.Clone(out[i].Blocks)
+			out[i].Blocks[j] = b
 		}
 	}
 	return out
@@ -71,7 +87,31 @@ func (s *imageScaler) fit(ctx context.Context, images []model.Block) (fitting []
 	return fitting
 }
 
-// smaller returns the image scaled down to imageEdge, or the image unchanged if it cannot be decoded.
+func countImages(messages []model.Message) (n int) {
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			n += len(b.Files)
+			if b.Kind == model.File && b.IsImage() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// fitAttached returns an attached image in a form that providers accept, if there is one.
+func (s *imageScaler) fitAttached(ctx context.Context, b model.Block, edge int) model.Block {
+	if media := http.DetectContentType(b.Data); isForModels(media) {
+		b.MIMEType = media
+	}
+	about, _, err := image.DecodeConfig(bytes.NewReader(b.Data))
+	if err == nil && about.Width*about.Height <= imagePixels && (len(b.Data) > imageLimit || max(about.Width, about.Height) > edge) {
+		b = s.smaller(ctx, b)
+	}
+	return b
+}
+
+// smaller returns the image encoded again, with at most imageEdge pixels on an edge, or the image unchanged if it cannot be decoded.
 func (s *imageScaler) smaller(ctx context.Context, b model.Block) model.Block {
 	select {
 	case s.turn <- struct{}{}:
@@ -90,7 +130,8 @@ func (s *imageScaler) smaller(ctx context.Context, b model.Block) model.Block {
 	}
 	size := whole.Bounds().Size()
 	edge := max(size.X, size.Y)
-	small := image.NewNRGBA(image.Rect(0, 0, max(size.X*imageEdge/edge, 1), max(size.Y*imageEdge/edge, 1)))
+	to := min(edge, imageEdge)
+	small := image.NewNRGBA(image.Rect(0, 0, max(size.X*to/edge, 1), max(size.Y*to/edge, 1)))
 	draw.BiLinear.Scale(small, small.Bounds(), whole, whole.Bounds(), draw.Src, nil)
 	encoded, media, err := encode(small, b.MIMEType)
 	if err != nil {

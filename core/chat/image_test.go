@@ -11,12 +11,13 @@ import (
 	"image/jpeg"
 	"image/png"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// picture returns an image of that size: plain, with some noise, or transparent.
+// picture returns an image of the given size: plain, with some noise, or transparent.
 func picture(width, height int, noise, transparent bool) image.Image {
 	m := image.NewNRGBA(image.Rect(0, 0, width, height))
 	random := rand.New(rand.NewPCG(1, 2))
@@ -53,7 +54,7 @@ func file(t *testing.T, media string, m image.Image) model.Block {
 	return model.Block{Kind: model.File, Name: "n", MIMEType: media, Data: out.Bytes()}
 }
 
-// bomb returns a PNG of few bytes that claims to have many pixels.
+// bomb returns a small PNG file that claims to have many pixels.
 func bomb(width, height uint32) model.Block {
 	var out bytes.Buffer
 	out.WriteString("\x89PNG\r\n\x1a\n")
@@ -100,11 +101,11 @@ func TestImagesInResultsAreScaledToWhatModelsCanSee(t *testing.T) {
 		for range 2 { // the second time, the result is cached
 			got := s.fit(t.Context(), []model.Block{c.of})
 			if !bytes.Equal(c.of.Data, original) {
-				t.Fatalf("%s: the original has changed", name)
+				t.Fatalf("%s: the original was changed", name)
 			}
 			if c.width == 0 {
 				if len(got) != 0 {
-					t.Errorf("%s is sent", name)
+					t.Errorf("%s was sent", name)
 				}
 				continue
 			}
@@ -116,24 +117,58 @@ func TestImagesInResultsAreScaledToWhatModelsCanSee(t *testing.T) {
 				t.Errorf("%s: %s of %d x %d, %v", name, format, about.Width, about.Height, err)
 			}
 			if c.width < 0 && !bytes.Equal(got[0].Data, original) {
-				t.Errorf("%s has changed", name)
+				t.Errorf("%s was changed", name)
 			}
 		}
 	}
 	large := file(t, "image/png", picture(1500, 1500, true, false))
 	if got := s.fit(t.Context(), []model.Block{large}); len(large.Data) <= imageLimit || len(got) != 0 {
-		t.Errorf("one of %d bytes that is small enough in pixels: %d are sent", len(large.Data), len(got))
+		t.Errorf("an image of %d bytes that is small enough in pixels was sent in %d blocks", len(large.Data), len(got))
 	}
 }
 
-func TestOnlyResultImagesInARequestAreScaled(t *testing.T) {
+func TestAttachedImagesAreOnlyScaledIfTheyAreTooLarge(t *testing.T) {
 	large := file(t, "image/png", picture(2000, 10, false, false))
 	messages := []model.Message{{Role: model.User, Blocks: []model.Block{large, {Kind: model.ToolResult, ID: "1", Files: []model.Block{large}}}}}
-	got := newImageScaler().fitResults(t.Context(), messages)
+	got := newImageScaler().fitAll(t.Context(), messages)
 	if !bytes.Equal(got[0].Blocks[0].Data, large.Data) || bytes.Equal(got[0].Blocks[1].Files[0].Data, large.Data) {
 		t.Error("the attachment was scaled, or the image of the result was not")
 	}
 	if !bytes.Equal(messages[0].Blocks[1].Files[0].Data, large.Data) {
 		t.Error("the messages were changed")
+	}
+}
+
+func TestAttachedImagesThatProvidersRejectAreSentInAnotherForm(t *testing.T) {
+	heavy := file(t, "image/png", picture(1500, 1500, true, false))
+	mistaken := file(t, "image/png", picture(10, 10, false, false))
+	mistaken.MIMEType = "image/jpeg"
+	for name, c := range map[string]struct {
+		of          model.Block
+		same        bool
+		media       string
+		edge, bytes int // at most
+	}{
+		"too many bytes": {heavy, false, "image/jpeg", 1500, imageLimit},
+		"too wide":       {file(t, "image/png", picture(8001, 10, false, false)), false, "image/png", imageEdge, imageLimit},
+		"a wrong type":   {mistaken, true, "image/png", 10, imageLimit},
+		"no image":       {model.Block{Kind: model.File, MIMEType: "image/png", Data: []byte("words")}, true, "image/png", 0, 5},
+	} {
+		got := newImageScaler().fitAll(t.Context(), []model.Message{{Role: model.User, Blocks: []model.Block{c.of}}})[0].Blocks[0]
+		about, _, _ := image.DecodeConfig(bytes.NewReader(got.Data))
+		if bytes.Equal(got.Data, c.of.Data) != c.same || got.MIMEType != c.media || max(about.Width, about.Height) > c.edge || len(got.Data) > c.bytes {
+			t.Errorf("%s: %s of %d x %d, %d bytes", name, got.MIMEType, about.Width, about.Height, len(got.Data))
+		}
+	}
+}
+
+// https://docs.anthropic.com/en/docs/build-with-claude/vision: with more than 20 images, none may exceed 2000 pixels.
+func TestManyAttachedImagesAreScaledMore(t *testing.T) {
+	wide := file(t, "image/png", picture(2001, 10, false, false))
+	for n, same := range map[int]bool{manyImages: true, manyImages + 1: false} {
+		got := newImageScaler().fitAll(t.Context(), []model.Message{{Role: model.User, Blocks: slices.Repeat([]model.Block{wide}, n)}})
+		if bytes.Equal(got[0].Blocks[n-1].Data, wide.Data) != same {
+			t.Errorf("the last of %d images: unchanged is %v", n, !same)
+		}
 	}
 }

@@ -24,7 +24,7 @@ var errServerEnds = errors.New("the server is shutting down")
 // Live is a run that continues even if its client disconnects. It keeps the run's latest events for clients that
 // join.
 type Live struct {
-	id      string      // of the run
+	id      string      // the run's ID
 	relayed atomic.Bool // a client of another server has joined
 	answer  Answer      // the result, with err; valid once ended is closed
 	err     error
@@ -63,23 +63,15 @@ func newDetached() *detached {
 // close ends all runs and waits until they are stored, or until ctx ends.
 func (d *detached) close(ctx context.Context) error {
 	d.end(errServerEnds)
-	stored := make(chan struct{})
-	go func() {
-		defer close(stored)
+	return core.Await(ctx, func() {
 		d.runs.Wait()
-		d.peers() // peer servers have received the end of each run by now
-	}()
-	select {
-	case <-stored:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+		d.peers() // peer servers have now received the end of each run
+	})
 }
 
-// Detach starts a run that continues when its client disconnects. It ends with the context that within derives from
-// the engine's, which must end when the person loses access; after an hour; or, as Incomplete, when the engine
-// closes. done is called at the end.
+// Detach starts a run that continues when its client disconnects. It ends after an hour, with the context that within
+// derives from the engine's, or, as Incomplete, when the engine closes. The derived context must end when the person
+// loses access. done is called at the end.
 func (e *Engine) Detach(run *Run, within func(context.Context) (context.Context, context.CancelFunc), done func()) *Live {
 	l := &Live{id: run.id, ended: make(chan struct{}), grown: make(chan struct{}), first: 1}
 	d := e.detached

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +34,7 @@ type loop struct {
 	totals       *tally
 	store        func(context.Context, turn) error
 	save         func(context.Context, *turn) // saves an unfinished turn, and discards it if the turn is nil; nil if turns are not saved
-	turn         *unfinished                  // of the current iteration
+	turn         *unfinished                  // the turn of the current iteration
 	// guard returns the caller with their current rights, or an error if the caller may not continue. It is nil if there
 	// is nothing to check.
 	guard func(context.Context) (core.Caller, error)
@@ -47,7 +46,7 @@ type loop struct {
 	fits       int             // bytes of messages assumed to fit after the provider rejected more; 0 if only the model's window counts
 	probed     bool            // the refused tools were searched for
 	leftOut    map[string]bool // hashes of the tools that are left out of this run
-	shrunk     int             // how often the provider rejected the messages as too long
+	shrunk     int             // how many times the provider rejected the messages as too long
 	word       string          // the provider's own reason, for UnknownEnd
 	cutCall    bool            // the answer was cut off in the middle of a tool call
 	lost       string          // why the caller may not continue, in a sentence; "" while it may
@@ -60,7 +59,7 @@ type turn struct {
 	calls    []ToolCall
 	used     core.Usage
 	stopped  StopReason   // set if the run ended here without being complete
-	summary  *model.Block // of earlier messages, written before the turn; nil for none
+	summary  *model.Block // a summary of earlier messages, written before the turn; nil for none
 
 	stopMessage string // explains stopped to the person
 }
@@ -72,7 +71,7 @@ func (l *loop) response() string { return strings.Join(l.texts, turnSeparator) }
 const turnSeparator = partSeparator
 
 func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
-	l.messages = l.e.images.fitResults(ctx, l.messages)
+	l.messages = l.e.images.fitAll(ctx, l.messages)
 	for l.iterations < l.limit {
 		if l.hasLostAccess(ctx) {
 			return Cancelled, nil
@@ -85,7 +84,7 @@ func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
 			l.iterations--
 			continue
 		}
-		if text := answer.Text(); text != "" {
+		if text := wordsOf(answer); text != "" {
 			l.texts = append(l.texts, text)
 		}
 		if err != nil {
@@ -98,7 +97,7 @@ func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
 	return MaxIterations, nil
 }
 
-// endTurn makes the tool calls that an answer requests, and stores the turn. done reports whether the run is over.
+// endTurn makes the tool calls that an answer requests, and stores the turn. done reports whether the run has ended.
 func (l *loop) endTurn(ctx context.Context, answer model.Answer, used core.Usage, emit Emit) (reason StopReason, done bool, err error) {
 	l.word, l.cutCall = answer.Word, answer.CutCall
 	if withholdsCalls(answer.End) {
@@ -107,7 +106,7 @@ func (l *loop) endTurn(ctx context.Context, answer model.Answer, used core.Usage
 	calls := toolUses(answer)
 	used.ToolCalls = len(calls)
 	l.totals.add(used)
-	t := turn{text: answer.Text(), used: used, summary: l.summary}
+	t := turn{text: wordsOf(answer), used: used, summary: l.summary}
 	l.summary = nil
 	if len(answer.Blocks) > 0 {
 		t.messages = []model.Message{{Role: model.Assistant, Blocks: answer.Blocks}}
@@ -127,11 +126,14 @@ func (l *loop) endTurn(ctx context.Context, answer model.Answer, used core.Usage
 	}
 	if reason != Complete {
 		t.stopped, t.stopMessage = reason, l.stopMessage(reason)
+		if len(t.messages) == 0 { // the history says why there is no answer
+			t.messages = []model.Message{{Role: model.Assistant}}
+		}
 	}
 	return reason, true, l.store(ctx, t)
 }
 
-// runTools calls the tools of a turn and stores the turn. The run is over if the returned reason is not empty.
+// runTools calls the tools of a turn and stores the turn. The run has ended if the returned reason is not empty.
 func (l *loop) runTools(ctx context.Context, calls []*model.Block, t turn, emit Emit) (StopReason, error) {
 	l.turn.called(t.messages[0].Blocks)
 	d := l.dispatch(ctx, calls, emit)
@@ -159,7 +161,7 @@ func (l *loop) runTools(ctx context.Context, calls []*model.Block, t turn, emit 
 	return reason, nil
 }
 
-// isOutOfTokens reports whether the run has reached its budget, or its caller the limit of the day. used is not stored
+// isOutOfTokens reports whether the run has reached its budget, or its caller the daily limit. used is not stored
 // yet.
 func (l *loop) isOutOfTokens(ctx context.Context, used core.Usage) bool {
 	if budget := l.llm.models.budget; budget > 0 && l.totals.tokens() >= budget {
@@ -176,7 +178,7 @@ func (l *loop) isOutOfTokens(ctx context.Context, used core.Usage) bool {
 // storePartial stores the answer so far when a model call failed or the run was cancelled.
 func (l *loop) storePartial(ctx context.Context, answer model.Answer, used core.Usage, err error) (StopReason, error) {
 	l.turn.end()
-	t, left := turn{text: answer.Text(), used: used, summary: l.summary}, ctx.Err() != nil
+	t, left := turn{text: wordsOf(answer), used: used, summary: l.summary}, ctx.Err() != nil
 	t.stopped = ProviderError
 	if left {
 		t.stopped = l.leftFor(ctx)
@@ -267,7 +269,7 @@ func (l *loop) callModel(ctx context.Context, emit Emit) (model.Answer, core.Usa
 			l.e.log.Info("model call failed; retrying", "model", l.llm.full, "status", e.Status, "pause", pause.Round(time.Millisecond).String(), "error", e)
 		})
 	endModelSpan(span, answer, err)
-	addMissingIDs(&answer)
+	l.setIDs(&answer)
 	model.Sign(answer.Blocks, l.llm.origin)
 	used := l.llm.usage(l.caller, answer.Usage, start)
 	l.e.metrics.ModelCall(used, err != nil && ctx.Err() == nil)
@@ -280,8 +282,14 @@ func (l *loop) pieces(emit Emit) model.Pieces {
 	if len(l.texts) > 0 {
 		before = turnSeparator
 	}
+	blank := ""
 	return model.Pieces{
 		Text: func(text string) {
+			if l.turn.text.Len() == 0 && strings.TrimSpace(text) == "" { // see wordsOf
+				blank += text
+				return
+			}
+			text, blank = blank+text, ""
 			l.turn.change(func() { l.turn.text.WriteString(text) })
 			emit(Event{EventText, textDelta{RunID: l.runID, Text: before + text}})
 			before = ""
@@ -294,6 +302,15 @@ func (l *loop) pieces(emit Emit) model.Pieces {
 			emit(Event{EventReasoned, reasoned{RunID: l.runID, Ms: took.Milliseconds()}})
 		},
 	}
+}
+
+// wordsOf returns the text of an answer, or "" if it is blank: some models put empty lines between their reasoning and
+// their tool calls.
+func wordsOf(a model.Answer) string {
+	if text := a.Text(); strings.TrimSpace(text) != "" {
+		return text
+	}
+	return ""
 }
 
 // endModelSpan ends the span of a model call. OpenTelemetry's conventions count cached tokens as input tokens, too.
@@ -320,11 +337,21 @@ func (s selected) usage(by core.Caller, u model.Usage, start time.Time) core.Usa
 	}
 }
 
-// addMissingIDs generates ids for tool calls that have none: some providers do not send ids.
-func addMissingIDs(a *model.Answer) {
+// setIDs generates ids for tool calls that have none, or whose id is already used in the conversation: some providers
+// do not send ids, and others start from the same one in each answer.
+func (l *loop) setIDs(a *model.Answer) {
+	taken := map[string]bool{"": true}
+	for _, m := range l.messages {
+		for _, b := range m.Blocks {
+			taken[b.ID] = taken[b.ID] || b.Kind == model.ToolUse
+		}
+	}
 	for i := range a.Blocks {
 		if b := &a.Blocks[i]; b.Kind == model.ToolUse {
-			b.ID = cmp.Or(b.ID, core.RandomID("call_"))
+			if taken[b.ID] {
+				b.ID = core.RandomID("call_")
+			}
+			taken[b.ID] = true
 		}
 	}
 }

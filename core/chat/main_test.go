@@ -176,7 +176,7 @@ func openOn(t *testing.T, home string, state store.Options, p *testenv.ModelProv
 }
 
 // lease is how long the claim of a run lasts in tests.
-const lease = 2400 * time.Millisecond
+const lease = 6 * time.Second
 
 func (h *fixture) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)

@@ -33,7 +33,7 @@ const (
 // providers report.
 type Models struct {
 	providers map[string]provider
-	byDefault string // provider:model; "" when none is configured
+	byDefault string // provider:model; "" if none is configured
 	fast      string
 	maxOutput int
 	windows   map[string]int // configured context windows in tokens, by provider:model
@@ -90,7 +90,7 @@ type selected struct {
 	name     string // the provider's name for the model
 	provider model.Provider
 	vendor   string // the vendor whose API the provider speaks, for traces
-	origin   string // of the model's answers; see model.Origin
+	origin   string // the origin of the model's answers; see model.Origin
 	models   *Models
 }
 

@@ -16,7 +16,7 @@ const (
 	PartText      = "text"
 	PartToolCall  = "toolCall"
 	PartReasoning = "reasoning" // the model's reasoning
-	PartSummary   = "summary"   // of earlier messages, which the model received in their place
+	PartSummary   = "summary"   // a summary of earlier messages, which the model received in their place
 )
 
 // Part is one part of an assistant message, such as a piece of text or a tool call. The parts of a message are in the
@@ -28,7 +28,7 @@ type Part struct {
 	Ms    int64  `json:"ms,omitempty"`    // for reasoning: how long it took
 }
 
-// turnParts is what the model produced in one turn.
+// turnParts holds what the model produced in one turn.
 type turnParts struct {
 	before []Part // reasoning and summaries, before the text
 	text   string

@@ -1,12 +1,14 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/limits"
 )
 
 // The events of a run are kept in the memory of its server. A client can join or stop the run through any server of the
@@ -17,7 +19,9 @@ const (
 	peerBatch   = 2 << 20                // bytes of events in one reply
 	peerPause   = 100 * time.Millisecond // time to collect events for one reply
 	peerWait    = 20 * time.Second       // maximum wait for the next event: the requesting server may have ended
-	maxAsking   = 256                    // requests that may wait at a time; a server works on as many at once
+	leastAsking = 64                     // requests of one user that may wait at a time, if limits.streams is not higher
+	mostAsking  = 1024                   // the same if limits.streams is 0
+	askingUsers = 4                      // users who can have the maximum number of requests waiting at once; the server also handles no more than that
 	keepRelayed = time.Minute            // how long the events of an ended run are kept
 )
 
@@ -27,12 +31,9 @@ type peerStore interface {
 	// RequestPeer sends a question to a peer server and returns its answer. The error is core.CodeNotFound if the
 	// server no longer exists, and core.CodeUnavailable if it ended before it answered.
 	RequestPeer(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error)
-	// ServePeers answers questions of peer servers until ctx ends.
-	ServePeers(ctx context.Context, topic string, answer func(ctx context.Context, question json.RawMessage) json.RawMessage)
+	// ServePeers answers questions of peer servers until ctx ends, up to limit at a time.
+	ServePeers(ctx context.Context, topic string, limit int, answer func(ctx context.Context, question json.RawMessage) json.RawMessage)
 }
-
-// holderOf returns a new holder for a claim of a server: the server's id, a dot and a random part.
-func holderOf(server string) string { return server + "." + core.RandomID("run_") }
 
 // runRequest is a peer request about the run in a conversation. With Stop it stops the run. With Run it asks for the
 // events of that run after number After. Otherwise it asks for the id of the active run.
@@ -50,7 +51,7 @@ type runReply struct {
 	After  int         `json:"after,omitempty"` // the number of the event before Events; it differs from the request's if earlier events are no longer kept
 	Events []peerEvent `json:"events,omitempty"`
 	Ended  bool        `json:"ended,omitempty"` // there are no more events
-	Code   core.Code   `json:"code,omitempty"`  // of an error
+	Code   core.Code   `json:"code,omitempty"`  // the error's code
 	Text   string      `json:"text,omitempty"`
 }
 
@@ -70,7 +71,7 @@ func (e *Engine) servePeers() {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		e.store.ServePeers(ctx, peerTopic, e.answerPeer)
+		e.store.ServePeers(ctx, peerTopic, e.asking.Most(), e.answerPeer)
 	}()
 	e.detached.peers = func() {
 		cancel()
@@ -231,7 +232,7 @@ func (e *Engine) joinPeer(ctx context.Context, ref core.ConversationRef) (Follow
 
 // Follow implements Follower for a run on a peer server. It returns an error if that server has ended.
 func (p peerRun) Follow(ctx context.Context, last string, write func(id, name string, data []byte) error) error {
-	var part []byte // of the next event
+	var part []byte // the part of the next event
 	for after := eventNumber(p.id, last); ; {
 		r, err := p.e.askPeer(ctx, p.server, p.user, runRequest{Conversation: p.conversation, Run: p.id, After: after, Offset: len(part)})
 		if err != nil || r.Ended {
@@ -251,4 +252,11 @@ func (p peerRun) Follow(ctx context.Context, last string, write func(id, name st
 			part = nil
 		}
 	}
+}
+
+// placesToAsk returns the places for requests to peer servers. Each stream of a run on a peer server takes one, so a user has
+// at least as many as streams.
+func placesToAsk(l *limits.Limits) *limits.Places {
+	share := max(leastAsking, cmp.Or(l.Share(limits.Streams), mostAsking))
+	return limits.NewPlaces(askingUsers*share, share)
 }

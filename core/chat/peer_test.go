@@ -3,11 +3,14 @@ package chat_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/core/store"
 )
 
 // heard records the events of a run as one client receives them.
@@ -104,4 +107,55 @@ func TestARunIsStoppedThroughAnotherServer(t *testing.T) {
 	if err := b.StopRun(t.Context(), owner(), id); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("without a run: %v", err)
 	}
+}
+
+func TestAUserFollowsAsManyRunsOnAnotherServerAsStreamsAreAllowed(t *testing.T) {
+	const followers = 80
+	state, p := store.Options{URL: core.Secret(databases.New(t))}, provider.Provider(t)
+	allow := func(o *chat.Options) {
+		o.Limits = limits.New(limits.Settings{AtATime: map[limits.Kind]int{limits.Streams: followers}})
+	}
+	a, b := openOn(t, t.TempDir(), state, p, "openai", nil, allow), openOn(t, t.TempDir(), state, p, "openai", nil, allow)
+	p.Say(t, titled, asks(`{"name":"files__do","arguments":{}}`), `{"match":{},"response":{"content":"Ok."}}`)
+	a.apps.add("files", "do", "")
+	goOn := make(chan struct{})
+	a.apps.do["do"] = func(ctx context.Context, _ string, _ func(rpc.Notification)) (string, error) {
+		select {
+		case <-goOn:
+		case <-ctx.Done():
+		}
+		return ``, ctx.Err()
+	}
+	run, err := a.Begin(t.Context(), owner(), chat.Request{Message: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Detach(run, context.WithCancel, func() {})
+	all, err := a.Conversations(t.Context(), owner(), core.ConversationQuery{})
+	if err != nil || len(all.Conversations) != 1 {
+		t.Fatal(all, err)
+	}
+	there, err := b.Live(t.Context(), owner(), all.Conversations[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var joined, following sync.WaitGroup
+	joined.Add(followers)
+	for range followers {
+		following.Go(func() {
+			join := sync.OnceFunc(joined.Done)
+			defer join()
+			if err := there.Follow(t.Context(), "", func(_, name string, _ []byte) error {
+				if name == "tool.start" { // from then on it waits for the next event
+					join()
+				}
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	joined.Wait()
+	close(goOn)
+	following.Wait()
 }

@@ -55,8 +55,8 @@ func withinName(before, after string) bool {
 		strings.ContainsRune("/.-:(", next) && (isWordly(beyond) || strings.ContainsRune("_)", beyond))
 }
 
-// plainText returns text without Markdown and HTML markup. Of a link only the words remain; each block ends with a
-// line break.
+// plainText returns text without Markdown and HTML markup. Only the words of a link remain, and each block ends with
+// a line break.
 func plainText(markdown string) string {
 	first := beginning.FindString(markdown)
 	var b strings.Builder
@@ -64,7 +64,7 @@ func plainText(markdown string) string {
 	parser := blackfriday.New(blackfriday.WithExtensions(
 		blackfriday.NoIntraEmphasis | blackfriday.Strikethrough | blackfriday.Autolink | blackfriday.SpaceHeadings | blackfriday.FencedCode))
 	parser.Parse([]byte(escaped(markdown[len(first):]))).Walk(func(n *blackfriday.Node, entering bool) blackfriday.WalkStatus {
-		switch n.Type { // the other types have no text of their own
+		switch n.Type { // the other types have no text
 		case blackfriday.Softbreak, blackfriday.Hardbreak:
 			b.WriteByte('\n')
 		case blackfriday.Paragraph, blackfriday.Heading, blackfriday.CodeBlock:
@@ -99,7 +99,7 @@ func plainTitle(text string, length int) string {
 	return strings.TrimSpace(head(title, length))
 }
 
-// firstLine returns the first non-blank line of text, without surrounding quotation marks and a final full stop.
+// firstLine returns the first non-blank line of text, without surrounding quotation marks or a final period.
 func firstLine(text string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return strings.TrimSpace(strings.TrimSuffix(strings.Trim(strings.TrimSpace(first), "\"'“”‘’«»„` "), "."))

@@ -18,7 +18,7 @@ When a tool fails, read why, and correct the call or say what is missing. What a
 When you are done, say briefly what you did and found.`
 
 // partialNote tells the model that it does not see every tool.
-const partialNote = `Not every tool of the workspace is listed here. system__search with scope "tools" finds the others; what it finds can be called from your next turn on.`
+const partialNote = `Not every tool of the workspace is listed here. system__search with scope "tools" finds the others; the tools it finds can be called from your next turn onward.`
 
 // maxInstructions is the maximum length of a workspace's instructions, in characters. They are part of every request
 // to a model.
@@ -33,7 +33,7 @@ func (e *Engine) Instructions(ctx context.Context, c core.Caller) (string, error
 // run that starts there. An empty text removes them.
 func (e *Engine) SetInstructions(ctx context.Context, c core.Caller, text string) error {
 	if n := utf8.RuneCountInString(text); n > maxInstructions {
-		return core.Errorf(core.CodeBadRequest, "instructions has %d characters; it may have %d", n, maxInstructions)
+		return core.Errorf(core.CodeBadRequest, "instructions has %d characters; the limit is %d", n, maxInstructions)
 	}
 	return e.store.SetWorkspaceInstructions(ctx, c.Workspace.ID, text)
 }
@@ -61,7 +61,7 @@ func systemPrompt(c core.Caller, instructions string, skills []skill.Skill, pick
 	return append(parts, strings.Join(about, "\n"))
 }
 
-// fallback returns the server name if the app has no name, otherwise "".
+// fallback returns the server name if the app has no name, and "" otherwise.
 func (a *AppContext) fallback() string {
 	if a.AppName == "" {
 		return a.ServerName

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,8 +29,8 @@ var update = flag.Bool("update", false, "write the table of providers into docs/
 // pixel is a PNG with one pixel.
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// openVendors opens an engine whose models are those of the vendors, with a tool that returns a picture, one that asks
-// a person, and twenty whose definitions no vendor accepts as they are.
+// openVendors opens an engine with the vendors' models. It has a tool that returns a picture, one that asks a person,
+// and twenty whose definitions no vendor accepts unchanged.
 func openVendors(t *testing.T) (*fixture, map[string]*strict) {
 	t.Helper()
 	url, all := serveVendors(t)
@@ -219,6 +220,39 @@ func holdTable(t *testing.T, table string) {
 	}
 }
 
+// The mocks are only useful if the vendors' own clients understand them.
+func TestTheVendorsOwnClientsUnderstandTheStrictProviders(t *testing.T) {
+	packages := testenv.Node(t)
+	url, all := serveVendors(t)
+	var asked []map[string]any
+	for id, s := range all {
+		asked = append(asked, map[string]any{"id": id, "base": s.base(url, id), "limit": s.limit, "goesBack": s.reasons == ""})
+	}
+	cmd := exec.CommandContext(t.Context(), "node", filepath.Join(testenv.Root(t), "test", "npm", "vendors.mjs"), text(asked))
+	cmd.Dir, cmd.Env, cmd.Stderr = packages, []string{"PATH=" + os.Getenv("PATH")}, os.Stderr
+	raw, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var understood map[string]struct {
+		Error, Text string
+		Calls       []string
+		Refused     int
+	}
+	if err := json.Unmarshal(raw, &understood); err != nil {
+		t.Fatal(err)
+	}
+	for id, s := range all {
+		got := understood[id]
+		if got.Error != "" || !slices.Equal(got.Calls, []string{"files__see one", "files__do two"}) || got.Refused != s.status {
+			t.Errorf("%s: %+v", id, got)
+		}
+		if goesBack := s.reasons == "" || id == "anthropic"; goesBack && got.Text != "Done." {
+			t.Errorf("%s continued with %q", id, got.Text)
+		}
+	}
+}
+
 func TestAConversationCanChangeItsModelAtEachMessage(t *testing.T) {
 	h, all := openVendors(t)
 	ids := slices.Sorted(maps.Keys(all))
@@ -308,7 +342,7 @@ func (h *fixture) refused(t *testing.T, app string) []core.RefusedTool {
 	return all
 }
 
-// refusesTool refuses tools by their full names, with words that may have the name.
+// refusesTool refuses tools by their full names, with a message that may contain the name.
 func refusesTool(words string, names ...string) func(string) string {
 	return func(name string) string {
 		if !slices.Contains(names, name) {

@@ -71,7 +71,7 @@ func (e *Engine) isRunning(ctx context.Context, ref core.ConversationRef) (bool,
 }
 
 // await starts the run of a queued message once the active run has ended. If the message cannot be run, or its server
-// shuts down first, it stays in the conversation without an answer.
+// shuts down first, it remains in the conversation without an answer.
 func (e *Engine) await(ref core.ConversationRef, r Request, start func(ctx context.Context, r Request) error) {
 	ctx, cancel := context.WithTimeout(e.detached.life, maxDetached)
 	defer cancel()

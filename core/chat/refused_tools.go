@@ -100,7 +100,8 @@ func (l *loop) tools(ctx context.Context) []model.Tool {
 // isRefusal returns the failure if a provider refused a request for what it contains.
 func isRefusal(err error) (*model.Error, bool) {
 	failed, ok := errors.AsType[*model.Error](err)
-	return failed, ok && failed.Failure == model.Refused && (failed.Status == http.StatusBadRequest || failed.Status == http.StatusUnprocessableEntity)
+	return failed, ok && failed.Failure == model.Refused &&
+		slices.Contains([]int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError}, failed.Status)
 }
 
 // leaveOutRefused finds the tools for which the provider refused a request. It reports whether to call the model
@@ -144,7 +145,7 @@ func (l *loop) leaveOutRefused(ctx context.Context, answer model.Answer, err err
 type prober struct {
 	loop    *loop
 	left    int  // probes that may still be made
-	lost    bool // a probe failed for another reason, so the search is over
+	lost    bool // a probe failed for another reason, which ends the search
 	accepts bool // the provider has accepted a probe
 	bare    bool // it was asked without tools
 }

@@ -27,7 +27,7 @@ type Request struct {
 	Attachments    []Attachment    `json:"attachments"`
 	Detach         bool            `json:"detach"`       // the run continues if the client disconnects
 	Effort         string          `json:"effort"`       // reasoning effort, one of model.Efforts; "" leaves it to the provider
-	DisabledApps   []string        `json:"disabledApps"` // the conversation's from now on; nil keeps them
+	DisabledApps   []string        `json:"disabledApps"` // apps disabled in the conversation from now on; nil keeps the current ones
 	Queue          bool            `json:"queue"`        // the message waits while a run is active in the conversation
 
 	queued string // the id of the core.QueuedMessage that this request comes from
@@ -70,7 +70,7 @@ const (
 // again.
 func checkDisabledApps(names []string) error {
 	if len(names) > maxDisabledApps {
-		return core.Errorf(core.CodeBadRequest, "disabledApps may have %d apps", maxDisabledApps)
+		return core.Errorf(core.CodeBadRequest, "disabledApps may list at most %d apps", maxDisabledApps)
 	}
 	for i, name := range names {
 		if name == "" || len(name) > maxAppName {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/chat/elicit"
 	"github.com/ropewalk/ropewalk/core/chat/model"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 
 	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/tracing"
@@ -20,7 +22,7 @@ import (
 // stored even after the client has disconnected.
 const storeTimeout = 10 * time.Second
 
-// Run is a run that was admitted: its message is stored, and the conversation stays claimed until Do returns.
+// Run is a run that was admitted: its message is stored, and the conversation is claimed until Do returns.
 type Run struct {
 	e        *Engine
 	id       string
@@ -141,6 +143,16 @@ func (r *Run) Do(ctx context.Context, emit Emit) (Answer, error) {
 // whileClaimed is like Do, but returns the last event instead of sending it. The conversation is free when it returns.
 func (r *Run) whileClaimed(ctx context.Context, emit Emit) (answer Answer, last Event, err error) {
 	defer r.Abandon()
+	defer func() {
+		if p := recover(); p != nil { // one run must not end the server, whose other runs go on
+			r.e.log.Error("chat run panicked", "conversation", r.ref.ID, "panic", p, "stack", string(debug.Stack()))
+			failure := core.Errorf(core.CodeEngineError, "the server failed to run the chat; its log has the reason")
+			answer, last, err = Answer{}, Event{EventError, failedEvent(failure)}, failure
+			if r.loop.turn != nil {
+				r.loop.turn.end()
+			}
+		}
+	}()
 	ctx, ok := r.claim.Start(ctx)
 	if !ok {
 		return Answer{}, Event{}, core.Errorf(core.CodeUnavailable, "the run was not started in time")
@@ -210,7 +222,7 @@ func (r *Run) storeTurn(ctx context.Context, t turn) error {
 	return err
 }
 
-// Abandon frees the conversation of a run for which Do is not called. The person's message stays stored.
+// Abandon frees the conversation of a run for which Do is not called. The person's message is kept.
 func (r *Run) Abandon() { r.claim.Release() }
 
 // saveTurn saves an unfinished turn in case the server is killed. A nil turn removes the saved one.
@@ -246,7 +258,7 @@ func (t turn) withSummary() []model.Message {
 
 // said returns a turn as a stored message.
 func (r *Run) said(t turn) (core.Message, error) {
-	blocks, err := model.Encode(t.withSummary())
+	blocks, err := rawjson.Encode(t.withSummary())
 	if err != nil {
 		return core.Message{}, err
 	}

@@ -61,7 +61,7 @@ func TestARunCallsToolsAndIsStored(t *testing.T) {
 	}
 }
 
-// wasKept checks what the store has of the run in TestARunCallsToolsAndIsStored.
+// wasKept checks what the store holds about the run in TestARunCallsToolsAndIsStored.
 func (h *fixture) wasKept(answer chat.Answer) {
 	h.t.Helper()
 	if err := h.Close(h.t.Context()); err != nil { // this also ends the title generation

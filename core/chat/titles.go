@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -39,17 +40,7 @@ func (t titles) close(ctx context.Context) error {
 	t.mu.Lock()
 	t.stop()
 	t.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		t.wg.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return core.Await(ctx, t.wg.Wait)
 }
 
 // start runs a function in the background, unless the server is shutting down.
@@ -76,7 +67,12 @@ func (e *Engine) startTitle(c core.Caller, ref core.ConversationRef, message, an
 		return
 	}
 	t.wg.Go(func() {
-		defer func() { <-t.free }()
+		defer func() {
+			if p := recover(); p != nil {
+				e.log.Error("finding a title panicked", "conversation", ref.ID, "panic", p, "stack", string(debug.Stack()))
+			}
+			<-t.free
+		}()
 		ctx, cancel := context.WithTimeout(t.ctx, titleTimeout)
 		defer cancel()
 		if err := e.findTitle(ctx, c, ref, message, answer); err != nil && t.ctx.Err() == nil && core.CodeOf(err) != core.CodeNotFound {

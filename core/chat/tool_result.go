@@ -74,7 +74,11 @@ func textOfResult(raw json.RawMessage) (text string, ok bool) {
 	if structured != "" && structured != "null" {
 		parts = append(parts, structured)
 	}
-	return strings.Join(parts, "\n"), !result.IsError
+	text = strings.Join(parts, "\n")
+	if result.IsError && strings.TrimSpace(text) == "" { // Anthropic rejects an error without text
+		text = "The tool failed and gave no reason."
+	}
+	return text, !result.IsError
 }
 
 // isPlain reports whether a result contains only text.
@@ -126,11 +130,16 @@ func imagesOfResult(raw json.RawMessage) (images []model.Block) {
 		}
 		image, err := base64.StdEncoding.DecodeString(data)
 		media := http.DetectContentType(image)
-		if err == nil && slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, media) {
+		if err == nil && isForModels(media) {
 			images = append(images, model.Block{Kind: model.File, Name: name, MIMEType: media, Data: image})
 		}
 	}
 	return images
+}
+
+// isForModels reports whether the models of every provider support images of a type.
+func isForModels(media string) bool {
+	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, media)
 }
 
 func (c content) text() string {

@@ -63,6 +63,9 @@ func TestAFailedCallIsExplainedToTheModel(t *testing.T) {
 		"a tool's own failure": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(rpc.Notification)) (string, error) {
 			return `{"content":[{"type":"text","text":"no such file"}],"isError":true}`, nil
 		}, "no such file", 1},
+		"a failure without a reason": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(rpc.Notification)) (string, error) {
+			return `{"content":[],"isError":true}`, nil
+		}, "gave no reason", 1},
 		"an app's JSON-RPC error": {`{"name":"files__do","arguments":{}}`, func(context.Context, string, func(rpc.Notification)) (string, error) {
 			return ``, &rpc.Error{Code: -32602, Message: "bad path"}
 		}, "bad path", 1},
@@ -92,6 +95,26 @@ func TestAFailedCallIsExplainedToTheModel(t *testing.T) {
 				t.Errorf("data.changed for %v", h.changed())
 			}
 		})
+	}
+}
+
+// Some servers start from the same id in each answer. Other providers reject a conversation with an id used twice.
+func TestRepeatedIDsOfToolCallsAreReplaced(t *testing.T) {
+	h := open(t, "openai", nil)
+	h.apps.add("files", "do", "")
+	same := `{"id":"call_0","name":"files__do","arguments":{}}`
+	h.model.Say(t, titled, asks(same+`,`+same), doneReply)
+	first, _ := h.must(chat.Request{Message: "go"})
+	h.model.Forget(t)
+	h.model.Say(t, `{"match":{"turnIndex":1},"response":{"toolCalls":[`+same+`]}}`, doneReply)
+	second, _ := h.must(chat.Request{Message: "go", ConversationID: first.ConversationID})
+	var ids []string
+	for _, c := range append(first.ToolCalls, second.ToolCalls...) {
+		ids = append(ids, c.ID)
+	}
+	slices.Sort(ids)
+	if len(ids) < 2 || len(slices.Compact(slices.Clone(ids))) != len(ids) {
+		t.Errorf("the calls have the ids %v", ids)
 	}
 }
 
@@ -126,7 +149,7 @@ func TestAModelGetsAnExcerptOfALongResultAndCanReadTheRest(t *testing.T) {
 	answer, _ = h.must(chat.Request{Message: "more", ConversationID: answer.ConversationID, AllowedTools: []string{"files__*"}})
 	read := answer.ToolCalls[0]
 	if want := strings.Repeat("é", 10) + "üooo"; !read.OK || !strings.HasPrefix(read.Output, want) || !strings.HasSuffix(read.Output, "[Characters 59990 to 80001 of 80001. That is the end of the result.]") {
-		t.Errorf("reading on with %s: %.200q", arguments, read.Output)
+		t.Errorf("reading the rest with %s: %.200q", arguments, read.Output)
 	}
 }
 
@@ -194,7 +217,7 @@ func TestAConversationKeepsWhichAppsAreSwitchedOff(t *testing.T) {
 	id := answer.ConversationID
 	answer, _ = h.must(chat.Request{Message: "go", ConversationID: id})
 	if len(answer.ToolCalls) != 2 || answer.ToolCalls[0].OK || len(h.apps.calls()) != 0 {
-		t.Errorf("calls %+v, of which %v arrived", answer.ToolCalls, h.apps.calls())
+		t.Errorf("calls %+v, but %v arrived", answer.ToolCalls, h.apps.calls())
 	}
 	for _, body := range h.asked() {
 		if slices.Contains(offered(body), "mail__send") {

@@ -33,7 +33,7 @@ type toolset struct {
 
 	mu      sync.Mutex
 	listed  []tools.Listed // as of the latest turn
-	known   []modelTool    // those of listed that the model may call
+	known   []modelTool    // the listed tools that the model may call
 	byName  map[string]*modelTool
 	wanted  map[string]bool // tools that a search found or that were called before
 	reduced bool            // not all of known fit into the budget

@@ -88,8 +88,8 @@ func (in sent) said() (text string, answered bool) {
 	return "", answered
 }
 
-// events returns the events of an answer: reasoning and two calls if the person asks for something, text once the
-// calls are answered, and a failure in the middle of it if the person asks for that.
+// events returns the events of an answer. If the person asks for something, the answer has reasoning and two calls.
+// Once the calls are answered, it has text, with a failure in the middle if the person asks for that.
 func (s *strict) events(in sent, turn int) []string {
 	text, answered := in.said()
 	mark := fmt.Sprintf("%s thinks %d", s.name, turn)
@@ -107,7 +107,7 @@ func (s *strict) events(in sent, turn int) []string {
 }
 
 func (s *strict) anthropicEvents(mark string, ids []string, calls, breaks bool) []string {
-	events := []string{`{"type":"message_start","message":{"id":"m","usage":{"input_tokens":10,"output_tokens":1}}}`, `{"type":"ping"}`}
+	events := []string{`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1}}}`, `{"type":"ping"}`}
 	if !calls {
 		events = append(events, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Done."}}`)
 		if breaks {
@@ -121,8 +121,7 @@ func (s *strict) anthropicEvents(mark string, ids []string, calls, breaks bool) 
 	return append(events,
 		`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`,
 		`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"`+mark+`"}}`,
-		`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"sig=="}}`,
-		`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"`+mark+`"}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"sig==`+mark+`"}}`,
 		`{"type":"content_block_stop","index":0}`,
 		`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"`+ids[0]+`","name":"files__see","input":{}}}`,
 		`{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"`+ids[1]+`","name":"files__do","input":{}}}`,
@@ -147,6 +146,9 @@ func (s *strict) chunks(mark string, ids []string, calls, breaks bool) (chunks [
 		extra, back := s.reason(add, mark)
 		for _, id := range ids {
 			s.issued[id] = back
+		}
+		if s.reasons == "reasoning_content" { // these put empty lines between reasoning and calls
+			add(`{"content":"\n\n"}`)
 		}
 		call := func(index, id, name, arguments, rest string) string {
 			return `{"index":` + index + `,"id":"` + id + `","type":"function","function":{"name":"` + name + `","arguments":"` + arguments + `"}` + rest + `}`

@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -55,6 +56,7 @@ type sentPart struct {
 	Thinking  string
 	Signature string
 	Content   json.RawMessage
+	IsError   bool `json:"is_error"`
 }
 
 // parts returns the parts of the content; a string becomes one text part.
@@ -120,7 +122,7 @@ func (s *strict) check(r *http.Request, body []byte, in sent, others map[string]
 }
 
 func (s *strict) checkMembers(r *http.Request, in sent) *refusal {
-	if got := r.Header.Get(s.key); strings.TrimPrefix(got, "Bearer ") != "k" || s.query != r.URL.RawQuery || s.id == "anthropic" && r.Header.Get("Anthropic-Version") == "" {
+	if got := cmp.Or(r.Header.Get(s.key), r.Header.Get("Authorization")); strings.TrimPrefix(got, "Bearer ") != "k" || s.query != r.URL.RawQuery || s.id == "anthropic" && r.Header.Get("Anthropic-Version") == "" {
 		return &refusal{words: "the key, the version or the query is wrong", status: http.StatusUnauthorized}
 	}
 	for name := range in.members {
@@ -160,7 +162,7 @@ func (s *strict) checkTools(_ *http.Request, in sent) *refusal {
 	return nil
 }
 
-// schemaFault returns what a vendor finds wrong with a schema: the sum of what all of them refuse.
+// schemaFault returns what a vendor finds wrong with a schema. It combines what all of them refuse.
 func schemaFault(raw json.RawMessage, root bool) string {
 	var s map[string]json.RawMessage
 	if json.Unmarshal(raw, &s) != nil {
@@ -214,8 +216,18 @@ func schemaFault(raw json.RawMessage, root bool) string {
 // checkOrder checks that results follow their calls, all of them and nothing else.
 func (s *strict) checkOrder(_ *http.Request, in sent) *refusal {
 	var open []string
+	issued := map[string]bool{}
 	for i, m := range in.Messages {
 		results := m.results()
+		if _, ok := m.members["content"]; !ok {
+			return &refusal{words: fmt.Sprintf("Failed to deserialize the JSON body into the target type: messages[%d]: missing field `content`", i)}
+		}
+		for _, id := range m.calls() {
+			if issued[id] {
+				return &refusal{words: "messages: `tool_use` ids must be unique"}
+			}
+			issued[id] = true
+		}
 		for _, id := range results {
 			if !slices.Contains(open, id) {
 				return &refusal{words: "messages with role 'tool' must be a response to a preceding message with 'tool_calls'"}
@@ -263,7 +275,10 @@ func (s *strict) checkParts(_ *http.Request, in sent) *refusal {
 				return &refusal{words: words, status: s.badParts}
 			}
 			if s.id == "anthropic" && p.Type == "text" && strings.TrimSpace(p.Text) == "" {
-				return &refusal{words: "messages: text content blocks must be non-empty"}
+				return &refusal{words: "messages: text content blocks must contain non-whitespace text"}
+			}
+			if p.Type == "tool_result" && p.IsError && len(p.Content) == 0 {
+				return &refusal{words: "content cannot be empty if `is_error` is true"}
 			}
 			if m.Role == "user" && (p.Type == "image_url" || p.Type == "image") {
 				s.saw["image"] = true

@@ -15,14 +15,14 @@ type vendor struct {
 	name     string // in the documentation
 	page     string // the vendor's page with these rules
 	protocol string // the type of the provider in the configuration
-	path     string // of the endpoint, below the provider's name
-	query    string // that requests must have
+	path     string // the endpoint's path below the provider's name
+	query    string // the query that requests must have
 	key      string // the header with the key
 
 	members  string // the members that a request may have; "" for a vendor that ignores unknown ones
 	limit    string // the member that limits the answer; the other one is refused
 	unknown  string // its words for an unknown member, with the member's name
-	status   int    // that it sends when it refuses a request
+	status   int    // the status of its refusals
 	failure  string // the body of a refusal: its words as JSON, and the member's name as JSON
 	parts    string // the types of parts of a person's message
 	badPart  string // its words for another part, with the part's type
@@ -140,7 +140,7 @@ type strict struct {
 	vendor
 	id string
 
-	mu      *sync.Mutex // of all vendors
+	mu      *sync.Mutex // shared by all vendors
 	asked   int
 	issued  map[string]string // what must come back with a tool call, by the call's id
 	marks   []string          // what must never reach another vendor

@@ -30,7 +30,7 @@ func Loopback(host string) bool {
 func (k *check) checkHTTP() {
 	in, out := k.doc.HTTP, &k.cfg.HTTP
 	if !validHost(in.Host) {
-		k.add("http.host", "want a host name or an address, without a port")
+		k.add("http.host", "must be a host name or an address, without a port")
 	}
 	if in.BaseURL != "" {
 		base, err := webAddress(in.BaseURL)
@@ -61,7 +61,7 @@ func (k *check) checkHTTP() {
 	for i, text := range in.TrustedProxies {
 		prefix, err := network(text)
 		if err != nil {
-			k.add(fmt.Sprintf("http.trustedProxies[%d]", i), "want an address or a network such as 10.0.0.0/8")
+			k.add(fmt.Sprintf("http.trustedProxies[%d]", i), "must be an address or a network such as 10.0.0.0/8")
 			continue
 		}
 		if prefix.Bits() == 0 {
@@ -75,7 +75,7 @@ func (k *check) checkHTTP() {
 			host, port = text, "1"
 		}
 		if _, err := strconv.ParseUint(port, 10, 16); err != nil || !validHost(host) {
-			k.add(fmt.Sprintf("http.allowedHosts[%d]", i), "want a host or host:port")
+			k.add(fmt.Sprintf("http.allowedHosts[%d]", i), "must be a host or host:port")
 			continue
 		}
 		out.AllowedHosts = append(out.AllowedHosts, strings.ToLower(text))
@@ -97,7 +97,7 @@ func (k *check) checkMetrics(address string) {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil || !validHost(host) {
-		k.add("http.metrics", "want host:port, such as 127.0.0.1:9464")
+		k.add("http.metrics", "must be host:port, such as 127.0.0.1:9464")
 		return
 	}
 	if !Loopback(host) {
@@ -136,7 +136,7 @@ func validHost(text string) bool {
 func webAddress(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, errors.New("want an absolute address that starts with https:// or http://")
+		return nil, errors.New("must be an absolute address that starts with https:// or http://")
 	}
 	if u.User != nil {
 		return nil, errors.New("must not carry a user or password")
@@ -151,13 +151,13 @@ func parseOrigin(text string) (string, error) {
 	}
 	u, err := webAddress(text)
 	if err != nil {
-		return "", errors.New("want an origin such as https://app.example.com")
+		return "", errors.New("must be an origin such as https://app.example.com")
 	}
 	if u.Path != "" || u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(text, "#") || strings.HasSuffix(text, "?") {
-		return "", errors.New("want just an origin, scheme://host[:port], without a path or a trailing slash")
+		return "", errors.New("must be just an origin, scheme://host[:port], without a path or a trailing slash")
 	}
 	if !validHost(u.Hostname()) {
-		return "", errors.New("want an origin such as https://app.example.com")
+		return "", errors.New("must be an origin such as https://app.example.com")
 	}
 	host := strings.ToLower(u.Host)
 	if u.Scheme == "https" {

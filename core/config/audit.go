@@ -12,9 +12,9 @@ type Audit struct {
 	FailClosed bool     `json:"failClosed" reload:"restart"`
 	Arguments  bool     `json:"arguments" reload:"restart"`
 
-	MaxBytes  int64         `json:"rotateMegabytes" reload:"restart"` // of the file; 0 for any size
-	MaxAge    time.Duration `json:"rotateDays" reload:"restart"`      // of the file; 0 for any age
-	Retention time.Duration `json:"retentionDays" reload:"restart"`   // of closed files; 0 means forever
+	MaxBytes  int64         `json:"rotateMegabytes" reload:"restart"` // bytes of the file; 0 for any size
+	MaxAge    time.Duration `json:"rotateDays" reload:"restart"`      // age of the file; 0 for any age
+	Retention time.Duration `json:"retentionDays" reload:"restart"`   // how long closed files are kept; 0 means forever
 }
 
 // On reports whether anything is recorded.

@@ -73,14 +73,14 @@ func (k *check) checkAuthSection(a *Auth, section authSection) {
 	}
 	if a.RedirectURI != "" {
 		if _, err := webAddress(a.RedirectURI); err != nil || !strings.HasSuffix(a.RedirectURI, callbackPath) {
-			k.add(at("redirectUri"), "want an address of the form <base URL>%s", callbackPath)
+			k.add(at("redirectUri"), "must be an address of the form <base URL>%s", callbackPath)
 		}
 	}
 	for i, entry := range a.Admins {
 		path := layer.Join(section.at, fmt.Sprintf("admins[%d]", i))
 		switch kind, name, _ := strings.Cut(entry, ":"); {
 		case kind == "email" && !strings.Contains(name, "@"), (kind == "group" || kind == "subject") && name == "":
-			k.add(path, "want email:ADDRESS, group:NAME or subject:NAME")
+			k.add(path, "must be email:ADDRESS, group:NAME or subject:NAME")
 		case !slices.Contains([]string{"email", "group", "subject"}, kind) && !strings.Contains(entry, "@"):
 			k.warn("%s: %s names both a subject and a group: write subject:NAME or group:NAME", path, k.shown(path, entry))
 		}

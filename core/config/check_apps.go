@@ -21,7 +21,7 @@ func (k *check) checkApps() {
 		section := k.doc.Apps.named[name]
 		at := layer.Join("apps", name)
 		if !serverName.MatchString(name) {
-			k.add(at, "want a server name of lower-case letters, digits and hyphens")
+			k.add(at, "must be a server name of lower-case letters, digits and hyphens")
 		}
 		if name == "system" {
 			k.add(at, "system is the name of the server's own tools: choose another")
@@ -71,7 +71,7 @@ func (k *check) checkTransport(at string, t *transportSection) {
 		k.addUnless(at+".auth.tokenUrl", []string{at + ".auth.type"}, "only the type exchange takes tokenUrl and audience")
 	}
 	if u, err := url.Parse(auth.TokenURL); auth.TokenURL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.Fragment != "") {
-		k.add(at+".auth.tokenUrl", "want an absolute address that starts with https:// or http://, without a user")
+		k.add(at+".auth.tokenUrl", "must be an absolute address that starts with https:// or http://, without a user")
 	}
 	if auth.Type != "" && !(core.RemoteAuth{Type: auth.Type}).LinksAccounts() && auth.Issuer != "" {
 		k.addUnless(at+".auth.issuer", []string{at + ".auth.type"}, "only the types user and shared take an issuer")

@@ -12,8 +12,8 @@ import (
 // Config is everything an operator can configure. It is immutable: Load creates it, nothing changes it, and a
 // reload creates another one. Every default is filled in and every value has been checked.
 //
-// The tags name the section of the file, and say whether a reload applies a change to it or only a restart does
-// (Reload). If a section has both kinds of settings, the fields of its type have tags as well.
+// A field's tags name its section of the file, and say whether a reload applies a change to the section or only a
+// restart does (Reload). If a section has both kinds of settings, the fields of its type have tags as well.
 type Config struct {
 	Home string `section:"home" reload:"restart"` // the server's home, absolute
 	File string // the configuration file, absolute; "" if there is none
@@ -21,13 +21,13 @@ type Config struct {
 	HTTP           HTTP           `section:"http" reload:"restart"`
 	APIKey         core.Secret    `section:"apiKey" reload:"restart"` // SERVICE_API_KEY; "" if not set
 	AllowedOrigins []string       `section:"http" reload:"restart"`   // scheme://host[:port], lower case; empty means same-origin only
-	Auth           []Auth         `section:"auth" reload:"applied"`   // in the order in which tokens without a known issuer are tried; may be empty
+	Auth           []Auth         `section:"auth" reload:"applied"`   // a token without a known issuer is tried with each in this order; may be empty
 	SessionStore   Plugin         `section:"sessionStore" reload:"applied"`
 	Storage        Storage        `section:"storage" reload:"restart"`
 	Registries     []Plugin       `section:"registries" reload:"applied"` // in the order they are asked
 	Features       Features       `section:"features" reload:"applied"`
 	Apps           map[string]App `section:"apps" reload:"applied"` // apps to have installed, by server name
-	MaxAwake       int            `section:"apps" reload:"applied"` // beyond this number, idle apps are put to sleep; 0 for no limit
+	MaxAwake       int            `section:"apps" reload:"applied"` // if more apps than this are awake, idle ones are put to sleep; 0 for no limit
 	MCP            MCP            `section:"mcp" reload:"restart"`
 	Chat           Chat           `section:"chat" reload:"applied"`
 	Models         Models         `section:"models" reload:"applied"`
@@ -35,14 +35,14 @@ type Config struct {
 	Log            Log            `section:"log" reload:"restart"`
 	Audit          Audit          `section:"audit" reload:"restart"`
 	Tools          Tools          `section:"tools" reload:"restart"`
-	Views          []View         `section:"views" reload:"applied"` // by name
+	Views          []View         `section:"views" reload:"applied"` // sorted by name
 	Install        Install        `section:"install" reload:"applied"`
 	Limits         Limits         `section:"limits" reload:"restart"`
-	Sandbox        Sandbox        `section:"sandbox" reload:"restart"` // for apps whose own section does not set it
-	Idle           time.Duration  `section:"idle" reload:"restart"`    // apps unused for this long are put to sleep unless their own section differs; 0 for never
+	Sandbox        Sandbox        `section:"sandbox" reload:"restart"` // for apps whose own section does not set a sandbox
+	Idle           time.Duration  `section:"idle" reload:"restart"`    // apps unused for this long are put to sleep, unless their own section says otherwise; 0 for never
 	Plugins        Plugins        `section:"plugins" reload:"restart"`
 
-	// Environment is the server's own environment, complete. Bundles and plugins get only what their
+	// Environment is the server's complete environment. Bundles and plugins get only the variables that their
 	// allow-lists name.
 	Environment Environment
 
@@ -61,27 +61,27 @@ func (c *Config) Dev() bool { return c.APIKey == "" && len(c.Auth) == 0 }
 type HTTP struct {
 	Host           string         // name or address to listen on
 	Port           int            // 0 picks a free one
-	TLS            TLS            // of the listener; without it, the listener speaks plain HTTP
-	ShutdownDelay  time.Duration  // how long the listener stays open while /readyz fails
-	TrustedProxies []netip.Prefix // whose X-Forwarded-* headers count
+	TLS            TLS            // the listener's certificate; without one, the listener speaks plain HTTP
+	ShutdownDelay  time.Duration  // how long a server that shuts down still listens, while its /readyz fails
+	TrustedProxies []netip.Prefix // the proxies whose X-Forwarded-* headers count
 	AllowedHosts   []string       // extra Host header values to accept, host or host:port, lower case
-	BaseURL        string         // the public address without a trailing slash; "" when not set
+	BaseURL        string         // the public address without a trailing slash; "" if not set
 	Console        bool           // whether to serve the console at /
 	Metrics        string         // host:port of a separate listener for the metrics; "" for none
 	ViewOrigin     string         // a second origin of this server, for views of apps; "" if not set
 }
 
-// TLS names the listener's certificate and key, both PEM files with absolute paths. They are read again when
-// they change. Both are "" for none.
+// TLS names the listener's certificate and key, both PEM files with absolute paths. The files are read
+// again when they change. Both paths are "" if the listener has no certificate.
 type TLS struct{ CertFile, KeyFile string }
 
 // Plugin says which adapter to use, and holds its settings.
 type Plugin struct {
-	Name     string   // the operator's name for it, by default the adapter's name; unique within its kind
-	Adapter  string   // a built-in of this name, otherwise <home>/plugins/<kind>-<adapter>
-	Path     string   // the plugin's executable, absolute; if set, SHA256 is set too
-	SHA256   string   // lower-case hex
-	Settings Settings // every key of the section that is not the server's
+	Name     string   // the operator's name for the plugin, by default the adapter's name; unique within its kind
+	Adapter  string   // the built-in of this name, or else <home>/plugins/<kind>-<adapter>
+	Path     string   // absolute path of the plugin's executable; if it is set, so is SHA256
+	SHA256   string   // the executable's hash, in lower-case hex
+	Settings Settings // the adapter's settings: every key of the section that the server does not use itself
 	At       string   // the section's path, such as "registries[1]", for Config.Problem
 }
 
@@ -89,16 +89,16 @@ type Plugin struct {
 // well.
 type Auth struct {
 	Plugin
-	Audiences   []string // accepted in addition to the addresses of /mcp
-	AnyAudience bool     // audience: any disables the check
-	Admins      []string // of the organization: email:ADDRESS, group:NAME, subject:NAME, or without a type (access.Enrollment)
+	Audiences   []string // audiences that are accepted in addition to the addresses of /mcp
+	AnyAudience bool     // whether tokens for any audience are accepted (audience: any)
+	Admins      []string // the organization's admins: email:ADDRESS, group:NAME, subject:NAME, or without a type (access.Enrollment)
 	Join        []Join
-	SameAs      []string // issuers that identify the same people by the same verified email
+	SameAs      []string // issuers whose users are the same people if they have the same verified email
 	Scopes      []string // what clients of /mcp request from the provider
 	ClientID    string
 	RedirectURI string // "" means <base URL>/v1/auth/callback
 
-	// Recheck is how long a login is trusted before the provider is asked again; 0 means never to ask again.
+	// Recheck is how long a login is trusted before the provider is asked again; 0 means that it is never asked again.
 	Recheck time.Duration
 }
 
@@ -113,14 +113,14 @@ type Join struct {
 // MCP configures the limits of /mcp.
 type MCP struct {
 	MaxSessions  int
-	MaxInstances int // processes that apps may have in addition to their shared ones, over all workspaces
+	MaxInstances int // how many processes the apps of all workspaces may have in addition to their shared ones
 	SessionTTL   time.Duration
 	Replica      string // prefix of this server's session ids; "" for a single server
 }
 
 // Storage configures where the server keeps its persistent state.
 type Storage struct {
-	URL  core.Secret // of a PostgreSQL database; "" means the file ropewalk.db in the home
+	URL  core.Secret // a PostgreSQL database; "" means the file ropewalk.db in the home
 	Keys StorageKeys
 	// UsageRetention is how long the usage of model calls is kept; 0 means forever.
 	UsageRetention time.Duration
@@ -128,16 +128,16 @@ type Storage struct {
 	ApprovalRetention time.Duration
 	// EventRetention is how long recent events are kept in memory; 0 means until newer ones replace them.
 	EventRetention time.Duration
-	// StaleMembership is how long the memberships read last stay valid while the database cannot be read; 0
-	// means not at all.
+	// StaleMembership is how long memberships that were read earlier remain valid while the database cannot be read;
+	// 0 means not at all.
 	StaleMembership time.Duration
 }
 
 // StorageKeys says where the keys that encrypt the secrets in the state come from. At most one is set.
 type StorageKeys struct {
 	Text    core.Secret // the keys themselves
-	File    string      // absolute
-	Command []string    // prints them
+	File    string      // absolute path of a file with the keys
+	Command []string    // a program that prints the keys, and its arguments
 }
 
 // Set reports whether the state is encrypted.
@@ -145,13 +145,13 @@ func (k StorageKeys) Set() bool { return k.Text != "" || k.File != "" || len(k.C
 
 // Chat configures how people talk to a model.
 type Chat struct {
-	ElicitationTimeout time.Duration // how long an app's question to a person stays open until it counts as declined
+	ElicitationTimeout time.Duration // how long an app's question to a person stays open before it counts as declined
 }
 
-// Limits are limits per user. 0 means no limit.
+// Limits are limits per user, except where a field says otherwise. 0 means no limit.
 type Limits struct {
-	Connections           int `json:"connections"` // in total; 0 derives it from the limit on file descriptors
-	ConnectionsPerAddress int `json:"connectionsPerAddress"`
+	Connections           int `json:"connections"`           // of all users; 0 derives it from the limit on file descriptors
+	ConnectionsPerAddress int `json:"connectionsPerAddress"` // from one network address
 	Sessions              int `json:"sessions"`
 	Streams               int `json:"streams"`
 	ChatRuns              int `json:"chatRuns"`
@@ -164,7 +164,7 @@ type Limits struct {
 	StoredMiB             int `json:"storedMiB"`
 	APIBodyBytes          int `json:"apiBodyBytes"`
 	MCPBodyBytes          int `json:"mcpBodyBytes"`
-	AnswerBytes           int `json:"answerBytes"` // of one message from an app
+	AnswerBytes           int `json:"answerBytes"` // the size of one message from an app
 }
 
 // Log configures how much is logged, and in which format.
@@ -174,39 +174,39 @@ type Log struct {
 	Access bool   `json:"access" reload:"applied"` // whether each request is logged
 }
 
-// Plugins configures what is the same for every plugin process.
+// Plugins has the settings that apply to every plugin process.
 type Plugins struct {
 	StartTimeout time.Duration
 	CallTimeout  time.Duration
 	PassEnv      []string // names of environment variables passed to plugin processes
 
 	TrustedKeys      []string // minisign public keys whose signatures count
-	RequireSignature bool     // plugins in the home must be signed by one of them
-	Registries       []string // absolute paths and URLs of lists from which plugins are installed by name
+	RequireSignature bool     // whether plugins in the home must be signed with one of TrustedKeys
+	Registries       []string // lists from which plugins are installed by name: absolute paths and URLs
 
 	Limits PluginLimits
 }
 
-// PluginLimits limit what each plugin may use, including all processes that it starts. 0 means no limit.
+// PluginLimits limit what each plugin and all processes that it starts may use together. 0 means no limit.
 type PluginLimits struct {
 	Memory    int64 // private bytes
-	OpenFiles int   // descriptors
+	OpenFiles int   // file descriptors
 	Processes int
-	LogLines  int // logged per second; more are dropped
+	LogLines  int // lines logged per second; the rest are dropped
 }
 
-// App is an app declared in the configuration. It is installed at startup if it is not installed yet. Without a
-// source it only applies Protected to an app of that name, whoever installs it.
+// App is an app declared in the configuration. At startup it is installed if it is not installed yet. An App without a
+// source only applies its other settings to an app of that name, whoever installs it.
 type App struct {
-	Source  core.Source // Kind and Ref; may be zero; a path is absolute, and relative ones start at the file's directory
-	Version string      // of SourceName; "" means the latest
+	Source  core.Source // Kind and Ref; may be zero; a path is absolute (in the file, it may be relative to the file's directory)
+	Version string      // the version to install, if Source is a SourceName; "" means the latest
 	Env     map[string]core.Secret
-	Remote  *core.Remote // of SourceURL
+	Remote  *core.Remote // how to connect, if Source is a SourceURL
 	// InstallScripts lets npm run the install scripts of packages.
 	InstallScripts bool
-	Protected      bool           // uninstalling it is rejected with 403 protected
+	Protected      bool           // whether uninstalling the app is rejected with 403 protected
 	Sandbox        *Sandbox       // nil for Config.Sandbox
-	StartTimeout   time.Duration  // 0 for the value in the app's record
+	StartTimeout   time.Duration  // 0 for the value that the app was installed with
 	Idle           *time.Duration // nil for Config.Idle
 }
 
@@ -236,10 +236,10 @@ func (f Features) Enabled(flag string) bool {
 // View is a view declared in the configuration.
 type View struct {
 	core.View
-	Workspaces []string // that have it; empty for all
+	Workspaces []string // the workspaces that have the view; empty for all
 }
 
-// Tools configures which tools of apps may be used without a person checking.
+// Tools configures how tools are listed, and which of them may be used only after a person has approved the call.
 type Tools struct {
 	Pin            trust.PinMode
 	Approve        []string // names of tools, in which * matches any text, or destructiveHint
@@ -247,34 +247,25 @@ type Tools struct {
 	ApprovalExpiry time.Duration
 
 	Surface    string            // how MCP clients that do not choose see the tools
-	Surfaces   map[string]string // the same by workspace, where it differs
-	Budget     int               // size of a list, in tokens, up to which a search also lists all tools; 0 for none
-	Favourites []string          // tools that a search always lists, with the same patterns as Approve
+	Surfaces   map[string]string // by workspace: the workspace's own Surface, if it differs
+	Budget     int               // if the definitions of all tools have at most this many tokens, the search surface lists them all; 0 means never
+	Favourites []string          // tools that the search surface always lists; patterns as in Approve
 
-	ResultBudget int // tokens of a result's text above which a model gets an excerpt
+	ResultBudget int // if a result's text has more tokens than this, a model gets an excerpt
 }
 
 type toolsSection struct {
-	Pin                   string            `json:"pin"`
-	Approve               []string          `json:"approve"`
-	ApprovalWaitSeconds   int               `json:"approvalWaitSeconds"`
-	ApprovalExpirySeconds int               `json:"approvalExpirySeconds"`
-	Surface               string            `json:"surface"`
-	Surfaces              map[string]string `json:"surfaces"`
-	Budget                int               `json:"budget"`
-	Favourites            []string          `json:"favourites"`
-	ResultBudget          int               `json:"resultBudget"`
+	Tools
+	ApprovalWaitSeconds   int
+	ApprovalExpirySeconds int
 }
 
 func (s toolsSection) tools() Tools {
-	return Tools{
-		Pin: trust.PinMode(s.Pin), Approve: s.Approve,
-		ApprovalWait: seconds(s.ApprovalWaitSeconds), ApprovalExpiry: seconds(s.ApprovalExpirySeconds),
-		Surface: s.Surface, Surfaces: s.Surfaces, Budget: s.Budget, Favourites: s.Favourites, ResultBudget: s.ResultBudget,
-	}
+	s.ApprovalWait, s.ApprovalExpiry = seconds(s.ApprovalWaitSeconds), seconds(s.ApprovalExpirySeconds)
+	return s.Tools
 }
 
-// deriveLimits sets the limits whose defaults follow from other settings.
+// deriveLimits sets the limits whose defaults depend on other settings.
 func (c *Config) deriveLimits() {
 	if _, set := c.places["limits.sessions"]; !set {
 		c.Limits.Sessions = max(c.Limits.Sessions, c.MCP.MaxSessions/2)
@@ -282,8 +273,8 @@ func (c *Config) deriveLimits() {
 	c.relaxInDevMode()
 }
 
-// relaxInDevMode disables the limits that were not set in dev mode, where one person uses the server to try
-// things out. The size limits of bodies and answers still apply.
+// relaxInDevMode disables, in dev mode, the limits that the configuration does not set: one person is using the server
+// to try things out. The limits on the sizes of bodies and answers still apply.
 func (c *Config) relaxInDevMode() {
 	if !c.Dev() {
 		return

@@ -28,7 +28,7 @@ type document struct {
 	MCP            mcpSection             `json:"mcp"`
 	Chat           chatSection            `json:"chat"`
 	Models         modelsSection          `json:"models"`
-	Skills         skillsSection          `json:"skills"`
+	Skills         Skills                 `json:"skills"`
 	Log            Log                    `json:"log"`
 	Limits         Limits                 `json:"limits"`
 	Sandbox        sandboxSection         `json:"sandbox"`
@@ -40,21 +40,12 @@ type document struct {
 	PluginDefaults pluginsSection         `json:"plugins"`
 }
 
+// httpSection is HTTP before it is checked.
 type httpSection struct {
-	Host           string   `json:"host"`
-	Port           int      `json:"port"`
-	BaseURL        string   `json:"baseUrl"`
-	TrustedProxies []string `json:"trustedProxies"`
-	AllowedHosts   []string `json:"allowedHosts"`
-	AllowedOrigins []string `json:"allowedOrigins"`
-	Metrics        string   `json:"metrics"`
-	TLS            struct {
-		CertFile string `json:"certFile"`
-		KeyFile  string `json:"keyFile"`
-	} `json:"tls"`
-	ShutdownDelaySeconds int    `json:"shutdownDelaySeconds"`
-	Console              bool   `json:"console"`
-	ViewOrigin           string `json:"viewOrigin"`
+	HTTP
+	TrustedProxies       []string
+	AllowedOrigins       []string
+	ShutdownDelaySeconds int
 }
 
 // appsSection holds the sections of apps by name, and the settings for all of them.
@@ -134,10 +125,8 @@ func viewsOf(sections map[string]viewSection) (all []View) {
 }
 
 type mcpSection struct {
-	MaxSessions       int    `json:"maxSessions"`
-	MaxInstances      int    `json:"maxInstances"`
-	SessionTTLSeconds int    `json:"sessionTtlSeconds"`
-	Replica           string `json:"replica"`
+	MCP
+	SessionTTLSeconds int
 }
 
 type chatSection struct {
@@ -156,33 +145,24 @@ type storageSection struct {
 }
 
 type pluginsSection struct {
-	StartTimeoutSeconds int      `json:"startTimeoutSeconds"`
-	CallTimeoutSeconds  int      `json:"callTimeoutSeconds"`
-	PassEnv             []string `json:"passEnv"`
-	TrustedKeys         []string `json:"trustedKeys"`
-	RequireSignature    bool     `json:"requireSignature"`
-	Registries          []string `json:"registries"`
+	Plugins
+	StartTimeoutSeconds int
+	CallTimeoutSeconds  int
 	Limits              struct {
-		MemoryMiB         int64 `json:"memoryMiB"`
-		OpenFiles         int   `json:"openFiles"`
-		Processes         int   `json:"processes"`
-		LogLinesPerSecond int   `json:"logLinesPerSecond"`
-	} `json:"limits"`
+		PluginLimits
+		MemoryMiB         int64
+		LogLinesPerSecond int
+	}
 }
 
 func (s pluginsSection) plugins(base string) Plugins {
-	p := Plugins{
-		StartTimeout: seconds(s.StartTimeoutSeconds), CallTimeout: seconds(s.CallTimeoutSeconds), PassEnv: s.PassEnv,
-		TrustedKeys: s.TrustedKeys, RequireSignature: s.RequireSignature,
-		Limits: PluginLimits{
-			Memory: s.Limits.MemoryMiB << 20, OpenFiles: s.Limits.OpenFiles, Processes: s.Limits.Processes, LogLines: s.Limits.LogLinesPerSecond,
-		},
-	}
-	for _, registry := range s.Registries {
+	p := s.Plugins
+	p.StartTimeout, p.CallTimeout, p.Limits = seconds(s.StartTimeoutSeconds), seconds(s.CallTimeoutSeconds), s.Limits.PluginLimits
+	p.Limits.Memory, p.Limits.LogLines = s.Limits.MemoryMiB<<20, s.Limits.LogLinesPerSecond
+	for i, registry := range p.Registries {
 		if !strings.Contains(registry, "://") {
-			registry = absolute(base, registry)
+			p.Registries[i] = absolute(base, registry)
 		}
-		p.Registries = append(p.Registries, registry)
 	}
 	return p
 }
@@ -215,10 +195,10 @@ func (d document) config(base string, env Environment) *Config {
 		SessionStore: plugin("sessionstore", "sessionStore", d.SessionStore, base),
 		Storage:      d.Storage.storage(base),
 		Features:     d.Features,
-		MCP:          MCP{MaxSessions: d.MCP.MaxSessions, MaxInstances: d.MCP.MaxInstances, SessionTTL: seconds(d.MCP.SessionTTLSeconds), Replica: d.MCP.Replica},
+		MCP:          d.MCP.MCP,
 		Chat:         Chat{ElicitationTimeout: seconds(d.Chat.ElicitationTimeoutSeconds)},
 		Models:       d.Models.models(base, env),
-		Skills:       d.Skills.skills(base),
+		Skills:       Skills{absoluteAll(base, d.Skills.Directories)},
 		Log:          d.Log,
 		Limits:       d.Limits,
 		Sandbox:      d.Sandbox.over(Sandbox{}, base),
@@ -226,11 +206,12 @@ func (d document) config(base string, env Environment) *Config {
 		Audit:        d.Audit.audit(base),
 		Tools:        d.Tools.tools(),
 		Views:        viewsOf(d.Views),
-		Install:      d.Install.install(),
+		Install:      Install{Allow: d.Install.Allow, Registries: d.Install.Registries, RequireSignature: d.Install.RequireSignature},
 		Plugins:      d.PluginDefaults.plugins(base),
 		Apps:         make(map[string]App, len(d.Apps.named)),
 		MaxAwake:     d.Apps.MaxAwake,
 	}
+	c.MCP.SessionTTL = seconds(d.MCP.SessionTTLSeconds)
 	for _, section := range d.authSections() {
 		c.Auth = append(c.Auth, section.auth(base))
 	}
@@ -248,7 +229,7 @@ func (d document) config(base string, env Environment) *Config {
 	return c
 }
 
-// plugin reads an adapter's section, which is just a name or a mapping.
+// plugin reads an adapter's section, which is either just a name or a mapping.
 func plugin(kind, at string, section any, base string) Plugin {
 	if name, short := section.(string); short {
 		return Plugin{Name: name, Adapter: name, At: at}
@@ -323,7 +304,7 @@ func joinRules(v any) []Join {
 }
 
 func (s appSection) app(base string) App {
-	app := App{Version: s.Version, Env: secrets(s.Env), Protected: s.Protected, InstallScripts: s.InstallScripts, StartTimeout: seconds(s.StartTimeout)}
+	app := App{Version: s.Version, Env: core.Secrets(s.Env), Protected: s.Protected, InstallScripts: s.InstallScripts, StartTimeout: seconds(s.StartTimeout)}
 	if s.Idle != "" {
 		limit := idle(s.Idle)
 		app.Idle = &limit
@@ -338,7 +319,7 @@ func (s appSection) app(base string) App {
 		app.Remote = &core.Remote{URL: s.URL, Type: "streamable-http", Auth: core.RemoteAuth{Type: "none"}, AllowPrivate: true}
 	}
 	if t := s.Transport; t != nil && app.Remote != nil {
-		app.Remote.Type, app.Remote.Headers = t.Type, secrets(t.Headers)
+		app.Remote.Type, app.Remote.Headers = t.Type, core.Secrets(t.Headers)
 		if t.Auth.Type != "" {
 			app.Remote.Auth = core.RemoteAuth{Type: t.Auth.Type, Token: core.Secret(t.Auth.Token), Name: t.Auth.Name, Value: core.Secret(t.Auth.Value)}
 			app.Remote.Auth.ClientID, app.Remote.Auth.ClientSecret, app.Remote.Auth.Scopes = t.Auth.ClientID, core.Secret(t.Auth.ClientSecret), strings.Join(t.Auth.Scopes, " ")
@@ -352,17 +333,6 @@ func (s appSection) app(base string) App {
 func idle(text string) time.Duration {
 	d, _ := time.ParseDuration(text)
 	return d
-}
-
-func secrets(in map[string]string) map[string]core.Secret {
-	if len(in) == 0 {
-		return nil
-	}
-	out := make(map[string]core.Secret, len(in))
-	for k, v := range in {
-		out[k] = core.Secret(v)
-	}
-	return out
 }
 
 func text(section map[string]any, key string) string {

@@ -47,7 +47,7 @@ func (e Environment) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(e.Strin
 // MarshalText covers JSON and YAML.
 func (e Environment) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// Only returns those of the named variables that are set.
+// Only returns the named variables that are set.
 func (e Environment) Only(names ...string) Environment {
 	out := make(Environment, len(names))
 	for _, n := range names {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// FindHome returns the server's home, absolute: the flag's, otherwise ROPEWALK_HOME, otherwise ~/.ropewalk. It
-// is for commands that need a home but no configuration.
+// FindHome returns the absolute path of the server's home: the flag if it is set, otherwise ROPEWALK_HOME, otherwise
+// ~/.ropewalk. It is for commands that need a home but no configuration.
 func FindHome(flag string, env Environment) (string, error) {
 	return homeDir(Options{Home: flag, Environment: env})
 }
@@ -21,7 +21,7 @@ func CreateHome(dir string) error {
 }
 
 // CheckHome returns the error that CreateHome would return, or nil if the directory exists. To find out, it
-// creates and removes an empty directory in place of the home.
+// creates and removes an empty directory where the home would be created.
 func CheckHome(dir string) error {
 	around := existing(dir)
 	_, err := os.Stat(dir)
@@ -69,7 +69,7 @@ func obstacle(path string) string {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "is a link to nothing"
+		return "is a dangling link"
 	case err != nil || info.IsDir():
 		return ""
 	case info.Mode().IsRegular():

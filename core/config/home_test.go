@@ -23,9 +23,9 @@ func TestTheErrorForAHomeThatCannotBeADirectorySaysWhy(t *testing.T) {
 	for home, what := range map[string]string{
 		file:                             file + " is a file",
 		toFile:                           toFile + " is a file",
-		link:                             link + " is a link to nothing",
+		link:                             link + " is a dangling link",
 		filepath.Join(file, "home"):      file + " is a file",
-		filepath.Join(link, "a", "home"): link + " is a link to nothing",
+		filepath.Join(link, "a", "home"): link + " is a dangling link",
 	} {
 		want := "the home " + home + " cannot be created: " + what + "; choose another home with --home or ROPEWALK_HOME"
 		for name, err := range map[string]error{"create": config.CreateHome(home), "check": config.CheckHome(home)} {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// unsetValue is what Effective shows for a value whose environment variable is not set.
+// unsetValue is shown by Effective for a value whose environment variable is not set.
 const unsetValue = "[unset]"
 
-// Inspect reads a configuration for display, not for starting a server. It differs from Load in that a value
-// may refer to an environment variable that is set only in the server's environment: such values are returned
-// in unset, shown by Effective as "[unset]", and otherwise empty or their default. The error contains all other
-// problems.
+// Inspect reads a configuration for display, not for starting a server. It differs from Load in that a value may
+// refer to an environment variable that is set only in the server's environment. Such values are returned in unset,
+// and Effective shows them as "[unset]"; otherwise, they are empty or have their default. The error contains all
+// other problems.
 func Inspect(o Options) (c *Config, unset Problems, err error) {
 	c, problems, err := loadAll(o)
 	if err != nil {

@@ -16,7 +16,7 @@ type Install struct {
 	Registries InstallRegistries
 
 	RequireSignature bool                // whether bundle files must be signed by a certificate of Signers
-	Signers          []*x509.Certificate // whose signatures of bundles are trusted
+	Signers          []*x509.Certificate // certificates of the trusted signers of bundles
 }
 
 // InstallRegistries are the registries that each role may install from; nil means all.
@@ -31,10 +31,6 @@ type installSection struct {
 
 	RequireSignature bool     `json:"requireSignature"`
 	TrustedSigners   []string `json:"trustedSigners"`
-}
-
-func (s installSection) install() Install {
-	return Install{Allow: s.Allow, Registries: s.Registries, RequireSignature: s.RequireSignature}
 }
 
 // checkInstall checks that the registries exist, and reads the signers' certificates.

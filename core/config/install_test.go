@@ -26,7 +26,7 @@ func TestARoleNamesOnlyRegistriesThatExist(t *testing.T) {
 func TestAPatternMustNameAKindOfSource(t *testing.T) {
 	for _, pattern := range []string{"'@acme/*'", "'docker:x'", "'npm:'", "''"} {
 		_, err := load(t, "install: {allow: ["+pattern+"]}", nil)
-		if said := said(t, err); !strings.Contains(said, "install.allow[0]: want a kind of source and a pattern") {
+		if said := said(t, err); !strings.Contains(said, "install.allow[0]: must be a kind of source and a pattern") {
 			t.Errorf("%s: %s", pattern, said)
 		}
 	}

@@ -103,7 +103,7 @@ func merge(s *schema.Schema, o Options, file string, content []byte) *layer.Laye
 	return merged
 }
 
-// homeDir decides the server's home: the flag, otherwise the environment, otherwise ~/.ropewalk.
+// homeDir decides the server's home: the flag, or else the environment, or else ~/.ropewalk.
 func homeDir(o Options) (string, error) {
 	home := o.Home
 	if home == "" {
@@ -163,14 +163,14 @@ func cause(err error) error {
 // Problem is one thing that is wrong with the configuration.
 type Problem = layer.Problem
 
-// Problems is all that is wrong with a configuration. Load returns it as its error.
+// Problems lists everything that is wrong with a configuration. Load returns it as its error.
 type Problems = layer.Problems
 
 // Place is where a value was set.
 type Place = layer.Place
 
-// Locate returns where the value at a path was set: the place of the path itself, otherwise of the nearest path
-// containing it, otherwise the whole file.
+// Locate returns where the value at a path was set: the place of the path itself, or else of the nearest path
+// containing it, or else the whole file.
 func (c *Config) Locate(path string) Place {
 	if p, ok := c.places.Locate(path); ok {
 		return p

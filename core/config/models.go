@@ -23,9 +23,9 @@ type Models struct {
 	Default         string                   // provider:model; "" if none is set, which disables chat
 	Fast            string                   // provider:model for titles; "" means Default
 	Providers       map[string]ModelProvider // anthropic and openai are always among them
-	MaxOutputTokens int                      // of one answer of a model
+	MaxOutputTokens int                      // tokens in one answer
 	ContextWindows  map[string]int           // tokens in a model's context window, by provider:model
-	TokenBudget     int                      // of one run, over all its calls; 0 means no limit
+	TokenBudget     int                      // tokens for one run, over all its calls; 0 means no limit
 	Prices          string                   // a file whose prices override the built-in ones, absolute; "" for none
 	Proxy           Proxy
 }
@@ -74,34 +74,17 @@ func ProviderURLs() map[string]string {
 	return map[string]string{ProviderAnthropic: EnvAnthropicURL, ProviderOpenAI: EnvOpenAIURL}
 }
 
+// modelsSection is Models as it is written.
 type modelsSection struct {
-	Default         string                     `json:"default"`
-	Fast            string                     `json:"fast"`
-	MaxOutputTokens int                        `json:"maxOutputTokens"`
-	ContextWindows  map[string]int             `json:"contextWindows"`
-	TokenBudget     int                        `json:"tokenBudget"`
-	Prices          string                     `json:"prices"`
-	Proxy           string                     `json:"proxy"`
-	Providers       map[string]providerSection `json:"providers"`
-}
-
-type providerSection struct {
-	Type    string `json:"type"`
-	BaseURL string `json:"baseUrl"`
-	APIKey  string `json:"apiKey"`
-}
-
-type skillsSection struct {
-	Directories []string `json:"directories"`
+	Models
+	Proxy string
 }
 
 // models builds the section. The vendors' own providers are always included; their keys come from the
 // environment unless the file sets one.
 func (s modelsSection) models(base string, env Environment) Models {
-	m := Models{
-		Default: s.Default, Fast: s.Fast, MaxOutputTokens: s.MaxOutputTokens, ContextWindows: s.ContextWindows, TokenBudget: s.TokenBudget,
-		Providers: map[string]ModelProvider{}, Proxy: s.proxy(env),
-	}
+	m := s.Models
+	m.Providers, m.Proxy = map[string]ModelProvider{}, s.proxy(env)
 	if s.Prices != "" {
 		m.Prices = absolute(base, s.Prices)
 	}
@@ -112,7 +95,8 @@ func (s modelsSection) models(base string, env Environment) Models {
 		if p.Type == "" {
 			p.Type = name // anthropic or openai; the check rejects anything else
 		}
-		m.Providers[name] = ModelProvider{Type: p.Type, BaseURL: strings.TrimRight(p.BaseURL, "/"), APIKey: core.Secret(p.APIKey)}
+		p.BaseURL = strings.TrimRight(p.BaseURL, "/")
+		m.Providers[name] = p
 	}
 	for name, variable := range ProviderKeys() {
 		if p := m.Providers[name]; p.APIKey == "" {
@@ -142,14 +126,6 @@ func (s modelsSection) proxy(env Environment) Proxy {
 	return Proxy{URL: core.Secret(s.Proxy)}
 }
 
-func (s skillsSection) skills(base string) Skills {
-	var out Skills
-	for _, dir := range s.Directories {
-		out.Directories = append(out.Directories, absolute(base, dir))
-	}
-	return out
-}
-
 func (k *check) checkModels() {
 	m := k.cfg.Models
 	for _, name := range slices.Sorted(maps.Keys(m.Providers)) {
@@ -164,17 +140,17 @@ func (k *check) checkModels() {
 			continue
 		}
 		if _, err := webAddress(p.BaseURL); err != nil {
-			k.add(at+".baseUrl", "want an address such as http://127.0.0.1:11434/v1%s: %v", orVariable(name), err)
+			k.add(at+".baseUrl", "must be an address such as http://127.0.0.1:11434/v1%s: %v", orVariable(name), err)
 		}
 	}
 	if m.Proxy.URL != "" && m.Proxy.Host() == "" {
-		k.add("models.proxy", "is not an address, or HTTPS_PROXY is not; want one such as http://proxy.example:3128, or none")
+		k.add("models.proxy", "is not an address, or HTTPS_PROXY is not; it must be one such as http://proxy.example:3128, or none")
 	}
 	for _, chosen := range m.chosen() {
 		name, of, ok := strings.Cut(chosen.model, ":")
 		switch {
 		case !ok || name == "" || of == "":
-			k.add(chosen.at, "want provider:model, such as anthropic:claude-sonnet-5")
+			k.add(chosen.at, "must be provider:model, such as anthropic:claude-sonnet-5")
 		case m.Providers[name].Type == "":
 			k.add(chosen.at, "there is no provider %s%s", k.shown(chosen.at, name), schema.Nearest(name, slices.Sorted(maps.Keys(m.Providers))))
 		}

@@ -30,11 +30,11 @@ skills: {directories: [more, /abs]}
 
 func TestProblemsWithModelsAreReported(t *testing.T) {
 	for text, want := range map[string]string{
-		"models: {default: gpt-5}":                                       "models.default: want provider:model",
+		"models: {default: gpt-5}":                                       "models.default: must be provider:model",
 		"models: {default: 'opneai:gpt-5'}":                              "models.default: there is no provider \"opneai\"; did you mean openai?",
 		"models: {providers: {mine: {baseUrl: 'http://x'}}}":             "models.providers.mine: type is missing",
 		"models: {providers: {mine: {type: openai}}}":                    "models.providers.mine: baseUrl is missing",
-		"models: {providers: {mine: {type: openai, baseUrl: 'x:1/v1'}}}": "models.providers.mine.baseUrl: want an address",
+		"models: {providers: {mine: {type: openai, baseUrl: 'x:1/v1'}}}": "models.providers.mine.baseUrl: must be an address",
 		"models: {providers: {mine: {type: google}}}":                    "models.providers.mine.type: ",
 	} {
 		if _, err := load(t, text, nil); err == nil || !strings.Contains(err.Error(), want) {
@@ -91,6 +91,6 @@ func TestTheConfigurationOverridesBaseURLsFromTheEnvironment(t *testing.T) {
 	equal(t, "openai of the file", c.Models.Providers["openai"].BaseURL, "http://127.0.0.1:3/v1")
 	equal(t, "another provider", c.Models.Providers["local"].BaseURL, "http://127.0.0.1:4/v1")
 	if _, err := load(t, `models: {}`, Environment{"OPENAI_BASE_URL": "x:1/v1"}); err == nil || !strings.Contains(err.Error(), "OPENAI_BASE_URL") {
-		t.Errorf("an invalid one gives %v", err)
+		t.Errorf("an invalid one returned %v", err)
 	}
 }

@@ -38,30 +38,30 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			file: "htp: {}\nhttp:\n  prot: 80\n  zzz: 1\nfeatures: {mcpServers: false}\nlog:\n  Level: info\n",
 			want: `1: htp: unknown key; did you mean http?
 3: http.prot: unknown key; did you mean port?
-4: http.zzz: unknown key; known are allowedHosts, allowedOrigins, baseUrl, console, host, metrics, port, shutdownDelaySeconds, tls, trustedProxies, viewOrigin
+4: http.zzz: unknown key; known names are allowedHosts, allowedOrigins, baseUrl, console, host, metrics, port, shutdownDelaySeconds, tls, trustedProxies, viewOrigin
 5: features.mcpServers: unknown key; did you mean mcpServer?
 7: log.Level: unknown key; did you mean level?`,
 		},
 		{
 			name: "wrong types",
 			file: "http: {port: '80', host: [a], trustedProxies: 10.0.0.0/8}\nfeatures: {delegation: 1}\nregistries: {a: b}\napps: [x]\nsessionStore: [redis]\nmcp: 5\nlog: {level: 3}\napiKey: 12345678\n",
-			want: `1: http.port: want a whole number, not text
-1: http.host: want text, not a list
-1: http.trustedProxies: want a list, not text
-2: features.delegation: want true or false, not a number
-3: registries: want a list, not a mapping
-4: apps: want a mapping, not a list
-5: sessionStore: want text or a mapping, not a list
-6: mcp: want a mapping, not a number
-7: log.level: want text, not a number
-8: apiKey: want text, not a number`,
+			want: `1: http.port: must be a whole number, not text
+1: http.host: must be text, not a list
+1: http.trustedProxies: must be a list, not text
+2: features.delegation: must be true or false, not a number
+3: registries: must be a list, not a mapping
+4: apps: must be a mapping, not a list
+5: sessionStore: must be text or a mapping, not a list
+6: mcp: must be a mapping, not a number
+7: log.level: must be text, not a number
+8: apiKey: must be text, not a number`,
 		},
 		{
 			name: "numbers out of range, and a fraction",
 			file: "http: {port: 65536}\nmcp: {maxSessions: 0, sessionTtlSeconds: 1.5}\nplugins: {callTimeoutSeconds: -1}\n",
 			want: `1: http.port: must be at most 65535
 2: mcp.maxSessions: must be at least 1
-2: mcp.sessionTtlSeconds: want a whole number, not a number
+2: mcp.sessionTtlSeconds: must be a whole number, not a number
 3: plugins.callTimeoutSeconds: must be at least 1`,
 		},
 		{
@@ -88,13 +88,13 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			file: "auth: {adapter: oidc, path: x}\nsessionStore: {adapter: redis, sha256: " + strings.Repeat("a", 64) + "}\nregistries:\n- {name: a, adapter: mine, path: x, sha256: abc}\n",
 			want: `1: auth.path: requires sha256: path is the executable of a plugin that is not built in
 2: sessionStore.sha256: requires path
-4: registries[0].sha256: want 64 hex digits, as sha256sum prints them`,
+4: registries[0].sha256: must be 64 hex digits, as sha256sum prints them`,
 		},
 		{
 			name: "workos without idpDomain, and a redirect that points elsewhere",
 			file: "auth:\n  adapter: workos\n  redirectUri: https://a.example/callback\n",
 			want: `1: auth.idpDomain: is required: enabling OAuth requires idpDomain, the subdomain part of the identity provider's URL
-3: auth.redirectUri: want an address of the form <base URL>/v1/auth/callback`,
+3: auth.redirectUri: must be an address of the form <base URL>/v1/auth/callback`,
 		},
 		{
 			name: "a key of the spec in the wrong case",
@@ -108,7 +108,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			file: "auth: {adapter: oicd}\nsessionStore: rediss\nregistries: [{name: a, adapter: directory, folder: x}, {name: b, adapter: Mine}]\n",
 			want: `1: auth.adapter: there is no built-in adapter "oicd", and no plugin of that name in HOME/plugins; did you mean oidc?
 2: sessionStore: there is no built-in adapter "rediss", and no plugin of that name in HOME/plugins; did you mean redis?
-3: registries[1].adapter: want an adapter's name: lower-case letters, digits and hyphens; path and sha256 name an executable`,
+3: registries[1].adapter: must be an adapter's name: lower-case letters, digits and hyphens; path and sha256 name an executable`,
 		},
 		{
 			name: "settings that a built-in adapter's schema refuses",
@@ -116,7 +116,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			want: `2: registries[0].folder: is required
 2: registries[0].foldr: unknown key; did you mean folder?
 2: registries[0].depth: must be at least 1
-3: registries[1].folder: want text, not a number`,
+3: registries[1].folder: must be text, not a number`,
 		},
 		{
 			name: "several auth adapters, with what is wrong in each",
@@ -124,8 +124,8 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			want: `2: auth[0].clientID: unknown key; did you mean clientId?
 3: auth[1].adapter: there is no built-in adapter "oicd", and no plugin of that name in HOME/plugins; did you mean oidc?
 4: auth[2].name: "oidc" is already the name of auth[0]; give one of them another name
-4: auth[2].redirectUri: want an address of the form <base URL>/v1/auth/callback
-5: auth[3].name: want lower-case letters, digits and hyphens
+4: auth[2].redirectUri: must be an address of the form <base URL>/v1/auth/callback
+5: auth[3].name: must be lower-case letters, digits and hyphens
 6: auth[4].adapter: is required`,
 		},
 		{name: "an empty list of auth adapters", file: "auth: []\n", want: `1: auth: must have at least 1 entries`},
@@ -162,11 +162,11 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
   bound: {url: https://x, transport: {auth: {type: user, issuer: "https://i"}}}
   bound2: {url: https://x, transport: {auth: {type: exchange, audience: a, tokenUrl: "https://i/token", clientId: c, issuer: "https://i"}}}
 `,
-			want: `2: apps.none: want a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
-3: apps.both: want a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
-4: apps.System: want a server name of lower-case letters, digits and hyphens
+			want: `2: apps.none: must be a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
+3: apps.both: must be a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
+4: apps.System: must be a server name of lower-case letters, digits and hyphens
 5: apps.system: system is the name of the server's own tools: choose another
-6: apps.ftp.url: want an absolute address that starts with https:// or http://
+6: apps.ftp.url: must be an absolute address that starts with https:// or http://
 7: apps.user.url: must not carry a user or password
 8: apps.env.env: a remote server has no process to give environment variables to: use transport.headers or transport.auth
 9: apps.stdio.transport: requires url
@@ -177,11 +177,11 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 13: apps.none2.transport.auth.token: only the type bearer takes a token
 13: apps.none2.transport.headers.b d: is not a valid HTTP header
 14: apps.typo.pth: unknown key; did you mean path?
-15: apps.half: want a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
+15: apps.half: must be a mapping with exactly one of path, name and url, or with protected, sandbox, installScripts, startTimeoutSeconds or idle alone
 17: apps.client.transport.auth.clientId: only the types user, shared and exchange take clientId, clientSecret and scopes
 18: apps.secret.transport.auth.clientSecret: requires clientId
 19: apps.own.transport.headers.authorization: would replace the account of the call: leave it out, or use the type bearer or header
-20: apps.swap.transport.auth.tokenUrl: want an absolute address that starts with https:// or http://, without a user
+20: apps.swap.transport.auth.tokenUrl: must be an absolute address that starts with https:// or http://, without a user
 21: apps.swap2.transport.auth.tokenUrl: only the type exchange takes tokenUrl and audience
 22: apps.swap3.transport.auth.tokenUrl: is required
 23: apps.bound.transport.auth.issuer: requires clientId
@@ -190,17 +190,17 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 		{
 			name: "addresses of all kinds",
 			file: "http:\n  host: localhost:80\n  baseUrl: tools.example.com\n  trustedProxies: [10.0.0.0/33, proxy]\n  allowedHosts: ['a b', 'x:99999']\n  allowedOrigins: ['*', 'https://a/', 'app.example.com', 'https://a?x', null]\napiKey: " + key + "\n",
-			want: `2: http.host: want a host name or an address, without a port
-3: http.baseUrl: want an absolute address that starts with https:// or http://
-4: http.trustedProxies[0]: want an address or a network such as 10.0.0.0/8
-4: http.trustedProxies[1]: want an address or a network such as 10.0.0.0/8
-5: http.allowedHosts[0]: want a host or host:port
-5: http.allowedHosts[1]: want a host or host:port
+			want: `2: http.host: must be a host name or an address, without a port
+3: http.baseUrl: must be an absolute address that starts with https:// or http://
+4: http.trustedProxies[0]: must be an address or a network such as 10.0.0.0/8
+4: http.trustedProxies[1]: must be an address or a network such as 10.0.0.0/8
+5: http.allowedHosts[0]: must be a host or host:port
+5: http.allowedHosts[1]: must be a host or host:port
 6: http.allowedOrigins[0]: * cannot be combined with credentials: list the origins
-6: http.allowedOrigins[1]: want just an origin, scheme://host[:port], without a path or a trailing slash
-6: http.allowedOrigins[2]: want an origin such as https://app.example.com
-6: http.allowedOrigins[3]: want just an origin, scheme://host[:port], without a path or a trailing slash
-6: http.allowedOrigins[4]: want text, not nothing`,
+6: http.allowedOrigins[1]: must be just an origin, scheme://host[:port], without a path or a trailing slash
+6: http.allowedOrigins[2]: must be an origin such as https://app.example.com
+6: http.allowedOrigins[3]: must be just an origin, scheme://host[:port], without a path or a trailing slash
+6: http.allowedOrigins[4]: must be text, not nothing`,
 		},
 		{
 			name: "addresses without a host, and with an empty port",
@@ -212,10 +212,10 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 			name: "the environment and the file together",
 			file: "mcp: {maxSessions: many}\n",
 			env:  Environment{EnvMaxSessions: "0", EnvSessionTTL: "8h", EnvAPIKey: "short", EnvAllowedOrigins: "https://ok,nope"},
-			want: `1: mcp.maxSessions: want a whole number, not text
-environment ALLOWED_ORIGINS: http.allowedOrigins[1]: want an origin such as https://app.example.com
+			want: `1: mcp.maxSessions: must be a whole number, not text
+environment ALLOWED_ORIGINS: http.allowedOrigins[1]: must be an origin such as https://app.example.com
 environment MCP_MAX_SESSIONS: mcp.maxSessions: must be at least 1
-environment MCP_SESSION_TTL_SECONDS: mcp.sessionTtlSeconds: want a whole number, not text
+environment MCP_SESSION_TTL_SECONDS: mcp.sessionTtlSeconds: must be a whole number, not text
 environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it out for dev mode`,
 		},
 		{
@@ -229,7 +229,7 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 			file: "log: {level: info}\nlog: {level: debug}\n? [a]\n: b\nbase: &b {c: d}\nhttp: {<<: *b}\nfeatures: !!set {}\n",
 			want: `2: log: set twice; first on line 1
 3: a key must be a string
-5: base: unknown key; known are apiKey, apps, audit, auth, chat, features, http, idle, install, limits, log, mcp, models, plugins, registries, sandbox, sessionStore, skills, storage, tools, views
+5: base: unknown key; known names are apiKey, apps, audit, auth, chat, features, http, idle, install, limits, log, mcp, models, plugins, registries, sandbox, sessionStore, skills, storage, tools, views
 6: http: << is not part of YAML 1.2: write the keys out, or use an alias for the whole value`,
 		},
 		{
@@ -249,17 +249,17 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 			name: "an invalid number of awake apps",
 			file: "apps: {maxAwake: -1, maxawake: {protected: true}, A: {protected: true}}\n",
 			want: `1: apps.maxAwake: must be at least 0
-1: apps.A: want a server name of lower-case letters, digits and hyphens`,
+1: apps.A: must be a server name of lower-case letters, digits and hyphens`,
 		},
 		{
 			name: "invalid idle limits",
 			file: "idle: 10\napps: {a: {idle: 0s}, b: {idle: soon}}\n",
-			want: `1: idle: want text, not a number
-2: apps.a.idle: want a duration such as 10m, or never
-2: apps.b.idle: want a duration such as 10m, or never`,
+			want: `1: idle: must be text, not a number
+2: apps.a.idle: must be a duration such as 10m, or never
+2: apps.b.idle: must be a duration such as 10m, or never`,
 		},
 		{name: "not YAML at all", file: "a: b\n  c: [\n", want: `2: not YAML: column 4: at "c:": a ":" is not allowed here: indent this line like its neighbouring keys, look for a missing ":" on the line before, or quote a text that contains ": "`},
-		{name: "a list in place of the settings", file: "- a\n", want: `1: want a mapping of settings`},
+		{name: "a list in place of the settings", file: "- a\n", want: `1: must be a mapping of settings`},
 		{name: "two documents", file: "log: {}\n---\nlog: {}\n", want: `2: a second document: the configuration is one document`},
 		{name: "a value that contains itself", file: "auth: &a {adapter: oidc, b: *a}\n", want: `1: auth` + strings.Repeat(".b", 32) + `: more than 100000 values, or nested deeper than 64`},
 	}

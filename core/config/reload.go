@@ -13,8 +13,8 @@ type Changes struct {
 }
 
 // Reload returns the configuration to apply when a server running with before reads next. Settings that only a
-// restart applies stay as in before, so that the next reload still reports them. The tags of Config say which
-// these are.
+// restart applies keep their values in before, so that the next reload still reports them. The tags of Config say
+// which these are.
 func Reload(before, next *Config) (*Config, Changes) {
 	merged := *next
 	r := reload{frozen: []string{}}
@@ -37,7 +37,7 @@ type reload struct {
 // compare records the section if the values differ, and undoes the difference unless a reload applies it.
 // Fields without a tag are treated like the value that contains them.
 func (r *reload) compare(section string, applied bool, before, next reflect.Value) {
-	if hasTags(next) {
+	if len(taggedFields(next.Type())) > 0 {
 		for i := range next.NumField() {
 			f := next.Type().Field(i)
 			how, tagged := f.Tag.Lookup("reload")
@@ -62,9 +62,6 @@ func (r *reload) compare(section string, applied bool, before, next reflect.Valu
 		*list = append(*list, section)
 	}
 }
-
-// hasTags reports whether a struct's fields say what a reload applies.
-func hasTags(v reflect.Value) bool { return len(taggedFields(v.Type())) > 0 }
 
 func taggedFields(t reflect.Type) (all []reflect.StructField) {
 	if t.Kind() != reflect.Struct {

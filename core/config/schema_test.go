@@ -116,14 +116,14 @@ func TestAnAdapterIsDescribedByTheStructOfItsSettings(t *testing.T) {
 	var got []string
 	for line := range strings.SplitSeq(said(t, err), "\n") {
 		_, problem, _ := strings.Cut(line, ": sessionStore.")
-		problem, _, _ = strings.Cut(problem, "; known are")
+		problem, _, _ = strings.Cut(problem, "; known names are")
 		got = append(got, problem)
 	}
 	slices.Sort(got)
 	equal(t, "problems", got, []string{
-		"Ignored: unknown key", "Untyped: unknown key", "rate: want a number, not text", "retries: want a whole number, not text",
-		"roles: want a mapping, not a list", "scopes: want a list, not text", "since: want text, not a number",
-		"strict: want true or false, not a number", "tls.cs: unknown key; did you mean ca?", "uri: unknown key; did you mean url?",
+		"Ignored: unknown key", "Untyped: unknown key", "rate: must be a number, not text", "retries: must be a whole number, not text",
+		"roles: must be a mapping, not a list", "scopes: must be a list, not text", "since: must be text, not a number",
+		"strict: must be true or false, not a number", "tls.cs: unknown key; did you mean ca?", "uri: unknown key; did you mean url?",
 	})
 }
 
@@ -163,7 +163,7 @@ func TestSettingsAreCheckedAgainstAnAdaptersSchemaOnlyIfThatAdapterIsUsed(t *tes
 				o.Adapters = []schema.Adapter{schema.Describe("sessionstore", "mine", settings{}), {Kind: "sessionstore", Name: "theirs"}}
 			})
 			if (err != nil) != c.wrong {
-				t.Errorf("it gives %v", err)
+				t.Errorf("it returned %v", err)
 			}
 		})
 	}

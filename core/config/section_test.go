@@ -18,7 +18,7 @@ func TestASectionOnItsOwnIsReadAsInAWholeConfiguration(t *testing.T) {
 		"another's placeholder":            {"auth", `issuer: ${issuer}`, `{"issuer":"${issuer}"}`, ""},
 		"nothing":                          {"auth", "", `{}`, ""},
 		"a variable that is not set":       {"auth", "key: ${env:NONE}", "", "NONE is not set"},
-		"a list":                           {"auth", "- a", "", "want a mapping"},
+		"a list":                           {"auth", "- a", "", "must be a mapping"},
 		"a setting given twice":            {"auth", "a: 1\na: 2", "", "set twice"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,7 @@ func TestAnUnsupportedStorageURLIsRefusedWithoutShowingIt(t *testing.T) {
 	for _, url := range []string{"mysql://u:canary@db/x", "canary", "postgres://", "'host=db password=canary'"} {
 		_, err := load(t, "storage: {url: "+url+"}", nil)
 		said := said(t, err)
-		if !strings.Contains(said, "storage.url: want postgres://user:password@host:5432/database") || strings.Contains(said, "canary") {
+		if !strings.Contains(said, "storage.url: must be a PostgreSQL address such as postgres://user:password@host:5432/database") || strings.Contains(said, "canary") {
 			t.Errorf("%s: %s", url, said)
 		}
 	}

@@ -14,7 +14,7 @@ type Options struct {
 	Login      func() bool // whether an auth adapter is configured; nil means never
 	BaseURL    string      // the public address; "" means the address that the client used
 	ViewOrigin string      // another origin of this server, for views; "" means none is configured
-	Version    string      // of the server
+	Version    string      // the server's version
 }
 
 // Console serves the web interface. It is safe for concurrent use.
@@ -53,7 +53,7 @@ func (c *Console) Mount(r fiber.Router) {
 	both("/console/view", c.view)
 }
 
-// facts is what a page needs to know before anybody has logged in. It contains no secrets.
+// facts holds what a page needs to know before anybody has logged in. It contains no secrets.
 type facts struct {
 	Product    string `json:"product"`
 	Version    string `json:"version"`

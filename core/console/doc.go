@@ -1,6 +1,6 @@
-// Package console serves the console, the web interface of the server, from assets that are embedded
-// in the executable: its page at / and at the path of each screen, its assets under /assets, and the
-// frame in which views of apps run.
+// Package console serves the console, the web interface of the server, from assets that are embedded in the
+// executable. It serves the page at / and at the path of each screen, the assets under /assets, and the frame in
+// which views of apps run.
 //
 // It owns the headers of these responses (content security policy, caching, encodings) and the facts
 // that a page needs before anybody has logged in. It does not authenticate and it holds no data: a

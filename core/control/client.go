@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"syscall"
+
+	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
 // ErrNotRunning means that no server is running from a home.
@@ -36,52 +38,39 @@ func Dial(home string) *Client {
 
 // Reload asks the server to read its configuration again. The error is the server's reason, or ErrNotRunning.
 func (c *Client) Reload(ctx context.Context) (Reloaded, error) {
-	var r Reloaded
-	err := c.ask(ctx, http.MethodPost, "/reload", &r)
-	return r, err
+	return ask[Reloaded](ctx, c, http.MethodPost, "/reload")
 }
 
 // Plan asks what Reload would change.
 func (c *Client) Plan(ctx context.Context) (Plan, error) {
-	var p Plan
-	err := c.ask(ctx, http.MethodPost, "/plan", &p)
-	return p, err
+	return ask[Plan](ctx, c, http.MethodPost, "/plan")
 }
 
 // Plugins returns the state of the plugins, or ErrNotRunning without a server.
-func (c *Client) Plugins(ctx context.Context) ([]Plugin, error) {
-	var p []Plugin
-	err := c.ask(ctx, http.MethodGet, "/plugins", &p)
-	return p, err
+func (c *Client) Plugins(ctx context.Context) ([]pluginhost.Status, error) {
+	return ask[[]pluginhost.Status](ctx, c, http.MethodGet, "/plugins")
 }
 
 // Apps returns the apps of all workspaces, or ErrNotRunning without a server.
 func (c *Client) Apps(ctx context.Context) ([]App, error) {
-	var all []App
-	err := c.ask(ctx, http.MethodGet, "/apps", &all)
-	return all, err
+	return ask[[]App](ctx, c, http.MethodGet, "/apps")
 }
 
 // Status returns where the server listens and what it is, or ErrNotRunning without a server.
 func (c *Client) Status(ctx context.Context) (Status, error) {
-	var s Status
-	err := c.ask(ctx, http.MethodGet, "/status", &s)
-	return s, err
+	return ask[Status](ctx, c, http.MethodGet, "/status")
 }
 
 // OwnerToken returns a bearer token for the API that acts as the owner until the server ends, or ErrNotRunning
 // without a server.
 func (c *Client) OwnerToken(ctx context.Context) (string, error) {
-	var t ownerToken
-	err := c.ask(ctx, http.MethodPost, "/owner", &t)
+	t, err := ask[ownerToken](ctx, c, http.MethodPost, "/owner")
 	return t.Token, err
 }
 
 // Readiness returns the result of each check of /readyz, or ErrNotRunning without a server.
 func (c *Client) Readiness(ctx context.Context) ([]Check, error) {
-	var all []Check
-	err := c.ask(ctx, http.MethodGet, "/readiness", &all)
-	return all, err
+	return ask[[]Check](ctx, c, http.MethodGet, "/readiness")
 }
 
 // LogLevels changes log levels by component and returns all levels in force, or ErrNotRunning without a server.
@@ -99,13 +88,14 @@ func (c *Client) LogLevels(ctx context.Context, change map[string]string) (map[s
 	return all, json.NewDecoder(res.Body).Decode(&all)
 }
 
-func (c *Client) ask(ctx context.Context, method, path string, into any) error {
+func ask[T any](ctx context.Context, c *Client, method, path string) (answer T, err error) {
 	res, err := c.send(ctx, method, path, nil)
 	if err != nil {
-		return err
+		return answer, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	return json.NewDecoder(res.Body).Decode(into)
+	err = json.NewDecoder(res.Body).Decode(&answer)
+	return answer, err
 }
 
 // send sends a command. The caller must close the body of the response.

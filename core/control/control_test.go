@@ -22,6 +22,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/control"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,8 +38,8 @@ func (c commands) Plan(ctx context.Context) (control.Plan, error) {
 	return control.Plan{Reloaded: done, People: &core.Foreseen{Known: 1, New: []core.KnownUser{{User: core.User{ID: "usr_a"}}}}}, err
 }
 
-func (commands) Plugins() []control.Plugin {
-	return []control.Plugin{{Kind: "auth", Name: "oidc", PID: 7}}
+func (commands) Plugins() []pluginhost.Status {
+	return []pluginhost.Status{{Kind: "auth", Name: "oidc", PID: 7}}
 }
 
 func (commands) Attach(ctx context.Context, a control.Attach, attached func(control.Attached)) error {
@@ -250,7 +251,7 @@ func TestAnotherUsersSocketGetsNoCommand(t *testing.T) {
 		return
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("only root can be another user")
+		t.Skip("only root can become another user")
 	}
 	home, err := os.MkdirTemp("/tmp", "c")
 	if err != nil {
@@ -311,7 +312,7 @@ func TestAnAttachmentLastsUntilEitherEndDisconnects(t *testing.T) {
 		t.Errorf("an attachment that ended on its own: %v", err)
 	}
 	if got != (control.Attached{Name: "ends", Version: "v1"}) {
-		t.Errorf("attached is %+v", got)
+		t.Errorf("attached: %+v", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -57,7 +57,7 @@ func (p *place) path() (string, error) {
 	path := filepath.Join(p.home, "control.sock")
 	if len(path) > socketLimit {
 		if path = descriptorPath(p.dir); path == "" {
-			return "", fmt.Errorf("the path of the home %s is too long for a socket: it may have %d bytes", p.home, socketLimit-len("/control.sock"))
+			return "", fmt.Errorf("the path of the home %s is too long for a socket: the limit is %d bytes", p.home, socketLimit-len("/control.sock"))
 		}
 		path = filepath.Join(path, "control.sock")
 	}

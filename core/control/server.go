@@ -12,9 +12,10 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
-// Commands are what an operator can ask of a running server.
+// Commands are the requests that an operator can make to a running server.
 type Commands interface {
 	// Reload reads the configuration again and applies it. The error says why nothing changed.
 	Reload(ctx context.Context) (Reloaded, error)
@@ -22,7 +23,7 @@ type Commands interface {
 	// change anything.
 	Plan(ctx context.Context) (Plan, error)
 	// Plugins returns the state of the plugins.
-	Plugins() []Plugin
+	Plugins() []pluginhost.Status
 	// Attach directs a plugin's calls to a process that someone else started, until ctx ends (nil) or the
 	// process does. attached is called once the process answers.
 	Attach(ctx context.Context, a Attach, attached func(Attached)) error
@@ -53,12 +54,15 @@ type Status struct {
 	// SearchPath is the PATH of the server, where it looks for the programs of apps.
 	SearchPath string `json:"searchPath"`
 	// Config is the file that the server read; may be "".
-	Config  string  `json:"config,omitempty"`
+	Config string `json:"config,omitempty"`
+	// Encrypts says that the secrets of apps are stored encrypted. The key may be in a variable that only the server has.
+	Encrypts bool `json:"encrypts,omitempty"`
+
 	Sandbox Sandbox `json:"sandbox"`
 }
 
-// Sandbox is what the machine lets the running server use to confine apps. It may differ from what other
-// processes can use: a systemd unit or a container takes privileges away.
+// Sandbox says what the machine lets the running server use to confine apps. It may differ from what other processes
+// can use: a systemd unit or a container takes privileges away.
 type Sandbox struct {
 	Level     string   `json:"level"`
 	OwnUser   bool     `json:"ownUser"`            // each app can have its own user id
@@ -71,7 +75,7 @@ type Sandbox struct {
 // Check is the result of one check of /readyz.
 type Check struct {
 	Name string `json:"name"`
-	Err  string `json:"error,omitempty"` // "" when it passed
+	Err  string `json:"error,omitempty"` // "" if it passed
 
 	Advisory bool `json:"advisory,omitempty"` // a failure does not make the server unready
 }
@@ -82,32 +86,10 @@ type Reloaded struct {
 	Restart []string `json:"restart"` // sections that differ, but only a restart applies
 }
 
-// Plan is what a reload would change.
+// Plan lists what a reload would change.
 type Plan struct {
 	Reloaded
 	People *core.Foreseen `json:"people,omitempty"` // nil if the identity providers do not change
-}
-
-// Plugin is the state of one plugin.
-type Plugin struct {
-	Kind     string    `json:"kind"`
-	Name     string    `json:"name"`    // the registry's name, otherwise the adapter's
-	Adapter  string    `json:"adapter"` // the built-in or file name
-	Path     string    `json:"path"`    // "" for a built-in
-	Version  string    `json:"version"`
-	State    string    `json:"state"` // running, restarting, in-process, attached
-	PID      int       `json:"pid,omitempty"`
-	Since    time.Time `json:"since"`
-	Restarts int       `json:"restarts"`
-	LastErr  string    `json:"lastError,omitempty"`
-	Protocol int       `json:"protocolVersion,omitempty"`
-	SHA256   string    `json:"sha256,omitempty"` // of the executable; "" for a built-in
-	Degraded bool      `json:"degraded"`         // it answers, but most of its recent calls failed or were slow
-	Calls    uint64    `json:"calls"`
-	Errors   uint64    `json:"errors"`
-	P50      float64   `json:"p50Seconds"`
-	P99      float64   `json:"p99Seconds"`
-	Memory   uint64    `json:"residentBytes,omitempty"`
 }
 
 // App is the state of one app.

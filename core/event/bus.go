@@ -12,7 +12,7 @@ import (
 
 const (
 	queueLength       = 256 // events a reader may lag behind before it is closed
-	recentLength      = 500 // over all workspaces
+	recentLength      = 500 // across all workspaces
 	heartbeatInterval = 30 * time.Second
 )
 

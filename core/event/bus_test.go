@@ -128,7 +128,7 @@ func TestRecentEventsAreDroppedAfterTheirRetention(t *testing.T) {
 			time.Sleep(25 * time.Minute) //nolint:forbidigo // the clock of synctest
 		}
 		if got := len(b.Recent("ws_a", "usr_a")); got != 2 {
-			t.Errorf("%d events are kept, want those of the last hour", got)
+			t.Errorf("%d events are kept, want only the events of the last hour", got)
 		}
 		for range recentLength + 10 { // the ring is full, and its oldest event is not the first
 			b.Publish(core.Event{Name: "b", Workspace: "ws_a"})

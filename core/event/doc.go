@@ -5,5 +5,5 @@
 // reader does not affect the others. A Relay exchanges events with the deployment's other servers.
 //
 // It does not know how an event reaches a client (package httpapi writes the stream), and it guarantees nothing
-// across restarts: a reader that was closed opens a new subscription and receives events from then on.
+// across restarts. A reader that was closed opens a new subscription and receives events from then on.
 package event

@@ -189,7 +189,7 @@ func Header(mirrors []core.Mirror, params json.RawMessage) http.Header {
 	return header
 }
 
-// valueAt returns the value at a path of members, or nil when there is none.
+// valueAt returns the value at a path of members, or nil if there is none.
 func valueAt(value json.RawMessage, path []string) json.RawMessage {
 	for _, name := range path {
 		value = member(value, name)
@@ -197,7 +197,7 @@ func valueAt(value json.RawMessage, path []string) json.RawMessage {
 	return value
 }
 
-// member returns a member of an object, or nil when there is none.
+// member returns a member of an object, or nil if there is none.
 func member(object json.RawMessage, name string) json.RawMessage {
 	if len(object) == 0 || object[0] != '{' {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// beginInfo starts the trace of a request and returns the record to fill in about it. It returns nil when no log,
+// beginInfo starts the trace of a request and returns the record to fill in about it. It returns nil if no log,
 // trace, audit or identity provider needs one.
 func (s *Server) beginInfo(ctx *fasthttp.RequestCtx) *webguard.RequestInfo {
 	var span tracing.Span
@@ -122,10 +122,10 @@ func noteRoute(c *fiber.Ctx) {
 	}
 }
 
-// bodySize returns the size of a response body in bytes, or 0 for a stream.
+// bodySize returns the size of a response body in bytes, or 0 for a stream of unknown size.
 func bodySize(r *fasthttp.Response) int {
 	if r.IsBodyStream() {
-		return 0
+		return max(0, r.Header.ContentLength())
 	}
 	return len(r.Body())
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/accounts"
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 	"github.com/ropewalk/ropewalk/core/httpapi/login"
@@ -28,7 +29,8 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 	if s.options.Audit == nil {
 		return c.Next()
 	}
-	changes := c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead && c.Path() != "/v1/tools/call"
+	links := c.Path() == accounts.CallbackPath // links an account, although it is a GET
+	changes := links || c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead && c.Path() != "/v1/tools/call"
 	record := s.auditRecord(c.Context())
 	if changes && s.accepted(webguard.RequestOf(c.Context()).In(s.root), &c.Context().Request.Header) {
 		// A change is recorded before it is made, so that no change goes unrecorded. A request with refused credentials
@@ -44,6 +46,12 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 	cause := err
 	if login && attempt.Err != nil {
 		cause = attempt.Err
+	} else if shown, ok := c.Locals(httpio.AuditError{}).(error); ok {
+		cause = shown
+	}
+	caller, known := authn.CallerOf(c.Context())
+	if links && !known { // the browser was sent to log in first
+		return err
 	}
 	record.Outcome = "ok"
 	if cause != nil {
@@ -55,7 +63,7 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 	} else if !changes && !login {
 		return nil
 	}
-	if caller, known := authn.CallerOf(c.Context()); known {
+	if known {
 		record.Actor, record.Workspace = caller.User.ID, caller.Workspace.ID
 	}
 	record.Target = clipped(c.Params("name", c.Params("id")))

@@ -64,7 +64,7 @@ func TestAnActionThatCannotBeRecordedIsNotPerformed(t *testing.T) {
 		t.Errorf("install: %d %s", r.StatusCode, r.body)
 	}
 	if n := len(log.Take()); n != 1 {
-		t.Errorf("%d records, want the one that failed", n)
+		t.Errorf("%d records, want only the failed one", n)
 	}
 	if r := h.do(t, call{method: "GET", path: "/v1/apps"}); r.StatusCode != 200 {
 		t.Errorf("a list: %d", r.StatusCode)
@@ -118,7 +118,7 @@ func TestTheAuditTrailIsReadByAdminsEachWithinTheirRights(t *testing.T) {
 	for _, c := range []struct {
 		who, query string
 		status     int
-		workspace  string // of the records read
+		workspace  string // the workspace whose records were read
 	}{
 		{"org", "", 200, ""},
 		{"org", "?workspaceId=ws_other", 200, "ws_other"},
@@ -240,5 +240,35 @@ func TestOneUserReadsOnePageOfTheAuditTrailAtATime(t *testing.T) {
 	reads.Wait()
 	if most := log.most.Load(); most != 1 {
 		t.Errorf("%d reads at a time", most)
+	}
+}
+
+func TestTheAuditTrailNamesWhoLinkedAnAccountAndWhyOneWasNotLinked(t *testing.T) {
+	a := newAccess()
+	a.user("alice", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
+	a.cookies["alice"] = a.bearers["alice"]
+	log := &fakes.Audit{}
+	h := open(t, a, func(o *Options) { o.Audit = log })
+	const link, callback = "/v1/accounts/link?app=far&workspace=" + core.DefaultWorkspaceID, "/v1/accounts/callback?state=state&code=c"
+	for _, c := range []struct {
+		name, method, path, cookie string
+		want                       string // "action outcome actor workspace target" of the last record, "" for none
+	}{
+		{"an account that is linked", "GET", callback, "service_session=alice; service_account=binding", "GET /v1/accounts/callback ok alice " + core.DefaultWorkspaceID + " far"},
+		{"a login of another browser", "GET", callback, "service_session=alice", "GET /v1/accounts/callback forbidden alice"},
+		{"a browser that must log in first", "GET", callback, "", ""},
+		{"somebody who has not agreed to what the app asks for", "POST", link, "service_session=alice", "POST /v1/accounts/link conflict alice " + core.DefaultWorkspaceID + " far"},
+		{"a stranger", "POST", link, "", "POST /v1/accounts/link unauthenticated far"},
+		{"a page for somebody else", "GET", link + "&for=bob", "service_session=alice", "GET /v1/accounts/link forbidden alice far"},
+	} {
+		h.do(t, call{method: c.method, path: c.path, header: map[string]string{"Authorization": "", "Cookie": c.cookie}})
+		got := ""
+		if all := log.Take(); len(all) > 0 {
+			r := all[len(all)-1]
+			got = strings.Join(strings.Fields(strings.Join([]string{r.Action, r.Outcome, r.Actor, r.Workspace, r.Target}, " ")), " ")
+		}
+		if got != c.want {
+			t.Errorf("%s: recorded %q, want %q", c.name, got, c.want)
+		}
 	}
 }

@@ -68,7 +68,7 @@ func TestAChatStreamWritesEachEventInOnePiece(t *testing.T) {
 	}
 }
 
-// Whichever route the client used, the provider notices within a second that it has disconnected.
+// Whichever route the client used, the provider notices within a second that the client has disconnected.
 func TestAClientThatLeavesEndsItsRun(t *testing.T) {
 	for _, path := range []string{"/v1/chat", "/v1/chat/stream"} {
 		t.Run(path, func(t *testing.T) {

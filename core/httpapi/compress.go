@@ -53,8 +53,8 @@ func compressible(path []byte) bool {
 	return bytes.HasPrefix(path, []byte("/v1/")) && !bytes.HasPrefix(path, []byte("/v1/keys")) && !bytes.HasPrefix(path, []byte("/v1/auth/"))
 }
 
-// acceptedEncoding returns br or gzip, whichever the client prefers (RFC 9110 section 12.5.3). It returns br when the
-// client has no preference, and "" when it accepts neither.
+// acceptedEncoding returns br or gzip, whichever the client prefers (RFC 9110 section 12.5.3). It returns br if the
+// client has no preference, and "" if it accepts neither.
 func acceptedEncoding(accept string) string {
 	best, bestWeight := "", 0.0
 	for _, name := range []string{encodingBrotli, encodingGzip} {
@@ -65,7 +65,7 @@ func acceptedEncoding(accept string) string {
 	return best
 }
 
-// weightOf returns the weight of an encoding in an Accept-Encoding header, or 0 when it is not accepted.
+// weightOf returns the weight of an encoding in an Accept-Encoding header, or 0 if it is not accepted.
 func weightOf(accept, encoding string) float64 {
 	wildcard := 0.0
 	for item := range strings.SplitSeq(accept, ",") {

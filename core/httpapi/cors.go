@@ -67,9 +67,10 @@ func paramsAsked(h *fasthttp.RequestHeader) string {
 }
 
 // keepOut runs before the routes of /v1. In dev mode, where no credential protects anything, it refuses every request
-// from another site's pages, including reads and event streams, and the Host must be one of this machine's (a rebound
-// DNS name is not). With authentication it refuses changes that another site's page attempts with the cookie, which
-// browsers send on their own. Browsers do not send a bearer token on their own, and CORS hides responses from the page.
+// from another site's pages, including reads and event streams. The Host must then be one of this machine's, which a
+// rebound DNS name is not. With authentication it refuses changes that another site's page attempts with the cookie,
+// which browsers send on their own. Browsers do not send a bearer token on their own, and CORS hides responses from
+// the page.
 func (s *Server) keepOut(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	ctx := c.Context()

@@ -1,8 +1,8 @@
 // Package httpapi serves the HTTP API under /v1 on Fiber.
 //
-// It owns the route table (routes.go), the order of checks (middleware.go, cors.go), the setup and limits of the
-// listener, the headers of every response, the writing of errors, and the server's own routes: events, health, metrics
-// and the OpenAPI document. Imports go one way:
+// It owns the route table (routes.go), the order of checks (middleware.go, cors.go), and the setup and limits of the
+// listener. It also owns the headers of every response, the writing of errors, and the server's own routes: events,
+// health, metrics and the OpenAPI document. Imports go one way:
 //
 //	httpapi → login, accountapi, appapi,         the handlers, by topic
 //	          chatapi, adminapi, landing

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 const (
@@ -123,22 +123,13 @@ func (s *Server) write(ctx *fasthttp.RequestCtx, status int, body errorBody) {
 	if status == fiber.StatusUnauthorized {
 		return
 	}
-	encoded, err := encodeBody(body)
+	encoded, err := rawjson.Encode(body) // messages are for humans and are never embedded in a page
 	if err != nil {
 		s.log.Error("the details of an error cannot be encoded as JSON", "code", string(body.Error), "error", err)
 		encoded, _ = json.Marshal(errorBody{Error: body.Error, Message: body.Message}) // two strings always encode
 	}
 	ctx.SetContentType(fiber.MIMEApplicationJSON)
 	ctx.SetBody(encoded)
-}
-
-// encodeBody returns body as JSON with < and > unescaped: messages are for humans and are never embedded in a page.
-func encodeBody(body errorBody) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(body)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // writeUnreadable responds to a request that could not be read. It closes the connection, because the start of the next

@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 func TestEveryCodeHasItsStatusAndItsBody(t *testing.T) {
@@ -163,7 +164,7 @@ func TestAnswersOfV1AreNotCached(t *testing.T) {
 }
 
 func TestAnErrorMessageIsNotHTMLEscaped(t *testing.T) {
-	encoded, err := encodeBody(errorBody{Error: core.CodeBadRequest, Message: "the form is ws_<alphanumeric>"})
+	encoded, err := rawjson.Encode(errorBody{Error: core.CodeBadRequest, Message: "the form is ws_<alphanumeric>"})
 	if err != nil || string(encoded) != `{"error":"bad_request","message":"the form is ws_<alphanumeric>"}` {
 		t.Errorf("%s, %v", encoded, err)
 	}

@@ -236,7 +236,7 @@ func TestStalledReadersAreDisconnectedAndTheOthersGetEverything(t *testing.T) {
 			h.await(t, "the quick readers did not get everything", func() bool { return got.Load() == int64(readers*(i+1)) })
 		}
 	}
-	start := time.Now() // the stalled clients have been stalled for some time by now
+	start := time.Now() // the stalled clients have now been stalled for some time
 	h.await(t, "stalled readers are still there", func() bool { return h.streams.Count() <= readers })
 	if took := time.Since(start); took > 40*time.Second || h.streams.Count() != readers {
 		t.Errorf("%d streams after %v, want %d", h.streams.Count(), took, readers)

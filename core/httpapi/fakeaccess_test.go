@@ -194,7 +194,7 @@ func (a *fakeAccess) BackchannelLogout(_ context.Context, token string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if _, there := a.cookies["idp-cookie"]; token != "logout-of-alice" || !there {
-		return core.Errorf(core.CodeBadRequest, "the logout token is not accepted")
+		return core.Errorf(core.CodeBadRequest, "the logout token was rejected")
 	}
 	delete(a.cookies, "idp-cookie")
 	return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/accounts"
 )
 
-// fakeAccounts has one account, acc_1, at the app far.
+// fakeAccounts has one account, acc_1, for the app far.
 type fakeAccounts struct{}
 
 func (fakeAccounts) one() core.Account {

@@ -146,7 +146,7 @@ func (n *fakeTools) Open(c core.Caller, o tools.SessionOptions) *tools.Session {
 
 func (n *fakeTools) EndSession(string) {}
 
-func (n *fakeTools) ShowsTool(core.Caller, string, string) bool { return true }
+func (n *fakeTools) ShowsTool(core.Caller, string, ...string) bool { return true }
 
 func (n *fakeTools) ShowsEvent(c core.Caller, _ json.RawMessage) bool {
 	return n.shows == nil || n.shows(c)

@@ -30,7 +30,7 @@ func keepRoute(c *fiber.Ctx) error {
 	return err
 }
 
-// routeOf returns the pattern of a request's route, or "" when its path has none.
+// routeOf returns the pattern of a request's route, or "" if its path has none.
 func routeOf(ctx *fasthttp.RequestCtx) string {
 	path, _ := ctx.UserValue(routeKey{}).(string)
 	return path

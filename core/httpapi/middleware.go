@@ -57,6 +57,7 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 			next(ctx)
 			s.recordRefusal(ctx)
 			compress(ctx)
+			s.holdResponse(ctx)
 		}
 		if s.leaving.Load() { // so that no proxy sends a request on this connection when the server closes it
 			ctx.SetConnectionClose()
@@ -64,7 +65,7 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	}
 }
 
-// readRequest checks and reads a request. ok is false when it has written an error instead. done, unless nil, must be
+// readRequest checks and reads a request. ok is false if it has written an error instead. done, unless nil, must be
 // called when the request has its response.
 func (s *Server) readRequest(ctx *fasthttp.RequestCtx) (done func(), ok bool) {
 	h := &ctx.Request.Header
@@ -93,7 +94,7 @@ func (s *Server) readRequest(ctx *fasthttp.RequestCtx) (done func(), ok bool) {
 		done, err = s.bodies.ReadBody(&ctx.Request, s.bodyLimit(ctx), func() intake.Client { return s.client(ctx) })
 	}
 	if err == nil && chunked && h.Len() != fields {
-		// The library adds them to the headers, and accepts bare line feeds and folded lines in them.
+		// The library adds trailer fields to the headers, and accepts bare line feeds and folded lines in them.
 		err = errors.New("the body ends with trailer fields")
 	}
 	if complete := listener.Complete(ctx.Conn(), chunked); err == nil && complete {

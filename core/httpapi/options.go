@@ -103,7 +103,7 @@ type Options struct {
 	MaxBody           int             // bytes per body outside /v1; 0 means 16 MiB
 
 	Landing bool        // whether to serve a small page at /, for when the console is switched off
-	Login   func() bool // whether browsers can log in at an identity provider; nil means never
+	Login   func() bool // whether browsers can log in with an identity provider; nil means never
 
 	AllowedOrigins []string       // ALLOWED_ORIGINS: scheme://host[:port], lower case
 	AllowedHosts   []string       // Host values accepted in dev mode in addition to loopback ones; host or host:port
@@ -115,11 +115,11 @@ type Options struct {
 	MaxConns           int         // concurrent connections; 0 derives it from the file descriptor limit
 	MaxConnsPerAddress int         // per client address, except trusted proxies; 0 means no limit
 
-	Checks        []Check       // of /readyz
+	Checks        []Check       // the checks behind /readyz
 	ShutdownDelay time.Duration // how long Shutdown serves requests before the listener closes
 	Limits        *limits.Limits
 	AccessLog     bool            // whether to log each request at level info; LogRequests changes it
-	Tracer        *tracing.Tracer // of every request; nil traces none
+	Tracer        *tracing.Tracer // traces every request; nil traces none
 	MaxAPIBody    int             // bytes per body under /v1; 0 means 1 MiB
 	BodyBudget    int64           // bytes that the large bodies of in-flight requests may hold; 0 means no bound
 
@@ -139,8 +139,8 @@ type Timeouts struct {
 
 const (
 	maxBody        = 1 << 20  // under /v1
-	maxImport      = 16 << 20 // of POST /v1/conversations/import
-	maxChat        = 15 << 20 // of POST /v1/chat: 10 MiB of attachments as base64, and the message
+	maxImport      = 16 << 20 // for POST /v1/conversations/import
+	maxChat        = 15 << 20 // for POST /v1/chat: 10 MiB of attachments as base64, and the message
 	maxMountedBody = 16 << 20 // elsewhere, unless Options.MaxBody says otherwise
 	maxHeaders     = 16 << 10 // bytes of request line and headers; past it 431. Each connection has a buffer of this size
 )

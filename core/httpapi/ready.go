@@ -33,7 +33,7 @@ type Check struct {
 // CheckState is the outcome of a Check.
 type CheckState struct {
 	Name     string
-	Err      error // nil when the check passed
+	Err      error // nil if the check passed
 	Advisory bool
 }
 
@@ -55,7 +55,7 @@ type readiness struct {
 	mu     sync.Mutex
 	checks []*runningCheck
 	until  time.Time
-	last   []CheckState // of the last run
+	last   []CheckState // the results of the last run
 }
 
 func newReadiness(checks []Check, changed func(CheckState)) *readiness {
@@ -103,8 +103,8 @@ func text(err error) string {
 // not leave a goroutine behind for each probe.
 type runningCheck struct {
 	Check
-	last   error      // why it failed the last time; nil when it passed
-	result chan error // of the unfinished run; nil when there is none
+	last   error      // why it failed the last time; nil if it passed
+	result chan error // the result of the unfinished run; nil if there is none
 }
 
 // outcome runs the check, or waits for an earlier probe's unfinished run.

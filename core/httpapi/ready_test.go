@@ -84,7 +84,7 @@ func TestEveryFaultIsShownWithinFiveSeconds(t *testing.T) {
 				if took := time.Since(began); took > 5*time.Second {
 					t.Errorf("shown after %v", took)
 				}
-				for range 5 { // further probes start no run and log nothing
+				for range 5 { // later probes start no run and log nothing
 					<-time.After(readyCache)
 					r.run(t.Context())
 				}

@@ -12,6 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 	"github.com/ropewalk/ropewalk/core/people"
+	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
 // route is one line of the route table: a request and everything that it requires. Rules that depend on the objects it
@@ -24,17 +25,24 @@ type route struct {
 	action   action
 }
 
-// action is what a route does and the body that it takes.
+// action says what a route does and which body it takes.
 type action struct {
 	takes    string // the body, in words; "" for none
 	most     int    // bytes of the body; 0 for Options.MaxAPIBody
 	streamed bool   // whether do reads the body from the connection
+	large    bool   // whether the response may be large: one user gets few of them at a time
 	do       func(*fiber.Ctx, core.Caller) (any, error)
 }
 
 // upTo sets how many bytes the body may have.
 func (a action) upTo(most int) action {
 	a.most = most
+	return a
+}
+
+// large says that the response may be large.
+func large(a action) action {
+	a.large = true
 	return a
 }
 
@@ -73,9 +81,19 @@ func (s *Server) handler(r route) fiber.Handler {
 		if err := r.requires.Check(caller, s.options.Features.Enabled, "this"); err != nil {
 			return err
 		}
+		if r.action.large {
+			done, err := s.beginLarge(c.UserContext(), caller.User.ID)
+			if err != nil {
+				return err
+			}
+			defer done()
+		}
 		answer, err := r.action.do(c, caller)
 		if err != nil || answer == nil {
 			return err
+		}
+		if c.Method() == fiber.MethodGet && webguard.Refuses(&c.Context().Request.Header, fiber.MIMEApplicationJSON) {
+			return core.Errorf(core.CodeNotAcceptable, "the response is application/json, which the Accept header refuses")
 		}
 		return c.JSON(answer)
 	}
@@ -120,21 +138,21 @@ func (s *Server) appRoutes() []route {
 		{post, "/v1/apps/install", authn.Member, manage, body(s.app.Install)},
 		{post, "/v1/apps/upload", authn.Member, core.Requirement{Role: core.BothAdmins}, upload},
 		{post, "/v1/apps/import", authn.Member, manage, body(s.app.Import)},
-		{get, "/v1/apps/:name", authn.Member, anybody(), plain(s.app.Get)},
+		{get, "/v1/apps/:name", authn.Member, anybody(), large(plain(s.app.Get))},
 		{patch, "/v1/apps/:name", authn.Member, manage, body(s.app.Configure)},
 		{post, "/v1/apps/:name/restart", authn.Member, manage, plain(s.app.Restart)},
 		{post, "/v1/apps/:name/update", authn.Member, manage, optionalBody(s.app.Update)},
 		{get, "/v1/apps/:name/permissions", authn.Member, manage, plain(s.app.Permissions)},
 		{patch, "/v1/apps/:name/permissions", authn.Member, manage, body(s.app.ChangePermissions)},
 		{post, "/v1/apps/:name/permissions/trace", authn.Member, manage, body(s.app.TracePermissions)},
-		{get, "/v1/apps/:name/logs", authn.Member, manage, plain(s.app.Logs)},
+		{get, "/v1/apps/:name/logs", authn.Member, manage, large(plain(s.app.Logs))},
 		{del, "/v1/apps/:name", authn.Member, manage, plain(s.app.Uninstall)},
 		{post, "/v1/apps/:name/restore", authn.Member, manage, plain(s.app.Restore)},
 		{post, "/v1/apps/:name/start", authn.Member, manage, plain(s.app.Start)},
 		{post, "/v1/apps/:name/stop", authn.Member, manage, plain(s.app.Stop)},
 		{get, "/v1/apps/:name/resources/*", authn.Viewer, anybody(), plain(s.app.ReadResource)},
 
-		{get, "/v1/tools", authn.Member, anybody(), plain(s.app.ListTools)},
+		{get, "/v1/tools", authn.Member, anybody(), large(plain(s.app.ListTools))},
 		{post, "/v1/tools/call", authn.Member, anybody(), body(s.app.CallTool)},
 
 		{get, "/v1/pins", authn.Member, anybody(), plain(s.app.ListPins)},
@@ -166,27 +184,27 @@ func (s *Server) accountRoutes() []route {
 func (s *Server) chatRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
 	return []route{
-		{post, "/v1/chat", authn.Member, anybody(), body(s.talk.SendMessage).upTo(maxChat)},
-		{post, "/v1/chat/stream", authn.Member, anybody(), body(s.talk.StreamMessage).upTo(maxChat)},
-		{post, "/v1/chat/elicitations/:id", authn.Member, anybody(), body(s.talk.AnswerElicitation)},
+		{post, "/v1/chat", authn.Member, anybody(), body(s.conversations.SendMessage).upTo(maxChat)},
+		{post, "/v1/chat/stream", authn.Member, anybody(), body(s.conversations.StreamMessage).upTo(maxChat)},
+		{post, "/v1/chat/elicitations/:id", authn.Member, anybody(), body(s.conversations.AnswerElicitation)},
 
-		{get, "/v1/conversations", authn.Member, anybody(), plain(s.talk.ListConversations)},
-		{post, "/v1/conversations/delete", authn.Member, anybody(), body(s.talk.DeleteConversations)},
-		{post, "/v1/conversations/import", authn.Member, anybody(), body(s.talk.ImportConversation).upTo(maxImport)},
-		{get, "/v1/conversations/:id", authn.Member, anybody(), plain(s.talk.GetConversation)},
-		{get, "/v1/conversations/:id/export", authn.Member, anybody(), plain(s.talk.ExportConversation)},
-		{get, "/v1/conversations/:id/attachments/:attachment", authn.Member, anybody(), plain(s.talk.GetAttachment)},
-		{get, "/v1/conversations/:id/history", authn.Member, anybody(), plain(s.talk.GetHistory)},
-		{get, "/v1/conversations/:id/run", authn.Member, anybody(), plain(s.talk.FollowRun)},
-		{del, "/v1/conversations/:id/run", authn.Member, anybody(), plain(s.talk.StopRun)},
-		{get, "/v1/conversations/:id/queue", authn.Member, anybody(), plain(s.talk.GetQueued)},
-		{del, "/v1/conversations/:id/queue", authn.Member, anybody(), plain(s.talk.WithdrawQueued)},
-		{del, "/v1/conversations/:id", authn.Member, anybody(), plain(s.talk.DeleteConversation)},
-		{patch, "/v1/conversations/:id", authn.Member, anybody(), body(s.talk.UpdateConversation)},
-		{post, "/v1/conversations/:id/fork", authn.Member, anybody(), optionalBody(s.talk.ForkConversation)},
+		{get, "/v1/conversations", authn.Member, anybody(), plain(s.conversations.ListConversations)},
+		{post, "/v1/conversations/delete", authn.Member, anybody(), body(s.conversations.DeleteConversations)},
+		{post, "/v1/conversations/import", authn.Member, anybody(), body(s.conversations.ImportConversation).upTo(maxImport)},
+		{get, "/v1/conversations/:id", authn.Member, anybody(), plain(s.conversations.GetConversation)},
+		{get, "/v1/conversations/:id/export", authn.Member, anybody(), large(plain(s.conversations.ExportConversation))},
+		{get, "/v1/conversations/:id/attachments/:attachment", authn.Member, anybody(), large(plain(s.conversations.GetAttachment))},
+		{get, "/v1/conversations/:id/history", authn.Member, anybody(), large(plain(s.conversations.GetHistory))},
+		{get, "/v1/conversations/:id/run", authn.Member, anybody(), plain(s.conversations.FollowRun)},
+		{del, "/v1/conversations/:id/run", authn.Member, anybody(), plain(s.conversations.StopRun)},
+		{get, "/v1/conversations/:id/queue", authn.Member, anybody(), plain(s.conversations.GetQueued)},
+		{del, "/v1/conversations/:id/queue", authn.Member, anybody(), plain(s.conversations.WithdrawQueued)},
+		{del, "/v1/conversations/:id", authn.Member, anybody(), plain(s.conversations.DeleteConversation)},
+		{patch, "/v1/conversations/:id", authn.Member, anybody(), body(s.conversations.UpdateConversation)},
+		{post, "/v1/conversations/:id/fork", authn.Member, anybody(), optionalBody(s.conversations.ForkConversation)},
 
-		{get, "/v1/usage", authn.Member, anybody(), plain(s.talk.GetUsage)},
-		{get, "/v1/skills", authn.Member, anybody(), plain(s.talk.ListSkills)},
+		{get, "/v1/usage", authn.Member, anybody(), plain(s.conversations.GetUsage)},
+		{get, "/v1/skills", authn.Member, anybody(), plain(s.conversations.ListSkills)},
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/landing"
 	"github.com/ropewalk/ropewalk/core/httpapi/listener"
 	"github.com/ropewalk/ropewalk/core/httpapi/login"
+	"github.com/ropewalk/ropewalk/core/limits"
 	"github.com/ropewalk/ropewalk/core/stream"
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
@@ -41,15 +42,16 @@ type Server struct {
 	guard   *webguard.Policy
 	streams *stream.Streams
 	bodies  *intake.Reader
+	large   *limits.Places // for requests with large responses
 	router  *fiber.App
 	root    context.Context // the parent of every request's context; cancelled at the end of Shutdown
 	stop    context.CancelFunc
 
-	authn *authn.Authenticator
-	login *login.Handlers
-	app   *appapi.Handlers
-	talk  *chatapi.Handlers
-	admin *adminapi.Handlers
+	authn         *authn.Authenticator
+	login         *login.Handlers
+	app           *appapi.Handlers
+	conversations *chatapi.Handlers
+	admin         *adminapi.Handlers
 
 	account *accountapi.Handlers
 
@@ -72,6 +74,7 @@ func New(o Options) *Server {
 	s := &Server{
 		access: o.Access, apps: o.Apps, tools: o.Tools, events: o.Events, chat: o.Chat, log: o.Logger, version: o.Version,
 		bodies:      intake.NewReader(o.Timeouts.Body, maxBody, o.BodyBudget),
+		large:       limits.NewPlaces(largeAtATime, largePerUser),
 		largeBodies: map[string]action{},
 		options:     o, started: time.Now(), streams: o.Streams,
 		guard: &webguard.Policy{
@@ -101,7 +104,8 @@ func New(o Options) *Server {
 		},
 	})
 	s.router.Use(keepRoute)
-	s.router.Use("/v1", s.withContext, s.keepOut, s.recordRequest, httpio.DecodePath)
+	s.router.Use("/v1", s.withContext, s.keepOut, s.recordRequest)
+	s.router.Use([]string{"/v1", "/mcp", "/.well-known"}, httpio.DecodePath)
 	for _, r := range s.routes() {
 		handler := s.handler(r)
 		s.router.Add(r.method, r.path, handler)
@@ -141,7 +145,7 @@ func (s *Server) setHandlers() {
 	s.app = &appapi.Handlers{
 		Apps: o.Apps, Tools: o.Tools, Models: o.Chat, Pins: o.Pins, Approvals: o.Approvals, Streams: o.Streams, Limits: o.Limits, Guard: s.guard, Authn: s.authn, Log: o.Logger, Quiet: o.Timeouts.Quiet,
 	}
-	s.talk = &chatapi.Handlers{
+	s.conversations = &chatapi.Handlers{
 		Chat: o.Chat, Streams: o.Streams, Limits: o.Limits, Authn: s.authn, Log: o.Logger, Quiet: o.Timeouts.Quiet,
 	}
 	s.account = &accountapi.Handlers{
@@ -216,7 +220,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.streams.Drain()
 	if err := s.router.ShutdownWithContext(ctx); err != nil && ctx.Err() == nil {
-		s.log.Debug("closing the listener failed", "error", err) // it was closed above
+		s.log.Debug("could not close the listener", "error", err) // it was closed above
 	}
 	if ctx.Err() != nil {
 		s.stop()

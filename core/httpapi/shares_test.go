@@ -60,7 +60,7 @@ func TestEveryStreamTakesOnePlaceWhileItIsOpen(t *testing.T) {
 			t.Fatalf("HEAD: %d", r.StatusCode)
 		}
 	}
-	for range 3 { // the fake's logs end at once
+	for range 3 { // the fake's logs end immediately
 		var r reply
 		h.await(t, "the logs are refused", func() bool {
 			r = h.do(t, call{method: "GET", path: "/v1/apps/echo/logs?follow=true"})

@@ -71,7 +71,7 @@ func (h *testServer) rawToEnd(t testing.TB, request string) string {
 }
 
 // smuggle is a request that one HTTP parser might read as one request and another as two, or that contains something
-// that HTTP does not allow. The canary at its end is a second request. It must not get a response of its own unless the
+// that HTTP does not allow. The canary at its end is a second request. It must not get its own response unless the
 // first was read in the only way that HTTP allows.
 type smuggle struct {
 	name    string

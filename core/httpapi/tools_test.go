@@ -17,6 +17,7 @@ func TestToolResultsKeepEverythingAndGainAResult(t *testing.T) {
 		{"a JSON string", `{"content":[{"type":"text","text":"\"x\""}]}`, `{"content":[{"type":"text","text":"\"x\""}],"isError":false,"result":"x"}`},
 		{"JSON with something after it", `{"content":[{"type":"text","text":"{} x"}]}`, `{"content":[{"type":"text","text":"{} x"}],"isError":false,"result":"{} x"}`},
 		{"several texts", `{"content":[{"type":"text","text":"a"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"b"}]}`, `{"content":[{"type":"text","text":"a"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"b"}],"isError":false,"result":"a\nb"}`},
+		{"an invalid part", `{"content":[{"type":"text","text":5},"x",{"type":"text","text":"a"}]}`, `{"content":[{"type":"text","text":5},"x",{"type":"text","text":"a"}],"isError":false,"result":"a"}`},
 		{"no content", `{}`, `{"content":[],"isError":false,"result":""}`},
 		{"content null", `{"content":null}`, `{"content":[],"isError":false,"result":""}`},
 		{"the tool's own error", `{"content":[{"type":"text","text":"no"}],"isError":true}`, `{"content":[{"type":"text","text":"no"}],"isError":true,"result":"no"}`},
@@ -68,6 +69,14 @@ func TestACallBelongsToAPersonAndItsInputIsChecked(t *testing.T) {
 	got := h.tools.calls[0]
 	if got.Agent || !got.CheckInput || string(got.Arguments) != `{ "x" : 1.50 }` || h.tools.keep[0].User.ID != "usr_owner" {
 		t.Errorf("%+v by %+v", got, h.tools.keep[0])
+	}
+}
+
+func TestNullCountsAsAbsentInAToolCall(t *testing.T) {
+	h := open(t, newAccess(), nil)
+	r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"server":null,"tool":"a__b","account":null,"arguments":null,"_meta":null}`})
+	if r.StatusCode != 200 || h.tools.calls[0].Arguments != nil || h.tools.calls[0].Meta != nil {
+		t.Errorf("%d %s, called %+v", r.StatusCode, r.body, h.tools.calls)
 	}
 }
 

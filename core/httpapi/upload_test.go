@@ -2,9 +2,11 @@ package httpapi
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -99,6 +101,19 @@ func TestAnUploadIsStreamedAndNotHeldInMemory(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 {
 		t.Errorf("%d bytes were allocated for an upload of 60 MiB", used)
+	}
+}
+
+func TestTheProxiesThatComeWithTheServerAcceptItsLargestBodies(t *testing.T) {
+	limit := fmt.Sprintf("%dm", appapi.MaxUpload>>20)
+	for file, want := range map[string]string{
+		"compose/nginx.conf": "client_max_body_size " + limit + ";", "helm/ropewalk/templates/proxy.yaml": "client_max_body_size " + limit + ";",
+		"helm/ropewalk/values.yaml": "proxy-body-size: " + limit + "\n",
+	} {
+		text, err := os.ReadFile("../../deploy/" + file)
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %v, %q is missing", file, err, want)
+		}
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
-// workspaceResponse is what a client needs when it starts. Model is null when no model can be used, and ModelError says
-// why.
+// workspaceResponse holds what a client needs when it starts. Model is null if no model can be used, and ModelError
+// says why.
 type workspaceResponse struct {
 	Workspace           core.Workspace                `json:"workspace"`
 	Workspaces          []core.Workspace              `json:"workspaces"`

@@ -19,16 +19,18 @@ const (
 	Calls    Kind = "calls"    // tool calls in flight
 )
 
-// Settings holds the share of one principal. 0 means no limit.
+// Settings holds the share of one principal, unless a field says otherwise. 0 means no limit.
 type Settings struct {
 	AtATime        map[Kind]int
 	CallsPerSecond int // tool calls; a burst may be twice as large
+	UnreadBytes    int // bytes of large responses that clients have not read; one principal may have a quarter
 }
 
 // Limits counts what principals use. It is safe for concurrent use. A nil *Limits does not limit anything.
 type Limits struct {
 	settings Settings
 	calls    *Rates // nil for no limit
+	unread   unread
 
 	mu   sync.Mutex
 	used map[use]int
@@ -44,11 +46,19 @@ const retryAfter = 2 * time.Second
 
 // New returns Limits with the given shares.
 func New(s Settings) *Limits {
-	l := &Limits{settings: s, used: make(map[use]int)}
+	l := &Limits{settings: s, used: make(map[use]int), unread: unread{by: make(map[string]int)}}
 	if n := s.CallsPerSecond; n > 0 {
 		l.calls = NewRates(rate.Limit(n), 2*n)
 	}
 	return l
+}
+
+// Share returns how many places of a kind one principal may use at a time; 0 means no limit.
+func (l *Limits) Share(kind Kind) int {
+	if l == nil {
+		return 0
+	}
+	return l.settings.AtATime[kind]
 }
 
 // Acquire takes one place of a kind for a principal. The error is core.CodeRateLimited if the principal already

@@ -65,3 +65,31 @@ func TestWithoutLimitsNothingIsLimited(t *testing.T) {
 		}
 	}
 }
+
+func TestAResponseOfAnySizeIsPossibleIfNothingElseIsUnread(t *testing.T) {
+	l := New(Settings{UnreadBytes: 400})
+	done, err := l.HoldResponse("a", 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.HoldResponse("a", 1); core.CodeOf(err) != core.CodeRateLimited {
+		t.Errorf("one more: %v", err)
+	}
+	for _, name := range []string{"b", "c", "d"} {
+		if _, err := l.HoldResponse(name, 100); err != nil {
+			t.Errorf("another principal: %v", err)
+		}
+	}
+	if _, err := l.HoldResponse("e", 1); core.CodeOf(err) != core.CodeRateLimited {
+		t.Errorf("beyond the total: %v", err)
+	}
+	done()
+	if _, err := l.HoldResponse("a", 100); err != nil {
+		t.Errorf("after it was read: %v", err)
+	}
+	if done, err := (*Limits)(nil).HoldResponse("a", 1<<40); err != nil {
+		t.Errorf("without limits: %v", err)
+	} else {
+		done()
+	}
+}

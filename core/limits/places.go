@@ -14,15 +14,15 @@ var (
 	ErrShare = errors.New("the user's share is taken")
 )
 
-// Places are the places of a bounded resource, of which one user can take only a share. The empty user is the server itself,
-// for which this does not hold. Places are safe for concurrent use.
+// Places are the places of a bounded resource. One user can take only a share of them. The empty user
+// is the server itself, which has no such limit. Places are safe for concurrent use.
 type Places struct {
 	most, share int
 
 	mu      sync.Mutex
 	used    int
 	users   map[string]int
-	waiting []*waiter // longest first
+	waiting []*waiter // who has waited longest comes first
 }
 
 type waiter struct {
@@ -30,13 +30,16 @@ type waiter struct {
 	given chan struct{} // closed when the place is taken for it
 }
 
-// NewPlaces returns that many free places, of which one user can take share; 0 means a quarter, but at least one.
+// NewPlaces returns that many free places. One user can take share of them; 0 means a quarter, but at least one.
 func NewPlaces(most, share int) *Places {
 	return &Places{most: most, share: cmp.Or(share, max(1, most/4)), users: map[string]int{}}
 }
 
 // Share returns how many places one user may have.
 func (p *Places) Share() int { return p.share }
+
+// Most returns how many places there are.
+func (p *Places) Most() int { return p.most }
 
 // Used returns how many places are taken.
 func (p *Places) Used() int {
@@ -45,7 +48,7 @@ func (p *Places) Used() int {
 	return p.used
 }
 
-// Take takes a place for a user, who must Release it. It returns ErrFull or ErrShare at once.
+// Take takes a place for a user, who must Release it. It returns ErrFull or ErrShare immediately.
 func (p *Places) Take(user string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,14 +85,14 @@ func (p *Places) Await(ctx context.Context, user string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := slices.Index(p.waiting, w)
-	if i < 0 { // given in the meantime
+	if i < 0 { // the place was given in the meantime
 		return nil
 	}
 	p.waiting = slices.Delete(p.waiting, i, i+1)
-	return p.take(user) // which fails, as it did before
+	return p.take(user) // it fails as it did before, and returns the reason
 }
 
-// Release frees a user's place, for the one who has waited longest and may take it.
+// Release frees a user's place. It goes to whoever has waited longest, among those who may take it.
 func (p *Places) Release(user string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// dispatchRequest starts the handler for a request from the app. It returns false when there is no handler, in
-// which case the SDK answers.
+// dispatchRequest starts the handler for a request from the app. It returns false if there is no handler, in which
+// case the SDK answers.
 func (l *Link) dispatchRequest(e *rpc.Envelope) bool {
 	handler := l.o.Requests[e.Method]
 	if handler == nil {
@@ -96,8 +96,8 @@ func (l *Link) callers() []Caller {
 	return found
 }
 
-// beginAppRequest records that a request of a size is being answered. It returns false when there are too many, when
-// they are too large together, or when the id is in use.
+// beginAppRequest records that a request of a size is being answered. It returns false if there are too many, if they
+// are too large in total, or if the id is in use.
 func (l *Link) beginAppRequest(id any, size int, cancel context.CancelFunc) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +109,7 @@ func (l *Link) beginAppRequest(id any, size int, cancel context.CancelFunc) bool
 	return true
 }
 
-// releaseAppRequest is called when nothing of a request is held any more.
+// releaseAppRequest is called once nothing of a request is kept in memory.
 func (l *Link) releaseAppRequest(size int) {
 	l.mu.Lock()
 	l.asked -= size

@@ -29,8 +29,8 @@ type call struct {
 	caller Caller // nil for a request the server makes itself
 	sender string // "" for the server itself
 	token  []byte // the caller's progress token; nil without one
-	silent bool   // the caller takes no notifications
-	stop   func() // releases what a sender keeps for the call; nil when there is nothing to release
+	silent bool   // the caller does not want notifications
+	stop   func() // releases what a sender keeps for the call; nil if there is nothing to release
 
 	wake chan struct{} // capacity 1; receives when there is something to take
 

@@ -53,14 +53,14 @@ func TestASlowCallerLosesTheOldestNotifications(t *testing.T) {
 		c.queue(rpc.Notification{Method: fmt.Sprint(i)})
 	}
 	if list, _ := c.takeQueued(); len(list) != maxQueuedNotifications || list[0].Method != "3" {
-		t.Errorf("%d are left, the first is %q", len(list), list[0].Method)
+		t.Errorf("%d are queued, the first is %q", len(list), list[0].Method)
 	}
 	big := make(json.RawMessage, maxQueuedBytes/2)
 	for i := range 10 {
 		c.queue(rpc.Notification{Method: fmt.Sprint(i), Params: big})
 	}
 	if list, _ := c.takeQueued(); len(list) != 2 || list[1].Method != "9" {
-		t.Errorf("%d large ones are left", len(list))
+		t.Errorf("%d large ones are queued", len(list))
 	}
 }
 
@@ -137,7 +137,7 @@ func TestProgressComesInWireOrderAndBeforeTheResult(t *testing.T) {
 		}
 	}
 	if late > 0 || wrong > 0 {
-		t.Errorf("of %d notifications %d were late and %d wrong or out of order", calls*burst, late, wrong)
+		t.Errorf("of %d notifications, %d were late and %d were wrong or out of order", calls*burst, late, wrong)
 	}
 }
 

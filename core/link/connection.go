@@ -50,10 +50,10 @@ type sdkSide struct {
 }
 
 func newSDKSide(l *Link) sdkSide {
-	return sdkSide{link: l, toSDK: make(chan jsonrpc.Message), limit: newRequestLimit()}
+	return sdkSide{link: l, toSDK: make(chan jsonrpc.Message), limit: requestLimit{pending: new(atomic.Int64), answered: make(chan struct{}, 1)}}
 }
 
-// passToSDK passes a message to the SDK's reader. It returns false when the link is closed.
+// passToSDK passes a message to the SDK's reader. It returns false if the link is closed.
 func (s sdkSide) passToSDK(msg jsonrpc.Message) bool {
 	s.limit.acquire(msg, s.link.done)
 	select {
@@ -176,7 +176,7 @@ func (c *messageConn) readAll() {
 	}
 }
 
-// receive handles one message from a stream that the server opened. It returns false when the link is closed.
+// receive handles one message from a stream that the server opened. It returns false if the link is closed.
 func (c *messageConn) receive(data []byte) bool {
 	e, err := rpc.Scan(data)
 	if err != nil || c.link.dispatch(&e, true) {
@@ -277,11 +277,7 @@ func isSDKRejection(e *jsonrpc.Error) bool {
 // SDK's own queue is unbounded.
 type requestLimit struct {
 	pending  *atomic.Int64
-	answered chan struct{} // capacity 1; signalled after each answer
-}
-
-func newRequestLimit() requestLimit {
-	return requestLimit{pending: new(atomic.Int64), answered: make(chan struct{}, 1)}
+	answered chan struct{} // capacity 1; signaled after each answer
 }
 
 // acquire waits until msg may be passed to the SDK, if it is a request.

@@ -17,7 +17,7 @@ import (
 // know.
 const discoverWait = 5 * time.Second
 
-// errNoDiscovery replaces the answer to server/discover when none came in time.
+// errNoDiscovery replaces the answer to server/discover if none came in time.
 var errNoDiscovery = &jsonrpc.Error{Code: -32601, Message: "server/discover was not answered in time"}
 
 // discovery watches the handshake with an app that may be stateless. Anything but a clear success of
@@ -27,7 +27,7 @@ type discovery struct {
 	late        *time.Timer
 	over        bool          // server/discover was not answered in time
 	initialized bool          // initialize was sent in time
-	refusal     *remote.Error // of server/discover, for lack of credentials
+	refusal     *remote.Error // set if server/discover was refused for lack of credentials
 }
 
 // discovers observes a message of the SDK's handshake. late is called when server/discover is not answered in
@@ -73,7 +73,7 @@ func (d *discovery) refused() *remote.Error {
 	return d.refusal
 }
 
-// end stops the timer: server/discover was answered, or the handshake is over.
+// end stops the timer: server/discover was answered, or the handshake has ended.
 func (d *discovery) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

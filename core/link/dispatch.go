@@ -55,9 +55,9 @@ func (l *Link) dispatchResponse(e *rpc.Envelope, owned bool) bool {
 	return true
 }
 
-// answersNothing handles a response whose id matches no request. A common mistake is to send a number as a
-// string: the request with that number then fails at once. Any other response may be the one that some request
-// is waiting for, so a request that ends without an answer mentions it in its error.
+// answersNothing handles a response whose id matches no request. A common mistake is to send a number as a string:
+// the request with that number then fails immediately. Any other response may be the one that some request is waiting
+// for, so a request that ends without an answer mentions it in its error.
 func (l *Link) answersNothing(e *rpc.Envelope) {
 	what, failure := "a response with the id null", ""
 	switch e.IDKind {
@@ -135,8 +135,8 @@ func (l *Link) dispatchNotification(e *rpc.Envelope) bool {
 	return true
 }
 
-// onlyCall returns the only pending call that has a caller, regardless of the server's own calls. If no call
-// has a caller, it returns the server's only call. It returns nil when there are several.
+// onlyCall returns the only pending call that has a caller, regardless of the server's own calls. If no call has a
+// caller, it returns the server's only call. It returns nil if there are several.
 func (l *Link) onlyCall() *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,7 +179,7 @@ func (l *Link) queueNotification(c *call, n rpc.Notification) {
 	}
 }
 
-// report passes OnNotification a notification that belongs to no call, or to one of several callers.
+// report passes OnNotification a notification that does not belong to a call, or belongs to one of several callers.
 func (l *Link) report(e *rpc.Envelope, callers []Caller) {
 	if l.o.OnNotification == nil {
 		return

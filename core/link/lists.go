@@ -15,7 +15,7 @@ import (
 const (
 	maxPages = 200
 	maxItems = 10000
-	maxBytes = 16 << 20 // of all items and cursors in one list
+	maxBytes = 16 << 20 // for all items and cursors in one list
 )
 
 // listing describes how to request one list.
@@ -37,9 +37,8 @@ func listingOf(kind core.Kind) listing {
 	return listing{"tools", "tools/list"}
 }
 
-// List returns all pages of one of the app's lists, each item exactly as sent. It is empty when the app does
-// not have the list. When a page after the first cannot be read, List returns the earlier pages and logs a
-// warning.
+// List returns all pages of one of the app's lists, each item exactly as sent. It is empty if the app does not have
+// the list. When a page after the first cannot be read, List returns the earlier pages and logs a warning.
 func (l *Link) List(ctx context.Context, kind core.Kind) ([]json.RawMessage, error) {
 	what := listingOf(kind)
 	switch {

@@ -21,7 +21,7 @@ const StatelessVersion = "2026-07-28"
 // The limits for one link.
 const (
 	defaultMaxCalls        = 4096 // calls in flight
-	maxQueuedNotifications = 1024 // of one call
+	maxQueuedNotifications = 1024 // per call
 	maxQueuedBytes         = 8 << 20
 	maxRequests            = 64 // requests from the app being answered
 	maxRequestBytes        = 32 << 20
@@ -32,7 +32,7 @@ type Options struct {
 	Name     string       // the app's name, for log lines
 	Version  string       // the server's own version, which is sent to the app
 	Logger   hclog.Logger // nil disables logging
-	MaxCalls int          // calls in flight at once; 0 is 4096
+	MaxCalls int          // calls in flight at once; 0 means 4096
 
 	// Stateless tries StatelessVersion (server/discover) first and falls back to the handshake of older
 	// revisions; Info.Stateless reports which one is in use. If false, only the handshake is tried.
@@ -45,9 +45,9 @@ type Options struct {
 	// problems are reported less and less often. It must not block. May be nil.
 	Report func(sentence string)
 
-	// OnListChanged is called when the app announces that its "tools", "prompts" or "resources" changed. Calls
-	// are sequential, on one of the link's goroutines; announcements during a call are combined into one
-	// further call. It may use the link.
+	// OnListChanged is called when the app announces that its "tools", "prompts" or "resources" changed. Calls are
+	// sequential, on one of the link's goroutines; announcements during a call are combined into one more call. It
+	// may use the link.
 	OnListChanged func(kind string)
 
 	// OnNotification receives every notification that may not belong to a single call, in wire order. A log
@@ -70,7 +70,7 @@ type Options struct {
 // *rpc.Error is returned to the app unchanged.
 type RequestHandler func(ctx context.Context, q rpc.Question, callers []Caller) (json.RawMessage, error)
 
-// Info is what an app declared in the handshake.
+// Info holds what an app declared in the handshake.
 type Info struct {
 	Name            string
 	Version         string

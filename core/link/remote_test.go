@@ -126,7 +126,7 @@ func TestRemoteServersAreCalled(t *testing.T) {
 			if failure, ok := errors.AsType[*rpc.Error](err); !ok || failure.Code != -32602 {
 				t.Errorf("an unknown tool: %v", err)
 			}
-			if kind != "streamable-http JSON" { // which has no place for notifications
+			if kind != "streamable-http JSON" { // a JSON response has no place for notifications
 				remoteProgress(t, l)
 			}
 			if _, err := l.Call(ctx, Request{Method: "tools/call", Params: json.RawMessage(`{"name":"wait"}`)}); !errors.Is(err, context.Canceled) {
@@ -265,7 +265,7 @@ func TestTheCursorsOfAListCountTowardsItsSize(t *testing.T) {
 	}
 }
 
-// A server that keeps ending a call's stream, each time with a new id and a request to be polled at once, is
+// A server that keeps ending a call's stream, each time with a new id and a request to be polled immediately, is
 // polled at most five times a second.
 func TestAServerCannotMakeACallPollContinuously(t *testing.T) {
 	var asked atomic.Int64

@@ -247,7 +247,7 @@ func TestListChangesAreReported(t *testing.T) {
 	for range 1000 { // while the first is being handled, the others are combined
 		p.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 	}
-	done := begin(t, l, `{}`, nil) // by now the reader has read all of them
+	done := begin(t, l, `{}`, nil) // the reader has now read all of them
 	p.answer(p.read(), `1`)
 	wait(t, done)
 	reports := 0

@@ -23,13 +23,13 @@ var ErrTooManySubscriptions = errors.New("too many resources of this app are sub
 // endTimeout is how long an app may take to end a cancelled subscriptions/listen request.
 const endTimeout = 500 * time.Millisecond
 
-// subscriptions tracks the subscribed resources of an app of StatelessVersion. One long-lived request
-// (subscriptions/listen) names all of them, and the lists whose changes are reported. When the set changes, a
-// new request replaces it, but only after the app has ended the old one: some apps keep one set for both.
+// subscriptions tracks the subscribed resources of an app that uses StatelessVersion. One long-lived request
+// (subscriptions/listen) names all of them, and the lists whose changes the app should report. When the set changes,
+// a new request replaces it, but only after the app has ended the old one, because some apps keep one set for both.
 type subscriptions struct {
 	mu   sync.Mutex
 	uris map[string]struct{}
-	wake chan struct{} // capacity 1; signalled when uris changed
+	wake chan struct{} // capacity 1; signaled when uris changed
 
 	settled chan struct{} // closed when the app has acknowledged or ended the first request; nil before the first
 }
@@ -163,8 +163,7 @@ func (l *Link) keepSubscribed() {
 	}
 }
 
-// listenParams returns the params for subscriptions/listen. some is false when there is nothing to subscribe
-// to.
+// listenParams returns the params for subscriptions/listen. some is false if there is nothing to subscribe to.
 func (l *Link) listenParams() (params json.RawMessage, some bool) {
 	wanted := map[string]any{}
 	if l.o.OnListChanged != nil {
@@ -191,8 +190,8 @@ func (l *Link) announces(capability string) bool {
 	return json.Unmarshal(l.info.offers[capability], &declared) == nil && declared.ListChanged
 }
 
-// listen keeps one subscriptions/listen request pending. It returns true when the subscriptions have changed,
-// false when the app ended the request.
+// listen keeps one subscriptions/listen request pending. It returns true if the subscriptions have changed, false if
+// the app ended the request.
 func (l *Link) listen(params json.RawMessage) (changed bool) {
 	ctx, cancel := context.WithCancel(l.life)
 	defer cancel()

@@ -90,7 +90,8 @@ func (l *Levels) note(component string) {
 	}
 }
 
-// isKnown reports whether a component, or one of its parents, has a logger: those of single apps come and go.
+// isKnown reports whether a component, or one of its parents, has a logger, because loggers of single apps come and
+// go.
 func (l *Levels) isKnown(component string) bool {
 	first, _, _ := strings.Cut(component, ".")
 	_, ok := l.known.Load(first)

@@ -36,7 +36,7 @@ type call struct {
 	context context.Context //nolint:containedctx // ends with the call, when its client cancels it, and when the server ends
 	span    tracing.Span
 
-	release func() // releases its place in the user's share; nil when it holds none
+	release func() // releases its place in the user's share; nil if it holds none
 	ended   func() // called when the call has its answer; nil for nothing
 	body    func() // releases the memory that is counted for the body of its POST, if it is the last call to end; nil for none
 
@@ -45,12 +45,15 @@ type call struct {
 	status int  // the HTTP status of a response without a session; set once the call has its answer
 }
 
-func (e *Endpoint) newCall(ctx context.Context, m Message, caller core.Caller, s *session) *call {
+func newCall(m Message, caller core.Caller, s *session) *call {
 	k := &call{Message: m, caller: caller, session: s, status: fiber.StatusOK, began: time.Now()}
 	k.ID = bytes.Clone(m.ID) // the body may be released before the ID is used
-	k.context, k.cancel = context.WithCancel(ctx)
 	return k
 }
+
+// admit gives an accepted call its context. The context stays known to its parent, which lives as long as the endpoint, until
+// the call is cancelled. So a call that is refused must not have one.
+func (k *call) admit(ctx context.Context) { k.context, k.cancel = context.WithCancel(ctx) }
 
 // serveCalls runs the calls of one POST, each on its own goroutine, and writes the response once its form is known.
 func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) error {
@@ -62,11 +65,13 @@ func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) er
 	k := calls[0]
 	c.Response().Header.SetCanonical(utils.UnsafeBytes(fiber.HeaderCacheControl), utils.UnsafeBytes("no-cache, no-transform")) // both are copied
 	if !k.await(c.Context().Conn()) {
+		defer out.Release() // the HTTP server counts the whole response
 		return sendJSON(c, k.status, out.JSON())
 	}
 	c.Set(fiber.HeaderContentType, "text/event-stream")
 	c.Set("X-Accel-Buffering", "no")    // a buffering proxy would hold back progress notifications
 	if !c.Request().Header.IsHTTP11() { // HTTP/1.0 has no chunks, so the whole stream is sent at its end
+		defer out.Release()
 		return c.Status(fiber.StatusOK).Send(out.Rest())
 	}
 	c.Context().SetBodyStream(sse.NewBody(out.Queue, c.Context().Conn()), -1)
@@ -161,8 +166,29 @@ func (e *Endpoint) run(k *call) {
 	if k.session != nil && !k.session.Finish(k) {
 		return
 	}
-	k.out.Answer(text)
+	k.out.Answer(e.hold(k, text))
 	e.live.EndCalls(1)
+}
+
+// countedAnswer is the size in bytes from which an answer is counted. A batch has up to maxCalls answers.
+const countedAnswer = 4 << 10
+
+// hold counts an answer against its caller's share of memory until its client has read it. It returns an error to send
+// instead if the caller leaves too much unread.
+func (e *Endpoint) hold(k *call, text []byte) []byte {
+	if len(text) < countedAnswer {
+		return text
+	}
+	release, err := e.o.Limits.HoldResponse(k.caller.User.ID, len(text))
+	if err != nil {
+		f := rateLimited(err)
+		if k.session == nil {
+			k.status = f.status
+		}
+		return errorBody(k.ID, &rpc.Error{Code: f.code, Message: f.message, Data: f.data})
+	}
+	k.out.Hold(release)
+	return text
 }
 
 // measure records a call that has been answered.

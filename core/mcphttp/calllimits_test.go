@@ -1,12 +1,14 @@
 package mcphttp
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core/limits"
+	"github.com/ropewalk/ropewalk/core/mcphttp/sse"
 )
 
 func TestAUsersToolCallsPerSecondAreLimited(t *testing.T) {
@@ -27,7 +29,7 @@ func TestAUsersToolCallsPerSecondAreLimited(t *testing.T) {
 		t.Errorf("a list: %d %s", resp.StatusCode, body)
 	}
 	if resp, body := call(r.join(who{token: "bob", workspace: "ws_one"})); resp.StatusCode != 200 {
-		t.Errorf("a call of another user: %d %s", resp.StatusCode, body)
+		t.Errorf("a call by another user: %d %s", resp.StatusCode, body)
 	}
 }
 
@@ -61,7 +63,7 @@ func TestABodysMemoryIsReleasedWhenTheLastOfItsCallsEnds(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	before := r.released.Load()
-	resp := r.ask("POST", w, callBody(1, "demo__slow", `{}`)) // which sends progress, so its response has begun
+	resp := r.ask("POST", w, callBody(1, "demo__slow", `{}`)) // it sends progress, so its response has begun
 	if err := resp.Body.Close(); err != nil || resp.StatusCode != 200 {
 		t.Fatalf("%d %v", resp.StatusCode, err)
 	}
@@ -101,5 +103,51 @@ func TestAllRequestsToAppsAreLimited(t *testing.T) {
 	close(r.fakeNamespace.release)
 	if status := <-first; status != 200 {
 		t.Errorf("the first call: %d", status)
+	}
+}
+
+// The answers of a batch wait for the last one, and a client may never read them.
+func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
+	r := start(t, func(o *Options) { o.Limits = limits.New(limits.Settings{UnreadBytes: 400 << 10}) })
+	w := r.join(alice, "2025-03-26")
+	large := `{"text":"` + strings.Repeat("x", 80<<10) + `"}`
+	for range 2 { // what was read no longer counts
+		resp, body := r.say("POST", w, "["+callBody(1, "demo__echo", large)+","+callBody(2, "demo__echo", large)+"]")
+		if resp.StatusCode != 200 || strings.Count(body, `"error":"rate_limited"`) != 1 || strings.Count(body, strings.Repeat("x", 80<<10)) != 1 {
+			t.Errorf("two large answers when only one fits: %d, %d bytes: %.300s", resp.StatusCode, len(body), body)
+		}
+	}
+	if resp, body := r.say("POST", r.join(who{token: "bob", workspace: "ws_one"}), callBody(1, "demo__echo", large)); resp.StatusCode != 200 || strings.Contains(body, "rate_limited") {
+		t.Errorf("another user: %d %.200s", resp.StatusCode, body)
+	}
+}
+
+// The context of a call that nobody cancels stays in memory as long as the endpoint.
+func TestARefusedCallHasNoContext(t *testing.T) {
+	r := start(t, func(o *Options) {
+		o.Limits = limits.New(limits.Settings{AtATime: map[limits.Kind]int{limits.Calls: 1}})
+	})
+	e, me := r.endpoint, caller("alice", "ws_one")
+	s := admit(t, e, me)
+	newCalls := func(ids ...string) (calls []*call) {
+		for _, id := range ids {
+			calls = append(calls, newCall(Message{ID: json.RawMessage(id), Method: "tools/call"}, me, s))
+		}
+		return calls
+	}
+	for name, refused := range map[string][]*call{"more calls than the user may make": newCalls("1", "2"), "one ID twice": newCalls("3", "3")} {
+		for _, k := range refused {
+			if name == "one ID twice" {
+				k.Method = "ping"
+			}
+		}
+		if f := e.begin(e.root, s, refused, sse.NewResponse(len(refused), true)); f == nil {
+			t.Fatalf("%s: accepted", name)
+		}
+		for _, k := range refused {
+			if k.context != nil && k.context.Err() == nil {
+				t.Errorf("%s: a refused call has a context that does not end", name)
+			}
+		}
 	}
 }

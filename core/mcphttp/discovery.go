@@ -31,16 +31,16 @@ type documents struct {
 
 // offered holds the scopes that an identity provider says it supports.
 type offered struct {
-	scopes []string // nil when it does not say
+	scopes []string // nil if it does not say
 	until  time.Time
 }
 
 // scopesTimeout is how long a 401 response may wait for the identity provider's document.
 const scopesTimeout = 2 * time.Second
 
-// scopes returns the wanted scopes that the identity provider offers. It returns all of them when the provider does not
-// say what it offers, or when there are several providers (RFC 8414 section 2, scopes_supported). Many providers refuse
-// a client that registers with any other scope.
+// scopes returns the wanted scopes that the identity provider offers. It returns all of them if the provider does not
+// say what it offers, or when there are several providers (RFC 8414 section 2, scopes_supported). Many providers
+// refuse a client that registers with any other scope.
 func (d *documents) scopes(ctx context.Context, wanted []string) []string {
 	known := d.offered.Load()
 	if len(wanted) > 0 && (known == nil || time.Now().After(known.until)) && d.asking.TryLock() {

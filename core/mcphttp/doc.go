@@ -1,12 +1,13 @@
 // Package mcphttp serves MCP clients: /mcp (Streamable HTTP) and the OAuth discovery documents, on Fiber.
 //
-// It owns the gates that every request passes (gates.go, one function) and the single path of a call: post.go receives
-// the messages, call.go starts, awaits and answers calls, and methods.go lists the methods. Requests of the revisions
-// up to 2025-11-25 belong to a session. Those of 2026-07-28 have no session (stateless.go) and take the same path.
+// It owns the gates that every request passes (gates.go, one function) and the single path of a call: post.go
+// receives the messages, call.go starts, awaits and answers calls, and methods.go lists the methods. Requests in
+// revisions up to 2025-11-25 belong to a session. Those in 2026-07-28 have no session (stateless.go) but take the
+// same path.
 //
 // A session (session.go, question.go) has its in-flight calls, its GET stream and the questions for its client. A
-// sessionSet caps the sessions of this process, a sessionWriter keeps the session store up to date, and a serverLease
-// shows the servers of a store which of them has a session (lookup.go takes sessions over).
+// sessionSet caps the sessions of this process, and a sessionWriter keeps the session store up to date. A serverLease
+// shows the servers of a store which of them has a session; lookup.go takes sessions over.
 //
 // Streams are in the subpackage sse. It does not own tools (package tools), identities and membership (access), the
 // rules for Host and Origin (webguard), or the Fiber app and its listener (httpapi). It uses only types and codes of the

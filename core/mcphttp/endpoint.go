@@ -26,6 +26,7 @@ type Tools interface {
 	ListFor(c core.Caller, from tools.From) []tools.Listed
 	ItemsFor(c core.Caller, from tools.From, kind core.Kind) []tools.Item
 	ListJSON(c core.Caller, from tools.From, kind core.Kind) json.RawMessage
+	Missing(c core.Caller) []core.MissingApp
 	Instructions(c core.Caller) []core.Instructions
 	Call(ctx context.Context, c core.Caller, call tools.Call) (result json.RawMessage, failed bool, err error)
 	Tasks
@@ -82,16 +83,16 @@ type Options struct {
 	Streams  *stream.Streams // shared with the server this is mounted on; nil creates a new one
 
 	MaxSessions int           // live sessions of this process; 0 means 100
-	MaxPerUser  int           // of those, sessions of one user; 0 means no limit
+	MaxPerUser  int           // live sessions per user; 0 means no limit
 	SessionTTL  time.Duration // idle time after which a session ends; 0 means 8 hours
 	MaxBody     int           // bytes per request body; 0 means 4 MiB
-	OwnBodies   bool          // bodies are in memory of their own, which outlives the request, as in httpapi
+	OwnBodies   bool          // bodies have their own memory, which outlives the request, as in httpapi
 
 	TrustedProxies []netip.Prefix  // their X-Forwarded-Proto is trusted
 	AllowedHosts   []string        // Host values accepted in addition to loopback ones; host or host:port
 	AllowedOrigins []string        // Origin values accepted in addition to the endpoint's own
 	BaseURL        string          // the public address; "" means the address the client used
-	Version        string          // of the server, for serverInfo
+	Version        string          // the server's version, for serverInfo
 	Scopes         func() []string // the scopes that clients should request from the authorization server; nil means none
 	Replica        string          // prefix of session IDs, for a proxy to route by; "" for a single server
 
@@ -137,8 +138,8 @@ func New(o Options) *Endpoint {
 	e.self, _ = json.Marshal(e.implementation()) // strings always encode
 	e.live = newSessionSet(o.MaxSessions, o.MaxPerUser)
 	e.writer = newSessionWriter(o.Store, o.SessionTTL, o.Logger)
-	e.lease = newServerLease(e.writer)
-	e.hub = newHub(o.Tools)
+	e.lease = &serverLease{writer: e.writer}
+	e.hub = &hub{tools: o.Tools, watches: map[string]*watch{}}
 	e.documents = &documents{access: o.Access}
 	e.running.Go(func() { e.writer.Run(e.root, e.live.Records) })
 	e.running.Go(e.keepLease)
@@ -167,7 +168,7 @@ func (e *Endpoint) Mount(r fiber.Router) {
 }
 
 // UseStore replaces the session store. It first writes every live session to the new store. If that fails, the old
-// store stays in use and the error says why.
+// store remains in use and the error says why.
 func (e *Endpoint) UseStore(ctx context.Context, store sessionstore.Store) error {
 	if err := e.writer.Swap(ctx, store, e.live.Records); err != nil {
 		return err
@@ -180,8 +181,8 @@ func (e *Endpoint) UseStore(ctx context.Context, store sessionstore.Store) error
 func (e *Endpoint) Sessions() int { return len(e.live.All()) }
 
 // Close refuses new work immediately, lets in-flight calls finish until ctx ends, and then ends every session and
-// stream. Session records stay in the store. Another server, or this one after a restart, takes the sessions over or,
-// if the store does not support that, reports `unavailable` instead of `not_found`.
+// stream. Session records remain in the store. Another server, or this one after a restart, takes the sessions over
+// or, if the store does not support that, reports `unavailable` instead of `not_found`.
 func (e *Endpoint) Close(ctx context.Context) error {
 	e.live.Refuse()
 	err := e.live.Drain(ctx)

@@ -1,7 +1,6 @@
 package mcphttp
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,10 +13,11 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/limits"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// codeServer is the JSON-RPC code of refusals without a code of their own.
+// codeServer is the JSON-RPC code of refusals without a specific code.
 const codeServer = -32000
 
 // capRetry is the Retry-After when every session is taken. Sessions end when their clients close them or go idle, so no
@@ -31,7 +31,7 @@ type fault struct {
 	code       int
 	message    string
 	data       json.RawMessage
-	id         json.RawMessage // of the message at fault; nil means null
+	id         json.RawMessage // the ID of the message at fault; nil means null
 	retryAfter time.Duration
 }
 
@@ -51,7 +51,7 @@ func sessionNotFound(reason string) *fault {
 	return &fault{status: fiber.StatusNotFound, code: codeServer, message: "Session not found", data: encode(map[string]string{"reason": reason})}
 }
 
-// The reasons of sessionNotFound.
+// Reasons for sessionNotFound.
 const (
 	reasonNotFound    = "not_found"
 	reasonUnavailable = "unavailable"
@@ -133,10 +133,7 @@ func errorBody(id json.RawMessage, failure *rpc.Error) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	var body bytes.Buffer
-	enc := json.NewEncoder(&body)
-	enc.SetEscapeHTML(false) // messages are for humans and are never embedded in a page
-	err := enc.Encode(struct {
+	body, err := rawjson.Encode(struct { // messages are for humans and are never embedded in a page
 		Version string          `json:"jsonrpc"`
 		Error   *rpc.Error      `json:"error"`
 		ID      json.RawMessage `json:"id"`
@@ -144,7 +141,7 @@ func errorBody(id json.RawMessage, failure *rpc.Error) []byte {
 	if err != nil { // a bundle's data was not valid JSON
 		return errorBody(id, &rpc.Error{Code: failure.Code, Message: failure.Message})
 	}
-	return bytes.TrimSuffix(body.Bytes(), []byte("\n"))
+	return body
 }
 
 // plain writes the fault with an error body of the HTTP API, because the discovery routes do not use JSON-RPC.
@@ -209,7 +206,7 @@ func (e *Endpoint) refusal(k *call, name string, err error) error {
 	}
 	switch known.Code {
 	case core.CodeToolNotFound, core.CodeFeatureDisabled, core.CodeForbidden:
-		return invalidParams("Unknown tool: %s", name)
+		return invalidParams("Unknown tool: %s", clip(name))
 	case core.CodeBadRequest, core.CodeInvalidInput, core.CodeNotFound:
 		return invalidParams("%s", known.Message)
 	case core.CodeResourceNotFound:

@@ -87,7 +87,7 @@ func (e *Endpoint) RespondIfDisabled(ctx *fasthttp.RequestCtx) bool {
 	return true
 }
 
-// admits reports whether the request's Host and Origin are ones this endpoint serves.
+// admits reports whether this endpoint serves the request's Host and Origin.
 func (e *Endpoint) admits(c *fiber.Ctx) bool {
 	return e.guard.HostAllowed(c.Context()) && e.guard.OriginAllowed(c.Context())
 }
@@ -116,8 +116,8 @@ func isEndpoint(path string) bool {
 // resourceMe is the path segment that stands for the caller's only or default workspace.
 const resourceMe = "me"
 
-// resourceOf returns what the path of a request names below /mcp: a workspace, or one of its views as ws_.../v/NAME. It
-// returns "" for /mcp itself. valid is false when no workspace or view can have that name.
+// resourceOf returns what the path of a request names below /mcp: a workspace, or one of its views as ws_.../v/NAME.
+// It returns "" for /mcp itself. valid is false if no workspace or view can have that name.
 func resourceOf(c *fiber.Ctx) (resource string, valid bool) {
 	workspace, name := strings.Clone(c.Params("workspace")), strings.Clone(c.Params("view"))
 	switch {
@@ -158,13 +158,14 @@ func (e *Endpoint) metadataURL(c *fiber.Ctx) string {
 // /mcp. The caller gets the view that the path names.
 func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, error) {
 	resource := c.Params("workspace")
-	workspace, ok := single(c, headerWorkspace)
-	if workspace == "" && resource == "" {
+	header, ok := rawHeader(c, headerWorkspace)
+	workspace := string(header)
+	if header == nil && resource == "" {
 		return core.Caller{}, core.Errorf(core.CodeWorkspaceRequired,
 			"name the workspace: set the header X-Workspace-Id: ws_... on every request to /mcp, or use the address /mcp/ws_..., or /mcp/me for your only or default one; "+
 				"GET /v1/workspace (or GET /v1/bootstrap) lists the ids of your workspaces")
 	}
-	if !ok || workspace != "" && !core.ValidWorkspaceID(workspace) {
+	if !ok || header != nil && !core.ValidWorkspaceID(workspace) {
 		return core.Caller{}, core.Errorf(core.CodeBadRequest,
 			"the header X-Workspace-Id is malformed: send one id of the form ws_<alphanumeric>; GET /v1/workspace (or GET /v1/bootstrap) lists yours")
 	}
@@ -187,7 +188,7 @@ func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, err
 	return caller, err
 }
 
-// single returns a copy of a header's value, and false when the header is repeated, because another reader might pick
+// single returns a copy of a header's value, and false if the header is repeated, because another reader might pick
 // the other value.
 func single(c *fiber.Ctx, name string) (string, bool) {
 	value, ok := rawHeader(c, name)

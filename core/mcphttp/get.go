@@ -42,11 +42,12 @@ func (e *Endpoint) get(c *fiber.Ctx, caller core.Caller) error {
 // lastEvent returns the last event that a client received on a broken stream: the stream and the event number. If the
 // client names none, it returns the GET stream and -1.
 func lastEvent(c *fiber.Ctx) (of, number int64, f *fault) {
-	id, ok := single(c, headerLastEvent)
-	if ok && id == "" {
+	id, once := rawHeader(c, headerLastEvent)
+	if id == nil {
 		return sse.GETStream, -1, nil
 	}
-	if of, number, ok = sse.ParseEventID(id); !ok {
+	of, number, ok := sse.ParseEventID(string(id))
+	if !ok || !once {
 		f = badRequest(codeServer, "Last-Event-ID does not name an event that this server sent")
 	}
 	return of, number, f

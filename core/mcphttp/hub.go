@@ -10,8 +10,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// debounce combines the changes caused by an app that starts or stops into one notification per kind.
-const debounce = 50 * time.Millisecond
+const (
+	// debounce combines the changes caused by an app that starts or stops into one notification per kind.
+	debounce = 50 * time.Millisecond
+	// slowest is the interval of notifications while lists keep changing: clients read the whole list after each one.
+	slowest = 3200 * time.Millisecond
+)
 
 // audience is notified when a list of its workspace has changed. ListChanged must not block.
 type audience interface{ ListChanged(kind core.Kind) }
@@ -30,12 +34,12 @@ type watch struct {
 
 	mu       sync.Mutex
 	audience map[audience]*listReader
-	pending  []core.Kind // changed but not yet sent
-	views    bool        // views have changed since the last notification
-	waiting  bool        // a call to notify is scheduled
+	pending  []core.Kind   // changed but not yet sent
+	views    bool          // views have changed since the last notification
+	waiting  bool          // a call to notify is scheduled
+	pause    time.Duration // before the latest notification
+	notified time.Time     // when the latest notification was sent
 }
-
-func newHub(t Tools) *hub { return &hub{tools: t, watches: map[string]*watch{}} }
 
 // join adds an audience that reads the lists as a given caller and client. The first audience of a workspace starts the
 // watch.
@@ -116,11 +120,18 @@ func (w *watch) viewsChanged() {
 	w.notifySoon()
 }
 
+// notifySoon schedules a notification. Each one in a storm of changes waits twice as long as the one before.
 func (w *watch) notifySoon() {
-	if !w.waiting {
-		w.waiting = true
-		time.AfterFunc(debounce, w.notify)
+	if w.waiting {
+		return
 	}
+	w.waiting = true
+	if time.Since(w.notified) > w.pause+time.Second {
+		w.pause = debounce
+	} else {
+		w.pause = min(2*w.pause, slowest)
+	}
+	time.AfterFunc(w.pause, w.notify)
 }
 
 // notify sends the changes since the last notification.
@@ -131,7 +142,7 @@ func (w *watch) notify() {
 	}
 	w.mu.Lock()
 	kinds, views := w.pending, w.views
-	w.pending, w.views, w.waiting = nil, false, false
+	w.pending, w.views, w.waiting, w.notified = nil, false, false, time.Now()
 	all := make([]member, 0, len(w.audience))
 	for who, reader := range w.audience {
 		all = append(all, member{who, reader})

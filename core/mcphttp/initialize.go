@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -54,7 +56,7 @@ func readHello(m *Message) (said helloParams, f *fault) {
 	var missing string
 	switch err := json.Unmarshal(orEmpty(m.Params), &said); {
 	case err != nil:
-		return said, badRequest(rpc.CodeInvalidParams, "params of initialize cannot be read: "+err.Error())
+		return said, badRequest(rpc.CodeInvalidParams, wrongType("params", err))
 	case said.ProtocolVersion == nil:
 		missing = "protocolVersion, a string"
 	case said.Capabilities == nil || (*said.Capabilities)[0] != '{':
@@ -63,11 +65,19 @@ func readHello(m *Message) (said helloParams, f *fault) {
 		missing = "clientInfo, an object with a name and a version"
 	default:
 		if err := json.Unmarshal(*said.Capabilities, &mcp.ClientCapabilities{}); err != nil {
-			return said, badRequest(rpc.CodeInvalidParams, "params.capabilities of initialize cannot be read: "+err.Error())
+			return said, badRequest(rpc.CodeInvalidParams, wrongType("params.capabilities", err))
 		}
 		return said, nil
 	}
 	return said, badRequest(rpc.CodeInvalidParams, "params of initialize must have "+missing)
+}
+
+// wrongType words an error from decoding a member of the params of initialize.
+func wrongType(member string, err error) string {
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("%s.%s of initialize has the wrong type: %s", member, e.Field, e.Value)
+	}
+	return member + " of initialize cannot be read"
 }
 
 // open creates a session and makes it findable. Its revision is the one that the client names, if that has sessions, or

@@ -20,7 +20,7 @@ import (
 // listener is one subscriptions/listen request: which changes its client wants to receive, and where.
 type listener struct {
 	*sse.Queue
-	id    json.RawMessage // of the request; tags every message sent here
+	id    json.RawMessage // the request's ID, which tags every message sent here
 	kinds []core.Kind     // the lists whose changes it wants
 }
 
@@ -42,7 +42,7 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 	if json.Unmarshal(orEmpty(m.Param("notifications")), &wanted) != nil || m.Param("notifications") == nil || wanted == nil {
 		return badRequest(rpc.CodeInvalidParams, "params.notifications must be an object that names the changes to send").of(m.ID).send(c)
 	}
-	if len(wanted.TaskIDs) > 0 && !m.takesTasks() {
+	if len(wanted.TaskIDs) > 0 && !m.supportsTasks() {
 		return undeclared().of(m.ID).send(c)
 	}
 	if err := e.live.Listen(caller.User.ID); err != nil {

@@ -25,6 +25,7 @@ const pageBytes = 8 << 20
 func (e *Endpoint) list(k *call, kind core.Kind) ([][]byte, error) {
 	open, cursor := `{"`+string(kind)+`":`, k.Param("cursor")
 	if cursor == nil {
+		open = `{` + e.missing(k.caller, kind) + open[1:]
 		if list := e.o.Tools.ListJSON(k.caller, k.from(), kind); len(list) < pageBytes {
 			return [][]byte{[]byte(open), list, {'}'}}, nil
 		}
@@ -48,6 +49,21 @@ func (e *Endpoint) list(k *call, kind core.Kind) ([][]byte, error) {
 		raw = append(raw, `,"nextCursor":"`+cursorAfter(all, end)+`"`...)
 	}
 	return [][]byte{append(raw, '}')}, nil
+}
+
+// metaMissing is the _meta member of a list of tools with the apps whose tools are missing.
+const metaMissing = "ropewalk/missing"
+
+// missing returns the _meta member of the first page of a list, with a comma, or "" if no app's tools are missing.
+func (e *Endpoint) missing(c core.Caller, kind core.Kind) string {
+	if kind != core.KindTools {
+		return ""
+	}
+	apps := e.o.Tools.Missing(c)
+	if len(apps) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(`"_meta":{%q:%s},`, metaMissing, encode(apps))
 }
 
 // cursorAfter returns the cursor of the page that starts at end. It holds the position and the name of the previous
@@ -89,8 +105,11 @@ func (e *Endpoint) chooseSurface(c *fiber.Ctx, k *call) *fault {
 		return nil
 	}
 	k.readsOn = tools.AsksToFit(k.Param("_meta"))
-	k.surface = cmp.Or(tools.Surface(c.Get(headerSurface)), tools.Surface(c.Query("surface")), e.o.Tools.SurfaceFor(k.caller))
-	if k.surface != tools.SurfaceFull && k.surface != tools.SurfaceSearch {
+	header, once := rawHeader(c, headerSurface)
+	if k.surface = tools.Surface(header); header == nil {
+		k.surface = cmp.Or(tools.Surface(c.Query("surface")), e.o.Tools.SurfaceFor(k.caller))
+	}
+	if !once || k.surface != tools.SurfaceFull && k.surface != tools.SurfaceSearch {
 		message := fmt.Sprintf("%s, or the query parameter surface, is %q; it can be %s or %s", headerSurface, clip(string(k.surface)), tools.SurfaceFull, tools.SurfaceSearch)
 		return badRequest(rpc.CodeInvalidRequest, message).of(k.ID)
 	}

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/tools"
@@ -44,6 +47,59 @@ func TestLongListsOfEveryKindArePaged(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAListOfToolsNamesTheAppsWhoseToolsAreMissing(t *testing.T) {
+	r := start(t, nil)
+	w := r.join(alice)
+	r.fakeNamespace.app.SetMissing(core.MissingApp{Name: "calc", Status: core.StateDead}, core.MissingApp{Name: "mail", Status: core.StateStarting})
+	const want = `"ropewalk/missing":[{"app":"calc","status":"dead"},{"app":"mail","status":"starting"}]`
+	list := func(method string) string {
+		_, body := r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`)
+		return body
+	}
+	if got := list("tools/list"); !strings.Contains(got, want) || !strings.Contains(got, `"demo__echo"`) {
+		t.Errorf("a session's list: %s", got)
+	}
+	if got := list("prompts/list"); strings.Contains(got, "missing") {
+		t.Errorf("a list of prompts: %s", got)
+	}
+	_, body := r.say("POST", alice, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+statelessMeta("")+`}}`, "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list")
+	if !strings.Contains(body, want) || !strings.Contains(body, "io.modelcontextprotocol/serverInfo") {
+		t.Errorf("a list without a session: %s", body)
+	}
+	r.fakeNamespace.app.SetMissing()
+	if got := list("tools/list"); strings.Contains(got, "_meta\":{\"ropewalk") {
+		t.Errorf("with all apps: %s", got)
+	}
+}
+
+// counted is an audience that counts its notifications.
+type counted struct{ atomic.Int64 }
+
+func (c *counted) ListChanged(core.Kind) { c.Add(1) }
+
+func TestAStormOfChangesIsSlowedDownAndItsLastChangeIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		heard := &counted{}
+		w := &watch{tools: newFakeNamespace(), audience: map[audience]*listReader{heard: {}}}
+		for range 600 {
+			w.changed(core.KindTools)
+			<-time.After(100 * time.Millisecond)
+		}
+		if n := heard.Load(); n < 10 || n > 30 {
+			t.Errorf("%d notifications of 600 changes in a minute", n)
+		}
+		<-time.After(slowest)
+		before := heard.Load()
+		w.changed(core.KindTools)
+		<-time.After(3 * slowest)
+		w.changed(core.KindTools)
+		<-time.After(2 * debounce)
+		if n := heard.Load() - before; n != 2 {
+			t.Errorf("%d notifications of two changes after the storm", n)
+		}
+	})
 }
 
 // pages reads a list page by page and returns the number of pages and the names.

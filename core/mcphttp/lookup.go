@@ -39,7 +39,7 @@ func (e *Endpoint) session(ctx context.Context, id []byte, caller core.Caller) (
 	return s, nil
 }
 
-// here returns the caller's live session with an ID, or nil when there is none.
+// here returns the caller's live session with an ID, or nil if there is none.
 func (e *Endpoint) here(id []byte, caller core.Caller) *session {
 	now := time.Now()
 	if s := e.live.Find(id); s != nil && s.OwnedBy(caller) && (e.covered(s, now) || e.confirm(s)) && s.Touch(now) {

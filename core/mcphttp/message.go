@@ -19,20 +19,20 @@ const (
 
 // Message is one JSON-RPC message. Its parts are the original text.
 type Message struct {
-	ID       json.RawMessage // nil when absent
+	ID       json.RawMessage // nil if absent
 	Method   string          // "" for a response
-	Params   json.RawMessage // nil when absent
-	Progress bool            // params._meta holds a progress token
+	Params   json.RawMessage // nil if absent
+	Progress bool            // params._meta holds a progress token; null counts as none
 	Payload  json.RawMessage // the result or error, if the message is a response
 	Failed   bool            // whether Payload is an error, if the message is a response
 
-	params rawjson.List // of Params
+	params rawjson.List // the members of Params
 }
 
 // IsCall reports whether the message is a request that expects an answer.
 func (m *Message) IsCall() bool { return m.Method != "" && m.ID != nil }
 
-// Param returns a member of the params, or nil when it is absent.
+// Param returns a member of the params, or nil if it is absent.
 func (m *Message) Param(name string) json.RawMessage { return m.params.Get(name) }
 
 // Release drops the params once nothing reads them, so that the message does not keep a large body in memory.
@@ -94,7 +94,7 @@ func parseBody(body []byte) (messages []Message, batch bool, err *fault) {
 type envelope struct {
 	version, id, method, params, result, failure json.RawMessage
 
-	list     rawjson.List // of params
+	list     rawjson.List // the members of params
 	listable bool         // params are an object whose names are unique and in their exact case
 }
 
@@ -167,7 +167,7 @@ func parse(text []byte) (Message, *fault) {
 		return Message{}, invalid(`jsonrpc must be "2.0"`)
 	}
 	m := Message{ID: e.id, Params: e.params}
-	if m.ID != nil && m.ID[0] != '"' && m.ID[0] != '-' && (m.ID[0] < '0' || m.ID[0] > '9') {
+	if m.ID != nil && !isTextOrNumber(m.ID) {
 		return Message{}, invalid("id must be a string or a number")
 	}
 	if e.method != nil {
@@ -208,12 +208,21 @@ func (m *Message) readParams(e *envelope) *fault {
 	if meta := m.Param("_meta"); ok && meta != nil {
 		var members rawjson.List
 		members, ok = rawjson.ListOf(meta, "progressToken")
-		m.Progress = members.Get("progressToken") != nil
+		token := members.Get("progressToken")
+		m.Progress = token != nil && string(token) != "null"
+		if m.Progress && !isTextOrNumber(token) {
+			return badRequest(rpc.CodeInvalidParams, "params._meta.progressToken must be a string or a number").of(m.ID)
+		}
 	}
 	if !ok {
 		return invalid("params and its _meta must be JSON objects, with each name used once and in its exact case").of(m.ID)
 	}
 	return nil
+}
+
+// isTextOrNumber reports whether a JSON value is a string or a number, as IDs and progress tokens are.
+func isTextOrNumber(value json.RawMessage) bool {
+	return value[0] == '"' || value[0] == '-' || '0' <= value[0] && value[0] <= '9'
 }
 
 // orEmpty returns value, or an empty object if it is nil.

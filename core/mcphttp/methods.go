@@ -38,6 +38,9 @@ func (e *Endpoint) handle(k *call) (result [][]byte, err error) {
 	case "resources/templates/list":
 		return e.list(k, core.KindTemplates)
 	case "prompts/get":
+		if err := k.checkArguments(); err != nil {
+			return nil, err
+		}
 		return e.passOn(k, e.o.Tools.GetPrompt)
 	case "resources/read":
 		return e.passOn(k, e.o.Tools.ReadResource)
@@ -53,7 +56,7 @@ func (e *Endpoint) handle(k *call) (result [][]byte, err error) {
 		case "server/discover":
 			return onePart(e.discover(k.caller), nil)
 		case "tasks/get", "tasks/update", "tasks/cancel":
-			return e.aboutTask(k)
+			return e.handleTask(k)
 		}
 		return nil, unknownMethod(k)
 	}
@@ -87,13 +90,16 @@ func (e *Endpoint) callTool(k *call) (result json.RawMessage, err error) {
 	if name == "" {
 		return nil, invalidParams("params.name must be the name of a tool")
 	}
+	if err := k.checkArguments(); err != nil {
+		return nil, err
+	}
 	request := tools.Call{
 		Name: name, Arguments: k.Param("arguments"), Meta: k.Param("_meta"), Agent: true, Notify: k.notify, From: k.from(),
 		InputResponses: k.Param("inputResponses"), RequestState: k.Param("requestState"),
 	}
-	takesTasks := k.session == nil && k.takesTasks()
+	supportsTasks := k.session == nil && k.supportsTasks()
 	k.Release() // the body may be large, and the app may take a long time
-	if takesTasks {
+	if supportsTasks {
 		result, k.failed, err = e.o.Tools.CallTask(k.context, k.caller, request, e.taskOutcome(k.caller, request.Name))
 	} else {
 		result, k.failed, err = e.o.Tools.Call(k.context, k.caller, request)
@@ -102,6 +108,14 @@ func (e *Endpoint) callTool(k *call) (result json.RawMessage, err error) {
 		return e.toolError(k, request, err)
 	}
 	return result, nil
+}
+
+// checkArguments checks the arguments of a tool call or a prompt. null counts as absent.
+func (k *call) checkArguments() error {
+	if arguments := k.Param("arguments"); arguments != nil && arguments[0] != '{' && string(arguments) != "null" {
+		return invalidParams("params.arguments must be an object")
+	}
+	return nil
 }
 
 // toolError returns what a client receives when a tool call fails: a result for the model to read, or an error.

@@ -83,7 +83,7 @@ type statelessProbe struct {
 	params  string // members
 	body    string // used instead of method and params
 	extra   []string
-	differs string // why this endpoint's response differs; "" when it must be the same
+	differs string // why this endpoint's response differs; "" if it must be the same
 }
 
 func (p statelessProbe) put(t *testing.T, url string) response {

@@ -48,7 +48,7 @@ type response struct {
 	Status   int
 	Session  bool
 	Messages []any
-	IDs      []string // of the messages, as written
+	IDs      []string // the messages' IDs, as written
 	Text     string   // the body, if it is not JSON
 }
 
@@ -57,10 +57,10 @@ type probe struct {
 	name    string
 	method  string
 	body    string
-	version string // of the session; 2025-11-25 by default
+	version string // the session's revision; 2025-11-25 by default
 	bare    bool
 	header  []string
-	differs string // why this endpoint's response differs; "" when it must be the same
+	differs string // why this endpoint's response differs; "" if it must be the same
 }
 
 func probes() []probe {

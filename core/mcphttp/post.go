@@ -21,10 +21,10 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 		return e.postStateless(c, caller, body)
 	}
 	id, ok := rawHeader(c, headerSession)
-	if !ok {
-		return badRequest(codeServer, "Mcp-Session-Id appears more than once").send(c)
+	if !ok || id != nil && len(id) == 0 {
+		return badRequest(codeServer, "Mcp-Session-Id is empty or appears more than once").send(c)
 	}
-	if len(id) == 0 {
+	if id == nil {
 		return e.postWithoutSession(c, caller, body)
 	}
 	s, f := e.session(c.UserContext(), id, caller)
@@ -75,14 +75,14 @@ func (e *Endpoint) deliver(c *fiber.Ctx, s *session, caller core.Caller, message
 		if !m.IsCall() {
 			continue
 		}
-		k := e.newCall(c.UserContext(), m, caller, s)
+		k := newCall(m, caller, s)
 		if f := e.chooseSurface(c, k); f != nil {
 			return f.send(c)
 		}
 		calls = append(calls, k)
 	}
 	out := sse.NewResponse(len(calls), batch)
-	if f := e.begin(s, calls, out); f != nil {
+	if f := e.begin(c.UserContext(), s, calls, out); f != nil {
 		return f.send(c)
 	}
 	for _, m := range messages {
@@ -98,7 +98,7 @@ func (e *Endpoint) deliver(c *fiber.Ctx, s *session, caller core.Caller, message
 }
 
 // begin registers calls with their session and counts them among those that a shutdown waits for.
-func (e *Endpoint) begin(s *session, calls []*call, out *sse.Response) *fault {
+func (e *Endpoint) begin(ctx context.Context, s *session, calls []*call, out *sse.Response) *fault {
 	if f := e.acquireCalls(calls); f != nil {
 		return f
 	}
@@ -108,6 +108,7 @@ func (e *Endpoint) begin(s *session, calls []*call, out *sse.Response) *fault {
 	}
 	for _, k := range calls {
 		k.out = out
+		k.admit(ctx)
 	}
 	if err := s.Begin(calls); err != nil {
 		e.live.EndCalls(len(calls))
@@ -129,7 +130,7 @@ func (e *Endpoint) receive(s *session, m Message) {
 	switch m.Method {
 	case "notifications/cancelled":
 		s.Cancel(m.Param("requestId"))
-	case "notifications/progress": // progress on an app's question; the server asks none of its own
+	case "notifications/progress": // progress on an app's question; the server does not ask any itself
 		s.Progress(rpc.Notification{Method: m.Method, Params: m.Params}, m.Param("progressToken"))
 	case "notifications/roots/list_changed":
 		e.rootsChanged(s)
@@ -151,8 +152,8 @@ const usualAccept = "application/json, text/event-stream"
 // checkMedia checks the media types of a POST against the rules of Streamable HTTP.
 func checkMedia(c *fiber.Ctx) *fault {
 	h := &c.Request().Header
-	if _, ok := webguard.JSON(h); !ok {
-		return &fault{status: fiber.StatusUnsupportedMediaType, code: codeServer, message: "Content-Type must be application/json"}
+	if !webguard.JSON(h) {
+		return &fault{status: fiber.StatusUnsupportedMediaType, code: codeServer, message: "Content-Type must be application/json, in UTF-8"}
 	}
 	if webguard.Encoded(h) {
 		return &fault{status: fiber.StatusUnsupportedMediaType, code: codeServer, message: "Content-Encoding is not supported here"}
@@ -166,7 +167,7 @@ func checkMedia(c *fiber.Ctx) *fault {
 // checkProtocol refuses a revision for which this endpoint has no sessions.
 func checkProtocol(c *fiber.Ctx) *fault {
 	version, ok := rawHeader(c, headerProtocol)
-	if len(version) == 0 || ok && hasSessions(string(version)) {
+	if version == nil || ok && hasSessions(string(version)) {
 		return nil
 	}
 	return badRequest(codeServer, "Mcp-Protocol-Version does not name a supported revision; supported: "+strings.Join(revisions(), ", "))

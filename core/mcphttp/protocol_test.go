@@ -71,6 +71,7 @@ func TestTransportRules(t *testing.T) {
 		{"Accept without JSON", w, ping, []string{"Accept: text/event-stream"}, 406, "Accept"},
 		{"no Accept", w, ping, []string{"-Accept"}, 406, "Accept"},
 		{"Content-Type with a charset", w, ping, []string{"Content-Type: application/json; charset=utf-8"}, 200, ""},
+		{"Content-Type with a charset other than UTF-8", w, ping, []string{"Content-Type: application/json; charset=utf-16"}, 415, "UTF-8"},
 		{"another Content-Type", w, ping, []string{"Content-Type: text/plain"}, 415, "Content-Type"},
 		{"no Content-Type", w, ping, []string{"-Content-Type"}, 415, "Content-Type"},
 		{"a Content-Type with the right prefix only", w, ping, []string{"Content-Type: application/jsonx"}, 415, "Content-Type"},
@@ -78,6 +79,10 @@ func TestTransportRules(t *testing.T) {
 		{"a supported revision in the header", w, ping, []string{"Mcp-Protocol-Version: 2025-06-18"}, 200, ""},
 		{"an unknown revision in the header", w, ping, []string{"Mcp-Protocol-Version: 1999-01-01"}, 400, "2025-11-25"},
 		{"the sessionless revision in a session", w, ping, []string{"Mcp-Protocol-Version: 2026-07-28"}, 400, `"code":-32602`},
+		{"an empty revision in the header", w, ping, []string{"Mcp-Protocol-Version: "}, 400, "2025-11-25"},
+		{"an empty session", alice, hello("2025-11-25"), []string{"Mcp-Session-Id: "}, 400, "Mcp-Session-Id is empty"},
+		{"an empty workspace", alice, hello("2025-11-25"), []string{"X-Workspace-Id: "}, 400, "X-Workspace-Id is malformed"},
+		{"an empty surface", w, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, []string{"X-Tools-Surface: "}, 400, `"code":-32600`},
 		{"not JSON", w, `{"jsonrpc":`, nil, 400, `{"jsonrpc":"2.0","error":{"code":-32700,"message":"the body is not valid JSON"},"id":null}`},
 		{"not JSON, without a session", alice, `nope`, nil, 400, `{"jsonrpc":"2.0","error":{"code":-32700,"message":"the body is not valid JSON"},"id":null}`},
 		{"an empty body", w, ``, nil, 400, "-32700"},
@@ -93,6 +98,15 @@ func TestTransportRules(t *testing.T) {
 		{"an id that is an object", w, `{"jsonrpc":"2.0","id":{},"method":"ping"}`, nil, 400, `"code":-32600`},
 		{"ids come back as they were written", w, `{"jsonrpc":"2.0","id":9007199254740993.50,"method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":9007199254740993.50,"result":{}}`},
 		{"string ids too", w, `{"jsonrpc":"2.0","id":"\u00e9\n","method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":"\u00e9\n","result":{}}`},
+		{"a progress token that is null", w, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__progress","arguments":{"steps":1},"_meta":{"progressToken":null}}}`, nil, 200,
+			`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"alice/ws_one","annotations":{"priority":1.0}}],"structuredContent":{"big":12345678901234567890,"args":{"steps":1}},"_meta":{"trace":"t"},"isError":false}}`},
+		{"a progress token that is an object", w, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__progress","arguments":{"steps":1},"_meta":{"progressToken":{}}}}`, nil, 400, `params._meta.progressToken must be a string or a number`},
+		{"a progress token that is a boolean", w, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__progress","arguments":{"steps":1},"_meta":{"progressToken":true}}}`, nil, 400, `"code":-32602`},
+		{"arguments that are a string", w, callBody(1, "demo__echo", `"{}"`), nil, 200, `params.arguments must be an object`},
+		{"arguments that are a list", w, callBody(1, "demo__echo", `[{}]`), nil, 200, `"code":-32602`},
+		{"arguments of a prompt that are a string", w, `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"demo__p","arguments":"x"}}`, nil, 200, `params.arguments must be an object`},
+		{"arguments that are null", w, callBody(1, "demo__echo", `null`), nil, 200, `"result"`},
+		{"clientInfo that is a string", alice, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":"x"}}`, nil, 400, `params.clientInfo of initialize has the wrong type: string"`},
 		{"another version of JSON-RPC", w, `{"jsonrpc":"1.0","id":1,"method":"ping"}`, nil, 400, `"code":-32600`},
 		{"a response that nobody is waiting for", w, `{"jsonrpc":"2.0","id":99,"result":{}}`, nil, 202, ``},
 		{"a batch before 2025-06-18", old, two, nil, 200, `"id":8`},
@@ -114,6 +128,9 @@ func TestTransportRules(t *testing.T) {
 	}
 	if resp, body := r.say("GET", w, "", "Accept: application/json"); resp.StatusCode != 406 {
 		t.Errorf("GET without text/event-stream: %d %s", resp.StatusCode, body)
+	}
+	if resp, body := r.say("GET", w, "", "Last-Event-ID: "); resp.StatusCode != 400 {
+		t.Errorf("GET with an empty Last-Event-ID: %d %s", resp.StatusCode, body)
 	}
 }
 

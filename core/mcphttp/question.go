@@ -32,7 +32,7 @@ type answer struct {
 // openQuestion is a question that the client has not answered yet.
 type openQuestion struct {
 	answer chan answer            // holds one; closed when the session ends
-	token  json.RawMessage        // the app's progress token; nil when it gave none
+	token  json.RawMessage        // the app's progress token; nil if it gave none
 	notify func(rpc.Notification) // see rpc.Question
 }
 
@@ -161,8 +161,8 @@ func (s *session) closeQuestion(id string) {
 	delete(s.questions, id)
 }
 
-// Answer passes a client's response to the question that it answers. A response to no open question is dropped. payload
-// is the error if failed is set, and otherwise the result.
+// Answer passes a client's response to the question that it answers. A response that does not match an open question
+// is dropped. payload is the error if failed is set, and otherwise the result.
 func (s *session) Answer(id, payload json.RawMessage, failed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +201,7 @@ func (s *session) send(c *call, text []byte) bool {
 	return true
 }
 
-// newest returns the newest in-flight call, or nil when there is none. The caller holds mu.
+// newest returns the newest in-flight call, or nil if there is none. The caller holds mu.
 func (s *session) newest() (found *call) {
 	for _, c := range s.calls {
 		if found == nil || c.number > found.number {

@@ -245,7 +245,7 @@ func TestUpdatesReachSubscribers(t *testing.T) {
 	}
 	r.say("POST", w, strings.Replace(subscribe, "subscribe", "unsubscribe", 1))
 	if n := r.fakeNamespace.app.Subscriptions("demo://a"); n != 0 {
-		t.Errorf("%d subscriptions are left", n)
+		t.Errorf("%d subscriptions remain", n)
 	}
 	r.say("POST", w, subscribe)
 	r.say("DELETE", w, "")

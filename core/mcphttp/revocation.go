@@ -1,6 +1,7 @@
 package mcphttp
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -112,13 +113,14 @@ func (e *Endpoint) revoked(ctx context.Context, c core.Caller, follow func(core.
 const identifyInterval = 4 * time.Minute
 
 // identification returns a function that identifies the caller of a request again, after the request is gone. It
-// returns nil in dev mode.
+// returns nil in dev mode. A token that is bound to a key is refused without a proof (RFC 9449 section 7.1). The
+// proof in the request was valid only for that request, so the client opens another stream with a new proof.
 func (e *Endpoint) identification(c *fiber.Ctx) func(context.Context) error {
 	if e.o.Access.Dev() {
 		return nil
 	}
 	credentials, _ := single(c, fiber.HeaderAuthorization)
-	token := strings.Clone(webguard.Bearer(credentials))
+	token := strings.Clone(cmp.Or(webguard.Bearer(credentials), webguard.DPoP(credentials)))
 	resource, _ := resourceOf(c)
 	return func(ctx context.Context) error {
 		_, err := e.o.Access.MCP(ctx, token, resource)
@@ -126,8 +128,8 @@ func (e *Endpoint) identification(c *fiber.Ctx) func(context.Context) error {
 	}
 }
 
-// identifyAgain calls again at intervals until ctx ends, and calls end when the caller is no longer accepted. stop
-// stops the timer early.
+// identifyAgain checks the caller at intervals with again until ctx ends. If the caller is no longer accepted, it calls
+// end. stop ends the checks early.
 func (e *Endpoint) identifyAgain(ctx context.Context, again func(context.Context) error, end func()) (stop func()) {
 	if again == nil {
 		return func() {}
@@ -142,7 +144,7 @@ func (e *Endpoint) identifyAgain(ctx context.Context, again func(context.Context
 		ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 		defer cancel()
 		if core.CodeOf(again(ctx)) == core.CodeUnauthenticated {
-			e.log.Info("stream ended: its token is no longer accepted")
+			e.log.Info("stream ended: its token is no longer accepted, or not without a new proof of possession")
 			end()
 			return
 		}

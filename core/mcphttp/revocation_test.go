@@ -82,7 +82,7 @@ func TestStreamsOpenedDuringARevocationEndWithIt(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		revoked bool
-		left    int // sessions
+		left    int // sessions that remain
 	}{
 		{"the caller is revoked", true, 0},
 		{"another user is revoked", false, 1},
@@ -95,7 +95,7 @@ func TestStreamsOpenedDuringARevocationEndWithIt(t *testing.T) {
 				r.endpoint.EndRevoked(t.Context(), "usr_bob")
 			}
 			if resp, _ := r.say("POST", alice, hello("2025-11-25")); resp.StatusCode != 200 || r.endpoint.Sessions() != c.left {
-				t.Errorf("initialize: %d, %d sessions are left, want %d", resp.StatusCode, r.endpoint.Sessions(), c.left)
+				t.Errorf("initialize: %d, %d sessions remain, want %d", resp.StatusCode, r.endpoint.Sessions(), c.left)
 			}
 			if !c.revoked {
 				return
@@ -223,7 +223,7 @@ func TestSessionsAndStreamsLoseTheirCallersLostRights(t *testing.T) {
 	if got := roles(); !slices.Equal(got, []core.Role{core.RoleMember, core.RoleMember}) {
 		t.Errorf("after the admin became a member, the session and the stream have the roles %q", got)
 	}
-	r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"ping"}`) // whose token names the role
+	r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"ping"}`) // the token names the role
 	if got := roles(); !slices.Contains(got, core.RoleAdmin) {
 		t.Errorf("after a request of an admin, the roles are %q", got)
 	}

@@ -77,7 +77,7 @@ func TestTheOfficialClientGoesThroughAWholeSession(t *testing.T) {
 		t.Errorf("close: %v", err)
 	}
 	if n := len(r.endpoint.live.All()); n != 0 {
-		t.Errorf("%d sessions are left", n)
+		t.Errorf("%d sessions remain", n)
 	}
 }
 

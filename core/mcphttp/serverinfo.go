@@ -1,7 +1,6 @@
 package mcphttp
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // capabilities returns the server capabilities. They do not depend on the apps installed now, so that clients see an
@@ -49,11 +49,8 @@ func (e *Endpoint) discover(caller core.Caller) json.RawMessage {
 
 // encode returns the JSON of a value that always encodes, without HTML escapes.
 func encode(value any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(value) // strings, bools and lists of them
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+	raw, _ := rawjson.Encode(value) // strings, bools and lists of them
+	return raw
 }
 
 // instructions explains to a model how names are formed on this server.

@@ -30,14 +30,14 @@ type session struct {
 	Owner        core.Caller // who opened it; requests carry their own caller
 	Capabilities json.RawMessage
 	Tools        *tools.Session // subscriptions, log level and instances; set once, before the session is added to a sessionSet
-	Journal      sse.Journal    // of the events that its streams sent
+	Journal      sse.Journal    // the events that its streams sent
 
 	mu           sync.Mutex
 	record       sessionstore.Record
 	calls        map[int64]*call  // in flight, by number
 	byID         map[string]int64 // the same, by the ID that the client sent
 	last         int64            // the last number assigned
-	stream       *sse.Queue       // nil when none is open
+	stream       *sse.Queue       // nil if none is open
 	missed       []core.Kind      // lists that changed while no GET stream was open
 	streamed     bool             // a GET stream has been opened; messages sent without one are recorded for the next
 	idle         *time.Timer
@@ -46,7 +46,7 @@ type session struct {
 	questions    map[string]*openQuestion // waiting for the client, by ID as sent
 	lastQuestion int64
 	level        string // the log level that the client set
-	takeovers    int64  // how often another server took the session over
+	takeovers    int64  // how many times another server took the session over
 }
 
 // newSession returns the session of a record.
@@ -197,7 +197,7 @@ func (s *session) Close() []*call {
 	return calls
 }
 
-// Touch restarts the idle time. It returns false when the session has ended.
+// Touch restarts the idle time. It returns false if the session has ended.
 func (s *session) Touch(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -327,13 +327,13 @@ const maxState = 64 << 10
 // an event, a question or a stream of the previous server.
 const numbersPerServer = 1 << 40
 
-// sessionState is the part of a session's record that is for a server that takes the session over.
+// sessionState is the part of a session's record that a server needs to take the session over.
 type sessionState struct {
 	User         string          `json:"user"`
-	View         string          `json:"view,omitempty"` // of the address at which it was opened
+	View         string          `json:"view,omitempty"` // the view of the address at which it was opened
 	Capabilities json.RawMessage `json:"capabilities"`
 	Level        string          `json:"level,omitempty"`
-	Takeovers    int64           `json:"takeovers,omitempty"` // how often the session was taken over
+	Takeovers    int64           `json:"takeovers,omitempty"` // how many times the session was taken over
 }
 
 // restoreSession returns the session of a record that another server wrote, for the caller who owns it. It returns false if

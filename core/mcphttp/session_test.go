@@ -17,7 +17,7 @@ import (
 func TestAClientIsAskedOnlyWhatItSupports(t *testing.T) {
 	for _, c := range []struct {
 		capabilities, method, params string
-		code                         int // of the refusal; 0 when the question is asked
+		code                         int // the code of the refusal; 0 if the question is asked
 	}{
 		{`{}`, "elicitation/create", `{}`, -32601},
 		{`{"elicitation":null}`, "elicitation/create", `{}`, -32601},
@@ -80,7 +80,7 @@ func TestQuestionsAreAnsweredOnceWithinTheirTimeAndCountLimits(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		if len(s.questions) != 0 {
-			t.Errorf("%d questions are left", len(s.questions))
+			t.Errorf("%d questions remain", len(s.questions))
 		}
 	})
 }

@@ -19,7 +19,7 @@ import (
 const (
 	leaseTime    = time.Second            // a server counts as dead this long after its last renewal
 	renewTimeout = 500 * time.Millisecond // for one renewal
-	leasePrefix  = "server:"              // of the IDs of lease records; no session ID has a colon
+	leasePrefix  = "server:"              // begins the IDs of lease records; no session ID has a colon
 
 	// renewInterval is how often a lease must be renewed.
 	renewInterval = 300 * time.Millisecond
@@ -32,13 +32,10 @@ type serverLease struct {
 	renewing sync.Mutex // held while the lease is renewed or created
 
 	mu      sync.Mutex
-	record  sessionstore.Record // of the current lease; its ID is "" when there is none
+	record  sessionstore.Record // the record of the current lease; its ID is "" if there is none
 	until   time.Time           // the lease is valid at least until then
 	failing bool                // the store was unavailable at the last renewal
 }
-
-// newServerLease returns the lease of a server. Nothing is written before the first Acquire.
-func newServerLease(w *sessionWriter) *serverLease { return &serverLease{writer: w} }
 
 // Covers reports whether a session whose record names owner may be served without asking the store. While the store is
 // unavailable, no other server can take a session over, so every session continues.

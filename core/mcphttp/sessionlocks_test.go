@@ -43,7 +43,7 @@ func TestOnlyOneServerAtATimeMovesASession(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(locks.locked) != 0 {
-			t.Errorf("%d locks are left", len(locks.locked))
+			t.Errorf("%d locks remain", len(locks.locked))
 		}
 	})
 }

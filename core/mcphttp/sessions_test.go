@@ -274,8 +274,8 @@ func admit(t *testing.T, e *Endpoint, c core.Caller) *session {
 // beginOne starts a call with the given ID and returns it.
 func beginOne(t *testing.T, e *Endpoint, s *session, id string) *call {
 	t.Helper()
-	k := e.newCall(e.root, Message{ID: json.RawMessage(id), Method: "ping"}, s.Owner, s)
-	if f := e.begin(s, []*call{k}, sse.NewResponse(1, false)); f != nil {
+	k := newCall(Message{ID: json.RawMessage(id), Method: "ping"}, s.Owner, s)
+	if f := e.begin(e.root, s, []*call{k}, sse.NewResponse(1, false)); f != nil {
 		t.Fatal(f.message)
 	}
 	return k
@@ -317,7 +317,7 @@ func TestAnIdleSessionEndsExactlyAtItsTimeout(t *testing.T) {
 			t.Error("the record must be deleted")
 		}
 		if e.Sessions() != 0 {
-			t.Errorf("%d sessions are left", e.Sessions())
+			t.Errorf("%d sessions remain", e.Sessions())
 		}
 	})
 }

@@ -86,7 +86,7 @@ func (s *sessionSet) Remove(one *session) bool {
 	return true
 }
 
-// Find returns the session with the given ID, or nil when there is none.
+// Find returns the session with the given ID, or nil if there is none.
 func (s *sessionSet) Find(id []byte) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -129,7 +129,7 @@ func (w *sessionWriter) Run(ctx context.Context, live func() []sessionstore.Reco
 	}
 }
 
-// Flush writes the recorded touches and ends. Those that fail stay recorded.
+// Flush writes the recorded touches and ends. Those that fail are kept for the next flush.
 func (w *sessionWriter) Flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()

@@ -21,8 +21,8 @@ func namesStateless(c *fiber.Ctx) bool {
 	return string(version) >= statelessRevision
 }
 
-// isStateless reports whether a request without the header is stateless nevertheless. Clients use such requests to find
-// out what the server supports.
+// isStateless reports whether a request is stateless even though it lacks the header. Clients use such requests to
+// find out what the server supports.
 func isStateless(m *Message) bool {
 	return m.Method == "server/discover" || namesRevision(m)
 }
@@ -68,20 +68,18 @@ func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m Message) 
 	if m.Method == "subscriptions/listen" {
 		return e.listen(c, caller, m)
 	}
-	k := e.newCall(c.UserContext(), m, caller, nil)
+	k := newCall(m, caller, nil)
 	if f := e.chooseSurface(c, k); f != nil {
-		k.cancel()
 		return f.send(c)
 	}
 	if f := e.acquireCalls([]*call{k}); f != nil {
-		k.cancel()
 		return f.send(c)
 	}
 	if !e.live.BeginCalls(1) {
 		releaseCalls([]*call{k})
-		k.cancel()
 		return shuttingDown().of(m.ID).send(c)
 	}
+	k.admit(c.UserContext())
 	k.out = sse.NewResponse(1, false)
 	k.out.Left = k.cancel                                                         // a client that disconnects from its stream cancels the call
 	k.ended = e.standing.add(&openStream{caller, k.cancel, func(core.Caller) {}}) // a session would end with its caller's access

@@ -167,7 +167,7 @@ func TestAStalledReaderIsDisconnectedAndDelaysNobody(t *testing.T) {
 	}
 	for len(r.endpoint.listening()) > 0 {
 		if time.Since(begin) > time.Minute {
-			t.Fatal("not cut after 10 s")
+			t.Fatal("not cut off after 10 s")
 		}
 		<-time.After(50 * time.Millisecond)
 	}
@@ -195,7 +195,7 @@ func TestAReaderThatStallsOnItsAnswerIsDisconnected(t *testing.T) {
 	}
 	for !out.Ended() {
 		if time.Since(begin) > time.Minute {
-			t.Fatal("not cut after 10 s")
+			t.Fatal("not cut off after 10 s")
 		}
 		<-time.After(50 * time.Millisecond)
 	}

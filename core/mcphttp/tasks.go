@@ -16,13 +16,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// The extension io.modelcontextprotocol/tasks (SEP-2663). Each request declares it anew, so only clients of the stateless
-// revision can use it.
+// The extension io.modelcontextprotocol/tasks (SEP-2663). Each request declares it again, so only clients of the
+// stateless revision can use it.
 
 const extensionTasks = interact.TasksExtension
 
-// takesTasks reports whether a request declares the extension.
-func (m *Message) takesTasks() bool {
+// supportsTasks reports whether a request declares the extension.
+func (m *Message) supportsTasks() bool {
 	meta := m.Param("_meta")
 	if !bytes.Contains(meta, []byte(extensionTasks)) {
 		return false
@@ -66,9 +66,9 @@ func (e *Endpoint) taskOutcome(caller core.Caller, name string) tools.Outcome {
 	}
 }
 
-// aboutTask handles tasks/get, tasks/update and tasks/cancel. A task of somebody else is reported as unknown.
-func (e *Endpoint) aboutTask(k *call) ([][]byte, error) {
-	if !k.takesTasks() {
+// handleTask handles tasks/get, tasks/update and tasks/cancel. Other callers' tasks are reported as unknown.
+func (e *Endpoint) handleTask(k *call) ([][]byte, error) {
+	if !k.supportsTasks() {
 		f := undeclared()
 		return nil, &rpc.Error{Code: f.code, Message: f.message, Data: f.data}
 	}
@@ -96,8 +96,7 @@ func (e *Endpoint) aboutTask(k *call) ([][]byte, error) {
 // maxWatched is how many tasks one subscriptions/listen request may watch. Each costs a query every two seconds.
 const maxWatched = 100
 
-// watchable returns the tasks of a caller among ids, at most maxWatched. A task of somebody else is left out like an unknown
-// one.
+// watchable returns the caller's tasks among ids, at most maxWatched. It leaves out unknown tasks and other callers' tasks.
 func (e *Endpoint) watchable(ctx context.Context, caller core.Caller, ids []string) (granted []string) {
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
@@ -114,8 +113,8 @@ func (e *Endpoint) watchable(ctx context.Context, caller core.Caller, ids []stri
 	return granted
 }
 
-// watchTasks sends the states of tasks to a listener until they have ended or ctx ends. A listener that wants nothing else
-// ends with them.
+// watchTasks sends the states of tasks to a listener until they have ended or ctx ends. If only is true, it then closes the
+// listener, which listens to nothing else.
 func (e *Endpoint) watchTasks(ctx context.Context, caller core.Caller, ids []string, l *listener, only bool) {
 	e.o.Tools.WatchTasks(ctx, caller, ids, e.taskOutcome(caller, ""), func(task json.RawMessage) {
 		l.Push(rpc.Notification{Method: "notifications/tasks", Params: l.tagged(task)}.Encode())
@@ -125,7 +124,7 @@ func (e *Endpoint) watchTasks(ctx context.Context, caller core.Caller, ids []str
 	}
 }
 
-// Tasks is the part of Tools for clients that take tasks. *tools.Namespace implements it and documents the methods.
+// Tasks is the part of Tools for clients that support tasks. *tools.Namespace implements it and documents the methods.
 type Tasks interface {
 	CallTask(ctx context.Context, c core.Caller, call tools.Call, outcome tools.Outcome) (result json.RawMessage, failed bool, err error)
 	Task(ctx context.Context, c core.Caller, id string, outcome tools.Outcome) (json.RawMessage, error)

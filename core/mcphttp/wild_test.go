@@ -45,7 +45,7 @@ func TestEveryCallIsAnsweredOnceWhateverAppsAndClientsDo(t *testing.T) {
 	w.close()
 	for _, s := range r.endpoint.live.All() {
 		if left := s.Calls(); len(left) > 0 {
-			t.Errorf("%d calls are left", len(left))
+			t.Errorf("%d calls remain", len(left))
 		}
 	}
 	t.Logf("%d answers, %d of them streams", c.answers.Load(), c.streams.Load())

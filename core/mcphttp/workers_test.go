@@ -42,7 +42,7 @@ func deep(n int) byte {
 }
 
 // BenchmarkWorkers compares reused goroutines with new ones, in calls over HTTP. On a busy server with 16 clients, new
-// goroutines took 21 % more CPU time per call.
+// goroutines took 21% more CPU time per call.
 func BenchmarkWorkers(b *testing.B) {
 	for name, idle := range map[string]int{"used again": maxIdle, "new": 0} {
 		bench(b, func(r *rig) {

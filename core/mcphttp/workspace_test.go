@@ -159,7 +159,7 @@ func TestClientsAskForScopesThatTheProviderOffers(t *testing.T) {
 		if got := strings.Join(document.Scopes, " "); err != nil || got != want {
 			t.Errorf("%s: the document names %q, %v, want %q", offers, got, err, want)
 		}
-		if resp, _ := r.at("/mcp/me", "granted-openid"); resp.StatusCode != 403 { // a required scope stays required
+		if resp, _ := r.at("/mcp/me", "granted-openid"); resp.StatusCode != 403 { // a required scope is still required
 			t.Errorf("%s: a token without the tools scope gets %d", offers, resp.StatusCode)
 		}
 	}

@@ -25,5 +25,5 @@ func (m *Metrics) AppRestart(app string) { m.restarts.WithLabelValues(m.apps.or(
 // AppDeath records that a running app stopped on its own.
 func (m *Metrics) AppDeath(app string) { m.deaths.WithLabelValues(m.apps.or(app)).Inc() }
 
-// AppWakeUp records that a call made the server try an unreachable remote app at once.
+// AppWakeUp records that a call made the server try an unreachable remote app immediately.
 func (m *Metrics) AppWakeUp(app string) { m.wakeUps.WithLabelValues(m.apps.or(app)).Inc() }

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// How many values the labels have that depend on what is installed or configured.
+// Limits on the number of values for labels that depend on what is installed or configured.
 const (
 	maxTools  = 2000
 	maxApps   = 500

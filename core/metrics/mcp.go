@@ -125,7 +125,7 @@ func revisionOf(revision string) string {
 	return other
 }
 
-// rpcErrorType returns the error.type of a JSON-RPC error: its code if the protocol defines it, otherwise
+// rpcErrorType returns the error.type of a JSON-RPC error: its code if the protocol defines it, or else
 // other, because apps choose their own.
 func rpcErrorType(code int64) string {
 	switch code {

@@ -16,7 +16,7 @@ import (
 type Sources struct {
 	Started  time.Time
 	Plugins  func() []pluginhost.Status
-	Apps     func() map[core.State]int // number of apps in each state, over all workspaces
+	Apps     func() map[core.State]int // number of apps in each state, across all workspaces
 	Asleep   func() int                // number of running apps that are asleep
 	AppCalls func() map[string]int     // pending calls of the apps of all workspaces, by name
 	Sessions func() int                // live MCP sessions in this process

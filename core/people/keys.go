@@ -64,7 +64,7 @@ func (d *Directory) CreateKey(ctx context.Context, c core.Caller, k NewKey) (cor
 	return made, text, nil
 }
 
-// Keys returns API keys of the caller's workspace: all of them for its admins, only their own for others.
+// Keys returns API keys of the caller's workspace: all of them for its admins, and only their own for everyone else.
 func (d *Directory) Keys(ctx context.Context, c core.Caller) ([]core.APIKey, error) {
 	return d.store.APIKeys(ctx, c.Workspace.ID, keyOwner(c))
 }

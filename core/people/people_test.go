@@ -21,7 +21,7 @@ func member(role core.Role) core.Caller {
 
 func TestAKeyNeedsANameARoleThatItsCreatorHasAndAFutureExpiry(t *testing.T) {
 	for name, c := range map[string]struct {
-		role core.Role // of the person who makes the key
+		role core.Role // the role of the person who creates the key
 		key  people.NewKey
 		want core.Code
 	}{

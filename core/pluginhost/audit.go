@@ -22,7 +22,7 @@ func (h *Host) Audit(ctx context.Context, p config.Plugin, old ...*Audit) (*Audi
 	return &Audit{s}, nil
 }
 
-// Write implements audit.Sink. If the process dies during the call, it is repeated: the contract requires a
+// Write implements audit.Sink. If the process dies during the call, the call is repeated: the contract requires a
 // sink to keep a record only once.
 func (a Audit) Write(ctx context.Context, stream string, records []audit.Record) error {
 	return a.call(ctx, func(ctx context.Context, sink audit.Sink) error { return sink.Write(ctx, stream, records) })

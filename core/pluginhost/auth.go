@@ -66,8 +66,8 @@ func (a Auth) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Iden
 	}))
 }
 
-// CheckSession implements auth.Sessions. It returns plugins.ErrUnimplemented if the adapter does not recheck
-// with the provider. A renewal token can be used only once, so it is never retried.
+// CheckSession implements auth.Sessions. It returns plugins.ErrUnimplemented if the adapter does not recheck with the
+// provider. A renewal token can be used only once, so this call is never retried.
 func (a Auth) CheckSession(ctx context.Context, req auth.SessionCheck) (auth.Identity, error) {
 	return ask(ctx, a.once, capable[auth.Sessions, auth.Adapter](func(ctx context.Context, sessions auth.Sessions) (auth.Identity, error) {
 		return sessions.CheckSession(ctx, req)

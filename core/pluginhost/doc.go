@@ -6,6 +6,6 @@
 // does not know what an adapter does. Nor does it swap one adapter for another on reload: core/server/reload.go
 // starts the new one, directs its users to it, and closes the old one.
 //
-// A call goes from the handle (in the file of its kind, such as auth.go) to the slot, which waits for a running
-// generation and retries a call whose process died, to the instance (one process), to gRPC.
+// A call goes from the handle (in the file of its kind, such as auth.go) to the slot, then to the instance (one
+// process), and then to gRPC. The slot waits for a running generation, and retries a call if its process dies.
 package pluginhost

@@ -43,8 +43,8 @@ func (s *slot[T]) mayShareBackend(t target) bool {
 	return s.target.kind == plugins.KindSessionStore || s.target.label == t.label || s.target.name == t.name
 }
 
-// suspend lets pending calls finish and then ends the process; new calls wait. It returns false if the slot has
-// no process of its own, is closed, or is already suspended.
+// suspend lets pending calls finish and then ends the process; new calls wait. It returns false if the slot does not
+// have its own process, is closed, or is already suspended.
 func (s *slot[T]) suspend(ctx context.Context) bool {
 	s.mu.Lock()
 	if s.closing || s.suspended != nil || s.target.impl != nil {
@@ -67,7 +67,7 @@ func (s *slot[T]) suspend(ctx context.Context) bool {
 	return true
 }
 
-// awaitResume returns true when a suspended slot must resume, and false when it is closed.
+// awaitResume returns true if a suspended slot must resume, and false if it is closed.
 func (s *slot[T]) awaitResume() bool {
 	s.mu.Lock()
 	now := s.suspended
@@ -84,8 +84,8 @@ func (s *slot[T]) awaitResume() bool {
 	}
 }
 
-// succeed makes the slot answer the calls of the suspended slots whose place in the configuration it has. Calls
-// to the others wait.
+// succeed makes the slot answer the calls to the suspended slots that have the same place in the configuration. Calls
+// to the other suspended slots wait.
 func (s *slot[T]) succeed() {
 	for _, other := range s.replaced {
 		if s.target.kind == plugins.KindSessionStore || other.target.label == s.target.label {

@@ -99,7 +99,7 @@ func TestAnExclusivePluginEndsBeforeTheNextOneGetsItsSettingsAndNoCallFails(t *t
 	}
 	t.Cleanup(func() { next.Close(context.Background()) })
 	if _, err := old.Get(t.Context(), "through-the-old-handle"); err != nil {
-		t.Errorf("a call of the old handle is not made on the new process: %v", err)
+		t.Errorf("a call through the old handle does not reach the new process: %v", err)
 	}
 	old.Close(t.Context())
 	if _, err := old.Get(t.Context(), "late"); err != nil {
@@ -151,7 +151,7 @@ func TestOnlyAPluginThatMayHaveTheSameBackendIsSuspended(t *testing.T) {
 	}
 	defer next.Close(context.Background())
 	if now := h.Status()[0]; now.PID != pid || now.State != pluginhost.Running {
-		t.Errorf("a plugin that is not exclusive was ended before the next one had started: %+v", now)
+		t.Errorf("a plugin that is not exclusive was stopped before the next one had started: %+v", now)
 	}
 	sole := openStore(t, h, soleStore(`{}`))
 	if _, err := h.SessionStore(t.Context(), soleStore(`{}`)); err == nil || !strings.Contains(err.Error(), "another process has the backend") {

@@ -56,7 +56,7 @@ func adapterOf(path string) string {
 	return name
 }
 
-// Identity is what a plugin reports about itself, plus the negotiated protocol version.
+// Identity holds what a plugin reports about itself, and the negotiated protocol version.
 type Identity struct {
 	plugins.Info
 	ProtocolVersion int

@@ -58,7 +58,7 @@ func (h *Host) find(kind plugins.Kind, p config.Plugin) (target, error) {
 	if _, err := os.Stat(t.path); errors.Is(err, fs.ErrNotExist) {
 		return t, &StartError{
 			Kind: kind, Name: p.Adapter, Path: t.path, Reason: "there is no such plugin",
-			Advice: fmt.Sprintf("put its executable there, or use a built-in: %s", strings.Join(h.builtinNames(kind), ", ")),
+			Advice: fmt.Sprintf("put its executable there, or use a built-in: %s", strings.Join(slices.Sorted(maps.Keys(h.opts.Builtins[kind])), ", ")),
 		}
 	}
 	if err := t.checkFile(); err != nil {
@@ -77,10 +77,6 @@ func (h *Host) find(kind plugins.Kind, p config.Plugin) (target, error) {
 	}
 	t.sha256, t.pinned = sum, true
 	return t, nil
-}
-
-func (h *Host) builtinNames(kind plugins.Kind) []string {
-	return slices.Sorted(maps.Keys(h.opts.Builtins[kind]))
 }
 
 func (h *Host) lockFile() LockFile { return LockFile{Home: h.opts.Home} }

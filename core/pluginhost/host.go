@@ -20,7 +20,7 @@ type Options struct {
 	Home     string // the server's home: plugins are looked up in <home>/plugins
 	Builtins Builtins
 	Logger   hclog.Logger
-	Version  string             // of the server, passed to plugins with their settings
+	Version  string             // the server's version, passed to plugins with their settings
 	Env      config.Environment // the server's environment; only listed names reach a plugin
 	PassEnv  []string           // additional names on that list
 	Limits   config.PluginLimits
@@ -38,7 +38,7 @@ type Options struct {
 	Metrics Metrics // may be nil
 
 	// Heard receives everything plugins write to standard error and standard output, as they write it, secrets
-	// included. nil is for a server, which keeps only what goes to the log.
+	// included. A server leaves it nil, and keeps only what goes to the log.
 	Heard io.Writer
 }
 
@@ -62,7 +62,7 @@ type Host struct {
 	log  hclog.Logger
 
 	mu    sync.Mutex
-	slots []reporter // of the open handles, in the order they were loaded
+	slots []reporter // one per open handle, in the order they were loaded
 }
 
 type reporter interface {
@@ -95,23 +95,24 @@ func New(o Options) *Host {
 
 // Status is the state of one loaded plugin.
 type Status struct {
-	Kind     plugins.Kind
-	Name     string // its name in the configuration: a registry's name, otherwise the adapter's
-	Adapter  string
-	Path     string // "" for a built-in
-	Version  string
-	State    string // Running, Restarting, InProcessState or Attached
-	PID      int
-	Since    time.Time // start of the current generation
-	Restarts int
-	Degraded bool          // it answers, but most of its recent calls failed or were slow
-	Protocol int           // the negotiated protocol version; 0 in process
-	SHA256   string        // of the executable; "" for a built-in
-	Calls    uint64        // total number of calls
-	Failures uint64        // of those, calls that returned ErrUnavailable
-	P50, P99 time.Duration // of the recent calls
-	Memory   uint64        // resident bytes of its process; 0 in process
-	LastErr  error         // why the last generation ended or did not start, otherwise why the plugin is degraded
+	Kind     plugins.Kind `json:"kind"`
+	Name     string       `json:"name"`    // its name in the configuration: a registry's name, or else the adapter's
+	Adapter  string       `json:"adapter"` // the built-in or file name
+	Path     string       `json:"path"`    // "" for a built-in
+	Version  string       `json:"version"`
+	State    string       `json:"state"` // Running, Restarting, InProcessState or Attached
+	PID      int          `json:"pid,omitempty"`
+	Since    time.Time    `json:"since"` // start of the current generation
+	Restarts int          `json:"restarts"`
+	LastErr  string       `json:"lastError,omitempty"`       // why the last generation ended or did not start, or else why the plugin is degraded
+	Protocol int          `json:"protocolVersion,omitempty"` // the negotiated one; 0 in process
+	SHA256   string       `json:"sha256,omitempty"`          // the executable's SHA-256; "" for a built-in
+	Degraded bool         `json:"degraded"`                  // it answers, but most of its recent calls failed or were slow
+	Calls    uint64       `json:"calls"`                     // total number of calls
+	Failures uint64       `json:"errors"`                    // how many of those returned ErrUnavailable
+	P50      float64      `json:"p50Seconds"`                // the median of the recent calls
+	P99      float64      `json:"p99Seconds"`
+	Memory   uint64       `json:"residentBytes,omitempty"` // the memory of its process; 0 in process
 }
 
 // The states of a plugin.
@@ -138,8 +139,8 @@ func (h *Host) loaded() []reporter {
 	return slices.Clone(h.slots)
 }
 
-// Check starts an adapter, has it check its settings and ends it, without changing anything. Wrong settings are
-// a *plugins.ConfigError. The error is plugins.ErrUnimplemented if the adapter can only check settings by
+// Check starts an adapter, has it check its settings and ends it, without changing anything. The error is a
+// *plugins.ConfigError for invalid settings, and plugins.ErrUnimplemented if the adapter can only check settings by
 // applying them.
 func (h *Host) Check(ctx context.Context, kind plugins.Kind, p config.Plugin) error {
 	target, err := h.find(kind, p)

@@ -108,7 +108,7 @@ func (s *store) Get(ctx context.Context, id string) (sessionstore.Record, error)
 	return s.Store.Get(ctx, id)
 }
 
-// fleeting starts normally and exits at once.
+// fleeting starts normally and exits immediately.
 type fleeting struct{ sessionstore.Store }
 
 func (*fleeting) Configure(context.Context, plugins.Config) error {
@@ -231,7 +231,7 @@ func TestAnAdapterServesInProcessAsAChildAndAsAThirdPartyFile(t *testing.T) {
 				t.Error(err)
 			}
 			if _, err := s.Get(t.Context(), "nobody"); !errors.Is(err, plugins.ErrNotFound) {
-				t.Errorf("an unknown id gives %v", err)
+				t.Errorf("an unknown id returned %v", err)
 			}
 			all := h.Status()
 			if got := all[len(all)-1]; got.State != c.state || (got.PID == 0) != (c.state == "in-process") {
@@ -347,19 +347,19 @@ func TestInvalidSettingsAreReportedWithTheirPaths(t *testing.T) {
 	_, err := h.SessionStore(t.Context(), p)
 	wrong, ok := errors.AsType[*plugins.ConfigError](err)
 	if !ok || len(wrong.Problems) != 1 || wrong.Problems[0].Path != "ulr" || wrong.Problems[0].Nearest != "url" {
-		t.Errorf("starting gives %v", err)
+		t.Errorf("starting returned %v", err)
 	}
 	if err := h.Check(t.Context(), plugins.KindSessionStore, p); !errors.Is(err, plugins.ErrUnimplemented) {
-		t.Errorf("picky can check its settings only by taking them; a check gives %v", err)
+		t.Errorf("picky can check its settings only by applying them; a check returns %v", err)
 	}
 	holder := config.Plugin{Adapter: "holder", Settings: p.Settings}
 	wrong, ok = errors.AsType[*plugins.ConfigError](h.Check(t.Context(), plugins.KindSessionStore, holder))
 	if !ok || len(wrong.Problems) != 1 || wrong.Problems[0].Nearest != "url" {
-		t.Errorf("a plugin that names its settings struct is checked by it: %v", wrong)
+		t.Errorf("a plugin that names its settings struct is not checked against it: %v", wrong)
 	}
 	memory := config.Plugin{Adapter: "memory", Settings: config.NewSettings([]byte(`{"ttl":1}`))}
 	if err := h.Check(t.Context(), plugins.KindSessionStore, memory); !errors.Is(err, plugins.ErrInvalid) {
-		t.Errorf("a check of settings that memory has not gives %v", err)
+		t.Errorf("a check of a setting that memory does not have returns %v", err)
 	}
 }
 
@@ -386,9 +386,9 @@ func TestADeadPluginsErrorHasItsLastLinesWithoutSecrets(t *testing.T) {
 	if _, err := s.Get(t.Context(), "crash"); err == nil {
 		t.Error("a call that crashes every process succeeds")
 	}
-	err := h.Status()[0].LastErr
-	says(t, err, "its process exited: exited with status 3; it wrote last: ", "line 10 of [redacted];", "line 29 of [redacted];")
-	if text := err.Error(); strings.Contains(text, "hunter22") || strings.Contains(text, "line 9 of") {
+	text := h.Status()[0].LastErr
+	says(t, errors.New(text), "its process exited: exited with status 3; it wrote last: ", "line 10 of [redacted];", "line 29 of [redacted];")
+	if strings.Contains(text, "hunter22") || strings.Contains(text, "line 9 of") {
 		t.Errorf("it says %s", text)
 	}
 }

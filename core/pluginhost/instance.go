@@ -219,9 +219,6 @@ func (i *instance) endedByItself() bool {
 	return !failed || exit.Signal != syscall.SIGKILL.String()
 }
 
-// killNow is kill without asking first, for a plugin that does not answer.
-func (i *instance) killNow() { _ = i.run.Kill(context.Background()) }
-
 func (h *Host) command(t target) process.Command {
 	c := process.Command{Path: t.path, Name: t.title()}
 	names := append(hostEnv(), h.opts.PassEnv...)

@@ -27,8 +27,8 @@ func (h *Host) keptPath(t target) string {
 	return filepath.Join(h.lockFile().Dir(), fmt.Sprintf(".%s-%s.%s", t.kind, t.name, strings.ToLower(t.sha256)))
 }
 
-// kept returns t with the copy to start. A plugin that cannot be copied, for example because the disk is full,
-// is started from its own file.
+// kept returns t with the path of the copy to start. If the plugin cannot be copied, for example because the disk is
+// full, it is started from its own file.
 func (h *Host) kept(t target) target {
 	if t.path == "" {
 		return t
@@ -82,8 +82,8 @@ func has(path, sum string) bool {
 	return err == nil && strings.EqualFold(now, sum)
 }
 
-// Replaced describes a plugin whose file no longer has the configured SHA-256 while a server starts the copy it
-// kept of the accepted file. The text after "; " says what to do. It returns "" for any other plugin.
+// Replaced describes the problem with a plugin whose file no longer has the configured SHA-256, so that a server starts
+// its own copy of the accepted file. The text after "; " says what to do. For any other plugin, Replaced returns "".
 func (h *Host) Replaced(kind plugins.Kind, p config.Plugin) string {
 	t, err := h.find(kind, p)
 	if err != nil {
@@ -94,11 +94,11 @@ func (h *Host) Replaced(kind plugins.Kind, p config.Plugin) string {
 		return ""
 	}
 	return fmt.Sprintf("the file %s was replaced: its sha256 is %s, and not %s. The server starts %s, its copy of the accepted file; "+
-		"put the file back, or set sha256 to that of the new one and run `ropewalk reload`", t.path, now, t.sha256, kept)
+		"put the file back, or set sha256 to the new file's and run `ropewalk reload`", t.path, now, t.sha256, kept)
 }
 
-// replaced returns the kept copy of a replaced file, and the file's current SHA-256. now is "" if the file was
-// not replaced or there is no copy.
+// replaced reports a plugin whose file was replaced: it returns the path of the copy that the server kept, and the new
+// file's SHA-256. Both are "" if the file is unchanged or no copy was kept.
 func (h *Host) replaced(t target) (kept, now string) {
 	if t.config.Path == "" {
 		return "", ""
@@ -142,7 +142,7 @@ func keptFiles(dir, name string) ([]string, error) {
 	return kept, nil
 }
 
-// RemoveCopies removes the copies that servers start a plugin from.
+// RemoveCopies removes the copies of a plugin from which servers start it.
 func (l LockFile) RemoveCopies(name string) error {
 	kept, err := keptFiles(l.Dir(), name)
 	for _, path := range kept {
@@ -151,8 +151,8 @@ func (l LockFile) RemoveCopies(name string) error {
 	return err
 }
 
-// removeUnused removes a plugin's kept files that no open plugin runs from. The last one is kept when the
-// server ends.
+// removeUnused removes the kept files of a plugin that no open plugin runs from. When the server ends, it keeps the
+// last of them.
 func (h *Host) removeUnused(t target) {
 	kept, err := keptFiles(h.lockFile().Dir(), fmt.Sprintf("%s-%s", t.kind, t.name))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// kind is what the host knows about a kind of plugin.
+// kind describes a kind of plugin to the host.
 type kind[T any] struct {
 	name    plugins.Kind
 	clients map[int]func(grpc.ClientConnInterface) T // by protocol version
@@ -22,9 +22,9 @@ type holder[T any] interface{ self() *slot[T] }
 
 func (s *slot[T]) self() *slot[T] { return s }
 
-// open starts the plugin configured in a section. Wrong settings are a *plugins.ConfigError, anything else that
-// prevents a start is a *StartError. old are the handles that the caller closes once the new one is in use; see
-// exclusive.go for what happens to them.
+// open starts the plugin configured in a section. The error is a *plugins.ConfigError for invalid settings, and a
+// *StartError for anything else that prevents a start. old are the handles that the caller closes once the new one is
+// in use; see exclusive.go for what happens to them.
 func open[T any, H holder[T]](ctx context.Context, h *Host, k kind[T], p config.Plugin, old []H) (*slot[T], error) {
 	t, err := h.find(k.name, p)
 	if err != nil {

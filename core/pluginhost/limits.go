@@ -16,7 +16,7 @@ import (
 // measureEvery is how often a plugin's resource usage is measured.
 const measureEvery = 250 * time.Millisecond
 
-// watchLimits ends the plugin when it exceeds a limit, and records which one. It returns when the plugin has
+// watchLimits ends the plugin if it exceeds a limit, and records which limit that was. It returns once the plugin has
 // ended.
 func (r *runner) watchLimits(l config.PluginLimits) {
 	if l.Memory == 0 && l.OpenFiles == 0 && l.Processes == 0 {
@@ -41,26 +41,26 @@ func (r *runner) watchLimits(l config.PluginLimits) {
 	}
 }
 
-// treeUse is what a process and its descendants use.
+// treeUse holds the resources that a process and its descendants use.
 type treeUse struct {
 	memory           int64
 	files, processes int
 }
 
-// exceeded returns a sentence about the exceeded limit and its setting, or "".
+// exceeded returns a sentence about the exceeded limit and the setting for it, or "" if u exceeds none.
 func exceeded(l config.PluginLimits, u treeUse) string {
 	switch {
 	case l.Memory > 0 && u.memory > l.Memory:
-		return fmt.Sprintf("used %d MiB of memory and may use %d MiB (plugins.limits.memoryMiB)", u.memory>>20, l.Memory>>20)
+		return fmt.Sprintf("used %d MiB of memory; the limit is %d MiB (plugins.limits.memoryMiB)", u.memory>>20, l.Memory>>20)
 	case l.OpenFiles > 0 && u.files > l.OpenFiles:
-		return fmt.Sprintf("had %d file descriptors open and may have %d (plugins.limits.openFiles)", u.files, l.OpenFiles)
+		return fmt.Sprintf("had %d file descriptors open; the limit is %d (plugins.limits.openFiles)", u.files, l.OpenFiles)
 	case l.Processes > 0 && u.processes > l.Processes:
-		return fmt.Sprintf("had %d processes and may have %d (plugins.limits.processes)", u.processes, l.Processes)
+		return fmt.Sprintf("had %d processes; the limit is %d (plugins.limits.processes)", u.processes, l.Processes)
 	}
 	return ""
 }
 
-// measureTree measures a process and its descendants. Without /proc it finds nothing.
+// measureTree measures what a process and its descendants use together. Without /proc it returns zeros.
 func measureTree(pid int) (total treeUse) {
 	for waiting := []int{pid}; len(waiting) > 0; {
 		pid := waiting[0]
@@ -99,8 +99,8 @@ type lineRate struct {
 	lines  int
 }
 
-// admit returns the line if it is within the limit. It replaces the first line of a second that exceeds it with
-// a notice, and drops the others.
+// admit returns the line if it is within the limit. In each second, it replaces the first line beyond the limit with a
+// notice, and drops the others.
 func (r *lineRate) admit(now time.Time, line []byte) []byte {
 	if r.limit == 0 {
 		return line

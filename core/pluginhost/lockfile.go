@@ -96,8 +96,7 @@ func (l LockFile) readOld() (map[string]Locked, error) {
 	return records, nil
 }
 
-// keptSum returns the SHA-256 of a plugin's kept copy, or "". It is what was accepted last if the record is
-// gone.
+// keptSum returns the SHA-256 of a plugin's kept copy, or "". If the record is gone, this is the last accepted one.
 func (l LockFile) keptSum(name string) (string, error) {
 	kept, err := keptFiles(l.Dir(), name)
 	if err != nil || len(kept) == 0 {
@@ -134,8 +133,8 @@ func (l LockFile) Record(name string, record Locked) error {
 	return l.write(records)
 }
 
-// FileOf returns the plugin's file name for a name that a person typed: the file name itself, or the name used
-// in configurations, such as okta for auth-okta, unless plugins of several kinds have that name.
+// FileOf returns the plugin's file name for a name that a person typed. That may be the file name itself, or the name
+// used in configurations, such as okta for auth-okta, unless plugins of several kinds have that name.
 func (l LockFile) FileOf(name string) string {
 	files, err := l.Files()
 	if err != nil || slices.Contains(files, name) {

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// checkOwnership returns an error if anyone other than the server's user and root may replace a plugin's file:
-// it is a symbolic link, or it or its directory belongs to another user or is writable by the group or by
-// everyone.
+// checkOwnership returns an error if anyone other than the server's user and root may replace a plugin's file. This
+// is the case if the file is a symbolic link, or if it or its directory belongs to another user or is writable by the
+// group or by everyone.
 func checkOwnership(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {

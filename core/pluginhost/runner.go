@@ -28,7 +28,7 @@ type runner struct {
 
 	mu    sync.Mutex
 	proc  *process.Process
-	limit string // that the plugin exceeded and was ended for; "" if it was not
+	limit string // the limit that the plugin exceeded and was ended for; "" if it exceeded none
 }
 
 func newRunner(name string, c process.Command, hidden secrets, limits config.PluginLimits) *runner {

@@ -150,7 +150,7 @@ func (s *slot[T]) inProcess(ctx context.Context) (*generation[T], error) {
 // serves.
 const exitDelay = 2 * time.Second
 
-// attempts is how often a call is tried if the process dies each time: a call that crashes its plugin must not
+// attempts is how many times a call is tried if the process dies each time: a call that crashes its plugin must not
 // crash every generation that follows.
 const attempts = 3
 
@@ -418,12 +418,12 @@ func (s *slot[T]) status() Status {
 	defer s.mu.Unlock()
 	st := Status{
 		Kind: s.target.kind, Name: s.target.label, Adapter: s.target.name, Path: s.target.path, State: Restarting,
-		SHA256: s.target.sha256, Restarts: s.restarts, Calls: s.calls, Failures: s.failures, LastErr: s.lastErr,
+		SHA256: s.target.sha256, Restarts: s.restarts, Calls: s.calls, Failures: s.failures,
 	}
-	var why string
-	st.P50, st.P99, why = s.recent.figures()
-	if st.Degraded = why != ""; st.Degraded && st.LastErr == nil {
-		st.LastErr = errors.New(why)
+	p50, p99, why := s.recent.figures()
+	st.P50, st.P99, st.Degraded, st.LastErr = p50.Seconds(), p99.Seconds(), why != "", why
+	if s.lastErr != nil {
+		st.LastErr = s.lastErr.Error()
 	}
 	if s.attached != nil {
 		st.State, st.Version, st.Since, st.Protocol = Attached, s.attached.attached.info.Version, s.attached.since, newestProtocol

@@ -10,16 +10,16 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// How many consecutive pings a plugin may leave unanswered before it counts as hung, and how many while it
-// waits for a processor or the disk, or while the server itself is delayed: on an overloaded machine it is just
-// slow.
+// A plugin counts as hung if it leaves this many consecutive pings unanswered. busyHungAfter applies while the plugin
+// waits for a processor or the disk, or while the server itself is delayed: on an overloaded machine, the plugin is
+// just slow.
 const (
 	hungAfter     = 2
 	busyHungAfter = 8
 )
 
-// The server is delayed when one of its goroutines waits this long for a processor. A ping takes several such
-// waits.
+// The server counts as delayed if one of its goroutines waits for a processor longer than late. Each ping has to wait
+// for a processor several times.
 const (
 	late      = 100 * time.Millisecond
 	lateEvery = 20 * time.Millisecond // how often the delay is measured during a ping
@@ -55,7 +55,7 @@ func (s *slot[T]) present() (*generation[T], <-chan struct{}) {
 	return s.gen, s.halt
 }
 
-// watch returns the reason when g has died or hangs, or nil when the supervision is interrupted.
+// watch waits until g dies or hangs, and returns the reason. It returns nil if the supervision is interrupted.
 func (s *slot[T]) watch(g *generation[T], halt <-chan struct{}) error {
 	if g.inst == nil {
 		<-halt
@@ -80,7 +80,7 @@ func (s *slot[T]) watch(g *generation[T], halt <-chan struct{}) error {
 					return g.inst.deathReason()
 				}
 				s.log.Warn("plugin hangs; killing it", "pid", g.inst.run.ID(), "error", err)
-				g.inst.killNow()
+				_ = g.inst.run.Kill(context.Background())
 				return errors.New("it did not answer health checks")
 			}
 		}
@@ -115,9 +115,9 @@ func longestDelay(ctx context.Context, ticks <-chan time.Time) (longest time.Dur
 type health struct{ missed int }
 
 // hangs records the result of a check and reports whether the plugin counts as hung. A plugin that answered a
-// call during the check is slow, not hung: replacing it would cost an overloaded machine even more. A busy
-// plugin gets longer, since the machine may be overloaded, and so does one whose answer the server may have
-// been too busy to read. None of this applies to a plugin that reports that it is not serving.
+// call during the check is slow, not hung: replacing it would burden an overloaded machine even more. A plugin gets
+// more time if it is busy, because the machine may be overloaded, or if the server may have been too busy to read its
+// answer. None of this applies to a plugin that reports that it is not serving.
 func (h *health) hangs(err error, answered bool, busy func() bool) bool {
 	if err == nil || answered && !errors.Is(err, errNotServing) {
 		h.missed = 0
@@ -136,11 +136,11 @@ func (s *slot[T]) answeredSince(g *generation[T], t time.Time) bool {
 const (
 	// settled is the age at which a generation counts as working, even without calls.
 	settled = 2 * time.Second
-	// The pauses for a plugin that starts and then exits at once. They double each time.
+	// The pauses before a plugin that exits immediately is started again. Each is twice as long as the one before.
 	firstPause, longestPause = 50 * time.Millisecond, 400 * time.Millisecond
 )
 
-// pause returns how long to wait before replacing g: not at all if g answered a call or ran for a while. It
+// pause returns how long to wait before replacing g: not at all if g answered a call or ran for a while. The pause
 // limits how often a plugin that exits immediately is started.
 func (s *slot[T]) pause(g *generation[T]) time.Duration {
 	s.mu.Lock()

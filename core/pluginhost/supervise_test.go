@@ -57,10 +57,10 @@ func TestAKilledPluginIsReplacedAndNoCallFails(t *testing.T) {
 	}
 	for i, n := range calls {
 		if n == 0 {
-			t.Errorf("caller %d made no call", i)
+			t.Errorf("caller %d did not call anything", i)
 		}
 	}
-	if got := h.Status()[0]; got.Restarts != 5 || got.LastErr == nil {
+	if got := h.Status()[0]; got.Restarts != 5 || got.LastErr == "" {
 		t.Errorf("status is %+v", got)
 	}
 }
@@ -135,7 +135,7 @@ func TestAnUnavailableAuthPluginFailsClosed(t *testing.T) {
 		_, err = s.Get(t.Context(), "env:PATH")
 	}
 	if !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "third") {
-		t.Errorf("a plugin whose file was changed is started again, or returns %v", err)
+		t.Errorf("a plugin whose file has changed was restarted, or returned %v", err)
 	}
 	if got := h.Status()[0]; got.State != "restarting" {
 		t.Errorf("status is %+v", got)
@@ -162,7 +162,7 @@ func TestClosingWaitsForPendingCalls(t *testing.T) {
 		t.Error("the plugin was closed before its call had ended")
 	}
 	if _, err := s.Get(t.Context(), "slow"); !errors.Is(err, plugins.ErrUnavailable) {
-		t.Errorf("a call after the close gives %v", err)
+		t.Errorf("a call after the close returned %v", err)
 	}
 }
 

@@ -30,8 +30,8 @@ type tail struct {
 	ended chan struct{} // closed when everything has been passed on
 
 	secrets secrets  // replaced in every line
-	rate    lineRate // of what is read
-	printed lineRate // of other output; guarded by mu
+	rate    lineRate // limits what is read
+	printed lineRate // limits other output; guarded by mu
 
 	heard io.Writer // receives everything as written; may be nil
 

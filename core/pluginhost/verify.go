@@ -26,7 +26,7 @@ type Sum struct {
 	Want string // "" if unknown
 	Now  string // "" if missing
 
-	Record Locked // of a plugin in the home
+	Record Locked // the record of a plugin in the home
 }
 
 // Match compares the two.

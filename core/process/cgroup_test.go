@@ -37,7 +37,7 @@ func grouped(t testing.TB) *cgroup.Tree {
 	return tree
 }
 
-// groups returns the names of the existing process tree groups.
+// groups returns the directories of the existing process tree groups.
 func groups(t testing.TB) (names []string) {
 	t.Helper()
 	own, err := os.ReadFile("/proc/self/cgroup")
@@ -121,7 +121,7 @@ func TestProcessChainsEndWithTheirCgroup(t *testing.T) {
 			if !awaitLine(p.Stdout(), "ready") {
 				t.Fatal("the app did not start")
 			}
-			<-time.After(500 * time.Millisecond) // lets some thousand processes start
+			<-time.After(500 * time.Millisecond) // lets a few thousand processes start
 			go func() { _, _ = io.Copy(io.Discard, p.Stdout()) }()
 			began := time.Now()
 			if err := p.Stop(t.Context(), 10*time.Millisecond); err != nil {

@@ -18,10 +18,10 @@ import (
 
 const (
 	chains     = 8
-	chainLinks = 100_000 // if not killed, a chain ends by itself after a minute
+	chainLinks = 100_000 // if not killed, a chain ends on its own after a minute
 )
 
-// startChains starts processes that fork and exit at once, each in its own session: by the time one is found in
+// startChains starts processes that fork and exit immediately, each in its own session: by the time one is found in
 // the process table, it has ended.
 func startChains() {
 	for range chains {
@@ -84,7 +84,7 @@ func TestProcessesThatForkFasterThanTheyAreFoundEndWithTheirApp(t *testing.T) {
 			if !awaitLine(p.Stdout(), "ready") {
 				t.Fatal("the app did not start")
 			}
-			<-time.After(500 * time.Millisecond) // lets some thousand processes start
+			<-time.After(500 * time.Millisecond) // lets a few thousand processes start
 			ended := make(chan error, 1)
 			go func() { // its output ends when the last process that holds it ends
 				_, err := io.Copy(io.Discard, p.Stdout())
@@ -99,7 +99,7 @@ func TestProcessesThatForkFasterThanTheyAreFoundEndWithTheirApp(t *testing.T) {
 					t.Fatal(err)
 				}
 			case <-time.After(testTimeout):
-				t.Fatal("processes of the app are left")
+				t.Fatal("processes of the app are still running")
 			}
 		})
 	}

@@ -27,8 +27,9 @@ type Command struct {
 	// Sandbox confines the tree, if set.
 	Sandbox *sandbox.Profile
 
-	// Denied, if set, is called with services on this machine (net, host:port) to which connections were refused, and
-	// with the files that the tree opens if Sandbox.Trace is set (read or write, a path). It must not block.
+	// Denied, if set, is called with services on this machine (net, host:port) to which connections were refused. If
+	// Sandbox.Trace is set, it is also called with the files that the tree opens (read or write, a path). It must not
+	// block.
 	Denied func(kind, target string, count int)
 
 	// Cgroup makes the kernel limit the tree, at any level of the sandbox.
@@ -64,7 +65,7 @@ func (e *StartError) Unwrap() error { return e.cause }
 type ExitError struct {
 	Code   int    // the exit status; 128+n for a program ended by signal n
 	Signal string // the signal's name; "" for a program that exited
-	Limit  string // why the tree was ended for exceeding a limit, such as "used 600 MiB of memory and may use 512 MiB"; "" otherwise
+	Limit  string // why the tree was ended for exceeding a limit, such as "used 600 MiB of memory; the limit is 512 MiB"; "" otherwise
 }
 
 func (e *ExitError) Error() string {

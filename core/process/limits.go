@@ -22,7 +22,7 @@ func (s *shim) watchLimits(l sandbox.Limits, exceeded chan<- string) {
 			total.Memory = m.sharedFairly()
 		}
 		if s.ownIPC {
-			total.Memory += sandbox.DetachedMemory()
+			total.Memory += sandbox.IPCMemory(total.Processes)
 		}
 		if reason := l.Exceeded(total); reason != "" {
 			exceeded <- reason

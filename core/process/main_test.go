@@ -86,6 +86,10 @@ func bundle(kind string, args []string) int {
 		allocateDetached()
 	case "allocate-tables":
 		allocateTables()
+	case "semaphores":
+		createSemaphores()
+	case "messages":
+		queueMessages()
 	case "share":
 		share()
 	case "attach":
@@ -100,6 +104,12 @@ func bundle(kind string, args []string) int {
 				_, answer = conn.Close(), "connected"
 			}
 			fmt.Println(filepath.Base(path) + ": " + answer)
+		}
+	case "bind-later":
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+		for _, path := range args {
+			_, err := net.Listen("unix", path)
+			fmt.Println(filepath.Base(path)+":", err == nil)
 		}
 	case "multiply":
 		for {
@@ -137,6 +147,10 @@ func bundle(kind string, args []string) int {
 		if err := sendMessages(); err != nil {
 			fmt.Println(err)
 		}
+	case "own-service":
+		useOwnService()
+	case "refused":
+		refused(args[0], args[1])
 	case "bind-anew":
 		bindAnew(args[0])
 	case "tricks":
@@ -147,7 +161,7 @@ func bundle(kind string, args []string) int {
 	return 0
 }
 
-// graceful exits with status 7 some 50 ms after SIGTERM, and reports that it was asked to stop.
+// graceful exits with status 7 about 50 ms after SIGTERM, and reports that it was asked to stop.
 func graceful() int {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM)
@@ -183,7 +197,7 @@ func command(kind string, args ...string) process.Command {
 	return process.Command{Path: process.Self(), Args: append([]string{bundleArg, kind}, args...), Env: []string{"PATH=/usr/bin:/bin"}}
 }
 
-// awaitLine reads up to the wanted line. It returns false when the stream ends first.
+// awaitLine reads up to the wanted line. It returns false if the stream ends first.
 func awaitLine(r io.Reader, want string) bool {
 	var line []byte
 	one := make([]byte, 1)

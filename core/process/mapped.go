@@ -9,9 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// OpenMapped opens a path as a mount of its own. In the mount, the owner's files belong to the user and group
-// uid, and what that user writes belongs to the owner. It needs root, and a file system that supports ID-mapped
-// mounts.
+// OpenMapped opens a path as its own mount. In the mount, the owner's files belong to the user and group uid, and
+// what that user writes belongs to the owner. It needs root, and a file system that supports ID-mapped mounts.
 func OpenMapped(path string, uid int, write bool) (*os.File, error) {
 	owner, err := sandbox.OwnerOf(path)
 	if err != nil {

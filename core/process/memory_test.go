@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -43,6 +44,32 @@ func allocateDetached() {
 		touch(block)
 		_ = unix.SysvShmDetach(block)
 		<-time.After(pause)
+	}
+}
+
+// createSemaphores uses memory for semaphores, 2 MB for each set, until it is stopped.
+func createSemaphores() {
+	for {
+		if _, _, errno := unix.Syscall(unix.SYS_SEMGET, unix.IPC_PRIVATE, 32_000, unix.IPC_CREAT|0o600); errno != 0 {
+			fmt.Println(errno)
+			<-time.After(time.Minute)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// queueMessages uses memory for messages that nobody receives, until it is stopped. They contain nothing.
+func queueMessages() {
+	message := struct{ kind int64 }{1}
+	for {
+		queue, _, errno := unix.Syscall(unix.SYS_MSGGET, unix.IPC_PRIVATE, unix.IPC_CREAT|0o600, 0)
+		if errno != 0 {
+			fmt.Println(errno)
+			<-time.After(time.Minute)
+		}
+		for errno == 0 {
+			_, _, errno = unix.Syscall6(unix.SYS_MSGSND, queue, uintptr(unsafe.Pointer(&message)), 0, unix.IPC_NOWAIT, 0, 0)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// Probe is what the sandbox can do on this machine.
+// Probe describes what the sandbox can do on this machine.
 type Probe struct {
 	Level  sandbox.Level // the highest level that works
 	OwnUID bool          // each app can have its own user id, because the server is root
@@ -20,7 +20,7 @@ type Probe struct {
 	Chroot bool          // the reason is that the server runs in a chroot
 }
 
-// probeArg makes a shim exit at once. It runs inside the sandbox being tested.
+// probeArg makes a shim exit immediately. It runs inside the sandbox being tested.
 const probeArg = "probe"
 
 // ProbeSandbox finds out which sandbox level works by running a program in it. That takes about 20 ms.
@@ -75,7 +75,7 @@ func withoutNamespaces(err error, inChroot bool) (reason string, chroot bool) {
 	return "the kernel, or the container that the server runs in, does not allow user namespaces: " + syscall.EPERM.Error(), false
 }
 
-// trySandbox runs a program that exits at once.
+// trySandbox runs a program that exits immediately.
 func trySandbox(ctx context.Context, level sandbox.Level, uid int) error {
 	dir, err := os.MkdirTemp("", "ropewalk-probe")
 	if err != nil {

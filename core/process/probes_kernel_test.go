@@ -39,6 +39,14 @@ func kernelProbes() map[string]func(target) string {
 		"all inotify instances":          func(target) string { return watches() },
 		"other processes' shared memory": func(t target) string { return attaches(t.Segment) },
 		"a lease on a file":              leases,
+		"a program after a crash":        dumpsCore,
+		"filters of its own":             loadsFilters,
+		"a better score in a shortage": func(target) string {
+			if raw, err := os.ReadFile("/proc/self/oom_score_adj"); err != nil || len(strings.TrimSpace(string(raw))) < 3 || raw[0] == '-' {
+				return fmt.Sprintf("%q %v", raw, err)
+			}
+			return ""
+		},
 	}
 	for name, number := range map[string]uintptr{
 		"a descriptor of another process": unix.SYS_PIDFD_GETFD, "the kernel's comparison of processes": unix.SYS_KCMP,
@@ -53,6 +61,47 @@ func kernelProbes() map[string]func(target) string {
 		probes[name] = func(target) string { return calls(number, 0) }
 	}
 	return probes
+}
+
+// dumpsCore checks that no core dumps are made. With a limit of 0, the kernel would still run the program that
+// kernel.core_pattern may name, as root.
+func dumpsCore(target) string {
+	none := unix.Rlimit{}
+	_, _, _ = unix.Syscall(unix.SYS_SETRLIMIT, unix.RLIMIT_CORE, uintptr(unsafe.Pointer(&none)), 0)
+	for _, pid := range []int{0, os.Getpid()} {
+		_ = unix.Prlimit(pid, unix.RLIMIT_CORE, &none, nil)
+	}
+	var now unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &now); err != nil || now.Cur != 1 || now.Max != 1 {
+		return fmt.Sprintf("the limit is %d of %d (%v)", now.Cur, now.Max, err)
+	}
+	return ""
+}
+
+// loadsFilters uses up memory that is limited for the whole machine.
+func loadsFilters(target) string {
+	code := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}}
+	program := unix.SockFprog{Len: 1, Filter: &code[0]}
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); errno == 0 {
+		return "seccomp"
+	}
+	if unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0) == nil {
+		return "prctl"
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err.Error()
+	}
+	defer unix.Close(fd)
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
+		return err.Error()
+	}
+	for _, option := range []int{unix.SO_ATTACH_FILTER, unix.SO_ATTACH_REUSEPORT_CBPF} {
+		if unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, option, &program) == nil {
+			return fmt.Sprintf("socket option %d", option)
+		}
+	}
+	return ""
 }
 
 // leases delays everyone who opens a file of its user.
@@ -144,7 +193,13 @@ func priority(target) string {
 }
 
 func limits(target) string {
-	for _, resource := range []int{unix.RLIMIT_CORE, unix.RLIMIT_FSIZE} {
+	for _, resource := range []int{unix.RLIMIT_NICE, unix.RLIMIT_RTPRIO} { // the server's user may have a priority over others
+		var now unix.Rlimit
+		if err := unix.Getrlimit(resource, &now); err != nil || now.Max != 0 {
+			return fmt.Sprintf("limit %d is %d (%v)", resource, now.Max, err)
+		}
+	}
+	for _, resource := range []int{unix.RLIMIT_NOFILE, unix.RLIMIT_FSIZE} {
 		var now unix.Rlimit
 		if err := unix.Getrlimit(resource, &now); err != nil || now.Max == unix.RLIM_INFINITY {
 			return fmt.Sprintf("limit %d is %d (%v)", resource, now.Max, err)
@@ -228,10 +283,10 @@ func watches() string {
 func limitsOthers(t target) string {
 	for _, pid := range []int{os.Getppid(), t.Server} {
 		var now unix.Rlimit
-		if err := unix.Prlimit(pid, unix.RLIMIT_CORE, nil, &now); err != nil {
+		if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &now); err != nil {
 			continue
 		}
-		if err := unix.Prlimit(pid, unix.RLIMIT_CORE, &now, nil); err == nil {
+		if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &now, nil); err == nil {
 			return fmt.Sprintf("prlimit of process %d", pid)
 		}
 	}

@@ -62,6 +62,7 @@ func changesOpen(fd int) string {
 		"futimens": futimens(fd, []unix.Timespec{stat.Atim, stat.Mtim}), "futimens to now": futimens(fd, nil),
 		"fsetxattr":               unix.Fsetxattr(fd, "user.planted", []byte("x"), 0),
 		"fremovexattr":            unix.Fremovexattr(fd, "user.planted"),
+		"F_SET_RW_HINT":           setHint(fd),
 		"a new subvolume":         unix.IoctlSetPointerInt(fd, 0x5000940e, 0), // BTRFS_IOC_SUBVOL_CREATE, where there is Btrfs
 		"FS_IOC_SETFLAGS":         errors.Join(flagsErr, unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, int(flags))),
 		"chmod by the descriptor": unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), stat.Mode&0o777),
@@ -71,6 +72,15 @@ func changesOpen(fd int) string {
 		}
 	}
 	return ""
+}
+
+func setHint(fd int) error {
+	const command = 1024 + 12 // F_SET_RW_HINT of linux/fcntl.h
+	hint := uint64(0)         // RWH_WRITE_LIFE_NOT_SET, as before
+	if _, _, errno := unix.Syscall(unix.SYS_FCNTL, uintptr(fd), command, uintptr(unsafe.Pointer(&hint))); errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 func futimens(fd int, times []unix.Timespec) error {

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// target is what a hostile app knows about the server, which is everything.
+// target holds what a hostile app knows about the server, which is everything.
 type target struct {
 	Home, Config, Tokens, Database, OtherData, Plugins, Bundle, Data string
 	Server, Other                                                    int // process ids
@@ -28,7 +28,7 @@ type target struct {
 	Allowed, Full                                                    string // services that the app may connect to; Full accepts no connections
 	Temporary, SharedMemory                                          string // files
 	Segment                                                          int    // System V shared memory
-	Postgres, PostgresSocket, Password                               string // of the database server; "" if there is none
+	Postgres, PostgresSocket, Password                               string // the database server's; "" if there is none
 }
 
 const canary = "canary-7f3a"

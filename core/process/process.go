@@ -183,7 +183,8 @@ func (p *Process) supervise() {
 	}
 }
 
-// noteDenied passes on the shim's report of what the program was denied, or opened. It reports whether it was one.
+// noteDenied passes on a report of the shim about what the program was denied, or opened. It returns false for any
+// other report.
 func (p *Process) noteDenied(report string) bool {
 	var kind, target string
 	var count int
@@ -230,9 +231,9 @@ func (p *Process) Memory() (sum int64) {
 	return sum
 }
 
-// Activity is what a program and its descendants have done, and what they hold.
+// Activity describes what a program and its descendants have done, and what they hold.
 type Activity struct {
-	CPUTime   time.Duration // of the live processes
+	CPUTime   time.Duration // the total of the live processes
 	Processes []int         // their ids
 	Connected bool          // one of them holds a TCP or UDP socket
 }
@@ -288,8 +289,8 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 // Kill kills the whole tree without waiting for it. Done is closed when it has ended.
 func (p *Process) Kill() { _ = p.socket.Close() }
 
-// Self returns the path of the running binary, for Command.Path. It stays valid if the file is replaced or
-// removed while the server runs.
+// Self returns the path of the running binary, for Command.Path. It remains valid if the file is replaced or removed
+// while the server runs.
 func Self() string { return selfPath() }
 
 // shimCommand returns the command for the shim that runs c. Closing the server's end of the socket ends the

@@ -22,7 +22,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-func start(t *testing.T, c process.Command) *process.Process {
+func start(t testing.TB, c process.Command) *process.Process {
 	t.Helper()
 	p, err := process.Start(c)
 	if err != nil {

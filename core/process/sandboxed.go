@@ -119,12 +119,16 @@ func (s *shim) killSandbox() {
 	if s.sandboxKills == nil {
 		return
 	}
+	if s.profile != nil && s.profile.KillsAnywhere() {
+		s.profile.KillAll()
+		return
+	}
 	done := make(chan struct{})
 	s.sandboxKills <- done
 	<-done
 }
 
-// limitPasses bounds how often the tree is searched for processes that started while others were being limited.
+// limitPasses bounds how many times the tree is searched for processes that started while others were being limited.
 const limitPasses = 100
 
 // limitTree gives the program and its descendants a task limit, along with the other limits that the shim does

@@ -33,9 +33,9 @@ const (
 	exitSignalShift = 128
 )
 
-// A process with ShimArg is a shim. It does not get as far as main: there is one for every app, and most packages
-// of the server allocate memory when they are initialized. Go initializes a package as soon as its imports are,
-// in the order of import paths, so this package comes before all that import it and most of the others.
+// A process with ShimArg is a shim. It does not get as far as main: there is one for every app, and most packages of
+// the server allocate memory when they are initialized. Go initializes a package as soon as its imports are
+// initialized, in the order of import paths, so this package comes before all that import it and most of the others.
 // make bench ONLY=apps measures what a shim costs.
 //
 //nolint:gochecknoinits // see above
@@ -103,7 +103,7 @@ type shim struct {
 	exited chan syscall.WaitStatus
 	gone   chan struct{} // closed when no descendant is left
 
-	env      []string         // of the program
+	env      []string         // the program's environment
 	profile  *sandbox.Profile // nil for an unconfined program
 	requests *bufio.Reader
 	limits   sandbox.Limits
@@ -118,7 +118,7 @@ func (s *shim) report(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.socket, format, args...)
 }
 
-// closeStreams leaves the program as the only holder of its streams, so that readers see them end at once.
+// closeStreams leaves the program as the only holder of its streams, so that readers see them end immediately.
 func closeStreams() {
 	null, err := syscall.Open(os.DevNull, syscall.O_RDWR, 0)
 	if err != nil {
@@ -249,8 +249,8 @@ func (s *shim) killTree() {
 			}
 		default:
 		}
+		signalTree(s.child, syscall.SIGKILL) // first: see KillsAnywhere
 		s.killSandbox()
-		signalTree(s.child, syscall.SIGKILL)
 		for range killRounds {
 			if !killOrphans() {
 				break

@@ -23,7 +23,7 @@ import (
 // hop is a shell script that replaces itself with a process in another session every 20 ms.
 const hop = `trap "" TERM HUP INT; sleep 0.02; setsid sh -c "$0" "$0" "$1" & exit 0`
 
-// tricks are what the descendants of a hostile app do to outlive it. Each also ignores signals.
+// tricks are the ways in which the descendants of a hostile app try to outlive it. Each also ignores signals.
 func tricks() []string {
 	return []string{"ignores", "new session", "forks twice", "named as a shim", "closes its descriptors", "moves"}
 }

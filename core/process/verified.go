@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// Verified is an executable file with a known content. The file is opened once, hashed through that descriptor,
-// and the same descriptor is executed. Anything that happens to the path after the check, such as a rename or
-// replacing the file, has no effect. The file is verified at every start.
+// Verified is an executable file with known content. The file is opened once, hashed through that descriptor, and the
+// same descriptor is executed. Anything that happens to the path after the check, such as a rename or replacing the
+// file, has no effect. The file is verified at every start.
 //
-// A script (a file that begins with #!) is executed the same way, so its interpreter gets the name
-// /proc/self/fd/N. That name is a link to the file. A script can find the files next to it from its resolved
-// path: `readlink -f "$0"` in a shell, os.path.realpath(__file__) in Python; Node resolves it by itself. The
-// checksum covers only the script, not what it loads.
+// A script (a file that begins with #!) is executed the same way, so its interpreter gets the name /proc/self/fd/N.
+// That name is a link to the file. A script can find the files next to it from its resolved path: `readlink -f "$0"`
+// in a shell, os.path.realpath(__file__) in Python; Node resolves it on its own. The checksum covers only the script,
+// not what it loads.
 //
 // Verified does not protect against someone who can write to the file between hashing and execution: make the
 // file writable only by the server's user. On systems other than Linux the path is executed after the check.

@@ -5,6 +5,6 @@
 // duplicate names, and the only functions that edit an object or an array in place. It does not know JSON-RPC
 // or MCP, and it does not produce Go values: encoding/json does.
 //
-// It is a separate package because both ends of a call (mcphttp and link) read messages that must stay as they
-// were written, and because encoding/json takes several passes over them.
+// It is a separate package because both ends of a call (mcphttp and link) read messages that must remain as they were
+// written, and because encoding/json takes several passes over them.
 package rawjson

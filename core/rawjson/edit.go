@@ -12,7 +12,7 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// Set returns a copy of an object with members set: in place if the object has them, otherwise at its end, in
+// Set returns a copy of an object with members set: in place if the object has them, or else at its end, in
 // the order given. All other bytes are kept. It takes up to 64 members.
 func Set(object []byte, members ...Member) (json.RawMessage, error) {
 	size := len(object)
@@ -183,11 +183,25 @@ func Array(elements []json.RawMessage) json.RawMessage {
 	return append(out, ']')
 }
 
-// Quote returns text as a JSON string. It does not escape HTML, because programs read the result.
+// Quote returns text as a JSON string, without HTML escapes.
 func Quote(text string) json.RawMessage {
+	raw, _ := Encode(text) // encoding a string cannot fail
+	return raw
+}
+
+// Encode returns a value as JSON. It does not escape HTML, because programs read the result.
+func Encode(value any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) // encoding a string cannot fail
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+	err := enc.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
+}
+
+// Decode returns the value of a JSON text. Numbers keep their digits.
+func Decode(raw []byte) (value any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	err = dec.Decode(&value)
+	return value, err
 }

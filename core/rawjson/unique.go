@@ -36,7 +36,7 @@ type uniqueness struct {
 
 // step is one level of nesting.
 type step struct {
-	name  []byte // of the open member; nil in an array
+	name  []byte // the open member's name; nil in an array
 	first int    // index in names of the object's first name
 }
 
@@ -52,7 +52,7 @@ func (u *uniqueness) value() error {
 	return u.nested(u.object)
 }
 
-// nested reads one level deeper. On an error the path stays as it is.
+// nested reads one level deeper. On an error the path is unchanged.
 func (u *uniqueness) nested(read func() error) error {
 	u.path = append(u.path, step{first: len(u.names)})
 	if err := read(); err != nil {

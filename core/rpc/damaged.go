@@ -97,7 +97,7 @@ func OneLine(raw []byte) {
 // of them does not fill the log.
 type DiscardLog struct {
 	Logger  hclog.Logger
-	Message string // of the log entry
+	Message string // the message of the log entry
 	count   atomic.Int64
 }
 

@@ -1,9 +1,9 @@
 // Package rpc reads and writes JSON-RPC 2.0 messages without decoding their contents. Every layer of a call shares it: the
 // connections to apps, the clients at /mcp, and what lies between them.
 //
-// It writes requests (Request), notifications and results, and reads what apps send: it splits streams into lines
-// (LineReader) and server-sent events (EventReader) of bounded size, splits messages into their members (Envelope), and
-// finds the call that a damaged message answers (CallID).
+// It writes requests (Request), notifications and results, and reads what apps send. It splits streams into lines
+// (LineReader) and server-sent events (EventReader) of bounded size, splits messages into their members (Envelope),
+// and finds the call that a damaged message answers (CallID).
 //
 // It opens no connections, tracks no calls, and knows nothing of MCP's methods. mcphttp reads the messages of clients
 // itself, because they are held to stricter rules than those of apps.
@@ -103,7 +103,7 @@ func Result(id json.RawMessage, result ...[]byte) []byte {
 // Request is a request whose params have been checked.
 type Request struct {
 	Method string
-	Params []byte      // nil when there are none
+	Params []byte      // nil if there are none
 	Header http.Header // sent with the request over HTTP; may be nil
 	Sender string      // owner of the write queue's line: one sender's requests are written in order; "" for the server itself
 
@@ -139,9 +139,9 @@ func ReadRequest(method string, params []byte) (r Request, meta rawjson.Span, er
 	return r, meta, nil
 }
 
-// AddMeta inserts members at the start of params._meta when the request is sent. at is the span that
-// ReadRequest returned. members are JSON text without braces, and must not be there already. A _meta that is
-// not an object stays unchanged.
+// AddMeta inserts members at the start of params._meta when the request is sent. at is the span that ReadRequest
+// returned. members are JSON text without braces, and must not be there already. A _meta that is not an object is
+// left unchanged.
 func (r *Request) AddMeta(at rawjson.Span, members []byte) {
 	var before, after string
 	r.addAt = at.From + 1
@@ -211,8 +211,8 @@ func (r *Request) CallerToken() []byte {
 	return bytes.Clone(r.Params[r.token.From:r.token.To])
 }
 
-// ProgressToken finds the token in the params of a progress notification. ok is false when it is not an
-// integer, because the server's own tokens are integers.
+// ProgressToken finds the token in the params of a progress notification. ok is false if it is not an integer,
+// because the server's own tokens are integers.
 func ProgressToken(params []byte) (id int64, token rawjson.Span, ok bool) {
 	token, err := rawjson.Find(params, "progressToken")
 	if err != nil || token.Empty() {

@@ -39,17 +39,17 @@ type agreement struct {
 	offered []string // to the model in the latest turn
 }
 
-// agreeing is a caller of the test.
+// agreeing is a caller in the test.
 type agreeing struct{ name, token string }
 
 // endpoint is one way to list and call tools. surface is "" for the caller's own.
 type endpoint struct {
 	name string
 	list func(who agreeing, view, surface string) []string
-	call func(who agreeing, view, tool, arguments string) outcome
+	call func(who agreeing, view, surface, tool, arguments string) outcome
 }
 
-// outcome is what a caller received for a call. text has a placeholder where the tool's name was.
+// outcome is the outcome of a call as its caller sees it. text has a placeholder where the tool's name was.
 type outcome struct {
 	done bool
 	text string
@@ -107,7 +107,7 @@ func newAgreement(t *testing.T) *agreement {
 	return a
 }
 
-// startApp serves an app with the tools x, y, z and onlyview, and returns its address. Tools named z are as changing says.
+// startApp serves an app with the tools x, y, z and onlyview, and returns its address. changing describes the tool z.
 func (a *agreement) startApp(name string, changing *mcp.Tool) string {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
 		s := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, nil)
@@ -223,7 +223,7 @@ func (a *agreement) endpoints() []endpoint {
 				names = append(names, tool.Name)
 			}
 			return names
-		}, call: func(who agreeing, _, tool, arguments string) outcome {
+		}, call: func(who agreeing, _, _, tool, arguments string) outcome {
 			status, raw := a.send("POST", "/v1/tools/call", who.token, `{"tool":"`+tool+`","arguments":`+arguments+`}`)
 			var result struct{ IsError bool }
 			return newOutcome(status == http.StatusOK && json.Unmarshal(raw, &result) == nil && !result.IsError, status, raw, tool)
@@ -245,8 +245,8 @@ func (a *agreement) mcp(name string, send func(who agreeing, view, surface, meth
 			names = append(names, tool.Name)
 		}
 		return names
-	}, call: func(who agreeing, view, tool, arguments string) outcome {
-		status, raw := send(who, view, "", "tools/call", `{"name":"`+tool+`","arguments":`+arguments+`}`)
+	}, call: func(who agreeing, view, surface, tool, arguments string) outcome {
+		status, raw := send(who, view, surface, "tools/call", `{"name":"`+tool+`","arguments":`+arguments+`}`)
 		var response struct{ Result *struct{ IsError bool } }
 		done := json.Unmarshal(raw, &response) == nil && response.Result != nil && !response.Result.IsError
 		return newOutcome(done, status, raw, tool)
@@ -330,8 +330,8 @@ func (a *agreement) answerAsModel(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\ndata: [DONE]\n\n", delta, reason)
 }
 
-// chat makes a call in a new conversation. It returns the tools that the model was offered, too. settings are further
-// members of the request.
+// chat makes a call in a new conversation. It also returns the tools that the model was offered. settings are
+// additional members of the request.
 func (a *agreement) chat(who agreeing, tool, arguments, settings string) (offered []string, o outcome) {
 	message, _ := json.Marshal("call " + tool + " " + arguments)
 	status, raw := a.send("POST", "/v1/chat", who.token, `{"message":`+string(message)+settings+`}`)
@@ -384,7 +384,7 @@ func namesIn(text string) (names []string) {
 	return names
 }
 
-// isForTools reports whether a tool only serves the use of others. Searches don't find those.
+// isForTools reports whether a tool only helps to use other tools. Searches don't find those.
 func isForTools(name string) bool {
 	return slices.Contains([]string{"system__search_tools", "system__call_tool", "system__read_result"}, name)
 }
@@ -397,8 +397,8 @@ func without(names []string, drop func(string) bool) []string {
 	return sorted(slices.DeleteFunc(slices.Clone(names), drop))
 }
 
-// For callers of each role, with keys and addresses bound to views, on each surface: what one endpoint lists, all endpoints
-// list, find and call, and any other tool is unknown everywhere. A tool that is held back and a stopped app explain
+// All endpoints list, find and call the same tools, for callers of each role, with keys and addresses bound to views,
+// on each surface. Any other tool is unknown everywhere. A tool that is held back and a stopped app explain
 // themselves, but only to callers who would see them.
 func TestAllEndpointsAgreeOnWhatACallerSees(t *testing.T) {
 	a := newAgreement(t)
@@ -467,7 +467,7 @@ func (a *agreement) check(one, other endpoint, who agreeing, view, surface, tool
 		}
 	}
 	for query, all := range map[string]bool{"": true, "reads letters": false} {
-		hits := found(a.T, other.call(who, view, "system__search_tools", `{"query":"`+query+`","limit":50}`))
+		hits := found(a.T, other.call(who, view, surface, "system__search_tools", `{"query":"`+query+`","limit":50}`))
 		want := without(listed, func(name string) bool { return isForTools(name) || isForView(name) })
 		if all && !slices.Equal(sorted(hits), want) {
 			a.Errorf("%s finds %v, not %v", other.name, hits, want)
@@ -482,9 +482,9 @@ func (a *agreement) check(one, other endpoint, who agreeing, view, surface, tool
 	for _, through := range []string{"", "system__call_tool"} {
 		call := func(way endpoint, name string) outcome {
 			if through == "" {
-				return way.call(who, view, name, `{}`)
+				return way.call(who, view, surface, name, `{}`)
 			}
-			o := way.call(who, view, through, `{"name":"`+name+`"}`)
+			o := way.call(who, view, surface, through, `{"name":"`+name+`"}`)
 			o.text = strings.ReplaceAll(o.text, name, "TOOL")
 			return o
 		}
@@ -503,7 +503,7 @@ func (a *agreement) check(one, other endpoint, who agreeing, view, surface, tool
 	}
 }
 
-// checkCall checks the outcome of a call of a tool that is listed or not.
+// checkCall checks the outcome of a tool call; seen says whether the tool is listed.
 func (a *agreement) checkCall(way, tool string, seen bool, got outcome, isUnknown bool) {
 	explained := func() bool { // why a tool that the caller would see is not listed
 		switch tool {

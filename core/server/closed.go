@@ -19,7 +19,7 @@ import (
 func (s *Server) secretFiles() (all []string) {
 	c := s.config()
 	key := c.Storage.Keys.File
-	if key == "" { // which the first linked account may create
+	if key == "" { // the first linked account may create the key
 		key = statekey.DefaultFile(c.Home)
 	}
 	for _, file := range []string{c.File, key, c.Audit.File, c.HTTP.TLS.KeyFile} {
@@ -41,7 +41,7 @@ func (s *Server) secretFiles() (all []string) {
 func filesIn(value any) (files []string) {
 	switch v := value.(type) {
 	case string:
-		isSystems := slices.ContainsFunc(sandbox.SystemPaths(), func(dir string) bool { return permit.Within(filepath.Clean(v), dir) })
+		isSystems := slices.ContainsFunc(sandbox.SystemPaths(), func(dir string) bool { return sandbox.PathWithin(filepath.Clean(v), dir) })
 		if info, err := os.Stat(v); filepath.IsAbs(v) && !isSystems && err == nil && info.Mode().IsRegular() {
 			files = append(files, v)
 		}
@@ -57,7 +57,7 @@ func filesIn(value any) (files []string) {
 	return files
 }
 
-// closedPaths returns further paths of the server outside its home. Nobody can grant an app access to them.
+// closedPaths returns more paths of the server outside its home. Nobody can grant an app access to them.
 func (s *Server) closedPaths() (all []string) {
 	c := s.config()
 	if c.HTTP.TLS.CertFile != "" {

@@ -75,6 +75,9 @@ func (s *Server) followCluster() {
 			case core.ChangeAccount:
 				s.accounts.Changed(c.Name)
 				s.apps.RefreshPublished(c.Workspace, c.Name)
+				if c.Name == "" {
+					s.apps.DefaultAccountChanged(c.Workspace)
+				}
 			case core.ChangeAll:
 				s.accounts.Changed("")
 				s.apps.RefreshPublished("", "")

@@ -14,6 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/httpapi/adminapi"
+	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
@@ -24,7 +25,7 @@ func (s *Server) Status() control.Status {
 	c := s.config()
 	return control.Status{
 		URL: s.localURL(), BaseURL: c.HTTP.BaseURL, Certificate: s.leaf(), Workspace: s.WorkspaceID(), Version: s.version, PID: os.Getpid(), Dev: c.Dev(),
-		SearchPath: c.Environment["PATH"], Config: configFile(c.File), Sandbox: s.sandbox,
+		SearchPath: c.Environment["PATH"], Config: configFile(c.File), Encrypts: s.store.Encrypts(), Sandbox: s.sandbox,
 	}
 }
 
@@ -90,22 +91,7 @@ func (s *Server) Readiness() []control.Check {
 }
 
 // Plugins returns the state of the plugins.
-func (s *Server) Plugins() []control.Plugin {
-	all := []control.Plugin{}
-	for _, p := range s.host.Status() {
-		one := control.Plugin{
-			Kind: string(p.Kind), Name: p.Name, Adapter: p.Adapter, Path: p.Path, Version: p.Version,
-			State: p.State, PID: p.PID, Since: p.Since, Restarts: p.Restarts,
-			Protocol: p.Protocol, SHA256: p.SHA256, Degraded: p.Degraded, Calls: p.Calls, Errors: p.Failures,
-			P50: p.P50.Seconds(), P99: p.P99.Seconds(), Memory: p.Memory,
-		}
-		if p.LastErr != nil {
-			one.LastErr = p.LastErr.Error()
-		}
-		all = append(all, one)
-	}
-	return all
-}
+func (s *Server) Plugins() []pluginhost.Status { return s.host.Status() }
 
 // Attach directs the calls to a plugin to a process that somebody else started.
 func (s *Server) Attach(ctx context.Context, a control.Attach, attached func(control.Attached)) error {
@@ -130,16 +116,16 @@ func (s *Server) Apps() []control.App {
 // details of this machine.
 func (s *Server) pluginStates() []adminapi.Plugin {
 	var all []adminapi.Plugin
-	for _, p := range s.Plugins() {
+	for _, p := range s.host.Status() {
 		all = append(all, adminapi.Plugin{
-			Kind: p.Kind, Name: p.Name, Adapter: p.Adapter, Version: p.Version, State: p.State, Generation: p.Restarts + 1,
-			Since: p.Since, Degraded: p.Degraded, Protocol: p.Protocol, Calls: p.Calls, Errors: p.Errors, LastError: p.LastErr,
+			Kind: string(p.Kind), Name: p.Name, Adapter: p.Adapter, Version: p.Version, State: p.State, Generation: p.Restarts + 1,
+			Since: p.Since, Degraded: p.Degraded, Protocol: p.Protocol, Calls: p.Calls, Errors: p.Failures, LastError: p.LastErr,
 		})
 	}
 	return all
 }
 
-// AppRuns waits until an app of the default workspace runs, and reports whether it does. It returns false at once
+// AppRuns waits until an app of the default workspace runs, and reports whether it does. It returns false immediately
 // for an app that is dead, or that somebody stopped. It waits for an app that is stopped only because its start has
 // not begun yet and, until ctx ends, for an app that is not installed yet.
 func (s *Server) AppRuns(ctx context.Context, name string) bool {

@@ -46,7 +46,7 @@ func (w *providerWatch) run(ctx context.Context) {
 	}
 }
 
-// changed makes run check the providers at once.
+// changed makes run check the providers immediately.
 func (w *providerWatch) changed() {
 	select {
 	case w.again <- struct{}{}:

@@ -151,10 +151,8 @@ func (s *Server) endRevoked() {
 			}
 		}
 	})
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	s.untilClosed("revocations", func(ctx context.Context) {
+		defer stopWatching()
 		for {
 			select {
 			case user := <-changes:
@@ -165,11 +163,5 @@ func (s *Server) endRevoked() {
 				return
 			}
 		}
-	}()
-	s.closers.add("revocations", func(context.Context) error {
-		stopWatching()
-		stop()
-		<-ended
-		return nil
 	})
 }

@@ -42,10 +42,10 @@ type Options struct {
 	Load     func() (*config.Config, error) // reads the configuration again, for Reload
 	Builtins pluginhost.Builtins
 	Version  string
-	Commit   string // of the source that the server was built from; "" when unknown
+	Commit   string // the commit that the server was built from; "" if unknown
 	Logger   hclog.Logger
 
-	LogLevels  *logging.Levels // of Logger; nil if they cannot be changed
+	LogLevels  *logging.Levels // the levels of Logger; nil if they cannot be changed
 	BodyBudget int64           // bytes that large request bodies in flight may use; 0 means no limit
 }
 

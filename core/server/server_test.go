@@ -17,7 +17,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ropewalk/ropewalk/core/config"
-	"github.com/ropewalk/ropewalk/core/control"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/core/server"
 	"github.com/ropewalk/ropewalk/internal/testenv"
@@ -36,7 +35,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	goleak.VerifyTestMain(databases.Around(m),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // ends by itself after some seconds
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // ends on its own after a few seconds
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),    // one for the whole process
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp/stackless.funcWorker"))      // compression, one for the whole process
 }
@@ -155,7 +154,7 @@ func TestAStartThatFailsLeavesNothingBehind(t *testing.T) {
 			h.write(strings.Replace(c.yaml, "TOKENS", tokens(t), 1))
 			_, err := h.start()
 			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("the start gives %v, want it to say %q", err, c.says)
+				t.Errorf("the start returned %v, want it to say %q", err, c.says)
 			}
 			_, noState := os.Stat(filepath.Join(h.home, "ropewalk.db"))
 			if untouched := c.says != "--port" || databases.Wanted(); untouched != errors.Is(noState, fs.ErrNotExist) {
@@ -227,7 +226,7 @@ func TestARejectedReloadChangesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h.write(c.yaml)
 			if done, err := s.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("the reload gives %+v, %v, want it to say %q", done, err, c.says)
+				t.Errorf("the reload returned %+v, %v, want it to say %q", done, err, c.says)
 			}
 			if got := mcpStatus(t, s); got != http.StatusUnauthorized {
 				t.Errorf("without a token /mcp returns %d", got)
@@ -269,6 +268,6 @@ func TestEveryAdapterThatObjectsIsNamed(t *testing.T) {
 }
 
 // sameGeneration reports whether a plugin is still the same process with the same settings.
-func sameGeneration(a, b control.Plugin) bool {
+func sameGeneration(a, b pluginhost.Status) bool {
 	return a.Kind == b.Kind && a.Name == b.Name && a.PID == b.PID && a.Since.Equal(b.Since) && a.Restarts == b.Restarts && a.LastErr == b.LastErr
 }

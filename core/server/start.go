@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -158,7 +159,7 @@ func (s *Server) openServices(ctx context.Context) error {
 	s.approvals = trust.NewApprovals(trust.ApprovalOptions{
 		Patterns: c.Tools.Approve, Wait: c.Tools.ApprovalWait, Expiry: c.Tools.ApprovalExpiry, Records: s.store, Events: s.bus, Logger: s.log.Named("trust"),
 	})
-	s.runApprovals()
+	s.untilClosed("approvals", s.approvals.Run) // ends expired ones
 	var makeKey func() error
 	if !s.store.Shared() { // servers of a cluster need the same key
 		makeKey = s.makeKey
@@ -196,17 +197,14 @@ func (s *Server) openServices(ctx context.Context) error {
 	return nil
 }
 
-// runApprovals ends expired approvals until the server closes.
-func (s *Server) runApprovals() {
+// untilClosed runs do in the background. When the server closes, ctx ends, and the server waits until do returns.
+func (s *Server) untilClosed(name string, do func(ctx context.Context)) {
 	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.approvals.Run(ctx)
-	}()
-	s.closers.add("approvals", func(context.Context) error {
+	var running sync.WaitGroup
+	running.Go(func() { do(ctx) })
+	s.closers.add(name, func(context.Context) error {
 		stop()
-		<-ended
+		running.Wait()
 		return nil
 	})
 }
@@ -225,7 +223,7 @@ func declaredViews(c *config.Config) (all []view.Declared) {
 func (s *Server) makeKey() error {
 	keys, path, err := statekey.Create(s.config().Home)
 	if err != nil {
-		return core.Wrap(core.CodeNotConfigured, err, "cannot create the key that encrypts tokens: "+err.Error()+"; name a file in storage.keyFile")
+		return core.Wrap(core.CodeNotConfigured, err, "account tokens are only stored encrypted, and this server has no key: "+err.Error())
 	}
 	s.store.UseKeys(keys)
 	s.log.Warn("created a key that encrypts tokens and, from the next start, all app secrets: keep a copy of it, apart from the backups", "file", path)
@@ -236,17 +234,7 @@ func (s *Server) makeKey() error {
 func (s *Server) openAccounts() {
 	s.accounts.SetApps(s.apps)
 	s.store.WatchMembers(s.accounts.MembersChanged)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.accounts.Run(ctx)
-	}()
-	s.closers.add("accounts", func(context.Context) error {
-		stop()
-		<-ended
-		return nil
-	})
+	s.untilClosed("accounts", s.accounts.Run)
 }
 
 // openChat starts the chat engine and adds its tools.
@@ -261,7 +249,7 @@ func (s *Server) openChat() error {
 	c := s.config().Limits
 	s.shares = limits.New(limits.Settings{
 		AtATime:        map[limits.Kind]int{limits.Streams: c.Streams, limits.ChatRuns: c.ChatRuns, limits.Calls: c.Calls},
-		CallsPerSecond: c.CallsPerSecond,
+		CallsPerSecond: c.CallsPerSecond, UnreadBytes: unreadPerBody * int(s.o.BodyBudget),
 	})
 	s.chat = chat.New(chat.Options{
 		Store: s.store, Tools: s.tools, Models: models, Logger: s.log.Named("chat"), QuestionTimeout: s.config().Chat.ElicitationTimeout, ToolBudget: s.config().Tools.Budget,
@@ -274,6 +262,10 @@ func (s *Server) openChat() error {
 	)
 	return nil
 }
+
+// unreadPerBody limits unread responses: they may have this many times as many bytes as request bodies in flight. A
+// response takes up its size in memory, and a body several times its size while it is handled.
+const unreadPerBody = 2
 
 // openEndpoints creates /mcp and /v1. Connections wait in the listener until openApps serves them.
 func (s *Server) openEndpoints(context.Context) error {

@@ -22,7 +22,7 @@ const (
 	commandTimeout = 30 * time.Second
 )
 
-// SourceOf returns where the keys of the state come from: where the configuration says, otherwise the file that Create
+// SourceOf returns where the keys of the state come from: where the configuration says, or else the file that Create
 // made.
 func SourceOf(c *config.Config) config.StorageKeys {
 	from := c.Storage.Keys
@@ -35,12 +35,18 @@ func SourceOf(c *config.Config) config.StorageKeys {
 	return from
 }
 
-// DefaultFile returns the path of the key file that Create makes for a home. It is next to the home, so that a copy of
-// the home does not contain the key.
-func DefaultFile(home string) string { return filepath.Clean(home) + ".state-key" }
+// DefaultFile returns the path of the key file that Create makes for a home: <home>.state-key, so that a copy of the home
+// does not contain the key. If that is a directory, the file is in it: a service may be unable to write next to its home.
+func DefaultFile(home string) string {
+	path := filepath.Clean(home) + ".state-key"
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return filepath.Join(path, "key")
+	}
+	return path
+}
 
 // Create creates the first key of a home, in DefaultFile, and returns it with the path. If the file already exists, it
-// returns the keys in it.
+// returns the keys in it. The error says what to do.
 func Create(home string) (keys *seal.Keys, path string, err error) {
 	path = DefaultFile(home)
 	keys, err = ReadFile(path)
@@ -50,10 +56,14 @@ func Create(home string) (keys *seal.Keys, path string, err error) {
 	if keys, err = seal.Parse(seal.NewKey()); err == nil {
 		err = WriteFile(path, keys)
 	}
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = fmt.Errorf("the key file %s cannot be created: %w; put the output of `ropewalk encryption new-key` in the variable %s of the server's environment, and restart the server",
+			path, failed.Err, config.EnvStorageKey)
+	}
 	return keys, path, err
 }
 
-// Load returns the keys of the state, or nil when there are none.
+// Load returns the keys of the state, or nil if there are none.
 func Load(ctx context.Context, c *config.Config) (*seal.Keys, error) {
 	from := SourceOf(c)
 	switch {

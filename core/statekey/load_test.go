@@ -1,9 +1,11 @@
 package statekey
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -65,5 +67,51 @@ func TestKeysThatCannotBeReadAreNamedBySettingAndNeverShown(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+func TestTheFirstKeyIsCreatedNextToTheHomeOrInADirectoryThere(t *testing.T) {
+	for name, prepare := range map[string]func(path string) error{
+		"home.state-key":     func(string) error { return nil },
+		"home.state-key/key": func(path string) error { return os.Mkdir(path, 0o700) },
+	} {
+		dir := t.TempDir()
+		home := filepath.Join(dir, "home")
+		if err := prepare(home + ".state-key"); err != nil {
+			t.Fatal(err)
+		}
+		if from := SourceOf(&config.Config{Home: home}); from.Set() {
+			t.Errorf("%s: there is a source before there is a key: %+v", name, from)
+		}
+		made, path, err := Create(home)
+		if err != nil || path != filepath.Join(dir, name) {
+			t.Fatalf("%s: %s, %v", name, path, err)
+		}
+		if found, err := Load(t.Context(), &config.Config{Home: home}); err != nil || found.ID() != made.ID() {
+			t.Errorf("%s: %v, %v", name, found, err)
+		}
+	}
+}
+
+func TestAKeyFileThatCannotBeCreatedIsNamedWithTheCommandToRun(t *testing.T) {
+	_, _, err := Create("/proc/self/none/home")
+	if want := "the key file /proc/self/none/home.state-key cannot be created: no such file or directory; put the output of `ropewalk encryption new-key` in the variable ROPEWALK_STORAGE_KEY"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestAKeyFileKeepsItsOwnerWhenRootReplacesIt(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	file := filepath.Join(t.TempDir(), "keys")
+	keys, err := seal.Parse(seal.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(WriteFile(file, keys), os.Chown(file, 65534, 65533), WriteFile(file, keys))
+	info, statErr := os.Stat(file)
+	if owner, ok := info.Sys().(*syscall.Stat_t); err != nil || statErr != nil || !ok || owner.Uid != 65534 || owner.Gid != 65533 || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v, %+v", err, statErr, info.Sys())
 	}
 }

@@ -85,10 +85,11 @@ func (s *Store) scanAccount(row database.Row) (a core.Account, err error) {
 	return a, err
 }
 
-// LinkAccount stores an account with its grant, and returns it with its id. An existing account with the same owner, app
-// and name keeps its id and gets the new grant. Its old grant is kept for ClaimRevocations if that cannot end the new one
-// (core.Account.SharesGrant). An owner's first account at an app becomes the default. The error is
-// core.CodeNotFound if the app is not installed, and core.CodeLimitReached if the owner has core.MaxAccounts there.
+// LinkAccount stores an account with its grant, and returns it with its id. An existing account with the same owner,
+// app and name keeps its id and gets the new grant. Its old grant is kept for ClaimRevocations if revoking it cannot
+// end the new one (core.Account.SharesGrant). An owner's first account for an app becomes the default. The error is
+// core.CodeNotFound if the app is not installed, and core.CodeLimitReached if the owner already has core.MaxAccounts
+// for it.
 func (s *Store) LinkAccount(ctx context.Context, a core.Account) (core.Account, error) {
 	err := s.db.Update(ctx, "linking an account", func(ctx context.Context, tx *sql.Tx) error {
 		// The app must still exist at the end of the transaction, or its deletion would leave the account behind.
@@ -135,8 +136,8 @@ func (s *Store) LinkAccount(ctx context.Context, a core.Account) (core.Account, 
 	return a, err
 }
 
-// mayOwnAccount returns core.CodeForbidden if the owner of an account is not a member of its workspace. The membership
-// stays until the end of the transaction, or its deletion would leave the account behind.
+// mayOwnAccount returns core.CodeForbidden if the owner of an account is not a member of its workspace. The
+// membership must still exist at the end of the transaction, or its deletion would leave the account behind.
 func (s *Store) mayOwnAccount(ctx context.Context, tx *sql.Tx, a core.Account) error {
 	if a.Owner == "" {
 		return nil
@@ -184,7 +185,7 @@ func (s *Store) RenewAccount(ctx context.Context, id string, renew func(ctx cont
 		}
 		changed, failed := renew(ctx, &a)
 		if changed {
-			err = s.putGrant(ctx, a)
+			err = s.putGrant(context.WithoutCancel(ctx), a)
 		}
 		return s.renewed(ctx, a, failed, err)
 	}
@@ -201,7 +202,7 @@ func (s *Store) RenewAccount(ctx context.Context, id string, renew func(ctx cont
 		return err
 	})
 	if err != nil && changed { // the lock was lost with the connection, but the old token is used up
-		err = s.putGrant(ctx, a)
+		err = s.putGrant(context.WithoutCancel(ctx), a)
 	}
 	return s.renewed(ctx, a, failed, err)
 }
@@ -218,7 +219,7 @@ func (s *Store) renewed(ctx context.Context, a core.Account, failed, err error) 
 	return a, errors.Join(failed, err)
 }
 
-// putTries is how often putGrant tries to store a renewed grant: if it is lost here, it is lost for good.
+// putTries is how many times putGrant tries to store a renewed grant: if it is lost here, it is lost for good.
 const putTries = 5
 
 // putGrant stores the grant, the state and the scopes of an account. The error is errReplaced if there is a newer login.
@@ -255,8 +256,9 @@ func (s *Store) keepForRevocation(ctx context.Context, tx *sql.Tx, g core.Grant)
 	return err
 }
 
-// updateGrant stores the grant, the state and the scopes of an account, unless it was linked again or unlinked since a was
-// read. The tokens then serve nobody, and are kept for ClaimRevocations if that cannot end the new login.
+// updateGrant stores the grant, the state and the scopes of an account, unless it was linked again or unlinked since
+// a was read. Nobody uses the tokens in that case. They are kept for ClaimRevocations if revoking them cannot end the
+// new login.
 func (s *Store) updateGrant(ctx context.Context, tx *sql.Tx, a core.Account) (stored bool, err error) {
 	record, err := s.sealedGrant(a.ID, a.Grant)
 	if err != nil {
@@ -274,14 +276,14 @@ func (s *Store) updateGrant(ctx context.Context, tx *sql.Tx, a core.Account) (st
 	switch {
 	case err != nil && core.CodeOf(err) != core.CodeNotFound:
 		return false, err
-	case a.State != core.AccountActive, err == nil && a.SharesGrant(now): // in the first case, the tokens are the ones from before
+	case a.State != core.AccountActive, err == nil && a.SharesGrant(now): // in the first case, the tokens are the old ones
 		return false, nil
 	}
 	return false, s.keepForRevocation(ctx, tx, a.Grant)
 }
 
-// ChangeAccount changes an account. The error is core.CodeNotFound if there is no such account, and core.CodeConflict if
-// the owner already has another account with the new name at the app.
+// ChangeAccount changes an account. The error is core.CodeNotFound if there is no such account, and core.CodeConflict
+// if the owner already has another account with the new name for the app.
 func (s *Store) ChangeAccount(ctx context.Context, id string, change core.AccountChange) (a core.Account, err error) {
 	err = s.db.Update(ctx, "changing an account", func(ctx context.Context, tx *sql.Tx) error {
 		if a, err = s.findAccount(ctx, tx, id, s.db.LockRow()); err != nil {
@@ -307,6 +309,7 @@ func (s *Store) ChangeAccount(ctx context.Context, id string, change core.Accoun
 				id, a.Workspace, a.Owner, a.App); err != nil {
 				return err
 			}
+			return s.notifyPeers(ctx, tx, core.ChangeAccount, a.Workspace, "") // the account that was the default changed as well
 		}
 		return s.notifyPeers(ctx, tx, core.ChangeAccount, a.Workspace, a.ID)
 	})

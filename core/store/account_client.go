@@ -41,7 +41,8 @@ func (s *Store) PutOAuthClient(ctx context.Context, r core.ClientRegistration, c
 		r.Workspace, r.App, r.Issuer, r.RedirectURI, s.keys.Load().Seal(raw, placeOf(r)))
 }
 
-// DeleteOAuthClient deletes a client that the authorization server no longer knows; without a redirect URI, those for all.
+// DeleteOAuthClient deletes a client that the authorization server no longer knows. Without a redirect URI, it
+// deletes the clients for all redirect URIs.
 func (s *Store) DeleteOAuthClient(ctx context.Context, r core.ClientRegistration) error {
 	return s.db.Exec(ctx, "deleting a registered client", `DELETE FROM account_clients WHERE workspace = $1 AND app = $2 AND issuer = $3 AND ($4 = '' OR redirect_uri = $4)`,
 		r.Workspace, r.App, r.Issuer, r.RedirectURI)
@@ -84,22 +85,26 @@ func (s *Store) AppLists(ctx context.Context, workspace, app string) (lists core
 	return lists, account, database.Missing(err, core.Errorf(core.CodeNotFound, "app %s has no published lists", app))
 }
 
-// PutAppLists stores the lists of an account as those that an app is published with.
+// PutAppLists stores the lists of an account as the lists that an app is published with, and announces them to peer
+// servers if they have changed.
 func (s *Store) PutAppLists(ctx context.Context, workspace, app, account string, lists core.AppLists) error {
 	record, err := json.Marshal(lists)
 	if err != nil {
 		return err
 	}
 	return s.db.Update(ctx, "storing the published lists of an app", func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO account_lists (workspace, app, account, record) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (workspace, app) DO UPDATE SET account = excluded.account, record = excluded.record`, workspace, app, account, string(record)); err != nil {
+		changed, err := database.Changed(ctx, tx, `INSERT INTO account_lists (workspace, app, account, record) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (workspace, app) DO UPDATE SET account = excluded.account, record = excluded.record
+			WHERE account_lists.account <> excluded.account OR account_lists.record <> excluded.record`, workspace, app, account, string(record))
+		if err != nil || !changed {
 			return err
 		}
 		return s.notifyPeers(ctx, tx, core.ChangeAccount, workspace, "")
 	})
 }
 
-// AccountLists returns what an app listed last to an account, or to each of its accounts if account is "", by Account.ID.
+// AccountLists returns what an app last listed to an account, or to each of its accounts if account is "", by
+// Account.ID.
 func (s *Store) AccountLists(ctx context.Context, workspace, app, account string) (map[string]core.AppLists, error) {
 	all := map[string]core.AppLists{}
 	err := s.db.Select(ctx, "reading the lists of an app's accounts", `SELECT l.account, l.record FROM account_own_lists l JOIN accounts a ON a.id = l.account WHERE a.workspace = $1 AND a.app = $2 AND ($3 = '' OR a.id = $3)`,

@@ -41,9 +41,9 @@ const (
 	selectApprovals = `SELECT ` + approvalColumns + ` FROM approvals`
 )
 
-// RequestApproval stores a request for an approval. If the same call is already waiting, it returns that request instead,
-// which may have expired (see ExpireApprovals), and first is false. The error is core.CodeRateLimited if the caller
-// already has most pending requests.
+// RequestApproval stores a request for an approval. If the same call is already waiting, it returns that request
+// instead, which may have expired (see ExpireApprovals), and first is false. The error is core.CodeRateLimited if the
+// caller already has as many pending requests as most allows.
 func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) (stored core.Approval, first bool, err error) {
 	err = s.db.Update(ctx, "requesting an approval", func(ctx context.Context, tx *sql.Tx) error {
 		first = false

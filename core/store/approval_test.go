@@ -225,7 +225,7 @@ func TestAStandingApprovalCoversOneDefinitionOfAToolAndIsDeletedWithItsApp(t *te
 		}
 		grant("apr_1", "one")
 		if !stands(ws, "one") || stands(ws, "two") || stands("ws_other", "one") {
-			t.Error("it is not for this definition in this workspace only")
+			t.Error("it must apply to this definition in this workspace only")
 		}
 		grant("apr_2", "two")
 		if stands(ws, "one") || !stands(ws, "two") {

@@ -243,7 +243,7 @@ func TestABackupThatCannotBeMadeSaysWhyAndLeavesNothing(t *testing.T) {
 		t.Errorf("the existing file is %q, %v", raw, err)
 	}
 	if _, err := os.Stat(state + "x"); err == nil {
-		t.Error("a state was made by backing it up")
+		t.Error("backing up created a state")
 	}
 }
 
@@ -340,7 +340,7 @@ func TestARestoreRemovesTheRemainsOfAKilledOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found, _ := filepath.Glob(filepath.Join(filepath.Dir(state.Path), ".restore-*")); len(found) > 0 {
-		t.Errorf("left are %q", found)
+		t.Errorf("the remaining files are %q", found)
 	}
 }
 

@@ -56,9 +56,6 @@ func (s *Store) createConversation(ctx context.Context, tx *sql.Tx, c core.Conve
 	if err != nil {
 		return core.Conversation{}, err
 	}
-	if err := s.allowConversation(ctx, tx, collection, 1); err != nil {
-		return core.Conversation{}, err
-	}
 	key := randomKey()
 	made := core.Conversation{
 		ID: conversationID(key), Workspace: c.Workspace, Owner: c.Owner, Title: clean(c.Title), Metadata: c.Metadata, DisabledApps: c.DisabledApps,
@@ -67,6 +64,9 @@ func (s *Store) createConversation(ctx context.Context, tx *sql.Tx, c core.Conve
 	var number int64
 	if err := tx.QueryRowContext(ctx, `
 		UPDATE collections SET conversations = conversations + 1, last_number = last_number + 1 WHERE id = $1 RETURNING last_number`, collection).Scan(&number); err != nil {
+		return core.Conversation{}, err
+	}
+	if err := s.allowConversation(ctx, tx, collection); err != nil {
 		return core.Conversation{}, err
 	}
 	if _, err := tx.ExecContext(ctx, `
@@ -103,7 +103,7 @@ func findConversation(ctx context.Context, q database.Querier, ref core.Conversa
 	return key, collection, database.Missing(err, noConversation(ref.ID))
 }
 
-// conversationColumns are the columns that scanConversation reads, in order, before any further columns.
+// conversationColumns are the columns that scanConversation reads, in order, before any other columns.
 const conversationColumns = `c.id, c.title, c.metadata, c.last_model, c.created_at, c.updated_at,
 	c.message_count, c.preview, c.input_tokens, c.output_tokens, c.cost_usd, c.disabled_apps`
 
@@ -233,7 +233,7 @@ func (s *Store) removeFromIndex(ctx context.Context, tx *sql.Tx, collection, key
 	return s.index.RemoveFromSets(ctx, tx, d, append(contents(all), title)...)
 }
 
-// nullableJSON returns JSON in its stored form: NULL when there is none.
+// nullableJSON returns JSON in its stored form: NULL if there is none.
 func nullableJSON(raw json.RawMessage) *string {
 	if len(raw) == 0 {
 		return nil
@@ -242,7 +242,7 @@ func nullableJSON(raw json.RawMessage) *string {
 	return &text
 }
 
-// namesJSON returns a list of names in its stored form: NULL when it is empty.
+// namesJSON returns a list of names in its stored form: NULL if it is empty.
 func namesJSON(names []string) *string {
 	if len(names) == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// ChosenAccount returns the id of the account at an app that was chosen for a conversation, or "".
+// ChosenAccount returns the id of the account that was chosen for an app in a conversation, or "".
 func (s *Store) ChosenAccount(ctx context.Context, ref core.ConversationRef, app string) (account string, err error) {
 	key, err := conversationKey(ref.ID)
 	if err != nil {
@@ -20,8 +20,8 @@ func (s *Store) ChosenAccount(ctx context.Context, ref core.ConversationRef, app
 	return account, database.Missing(err, nil)
 }
 
-// ChooseAccount records which account at an app a conversation uses. The error is core.CodeNotFound if there is no such
-// conversation.
+// ChooseAccount records which account a conversation uses for an app. The error is core.CodeNotFound if there is no
+// such conversation.
 func (s *Store) ChooseAccount(ctx context.Context, ref core.ConversationRef, app, account string) error {
 	return s.db.Update(ctx, "choosing the account of a conversation", func(ctx context.Context, tx *sql.Tx) error {
 		key, _, err := findConversation(ctx, tx, ref, "")

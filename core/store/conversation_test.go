@@ -343,7 +343,7 @@ func TestAConversationNeedsAWorkspaceAndAnOwnerThatExist(t *testing.T) {
 			{Workspace: "ws_nowhere", Owner: core.Owner().User.ID}, {Workspace: core.DefaultWorkspaceID, Owner: "usr_nobody"},
 		} {
 			if _, err := s.CreateConversation(t.Context(), c); err == nil {
-				t.Errorf("%+v was made", c)
+				t.Errorf("%+v was created", c)
 			}
 		}
 	})

@@ -11,10 +11,18 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// PutCookie stores a login, and deletes expired logins. The login's identity must have been provisioned.
+// maxUserLogins is how many logins of one user are kept; beyond it, the oldest are deleted.
+const maxUserLogins = 1000
+
+// PutCookie stores a login, and deletes expired logins and those of the user beyond maxUserLogins. The login's identity must
+// have been provisioned.
 func (s *Store) PutCookie(ctx context.Context, c core.Cookie) error {
 	return s.db.Update(ctx, "storing a login", func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM cookies WHERE expires_at <= $1`, database.Millis(time.Now())); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM cookies WHERE hash IN (SELECT hash FROM cookies WHERE user_id = $1 ORDER BY expires_at DESC LIMIT $2 OFFSET $3)`,
+			c.Identity.User.ID, maxUserLogins, maxUserLogins-1); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO cookies (hash, user_id, key_print, expires_at, session, renewal, checked_at, issuer, subject) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -36,7 +44,7 @@ func (s *Store) Cookie(ctx context.Context, hash string) (core.Cookie, error) {
 	return c, database.Missing(err, core.Errorf(core.CodeNotFound, "no such login"))
 }
 
-// ClaimCheck reports whether the caller should ask the provider about a login: no other server has started to
+// ClaimCheck reports whether the caller should ask the provider about a login: no other server has started to do so
 // within the last pause, and none has completed a check since the login was read.
 func (s *Store) ClaimCheck(ctx context.Context, c core.Cookie, pause time.Duration) (claimed bool, err error) {
 	now := time.Now()

@@ -32,7 +32,7 @@ func furnishSecrets(t *testing.T, s *Store) {
 				Auth: core.RemoteAuth{Type: "header", Name: "X-Key", Value: secretOfApps + "-value", Token: secretOfApps + "-token"},
 			},
 		},
-		core.Installation{ // deleted, but its pages stay in the file
+		core.Installation{ // deleted, but its pages remain in the file
 			Workspace: core.DefaultWorkspaceID, Name: "gone", ID: "gone", InstalledAt: time.UnixMilli(9).UTC(),
 			Env: map[string]core.Secret{"TOKEN": core.Secret(strings.Repeat(secretOfApps, 20_000))},
 		},
@@ -252,7 +252,7 @@ func TestAnInterruptedRewriteIsCompletedAtTheNextStart(t *testing.T) {
 func TestAPendingLoginIsEncrypted(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		s.keys.Store(keysOf(t, seal.NewKey()))
-		if err := s.PutLogin(t.Context(), "state", json.RawMessage(`{"verifier":"canary"}`), time.Now().Add(time.Hour)); err != nil {
+		if err := s.PutLogin(t.Context(), "state", "usr_a", json.RawMessage(`{"verifier":"canary"}`), time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		var stored string

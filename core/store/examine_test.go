@@ -18,7 +18,7 @@ func TestAStateIsExaminedWithoutChangingIt(t *testing.T) {
 		t.Errorf("before the first start: %v", err)
 	}
 	if _, err := os.Stat(path); err == nil {
-		t.Error("the file was made")
+		t.Error("the file was created")
 	}
 	makeState(t, path)
 	whole := content(t, path)

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	maxFiles  = 256 << 20 // of one bundle's files, in bytes as stored
-	filesPart = 1 << 20   // of one row, in bytes
-	// keepFiles is how long files are kept that no app needs yet or any longer: an installation stores the
-	// files first, then starts the app, and records the app last.
+	maxFiles  = 256 << 20 // bytes of one bundle's files, as stored
+	filesPart = 1 << 20   // bytes of one row
+	// keepFiles is how long files that no app uses are kept: an installation stores the files first, then starts the
+	// app, and records the app last.
 	keepFiles = time.Hour
 )
 
@@ -60,7 +60,7 @@ func putParts(ctx context.Context, tx *sql.Tx, sum string, content io.Reader) er
 	}
 }
 
-// Files writes files that PutFiles stored to to. The error is core.CodeNotFound if they are not stored.
+// Files writes the files that PutFiles stored to the writer. The error is core.CodeNotFound if they are not stored.
 func (s *Store) Files(ctx context.Context, sum string, to io.Writer) error {
 	for part := 0; ; part++ {
 		var content []byte

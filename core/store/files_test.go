@@ -45,7 +45,7 @@ func TestABundlesFilesAreStoredCompletelyOrNotAtAll(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := s.PutFiles(t.Context(), name, iotest.ErrReader(errors.New("read again"))); err != nil {
-				t.Errorf("what is kept already: %v", err)
+				t.Errorf("storing what is already kept: %v", err)
 			}
 			wantFiles(t, s, name, content)
 		}

@@ -12,7 +12,7 @@ import (
 
 // A user's first identity is in the user's own row. Any others are in the identities table.
 const (
-	// userOf selects the id of the user with the issuer $1 and the subject $2, NULL when there is none.
+	// userOf selects the id of the user with the issuer $1 and the subject $2, or NULL if there is none.
 	userOf = `COALESCE((SELECT i.user_id FROM identities i WHERE i.issuer = $1 AND i.subject = $2),
 		(SELECT f.id FROM users f WHERE f.issuer = $1 AND f.subject = $2))`
 
@@ -43,8 +43,8 @@ func (s *Store) firstIdentity(ctx context.Context, tx *sql.Tx, id core.Identity,
 	return first, linked, err
 }
 
-// match returns the id of the user that an issuer of sameAs knows by the email of an identity, or "" if there is not
-// exactly one such user. A user that the identity's own issuer knows under another subject is a different person.
+// match returns the id of the user that has an identity's email at an issuer in sameAs, or "" unless there is exactly
+// one. A user that the identity's own issuer knows under another subject is a different person.
 func (s *Store) match(ctx context.Context, tx *sql.Tx, id core.Identity, sameAs []string) (string, error) {
 	if len(sameAs) == 0 || id.User.Email == "" {
 		return "", nil
@@ -58,7 +58,7 @@ func (s *Store) match(ctx context.Context, tx *sql.Tx, id core.Identity, sameAs 
 		return found[0].ID, nil
 	}
 	if len(found) > 1 {
-		s.log.Warn("several users have the email of somebody who logged in for the first time, so a new user was created; `ropewalk user merge` joins them",
+		s.log.Warn("several users have the email of someone who logged in for the first time, so a new user was created; `ropewalk user merge` merges them",
 			"users", len(found), "email", id.User.Email, "issuer", id.Issuer)
 	}
 	return "", nil

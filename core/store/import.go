@@ -26,12 +26,12 @@ func (s *Store) ImportConversations(ctx context.Context, workspace, owner string
 		if err != nil {
 			return err
 		}
-		if err := s.allowConversation(ctx, tx, collection, len(all)); err != nil {
-			return err
-		}
 		var number int64
 		if err := tx.QueryRowContext(ctx, `UPDATE collections SET conversations = conversations + $2, last_number = last_number + $2
 			WHERE id = $1 RETURNING last_number - $2`, collection, len(all)).Scan(&number); err != nil {
+			return err
+		}
+		if err := s.allowConversation(ctx, tx, collection); err != nil {
 			return err
 		}
 		conversations := database.Insert{Into: `INSERT INTO conversations (id, collection, number, title, last_model, created_at, updated_at,

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -63,6 +62,9 @@ func (s *Store) AddInstallation(ctx context.Context, in core.Installation) error
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return s.db.Update(ctx, what, func(ctx context.Context, tx *sql.Tx) error {
+		if err := s.lock(ctx, tx, "workspaces", in.Workspace); err != nil { // allowApp counts its apps
+			return err
+		}
 		if err := database.Change(ctx, tx, core.AlreadyInstalled(in.Name), `
 			INSERT INTO installations (workspace, name, record, installed_at, files) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (workspace, name) DO NOTHING`, in.Workspace, in.Name, record, database.Millis(in.InstalledAt), in.Files); err != nil {
@@ -172,8 +174,8 @@ func (s *Store) setUndo(ctx context.Context, tx *sql.Tx, workspace, name string,
 	return s.notifyPeers(ctx, tx, core.ChangeApp, workspace, name)
 }
 
-// PurgeUninstalled deletes the uninstalled apps that can no longer be restored, with everything that belongs to them. With
-// a name, it deletes only the uninstalled app of that name, at once.
+// PurgeUninstalled deletes the uninstalled apps that can no longer be restored, with everything that belongs to them.
+// With a name, it deletes only the uninstalled app of that name, immediately.
 func (s *Store) PurgeUninstalled(ctx context.Context, workspace, name string) error {
 	type key struct{ workspace, name string }
 	return s.db.Update(ctx, "deleting uninstalled apps", func(ctx context.Context, tx *sql.Tx) error {
@@ -263,12 +265,12 @@ func (s *Store) sealed(in core.Installation) (string, error) {
 func toRecord(in core.Installation) installation {
 	record := installation{
 		ID: in.ID, Files: in.Files, Sum: in.Sum, Source: in.Source, BundleName: in.BundleName, Version: in.Version, TrustScore: in.TrustScore,
-		Manifest: in.Manifest, Dir: in.Dir, Env: reveal(in.Env), Running: in.Running, Patience: in.Patience, Tools: in.Tools, Signature: in.Signature, Permissions: in.Permissions,
+		Manifest: in.Manifest, Dir: in.Dir, Env: core.RevealAll(in.Env), Running: in.Running, Patience: in.Patience, Tools: in.Tools, Signature: in.Signature, Permissions: in.Permissions,
 	}
 	if r := in.Remote; r != nil {
 		record.Remote = &remote{
 			URL: r.URL, Type: r.Type, AuthType: r.Auth.Type, AuthToken: r.Auth.Token.Reveal(),
-			AuthName: r.Auth.Name, AuthValue: r.Auth.Value.Reveal(), Headers: reveal(r.Headers),
+			AuthName: r.Auth.Name, AuthValue: r.Auth.Value.Reveal(), Headers: core.RevealAll(r.Headers),
 			Private: r.AllowPrivate, ClientID: r.Auth.ClientID, ClientSecret: r.Auth.ClientSecret.Reveal(), Issuer: r.Auth.Issuer, Scopes: r.Auth.Scopes,
 			TokenURL: r.Auth.TokenURL, Audience: r.Auth.Audience,
 		}
@@ -279,34 +281,15 @@ func toRecord(in core.Installation) installation {
 func (r installation) installation(workspace, name string, at time.Time) core.Installation {
 	in := core.Installation{
 		ID: r.ID, Files: r.Files, Sum: r.Sum, Workspace: workspace, Name: name, Source: r.Source, BundleName: r.BundleName, Version: r.Version,
-		TrustScore: r.TrustScore, Manifest: r.Manifest, Dir: r.Dir, Env: conceal(r.Env), Running: r.Running, Patience: r.Patience, Tools: r.Tools, InstalledAt: at, Signature: r.Signature, Permissions: r.Permissions,
+		TrustScore: r.TrustScore, Manifest: r.Manifest, Dir: r.Dir, Env: core.Secrets(r.Env), Running: r.Running, Patience: r.Patience, Tools: r.Tools, InstalledAt: at, Signature: r.Signature, Permissions: r.Permissions,
 	}
 	if m := r.Remote; m != nil {
 		in.Remote = &core.Remote{
-			URL: m.URL, Type: m.Type, Headers: conceal(m.Headers), AllowPrivate: m.Private,
+			URL: m.URL, Type: m.Type, Headers: core.Secrets(m.Headers), AllowPrivate: m.Private,
 			Auth: core.RemoteAuth{Type: m.AuthType, Token: core.Secret(m.AuthToken), Name: m.AuthName, Value: core.Secret(m.AuthValue), ClientID: m.ClientID, ClientSecret: core.Secret(m.ClientSecret), Issuer: m.Issuer, Scopes: m.Scopes, TokenURL: m.TokenURL, Audience: m.Audience},
 		}
 	}
 	return in
-}
-
-func reveal(in map[string]core.Secret) map[string]string {
-	out := make(map[string]string, len(in))
-	for k, v := range in {
-		out[k] = v.Reveal()
-	}
-	return out
-}
-
-func conceal(in map[string]string) map[string]core.Secret {
-	if in == nil {
-		return nil
-	}
-	out := make(map[string]core.Secret, len(in))
-	for k, v := range maps.All(in) {
-		out[k] = core.Secret(v)
-	}
-	return out
 }
 
 // KeptLists returns the stored lists of an app. sum is the hash of everything that determines them. The error is

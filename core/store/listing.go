@@ -35,9 +35,9 @@ func (s *Store) Conversations(ctx context.Context, workspace, owner string, q co
 	return page, err
 }
 
-// selectNumbered returns the part after the columns of a SELECT of the conversations c of the collection $1 that
-// have their numbers in the JSON array $2. The planner must use individual lookups, whatever its statistics, even
-// if one collection is much larger than the others.
+// selectNumbered returns what follows the columns in a SELECT. It selects the conversations c in the collection $1
+// with their numbers in the JSON array $2. The planner must use individual lookups, whatever its statistics, even if
+// one collection is much larger than the others.
 func selectNumbered(kind database.Kind) string {
 	if kind == database.PostgreSQL {
 		return ` FROM json_array_elements_text(CAST($2 AS JSON)) n CROSS JOIN LATERAL
@@ -59,7 +59,7 @@ type listing struct {
 type cursor struct {
 	SortBy core.ConversationSort `json:"s"`
 	Search string                `json:"q,omitempty"`
-	Total  int                   `json:"n"` // of a search, which is counted once
+	Total  int                   `json:"n"` // the total of a search, which is counted once
 	At     int64                 `json:"t"`
 	Key    int64                 `json:"k"`
 }
@@ -153,8 +153,8 @@ func (l *listing) read(ctx context.Context, tx *sql.Tx, index *search.Index) (co
 
 const maxPassageText = 8 << 20 // bytes that are read for the passages of a page
 
-// addPassages adds to each conversation the first passage that the search found in its messages, as long as they are not
-// too large together.
+// addPassages adds to each conversation the first passage that the search found in its messages, as long as they are
+// not too large in total.
 func (l *listing) addPassages(ctx context.Context, tx *sql.Tx, found []core.Conversation) error {
 	left := maxPassageText
 	for i := range found {

@@ -240,7 +240,7 @@ func TestAWordThatWasCommonLongAgoIsListedInTheRequestedOrder(t *testing.T) {
 					}
 				}
 				if got := titles(t, s, core.ConversationQuery{Search: "once", Limit: 10}); !slices.Equal(got, want) {
-					t.Errorf("%d in another order or number than the %d of the list", len(got), len(want))
+					t.Errorf("%d, which differ in order or number from the %d in the list", len(got), len(want))
 				}
 				page, err := s.Conversations(t.Context(), core.DefaultWorkspaceID, core.Owner().User.ID, core.ConversationQuery{Search: "once", Limit: 5})
 				if err != nil || len(page.Conversations) != 5 || page.Conversations[4].Title != want[4] || page.Conversations[0].Title != want[0] {

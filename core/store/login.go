@@ -11,20 +11,23 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// maxLogins is the maximum number of pending browser logins; beyond it the oldest are deleted.
+// maxLogins is the maximum number of pending browser logins; beyond it, the oldest login of the client with the most
+// logins is deleted.
 const maxLogins = 10_000
 
-// PutLogin stores a pending browser login, under the hash of its state.
-func (s *Store) PutLogin(ctx context.Context, state string, login json.RawMessage, expires time.Time) error {
+// PutLogin stores a pending browser login, under the hash of its state. client is whoever started it: an address or a user.
+func (s *Store) PutLogin(ctx context.Context, state, client string, login json.RawMessage, expires time.Time) error {
 	return s.db.Update(ctx, "storing a browser login", func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM logins WHERE expires_at <= $1`, database.Millis(time.Now())); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM logins WHERE state IN (SELECT state FROM logins ORDER BY expires_at DESC LIMIT $1 OFFSET $2)`,
-			maxLogins, maxLogins-1); err != nil {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM logins WHERE (SELECT COUNT(*) FROM logins) >= CAST($1 AS BIGINT) AND state IN (
+			SELECT state FROM logins WHERE client = (SELECT client FROM logins GROUP BY client ORDER BY COUNT(*) DESC, MIN(expires_at) LIMIT 1)
+			ORDER BY expires_at LIMIT 1)`, maxLogins); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO logins (state, record, expires_at) VALUES ($1, $2, $3)`, state, s.keys.Load().Seal(login, seal.AboutLogin(state)), database.Millis(expires))
+		_, err := tx.ExecContext(ctx, `INSERT INTO logins (state, client, record, expires_at) VALUES ($1, $2, $3, $4)`,
+			state, client, s.keys.Load().Seal(login, seal.AboutLogin(state)), database.Millis(expires))
 		return err
 	})
 }

@@ -40,9 +40,9 @@ func (s *Store) Members(ctx context.Context, workspace string) ([]core.Member, e
 	return members, err
 }
 
-// PutMember adds a user to a workspace or changes their role there. The error is core.CodeNotFound if there is
-// no such user or workspace, core.CodeInvalidInput for a role other than admin and member, and
-// core.CodeForbidden if it would take the admin role from the owner of a personal workspace.
+// PutMember adds a user to a workspace or changes their role there. The error is core.CodeNotFound if there is no
+// such user or workspace, and core.CodeInvalidInput for a role other than admin and member. It is core.CodeForbidden
+// if the change would take the admin role from the owner of a personal workspace.
 func (s *Store) PutMember(ctx context.Context, workspace, userID string, role core.Role) error {
 	if role != core.RoleAdmin && role != core.RoleMember {
 		return core.Errorf(core.CodeInvalidInput, "role: must be %s or %s", core.RoleAdmin, core.RoleMember)
@@ -69,7 +69,7 @@ func putMember(ctx context.Context, tx *sql.Tx, workspace, userID string, role c
 	return err
 }
 
-// DeleteMember removes a user from a workspace. The user's conversations there stay, in case the user returns. It
+// DeleteMember removes a user from a workspace. The user's conversations there are kept, in case the user returns. It
 // is not an error if the user is not a member. The error is core.CodeNotFound if there is no such workspace, and
 // core.CodeForbidden for the owner of a personal workspace.
 func (s *Store) DeleteMember(ctx context.Context, workspace, userID string) error {
@@ -97,8 +97,8 @@ func (s *Store) removeMember(ctx context.Context, tx *sql.Tx, workspace, userID 
 	return nil
 }
 
-// personalOf returns the id of the user that a personal workspace belongs to, "" for other workspaces. The error is
-// core.CodeNotFound if there is no such workspace.
+// personalOf returns the id of the user that a personal workspace belongs to, or "" for other workspaces. The error
+// is core.CodeNotFound if there is no such workspace.
 func personalOf(ctx context.Context, q database.Querier, workspace string) (string, error) {
 	var owner string
 	err := q.QueryRowContext(ctx, `SELECT COALESCE(personal_of, '') FROM workspaces WHERE id = $1`, workspace).Scan(&owner)
@@ -124,8 +124,8 @@ func (s *Store) JoinOnce(ctx context.Context, userID, workspace string, role cor
 	return joined && err == nil, err
 }
 
-// SetGroupRoles makes a user a member of exactly the workspaces in roles (core.User.GroupRoles), in addition to those that
-// the user joined in another way, where the role stays the same. Workspaces that do not exist are ignored.
+// SetGroupRoles makes a user a member of exactly the workspaces in roles (core.User.GroupRoles), in addition to those
+// that the user joined in another way, where the role does not change. Workspaces that do not exist are ignored.
 func (s *Store) SetGroupRoles(ctx context.Context, userID, roles string) error {
 	return s.changeMembers(ctx, "giving the memberships of groups", "", of(userID, func(ctx context.Context, tx *sql.Tx) error {
 		kept := []string{}

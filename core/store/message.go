@@ -18,7 +18,7 @@ const previewLength = 160 // characters
 
 // AppendMessages adds messages and the usage of their model calls to the end of a conversation, and returns
 // the changed conversation. All of it is stored, or nothing. The conversation's totals increase, and the usage
-// is recorded for the conversation, its workspace and its owner, whatever used itself says. A missing time
+// is recorded for the conversation, its workspace and its owner, even if used names others. A missing time
 // means now. Usage without a message is allowed, because an interrupted call also costs something. A message
 // with Queued set leaves the queue.
 //
@@ -254,7 +254,7 @@ func readMessages(ctx context.Context, q database.Querier, key int64, limit int)
 
 // spent is the usage of model calls.
 type spent struct {
-	model         string // of the last call
+	model         string // the model of the last call
 	input, output int64
 	cost          *float64
 }
@@ -284,7 +284,7 @@ func preview(all []message) string {
 	return ""
 }
 
-// contents returns the texts that a search finds: those of the messages, and those of their tool results.
+// contents returns the texts that a search finds: the messages, and their tool results.
 func contents(all []message) (texts []string) {
 	for _, m := range all {
 		texts = append(append(texts, m.Content), results(m.Metadata)...)
@@ -292,7 +292,7 @@ func contents(all []message) (texts []string) {
 	return texts
 }
 
-const maxResultText = 16_000 // of one tool result, in bytes; the rest is not searched
+const maxResultText = 16_000 // bytes of one tool result; the rest is not searched
 
 // results returns the texts of the tool results in the metadata of a message (docs/api.md, 6.2).
 func results(metadata json.RawMessage) []string {

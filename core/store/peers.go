@@ -66,8 +66,8 @@ func (s *Store) Receive(ctx context.Context, deliver func(core.Event)) {
 }
 
 // RequestPeer has another server answer a question about a topic. The error is core.CodeNotFound if the server no
-// longer exists, and core.CodeUnavailable if it ended before it answered, or if question or answer are larger than
-// 4 MiB. When ctx ends, the other server stops working on the question.
+// longer exists, and core.CodeUnavailable if it is busy or ended before it answered, or if question or answer are larger
+// than 4 MiB. When ctx ends, the other server stops working on the question.
 func (s *Store) RequestPeer(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error) {
 	if s.cluster == nil {
 		return nil, core.Errorf(core.CodeUnavailable, "there are no other servers: the state is a file")
@@ -75,12 +75,12 @@ func (s *Store) RequestPeer(ctx context.Context, server, topic string, question 
 	return s.cluster.Request(ctx, server, topic, question)
 }
 
-// ServePeers calls handle for each question from another server about a topic, at most 256 at a time, until ctx ends. It
+// ServePeers calls handle for each question from another server about a topic until ctx ends, up to limit at a time. It
 // returns when the last question is answered. handle must return when its context ends. There can be only one ServePeers
 // for a topic at a time.
-func (s *Store) ServePeers(ctx context.Context, topic string, handle func(ctx context.Context, question json.RawMessage) json.RawMessage) {
+func (s *Store) ServePeers(ctx context.Context, topic string, limit int, handle func(ctx context.Context, question json.RawMessage) json.RawMessage) {
 	if s.cluster != nil {
-		defer s.cluster.Handle(topic, handle)()
+		defer s.cluster.Handle(topic, limit, handle)()
 	}
 	<-ctx.Done()
 }

@@ -132,7 +132,7 @@ func TestARoleSetByAnAdminOverridesTheProvidersRole(t *testing.T) {
 		}
 		id.User.OrgRole = core.RoleOwner
 		if u := provision(t, s, id); u.OrgRole != core.RoleOwner {
-			t.Errorf("left to the provider again: %+v", u)
+			t.Errorf("the role is up to the provider again: %+v", u)
 		}
 		wantCodes(t, core.CodeInvalidInput, map[string]error{"king": s.SetOrgRole(t.Context(), alice.ID, "king")})
 		wantCodes(t, core.CodeForbidden, map[string]error{"the owner": s.SetOrgRole(t.Context(), core.Owner().User.ID, core.RoleMember)})
@@ -164,7 +164,7 @@ func TestADeletedUserIsGoneAndComesBackAsANewUser(t *testing.T) {
 		wantCodes(t, core.CodeNotFound, map[string]error{"again": s.DeleteUser(t.Context(), alice.ID), "the login": second(s.Cookie(t.Context(), "h"))})
 		var n int
 		if err := s.db.ReadPool().QueryRowContext(t.Context(), `SELECT COUNT(*) FROM words`).Scan(&n); err != nil || n != 0 {
-			t.Errorf("%d words are left (%v)", n, err)
+			t.Errorf("%d words remain (%v)", n, err)
 		}
 		if again := somebody(t, s, "alice"); again.ID == alice.ID {
 			t.Error("the old user is back")

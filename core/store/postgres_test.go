@@ -105,7 +105,7 @@ func TestAnUnreachablePostgresIsUnavailableAndComesBack(t *testing.T) {
 	})
 	server.Start()
 	if got := history(t, s, ref); len(got) != 1 || got[0].Content != "kept" {
-		t.Errorf("after its return: %+v", got)
+		t.Errorf("after the server returned: %+v", got)
 	}
 	grow(t, s, ref, []core.Message{said("user", "new")})
 }

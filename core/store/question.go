@@ -10,7 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// keepQuestions is how long a question is kept after its time if it was not deleted because its server was killed.
+// keepQuestions is how long a question is kept past its deadline if its server was killed before it could delete the
+// question.
 const keepQuestions = time.Hour
 
 // PutQuestion stores a question from a run of this server. DeleteQuestions deletes it when the run ends.

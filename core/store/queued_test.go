@@ -58,7 +58,7 @@ func TestAQueuedMessageWaitsAndIsNotLost(t *testing.T) {
 		_, err := s.QueuedMessage(t.Context(), stranger)
 		_, withdrawn := s.WithdrawQueued(t.Context(), stranger)
 		wantCodes(t, core.CodeNotFound, map[string]error{
-			"a stranger's look": err, "a stranger's withdrawal": withdrawn, "holding another": s.HoldQueued(t.Context(), ref, "q2", time.Hour),
+			"a look by another user": err, "a withdrawal by another user": withdrawn, "holding another": s.HoldQueued(t.Context(), ref, "q2", time.Hour),
 			"beginning another": add("user", "three", "q2"),
 		})
 		must(add("assistant", "the first answer", ""))

@@ -3,30 +3,45 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Quota limits how much one person may store in all workspaces together. 0 means no limit.
+// Quota limits how much one person may store across all workspaces. 0 means no limit.
 type Quota struct {
 	APIKeys       int
 	PersonalApps  int // in the person's own workspace
 	Conversations int
-	Bytes         int64 // of conversations: messages, also queued ones, with their blocks and metadata, attachments, titles and metadata
+	Bytes         int64 // conversations: messages (including queued ones) and attachments, with all blocks, titles and metadata
 }
 
 // bytesStep is how many bytes a conversation may grow before the quota is checked again: summing up all of a person's
 // conversations takes longer than storing a message.
 const bytesStep = 64 << 10
 
+// lock makes transactions that count what belongs to a user or a workspace wait for each other. Call it before the
+// transaction inserts a row that refers to it.
+func (s *Store) lock(ctx context.Context, tx *sql.Tx, table, id string) error {
+	var found int
+	err := tx.QueryRowContext(ctx, `SELECT 1 FROM `+table+` c WHERE c.id = $1 `+s.db.LockRow(), id).Scan(&found)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil // the statement that needs it fails
+	}
+	return err
+}
+
 func limitReached(what string, limit int64, setting string) error {
 	return core.Errorf(core.CodeLimitReached, "you have stored %d %s, as many as limits.%s allows; delete some first", limit, what, setting)
 }
 
-// allowKey returns core.CodeLimitReached if a person already has as many API keys as the quota allows.
+// allowKey returns core.CodeLimitReached if a person already has as many API keys as the quota allows. It locks the user.
 func (s *Store) allowKey(ctx context.Context, tx *sql.Tx, userID string) error {
 	if s.quota.APIKeys == 0 {
 		return nil
+	}
+	if err := s.lock(ctx, tx, "users", userID); err != nil {
+		return err
 	}
 	var keys int
 	err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM api_keys WHERE user_id = $1`, userID).Scan(&keys)
@@ -50,15 +65,16 @@ func (s *Store) allowApp(ctx context.Context, tx *sql.Tx, workspace string) erro
 	return err
 }
 
-// allowConversation returns core.CodeLimitReached if more additional conversations would exceed the quota of a collection's
-// owner, or the owner has stored more bytes than it allows.
-func (s *Store) allowConversation(ctx context.Context, tx *sql.Tx, collection int64, more int) error {
+// allowConversation returns core.CodeLimitReached if the owner of a collection has more conversations, or has stored more
+// bytes, than the quota allows. The conversations that the transaction adds must be counted already, which locks the
+// collection.
+func (s *Store) allowConversation(ctx context.Context, tx *sql.Tx, collection int64) error {
 	if s.quota.Conversations > 0 {
 		var stored int
 		err := tx.QueryRowContext(ctx, `SELECT CAST(SUM(conversations) AS BIGINT) FROM collections
 			WHERE owner = (SELECT owner FROM collections WHERE id = $1)`, collection).Scan(&stored)
-		if err == nil && stored+more > s.quota.Conversations {
-			err = limitReached("conversations", int64(stored), "conversations")
+		if err == nil && stored > s.quota.Conversations {
+			err = limitReached("conversations", int64(s.quota.Conversations), "conversations")
 		}
 		if err != nil {
 			return err
@@ -82,7 +98,7 @@ func (s *Store) allowBytes(ctx context.Context, tx *sql.Tx, collection int64) er
 	return err
 }
 
-// sizeOf returns how many bytes messages count towards the quota.
+// sizeOf returns how many bytes messages count toward the quota.
 func sizeOf(all []message) (n int64) {
 	for _, m := range all {
 		n += int64(len(m.Content) + len(m.Blocks) + len(m.Metadata))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -351,6 +352,48 @@ func TestAPersonalWorkspaceHasALimitedNumberOfApps(t *testing.T) {
 		}
 		if in, err := s.Installations(t.Context()); err != nil || len(in) != 5 {
 			t.Errorf("%d apps are stored (%v)", len(in), err)
+		}
+	})
+}
+
+func TestRequestsAtTheSameTimeStayWithinTheQuota(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		s.quota = Quota{APIKeys: 2, PersonalApps: 2, Conversations: 2}
+		alice := somebody(t, s, "alice")
+		all, err := s.Workspaces(t.Context(), alice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := all[slices.IndexFunc(all, func(w core.Workspace) bool { return w.ID != core.DefaultWorkspaceID })].ID
+		for what, add := range map[string]func(name string) error{
+			"apps": func(name string) error {
+				return s.AddInstallation(t.Context(), core.Installation{Workspace: own, Name: name, InstalledAt: time.Now()})
+			},
+			"keys": func(name string) error {
+				_, err := s.CreateAPIKey(t.Context(), core.APIKey{Name: name, User: alice, Workspace: own, Role: core.RoleMember}, name)
+				return err
+			},
+			"conversations": func(string) error {
+				_, err := s.CreateConversation(t.Context(), core.Conversation{Workspace: own, Owner: alice.ID})
+				return err
+			},
+		} {
+			var adding sync.WaitGroup
+			var added atomic.Int32
+			for i := range 16 {
+				adding.Go(func() {
+					switch err := add(fmt.Sprint("n", i)); {
+					case err == nil:
+						added.Add(1)
+					case core.CodeOf(err) != core.CodeLimitReached:
+						t.Errorf("%s: %v", what, err)
+					}
+				})
+			}
+			adding.Wait()
+			if added.Load() != 2 {
+				t.Errorf("%d %s were added, the quota is 2", added.Load(), what)
+			}
 		}
 	})
 }

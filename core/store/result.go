@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// The limits of one person's kept results in all workspaces together. Beyond them, the oldest are deleted first.
+// Limits on one person's kept results across all workspaces. Beyond them, the oldest are deleted.
 const (
 	maxKeptBytes = 64 << 20
 	maxKept      = 500

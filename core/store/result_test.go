@@ -121,7 +121,7 @@ func TestAKeptResultIsDeletedWhenItsReaderLosesAccess(t *testing.T) {
 				t.Fatalf("%s: %v", step.what, err)
 			}
 			if got := keptIDs(t, s); got != step.want {
-				t.Errorf("%s: %q are left, want %q", step.what, got, step.want)
+				t.Errorf("%s: %q remain, want %q", step.what, got, step.want)
 			}
 		}
 		if err := s.KeepResult(t.Context(), core.KeptResult{ID: "5", Workspace: core.DefaultWorkspaceID, User: "usr_gone", ExpiresAt: time.Now().Add(time.Hour)}); core.CodeOf(err) != core.CodeForbidden {
@@ -138,13 +138,13 @@ func TestAUsersOldestResultsAreDeletedBeyondTheQuota(t *testing.T) {
 		large := strings.Repeat("x", maxKeptBytes/2)
 		for _, id := range []string{"1", "2", "3"} {
 			keep(t, s, core.KeptResult{ID: id, Workspace: core.DefaultWorkspaceID, User: alice.ID, Text: large})
-			// Two results of the same millisecond have no defined order.
+			// Two results from the same millisecond have no defined order.
 			if err := s.db.Exec(t.Context(), "preparing the test", `UPDATE kept_results SET expires_at = expires_at - 1000`); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if got := keptIDs(t, s); got != "0 bob 2 3" {
-			t.Errorf("%q are left", got)
+			t.Errorf("%q remain", got)
 		}
 		if err := s.KeepResult(t.Context(), core.KeptResult{ID: "4", Workspace: core.DefaultWorkspaceID, User: alice.ID, Text: large + large + "x"}); core.CodeOf(err) != core.CodePayloadTooLarge {
 			t.Errorf("one that is larger than the quota: %v", err)
@@ -153,7 +153,7 @@ func TestAUsersOldestResultsAreDeletedBeyondTheQuota(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n, err := s.Purge(t.Context(), Retention{}); n != 1 || err != nil || keptIDs(t, s) != "0 bob 3" {
-			t.Errorf("%d rows are purged, and %q are left, %v", n, keptIDs(t, s), err)
+			t.Errorf("%d rows are purged, and %q remain, %v", n, keptIDs(t, s), err)
 		}
 	})
 }

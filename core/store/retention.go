@@ -20,7 +20,8 @@ type Retention struct {
 	Approvals time.Duration // approvals, counted from their expiry
 }
 
-// startPurging deletes records older than the retention, at once and then every ten minutes, until stop is called.
+// startPurging deletes records older than the retention, immediately and then every ten minutes, until stop is
+// called.
 func (s *Store) startPurging(r Retention) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -49,7 +50,7 @@ func (s *Store) startPurging(r Retention) (stop func() error) {
 
 // Purge deletes records older than the retention, expired kept results, old verdicts on tools, expired tasks, and
 // uninstalled apps. It returns the number of rows, without those of the apps. If much of an SQLite file is unused
-// afterwards, Purge shrinks it; PostgreSQL reuses the space by itself.
+// afterwards, Purge shrinks it; PostgreSQL reuses the space on its own.
 func (s *Store) Purge(ctx context.Context, r Retention) (rows int64, err error) {
 	for _, old := range []struct {
 		what   string

@@ -77,7 +77,7 @@ func TestApprovalsAreDeletedSomeTimeAfterTheyExpired(t *testing.T) {
 			t.Errorf("%d rows are deleted, %v", n, err)
 		}
 		if left, err := s.Approvals(t.Context(), core.DefaultWorkspaceID, core.ApprovalQuery{}); err != nil || len(left.Approvals) != 3 {
-			t.Errorf("%d approvals are left, %v", len(left.Approvals), err)
+			t.Errorf("%d approvals remain, %v", len(left.Approvals), err)
 		}
 	})
 }

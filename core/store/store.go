@@ -24,7 +24,7 @@ import (
 // Options configure a Store.
 type Options struct {
 	Path   string      // the SQLite file, usually <home>/ropewalk.db; created with mode 0600
-	URL    core.Secret // of a PostgreSQL database to use instead of the file; Path still determines the home
+	URL    core.Secret // a PostgreSQL database to use instead of the file; Path still determines the home
 	Logger hclog.Logger
 	// Observer measures calls to the database; nil measures nothing.
 	Observer database.Observer

@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// The limits of one person's tasks in all workspaces together. Beyond the second and third, the oldest that have ended are
-// deleted first.
+// Limits on one person's tasks across all workspaces. Above maxTasks or maxTasksBytes, the oldest tasks that have
+// ended are deleted.
 const (
 	maxOpenTasks  = 50
 	maxTasks      = 500
@@ -40,7 +40,7 @@ func (s *Store) StartTask(ctx context.Context, t core.Task) error {
 			return err
 		}
 		if open >= maxOpenTasks {
-			return core.Errorf(core.CodeLimitReached, "you have %d tasks that have not ended; wait for some of them, or cancel them", open)
+			return core.Errorf(core.CodeLimitReached, "you have %d unfinished tasks; wait for some of them, or cancel them", open)
 		}
 		var key *string
 		if t.Key != "" {
@@ -62,7 +62,7 @@ func (s *Store) StartTask(ctx context.Context, t core.Task) error {
 	})
 }
 
-// trimTasks deletes a person's oldest tasks that have ended beyond the limits.
+// trimTasks deletes the oldest of a person's ended tasks, as many as exceed the limits.
 func trimTasks(ctx context.Context, tx *sql.Tx, user string) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM tasks WHERE id IN (SELECT id FROM (
 		SELECT id, SUM(bytes) OVER newest AS total, ROW_NUMBER() OVER newest AS number FROM tasks WHERE user_id = $1 AND NOT `+openTask+`

@@ -15,7 +15,7 @@ const (
 	deleteToolVerdicts = `DELETE FROM tool_verdicts WHERE (origin, hash) IN (SELECT origin, hash FROM tool_verdicts WHERE decided_at < $1 LIMIT $2)`
 )
 
-// PutToolVerdicts stores what models said to sets of tools. It deletes the oldest verdicts beyond the limit.
+// PutToolVerdicts stores models' verdicts on sets of tools. It deletes the oldest verdicts beyond the limit.
 func (s *Store) PutToolVerdicts(ctx context.Context, all ...core.ToolVerdict) error {
 	if len(all) == 0 {
 		return nil
@@ -34,7 +34,8 @@ func (s *Store) PutToolVerdicts(ctx context.Context, all ...core.ToolVerdict) er
 	})
 }
 
-// ToolVerdicts returns what the model with an origin said since a time, or all models for the origin "".
+// ToolVerdicts returns the verdicts since a time, either of the model with an origin or, if origin is "", of all
+// models.
 func (s *Store) ToolVerdicts(ctx context.Context, origin string, since time.Time) ([]core.ToolVerdict, error) {
 	return database.List(ctx, s.db, "reading verdicts on tools", `SELECT origin, hash, model, reason, decided_at FROM tool_verdicts WHERE ($1 = '' OR origin = $1) AND decided_at >= $2
 		ORDER BY origin, hash`, []any{origin, database.Millis(since)}, func(row database.Row) (v core.ToolVerdict, err error) {

@@ -63,8 +63,8 @@ func (s *Store) EndUnfinished(ctx context.Context) error {
 // place holds the keys of a conversation and its collection.
 type place struct{ key, collection int64 }
 
-// heldBefore returns the time past which a queued message must be held to be still waiting. If the state is an SQLite
-// file, no server holds a message at startup.
+// heldBefore returns a time: a queued message is still waiting only if it is held past that time. If the state is an
+// SQLite file, no server holds a message at startup.
 func (s *Store) heldBefore() time.Time {
 	if s.Shared() {
 		return time.Now()

@@ -106,7 +106,7 @@ func TestAnUninstalledAppIsRestoredAsItWasOrDeletedCompletely(t *testing.T) {
 			_, lists := s.KeptLists(t.Context(), ws, "far", "sum")
 			wantCodes(t, core.CodeNotFound, map[string]error{name + ": restored": restored, name + ": account": account, name + ": lists": lists})
 			if has, err := s.HasStandingApproval(t.Context(), ws, "far__b", "one"); err != nil || has {
-				t.Errorf("%s: the standing approval is left: %v", name, err)
+				t.Errorf("%s: the standing approval was not removed: %v", name, err)
 			}
 			due, err := s.ClaimRevocations(t.Context(), 9, 0)
 			if err != nil || len(due) != 1 {

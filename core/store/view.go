@@ -9,8 +9,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// maxViews is the maximum number of views that a workspace can store.
-const maxViews = 200
+// Limits on what a workspace can store. Every server holds all views in memory.
+const (
+	maxViews     = 200
+	maxViewBytes = 4 << 20 // bytes of all definitions
+)
 
 // Views returns the views of all workspaces.
 func (s *Store) Views(ctx context.Context) (map[string][]core.View, error) {
@@ -41,12 +44,19 @@ func (s *Store) PutView(ctx context.Context, workspace string, v core.View) erro
 		if _, err := personalOf(ctx, tx, workspace); err != nil {
 			return err
 		}
-		var others int
-		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM views WHERE workspace = $1 AND name <> $2`, workspace, v.Name).Scan(&others); err != nil {
+		if err := s.lock(ctx, tx, "workspaces", workspace); err != nil {
 			return err
 		}
-		if others >= maxViews {
+		var others, size int
+		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*), CAST(COALESCE(SUM(LENGTH(definition)), 0) AS BIGINT) FROM views WHERE workspace = $1 AND name <> $2`,
+			workspace, v.Name).Scan(&others, &size); err != nil {
+			return err
+		}
+		switch {
+		case others >= maxViews:
 			return core.Errorf(core.CodeLimitReached, "the workspace has %d views; remove one first", others)
+		case size+len(definition) > maxViewBytes:
+			return core.Errorf(core.CodeLimitReached, "the views of the workspace would take more than %d MiB; remove one, or shorten its descriptions", maxViewBytes>>20)
 		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO views (workspace, name, definition) VALUES ($1, $2, $3)
 			ON CONFLICT (workspace, name) DO UPDATE SET definition = excluded.definition`, workspace, v.Name, string(definition))

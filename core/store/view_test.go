@@ -1,7 +1,9 @@
 package store
 
 import (
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -38,6 +40,23 @@ func TestAViewIsReadAsItWasSet(t *testing.T) {
 		}
 		if found, err := s.APIKey(t.Context(), "hash"); err != nil || found.View != "all" || found.Surface != core.SurfaceSearch || found.ID != key.ID {
 			t.Errorf("%+v, %v", found, err)
+		}
+	})
+}
+
+func TestTheViewsOfAWorkspaceAreBoundedTogether(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		put := func(name string, size int) error {
+			return s.PutView(t.Context(), core.DefaultWorkspaceID, core.View{Name: name, Tools: map[string]core.Relabel{"a__b": {Description: strings.Repeat("d", size)}}})
+		}
+		for i := range 4 {
+			if err := put(fmt.Sprint("v", i), 1_000_000); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantCodes(t, core.CodeLimitReached, map[string]error{"one too many": put("v4", 1_000_000)})
+		if err := put("v3", 1_000_000); err != nil {
+			t.Errorf("one is replaced: %v", err)
 		}
 	})
 }

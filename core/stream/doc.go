@@ -1,7 +1,7 @@
 // Package stream keeps server-sent event streams open on Fiber connections.
 //
-// It does what Fiber and fasthttp do not: each event is sent as one piece, a reader that disconnects is noticed
-// at once, a reader that stalls is disconnected after 10 seconds, and streams end in an orderly way when the
+// It does what Fiber and fasthttp do not. Each event is sent as one piece. A reader that disconnects is noticed
+// immediately, and a reader that stalls is disconnected after 10 seconds. Streams end in an orderly way when the
 // server shuts down. It takes over the connection (Hijack), so a stream is the last response on its connection.
 //
 // It does not know what is streamed: the endpoints httpapi and mcphttp decide that. It does not resume streams:

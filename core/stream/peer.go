@@ -56,8 +56,8 @@ func WatchPeer(conn net.Conn, left func()) *Peer {
 
 // peeker is a TLS connection: data on its socket does not show whether the client has disconnected.
 type peeker interface {
-	// Peek waits until the client has sent something, which it does not consume, or has disconnected, which is
-	// an error.
+	// Peek waits until the client sends data, which it does not consume, or disconnects, which it returns as an
+	// error.
 	Peek() error
 }
 

@@ -18,7 +18,7 @@ import (
 type Kind int
 
 const (
-	// Standing streams have no end of their own (GET /v1/events, GET /mcp). Shutdown ends them.
+	// Standing streams do not end on their own (GET /v1/events, GET /mcp). Shutdown ends them.
 	Standing Kind = iota
 	// Answer streams carry one request's answer. Shutdown lets them finish.
 	Answer
@@ -55,20 +55,20 @@ func New(log hclog.Logger) *Streams {
 	return &Streams{log: log, open: make(map[*opened]struct{}), empty: make(chan struct{})}
 }
 
-// Open answers c with an event stream: status 200, the headers of docs/api.md 7.1, and those set on the
-// response so far. It returns at once. When the handler has returned as well, run is called with a writer. The
-// stream ends when run returns. The headers are sent with the first data, so that run can first set up what the
-// client may rely on once it sees them.
+// Open answers c with an event stream: status 200, the headers of docs/api.md 7.1, and those set on the response so
+// far. It returns immediately. When the handler has returned as well, run is called with a writer. The stream ends
+// when run returns. The headers are sent with the first data, so that run can first set up what the client may rely
+// on once it sees them.
 //
-// The context given to run ends as soon as the client has disconnected, has stalled for 10 seconds, or the
-// stream must end because of Shutdown. It does not refer to c: run must not use c, nor strings from it that
-// were not copied. A panic in run ends the stream and is logged.
+// The context given to run ends as soon as the client has disconnected, has stalled for 10 seconds, or the stream
+// must end because of Shutdown. It does not refer to c: run must not use c, or strings from it that were not copied.
+// A panic in run ends the stream and is logged.
 //
 // On a server that keeps hijacked connections (fasthttp's KeepHijackedConns) a stream holds only its
 // connection. Otherwise it also holds the buffers that the request was read with, 16 KB and more.
 //
-// After Drain, Open returns core.CodeUnavailable. HEAD is answered with the headers only. over, if given, is called once:
-// when the stream has ended, or at once if none is opened, which is also the case for HEAD.
+// After Drain, Open returns core.CodeUnavailable. HEAD is answered with the headers only. over, if given, is called
+// once: when the stream has ended, or immediately if none is opened, which is also the case for HEAD.
 func (s *Streams) Open(c *fiber.Ctx, kind Kind, run func(ctx context.Context, w *Writer), over ...func()) error {
 	end := func() {
 		for _, f := range over {
@@ -149,8 +149,8 @@ func (s *Streams) serve(conn net.Conn, kind Kind, w *Writer, run func(context.Co
 	<-gone
 }
 
-// enter admits a stream. A stream whose handler ran before Drain but that arrives after it ends at once if it
-// is standing, and is refused if Shutdown is already over.
+// enter admits a stream. A stream may arrive after Drain although its handler ran before. Such a stream ends
+// immediately if it is standing, and is refused if Shutdown is already over.
 func (s *Streams) enter(st *opened) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,11 +57,11 @@ const (
 
 // choose returns the account of the call. name may be "".
 func (r *Call) choose(ctx context.Context, name string) (core.Account, error) {
-	return r.n.accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{Name: name, ReadOnly: r.tool.ReadOnly, Tool: r.name, Chosen: r.Session.chosenAccount(r.server)})
+	return r.n.o.Accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{Name: name, ReadOnly: r.tool.ReadOnly, Tool: r.name, Chosen: r.Session.chosenAccount(r.server)})
 }
 
 // askWhich asks the person which of several accounts the call uses. If the client cannot ask, it returns unnamed, the
-// error saying that the call must name an account. A stateless client is asked by the result of the call: askWhich
+// error saying that the call must name an account. A stateless client is asked in the result of the call: askWhich
 // then sets r.reply.
 func (r *Call) askWhich(ctx context.Context, several core.SeveralAccounts, unnamed error) (core.Account, error) {
 	params, err := json.Marshal(map[string]any{
@@ -102,7 +102,7 @@ func (r *Call) askWhich(ctx context.Context, several core.SeveralAccounts, unnam
 		return a, err
 	}
 	if err := r.Session.accounts.ChooseAccount(ctx, r.server, a.ID); err != nil {
-		r.n.log.Warn("could not remember the account that a person chose; the next call asks again", "app", r.server, "error", err)
+		r.n.o.Logger.Warn("could not remember the account that a person chose; the next call asks again", "app", r.server, "error", err)
 	}
 	return a, nil
 }
@@ -144,8 +144,9 @@ func (r *Call) takeAccountAnswer() string {
 	return name
 }
 
-// guardInput returns an app's result that asks for input, so that the next call takes the choice of an account only from
-// the person: a request under a name of this server is an error, and the app's own state never passes for this server's.
+// guardInput checks an app's result that asks for input, so that only the person can choose the account of the next
+// call. A request under one of this server's own names is an error, and the app's own state never passes for this
+// server's.
 func (r *Call) guardInput(result json.RawMessage) (json.RawMessage, error) {
 	requests := member(result, "inputRequests")
 	for _, own := range []string{accountRequest, loginRequest} {

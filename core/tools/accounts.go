@@ -21,8 +21,8 @@ type Accounts interface {
 	// core.CodeLoginNeeded with core.AccountNeeded in its details if the person has to log in first, and
 	// core.CodeBadRequest with core.SeveralAccounts if the call must name an account.
 	Choose(ctx context.Context, c core.Caller, app string, w core.AccountWanted) (core.Account, error)
-	// Offer returns an offer with the lists that c's accounts saw last, or shared. If c has an account with a name at an app,
-	// its other accounts there do not count; app and name are "" for none.
+	// Offer returns an offer with the lists that c's accounts last saw, or shared. If c has an account with the given
+	// name for an app, its other accounts for that app do not count. app and name are "" for none.
 	Offer(c core.Caller, app, name string, shared *core.Offer) *core.Offer
 	// Seen reports that c lists tools.
 	Seen(c core.Caller)
@@ -60,7 +60,7 @@ func (r *Call) nameWith() string {
 // chooseAccount sets the account of the call. If the person has to log in first and the client can send the person to
 // the login page, the call waits for that.
 func (r *Call) chooseAccount(ctx context.Context) (err error) {
-	if r.n.accounts == nil || r.system != nil {
+	if r.n.o.Accounts == nil || r.system != nil {
 		if r.Account != "" {
 			return core.Errorf(core.CodeBadRequest, "%s does not use accounts: leave out account", r.Name)
 		}
@@ -81,18 +81,13 @@ func (r *Call) chooseAccount(ctx context.Context) (err error) {
 		return err
 	}
 	if r.n.listsWith(r.caller, r.From, r.server, r.account.Name) != r.lists { // the account's own tool may differ
-		if err := r.resolveFor(ctx, r.account.Name); err != nil {
-			return err
-		}
-	}
-	if r.Chose != nil {
-		r.Chose(r.account.Name)
+		return r.resolveFor(ctx, r.account.Name)
 	}
 	return nil
 }
 
 // login asks the person to log in, and returns the account. If the client cannot send the person to the login page,
-// or the person declines, it returns needed. A stateless client is asked by the result of the call: login then sets
+// or the person declines, it returns needed. A stateless client is asked in the result of the call: login then sets
 // r.reply.
 func (r *Call) login(ctx context.Context, needed error, accepted bool, progress func(string)) (core.Account, error) {
 	want, ok := detailsOf[core.AccountNeeded](needed)
@@ -149,7 +144,7 @@ func (r *Call) awaitLogin(ctx context.Context, want core.AccountNeeded, since ti
 	}
 	result := make(chan outcome, 1)
 	go func() {
-		a, err := r.n.accounts.Await(ctx, r.caller, want, since)
+		a, err := r.n.o.Accounts.Await(ctx, r.caller, want, since)
 		result <- outcome{a, err}
 	}()
 	for {

@@ -31,8 +31,8 @@ func randomRules(r *rand.Rand) (all []core.ToolRule) {
 	return all
 }
 
-// For callers of any role and group, with keys and addresses bound to any views, on each surface and with each revision, the
-// listed tools are exactly those that a search finds and that can be called.
+// The listed tools are exactly those that a search finds and that can be called. This holds for callers of any role
+// and group, with keys and addresses bound to any views, on each surface and with each revision.
 func TestListSearchAndCallAgreeOnWhatACallerSees(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 43)) //nolint:gosec // a seed makes it repeatable
 	apps := &fakeApps{result: `{"content":[]}`}
@@ -116,7 +116,7 @@ func checkAgreement(t *testing.T, n *tools.Namespace, c core.Caller, from tools.
 		t.Errorf("%+v: searching: %s, %v", c, raw, err)
 	}
 	if len(found.StructuredContent.Tools) != len(listed) {
-		t.Errorf("%+v: a search finds %+v, listed are %v", c, found.StructuredContent.Tools, listed)
+		t.Errorf("%+v: a search finds %+v, but the list has %v", c, found.StructuredContent.Tools, listed)
 	}
 	isListed := slices.Contains(listed, name) || name == "a__x" && slices.Contains(listed, "a__new") // also callable by its own name
 	for _, call := range []tools.Call{{Name: name, From: from}, {Name: "system__call_tool", Arguments: json.RawMessage(`{"name":"` + name + `"}`), From: from}} {

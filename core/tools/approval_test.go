@@ -156,7 +156,7 @@ func TestAKeyDoesNotApproveItsOwnCalls(t *testing.T) {
 		t.Error(err)
 	}
 	if err := h.run(t, admin, "files__delete", `{}`); core.CodeOf(err) != core.CodeApprovalPending {
-		t.Errorf("a call of the person instead of the key: %v", err)
+		t.Errorf("a call by the person instead of the key: %v", err)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestAThousandReplayedOrAlteredApprovalsExecuteNothing(t *testing.T) {
 		}
 	}
 	if n := len(h.apps.Calls()); n != 0 {
-		t.Fatalf("%d altered calls were made", n)
+		t.Fatalf("%d altered calls reached the app", n)
 	}
 	// The same JSON value, written differently, is the same call.
 	if err := h.run(t, alice, "files__delete", `{ "n":1, "path":"\u002fa" }`); err != nil || len(h.apps.Calls()) != 1 {

@@ -17,6 +17,7 @@ type fakeApps struct {
 	late   map[string][]core.Tool // by server: the tools of an app that is still starting
 	result string
 	err    error
+	waking func() // called by each call, as if its app were asleep; nil if all are awake
 
 	mu sync.Mutex
 }
@@ -47,6 +48,12 @@ func (f *fakeApps) AwaitOffer(_ context.Context, workspace, server string) error
 }
 
 func (f *fakeApps) Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error) {
+	if f.waking != nil {
+		f.waking()
+		if err := c.Recheck(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if _, err := f.Apps.Call(ctx, workspace, server, c); err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkList compares the cached JSON list with marshalling the list each time.
+// BenchmarkList compares the cached JSON list with marshaling the list each time.
 func BenchmarkList(b *testing.B) {
 	n, c := largeNamespace(), caller("ws_a", core.RoleMember)
 	b.Run("once", func(b *testing.B) {

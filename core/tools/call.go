@@ -25,10 +25,13 @@ type Call struct {
 	Meta       json.RawMessage        // the request's _meta, passed on; nil if absent
 	Agent      bool                   // the call is from a model or an MCP client, and may publish data.changed
 	Account    string                 // the account's name; "" for the one in Name, the one chosen in the conversation, or the default
-	Chose      func(account string)   // called with the account's name before the call waits for an approval; may be nil
 	CheckInput bool                   // check Arguments against the tool's schema first
 	Notify     func(rpc.Notification) // receives the notifications of the call, in wire order; nil drops them
 	From
+
+	// Chose, unless nil, is called with the tool's full name and the account's name ("" for none) before the call waits for
+	// an approval.
+	Chose func(tool, account string)
 
 	// The answers to an earlier result that asked for input, and its state (MCP 2026-07-28); nil if absent.
 	InputResponses, RequestState json.RawMessage
@@ -44,7 +47,7 @@ type Call struct {
 	// Set by resolve.
 	server, name string       // name is the tool's own name
 	tool         *callable    // a tool of an app
-	lists        *mergedLists // that have it
+	lists        *mergedLists // the lists that contain the tool
 	system       *System      // one of the server's own tools
 	own          *core.Tool   // system as it is listed
 
@@ -52,14 +55,6 @@ type Call struct {
 	account core.Account    // the account that the app is called with; zero for none
 	named   string          // the account that the person of a stateless client has chosen; "" for none
 	reply   json.RawMessage // the result, if the call asks for a login or an account first; otherwise nil
-}
-
-// Approvals decides which calls wait for a person's approval. *trust.Approvals implements it.
-type Approvals interface {
-	// Needs reports whether calls of a tool wait. It is called once per tool and listing.
-	Needs(t core.Tool) bool
-	// Await waits for an approval. It returns nil if the call may be made, once.
-	Await(ctx context.Context, c core.Caller, call trust.Call, progress func(message string)) error
 }
 
 // Call calls a tool in c's workspace. It returns the result as the app wrote it, and whether the result says that the
@@ -72,7 +67,7 @@ func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (result 
 	return result, read.isError, err
 }
 
-// call is Call. task is the task that the call is or may become; nil for none.
+// call is like Call. task is the task that the call is or may become; nil for none.
 func (n *Namespace) call(ctx context.Context, c core.Caller, call Call, task *taskRun) (json.RawMessage, callResult, error) {
 	if len(call.Arguments) == 0 || bytes.Equal(call.Arguments, []byte("null")) {
 		call.Arguments = json.RawMessage("{}")
@@ -113,8 +108,8 @@ func (r *Call) measure(result callResult, err error) {
 	if r.tool == nil && r.system == nil {
 		app, tool = "", ""
 	}
-	if r.n.metrics != nil {
-		r.n.metrics.ToolCall(app, tool, result.isError, err)
+	if r.n.o.Metrics != nil {
+		r.n.o.Metrics.ToolCall(app, tool, result.isError, err)
 	}
 }
 
@@ -122,7 +117,9 @@ func (r *Call) measure(result callResult, err error) {
 func (r *Call) admit(ctx context.Context) error {
 	err := r.resolve(ctx)
 	if core.CodeOf(err) == core.CodeToolNotFound && r.server != SystemServer && strings.Contains(r.Name, "__") {
-		err = r.await(ctx, err)
+		if r.caller, err = r.n.await(ctx, r.caller, r.server, r.name, err); err == nil {
+			err = r.resolve(ctx)
+		}
 	}
 	if err == nil {
 		r.budget, err = r.n.budgetOf(r.Meta)
@@ -130,6 +127,9 @@ func (r *Call) admit(ctx context.Context) error {
 	if err == nil {
 		err = r.chooseAccount(ctx)
 		r.task.resolved(r.Name, r.account.Name)
+	}
+	if err == nil && r.Chose != nil {
+		r.Chose(r.Name, r.account.Name)
 	}
 	if err == nil && r.waited {
 		err = r.readmit(ctx)
@@ -140,23 +140,21 @@ func (r *Call) admit(ctx context.Context) error {
 	return r.awaitApproval(ctx)
 }
 
-// await waits for an app whose tools are not known yet, and then looks up the tool again. It does so even if there is
-// nothing to wait for, because the app may have started running in the meantime. A tool that the caller's views would
-// hide anyway is rejected immediately, like one that does not exist.
-func (r *Call) await(ctx context.Context, unknown error) error {
-	if views := r.n.viewsOf(r.caller); views != nil && !views.MayShow(r.server, r.name) {
-		return unknown
+// await waits for an app whose lists are not known yet, and returns the caller with its current rights. name is the tool
+// that the caller asks for; "" for anything else of the app. If it returns nil, look it up again, even if there was nothing
+// to wait for, because the app may have started running in the meantime. What the caller's views would hide anyway is
+// rejected immediately with unknown, like what does not exist.
+func (n *Namespace) await(ctx context.Context, c core.Caller, server, name string, unknown error) (core.Caller, error) {
+	if views := n.viewsOf(c); views != nil && !views.MayShow(server, name) {
+		return c, unknown
 	}
 	waiting, span := tracing.StartWait(ctx, "the app")
-	err := r.n.apps.AwaitOffer(waiting, r.caller.Workspace.ID, r.server)
+	err := n.o.Apps.AwaitOffer(waiting, c.Workspace.ID, server)
 	span.End(err)
-	if err == nil {
-		r.caller, err = r.n.current(ctx, r.caller)
-	}
 	if err != nil {
-		return err
+		return c, err
 	}
-	return r.resolve(ctx)
+	return n.current(ctx, c)
 }
 
 // readmit checks the call again after it has waited for a person: the caller's rights and views, the tool and the account
@@ -176,6 +174,19 @@ func (r *Call) readmit(ctx context.Context) (err error) {
 	return err
 }
 
+// recheck checks the call again after it has waited for its app. The app may have started with another tool of the same name.
+func (r *Call) recheck(ctx context.Context) error {
+	called := r.tool
+	r.CheckInput = false // Arguments were checked and then cleared
+	if err := r.readmit(ctx); err != nil {
+		return err
+	}
+	if !bytes.Equal(r.tool.Raw, called.Raw) && r.needsApproval() {
+		return core.Errorf(core.CodeConflict, "tool %q changed while the call waited for its app; call it again", r.Name)
+	}
+	return nil
+}
+
 // resolve finds the tool and checks the call.
 func (r *Call) resolve(ctx context.Context) error { return r.resolveFor(ctx, r.Account) }
 
@@ -187,7 +198,7 @@ func (r *Call) resolveFor(ctx context.Context, account string) error {
 	}
 	lists := r.n.listsWith(r.caller, r.From, r.server, account)
 	tool := lists.tool(r.Name, r.Session)
-	if plain, account := SplitAccount(r.Name); tool == nil && account != "" && r.n.accounts != nil {
+	if plain, account := SplitAccount(r.Name); tool == nil && account != "" && r.n.o.Accounts != nil {
 		if r.Account != "" && r.Account != account {
 			return core.Errorf(core.CodeBadRequest, "account is %.50q, but the tool's name is for another account, %.50q", r.Account, account)
 		}
@@ -203,9 +214,7 @@ func (r *Call) resolveFor(ctx context.Context, account string) error {
 		return notFound(r.Name)
 	}
 	r.server, r.name = tool.Server, tool.Name
-	if r.Name == tool.listed { // approvals, the audit log and errors use the tool's own name, even if a view renames it
-		r.Name = tool.FullName()
-	}
+	r.Name = tool.FullName() // whichever name the caller uses: tasks, kept results and the audit log outlive the view and the bare name
 	if r.CheckInput {
 		if err := r.n.validator.CheckArguments(ctx, tool.Tool, r.Arguments); err != nil {
 			return err
@@ -235,10 +244,10 @@ func (r *Call) resolveSystem(ctx context.Context) error {
 // earlier one waits again, because its input responses are part of what is approved.
 func (r *Call) needsApproval() bool {
 	switch {
-	case r.n.approvals == nil || r.follows:
+	case r.n.o.Approvals == nil || r.follows:
 		return false
 	case r.system != nil:
-		return r.n.approvals.Needs(*r.own)
+		return r.n.o.Approvals.Needs(*r.own)
 	}
 	return r.tool.approval
 }
@@ -256,7 +265,7 @@ func (r *Call) awaitApproval(ctx context.Context) error {
 		call.Tool = r.tool.Tool
 	}
 	waiting, span := tracing.StartWait(ctx, "an approval")
-	err := r.n.approvals.Await(waiting, r.caller, call, r.progress())
+	err := r.n.o.Approvals.Await(waiting, r.caller, call, r.progress())
 	span.End(err)
 	if err == nil {
 		err = r.readmit(ctx)
@@ -314,7 +323,7 @@ func (r *Call) send(ctx context.Context) (json.RawMessage, callResult, error) {
 		raw = relinkedContent(r.lists.uris, r.server, raw)
 	}
 	if r.Agent && !r.tool.ReadOnly && !result.isError && !result.needsInput {
-		r.n.events.Publish(core.Event{Name: core.EventDataChanged, Workspace: r.caller.Workspace.ID, Data: core.DataChanged{
+		r.n.o.Events.Publish(core.Event{Name: core.EventDataChanged, Workspace: r.caller.Workspace.ID, Data: core.DataChanged{
 			Server: r.server, Tool: r.name, Timestamp: core.Stamp(time.Now()),
 		}})
 	}
@@ -326,12 +335,12 @@ func (r *Call) send(ctx context.Context) (json.RawMessage, callResult, error) {
 func (r *Call) callApp(ctx context.Context) (json.RawMessage, error) {
 	progress, meta := r.progress(), r.Meta
 	call := r.forApp()
-	raw, err := r.n.apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
+	raw, err := r.n.o.Apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
 	if r.account.ID == "" || core.CodeOf(err) != core.CodeLoginNeeded {
 		return raw, err
 	}
 	r.Meta = meta
-	a, err := r.login(ctx, r.n.accounts.Needed(r.caller, r.account, err), false, progress)
+	a, err := r.login(ctx, r.n.o.Accounts.Needed(r.caller, r.account, err), false, progress)
 	if err != nil || r.reply != nil {
 		return nil, err
 	}
@@ -344,14 +353,14 @@ func (r *Call) callApp(ctx context.Context) (json.RawMessage, error) {
 		return nil, core.Errorf(core.CodeConflict, "tool %q or its account changed while the call waited for a login; call it again", r.Name)
 	}
 	call.Account = a.ID
-	return r.n.apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
+	return r.n.o.Apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
 }
 
 // forApp returns the call as the app receives it. It clears the corresponding fields of r, because they may be large
 // and the app may take a long time.
 func (r *Call) forApp() interact.Call {
 	call := r.n.request(r.caller, "tools/call", params(r.tool.quoted, r), r.Meta, r.Notify, r.From)
-	call.Account = r.account.ID
+	call.Account, call.Recheck = r.account.ID, r.recheck
 	call.Target, call.Mirrors, call.AsTask, call.Follow = r.tool.Name, r.tool.Mirrors, r.tool.TaskOnly, r.task.follow()
 	r.Arguments, r.Meta, r.InputResponses, r.RequestState = nil, nil, nil, nil
 	return call
@@ -375,7 +384,7 @@ func params(quoted []byte, call *Call) json.RawMessage {
 }
 
 func notFound(name string) error {
-	return core.Errorf(core.CodeToolNotFound, "there is no tool %q in this workspace", name)
+	return core.Errorf(core.CodeToolNotFound, "there is no tool %.200q in this workspace", name)
 }
 
 // callResult is the part of a CallToolResult that the server reads.

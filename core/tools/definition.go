@@ -30,7 +30,7 @@ func (n *Namespace) withUsableOutput(t core.Tool, raw json.RawMessage) (json.Raw
 	if err == nil {
 		return raw, nil
 	}
-	n.log.Warn("output schema of a tool left out: it is not valid", "server", t.Server, "tool", t.Name, "error", err)
+	n.o.Logger.Warn("output schema of a tool left out: it is not valid", "server", t.Server, "tool", t.Name, "error", err)
 	return rawjson.Without(raw, "outputSchema")
 }
 

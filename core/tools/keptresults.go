@@ -57,7 +57,7 @@ func (n *Namespace) budgetOf(meta json.RawMessage) (int, error) {
 	at, _ := rawjson.Find(meta, metaResultBudget) // AsksToFit has found it
 	asked := string(at.In(meta))
 	if asked == "true" {
-		return n.resultBudget, nil
+		return n.o.ResultBudget, nil
 	}
 	tokens, err := strconv.ParseFloat(asked, 64)
 	if err != nil || tokens != math.Trunc(tokens) || tokens < leastBudget || tokens > math.MaxInt32 {
@@ -67,22 +67,22 @@ func (n *Namespace) budgetOf(meta json.RawMessage) (int, error) {
 }
 
 // FitText returns the text of a result as a model in a chat receives it: in full, or as an excerpt with the full text
-// stored.
+// stored. tool is the full name that Call.Chose was given.
 func (n *Namespace) FitText(ctx context.Context, c core.Caller, tool, text string) string {
-	if Tokens(len(text)) <= n.resultBudget || isReadResult(tool) {
+	if Tokens(len(text)) <= n.o.ResultBudget || isReadResult(tool) {
 		return text
 	}
 	s := shapeOf(text)
 	kept, err := n.keep(ctx, c, tool, text, s)
 	if err != nil {
-		n.log.Warn("could not keep a long result", "tool", tool, "workspace", c.Workspace.ID, "error", err)
+		n.o.Logger.Warn("could not keep a long result", "tool", tool, "workspace", c.Workspace.ID, "error", err)
 	}
-	return excerpt(text, n.resultBudget, s, kept.ID)
+	return excerpt(text, n.o.ResultBudget, s, kept.ID)
 }
 
 func isReadResult(tool string) bool { return tool == SystemServer+"__"+readResultName }
 
-// fitResult shortens the text of a result to at most budget tokens and stores the full text. Other content stays
+// fitResult shortens the text of a result to at most budget tokens and stores the full text. Other content is left
 // unchanged, including structured content. A result that cannot be stored is returned in full.
 func (n *Namespace) fitResult(ctx context.Context, c core.Caller, tool string, budget int, result json.RawMessage) json.RawMessage {
 	if Tokens(len(result)) <= budget || isReadResult(tool) {
@@ -114,7 +114,7 @@ func (n *Namespace) fitResult(ctx context.Context, c core.Caller, tool string, b
 	s := shapeOf(text)
 	kept, err := n.keep(ctx, c, tool, text, s)
 	if err != nil {
-		n.log.Warn("a long result is sent whole: it could not be kept", "tool", tool, "workspace", c.Workspace.ID, "error", err)
+		n.o.Logger.Warn("a long result is sent whole: it could not be kept", "tool", tool, "workspace", c.Workspace.ID, "error", err)
 		return result
 	}
 	return orUnchanged(result, func() (json.RawMessage, error) {
@@ -136,7 +136,7 @@ func (n *Namespace) fitResult(ctx context.Context, c core.Caller, tool string, b
 	})
 }
 
-// textOf returns the text of a content part: its own, or that of an embedded resource.
+// textOf returns the text of a content part or of its embedded resource.
 func textOf(part json.RawMessage) (text string, ok bool) {
 	var p struct {
 		Type     string  `json:"type"`
@@ -168,14 +168,14 @@ func withText(part json.RawMessage, text string) (json.RawMessage, error) {
 
 // keep stores the text of a result for its caller.
 func (n *Namespace) keep(ctx context.Context, c core.Caller, tool, text string, s shape) (core.KeptResult, error) {
-	if n.results == nil {
+	if n.o.Results == nil {
 		return core.KeptResult{}, core.Errorf(core.CodeUnavailable, "results are not kept here")
 	}
 	r := keptBy(c, core.RandomID("res_")+core.RandomID(""))
 	r.Tool, r.MediaType, r.Text, r.Length, r.ExpiresAt = tool, s.mediaType, text, s.characters, time.Now().Add(resultKept)
 	ctx, cancel := context.WithTimeout(ctx, keptTimeout)
 	defer cancel()
-	if err := n.results.KeepResult(ctx, r); err != nil {
+	if err := n.o.Results.KeepResult(ctx, r); err != nil {
 		return core.KeptResult{}, err
 	}
 	return r, nil
@@ -267,9 +267,9 @@ func (n *Namespace) ReadResult() System {
 			`"required":["id"],"additionalProperties":false}`),
 		Run: func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error) {
 			in := struct {
-				ID     string  `json:"id"`
-				Offset float64 `json:"offset"` // in JSON Schema, 2.0 is an integer
-				Length float64 `json:"length"`
+				ID     string `json:"id"`
+				Offset int    `json:"offset"`
+				Length int    `json:"length"`
 			}{}
 			if err := Arguments(arguments, &in); err != nil {
 				return nil, err
@@ -277,14 +277,14 @@ func (n *Namespace) ReadResult() System {
 			if id, ok := core.KeptResultID(in.ID); ok {
 				in.ID = id
 			}
-			return n.readOn(ctx, c, in.ID, int(min(in.Offset, math.MaxInt32/2)), int(min(in.Length, math.MaxInt32/2)))
+			return n.readOn(ctx, c, in.ID, min(in.Offset, math.MaxInt32/2), min(in.Length, math.MaxInt32/2))
 		},
 	}
 }
 
 // readOn returns a part of a stored result that fits, and says where the next part starts.
 func (n *Namespace) readOn(ctx context.Context, c core.Caller, id string, offset, length int) (plainText, error) {
-	room := 4*n.resultBudget - noteBytes
+	room := 4*n.o.ResultBudget - noteBytes
 	if length == 0 || length > room {
 		length = room
 	}
@@ -307,10 +307,10 @@ func (n *Namespace) readOn(ctx context.Context, c core.Caller, id string, offset
 // kept returns a part of a stored result. The error is core.CodeNotFound if the caller has no such result, or if the
 // caller's views do not show its tool.
 func (n *Namespace) kept(ctx context.Context, c core.Caller, id string, offset, length int) (core.KeptResult, error) {
-	if n.results == nil {
+	if n.o.Results == nil {
 		return core.KeptResult{}, core.Errorf(core.CodeNotFound, "there is no kept result %.80q", id)
 	}
-	r, err := n.results.KeptResult(ctx, keptBy(c, id), offset, length)
+	r, err := n.o.Results.KeptResult(ctx, keptBy(c, id), offset, length)
 	if err == nil && !n.ShowsTool(c, "", r.Tool) {
 		return core.KeptResult{}, core.Errorf(core.CodeNotFound, "there is no kept result %.80q", id)
 	}

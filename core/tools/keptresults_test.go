@@ -15,6 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/tools"
+	"github.com/ropewalk/ropewalk/core/tools/view"
 )
 
 // fakeResults stores results in memory.
@@ -59,7 +60,7 @@ func fitting(result string, o tools.Options) (*tools.Namespace, *fakeResults) {
 	return n, kept
 }
 
-// asking returns a call of log__read with that _meta.
+// asking returns a call to log__read with the given _meta.
 func asking(meta string) tools.Call {
 	return tools.Call{Name: "log__read", Meta: json.RawMessage(meta)}
 }
@@ -226,6 +227,43 @@ func TestAResultCanBeReadToItsEnd(t *testing.T) {
 	}
 	if _, err := n.ReadResource(t.Context(), key, tools.Request{Params: json.RawMessage(`{"uri":"ropewalk://system/results/` + id + `"}`)}); core.CodeOf(err) != core.CodeResourceNotFound {
 		t.Errorf("the resource, with an API key: %v", err)
+	}
+}
+
+func TestAKeptResultBelongsToItsToolWhicheverNameTheToolIsCalledBy(t *testing.T) {
+	views, err := view.NewRegistry(t.Context(), noViews{}, nil, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	setView(t, views, `{"name":"v","include":[{"tool":"log__read"}],"tools":{"log__read":{"name":"tail"}}}`)
+	n, kept := fitting(`{"content":[{"type":"text","text":`+string(rawjson.Quote(lines(500)))+`}]}`, tools.Options{ResultBudget: 2000, Views: views})
+	me := through("v")
+	for _, call := range []tools.Call{
+		{Name: "log__read"}, {Name: "log__tail"}, {Name: "read"}, {Name: "system__call_tool", Arguments: json.RawMessage(`{"name":"log__tail"}`)},
+	} {
+		var called string
+		call.Meta, call.Chose = json.RawMessage(`{"ropewalk/resultBudget":true}`), func(tool, _ string) { called = tool }
+		if _, _, err := n.Call(t.Context(), me, call); err != nil || called != "log__read" {
+			t.Errorf("%s: %v, called %q", call.Name, err, called)
+		}
+	}
+	if len(kept.all) != 4 {
+		t.Fatalf("%d results are kept", len(kept.all))
+	}
+	read := func(id string) error {
+		_, err := n.ReadResource(t.Context(), me, tools.Request{Params: json.RawMessage(`{"uri":"ropewalk://system/results/` + id + `"}`)})
+		return err
+	}
+	for id := range kept.all {
+		if err := read(id); err != nil {
+			t.Error(err)
+		}
+	}
+	setView(t, views, `{"name":"v","exclude":[{"tool":"log__read"}]}`)
+	for id := range kept.all {
+		if err := read(id); core.CodeOf(err) != core.CodeResourceNotFound {
+			t.Errorf("under a view that hides the tool: %v", err)
+		}
 	}
 }
 

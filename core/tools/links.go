@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// The number of resource links from results that are remembered, per session and for the stateless clients of each user,
-// and the number of users with stateless clients that they are remembered for. The least recently used are forgotten first.
+// Limits on the resource links from results that are remembered: per session, for the stateless clients of each user,
+// and on the number of users with stateless clients. The least recently used are forgotten first.
 const (
 	maxLinks     = 1000
 	maxLinkUsers = 1000
@@ -48,8 +48,8 @@ func (n *Namespace) given(c core.Caller, from From) (links *lru.Cache[string, re
 	return nil, ""
 }
 
-// takeLinks remembers which app provided the resources that a result names and that are not listed. It reports
-// whether the result contains a URI that has to be changed.
+// takeLinks remembers which app provided the unlisted resources that a result names. It reports whether the result
+// contains a URI that has to be changed.
 func (n *Namespace) takeLinks(c core.Caller, from From, uris *resourceURIs, server string, result json.RawMessage) (changes bool) {
 	if !bytes.Contains(result, []byte(`"uri"`)) {
 		return false

@@ -115,7 +115,7 @@ func TestRequestsReachTheNamedAppUnderItsOwnNames(t *testing.T) {
 			_, err := c.method(newNamespace(y, &events{}, nil), t.Context(), caller("ws_a", core.RoleMember), tools.Request{Params: json.RawMessage(c.params)})
 			if c.code != "" {
 				if core.CodeOf(err) != c.code || len(y.asked()) > 0 {
-					t.Errorf("it gives %v, and the app received %v", err, y.asked())
+					t.Errorf("it returned %v, and the app received %v", err, y.asked())
 				}
 				return
 			}
@@ -158,7 +158,7 @@ func TestAListIsMarshalledOnceForAllCallersThatSeeTheSame(t *testing.T) {
 	first := n.ListJSON(caller("ws_a", core.RoleMember), tools.From{}, core.KindTools)
 	again := n.ListJSON(caller("ws_a", core.RoleMember), tools.From{}, core.KindTools)
 	if &first[0] != &again[0] {
-		t.Error("it was marshalled again")
+		t.Error("it was marshaled again")
 	}
 	admin := n.ListJSON(caller("ws_a", core.RoleAdmin), tools.From{}, core.KindTools)
 	if strings.Contains(string(first), "system__admins") || !strings.Contains(string(admin), "system__admins") {
@@ -250,7 +250,7 @@ func TestAppsLogAtTheLowestLevelThatAClientSet(t *testing.T) {
 		}
 	}
 	read("warning")
-	read("error") // the level stays warning
+	read("error") // the level is still warning
 	read("loud")
 	s := n.Open(alice, tools.SessionOptions{ID: "s", Notify: func(rpc.Notification) {}})
 	defer s.Close(t.Context())
@@ -376,6 +376,6 @@ func TestResourcesAreFoundByEquivalentURIs(t *testing.T) {
 	y.SetOffer("ws_a", &core.Offer{Resources: []core.Resource{resource("notes", "both://é"), resource("other", "both://%c3%a9")}})
 	_, err := newNamespace(y, &events{}, nil).ReadResource(t.Context(), caller("ws_a", core.RoleMember), tools.Request{Params: json.RawMessage(`{"uri":"both://%C3%A9"}`)})
 	if core.CodeOf(err) != core.CodeResourceNotFound || !strings.Contains(err.Error(), "several apps") {
-		t.Errorf("a URI of two apps gives %v", err)
+		t.Errorf("reading a URI that two apps have returned %v", err)
 	}
 }

@@ -62,7 +62,7 @@ type Item struct {
 	Raw    json.RawMessage
 }
 
-// ownListsKey identifies the merged lists for an offer that differs from that of the workspace.
+// ownListsKey identifies the merged lists for an offer that differs from the workspace's.
 type ownListsKey struct {
 	listsKey
 	offer *core.Offer
@@ -76,13 +76,13 @@ const maxOwnLists = 256
 // the caller.
 func (n *Namespace) lists(c core.Caller, from From) *mergedLists { return n.listsWith(c, from, "", "") }
 
-// listsWith is lists for a call that uses one of the caller's accounts at an app; account is "" for any.
+// listsWith is lists for a call that uses one of the caller's accounts for an app; account is "" for any.
 func (n *Namespace) listsWith(c core.Caller, from From, app, account string) *mergedLists {
 	workspace := c.Workspace.ID
 	k := listsKey{workspace, n.viewsOf(c)}
-	offer := n.apps.Offer(workspace, n.client(from))
-	if n.accounts != nil {
-		offer = n.accounts.Offer(c, app, account, offer)
+	offer := n.o.Apps.Offer(workspace, n.client(from))
+	if n.o.Accounts != nil {
+		offer = n.o.Accounts.Offer(c, app, account, offer)
 	}
 	n.mu.RLock()
 	r := n.merged[k]
@@ -90,7 +90,7 @@ func (n *Namespace) listsWith(c core.Caller, from From, app, account string) *me
 	if r != nil && r.offer == offer {
 		return r
 	}
-	if offer != n.apps.Offer(workspace, nil) {
+	if offer != n.o.Apps.Offer(workspace, nil) {
 		return n.ownLists(ownListsKey{k, offer})
 	}
 	r = n.newMergedLists(offer, k.views)
@@ -105,7 +105,7 @@ func (n *Namespace) listsWith(c core.Caller, from From, app, account string) *me
 	return r
 }
 
-// ownLists returns the merged lists for an offer that differs from that of the workspace.
+// ownLists returns the merged lists for an offer that differs from the workspace's.
 func (n *Namespace) ownLists(k ownListsKey) *mergedLists {
 	if r, ok := n.apart.Get(k); ok {
 		return r
@@ -115,7 +115,7 @@ func (n *Namespace) ownLists(k ownListsKey) *mergedLists {
 	return r
 }
 
-// forgetOwn drops lists for offers that differ from that of their workspace.
+// forgetOwn drops lists for offers that differ from their workspace's.
 func (n *Namespace) forgetOwn(outdated func(listsKey) bool) {
 	for _, k := range n.apart.Keys() {
 		if outdated(k.listsKey) {
@@ -145,13 +145,13 @@ func (n *Namespace) newMergedLists(offer *core.Offer, views *view.Set) *mergedLi
 	for i, t := range o.Tools {
 		raw, err := n.listedTool(r, t, labels[i])
 		if err != nil {
-			n.log.Warn("tool left out: its description cannot be read", "server", t.Server, "tool", t.Name, "error", err)
+			n.o.Logger.Warn("tool left out: its description cannot be read", "server", t.Server, "tool", t.Name, "error", err)
 			continue
 		}
 		raw = n.visible(raw, t.Server, t.Name)
 		r.tools = append(r.tools, Listed{Name: labels[i].Name, Tool: t, Raw: raw, session: sessionForm(raw)})
 		quoted, _ := json.Marshal(t.Name) // a string always marshals
-		one := &callable{t, quoted, n.approvals != nil && n.approvals.Needs(t), labels[i].Name}
+		one := &callable{t, quoted, n.o.Approvals != nil && n.o.Approvals.Needs(t), labels[i].Name}
 		r.byName[t.FullName()], r.byName[t.LongName()], r.byName[labels[i].Name] = one, one, one
 		if t.FullName() != t.LongName() {
 			r.byName[t.Server+"__"+t.FullName()] = one // for callers who put the server name before the listed name
@@ -166,7 +166,7 @@ func (n *Namespace) newMergedLists(offer *core.Offer, views *view.Set) *mergedLi
 		r.prompts[p.FullName()], r.prompts[p.LongName()] = p, p
 		raw, err := withOriginalName(p, p.FullName(), p.Raw)
 		if err != nil {
-			n.log.Warn("prompt left out: its description cannot be read", "server", p.Server, "prompt", p.Name, "error", err)
+			n.o.Logger.Warn("prompt left out: its description cannot be read", "server", p.Server, "prompt", p.Name, "error", err)
 			continue
 		}
 		n.item(r, core.KindPrompts, Item{p.Server, p.FullName(), raw}, "name")
@@ -208,7 +208,7 @@ func (n *Namespace) listedTool(r *mergedLists, t core.Tool, as core.Relabel) (ra
 func (n *Namespace) item(r *mergedLists, kind core.Kind, i Item, member string) {
 	raw, err := rawjson.Rename(i.Raw, member, i.Name)
 	if err != nil {
-		n.log.Warn("item left out: its description cannot be read", "list", kind, "server", i.Server, "name", i.Name, "error", err)
+		n.o.Logger.Warn("item left out: its description cannot be read", "list", kind, "server", i.Server, "name", i.Name, "error", err)
 		return
 	}
 	i.Raw = n.visible(raw, i.Server, i.Name)
@@ -219,7 +219,7 @@ func (n *Namespace) item(r *mergedLists, kind core.Kind, i Item, member string) 
 func (n *Namespace) visible(raw json.RawMessage, server, name string) json.RawMessage {
 	visible, changed := visibleText(raw)
 	if changed {
-		n.log.Warn("hidden characters in a description are shown as their code points", "server", server, "name", name)
+		n.o.Logger.Warn("hidden characters in a description are shown as their code points", "server", server, "name", name)
 	}
 	return visible
 }
@@ -259,6 +259,12 @@ func (n *Namespace) ItemsFor(c core.Caller, from From, kind core.Kind) []Item {
 		items[i] = Item{t.Tool.Server, t.Name, t.RawFor(from)}
 	}
 	return items
+}
+
+// Missing returns the apps whose tools are missing from c's lists because the apps are starting or broken.
+func (n *Namespace) Missing(c core.Caller) []core.MissingApp {
+	views := n.viewsOf(c)
+	return slices.DeleteFunc(n.o.Apps.Missing(c.Workspace.ID), func(a core.MissingApp) bool { return views != nil && !views.ShowsApp(a.Name) })
 }
 
 // ListJSON returns one of the lists that c sees from its client as a JSON array. All callers who see the same list
@@ -302,7 +308,7 @@ func (n *Namespace) withUsableSchema(t core.Tool, raw json.RawMessage) (json.Raw
 	if !n.validator.TooComplex(t.Schema) {
 		return raw, nil
 	}
-	n.log.Warn("input schema of a tool replaced: it is too complex to check", "server", t.Server, "tool", t.Name)
+	n.o.Logger.Warn("input schema of a tool replaced: it is too complex to check", "server", t.Server, "tool", t.Name)
 	return rawjson.Set(raw, rawjson.Member{Name: "inputSchema", Value: json.RawMessage(`{"type":"object"}`)})
 }
 

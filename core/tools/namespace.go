@@ -18,6 +18,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/tools/schema"
+	"github.com/ropewalk/ropewalk/core/tools/view"
+	"github.com/ropewalk/ropewalk/core/trust"
 )
 
 // Apps is the part of apps.Manager that the namespace needs.
@@ -30,9 +32,11 @@ type Apps interface {
 	Instructions(workspace string) []core.Instructions
 	// Skilled returns the workspace's running apps that serve skills, by server name.
 	Skilled(workspace string) []string
+	// Missing returns the workspace's apps that should run but whose tools are not known, by server name.
+	Missing(workspace string) []core.MissingApp
 	Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error)
-	// Resource reads a resource for a user's browser, using an account; "" for none.
-	Resource(ctx context.Context, workspace, server, uri, account, user string) (apps.Resource, error)
+	// Resource reads a resource for a user's browser. c has the Sender, the Account and Recheck.
+	Resource(ctx context.Context, workspace, server, uri string, c interact.Call) (apps.Resource, error)
 	// AwaitOffer waits for an app that is starting and whose lists are not known yet.
 	AwaitOffer(ctx context.Context, workspace, server string) error
 	Watch(workspace string, changed func(core.Kind)) (stop func())
@@ -71,14 +75,14 @@ type Options struct {
 	Logger   hclog.Logger
 	Audit    Auditor // nil records nothing
 
-	Access    Access    // nil if the rights of callers never change
-	Accounts  Accounts  // nil if apps do not use accounts
-	Approvals Approvals // nil if no call needs an approval
-	Metrics   Metrics   // nil records nothing
-	Views     Views     // nil shows everything to everyone
-	Results   Results   // nil does not store long results
-	Skills    Skills    // nil if workspaces have no skills of their own
-	Tasks     Tasks     // nil if no call becomes a task
+	Access    Access           // nil if the rights of callers never change
+	Accounts  Accounts         // nil if apps do not use accounts
+	Approvals *trust.Approvals // nil if no call needs an approval
+	Metrics   Metrics          // nil records nothing
+	Views     *view.Registry   // nil shows everything to everyone
+	Results   Results          // nil does not store long results
+	Skills    Skills           // nil if workspaces do not have their own skills
+	Tasks     Tasks            // nil if no call becomes a task
 
 	ResultBudget int // maximum tokens of a result's text; the caller gets an excerpt of a longer one; 0 means 12,500
 
@@ -93,28 +97,12 @@ type Options struct {
 
 // Namespace lists and calls the tools, prompts and resources of workspaces. It is safe for concurrent use.
 type Namespace struct {
-	apps      Apps
-	events    Publisher
-	features  Features
-	audit     Auditor
-	access    Access
-	accounts  Accounts
-	approvals Approvals
-	metrics   Metrics
-	views     Views
-	results   Results
-	skills    Skills
-	tasks     *taskRuns
-	system    []System
-	own       []Listed // system as it is listed
-	validator *schema.Validator
-	log       hclog.Logger
-
-	surface      string
-	surfaces     map[string]string
-	budget       int
-	resultBudget int
-	favourites   *regexp.Regexp // nil for none
+	o          Options
+	favourites *regexp.Regexp // nil for none
+	tasks      *taskRuns
+	system     []System
+	own        []Listed // system as it is listed
+	validator  *schema.Validator
 
 	stateless *interact.Client // represents all clients without a session
 	sessions  *sessionRegistry
@@ -128,15 +116,15 @@ type Namespace struct {
 
 // New returns a Namespace. Add adds the server's own tools.
 func New(o Options) *Namespace {
+	o.ResultBudget = cmp.Or(o.ResultBudget, resultBudgetDefault)
 	n := &Namespace{
-		surface: o.Surface, surfaces: o.Surfaces, budget: o.Budget, favourites: core.NamePattern(o.Favourites), apps: o.Apps, events: o.Events, features: o.Features, log: o.Logger, audit: o.Audit, access: o.Access, accounts: o.Accounts, approvals: o.Approvals, metrics: o.Metrics, views: o.Views, results: o.Results, skills: o.Skills, resultBudget: cmp.Or(o.ResultBudget, resultBudgetDefault),
-		validator: schema.New(), merged: map[listsKey]*mergedLists{},
-		stateless: interact.NewClient("", true, nil), sessions: newSessionRegistry(), tasks: newTaskRuns(o),
+		o: o, favourites: core.NamePattern(o.Favourites), tasks: newTaskRuns(o), validator: schema.New(),
+		stateless: interact.NewClient("", true, nil), sessions: newSessionRegistry(), merged: map[listsKey]*mergedLists{},
 	}
 	n.apart, _ = lru.New[ownListsKey, *mergedLists](maxOwnLists) // the only error is a size below 1
 	n.links, _ = lru.New[string, *lru.Cache[string, resourceRef]](maxLinkUsers)
-	if n.views != nil {
-		n.views.Watch(n.forgetViews)
+	if n.o.Views != nil {
+		n.o.Views.Watch(n.forgetViews)
 	}
 	return n
 }
@@ -151,10 +139,10 @@ const (
 
 // current returns a caller whose call has waited, with the rights that it has now.
 func (n *Namespace) current(ctx context.Context, c core.Caller) (core.Caller, error) {
-	if n.access == nil {
+	if n.o.Access == nil {
 		return c, nil
 	}
-	return n.access.Current(ctx, c)
+	return n.o.Access.Current(ctx, c)
 }
 
 // Add adds the server's own tools, 61 at most, which are listed in this order. Call it before the first List or Call.
@@ -165,7 +153,7 @@ func (n *Namespace) Add(own ...System) {
 	}
 }
 
-// Listed is one tool as a caller sees it: with its listed name, otherwise as its app wrote it.
+// Listed is one tool as a caller sees it: with its listed name, but otherwise as its app wrote it.
 type Listed struct {
 	Name string
 	Tool core.Tool
@@ -203,13 +191,13 @@ func (n *Namespace) ListFor(c core.Caller, from From) []Listed {
 
 // seen reports that c lists tools, because some apps are published only once somebody does.
 func (n *Namespace) seen(c core.Caller) {
-	if n.accounts != nil {
-		n.accounts.Seen(c)
+	if n.o.Accounts != nil {
+		n.o.Accounts.Seen(c)
 	}
 }
 
 // list returns the tools of apps and those of the server's own tools whose bit is set in mask. If search is true, it
-// returns the tools that find and call the others, and the favourites.
+// returns the tools that find and call the others, and the favorites.
 func (n *Namespace) list(r *mergedLists, mask uint64, search bool) []Listed {
 	if search {
 		return n.searchList(r, mask)
@@ -250,15 +238,15 @@ func (n *Namespace) maskFor(c core.Caller, from From) uint64 {
 
 // mask returns a bit for each of the server's own tools that c may use, and for each discovery flag that is on.
 func (n *Namespace) mask(c core.Caller) (mask uint64) {
-	if n.features.Enabled(config.FlagToolDiscovery) {
+	if n.o.Features.Enabled(config.FlagToolDiscovery) {
 		mask |= maskToolDiscovery
 	}
-	if n.features.Enabled(config.FlagBundleDiscovery) {
+	if n.o.Features.Enabled(config.FlagBundleDiscovery) {
 		mask |= maskBundleDiscovery
 	}
 	views := n.viewsOf(c)
 	for i, s := range n.system {
-		if s.Enabled(n.features.Enabled) && s.Permits(c) && (s.Shown == nil || s.Shown(c)) && (views == nil || n.showsSystem(views, i)) {
+		if s.Enabled(n.o.Features.Enabled) && s.Permits(c) && (s.Shown == nil || s.Shown(c)) && (views == nil || n.showsSystem(views, i)) {
 			mask |= 1 << i
 		}
 	}
@@ -267,7 +255,7 @@ func (n *Namespace) mask(c core.Caller) (mask uint64) {
 
 // Watch calls changed, which must not block, whenever the tools of a workspace's apps have changed.
 func (n *Namespace) Watch(workspace string, changed func()) (stop func()) {
-	return n.apps.Watch(workspace, func(kind core.Kind) {
+	return n.o.Apps.Watch(workspace, func(kind core.Kind) {
 		if kind == core.KindTools {
 			changed()
 		}
@@ -277,7 +265,7 @@ func (n *Namespace) Watch(workspace string, changed func()) (stop func()) {
 // WatchLists calls changed, which must not block, whenever a list of a workspace's apps has changed. Resources and
 // templates are separate kinds, although MCP has one notification for both.
 func (n *Namespace) WatchLists(workspace string, changed func(core.Kind)) (stop func()) {
-	return n.apps.Watch(workspace, changed)
+	return n.o.Apps.Watch(workspace, changed)
 }
 
 // CheckForm checks the fields that a person filled in against the schema that an app sent. The error is
@@ -290,7 +278,7 @@ func (n *Namespace) CheckForm(form, content json.RawMessage) error {
 // or resources. Hidden characters are replaced with their code points, as in descriptions. An app with held tools is
 // left out: its instructions may have changed together with the tools.
 func (n *Namespace) Instructions(c core.Caller) []core.Instructions {
-	all := n.apps.Instructions(c.Workspace.ID)
+	all := n.o.Apps.Instructions(c.Workspace.ID)
 	if len(all) == 0 {
 		return nil
 	}

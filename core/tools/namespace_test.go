@@ -162,7 +162,7 @@ func TestListAndCallApplyTheSameFilters(t *testing.T) {
 				t.Errorf("listed: %v", listed)
 			}
 			if c.code == "" && err != nil || c.code != "" && core.CodeOf(err) != c.code {
-				t.Errorf("the call gives %v, want code %q", err, c.code)
+				t.Errorf("the call returned %v, want code %q", err, c.code)
 			}
 		})
 	}
@@ -218,7 +218,7 @@ func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheCall(t *testing.T) {
 	const schema = `{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"array","items":{"type":"string"}},"c/d":{"type":"string"}},"required":["a"]}`
 	for name, c := range map[string]struct {
 		schema, arguments string
-		paths             []string // of the violations; nil if there are none
+		paths             []string // the paths of the violations; nil if there are none
 	}{
 		"fitting":                      {schema, `{"a":1}`, nil},
 		"a required one missing":       {schema, `{}`, []string{""}},
@@ -242,7 +242,7 @@ func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheCall(t *testing.T) {
 			}
 			known, ok := errors.AsType[*core.Error](err)
 			if !ok || known.Code != core.CodeInvalidInput || len(y.asked()) != 0 {
-				t.Fatalf("it gives %v, and the app got %d requests", err, len(y.asked()))
+				t.Fatalf("it returned %v, and the app got %d requests", err, len(y.asked()))
 			}
 			var got []string
 			for _, v := range known.Details.(map[string]any)["errors"].([]toolschema.Violation) {
@@ -292,7 +292,7 @@ func TestDataChangedFollowsAnAgentsSuccessfulCallOfAToolThatMayChangeData(t *tes
 			n := newNamespace(y, e, nil, system("s", false))
 			_, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "calc__t", Agent: c.agent})
 			if !errors.Is(err, c.err) {
-				t.Fatalf("the call gives %v", err)
+				t.Fatalf("the call returned %v", err)
 			}
 			if len(e.All()) != c.want {
 				t.Fatalf("%d events, want %d", len(e.All()), c.want)
@@ -315,6 +315,6 @@ func TestASystemToolNeverEmitsDataChanged(t *testing.T) {
 	e := &events{}
 	_, _, err := newNamespace(&fakeApps{}, e, nil, system("s", false)).Call(t.Context(), caller("ws_a", core.RoleOwner), tools.Call{Name: "system__s", Agent: true})
 	if err != nil || len(e.All()) != 0 {
-		t.Errorf("it gives %v and %v", err, e.All())
+		t.Errorf("it returned %v and %v", err, e.All())
 	}
 }

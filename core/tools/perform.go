@@ -80,7 +80,7 @@ func (n *Namespace) perform(ctx context.Context, c core.Caller, r request) (raw 
 
 // newRecord returns the record of a request that is about to be made, or that is refused with err.
 func (n *Namespace) newRecord(c core.Caller, r request, err error) core.AuditRecord {
-	if n.audit == nil {
+	if n.o.Audit == nil {
 		return core.AuditRecord{}
 	}
 	method, target, arguments := r.record()
@@ -94,10 +94,10 @@ func (n *Namespace) newRecord(c core.Caller, r request, err error) core.AuditRec
 }
 
 func (n *Namespace) record(ctx context.Context, r core.AuditRecord) error {
-	if n.audit == nil {
+	if n.o.Audit == nil {
 		return nil
 	}
-	return n.audit.Record(ctx, r)
+	return n.o.Audit.Record(ctx, r)
 }
 
 // outcomeOf returns the outcome of a request in one word (docs/security.md, "The audit log").

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
@@ -73,6 +74,99 @@ func TestACallThatWaitedForAnApprovalIsCheckedAgainBeforeItIsMade(t *testing.T) 
 			if calls := len(made) + len(h.apps.Calls()); c.want == "" && (err != nil || calls != 1) || c.want != "" && (core.CodeOf(err) != c.want || calls != 0) {
 				t.Errorf("%v, %d calls, want %q", err, calls, c.want)
 			}
+		})
+	}
+}
+
+func TestACallThatWokeItsAppIsCheckedAgainBeforeItIsSent(t *testing.T) {
+	offers := func(definition string) func(*testing.T, *held) {
+		return func(_ *testing.T, h *held) {
+			delete(h.apps.tools, core.DefaultWorkspaceID)
+			h.apps.SetOffer(core.DefaultWorkspaceID, &core.Offer{Tools: []core.Tool{tool("files", "read", definition)}})
+		}
+	}
+	leaves := func(_ *testing.T, h *held) {
+		h.access.now = func(core.Caller) (core.Caller, error) {
+			return core.Caller{}, core.Errorf(core.CodeWorkspaceDenied, "not a member")
+		}
+	}
+	hides := func(t *testing.T, h *held) {
+		t.Helper()
+		if _, err := h.views.Set(t.Context(), core.DefaultWorkspaceID, core.View{Name: "v", Roles: []core.Role{core.RoleMember}, Default: core.ViewDenies}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*testing.T, *held)
+		want   core.Code // "" if the call is sent
+	}{
+		"nothing changes":                   {func(*testing.T, *held) {}, ""},
+		"its definition changes":            {offers(`{"name":"read","description":"other"}`), ""},
+		"its calls need an approval now":    {offers(`{"name":"read","annotations":{"destructiveHint":true}}`), core.CodeConflict},
+		"the app does not have it any more": {func(_ *testing.T, h *held) { h.apps.SetOffer(core.DefaultWorkspaceID, &core.Offer{}) }, core.CodeToolNotFound},
+		"the membership has ended":          {leaves, core.CodeWorkspaceDenied},
+		"a view hides it":                   {hides, core.CodeToolNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHeld(t, time.Second)
+			offers(`{"name":"read"}`)(t, h)
+			h.apps.waking = func() { c.change(t, h) }
+			err := h.run(t, person("alice", core.RoleMember), "files__read", `{}`)
+			if calls := len(h.apps.Calls()); c.want == "" && (err != nil || calls != 1) || c.want != "" && (core.CodeOf(err) != c.want || calls != 0) {
+				t.Errorf("%v, %d calls, want %q", err, calls, c.want)
+			}
+		})
+	}
+}
+
+func TestARequestThatWokeItsAppIsCheckedAgainBeforeItIsSent(t *testing.T) {
+	offers := func(offer core.Offer) func(*testing.T, *held) {
+		return func(_ *testing.T, h *held) {
+			delete(h.apps.tools, core.DefaultWorkspaceID)
+			h.apps.SetOffer(core.DefaultWorkspaceID, &offer)
+		}
+	}
+	help := core.Offer{
+		Prompts:   []core.Prompt{{Server: "files", Name: "help", Raw: json.RawMessage(`{"name":"help"}`)}},
+		Resources: []core.Resource{{Server: "files", URI: "f://a", Raw: json.RawMessage(`{"uri":"f://a"}`)}},
+	}
+	moved := core.Offer{Prompts: []core.Prompt{{Server: "other", Name: "p", Raw: json.RawMessage(`{"name":"p"}`)}}, Resources: []core.Resource{{Server: "other", URI: "f://a", Raw: json.RawMessage(`{"uri":"f://a"}`)}}}
+	leaves := func(_ *testing.T, h *held) {
+		h.access.now = func(core.Caller) (core.Caller, error) {
+			return core.Caller{}, core.Errorf(core.CodeWorkspaceDenied, "not a member")
+		}
+	}
+	hides := func(t *testing.T, h *held) {
+		t.Helper()
+		if _, err := h.views.Set(t.Context(), core.DefaultWorkspaceID, core.View{Name: "v", Roles: []core.Role{core.RoleMember}, Default: core.ViewDenies}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		change           func(*testing.T, *held)
+		prompt, resource core.Code // "" if the request is sent
+	}{
+		"nothing changes":          {func(*testing.T, *held) {}, "", ""},
+		"the membership has ended": {leaves, core.CodeWorkspaceDenied, core.CodeWorkspaceDenied},
+		"a view hides the app":     {hides, core.CodeNotFound, core.CodeResourceNotFound},
+		"the app has nothing now":  {offers(core.Offer{}), core.CodeNotFound, core.CodeResourceNotFound},
+		"another app has it now":   {offers(moved), core.CodeNotFound, core.CodeConflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHeld(t, time.Second)
+			me := person("alice", core.RoleMember)
+			ask := func(kind string, want core.Code, ask func(context.Context, core.Caller, tools.Request) (json.RawMessage, error), params string) {
+				offers(help)(t, h)
+				h.apps.waking = func() { c.change(t, h) }
+				before := len(h.apps.Calls())
+				_, err := ask(t.Context(), me, tools.Request{Params: json.RawMessage(params)})
+				if calls := len(h.apps.Calls()) - before; want == "" && (err != nil || calls != 1) || want != "" && (core.CodeOf(err) != want || calls != 0) {
+					t.Errorf("a %s: %v, %d calls, want %q", kind, err, calls, want)
+				}
+			}
+			ask("prompt", c.prompt, h.GetPrompt, `{"name":"files__help"}`)
+			h = newHeld(t, time.Second)
+			ask("resource", c.resource, h.ReadResource, `{"uri":"f://a"}`)
 		})
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps"
+	"github.com/ropewalk/ropewalk/core/apps/interact"
+	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 	"github.com/ropewalk/ropewalk/core/tracing"
@@ -29,8 +31,8 @@ type appRequest struct {
 	name      string          // the prompt or URI that the caller names
 	arguments json.RawMessage // for the audit log
 
-	// find sets server, target and params. read, which may be nil, processes the result. answer, which may be nil, makes the
-	// request in another way than by passing it on to the app.
+	// find sets server, target and params. read, which may be nil, processes the result. answer, if not nil,
+	// answers the request instead of the app.
 	find   func() error
 	read   func(result json.RawMessage) json.RawMessage
 	answer func(ctx context.Context) (json.RawMessage, error)
@@ -47,12 +49,40 @@ func (r *appRequest) startSpan(ctx context.Context) (context.Context, tracing.Sp
 
 // admit implements request.
 func (r *appRequest) admit(ctx context.Context) error {
-	if err := r.find(); err != nil || r.n.accounts == nil || r.server == "" {
+	err := r.find()
+	if err = r.await(ctx, err); err != nil || r.n.o.Accounts == nil || r.server == "" {
 		return err
 	}
-	var err error
-	r.account, err = r.n.accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{ReadOnly: true, Chosen: r.Session.chosenAccount(r.server)})
+	r.account, err = r.n.o.Accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{ReadOnly: true, Chosen: r.Session.chosenAccount(r.server)})
 	return err
+}
+
+// await waits for the app that the request names if it was not found, or if the URI was taken for one of another app: no app
+// answers for one that is not running. Then it looks it up again.
+func (r *appRequest) await(ctx context.Context, found error) (err error) {
+	code, server := core.CodeOf(found), appNamedBy(r.name)
+	if server == "" || server == SystemServer || server == r.server || found != nil && code != core.CodeNotFound && code != core.CodeResourceNotFound {
+		return found
+	}
+	if r.caller, err = r.n.await(ctx, r.caller, server, "", found); err != nil {
+		return err
+	}
+	return r.find()
+}
+
+// appNamedBy returns the app that the name of a prompt or the URI of a resource names; "" for none.
+func appNamedBy(name string) string {
+	for _, prefix := range []string{perApp, viewScheme, skillScheme} {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			server, _, _ := strings.Cut(rest, "/")
+			return server
+		}
+	}
+	server, _, ok := strings.Cut(name, "__")
+	if !ok {
+		return ""
+	}
+	return server
 }
 
 // refusal completes the error of a call whose account lacks a login.
@@ -60,7 +90,7 @@ func (r *appRequest) refusal(err error) error {
 	if r.account.ID == "" || core.CodeOf(err) != core.CodeLoginNeeded {
 		return err
 	}
-	return r.n.accounts.Needed(r.caller, r.account, err)
+	return r.n.o.Accounts.Needed(r.caller, r.account, err)
 }
 
 // record implements request.
@@ -100,7 +130,8 @@ func (r *appRequest) send(ctx context.Context) (json.RawMessage, callResult, err
 	r.n.lowerLogLevel(ctx, r.caller, r.From, meta)
 	call := r.n.request(r.caller, r.method, params, meta, r.Notify, r.From)
 	call.Target, call.Account = r.target, r.account.ID
-	result, err := r.n.apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
+	call.Recheck = r.recheck
+	result, err := r.n.o.Apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
 	if err != nil {
 		return nil, callResult{}, r.refusal(err)
 	}
@@ -108,6 +139,19 @@ func (r *appRequest) send(ctx context.Context) (json.RawMessage, callResult, err
 		result = r.read(result)
 	}
 	return result, callResult{needsInput: needsInput(result)}, nil
+}
+
+// recheck checks the request again after it has waited for its app: the caller's rights and views, and what the app offers
+// now.
+func (r *appRequest) recheck(ctx context.Context) (err error) {
+	server, params := r.server, r.params
+	if r.caller, err = r.n.current(ctx, r.caller); err != nil {
+		return err
+	}
+	if err = r.find(); err == nil && (r.server != server || !bytes.Equal(r.params, params)) {
+		err = core.Errorf(core.CodeConflict, "%.200q changed while the request waited for its app; send it again", r.name)
+	}
+	return err
 }
 
 // needsInput reports whether a result asks for input.
@@ -126,7 +170,7 @@ func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (js
 			return err
 		}
 		r.arguments = member(q.Params, "arguments")
-		lists = n.lists(c, q.From)
+		lists = n.lists(r.caller, q.From)
 		prompt, ok := lists.prompts[r.name]
 		if !ok {
 			return noPrompt(r.name)
@@ -166,7 +210,7 @@ func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) 
 		if r.name, err = text(q.Params, "uri"); err != nil {
 			return err
 		}
-		if at, named, err = n.find(c, q.From, r.name); err != nil {
+		if at, named, err = n.find(r.caller, q.From, r.name); err != nil {
 			return err
 		}
 		r.server, r.params = at.server, q.Params
@@ -206,24 +250,24 @@ func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (jso
 			} `json:"ref"`
 			Argument json.RawMessage `json:"argument"`
 		}
-		if err := json.Unmarshal(q.Params, &in); err != nil {
-			return core.Errorf(core.CodeBadRequest, "params: %w", err)
+		if json.Unmarshal(q.Params, &in) != nil {
+			return core.Errorf(core.CodeBadRequest, "params.ref must be an object, whose type, name and uri are strings")
 		}
 		r.arguments = in.Argument
 		var member, own string
 		switch in.Ref.Type {
 		case "ref/prompt":
 			r.name = in.Ref.Name
-			prompt, ok := n.lists(c, q.From).prompts[r.name]
+			prompt, ok := n.lists(r.caller, q.From).prompts[r.name]
 			if !ok {
 				return noPrompt(r.name)
 			}
 			r.server, member, own = prompt.Server, "name", prompt.Name
 		case "ref/resource":
 			r.name = in.Ref.URI
-			at, ok := n.lists(c, q.From).uris.templates[r.name]
+			at, ok := n.lists(r.caller, q.From).uris.templates[r.name]
 			if !ok {
-				if at, _, err = n.find(c, q.From, r.name); err != nil {
+				if at, _, err = n.find(r.caller, q.From, r.name); err != nil {
 					return err
 				}
 			}
@@ -245,13 +289,14 @@ func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (jso
 func (n *Namespace) ReadView(ctx context.Context, c core.Caller, server, uri string) (view apps.Resource, err error) {
 	r := &appRequest{n: n, caller: c, method: "resources/read", name: resourceRef{server, uri}.listed(), server: server, target: uri}
 	r.find = func() error {
-		if !n.lists(c, From{}).shown.ShowsApp(server) {
+		if !n.lists(r.caller, From{}).shown.ShowsApp(server) {
 			return core.Errorf(core.CodeNotFound, "no app %q in this workspace", server)
 		}
 		return nil
 	}
 	r.answer = func(ctx context.Context) (_ json.RawMessage, err error) {
-		view, err = n.apps.Resource(ctx, c.Workspace.ID, server, uri, r.account.ID, c.User.ID)
+		call := interact.Call{Request: link.Request{Sender: c.User.ID}, Account: r.account.ID, Recheck: r.recheck}
+		view, err = n.o.Apps.Resource(ctx, c.Workspace.ID, server, uri, call)
 		return nil, err
 	}
 	_, _, err = n.perform(ctx, c, r)
@@ -265,7 +310,7 @@ func (n *Namespace) lowerLogLevel(ctx context.Context, c core.Caller, from From,
 		return
 	}
 	if level := requestedLevel(meta); level <= len(apps.LevelNames()) && n.sessions.requestLevel(c.Workspace.ID, level) {
-		n.apps.SetLogLevel(ctx, c.Workspace.ID, n.sessions.level(c.Workspace.ID))
+		n.o.Apps.SetLogLevel(ctx, c.Workspace.ID, n.sessions.level(c.Workspace.ID))
 	}
 }
 

@@ -36,7 +36,7 @@ func (r resourceRef) listed() string {
 // resource, because clients percent-encode non-ASCII characters that an app lists.
 type resourceURIs struct {
 	exact     map[string]resourceRef // by listed URI
-	normal    map[string]resourceRef // by normalized URI: those of exact whose listed URI is not normalized
+	normal    map[string]resourceRef // by normalized URI: entries of exact whose listed URI is not normalized
 	shared    map[string]bool        // URIs and templates used by several apps, as written and normalized
 	templates map[string]resourceRef // by listed template
 	patterns  []pattern              // templates that only one app has
@@ -45,7 +45,7 @@ type resourceURIs struct {
 }
 
 type pattern struct {
-	regexp *regexp.Regexp // of the normalized template
+	regexp *regexp.Regexp // for the normalized template
 	ref    resourceRef
 }
 
@@ -253,7 +253,7 @@ func (p *resourceURIs) view(t core.Tool, raw json.RawMessage) (json.RawMessage, 
 func (p *resourceURIs) relinked(server string, item json.RawMessage) (json.RawMessage, error) {
 	uri := func(value json.RawMessage) (json.RawMessage, error) {
 		var text string
-		_ = json.Unmarshal(value, &text) // anything but a string stays unchanged
+		_ = json.Unmarshal(value, &text) // anything but a string is left unchanged
 		if p.link(server, text) == text {
 			return value, nil
 		}

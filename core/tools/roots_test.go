@@ -27,7 +27,7 @@ func TestOnlyRootsOfOrganizationAdminsReachApps(t *testing.T) {
 		}
 		for _, sent := range y.asked() {
 			if !strings.Contains(strings.ReplaceAll(sent, `\u0065`, "e"), `"inputResponses":`+want) {
-				t.Errorf("of the role %s the app was sent %s, want %s", role, sent, want)
+				t.Errorf("role %s: the app was sent %s, want %s", role, sent, want)
 			}
 		}
 	}

@@ -69,7 +69,7 @@ func (n *Namespace) Open(c core.Caller, o SessionOptions) *Session {
 	if s.accounts == nil {
 		s.accounts = &chosenAccounts{byApp: map[string]string{}}
 	}
-	n.sessions.add(n.apps, s)
+	n.sessions.add(n.o.Apps, s)
 	return s
 }
 
@@ -97,7 +97,7 @@ func (s *Session) Close(ctx context.Context) {
 func (s *Session) Pause(ctx context.Context) { s.end(ctx) }
 
 // EndSession ends the instances that apps have for a session, and waits for them to end.
-func (n *Namespace) EndSession(id string) { n.apps.EndSession(id) }
+func (n *Namespace) EndSession(id string) { n.o.Apps.EndSession(id) }
 
 func (s *Session) end(ctx context.Context) bool {
 	s.mu.Lock()
@@ -111,8 +111,8 @@ func (s *Session) end(ctx context.Context) bool {
 	s.mu.Unlock()
 	s.n.sessions.remove(s)
 	for uri, at := range resources {
-		if err := s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, s.user, at.uri); err != nil {
-			s.n.log.Debug("could not end a subscription", "server", at.server, "uri", uri, "error", err)
+		if err := s.n.o.Apps.Unsubscribe(ctx, s.workspace, at.server, s.id, s.user, at.uri); err != nil {
+			s.n.o.Logger.Debug("could not end a subscription", "server", at.server, "uri", uri, "error", err)
 		}
 	}
 	return true
@@ -137,12 +137,12 @@ func (s *Session) Subscribe(ctx context.Context, uri string) error {
 	}
 	s.resources[uri] = at
 	s.mu.Unlock()
-	if err = s.n.apps.Subscribe(ctx, s.workspace, at.server, s.id, s.user, at.uri); err != nil {
+	if err = s.n.o.Apps.Subscribe(ctx, s.workspace, at.server, s.id, s.user, at.uri); err != nil {
 		s.removeResource(uri)
 		return err
 	}
 	if s.isClosed() { // closed before the subscription existed
-		return s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, s.user, at.uri)
+		return s.n.o.Apps.Unsubscribe(ctx, s.workspace, at.server, s.id, s.user, at.uri)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (s *Session) Unsubscribe(ctx context.Context, uri string) error {
 	if !ok {
 		return nil
 	}
-	return s.n.apps.Unsubscribe(ctx, s.workspace, at.server, s.id, s.user, at.uri)
+	return s.n.o.Apps.Unsubscribe(ctx, s.workspace, at.server, s.id, s.user, at.uri)
 }
 
 func (s *Session) removeResource(uri string) (resourceRef, bool) {
@@ -198,12 +198,12 @@ func (s *Session) SetLevel(ctx context.Context, level string) error {
 	s.mu.Lock()
 	s.severity = severity
 	s.mu.Unlock()
-	s.n.apps.SetLogLevel(ctx, s.workspace, s.n.sessions.level(s.workspace))
+	s.n.o.Apps.SetLogLevel(ctx, s.workspace, s.n.sessions.level(s.workspace))
 	return nil
 }
 
 // RootsChanged forwards notifications/roots/list_changed to the apps that asked this client for roots.
-func (s *Session) RootsChanged(ctx context.Context) { s.n.apps.RootsChanged(ctx, s.id) }
+func (s *Session) RootsChanged(ctx context.Context) { s.n.o.Apps.RootsChanged(ctx, s.id) }
 
 func (s *Session) level() int {
 	s.mu.Lock()
@@ -265,8 +265,8 @@ func messageLevel(params json.RawMessage) string {
 	return level
 }
 
-// requestedLevel returns the lowest log level that a stateless request asks for. If it asks for none, the result is
-// above all levels.
+// requestedLevel returns the lowest log level that a stateless request asks for. If it does not ask for a level, the
+// result is above all levels.
 func requestedLevel(meta json.RawMessage) int {
 	level, err := text(meta, "io.modelcontextprotocol/logLevel")
 	if severity := severityOf(level); err == nil && severity > 0 {

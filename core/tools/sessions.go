@@ -77,7 +77,7 @@ func (b *sessionRegistry) open(workspace string) []*Session {
 }
 
 // requestLevel records the log level that a stateless request asks for, and reports whether it is lower than all
-// before. The level stays in force, because the next such request may come at any time.
+// earlier ones. The level remains in force, because the next such request may come at any time.
 func (b *sessionRegistry) requestLevel(workspace string, severity int) (more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,8 +115,8 @@ func capabilitiesWithoutRoots(capabilities json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// rootless asks the client of a caller who may not name roots, for example because the caller lost that right after the
-// session was opened.
+// rootless asks the client of a caller who may not name roots, for example because that right was withdrawn while the
+// session was open.
 type rootless struct{ interact.Asker }
 
 // Ask implements interact.Asker.
@@ -127,7 +127,7 @@ func (r rootless) Ask(ctx context.Context, q rpc.Question) (json.RawMessage, err
 	return r.Asker.Ask(ctx, q)
 }
 
-// withoutRoots empties the roots in input responses. Invalid responses stay unchanged.
+// withoutRoots empties the roots in input responses. Invalid responses are left unchanged.
 func withoutRoots(responses json.RawMessage) json.RawMessage {
 	return orUnchanged(responses, func() (json.RawMessage, error) {
 		return rawjson.Edit(responses, func(_ string, answer json.RawMessage) (json.RawMessage, error) {

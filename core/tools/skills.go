@@ -31,18 +31,18 @@ type Skills interface {
 
 const (
 	skillsTimeout = 10 * time.Second // for the skills of one app
-	maxSkillPages = 20               // of one app
+	maxSkillPages = 20               // pages of one app's list
 	maxSkillApps  = 8                // asked at a time
-	maxSkillBytes = 4 << 20          // of the list of one app
+	maxSkillBytes = 4 << 20          // bytes of one app's list
 )
 
 // ListSkills implements skills/list: all skills of the workspace and of the apps that the caller sees, by server name. An app
 // that does not answer in time, or that the caller must log in to first, is left out.
 func (n *Namespace) ListSkills(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
 	if member(q.Params, "cursor") != nil {
-		return nil, core.Errorf(core.CodeBadRequest, "params.cursor is not one of this server: the list of skills has one page")
+		return nil, core.Errorf(core.CodeBadRequest, "params.cursor did not come from this server: the list of skills has only one page")
 	}
-	servers := slices.DeleteFunc(append(slices.Clone(n.apps.Skilled(c.Workspace.ID)), SystemServer), func(server string) bool {
+	servers := slices.DeleteFunc(append(slices.Clone(n.o.Apps.Skilled(c.Workspace.ID)), SystemServer), func(server string) bool {
 		return !n.showsSkills(n.lists(c, q.From), server)
 	})
 	slices.Sort(servers)
@@ -61,7 +61,7 @@ func (n *Namespace) ListSkills(ctx context.Context, c core.Caller, q Request) (j
 			defer stop()
 			var err error
 			if found[i], err = n.skillsOf(ctx, c, q.From, server); err != nil {
-				n.log.Debug("the skills of an app are left out", "app", server, "workspace", c.Workspace.ID, "error", err)
+				n.o.Logger.Debug("the skills of an app are left out", "app", server, "workspace", c.Workspace.ID, "error", err)
 			}
 			return nil
 		})
@@ -101,7 +101,7 @@ func (n *Namespace) skillsOf(ctx context.Context, c core.Caller, from From, serv
 			if skill, err := withSkillURIs(entry, server); err == nil {
 				all = append(all, skill)
 			} else {
-				n.log.Debug("a skill of an app is left out", "app", server, "workspace", c.Workspace.ID, "error", err)
+				n.o.Logger.Debug("a skill of an app is left out", "app", server, "workspace", c.Workspace.ID, "error", err)
 			}
 		}
 		if page.NextCursor == nil {
@@ -153,7 +153,7 @@ func (n *Namespace) skillRef(lists *mergedLists, workspace, uri string) (at reso
 		return resourceRef{}, false
 	}
 	server, inner, _ := strings.Cut(rest, "/")
-	if inner == "" || !slices.Contains(n.apps.Skilled(workspace), server) || !n.showsSkills(lists, server) {
+	if inner == "" || !slices.Contains(n.o.Apps.Skilled(workspace), server) || !n.showsSkills(lists, server) {
 		return resourceRef{}, false
 	}
 	return resourceRef{server, scheme + inner}, true
@@ -174,6 +174,9 @@ func (r resourceRef) skillURI() string {
 func (n *Namespace) askForSkills(ctx context.Context, c core.Caller, from From, server, method, name string, params json.RawMessage) (json.RawMessage, error) {
 	r := &appRequest{Request: Request{Params: params, From: from}, n: n, caller: c, method: method, name: name}
 	r.find = func() error {
+		if !n.showsSkills(n.lists(r.caller, from), server) {
+			return core.Errorf(core.CodeNotFound, "the app %s shows no skills in this workspace", server)
+		}
 		r.server, r.params = server, params
 		return nil
 	}
@@ -181,7 +184,8 @@ func (n *Namespace) askForSkills(ctx context.Context, c core.Caller, from From, 
 	return result, err
 }
 
-// withSkillURIs replaces the URIs in an app's skill with those that name the app. Everything else stays as the app wrote it.
+// withSkillURIs replaces the URIs in an app's skill with those that name the app. Everything else remains as the app
+// wrote it.
 func withSkillURIs(skill json.RawMessage, server string) (json.RawMessage, error) {
 	uri := func(value json.RawMessage) (json.RawMessage, error) {
 		own := rawjson.Text(value)
@@ -213,10 +217,10 @@ const (
 
 // ownSkills returns the workspace's own skills that the caller sees: the one with that name, or all if name is "".
 func (n *Namespace) ownSkills(c core.Caller, from From, name string) []core.ServedSkill {
-	if n.skills == nil || !n.showsSkills(n.lists(c, from), SystemServer) {
+	if n.o.Skills == nil || !n.showsSkills(n.lists(c, from), SystemServer) {
 		return nil
 	}
-	return n.skills.Served(c.Workspace.ID, name)
+	return n.o.Skills.Served(c.Workspace.ID, name)
 }
 
 // ownSkill returns the skill, and the file in it, that the URI of a workspace's own skill names.

@@ -18,9 +18,9 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
 )
 
-// skilled returns a namespace with the apps a and b, which serve a skill with the same URI, c, which fails, and huge, whose
-// list is too long.
-func skilled(views tools.Views, held ...core.HeldTool) *tools.Namespace {
+// skilled returns a namespace with four apps: a and b serve a skill with the same URI, c fails, and huge has a list that
+// is too long.
+func skilled(views *view.Registry, held ...core.HeldTool) *tools.Namespace {
 	apps := &fakeapps.Apps{}
 	apps.SetSkilled("a", "b", "c", "huge")
 	apps.SetOffer("", &core.Offer{Held: held})
@@ -59,7 +59,7 @@ func TestSkillsOfAppsAreListedWithURIsThatNameTheApp(t *testing.T) {
 			`{"uri":"ropewalk://APP/own:y/daily/SKILL.md","frontmatter":{"name":"daily"},"resources":"dynamic"}`, "APP", app)
 	}
 	if want := `{"skills":[` + entries("a") + "," + entries("b") + `]}`; string(listed) != want {
-		t.Errorf("listed are %s\nwant %s", listed, want)
+		t.Errorf("listed:\n%s\nwant:\n%s", listed, want)
 	}
 	uri := json.RawMessage(`{"uri":"skill://b/x/refunds/SKILL.md"}`)
 	if got, err := n.GetSkill(t.Context(), c, tools.Request{Params: uri}); err != nil || !strings.HasPrefix(string(got), `{"skill":{"uri":"skill://b/x/`) {
@@ -105,7 +105,7 @@ func TestTheWorkspacesOwnSkillsAreListedLikeAnApps(t *testing.T) {
 		fmt.Sprintf(`{"uri":"skill://system/refunds/logo.bin","digest":"sha256:%x","size":2}]}`, sha256.Sum256([]byte{0xff, 0}))
 	about := func(uri string) tools.Request { return tools.Request{Params: json.RawMessage(`{"uri":"` + uri + `"}`)} }
 	if listed, err := n.ListSkills(t.Context(), c, tools.Request{Params: json.RawMessage(`{}`)}); err != nil || string(listed) != `{"skills":[`+entry+`]}` {
-		t.Errorf("listed are %s, %v\nwant %s", listed, err, entry)
+		t.Errorf("listed: %s, %v\nwant: %s", listed, err, entry)
 	}
 	if got, err := n.GetSkill(t.Context(), c, about("skill://system/refunds/SKILL.md")); err != nil || string(got) != `{"skill":`+entry+`}` {
 		t.Errorf("skills/get: %s, %v", got, err)
@@ -149,7 +149,7 @@ func TestSkillsOfAnAppWithHeldToolsAreNotShown(t *testing.T) {
 	for _, c := range []core.Caller{caller("ws_a", core.RoleMember), through("without")} { // the view hides the tool that is held back
 		listed, err := n.ListSkills(t.Context(), c, tools.Request{Params: json.RawMessage(`{}`)})
 		if err != nil || strings.Contains(string(listed), "skill://a/") || !strings.Contains(string(listed), "skill://b/") {
-			t.Errorf("view %q: listed are %s, %v", c.View, listed, err)
+			t.Errorf("view %q: listed %s, %v", c.View, listed, err)
 		}
 		if got, err := n.GetSkill(t.Context(), c, tools.Request{Params: json.RawMessage(`{"uri":"skill://a/x/refunds/SKILL.md"}`)}); core.CodeOf(err) != core.CodeNotFound {
 			t.Errorf("view %q: skills/get: %s, %v", c.View, got, err)

@@ -26,7 +26,7 @@ const (
 // SurfaceFor returns the surface for a client that does not choose one. The API key takes precedence, then the caller's
 // views, then the workspace, then the configuration.
 func (n *Namespace) SurfaceFor(c core.Caller) Surface {
-	return Surface(cmp.Or(c.Scope.Surface, n.viewsOf(c).Surface(), n.surfaces[c.Workspace.ID], n.surface, core.SurfaceFull))
+	return Surface(cmp.Or(c.Scope.Surface, n.viewsOf(c).Surface(), n.o.Surfaces[c.Workspace.ID], n.o.Surface, core.SurfaceFull))
 }
 
 // The tools of SurfaceSearch.
@@ -35,17 +35,17 @@ const (
 	callToolName    = "call_tool"
 )
 
-// metaNeeds is the _meta member of a tool found by a search that lists what its calls need: "approval" if they wait
-// for a person.
+// metaNeeds is the _meta member of a tool found by a search that lists what its calls need. These are "approval" if
+// they wait for a person, and "account" if the caller has to link an account first, or to choose one of several.
 const metaNeeds = "ropewalk/needs"
 
 // searches reports whether to show the list of SurfaceSearch: it was requested, and all tools together exceed the
 // budget.
 func (n *Namespace) searches(r *mergedLists, mask uint64, from From) bool {
-	if from.Surface != SurfaceSearch || !n.features.Enabled(config.FlagToolDiscovery) {
+	if from.Surface != SurfaceSearch || !n.o.Features.Enabled(config.FlagToolDiscovery) {
 		return false
 	}
-	return n.budget == 0 || Tokens(len(n.array(r, arrayKey{kind: core.KindTools, own: mask}))) > n.budget
+	return n.o.Budget == 0 || Tokens(len(n.array(r, arrayKey{kind: core.KindTools, own: mask}))) > n.o.Budget
 }
 
 // Tokens estimates how many model tokens a number of bytes of JSON takes.
@@ -74,18 +74,18 @@ func (n *Namespace) SearchTools() System {
 		Description: "Finds tools in this workspace by what they do. Returns the best matches with their input schemas. " +
 			"Call one with system__call_tool, or by its own name.",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
-			`"query":{"type":"string","description":"what the tool should do, in a few words, such as: create an issue"},` +
+			`"query":{"type":"string","description":"what the tool should do, in a few words, in English unless the tools are described in another language, such as: create an issue"},` +
 			`"limit":{"type":"integer","minimum":1,"maximum":50,"default":5}},"required":["query"],"additionalProperties":false}`),
 		Requirement: core.Requirement{Flags: []string{config.FlagToolDiscovery}},
-		RunFrom: func(_ context.Context, c core.Caller, from From, arguments json.RawMessage) (any, error) {
+		RunFrom: func(ctx context.Context, c core.Caller, from From, arguments json.RawMessage) (any, error) {
 			in := struct {
-				Query string  `json:"query"`
-				Limit float64 `json:"limit"` // in JSON Schema, 2.0 is an integer
+				Query string `json:"query"`
+				Limit int    `json:"limit"`
 			}{Limit: 5}
 			if err := Arguments(arguments, &in); err != nil {
 				return nil, err
 			}
-			return map[string]any{"tools": n.searchTools(c, from, in.Query, int(in.Limit))}, nil
+			return map[string]any{"tools": n.searchTools(ctx, c, from, in.Query, in.Limit)}, nil
 		},
 	}
 }
@@ -115,7 +115,7 @@ func (n *Namespace) Called(c Call) string {
 // unwrap turns a call to system__call_tool into the call that it asks for, so that everything around a call (policy,
 // pins, approval, audit, metrics) applies to that call. It reports whether it did. Any other call is left unchanged.
 func (n *Namespace) unwrap(c *Call) bool {
-	if c.Name != SystemServer+"__"+callToolName || !n.features.Enabled(config.FlagToolDiscovery) {
+	if c.Name != SystemServer+"__"+callToolName || !n.o.Features.Enabled(config.FlagToolDiscovery) {
 		return false
 	}
 	var in map[string]json.RawMessage // not a struct: decoding into a struct ignores the case of names
@@ -151,14 +151,14 @@ func (r *Call) withView(result json.RawMessage) json.RawMessage {
 	return with
 }
 
-// searchTools returns the tools that match a query, best first, of those that c sees from its client and that a model may
-// use. An empty query matches all tools.
-func (n *Namespace) searchTools(c core.Caller, from From, query string, limit int) []json.RawMessage {
+// searchTools returns the tools that match a query, best first. It includes only tools that c sees from its client,
+// and that a model may use. An empty query matches all tools.
+func (n *Namespace) searchTools(ctx context.Context, c core.Caller, from From, query string, limit int) []json.RawMessage {
 	r, mask := n.lists(c, from), n.mask(c)
 	found := []json.RawMessage{}
 	add := func(t Listed) {
 		if len(found) < limit && isForModels(t.Raw) && (from.Uses == nil || from.Uses(t.Name)) {
-			found = append(found, n.withNeeds(r, t))
+			found = append(found, withNeeds(t, n.needsOf(ctx, c, from, r.byName[t.Name])))
 		}
 	}
 	if len(query) == 0 {
@@ -192,12 +192,34 @@ func isForModels(raw json.RawMessage) bool {
 	return len(seen) == 0 || slices.Contains(seen, "model")
 }
 
-// withNeeds adds what calls need to the definition of a tool.
-func (n *Namespace) withNeeds(r *mergedLists, t Listed) json.RawMessage {
-	if tool := r.byName[t.Name]; tool == nil || !tool.approval {
+// needsOf returns what calls to a tool of an app need.
+func (n *Namespace) needsOf(ctx context.Context, c core.Caller, from From, t *callable) (needs []string) {
+	if t == nil {
+		return nil
+	}
+	if t.approval {
+		needs = append(needs, "approval")
+	}
+	if n.o.Accounts == nil {
+		return needs
+	}
+	_, err := n.o.Accounts.Choose(ctx, c, t.Server, core.AccountWanted{ReadOnly: t.ReadOnly, Tool: t.Name, Chosen: from.Session.chosenAccount(t.Server)})
+	if _, several := detailsOf[core.SeveralAccounts](err); several || core.CodeOf(err) == core.CodeLoginNeeded {
+		needs = append(needs, "account")
+	}
+	return needs
+}
+
+// withNeeds returns the definition of a tool with what its calls need.
+func withNeeds(t Listed, needs []string) json.RawMessage {
+	if len(needs) == 0 {
 		return t.Raw
 	}
-	with, err := withMeta(t.Raw, rawjson.Member{Name: metaNeeds, Value: json.RawMessage(`["approval"]`)})
+	value, err := json.Marshal(needs)
+	if err != nil {
+		return t.Raw
+	}
+	with, err := withMeta(t.Raw, rawjson.Member{Name: metaNeeds, Value: value})
 	if err != nil {
 		return t.Raw
 	}

@@ -1,6 +1,7 @@
 package tools_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -123,23 +124,58 @@ func TestWithoutToolDiscoveryNoToolIsCalledThroughAnother(t *testing.T) {
 	}
 }
 
+// unlinked are accounts of a caller who has not linked one at the app mail yet.
+type unlinked struct{ namedAccounts }
+
+func (*unlinked) Choose(_ context.Context, _ core.Caller, app string, _ core.AccountWanted) (core.Account, error) {
+	if app == "mail" {
+		return core.Account{}, core.Errorf(core.CodeLoginNeeded, "app mail needs a login")
+	}
+	return core.Account{}, nil
+}
+
 func TestASearchReturnsDefinitionsAndWhatTheirCallsNeed(t *testing.T) {
 	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {
 		tool("files", "delete_file", `{"name":"delete_file","description":"Deletes a file","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}}`),
 		tool("files", "read_file", `{"name":"read_file","description":"Reads a file","inputSchema":{"type":"object"}}`),
 		tool("files", "remove_file", `{"name":"remove_file","description":"Removes a file, from the view","_meta":{"ui":{"visibility":["app"]}}}`),
+		tool("mail", "delete_mail", `{"name":"delete_mail","description":"Deletes a mail","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}}`),
+		tool("mail", "archive", `{"name":"archive","description":"Archives a mail","inputSchema":{"type":"object"}}`),
 	}, "ws_b": {tool("files", "delete_secret", `{"name":"delete_secret"}`)}}}
-	n := searching(y, tools.Options{Approvals: trust.NewApprovals(trust.ApprovalOptions{Patterns: []string{"destructiveHint"}})})
-	raw, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "system__search_tools", Arguments: json.RawMessage(`{"query":"remove a file","limit":1.0}`)})
-	var got struct {
-		StructuredContent struct{ Tools []json.RawMessage }
+	n := searching(y, tools.Options{Accounts: &unlinked{}, Approvals: trust.NewApprovals(trust.ApprovalOptions{Patterns: []string{"destructiveHint"}})})
+	for query, parts := range map[string][]string{
+		"remove a file":  {`"name":"files__delete_file"`, `"inputSchema":{"type":"object"}`, `"destructiveHint":true`, `"ropewalk/needs":["approval"]`},
+		"delete mail":    {`"name":"mail__delete_mail"`, `"ropewalk/needs":["approval","account"]`},
+		"archive a mail": {`"name":"mail__archive"`, `"ropewalk/needs":["account"]`},
+	} {
+		raw, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "system__search_tools", Arguments: json.RawMessage(`{"query":"` + query + `","limit":1.0}`)})
+		var got struct {
+			StructuredContent struct{ Tools []json.RawMessage }
+		}
+		if err != nil || json.Unmarshal(raw, &got) != nil || len(got.StructuredContent.Tools) != 1 {
+			t.Fatalf("%s, %v", raw, err)
+		}
+		for _, part := range parts {
+			if !strings.Contains(string(got.StructuredContent.Tools[0]), part) {
+				t.Errorf("%s, want %s", got.StructuredContent.Tools[0], part)
+			}
+		}
 	}
-	if err != nil || json.Unmarshal(raw, &got) != nil || len(got.StructuredContent.Tools) != 1 {
-		t.Fatalf("%s, %v", raw, err)
+}
+
+func TestAViewHidesAppsWhoseToolsAreMissing(t *testing.T) {
+	views, err := view.NewRegistry(t.Context(), noViews{}, nil, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, part := range []string{`"name":"files__delete_file"`, `"inputSchema":{"type":"object"}`, `"destructiveHint":true`, `"ropewalk/needs":["approval"]`} {
-		if !strings.Contains(string(got.StructuredContent.Tools[0]), part) {
-			t.Errorf("%s, want %s", got.StructuredContent.Tools[0], part)
+	setView(t, views, `{"name":"narrow","include":[{"app":"calc"}]}`)
+	y := &fakeApps{}
+	y.SetMissing(core.MissingApp{Name: "calc", Status: core.StateDead}, core.MissingApp{Name: "mail", Status: core.StateDead})
+	n := searching(y, tools.Options{Views: views})
+	who := caller("ws_a", core.RoleMember)
+	for view, want := range map[string]string{"": "[{calc dead} {mail dead}]", "narrow": "[{calc dead}]"} {
+		if who.View = view; fmt.Sprint(n.Missing(who)) != want {
+			t.Errorf("with the view %q: %v", view, n.Missing(who))
 		}
 	}
 }
@@ -173,7 +209,7 @@ func TestTheKeyViewOrWorkspaceSetsTheSurface(t *testing.T) {
 	}
 }
 
-// sessionApps offers another list to clients that apps have an instance for: those of sessions, and all without one.
+// sessionApps offers another list to clients with a session, because apps may have an instance for them.
 type sessionApps struct {
 	fakeapps.Apps
 	own *core.Offer

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // SystemServer is the reserved server name of the server's own tools.
@@ -25,7 +26,7 @@ type System struct {
 	// ListedSchema returns the schema to list for the current discovery flags; nil means Schema. Calls are always
 	// checked against Schema, so that a caller learns which flag is off.
 	ListedSchema func(toolDiscovery, bundleDiscovery bool) json.RawMessage
-	// Requirement is what a call requires. Callers who do not meet it do not see the tool.
+	// Requirement holds the conditions for a call. Callers who do not meet them do not see the tool.
 	core.Requirement
 	// Shown reports whether the tool is useful to a caller. If not, it is not listed. nil means always.
 	Shown func(c core.Caller) bool
@@ -34,7 +35,8 @@ type System struct {
 	Permit func(c core.Caller, arguments json.RawMessage) error
 	// Run returns the structuredContent, which is also sent as text in the content; a plainText is only sent as
 	// content. A core.Error is returned to the caller as a result with isError, so that a model can read what to do.
-	// Errors with core.CodeFeatureDisabled, CodeForbidden or CodeRateLimited, and errors of other types, stay errors.
+	// Errors with core.CodeFeatureDisabled, CodeForbidden or CodeRateLimited, and errors of other types, remain
+	// errors.
 	Run func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error)
 	// RunFrom is Run for a tool that depends on the caller's client; one of the two is nil.
 	RunFrom func(ctx context.Context, c core.Caller, from From, arguments json.RawMessage) (any, error)
@@ -69,7 +71,7 @@ func (s System) listed() Listed {
 
 // admitSystem checks the tool's requirement (docs/api.md 4.2), its schema, and what the arguments require.
 func (n *Namespace) admitSystem(ctx context.Context, c core.Caller, s *System, arguments json.RawMessage) error {
-	if err := s.Check(c, n.features.Enabled, s.FullName()); err != nil {
+	if err := s.Check(c, n.o.Features.Enabled, s.FullName()); err != nil {
 		return err
 	}
 	if err := n.validator.CheckArguments(ctx, s.tool(), arguments); err != nil || s.Permit == nil {
@@ -103,9 +105,22 @@ func (s System) run(ctx context.Context, c core.Caller, from From, arguments jso
 	return result(refusal, true)
 }
 
-// Arguments decodes the arguments of one of the server's own tools. The error is core.CodeBadRequest.
+// Arguments decodes the arguments of one of the server's own tools, which were checked against its schema. The error is
+// core.CodeBadRequest.
 func Arguments(arguments json.RawMessage, into any) error {
-	if err := json.Unmarshal(arguments, into); err != nil {
+	err := json.Unmarshal(arguments, into)
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // perhaps 2.0 for an integer
+		plain, failed := rawjson.Edit(arguments, func(_ string, value json.RawMessage) (json.RawMessage, error) {
+			return rawjson.PlainInteger(value), nil
+		})
+		if failed == nil {
+			err = json.Unmarshal(plain, into)
+		}
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return core.Errorf(core.CodeBadRequest, "arguments.%s cannot be %s", wrong.Field, wrong.Value)
+	}
+	if err != nil {
 		return core.Errorf(core.CodeBadRequest, "arguments: %w", err)
 	}
 	return nil

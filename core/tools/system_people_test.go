@@ -59,7 +59,7 @@ func TestManagingUsersAndWorkspaces(t *testing.T) {
 			who.User.ID = "me"
 			got, _, err := n.Call(t.Context(), who, tools.Call{Name: "system__" + c.tool, Arguments: json.RawMessage(c.arguments)})
 			if c.code == "" && err != nil || c.code != "" && core.CodeOf(err) != c.code {
-				t.Fatalf("it gives %v", err)
+				t.Fatalf("it returned %v", err)
 			}
 			if plain := strings.ReplaceAll(string(got), `\"`, `"`); !strings.Contains(plain, c.want) || !slices.Equal(store.Done(), c.done) {
 				t.Errorf("%s\nchanged %q", got, store.Done())

@@ -66,12 +66,12 @@ func (n *Namespace) Search(bundles Bundles) System {
 				return nil, err
 			}
 			if in.Scope == "tools" {
-				if !n.features.Enabled(config.FlagToolDiscovery) {
+				if !n.o.Features.Enabled(config.FlagToolDiscovery) {
 					return nil, core.Errorf(core.CodeFeatureDisabled, "searching tools is off: the feature flag %s is false", config.FlagToolDiscovery)
 				}
-				return map[string]any{"tools": n.searchTools(c, from, in.Query, in.Limit)}, nil
+				return map[string]any{"tools": n.searchTools(ctx, c, from, in.Query, in.Limit)}, nil
 			}
-			if !n.features.Enabled(config.FlagBundleDiscovery) {
+			if !n.o.Features.Enabled(config.FlagBundleDiscovery) {
 				return nil, core.Errorf(core.CodeFeatureDisabled, "searching registries is off: the feature flag %s is false", config.FlagBundleDiscovery)
 			}
 			return SearchBundles(ctx, bundles, BundleQuery{Text: in.Query, Registry: in.Registry, Limit: in.Limit})

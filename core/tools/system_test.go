@@ -49,7 +49,7 @@ func TestManageAppsDoesOnlyWhatTheCallerMayDo(t *testing.T) {
 		arguments string
 		org, ws   core.Role
 		asked     string    // the call that reaches the manager; "" for none
-		code      core.Code // for a refusal that stays an error
+		code      core.Code // for a refusal that remains an error
 		says      string    // contained in the result
 	}{
 		"install by name":              {`{"action":"install","bundle":"@a/b"}`, member, admin, "install ws_a @a/b", "", `"new"`},
@@ -77,7 +77,7 @@ func TestManageAppsDoesOnlyWhatTheCallerMayDo(t *testing.T) {
 				t.Errorf("the apps received %q, want %q", m.asked, c.asked)
 			}
 			if c.code != "" && core.CodeOf(err) != c.code || c.code == "" && (err != nil || !strings.Contains(string(got), c.says)) {
-				t.Errorf("it gives %s, %v", got, err)
+				t.Errorf("it returned %s, %v", got, err)
 			}
 		})
 	}
@@ -105,6 +105,7 @@ func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {
 		"a word of a description":              {`{"query":"numbers"}`, nil, []string{"calc__mul", "calc__add"}, ""},
 		"a word of a name comes first":         {`{"query":"mul numbers"}`, nil, []string{"calc__mul", "calc__add"}, ""},
 		"everything":                           {`{"query":"","limit":2}`, nil, []string{"calc__add", "calc__mul"}, ""},
+		"a limit written as a float":           {`{"query":"","limit":2.0}`, nil, []string{"calc__add", "calc__mul"}, ""},
 		"nothing":                              {`{"query":"zebra"}`, nil, nil, ""},
 		"registries":                           {`{"query":"x","scope":"registry","limit":3}`, nil, []string{`@a/x`, `"trustScore":3`, "could not be asked"}, ""},
 		"tools while they are off":             {`{"query":"x"}`, config.Features{"toolDiscovery": false}, nil, core.CodeFeatureDisabled},
@@ -118,7 +119,7 @@ func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {
 			n.Add(n.Search(registries{}))
 			got, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "system__search", Arguments: json.RawMessage(c.arguments)})
 			if core.CodeOf(err) != c.code && (err != nil || c.code != "") {
-				t.Fatalf("it gives %v", err)
+				t.Fatalf("it returned %v", err)
 			}
 			var result struct {
 				StructuredContent json.RawMessage `json:"structuredContent"`
@@ -142,7 +143,7 @@ func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {
 func TestADisabledDiscoveryFlagIsNotInTheSchemaOfSearch(t *testing.T) {
 	for name, c := range map[string]struct {
 		features config.Features
-		scope    string // of the listed schema
+		scope    string // the scope of the listed schema
 		registry bool
 	}{
 		"both on":        {nil, `"enum":["tools","registry"]`, true},
@@ -196,5 +197,21 @@ func TestStatusAndListAppsDescribeTheCallersWorkspace(t *testing.T) {
 				t.Errorf("%s lacks %s: %s", name, part, result.StructuredContent)
 			}
 		}
+	}
+}
+
+// In JSON Schema, 2.0 is an integer.
+func TestArgumentsMayHaveAnIntegerWithAFraction(t *testing.T) {
+	var in struct {
+		Limit int             `json:"limit"`
+		Name  string          `json:"name"`
+		Raw   json.RawMessage `json:"raw"`
+	}
+	if err := tools.Arguments(json.RawMessage(`{"limit":2.0,"name":"2.0","raw":{"a":2.0}}`), &in); err != nil || in.Limit != 2 || in.Name != "2.0" || string(in.Raw) != `{"a":2.0}` {
+		t.Errorf("%+v, %v", in, err)
+	}
+	err := tools.Arguments(json.RawMessage(`{"limit":1e300}`), &in)
+	if core.CodeOf(err) != core.CodeBadRequest || !strings.Contains(err.Error(), "arguments.limit cannot be number 1e300") {
+		t.Errorf("a number that is too large: %v", err)
 	}
 }

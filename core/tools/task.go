@@ -18,7 +18,7 @@ import (
 // A task is a call that is stored (MCP extension io.modelcontextprotocol/tasks). A call becomes a task if its client
 // accepts tasks and either the app responds with its own task or the call takes a long time. It continues like any
 // other call, and what its client would have received is stored. Its holder, the server that makes the call, renews a
-// claim on it. If the holder is gone and the app has a task of its own, the next server that is asked about the task
+// claim on it. If the holder is gone and the app has its own task, the next server that is asked about the task
 // follows the app's task. A call without such a task cannot be continued, so it has failed.
 
 // Tasks stores tasks. *store.Store implements it and documents the methods.
@@ -43,10 +43,10 @@ const (
 	taskLeaseDefault = 20 * time.Second
 	taskStoreTimeout = 10 * time.Second
 
-	storeEndAfter = time.Second // between two attempts to store the end of a task
+	storeEndAfter = time.Second // between attempts to store the end of a task
 	storeEndTries = 30
 
-	askAgainAfter = 5 * time.Second  // between two attempts to reach an app that has a task
+	askAgainAfter = 5 * time.Second  // between attempts to reach an app that has a task
 	askAgainFor   = 15 * time.Minute // how long an app that has a task may be unreachable
 )
 
@@ -54,7 +54,7 @@ var (
 	errTaskCancelled = errors.New("the task was cancelled")
 	errTaskLost      = errors.New("the task was deleted")
 	errTaskTaken     = fmt.Errorf("another server holds the task: %w", interact.ErrKeepTask)
-	errTaskRevoked   = core.Errorf(core.CodeWorkspaceDenied, "the call was ended because its caller no longer has access; what it has done is not known")
+	errTaskRevoked   = core.Errorf(core.CodeWorkspaceDenied, "the call was ended because its caller lost access; it is not known what it did")
 )
 
 // taskRuns holds the tasks that this server holds.
@@ -69,7 +69,7 @@ type taskRuns struct {
 	mu       sync.Mutex
 	closed   bool
 	runs     map[string]*taskRun
-	watchers map[string][]chan<- struct{} // by task; signalled when this server changes it
+	watchers map[string][]chan<- struct{} // by task; signaled when this server changes it
 }
 
 func newTaskRuns(o Options) *taskRuns {
@@ -98,7 +98,7 @@ func (s *taskRuns) remove(id string) {
 	s.group.Done()
 }
 
-// poke makes the holder of a task look at it now, if this server is the holder, and those who watch it.
+// poke makes everyone who watches a task look at it now, and its holder as well, if that is this server.
 func (s *taskRuns) poke(id string) {
 	s.mu.Lock()
 	t := s.runs[id]
@@ -168,21 +168,11 @@ func (n *Namespace) Close(ctx context.Context) error {
 		t.cancel(interact.ErrKeepTask)
 	}
 	n.tasks.mu.Unlock()
-	ended := make(chan struct{})
-	go func() {
-		n.tasks.group.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return core.Await(ctx, n.tasks.group.Wait)
 }
 
 // CallTask is Call for a stateless client that accepts a task instead of a result. If the call becomes a task, the
-// result is its handle, and outcome is called with its end.
+// result is its handle, and outcome is called when the call ends.
 func (n *Namespace) CallTask(ctx context.Context, c core.Caller, call Call, outcome Outcome) (result json.RawMessage, failed bool, err error) {
 	t := n.newTaskRun(ctx, c, core.Task{ID: core.RandomID("task_") + core.RandomID(""), Tool: n.Called(call)}, outcome)
 	if n.tasks.store == nil || !n.tasks.add(t) {
@@ -207,10 +197,10 @@ func (n *Namespace) CallTask(ctx context.Context, c core.Caller, call Call, outc
 	}
 	handle, err := t.store(ctx)
 	if err != nil {
-		n.log.Debug("a call does not become a task", "tool", call.Name, "workspace", c.Workspace.ID, "error", err)
+		n.o.Logger.Debug("could not turn a call into a task", "tool", call.Name, "workspace", c.Workspace.ID, "error", err)
 		return t.finished(<-t.ended)
 	}
-	if !stop() { // the client has disconnected, and does not know the task
+	if !stop() { // the client has disconnected, and never learned of the task
 		t.cancel(context.Cause(ctx))
 	}
 	n.tasks.group.Go(t.drive)
@@ -243,8 +233,8 @@ func (n *Namespace) presentTask(ctx context.Context, c core.Caller, id string, o
 }
 
 // WatchTasks calls changed with each of a caller's tasks as Task returns it: now, and after each change. It returns once
-// all tasks have ended or belong to the caller no longer, or when ctx ends. It notices the changes of other servers within
-// pollEvery.
+// all tasks have ended or no longer belong to the caller, or when ctx ends. It notices changes made by other servers
+// within pollEvery.
 func (n *Namespace) WatchTasks(ctx context.Context, c core.Caller, ids []string, outcome Outcome, changed func(task json.RawMessage)) {
 	woken, last := make(chan struct{}, 1), map[string]string{}
 	defer n.tasks.watch(ids, woken)()
@@ -254,7 +244,7 @@ func (n *Namespace) WatchTasks(ctx context.Context, c core.Caller, ids []string,
 		left = slices.DeleteFunc(left, func(id string) (over bool) {
 			task, err := n.presentTask(ctx, c, id, outcome)
 			if err != nil {
-				return core.CodeOf(err) == core.CodeNotFound // anything else passes
+				return core.CodeOf(err) == core.CodeNotFound // any other error is temporary
 			}
 			if raw, err := describeTask(task); err == nil && string(raw) != last[id] {
 				last[id] = string(raw)
@@ -349,7 +339,7 @@ func (n *Namespace) recoverTask(ctx context.Context, c core.Caller, task core.Ta
 		return n.tasks.store.Task(ctx, task)
 	}
 	if task.AppTask == "" {
-		failTask(&task, "the server that made the call ended before the call did; it is not known what the call did")
+		failTask(&task, "the server that made the call ended before the call did; what the call did is not known")
 		return task, n.tasks.store.UpdateTask(ctx, task)
 	}
 	t := n.newTaskRun(ctx, c, task, outcome)

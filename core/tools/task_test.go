@@ -107,8 +107,8 @@ func (f *fakeTasks) CancelTask(_ context.Context, t core.Task) error {
 	return nil
 }
 
-// slow returns a namespace with a single tool, jobs__run, which responds as the test specifies. Its calls become tasks
-// at once.
+// slow returns a namespace with a single tool, jobs__run, which responds as the test specifies. Its calls become
+// tasks immediately.
 func slow(t *testing.T, answer func(context.Context, fakeapps.Call) (json.RawMessage, error)) (*tools.Namespace, *fakeTasks) {
 	t.Helper()
 	apps := &fakeapps.Apps{}
@@ -226,7 +226,7 @@ func TestEachChangeOfAWatchedTaskIsReported(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		elsewhere.Status = core.TaskCompleted // without a word to this server
+		elsewhere.Status = core.TaskCompleted // without notifying this server
 		_ = tasks.UpdateTask(t.Context(), elsewhere)
 		<-over
 		if want := []string{"working", "task_elsewhereworking", "input_required", "completed", "task_elsewherecompleted"}; !slices.Equal(seen, want) {
@@ -248,6 +248,27 @@ func TestACancelledTaskEndsItsCall(t *testing.T) {
 	}
 	<-ended
 	awaitTask(t, n, id, core.TaskCancelled)
+}
+
+func TestATaskIsStoredUnderTheFullNameOfItsTool(t *testing.T) {
+	n, tasks := slow(t, func(ctx context.Context, _ fakeapps.Call) (json.RawMessage, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	raw, _, err := n.CallTask(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "run", From: tools.From{Stateless: true}}, outcome)
+	var handle taskView
+	if err != nil || json.Unmarshal(raw, &handle) != nil {
+		t.Fatalf("%s, %v", raw, err)
+	}
+	tasks.mu.Lock()
+	stored := tasks.all[handle.TaskID].Tool
+	tasks.mu.Unlock()
+	if stored != "jobs__run" {
+		t.Errorf("stored as %q", stored)
+	}
+	if err := n.CancelTask(t.Context(), caller("ws_a", core.RoleMember), handle.TaskID); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestACallBeyondTheLimitOfTasksReturnsItsResult(t *testing.T) {
@@ -322,7 +343,7 @@ func TestATaskEndsWhenItsCallerLosesAccess(t *testing.T) {
 	}
 	n.EndTasks("", func(c core.Caller) bool { return c.Workspace.ID == "ws_a" })
 	<-ended
-	if failed := awaitTask(t, n, id, core.TaskFailed); !strings.Contains(string(failed.Error), "no longer has access") {
+	if failed := awaitTask(t, n, id, core.TaskFailed); !strings.Contains(string(failed.Error), "lost access") {
 		t.Errorf("the task: %+v", failed)
 	}
 }

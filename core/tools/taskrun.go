@@ -27,29 +27,29 @@ type taskRun struct {
 
 	ended     chan callEnd                    // capacity 1
 	created   chan struct{}                   // closed when the app has created a task
-	changed   chan struct{}                   // capacity 1; signalled when task changes
+	changed   chan struct{}                   // capacity 1; signaled when task changes
 	poked     chan struct{}                   // capacity 1
 	responses chan map[string]json.RawMessage // for the app's task
 
 	mu       sync.Mutex
 	task     core.Task
-	notify   func(rpc.Notification) // of the client's request, while there is one
+	notify   func(rpc.Notification) // notifies the client's request, while there is one
 	answered time.Time              // when the app last responded about its task
 	taken    map[string]bool        // keys of input responses that were taken for the app, which never uses a key twice
 
-	tried bool // the call was made before; of the goroutine that makes it
+	tried bool // the call was made before; only used by the goroutine that makes it
 
-	// Of the goroutine that drives the task.
+	// Only used by the goroutine that drives the task.
 	calling bool                       // the call has not returned
 	unsaved bool                       // the latest state could not be stored
 	call    Call                       // to repeat with the input that it asked for
-	round   int                        // how often the call has asked for input
+	round   int                        // how many times the call has asked for input
 	state   json.RawMessage            // its requestState
 	missing map[string]bool            // keys of input that it still needs
 	input   map[string]json.RawMessage // what it has, by its own keys
 }
 
-// callEnd is what Namespace.call returned.
+// callEnd holds the results of Namespace.call.
 type callEnd struct {
 	raw  json.RawMessage
 	read callResult
@@ -85,7 +85,7 @@ func (t *taskRun) begin(call Call) {
 func (t *taskRun) try(call Call) (end callEnd) {
 	defer func() {
 		if p := recover(); p != nil {
-			t.n.log.Error("call panicked", "tool", call.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			t.n.o.Logger.Error("call panicked", "tool", call.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			end = callEnd{err: core.Errorf(core.CodeInternal, "internal error")}
 		}
 	}()
@@ -131,7 +131,7 @@ func (t *taskRun) isApps() bool {
 	return t.task.AppTask != ""
 }
 
-// resolved records what the call calls. A nil taskRun is a call that cannot become a task.
+// resolved records which tool and account the call uses. A nil taskRun is a call that cannot become a task.
 func (t *taskRun) resolved(tool, account string) {
 	if t == nil {
 		return
@@ -302,7 +302,7 @@ func (t *taskRun) hold() {
 		t.cancel(t.whyGone(ctx))
 		return
 	case err != nil:
-		t.n.log.Warn("a task could not be held; trying again", "task", t.task.ID, "error", err)
+		t.n.o.Logger.Warn("a task could not be held; trying again", "task", t.task.ID, "error", err)
 		return
 	}
 	t.mu.Lock()
@@ -378,7 +378,7 @@ func (t *taskRun) respond(given map[string]json.RawMessage) {
 	}
 }
 
-// update stores the state of the task, and reports whether it could.
+// update stores the state of the task, and reports whether that succeeded.
 func (t *taskRun) update() bool {
 	t.mu.Lock()
 	task := t.task
@@ -386,14 +386,14 @@ func (t *taskRun) update() bool {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(t.ctx), taskStoreTimeout)
 	defer stop()
 	if err := t.n.tasks.store.UpdateTask(ctx, task); err != nil {
-		t.n.log.Warn("the state of a task could not be stored", "task", task.ID, "error", err)
+		t.n.o.Logger.Warn("the state of a task could not be stored", "task", task.ID, "error", err)
 		return false
 	}
 	t.n.tasks.wakeWatchers(task.ID)
 	return true
 }
 
-// end stores the end of the task. If the server is closing and the app has a task of its own, the next server follows it.
+// end stores the end of the task. If the server is closing and the app has its own task, the next server follows it.
 func (t *taskRun) end(end callEnd) {
 	cause, end := context.Cause(t.ctx), t.explained(end)
 	t.mu.Lock()
@@ -404,7 +404,7 @@ func (t *taskRun) end(end callEnd) {
 	case errors.Is(cause, errTaskCancelled), errors.Is(cause, errTaskLost), errors.Is(cause, errTaskTaken):
 		return
 	case end.err != nil && errors.Is(cause, interact.ErrKeepTask) && task.AppTask == "":
-		failTask(&task, "the server was stopped while it made the call; it is not known what the call did")
+		failTask(&task, "the server was stopped while it made the call; what the call did is not known")
 	case end.err != nil && errors.Is(cause, interact.ErrKeepTask):
 	default:
 		result, failure := t.outcome(end.raw, end.err)

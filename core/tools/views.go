@@ -2,28 +2,20 @@ package tools
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/tools/view"
 )
 
-// Views decides what a caller may see. *view.Registry implements it.
-type Views interface {
-	// Of returns the views that apply to the caller, or nil for a caller who sees everything. It returns the same
-	// pointer until a view changes.
-	Of(c core.Caller) *view.Set
-	// Watch calls changed, which must not block, after views of a workspace have changed; "" means all workspaces.
-	Watch(changed func(workspace string)) (stop func())
-}
-
 // viewsOf returns the views that apply to a caller. Everything that is listed, found or called goes through the lists
 // that they narrow (lists), or through the mask of the server's own tools.
 func (n *Namespace) viewsOf(c core.Caller) *view.Set {
-	if n.views == nil {
+	if n.o.Views == nil {
 		return nil
 	}
-	return n.views.Of(c)
+	return n.o.Views.Of(c)
 }
 
 // showsSystem reports whether the caller's views show one of the server's own tools. The tools that find and call
@@ -38,23 +30,24 @@ func (n *Namespace) Narrowed(c core.Caller) bool { return n.viewsOf(c) != nil }
 
 // WatchViews calls changed, which must not block, after views of a workspace have changed.
 func (n *Namespace) WatchViews(workspace string, changed func()) (stop func()) {
-	if n.views == nil {
+	if n.o.Views == nil {
 		return func() {}
 	}
-	return n.views.Watch(func(of string) {
+	return n.o.Views.Watch(func(of string) {
 		if of == "" || of == workspace {
 			changed()
 		}
 	})
 }
 
-// ShowsTool reports whether a caller sees a tool. name is the app's own name for it, or the full name if server is
-// "".
-func (n *Namespace) ShowsTool(c core.Caller, server, name string) bool {
+// ShowsTool reports whether a caller sees a tool under all of these names, such as its present name and an old one; ""
+// counts as seen. A name is the app's own name for the tool, or the full name if server is "".
+func (n *Namespace) ShowsTool(c core.Caller, server string, names ...string) bool {
 	views := n.viewsOf(c)
-	if views == nil {
-		return true
-	}
+	return views == nil || !slices.ContainsFunc(names, func(name string) bool { return name != "" && !n.showsTool(c, views, server, name) })
+}
+
+func (n *Namespace) showsTool(c core.Caller, views *view.Set, server, name string) bool {
 	full := name
 	if server != "" {
 		full = core.Tool{Server: server, Name: name}.FullName()
@@ -67,9 +60,9 @@ func (n *Namespace) ShowsTool(c core.Caller, server, name string) bool {
 		}
 		return false
 	}
-	offer := n.apps.Offer(c.Workspace.ID, nil)
-	if n.accounts != nil {
-		offer = n.accounts.Offer(c, "", "", offer)
+	offer := n.o.Apps.Offer(c.Workspace.ID, nil)
+	if n.o.Accounts != nil {
+		offer = n.o.Accounts.Offer(c, "", "", offer)
 	}
 	for _, t := range offer.Tools {
 		if t.FullName() == full {
@@ -82,9 +75,9 @@ func (n *Namespace) ShowsTool(c core.Caller, server, name string) bool {
 // ShowsEvent reports whether a caller may receive an event with that data. An event about a tool is only for those
 // who see the tool.
 func (n *Namespace) ShowsEvent(c core.Caller, data json.RawMessage) bool {
-	var about struct{ Server, Tool string }
+	var about struct{ Server, Tool, RenamedFrom string }
 	if !n.Narrowed(c) || json.Unmarshal(data, &about) != nil || about.Tool == "" {
 		return true
 	}
-	return n.ShowsTool(c, about.Server, about.Tool)
+	return n.ShowsTool(c, about.Server, about.Tool, about.RenamedFrom)
 }

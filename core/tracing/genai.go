@@ -40,7 +40,7 @@ func StartModel(ctx context.Context, m Model) (context.Context, Span) {
 		optional(attributes, "gen_ai.provider.name", m.Provider, "gen_ai.request.model", clip(m.Name), "gen_ai.conversation.id", m.Conversation))
 }
 
-// ModelUsage is what a model call used, and why it ended.
+// ModelUsage holds what a model call used, and why it ended.
 type ModelUsage struct {
 	Input, Output         int64 // Input includes what was read from and written to a cache
 	CacheRead, CacheWrite int64
@@ -63,8 +63,8 @@ func (s Span) EndModel(u ModelUsage, err error) {
 	s.End(err)
 }
 
-// StartTool starts the span of a tool call: of a chat run, where id is the model's id for the call, or of the
-// HTTP API, where id is "". A call from an MCP client has the span of its MCP request.
+// StartTool starts the span of a tool call: one from a chat run, where id is the model's id for the call, or
+// from the HTTP API, where id is "". A call from an MCP client has the span of its MCP request.
 func StartTool(ctx context.Context, name, id, workspace string) (context.Context, Span) {
 	if !Recording(ctx) || ctx.Value(servedKey{}) != nil {
 		return ctx, Span{}

@@ -21,10 +21,10 @@ func (t *Tracer) StartRequest(method string, from Wire) Span {
 	return Span{span, t.tracer}
 }
 
-// Request is what is known about an HTTP request after it was handled.
+// Request describes an HTTP request after it was handled.
 type Request struct {
 	Method    string
-	Route     string // the pattern of its path; "" when none matched
+	Route     string // the pattern of its path; "" if none matched
 	Scheme    string
 	Status    int
 	Workspace string // may be ""

@@ -34,7 +34,7 @@ type MCP struct {
 	Target    string // the tool or prompt that it names; may be ""
 	Session   string // "" without one
 	Revision  string // the protocol revision; "" if unknown
-	ID        string // of the JSON-RPC request, as text
+	ID        string // the ID of the JSON-RPC request, as text
 	Transport string // Pipe or TCP
 	App       string // the app that is called; "" for a request from a client
 	Workspace string // "" for a request to an app

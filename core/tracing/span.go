@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Span is a started span, or a client's trace context if nothing is recorded. The zero value is neither, and
+// Span is a started span, or a client's trace context if nothing is recorded. The zero value is neither of these, and
 // all its methods do nothing.
 type Span struct {
 	span   trace.Span

@@ -17,8 +17,8 @@ const flushLimit = 5 * time.Second
 
 // Options configure a Tracer.
 type Options struct {
-	Environment map[string]string // of the process; the SDK reads the process's own as well
-	Version     string            // of the server
+	Environment map[string]string // the process's environment; the SDK also reads it itself
+	Version     string            // the server's version
 	Logger      hclog.Logger
 }
 

@@ -98,14 +98,14 @@ type Call struct {
 	Tool      core.Tool
 	Arguments json.RawMessage
 	Account   string // the name of the account that the app is called with; "" for none
-	// More is what else the app receives and a person has to agree to: answers to its questions.
+	// More holds other data that the app receives and a person has to agree to: answers to its questions.
 	More []json.RawMessage
 }
 
-// Await returns nil once if the call may be made: an administrator has approved a call by the same caller, to
-// the same tool with its current definition and the same arguments, or all calls to this tool. Otherwise it
-// requests an approval and waits. progress is called while it waits. If ctx ends in the meantime, so does the
-// approval, unless another call waits for it.
+// Await returns nil if the call may be made. This is the case if an administrator has approved all calls to the tool,
+// or a call by the same caller to the same tool, with its current definition and the same arguments. The approval of
+// a single call counts only once. Otherwise it requests an approval and waits. progress is called while it waits. If
+// ctx ends in the meantime, so does the approval, unless another call waits for it.
 //
 // Errors: core.CodeApprovalPending if nobody decided in time; core.CodeApprovalRefused; core.CodeRateLimited if
 // too many of the caller's calls are waiting.
@@ -365,7 +365,7 @@ func fingerprint(c core.Caller, call Call) (string, error) {
 		if err := rawjson.CheckUnique(raw); errors.Is(err, rawjson.ErrDuplicate) {
 			return "", core.Errorf(core.CodeInvalidInput, "the arguments cannot be approved: %w", err)
 		}
-		value, err := decode(raw)
+		value, err := rawjson.Decode(raw)
 		if err != nil {
 			return "", core.Errorf(core.CodeInvalidInput, "the arguments are not JSON: %w", err)
 		}

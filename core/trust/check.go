@@ -13,10 +13,10 @@ import (
 )
 
 // These limit the pins of one version of an app, for each kind of item, together with the changes that wait for a
-// decision. Further tools are held back, and are not recorded.
+// decision. Additional tools are held back, and are not recorded.
 const (
 	maxPins     = 10_000
-	maxPinBytes = 64 << 20 // of all definitions, four times what an app can list at once
+	maxPinBytes = 64 << 20 // bytes of all definitions, four times what an app can list at once
 )
 
 // Listing is a list of tools from an app.
@@ -29,22 +29,22 @@ type Listing struct {
 	// session, which need not have the tools that were added in another.
 	Before []core.Tool
 
-	kind string // of the listed items; "" for tools
+	kind string // the kind of the listed items; "" for tools
 }
 
 // Check returns the tools of a listing that may be used, in order, and those that are held back.
 //
 // The first tools listed for a version of a bundle are pinned, and so are those added later: nobody has
-// accepted another definition under their name. The list of an account is compared with the definitions that were
+// accepted a different definition under their name. The list of an account is compared with the definitions that were
 // accepted for the account or for all accounts. A tool that differs is held back, and pinned, for this account only.
 //
 // Two kinds of tools are held back. One is a pinned tool whose definition differs. The other is an added tool that
 // appears to replace a pinned one that is gone: one with the same description or parameters or, for an app that does
 // not announce changes to its list, any added tool.
 //
-// The records are read and written only when something differs from what was last read. If that fails,
-// previously accepted tools stay in use and the others are held back. It is an error only if nothing is known
-// about the app.
+// The records are read and written only when something differs from what was last read. If that fails, previously
+// accepted tools remain in use, and the others are held back until they can be checked. It is an error only if
+// nothing is known about the app.
 func (p *Pins) Check(ctx context.Context, l Listing) (allowed []core.Tool, held []core.HeldTool, err error) {
 	if p.o.Mode == PinOff {
 		return l.Tools, nil, nil
@@ -60,7 +60,8 @@ func (p *Pins) Check(ctx context.Context, l Listing) (allowed []core.Tool, held 
 		return nil, nil, fmt.Errorf("cannot read the pinned definitions of its tools: %w", err)
 	}
 	if err != nil {
-		p.o.Logger.Warn("could not compare an app's changed tools with their pins; they are held back", "app", l.Key.App, "error", err)
+		p.o.Logger.Warn("could not compare an app's changed tools with their pins", "app", l.Key.App, "held", p.o.Mode == PinEnforce, "error", err)
+		p.checkLater(l.Key.Workspace, l.Key.App)
 	}
 	if p.o.Mode == PinWarn {
 		return l.Tools, nil, nil
@@ -90,7 +91,7 @@ type check struct {
 
 	pins        map[string]core.Pin
 	size        int      // bytes of all definitions in pins
-	definitions []string // of the listed tools; "" for one without
+	definitions []string // the definitions of the listed tools; "" for one without
 	reasons     []string // why each tool is held back; "" if it is not
 }
 
@@ -168,7 +169,7 @@ func (c *check) tooLarge(tool string) string {
 
 func (c *check) read(ctx context.Context) error {
 	pins, accepted, err := c.p.read(ctx, c.l.Key)
-	if err != nil { // what was accepted before stays
+	if err != nil { // what was accepted before is kept
 		return err
 	}
 	c.pins, c.accepted = pins, accepted
@@ -206,7 +207,7 @@ func (p *Pins) read(ctx context.Context, k core.PinKey) (pins map[string]core.Pi
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// A remote app may state another version at each connection, so only its present one is remembered.
+	// A remote app may report a different version at each connection, so only its current one is remembered.
 	maps.DeleteFunc(p.known, func(other core.PinKey, _ map[string]digest) bool {
 		return other.Workspace == k.Workspace && other.App == k.App && other.Account == k.Account
 	})
@@ -302,7 +303,7 @@ func (c *check) offer(ctx context.Context, renamed []core.Pin) error {
 		if pin.Offered != c.definitions[i] {
 			pin.Refused = false
 		}
-		grown := len(c.definitions[i]) - len(pin.Offered) // 0 for a renamed one, which has been counted
+		grown := len(c.definitions[i]) - len(pin.Offered) // 0 for a renamed one, which has already been counted
 		if grown > 0 && c.size+grown > maxPinBytes {
 			c.reasons[i] = c.tooLarge(t.Name)
 			continue
@@ -329,7 +330,7 @@ func (c *check) changed(pin core.Pin) string {
 	case pin.RenamedFrom != "":
 		return c.reason(pin.Tool, fmt.Sprintf("it seems to be %q under another name, without a new version of the app", pin.RenamedFrom))
 	case c.l.Key.Account != "":
-		return c.reason(pin.Tool, "your account sees another definition of it than the accepted one")
+		return c.reason(pin.Tool, "your account sees a definition of it that differs from the accepted one")
 	}
 	return c.reason(pin.Tool, "its definition changed without a new version of the app")
 }

@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -14,7 +13,7 @@ import (
 // Definition returns the canonical form of a tool as its app listed it. If it changes, the tool counts as a
 // different one. Members have a fixed order, and so do the elements of required, enum and type, which are sets.
 //
-// It includes everything except _meta, of which only ui is included: other metadata is not shown to models, and
+// It includes everything except _meta, where it includes only ui: other metadata is not shown to models, and
 // some apps rewrite it at each start. A tool with a duplicate member or a lone surrogate has no definition,
 // because two readers could see different tools.
 func Definition(raw json.RawMessage) (string, error) {
@@ -24,7 +23,7 @@ func Definition(raw json.RawMessage) (string, error) {
 	if lone := rawjson.LoneSurrogates(raw); len(lone) > 0 {
 		return "", fmt.Errorf(`its definition is ambiguous: \u%s is half of a character`, lone[0])
 	}
-	tool, err := decode(raw)
+	tool, err := rawjson.Decode(raw)
 	if err != nil {
 		return "", err
 	}
@@ -43,21 +42,10 @@ func Definition(raw json.RawMessage) (string, error) {
 	return encode(members), nil
 }
 
-// decode keeps numbers as they were written.
-func decode(raw []byte) (value any, err error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	err = dec.Decode(&value)
-	return value, err
-}
-
 // encode writes a decoded value with its members sorted.
 func encode(value any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(value) // encoding a decoded value cannot fail
-	return strings.TrimSuffix(b.String(), "\n")
+	raw, _ := rawjson.Encode(value) // encoding a decoded value cannot fail
+	return string(raw)
 }
 
 // sortSets sorts the arrays whose order has no meaning, at any depth.

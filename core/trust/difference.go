@@ -8,10 +8,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 const (
-	maxDifferences = 50   // listed at most
+	maxDifferences = 50   // differences listed
 	maxText        = 2000 // bytes shown of a value
 	around         = 80   // bytes shown before and after the part in which two long values differ
 )
@@ -31,7 +32,7 @@ func parse(definition string) any {
 	if definition == "" {
 		return map[string]any{}
 	}
-	value, err := decode([]byte(definition))
+	value, err := rawjson.Decode([]byte(definition))
 	if err != nil {
 		return definition
 	}

@@ -105,7 +105,7 @@ func withoutState(raw json.RawMessage) json.RawMessage {
 	if rawjson.CheckUnique(raw) != nil || len(rawjson.LoneSurrogates(raw)) > 0 {
 		return raw
 	}
-	value, err := decode(raw)
+	value, err := rawjson.Decode(raw)
 	members, ok := value.(map[string]any)
 	if err != nil || !ok {
 		return raw

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -21,7 +22,7 @@ type PinMode string
 // The modes.
 const (
 	PinEnforce PinMode = "enforce" // it is held back
-	PinWarn    PinMode = "warn"    // it is recorded and stays in use
+	PinWarn    PinMode = "warn"    // it is recorded and remains in use
 	PinOff     PinMode = "off"     // nothing
 )
 
@@ -52,18 +53,22 @@ type Pins struct {
 	revision atomic.Uint64 // counts all decisions
 	mu       sync.Mutex
 	known    map[core.PinKey]map[string]digest // the accepted definitions, as last read
+	failed   map[[2]string]bool                // apps that will be checked again, by workspace and name
 	watcher  func(workspace, app string) <-chan struct{}
 }
 
+// checkAgainAfter is the time after which the lists of an app are checked again if they could not be.
+const checkAgainAfter = 5 * time.Second
+
 // NewPins returns Pins over the given records.
 func NewPins(o PinOptions) *Pins {
-	return &Pins{o: o, known: map[core.PinKey]map[string]digest{}}
+	return &Pins{o: o, known: map[core.PinKey]map[string]digest{}, failed: map[[2]string]bool{}}
 }
 
-// Watch sets the function to call when an app's pins may have changed other than through Check. changed must
-// not block; app is "" for all apps of all workspaces. The channel that it returns is closed when the lists
-// have been checked again. There is one watcher. Call Watch before the first Check.
-func (p *Pins) Watch(changed func(workspace, app string) <-chan struct{}) { p.watcher = changed }
+// Watch sets the function to call when an app's lists must be checked again: its pins may have changed other than through
+// Check, or Check could not compare them. check must not block; app is "" for all apps of all workspaces. The channel that
+// it returns is closed when the lists have been checked again. There is one watcher. Call Watch before the first Check.
+func (p *Pins) Watch(check func(workspace, app string) <-chan struct{}) { p.watcher = check }
 
 // Revision changes with each decision, here or on another server. A list checked at another revision must be
 // checked again.
@@ -83,6 +88,23 @@ func (p *Pins) reload(workspace, app string) (checked <-chan struct{}) {
 		return nil
 	}
 	return p.watcher(workspace, app)
+}
+
+// checkLater has an app's lists checked again after a while. Until then, what could not be compared is held back.
+func (p *Pins) checkLater(workspace, app string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one := [2]string{workspace, app}
+	if p.watcher == nil || p.failed[one] {
+		return
+	}
+	p.failed[one] = true
+	time.AfterFunc(checkAgainAfter, func() {
+		p.mu.Lock()
+		delete(p.failed, one)
+		p.mu.Unlock()
+		p.watcher(workspace, app)
+	})
 }
 
 // Changes returns a workspace's changes that were not accepted, newest first.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -136,7 +137,7 @@ func TestARenamedToolIsHeldBack(t *testing.T) {
 	}
 }
 
-// An app could list other tools each time, and so fill the database.
+// An app could list different tools each time, and so fill the database.
 func TestToolsThatReplaceOthersCountTowardsTheLimit(t *testing.T) {
 	records := newRecords()
 	p := newPins(PinEnforce, records, &fakes.Events{})
@@ -177,8 +178,8 @@ func TestTheSizeOfAllDefinitionsIsLimited(t *testing.T) {
 	}
 }
 
-// 5,000 tools that replace 5,000 others took more than two minutes.
-func TestManyToolsThatReplaceManyAreComparedAtOnce(t *testing.T) {
+// Comparing 5,000 tools that replace 5,000 others once took more than two minutes.
+func TestManyToolsThatReplaceManyAreComparedQuickly(t *testing.T) {
 	p := newPins(PinEnforce, newRecords(), &fakes.Events{})
 	for _, prefix := range []string{"a", "b"} {
 		var all []string
@@ -192,7 +193,7 @@ func TestManyToolsThatReplaceManyAreComparedAtOnce(t *testing.T) {
 	}
 }
 
-// A remote app states its version.
+// A remote app reports its own version, and may report a different one each time.
 func TestOnlyTheLastVersionOfAnAppIsHeldInMemory(t *testing.T) {
 	p := newPins(PinEnforce, newRecords(), &fakes.Events{})
 	for version := range 100 {
@@ -258,6 +259,35 @@ func TestNothingNewIsUsableWhileTheRecordsAreUnavailable(t *testing.T) {
 	want(t, "changed", verdict(t, p, listing(false, tool("read", "two"), tool("new", "x"))), " | read new")
 }
 
+func TestListsThatCouldNotBeComparedAreCheckedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		records := newRecords()
+		p := newPins(PinEnforce, records, &fakes.Events{})
+		more := listing(true, tool("read", "one"), tool("new", "another"))
+		verdicts := make(chan string, 10)
+		p.Watch(func(_, _ string) <-chan struct{} {
+			verdicts <- verdict(t, p, more)
+			return nil
+		})
+		fail := func(down bool) {
+			records.mu.Lock()
+			defer records.mu.Unlock()
+			records.down = down
+		}
+		verdict(t, p, listing(true, tool("read", "one")))
+		fail(true)
+		for range 3 {
+			want(t, "unavailable", verdict(t, p, more), "read | new")
+		}
+		<-time.After(checkAgainAfter + time.Second)
+		fail(false)
+		want(t, "still unavailable", <-verdicts, "read | new")
+		want(t, "later", <-verdicts, "read new | ")
+		<-time.After(10 * checkAgainAfter)
+		want(t, "further checks", len(verdicts), 0)
+	})
+}
+
 func TestAnUnchangedListIsComparedWithoutReadingRecords(t *testing.T) {
 	records := newRecords()
 	p := newPins(PinEnforce, records, &fakes.Events{})
@@ -269,13 +299,28 @@ func TestAnUnchangedListIsComparedWithoutReadingRecords(t *testing.T) {
 	want(t, "reads", records.reads, before)
 }
 
-func TestWarningsAndOff(t *testing.T) {
+func TestChangedToolsStayUsableIfPinningOnlyWarnsOrIsOff(t *testing.T) {
 	for mode, events := range map[PinMode][]string{PinWarn: {core.EventPinChanged}, PinOff: nil} {
 		published := &fakes.Events{}
 		p := newPins(mode, newRecords(), published)
 		verdict(t, p, listing(false, tool("read", "one")))
 		want(t, string(mode), verdict(t, p, listing(false, tool("read", "two"))), "read | ")
 		want(t, "events", published.Names(), events)
+	}
+}
+
+func TestTheLogSaysWhetherToolsThatCouldNotBeComparedAreHeldBack(t *testing.T) {
+	for mode, held := range map[PinMode]string{PinEnforce: "held=true", PinWarn: "held=false"} {
+		var log strings.Builder
+		records := newRecords()
+		p := newPins(mode, records, &fakes.Events{})
+		p.o.Logger = hclog.New(&hclog.LoggerOptions{Output: &log})
+		verdict(t, p, listing(false, tool("read", "one")))
+		records.down = true
+		verdict(t, p, listing(false, tool("read", "two")))
+		if !strings.Contains(log.String(), held) {
+			t.Errorf("%s: %s is missing in %s", mode, held, log.String())
+		}
 	}
 }
 

@@ -49,8 +49,8 @@ func (a *Approvals) Standing(ctx context.Context, c core.Caller) ([]core.Standin
 	return a.o.Records.StandingApprovals(ctx, c.Workspace.ID)
 }
 
-// Withdraw withdraws a standing approval, so that further calls to its tool wait again. The error is
-// core.CodeNotFound if there is none.
+// Withdraw withdraws a standing approval, so that later calls to its tool wait again. The error is core.CodeNotFound
+// if there is none.
 func (a *Approvals) Withdraw(ctx context.Context, c core.Caller, id string) (core.StandingApproval, error) {
 	if err := mayManage(c); err != nil {
 		return core.StandingApproval{}, err

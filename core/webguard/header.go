@@ -25,12 +25,17 @@ func Bearer(authorization string) string {
 	return strings.TrimSpace(token)
 }
 
-// Single returns a header's value, or nil if it is absent. It returns false for a header that appears more than
-// once, because two readers could use different ones. The value is valid only as long as the request.
+// Single returns a header's value: nil if the header is absent, and empty if it is present without a value. It returns
+// false for a header that appears more than once, because two readers could use different ones. The value is valid only as
+// long as the request.
 func Single(h *fasthttp.RequestHeader, name string) (value []byte, ok bool) {
 	values := h.PeekAll(name)
 	if len(values) == 0 {
 		return nil, true
 	}
-	return bytes.TrimSpace(values[0]), len(values) == 1
+	value = bytes.TrimSpace(values[0])
+	if value == nil {
+		value = []byte{}
+	}
+	return value, len(values) == 1
 }

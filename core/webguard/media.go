@@ -12,14 +12,15 @@ import (
 const typeJSON = "application/json"
 
 // JSON reports whether the Content-Type of a request is application/json, which an HTML form on another site
-// cannot send. It also returns the charset that the header names, or "" if there is none.
-func JSON(h *fasthttp.RequestHeader) (charset string, ok bool) {
+// cannot send, and names no charset but UTF-8.
+func JSON(h *fasthttp.RequestHeader) bool {
 	value := h.ContentType()
 	if string(value) == typeJSON { // nearly always
-		return "", true
+		return true
 	}
 	media, params, err := mime.ParseMediaType(string(value))
-	return params["charset"], err == nil && media == typeJSON
+	charset, named := params["charset"]
+	return err == nil && media == typeJSON && (!named || strings.EqualFold(charset, "utf-8"))
 }
 
 // Encoded reports whether the body of a request has a Content-Encoding. Neither HTTP package decodes these,
@@ -36,8 +37,15 @@ func Accepts(h *fasthttp.RequestHeader, media string) bool {
 	return named && weight > 0
 }
 
-// Weight returns the weight (q) that the Accept header of a request gives to a media type: 0 if the header refuses the
-// type or does not name it, and 1 if there is no such header.
+// Refuses reports whether the Accept header of a request refuses a media type (q=0), by name or by a range. A type that the
+// header does not mention is not refused: RFC 9110 lets a server send it.
+func Refuses(h *fasthttp.RequestHeader, media string) bool {
+	weight, named := weigh(h, media)
+	return named && weight <= 0
+}
+
+// Weight returns the weight (q) that the Accept header of a request gives to a media type. The weight is 0 if the
+// header refuses the type or does not name it, and 1 if there is no such header.
 func Weight(h *fasthttp.RequestHeader, media string) float64 {
 	weight, _ := weigh(h, media)
 	return weight

@@ -3,15 +3,12 @@ package webguard
 import "testing"
 
 func TestTheContentTypeHeaderDecidesHowABodyIsRead(t *testing.T) {
-	for text, want := range map[string]struct {
-		charset string
-		ok      bool
-	}{
-		"application/json": {"", true}, "Application/JSON; charset=UTF-8": {"UTF-8", true}, "application/json;charset=latin1": {"latin1", true},
-		"": {}, "text/plain": {}, "application/json-patch+json": {}, "application/json, text/plain": {}, "application/json; charset": {},
+	for text, want := range map[string]bool{
+		"application/json": true, "Application/JSON; charset=UTF-8": true, "application/json;charset=latin1": false, `application/json; charset=""`: false,
+		"": false, "text/plain": false, "application/json-patch+json": false, "application/json, text/plain": false, "application/json; charset": false,
 	} {
-		if charset, ok := JSON(&request("POST", "Content-Type: "+text).Request.Header); ok != want.ok || ok && charset != want.charset {
-			t.Errorf("%q: %q, %v", text, charset, ok)
+		if got := JSON(&request("POST", "Content-Type: "+text).Request.Header); got != want {
+			t.Errorf("%q: %v", text, got)
 		}
 	}
 	for text, want := range map[string]bool{"identity": false, "Identity": false, "gzip": true, "identity, gzip": true} {

@@ -32,7 +32,7 @@ func (p *Policy) fromTrustedProxy(ctx *fasthttp.RequestCtx) bool {
 	return ok && p.Trusted(peer.Unmap())
 }
 
-// Trusted reports whether an address is that of a trusted proxy.
+// Trusted reports whether an address belongs to a trusted proxy.
 func (p *Policy) Trusted(peer netip.Addr) bool {
 	return slices.ContainsFunc(p.TrustedProxies, func(prefix netip.Prefix) bool { return prefix.Contains(peer) })
 }
@@ -63,7 +63,7 @@ func (p *Policy) ClientAddress(ctx *fasthttp.RequestCtx) string {
 	return peer.String()
 }
 
-// Address returns the public address of the server without a trailing slash: the configured one, otherwise the
+// Address returns the public address of the server without a trailing slash: the configured one, or else the
 // one that the client used.
 func (p *Policy) Address(ctx *fasthttp.RequestCtx) string {
 	if p.BaseURL != "" {
@@ -72,9 +72,9 @@ func (p *Policy) Address(ctx *fasthttp.RequestCtx) string {
 	return p.Scheme(ctx) + "://" + string(ctx.Request.Header.Host())
 }
 
-// ClientCertificate returns the SHA-256 of the certificate that the client presented to a trusted proxy, in
-// base64url without padding, or "" when there is none. The proxy sends it in X-Forwarded-Client-Cert, and must
-// remove any value from the client: a header with several certificates is ignored.
+// ClientCertificate returns the SHA-256 of the certificate that the client presented to a trusted proxy, in base64url
+// without padding, or "" if there is none. The proxy sends it in X-Forwarded-Client-Cert, and must remove any value
+// from the client: a header with several certificates is ignored.
 func (p *Policy) ClientCertificate(ctx *fasthttp.RequestCtx) string {
 	value, single := Single(&ctx.Request.Header, "X-Forwarded-Client-Cert")
 	if !single || len(value) == 0 || strings.Contains(string(value), ",") || !p.fromTrustedProxy(ctx) {

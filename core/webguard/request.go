@@ -9,19 +9,19 @@ import (
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// RequestInfo is what is known about one request. All methods may be called on a nil *RequestInfo, which stands for a
-// request that nothing is recorded about.
+// RequestInfo describes one request, as far as it is known. All methods may be called on a nil *RequestInfo, which
+// stands for a request that nothing is recorded about.
 type RequestInfo struct {
-	Route     string // the pattern of the path; "" when none matched
+	Route     string // the pattern of the path; "" if none matched
 	User      string // "" if the sender is unknown
 	Workspace string
 	Tool      string // the tool that was called; "" for none
 	Span      tracing.Span
 
-	// Origin is what audit records say about the request; nil when there are none.
+	// Origin describes the request for audit records; nil if there are none.
 	Origin *core.Origin
 
-	// TokenRequest is what identity providers see of the request; nil when none needs it.
+	// TokenRequest is the request as identity providers see it; nil if none needs it.
 	TokenRequest *core.TokenRequest
 }
 
@@ -34,7 +34,7 @@ func BeginRequest(ctx *fasthttp.RequestCtx, span tracing.Span) *RequestInfo {
 	return i
 }
 
-// RequestOf returns what is known about a request, or nil when nothing is recorded.
+// RequestOf returns what is known about a request, or nil if nothing is recorded.
 func RequestOf(ctx *fasthttp.RequestCtx) *RequestInfo {
 	i, _ := ctx.UserValue(requestKey{}).(*RequestInfo)
 	return i

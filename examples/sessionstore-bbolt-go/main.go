@@ -1,4 +1,4 @@
-// Command sessionstore-bbolt keeps MCP sessions in a bbolt file, which one process at a time may open.
+// Command sessionstore-bbolt keeps MCP sessions in a bbolt file, which only one process at a time may open.
 package main
 
 import (
@@ -19,7 +19,7 @@ var sessions = []byte("sessions")
 
 type store struct {
 	db      *bbolt.DB
-	purgeAt time.Time // used in write transactions alone, of which there is one at a time
+	purgeAt time.Time // used only in write transactions, of which there is one at a time
 }
 
 // entry is a session with the end of its lifetime.
@@ -28,7 +28,7 @@ type entry struct {
 	Expires time.Time
 }
 
-// Exclusive declares that the file has one writer: the server never lets two processes have it.
+// Exclusive declares that the file has one writer, so the server never lets two processes open it.
 func (*store) Exclusive() {}
 
 // Durable declares that sessions outlive the process.
@@ -64,7 +64,7 @@ func (s *store) Configure(ctx context.Context, c plugins.Config) error {
 	}))
 }
 
-// purge removes the sessions whose lifetime is over, from time to time.
+// purge removes expired sessions from time to time.
 func (s *store) purge(all *bbolt.Bucket) error {
 	now := time.Now()
 	if now.Before(s.purgeAt) {
@@ -147,7 +147,7 @@ func (s *store) Replace(_ context.Context, rec sessionstore.Record, ttl time.Dur
 	return replaced, err
 }
 
-// update runs change in one transaction, which it shares with the calls of the same moment.
+// update runs change in a transaction that it shares with concurrent calls.
 func (s *store) update(change func(all *bbolt.Bucket) error) error {
 	return classified(s.db.Batch(func(tx *bbolt.Tx) error { return change(tx.Bucket(sessions)) }))
 }

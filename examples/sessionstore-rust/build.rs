@@ -1,4 +1,4 @@
-//! Makes the Rust of the contracts from the .proto files that `ropewalk plugin proto` has written.
+//! Generates Rust code from the .proto files that `ropewalk plugin proto` writes.
 
 use std::error::Error;
 
@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for folder in folders {
         println!("cargo:rerun-if-changed={folder}");
     }
-    // protox is a protoc in Rust: nothing has to be installed.
+    // protox is a protoc written in Rust, so nothing has to be installed.
     let parsed = protox::compile(files, folders)?;
     tonic_prost_build::configure().build_client(false).compile_fds(parsed)?;
     Ok(())

@@ -1,4 +1,4 @@
-// Command sessionstore-sqlite keeps MCP sessions in a SQLite file: they outlive the server.
+// Command sessionstore-sqlite keeps MCP sessions in a SQLite file, so they outlive the server.
 package main
 
 import (

@@ -41,7 +41,7 @@ func Pinned(certificate []byte) *http.Client {
 		InsecureSkipVerify: true, // VerifyPeerCertificate compares the whole certificate instead
 		VerifyPeerCertificate: func(shown [][]byte, _ [][]*x509.Certificate) error {
 			if len(shown) == 0 || !bytes.Equal(shown[0], certificate) {
-				return errors.New("the server's certificate is not that of the server running on this home")
+				return errors.New("the certificate does not belong to the server running on this home")
 			}
 			return nil
 		},

@@ -29,9 +29,9 @@ type SetOptions struct {
 	Problem func(error)
 }
 
-// Set is a file that is closed by size or age and continued in the next one: the first line of a file contains
-// the hash of the last line of the previous file. Closed files are in the same directory and have a number
-// after the name. Only one process at a time may append to a set.
+// Set is a file that is closed by size or age and continued in the next one. The first line of each file
+// contains the hash of the last line of the previous file. Closed files are in the same directory and have a
+// number after the name. Only one process at a time may append to a set.
 type Set struct {
 	path    string
 	options SetOptions

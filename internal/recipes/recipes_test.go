@@ -169,7 +169,7 @@ func TestEveryKindOfPluginIsComplete(t *testing.T) {
 		}
 		has(t, "core/pluginhost/find.go", "plugins."+constant+"}", "the adapters of the kind that a configuration names")
 		has(t, "core/config/schema/schema.go", `case "`+kind+`":`, "the section of the kind in the configuration")
-		has(t, "core/server/adapters.go", "NewSet(h."+strings.TrimPrefix(constant, "Kind")+")", "the set of the kind, which a reload exchanges")
+		has(t, "core/server/adapters.go", "NewSet(h."+strings.TrimPrefix(constant, "Kind")+")", "the kind's set, which a reload swaps")
 		has(t, "docs/plugins.md", "ropewalk."+kind+".v1", "the kind in the table of contracts")
 		if host := sources(t, func(path string) bool { return !isTest(path) }, "core/pluginhost"); !strings.Contains(host, "plugins."+constant) {
 			t.Errorf("core/pluginhost: nothing starts plugins of the kind plugins.%s", constant)

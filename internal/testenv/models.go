@@ -14,7 +14,7 @@ import (
 )
 
 // ModelProvider is a running @copilotkit/aimock: a model provider over real HTTP, with Anthropic's API at URL
-// and OpenAI's at URL + /v1, that answers what a test scripted.
+// and OpenAI's at URL + /v1. It gives the answers that a test has scripted.
 type ModelProvider struct {
 	URL string
 }

@@ -116,3 +116,12 @@ func (p *OpenIDProvider) read(t testing.TB, into any) {
 		t.Fatalf("the provider printed %q: %v", p.out.Text(), err)
 	}
 }
+
+// Renewals returns how many times the provider has exchanged a refresh token, and how many grants it has revoked, such as
+// after the second use of a refresh token.
+func (p *OpenIDProvider) Renewals(t testing.TB) (renewals, revoked int) {
+	t.Helper()
+	var answer struct{ Renewals, Revoked int }
+	p.do(t, "renewals", &answer)
+	return answer.Renewals, answer.Revoked
+}

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Python returns the directory of a virtual environment that contains what the requirements.txt in a directory
-// of the repository lists, with hashes; its programs are in bin. The first test that needs it installs it;
-// others, including those in other processes, wait.
+// Python returns the directory of a virtual environment with the packages that the requirements.txt in a
+// directory of the repository lists, with hashes. Its programs are in bin. The first test that needs it
+// installs it; others, including those in other processes, wait.
 func Python(t testing.TB, folder string) string {
 	t.Helper()
 	slowly(t, "Python packages")

@@ -3,15 +3,15 @@
 package testenv
 
 import (
-	"bytes"
 	"context"
 	"net"
 	"os/exec"
 	"strconv"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 // patience is how long a server may take to start or to end.
@@ -25,7 +25,7 @@ type Server struct {
 	quit    syscall.Signal // makes it shut down cleanly and immediately
 
 	cmd    *exec.Cmd
-	output *output
+	output *testkit.Log
 	ended  chan struct{}
 }
 
@@ -39,7 +39,7 @@ func (s *Server) Start() {
 
 func (s *Server) start() bool {
 	s.t.Helper()
-	s.cmd, s.output, s.ended = s.command(), &output{}, make(chan struct{})
+	s.cmd, s.output, s.ended = s.command(), &testkit.Log{}, make(chan struct{})
 	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatalf("start %s: %v", s.cmd.Path, err)
@@ -99,24 +99,6 @@ func (s *Server) end(signal syscall.Signal) {
 	}
 }
 
-// output keeps the server's output for the failure message.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
-
 // freePort returns a port that was free a moment ago. Another process may take it, so callers retry with
 // another port if a server does not start on it.
 func freePort(t testing.TB) int {
@@ -137,5 +119,5 @@ func FreePort(t testing.TB) int {
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// attempts is how many times a port may have been taken by another process.
+// attempts is how many ports to try, because another process may take one.
 const attempts = 5

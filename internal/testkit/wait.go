@@ -9,8 +9,9 @@ import (
 // many times slower.
 const patience = time.Minute
 
-// Eventually waits until holds returns true. After a minute it fails the test; what is for the message. It is
-// for effects of other goroutines or processes; in a synctest bubble, use synctest.Wait instead.
+// Eventually waits until holds returns true. After a minute it fails the test; what describes the condition
+// in the message. It is for effects of other goroutines or processes; in a synctest bubble, use synctest.Wait
+// instead.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	if !Within(patience, holds) {

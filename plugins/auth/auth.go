@@ -11,7 +11,7 @@ import (
 // Adapter identifies the owner of a bearer token. It must be safe for concurrent use.
 //
 // Every method must follow these rules:
-//   - Calls are concurrent, each with its own deadline, which the adapter must honour. A call whose deadline passes
+//   - Calls are concurrent, each with its own deadline, which the adapter must honor. A call whose deadline passes
 //     must not end the others.
 //   - plugins.ErrUnauthenticated means that the token is known to be bad; the server responds with 401.
 //     plugins.ErrUnavailable means that the adapter cannot decide, for example because the provider is
@@ -32,14 +32,15 @@ type Adapter interface {
 	//   - audiences that do not include any in req.Audiences (unless that is empty),
 	//   - a token that has expired, is not yet valid or has no expiry,
 	//   - a token from another organization, if the settings name one,
-	//   - anything that is not a bearer token: text in another form than the expected one, critical headers, a type
+	//   - anything that is not a bearer token: text in a form other than the expected one, critical headers, a type
 	//     other than JWT, a token bound to a key (unless the request proves possession of that key), or text that
 	//     differs from a good token in any character.
 	//
-	// Names, identifiers and URLs are compared byte by byte. exp must be a number of seconds, and so must nbf and iat
-	// if they are present. Clocks may differ by 30 s in both directions. The subject, organization and role of the
-	// identity come from this token alone, whatever tokens came before. Without a role in the token, the person is a
-	// member. The server passes on any text that a client sends as a token, including an empty one.
+	// Names, identifiers and URLs are compared byte by byte. exp must be a number of seconds, and so must nbf
+	// and iat if they are present. Clocks may differ by 30 s in both directions. The subject, organization
+	// and role of the identity come from this token alone, never from earlier tokens. Without a role in the
+	// token, the person is a member. The server passes on any text that a client sends as a token, including
+	// an empty one.
 	Verify(ctx context.Context, req VerifyRequest) (Identity, error)
 
 	// Metadata returns the provider's RFC 8414 authorization server metadata, byte for byte. The error is
@@ -117,9 +118,9 @@ type ExchangeRequest struct {
 
 // RequestVerifier is the optional capability of an adapter whose tokens may be bound to their holder. It gets the
 // request with each token. Verify then accepts a token bound to a key only if the request proves that the sender has
-// the key. The proof is either a DPoP proof (RFC 9449) for the method, the URL and the token, which must not have been
-// used before, or the client certificate that the token names (RFC 8705). The server does not cache verdicts about
-// requests with a proof.
+// the key. The proof is either a DPoP proof (RFC 9449) for the method, the URL and the token, or the client
+// certificate that the token names (RFC 8705). A DPoP proof must not have been used before. The server does not cache
+// verdicts about requests with a proof.
 type RequestVerifier interface {
 	// VerifiesRequests does nothing: an adapter has the capability if it has this method.
 	VerifiesRequests()
@@ -154,8 +155,8 @@ type Sessions interface {
 
 	// VerifyLogout verifies a logout token (OpenID Connect Back-Channel Logout 1.0 section 2.6). It does not check
 	// whether the token was used before. The error is plugins.ErrUnauthenticated for a bad signature; another issuer or
-	// audience; a missing iat, exp, jti or logout event; a token that has expired or was issued in the future; a nonce;
-	// neither a subject nor a session; and anything that is not a logout token.
+	// audience; and a token that has expired or was issued in the future. The same goes for a missing iat, exp, jti or
+	// logout event; a nonce; neither a subject nor a session; and anything that is not a logout token.
 	VerifyLogout(ctx context.Context, token string) (Logout, error)
 }
 

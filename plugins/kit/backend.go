@@ -43,7 +43,8 @@ type Filter interface {
 	// Asked returns the answer that the client gets instead of the backend's, and whether there is one. The connection
 	// then ends.
 	Asked(piece []byte) (answer []byte, instead bool)
-	// Answered returns what the client gets of a piece from the backend. The connection then ends unless more is set.
+	// Answered returns the part of a piece from the backend that the client gets. The connection
+	// then ends unless more is set.
 	Answered(piece []byte) (rest []byte, more bool)
 }
 
@@ -89,7 +90,7 @@ func NewFilter(target string, filter Filter) (*Proxy, error) {
 // Address returns the address that the proxy listens on.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// Stop breaks all connections; new ones are closed at once.
+// Stop breaks all connections; new ones are closed immediately.
 func (p *Proxy) Stop(context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

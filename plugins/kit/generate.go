@@ -5,14 +5,16 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // Texts returns valid UTF-8 that encodings, databases, caches and filters of logs are known to change.
 func Texts() []string {
 	return []string{
-		"plain", " spaces around ", "UPPER and lower", `"quotes" and \backslashes\`, "line\nbreaks\r\nand\ttabs", "a NUL \x00 inside", "e\u0301", "\u00e9",
+		"plain", " spaces around ", "null", "UPPER and lower", `"quotes" and \backslashes\`, "line\nbreaks\r\nand\ttabs", "a NUL \x00 inside", "e\u0301", "\u00e9",
 		"\u1e9b\u0323", "\uac00", "\u1100\u1161", "Ропы · 綱渡り · 🪢", "\u202eright to left", "\ufeffa mark", "<a href=x>&amp;</a>\u2028\u2029", "100 %s %d ${x} {{y}} $1",
-		"'; DROP TABLE sessions; --", `{"json": [1]}`, "null", "NULL", "0", "-1", "1e3", "true", "\u00a0no break", "\x7f\x1b[31m", "İıſKﬁ", "trailing\x00", "\x00", "\ufffd", "ß", "\U0010ffff", "-",
+		"'; DROP TABLE sessions; --", `{"json": [12345678901234567890, 1.0]}`, "NULL", "0", "-1", "1e3", "true", "\u00a0no break", "\x7f\x1b[31m", "İıſKﬁ", "trailing\x00", "\x00", "\ufffd", "ß", "\U0010ffff", "-",
 		"2001:DB8:0:0::1", "[::1]:443", "Bearer eyJhbGciOiJub25lIn0.e30.", "password=hunter2", "4111 1111 1111 1111", "alice@example.com", "https://alice:secret@example.com/?token=x", "AKIAIOSFODNN7EXAMPLE",
 		ascii(0, ' '), ascii(' ', '\x7f'),
 	}
@@ -28,18 +30,18 @@ func ascii(from, to byte) string {
 }
 
 // Families is the number of ways in which names that Alike returns can resemble each other.
-const Families = 16
+const Families = 18
 
 // Alike returns names of up to 128 bytes that begin with tag and that a careless plugin might confuse with each other,
 // because it cuts, decodes, folds, normalizes or matches them.
 func Alike(tag string, family int) []string {
 	long := strings.Repeat("x", 128-len(tag)-1)
 	all := [Families][]string{
-		{"a", "b", ""},
+		{"a", "b", "", "[ab]"},
 		{"k", "K"},
 		{"\u00e9", "e\u0301", "e"},
 		{"", " ", "\t", "\u00a0", "\x7f"},
-		{long + "1", long + "2", long[:len(long)/2]},
+		{long + "1", long + "2", long[:len(long)/2], strings.Repeat("é", len(long)/2)},
 		{"%", "", "_", "*", "?"},
 		{"/..", "", ":a", "\\", "'\";--", "\n"},
 		{"\u212a", "K", "\uff2b"},
@@ -51,6 +53,8 @@ func Alike(tag string, family int) []string {
 		{"i", "İ", "ı", "i\u0307", "I"},
 		{"o", "ø", "ö", "о", "O"},
 		{"1", "01", "1.0", "１", "¹"},
+		{"", ".", "/", "'", "''"},
+		{"🪢", "🧵", "\ufffd", "🪢\ufe0f", "??"},
 	}[family]
 	names := make([]string, len(all), len(all)+2)
 	for i, end := range all {
@@ -67,7 +71,14 @@ func Alike(tag string, family int) []string {
 	return names
 }
 
-// Pause waits for d, or until ctx ends, whose error it then returns.
+// Pick draws a number below n. All are equally likely, unlike those of rapid.IntRange, which prefers small ones. 0 is
+// the one that rapid shrinks to.
+func Pick(draw *rapid.T, n int) int {
+	const odd = 0x9e3779b97f4a7c15
+	return int(rapid.Uint64().Draw(draw, "pick") * odd >> 33 % uint64(n)) //nolint:gosec // small
+}
+
+// Pause waits for d. If ctx ends first, it returns ctx's error.
 func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -79,8 +90,8 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// AtOnce calls each for every number below n on this many goroutines. The first error with which Must ends one of the
-// calls ends AtOnce, too.
+// AtOnce calls each for every number below n, on the given number of goroutines. The first error with which
+// Must ends one of the calls ends AtOnce, too.
 func AtOnce(ctx context.Context, n, workers int, each func(ctx context.Context, i int)) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

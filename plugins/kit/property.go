@@ -73,8 +73,8 @@ func (f *Failure) Error() string {
 // ended is the panic by which Must ends a property.
 type ended struct{ error }
 
-// Must ends the property with err, as t.Fatal ends a test, unless err is nil. It may be called only in what Judge,
-// AtOnce, Explore and Catch call, and in the same goroutine.
+// Must ends the property with err, as t.Fatal ends a test, unless err is nil. It may be called only by functions that
+// Judge, AtOnce, Explore and Catch call, and only on the same goroutine.
 func Must(err error) {
 	if err != nil {
 		panic(ended{err})

@@ -94,7 +94,7 @@ func TestAVerdictIsWhatThePropertyFound(t *testing.T) {
 		}, t.Context(), kit.Pass},
 		"it lacks samples": {func(context.Context, *rapid.T) error { return kit.CannotJudge("no samples") }, t.Context(), kit.NotJudged},
 		"it is optional":   {func(context.Context, *rapid.T) error { return kit.DoesNotApply("no replace") }, t.Context(), kit.NotApplicable},
-		"it is given up":   {func(context.Context, *rapid.T) error { return nil }, ended, kit.Fail},
+		"it is abandoned":  {func(context.Context, *rapid.T) error { return nil }, ended, kit.Fail},
 	} {
 		if outcome := sums(c.explore).Judge(c.ctx, normal, 0); outcome.Verdict != c.want {
 			t.Errorf("%s: the verdict is %s: %v", name, outcome.Verdict, outcome.Err)

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Trial returns the trial that tests use for a kit. Its seed is always the same.
+// Trial returns the trial that tests run a kit with. It always has the same seed.
 func Trial(effort kit.Effort) kit.Trial {
 	return kit.Trial{Effort: effort, Seed: 1, Start: 10 * time.Second, Shorten: 5 * time.Second}
 }
@@ -56,25 +56,25 @@ func judgeAll[S any](t *testing.T, properties []kit.Property[S], trial kit.Trial
 	}
 }
 
-// runner runs a part of a test, in real time or in a bubble.
+// runner runs a part of a test, either in real time or in a bubble.
 type runner func(t *testing.T, part func(t *testing.T))
 
 func inTime(t *testing.T, part func(*testing.T)) { part(t) }
 
 func inBubble(t *testing.T, part func(*testing.T)) {
 	synctest.Test(t, func(t *testing.T) {
-		defer time.Sleep(24 * time.Hour) //nolint:forbidigo // until all timers have fired, by the clock of the bubble
+		defer time.Sleep(24 * time.Hour) //nolint:forbidigo // on the bubble's clock: all timers have fired by then
 		part(t)
 	})
 }
 
-// Lies are small changes to a correct implementation, each of which breaks the contract: by the name of the property
-// that must fail, and by how they break it.
+// Lies are small changes to a correct implementation, each of which breaks the contract. The first key is the name of
+// the property that must fail, and the second says how the change breaks the contract.
 type Lies[R any] map[string]map[string]func(R)
 
 // Liars fails for each liar that its property does not catch. A property must not be about a single bug, so it also
-// fails for each property with fewer than two liars. open starts the correct implementation with a change; the end of
-// the test ends it.
+// fails for each property with fewer than two liars. open starts the correct implementation with a change. It runs
+// until the test ends.
 func Liars[S, R any](t *testing.T, properties []kit.Property[S], trial kit.Trial, open func(t *testing.T, change func(R)) S, lies Lies[R]) {
 	t.Helper()
 	judgeLiars(t, properties, trial, open, lies, inTime)
@@ -117,8 +117,8 @@ func judgeLiars[S, R any](t *testing.T, properties []kit.Property[S], trial kit.
 	}
 }
 
-// Sentences fails for each sentence that the kit in the current directory cites and that is not in the contract of its
-// kind: a kit must not be stricter than its contract.
+// Sentences fails for each sentence that the kit in the current directory cites although it is not in the contract of
+// the kit's kind: a kit must not be stricter than its contract.
 func Sentences(t *testing.T, kind string) {
 	t.Helper()
 	files, err := filepath.Glob("*.go")

@@ -45,7 +45,7 @@ func (p *process) healthy(after string) {
 	}
 }
 
-// ask calls Configure, or Validate if configure is false, and returns the problems.
+// ask calls Configure, or Validate if configure is false, and returns the problems that the plugin reports.
 func (p *process) ask(configure bool, settings []byte) []*pluginv1.Problem {
 	if len(settings) == 0 {
 		settings = []byte("{}")
@@ -92,7 +92,7 @@ func (p *process) probe(about string) codes.Code {
 	return code
 }
 
-// servesItsKind starts the executable without a kind and with wrong ones.
+// servesItsKind checks that the executable refuses to start without a kind, or with a wrong one.
 func servesItsKind(b *bench) {
 	for _, value := range []string{"", "nonsense", strings.ToUpper(string(b.Kind)), string(b.Kind) + " "} {
 		ctx, cancel := b.limited()
@@ -112,7 +112,7 @@ func servesItsKind(b *bench) {
 	b.trial.Cover("started by hand and as 3 other kinds")
 }
 
-// handshakes starts the executable with different protocol versions on offer.
+// handshakes checks the handshake when different protocol versions are on offer.
 func handshakes(b *bench) {
 	keys := map[string]bool{}
 	for _, offered := range []string{"1", "1,99", "99,1", "1"} {
@@ -134,15 +134,15 @@ func handshakes(b *bench) {
 	}
 	p := b.serving("")
 	p.probe("x")
-	b.trial.Cover("4 starts with other offers of versions")
+	b.trial.Cover("4 starts that offer other versions")
 	p.listensNowhereElse()
 }
 
-// guarded tries to connect without the server's certificate.
+// guarded checks that nobody can connect without the server's certificate.
 func guarded(b *bench) {
 	p := b.start("1", "")
 	p.healthy("connect with the server's certificate")
-	other := certificate() // with the same names as the server's
+	other := certificate() // it has the same names as the server's
 	clients := map[string]*grpc.ClientConn{
 		"without a certificate": p.dial(true), "with another's certificate": p.dial(true, other), "in plain text": p.dial(false),
 		"with the server's certificate and another's key": p.dial(true, tls.Certificate{Certificate: p.server.Certificate, PrivateKey: other.PrivateKey}),
@@ -159,7 +159,7 @@ func guarded(b *bench) {
 	p.healthy("connect as somebody else, then with the server's certificate")
 }
 
-// introduced compares Info before and after settings and calls.
+// introduced checks that Info returns the same before and after the plugin gets settings and calls.
 func introduced(b *bench) {
 	p := b.start("1", "")
 	first := p.info()
@@ -184,7 +184,8 @@ func introduced(b *bench) {
 	b.trial.Cover("Info and health at 5 moments")
 }
 
-// loaded makes large, many, abandoned and hostile calls, and checks after each kind that the plugin still responds.
+// loaded makes large calls, many at once, abandoned and hostile ones. After each kind of call it checks that the plugin
+// still responds.
 func loaded(b *bench) {
 	p := b.serving("")
 	alone := p.probe("alone")
@@ -196,7 +197,7 @@ func loaded(b *bench) {
 			err = errors.New(code.String())
 		}
 		if err != nil {
-			kit.Reject(err.Error(), fmt.Sprintf("%v, as to one call alone", alone), sentence, step)
+			kit.Reject(err.Error(), fmt.Sprintf("%v, as for a single call", alone), sentence, step)
 		}
 	}
 	second := b.start("1", "")
@@ -215,13 +216,13 @@ func loaded(b *bench) {
 				_ = b.Probe(ctx, p.conn, "given-up")
 			})
 		}
-		asAlone("after", sentenceGivenUp, "400 calls that are given up, then one")
+		asAlone("after", sentenceGivenUp, "400 abandoned calls, then one")
 	}
 	p.hostile()
 	if err := kit.Catch(func() { p.healthy("hostile connections and messages") }); err != nil {
 		kit.Reject(err.Error(), "SERVING", sentenceHostile, "hostile connections and messages", "Health.Check")
 	}
-	b.trial.Cover("15 MiB in a message, %d times 100 calls at once and 400 given up, hostile connections and messages", b.trial.Count(10))
+	b.trial.Cover("15 MiB in a message, %d times 100 calls at once and 400 abandoned, hostile connections and messages", b.trial.Count(10))
 	asAlone("after", sentenceHostile, "hostile connections and messages, then a call")
 }
 
@@ -283,7 +284,7 @@ func secretive(b *bench) {
 			ctx, cancel := b.limited()
 			_, err := authv1.NewAuthServiceClient(p.conn).Verify(ctx, &authv1.VerifyRequest{Token: token})
 			cancel()
-			look("Verify of a token of nobody", "the error", fmt.Sprint(err))
+			look("Verify of an unknown token", "the error", fmt.Sprint(err))
 		}
 	}
 	_ = b.Probe(b.ctx, p.conn, canary)
@@ -320,7 +321,7 @@ func (p *process) exposes(look func(step, where, text string)) {
 		}
 		return nil
 	}))
-	p.stop() // all of its output has been read then
+	p.stop() // after that, all of its output has been read
 	look("settings or calls with secrets", "its output", p.stderr.String()+strings.Join(p.printed(), "\n"))
 }
 

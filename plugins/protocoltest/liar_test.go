@@ -115,6 +115,11 @@ func (l *liar) main() {
 		options = append(options, grpc.MaxRecvMsgSize(4<<20))
 	case "ends when it cannot read a message":
 		options = append(options, grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { os.Exit(2); return nil }))
+	case "prints which methods it does not know":
+		options = append(options, grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
+			fmt.Println("no such method")
+			return status.Error(codes.Unimplemented, "no such method")
+		}))
 	case "listens on every address besides":
 		l.keep(net.Listen("tcp", "0.0.0.0:0"))
 	case "is not healthy":
@@ -260,7 +265,13 @@ func (l *liar) intercept(ctx context.Context, req any, info *grpc.UnaryServerInf
 		answer.Problems = l.reports(method, req.GetSettingsJson(), answer.GetProblems())
 		l.validated(req.GetDataDir())
 	case *sessionstorev1.GetRequest:
-		err = l.got(err)
+		if err = l.got(err); strings.Contains(req.GetId(), "given-up") && l.lie == "keeps 200 KB of each abandoned call" {
+			l.keep(slices.Repeat([]byte{1}, 200<<10), nil)
+		}
+	case *grpc_health_v1.HealthCheckRequest:
+		if l.lie == "keeps 200 KB of each check of its health" {
+			l.keep(slices.Repeat([]byte{1}, 200<<10), nil)
+		}
 	case *authv1.VerifyRequest:
 		err = l.verified(req.GetToken())
 	}
@@ -284,8 +295,8 @@ func (l *liar) informs(info *pluginv1.InfoResponse) {
 		info.Capabilities = []string{plugins.CapabilityConfigure}
 	case "keeps 20 KB of each call":
 		l.keep(slices.Repeat([]byte{1}, 20<<10), nil)
-	case "keeps a descriptor of each fiftieth call":
-		if l.infos%50 == 0 {
+	case "keeps a descriptor of each thirtieth call":
+		if l.infos%30 == 0 {
 			l.keep(os.Open("/dev/null"))
 		}
 	}
@@ -342,6 +353,8 @@ func (l *liar) reports(method, settings string, all []*problem) []*problem {
 		if strings.Contains(settings, `"url":[`) {
 			return nil
 		}
+	case "Configure takes names of settings without their case":
+		return slices.DeleteFunc(all, func(p *problem) bool { return strings.EqualFold(p.GetPath(), "url") && p.GetPath() != "url" })
 	case "Configure reports one problem at a time":
 		return all[:min(len(all), 1)]
 	case "Configure reports wrong types before names that do not exist", "Validate validates wrong types before names that do not exist":
@@ -460,7 +473,7 @@ func (l *liar) busy(ctx context.Context) error {
 		case <-time.After(2 * time.Second):
 		}
 		<-l.places
-	case "keeps a worker of each call that was given up":
+	case "keeps a worker for each abandoned call":
 		l.workers <- struct{}{}
 		select {
 		case <-ctx.Done():

@@ -50,7 +50,7 @@ func lies() map[string][]string {
 		},
 		Configured: {
 			"refuses good settings", "configures with settings that do not exist", "reports problems without a path", "reports one problem at a time",
-			"fails where it should report problems", "configures with values of the wrong type", "accepts settings that are not an object", "takes settings once only",
+			"fails where it should report problems", "configures with values of the wrong type", "takes names of settings without their case", "accepts settings that are not an object", "takes settings once only",
 			"takes a list of objects for a text", "takes null for an object", "begins its problems with a capital", "says nothing of its problems",
 			"names an unknown setting as the nearest", "names a nearest setting for a wrong type", "fails without a data directory",
 			"refuses capabilities that it does not know", "refuses servers that are newer", "reports wrong types before names that do not exist",
@@ -64,8 +64,8 @@ func lies() map[string][]string {
 			"repeats values in problems", "logs its settings", "logs its settings in hex", "repeats values in problems of Validate", "logs the settings that it validates",
 			"logs the tokens that it refuses", "logs the tokens that it refuses in base64", "repeats tokens in errors", "gives its settings to a child as an argument", "writes its settings where everybody reads them",
 		},
-		Loaded: {"takes 4 MiB in at most", "answers RESOURCE_EXHAUSTED to more than 50 calls at once", "keeps a worker of each call that was given up", "ends when it cannot read a message"},
-		Steady: {"keeps a descriptor of each fiftieth call", "keeps 20 KB of each call", "keeps 20 KB of each call of its kind", "starts a child at each hundredth call", "writes a file at each call"},
+		Loaded: {"takes 4 MiB in at most", "answers RESOURCE_EXHAUSTED to more than 50 calls at once", "keeps a worker for each abandoned call", "ends when it cannot read a message", "prints which methods it does not know"},
+		Steady: {"keeps 200 KB of each abandoned call", "keeps 200 KB of each check of its health", "keeps a descriptor of each thirtieth call", "keeps 20 KB of each call", "keeps 20 KB of each call of its kind", "starts a child at each hundredth call", "writes a file at each call"},
 		Silent: {
 			"prints as it configures", "prints as it ends", "prints at each hundredth call of its kind", "prints a second after it is configured", "prints at the fifth call of its kind",
 			"prints two seconds after a call",

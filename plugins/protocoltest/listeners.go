@@ -92,8 +92,8 @@ func (p *process) listensNowhereElse() {
 	}
 }
 
-// lookup is the longest that a DNS query may keep its socket open: resolvers give up after five seconds, plus one
-// second.
+// lookup is the longest that a DNS query may keep its socket open: resolvers give up after five seconds, and this is one
+// second more.
 const lookup = 6 * time.Second
 
 // otherListeners returns the addresses that the process listens on, except the one in its handshake line.

@@ -112,15 +112,23 @@ func (p *process) callOften(n int) {
 			ctx, cancel := p.limited()
 			var err error
 			switch {
-			case j%10 == 1:
+			case j%20 == 1:
 				_, _ = service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: p.goodSettings(), DataDir: p.data}) // the plugin may not implement it
+			case j%20 == 11:
+				_, _ = service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: `{"noPluginHasThisSetting": true}`, DataDir: p.data})
+			case j%10 == 3:
+				_, err = checkPlugin(ctx, conn)
+			case j%10 == 5 && every == 2:
+				short, end := context.WithTimeout(ctx, time.Duration(j%3)*time.Millisecond)
+				_ = p.Probe(short, conn, "given-up")
+				end()
 			case j%every == 0:
 				_ = p.Probe(ctx, conn, strconv.Itoa(i)+"-"+strconv.Itoa(j)) // other properties check the result
 			default:
 				_, err = service.Info(ctx, &pluginv1.InfoRequest{})
 			}
 			if cancel(); err != nil {
-				kit.Reject(err.Error(), "an answer", sentenceGood, "Info, one of many calls")
+				kit.Reject(err.Error(), "an answer", sentenceGood, "Info or Health.Check, one of many calls")
 			}
 		}
 	})
@@ -139,10 +147,6 @@ func silent(b *bench) {
 		}
 		kit.Must(p.cmd.Process.Signal(end))
 		p.exits(b.patience)
-		p.stop() // all of its output has been read then
-		if lines := p.printed(); len(lines) > 0 {
-			kit.Reject(fmt.Sprintf("%q", lines[:min(len(lines), 3)]), "nothing", sentenceSilent, "Configure", "calls", end.String())
-		}
 	}
 	b.trial.Cover("%d calls, SIGTERM, and 2.5 s without calls", 2*max(600, b.trial.Count(2000)))
 }

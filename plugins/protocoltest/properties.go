@@ -52,16 +52,16 @@ const (
 
 // The names of the properties.
 const (
-	Cookie     = "it serves only what it was started as"
-	Handshake  = "every start ends with one handshake line, one address and a key of its own"
-	Guarded    = "it answers nobody but the server"
-	Introduced = "Info and health always answer the same"
-	Configured = "settings that are wrong are problems with their paths, all at once, and good ones serve"
-	Validated  = "Validate answers as Configure would, and changes nothing"
+	Cookie     = "it serves only the kind it was started as"
+	Handshake  = "every start prints one handshake line, with one address and its own key"
+	Guarded    = "it responds only to the server"
+	Introduced = "Info and health always give the same results"
+	Configured = "wrong settings are reported with their paths, all at once, and correct ones work"
+	Validated  = "Validate reports what Configure would, and changes nothing"
 	Secretive  = "secrets appear in no error, output, argument or file"
-	Loaded     = "many, large, given-up and hostile calls leave it serving"
-	Steady     = "nothing that it uses grows with the number of calls"
-	Silent     = "standard output carries nothing after the handshake line"
+	Loaded     = "it keeps serving after many, large, abandoned and hostile calls"
+	Steady     = "its use of resources does not grow with the number of calls"
+	Silent     = "nothing follows the handshake line on standard output"
 	Ending     = "it ends when it must, and leaves nothing behind"
 	Sharing    = "its backend and directory pass from process to process as it declares"
 )
@@ -74,6 +74,7 @@ func Properties() []kit.Property[Subject] {
 			b := &bench{Subject: s, ctx: ctx, trial: trial, patience: max(10*time.Second, trial.Start)}
 			defer b.close()
 			try(b)
+			b.silence()
 		}}
 	}
 	return []kit.Property[Subject]{
@@ -82,7 +83,7 @@ func Properties() []kit.Property[Subject] {
 	}
 }
 
-// bench is what a property uses to try the plugin. It ends all processes that it started.
+// bench is what a property uses to test the plugin. It ends all processes that it started.
 type bench struct {
 	Subject
 	ctx       context.Context //nolint:containedctx // of one property
@@ -90,6 +91,16 @@ type bench struct {
 	patience  time.Duration // how long the plugin may take to start
 	processes []*process
 	dirs      []string
+}
+
+// silence ends all processes, and looks for lines that they have printed.
+func (b *bench) silence() {
+	for _, p := range b.processes {
+		p.stop() // all of its output has been read then
+		if lines := p.printed(); len(lines) > 0 {
+			kit.Reject(fmt.Sprintf("%q", lines[:min(len(lines), 3)]), "nothing", sentenceSilent, "the calls of this property")
+		}
+	}
 }
 
 func (b *bench) close() {
@@ -105,12 +116,12 @@ func (b *bench) close() {
 func (b *bench) serving(data string) *process {
 	p := b.start("1", data)
 	if problems := p.ask(true, b.Settings); len(problems) > 0 {
-		kit.Reject(fmt.Sprint(problems), "no problems with the settings that were given as good", sentenceGood, "Configure")
+		kit.Reject(fmt.Sprint(problems), "no problems with the settings that should be valid", sentenceGood, "Configure")
 	}
 	return p
 }
 
-// makeDir makes a directory that is removed in the end.
+// makeDir makes a directory that is removed when the property ends.
 func (b *bench) makeDir() string {
 	dir := kit.Got(os.MkdirTemp("", "ropewalk-kit-"))
 	b.dirs = append(b.dirs, dir)

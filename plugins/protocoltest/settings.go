@@ -40,8 +40,10 @@ func (b *bench) wrongSettings() (all []wrong) {
 	add(map[string]any{"noPluginHasThisSetting": nil}, nil)
 	add(unknown, nil)
 	for _, name := range slices.Sorted(maps.Keys(good)) {
-		if len(name) > 2 {
-			add(map[string]any{name[:len(name)-1] + "Q": good[name]}, nil)
+		for _, other := range []string{name[:max(0, len(name)-1)] + "Q", strings.ToUpper(name), strings.ToUpper(name[:1]) + name[1:]} {
+			if other != name && len(name) > 2 {
+				add(map[string]any{other: good[name]}, nil)
+			}
 		}
 		values := []any{map[string]any{"a": 1}, []any{map[string]any{"a": 1}}}
 		switch good[name].(type) {
@@ -140,7 +142,7 @@ func validates(b *bench) {
 		case unimplemented == declared:
 			kit.Reject(fmt.Sprint(err), fmt.Sprintf("as Info declares: %q", info.GetCapabilities()), sentenceDeclared, "Validate")
 		case unimplemented:
-			b.trial.Cover("that it does not have Validate, as it says")
+			b.trial.Cover("that it lacks Validate, as it declares")
 			return
 		case err != nil || len(resp.GetProblems()) > 0:
 			kit.Reject(fmt.Sprint(resp.GetProblems(), err), "no problems, as Configure", sentenceSame, "Validate of the good settings")
@@ -148,7 +150,7 @@ func validates(b *bench) {
 	}
 	_, made := os.Stat(absent)
 	if entries := kit.Got(os.ReadDir(p.data)); made == nil || len(entries) > 0 {
-		kit.Reject("it made the directory, or wrote into it", "nothing is written", sentenceLook, "Validate")
+		kit.Reject("it created the directory, or wrote into it", "nothing is written", sentenceLook, "Validate")
 	}
 	p = b.serving("")
 	before := p.probe("before")

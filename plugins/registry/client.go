@@ -102,7 +102,7 @@ func (d *download) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends the stream, even before its end.
+// Close ends the stream, even if it has not been read to the end.
 func (d *download) Close() error {
 	d.cancel()
 	d.rest, d.err = nil, errClosed

@@ -8,7 +8,7 @@ import (
 // Registry finds bundles by name. It must be safe for concurrent use.
 //
 // What must hold, for every method:
-//   - The context's deadline is honoured.
+//   - The context's deadline is honored.
 //   - plugins.ErrNotFound means that the registry was searched and has no such bundle or version; the
 //     server tries its next registry. plugins.ErrUnavailable means that the registry could not be
 //     reached; the server reports it.
@@ -51,7 +51,7 @@ type Entry struct {
 	Title       string
 	Description string
 	Version     string // the latest version
-	TrustScore  int    // 0-100; 0 when the registry has none
+	TrustScore  int    // 0-100; 0 if the registry has none
 }
 
 // Ref names a bundle for a platform.
@@ -85,7 +85,7 @@ type Package struct {
 	// For KindMCPB.
 	Artifact string // opaque to the server; Fetch understands it
 	SHA256   string // lower-case hex; "" only if the registry does not know it
-	Size     int64  // bytes; 0 when unknown
+	Size     int64  // bytes; 0 if unknown
 
 	// For KindNPM and KindPyPI.
 	Identifier        string   // the package's name in its own registry

@@ -158,7 +158,7 @@ func TestCancellingADownloadEndsItAtTheServer(t *testing.T) {
 			end(body, cancel)
 			<-closed
 			if _, err := io.Copy(io.Discard, body); err == nil {
-				t.Fatal("a download that was given up ended as if it were complete")
+				t.Fatal("an abandoned download ended as if it were complete")
 			}
 		})
 	}

@@ -95,8 +95,8 @@ func (g *guard) register(s grpc.ServiceRegistrar, version int) {
 	g.plugin.ProtocolVersions[version](s)
 }
 
-// detail returns the text of a panic in Configure, for the operator, and "" for other methods, whose callers may be
-// anybody.
+// detail returns the text of a panic in Configure, for the operator. For other methods it returns "", because
+// anyone may call those.
 func detail(method string, value any) string {
 	const longest = 200
 	if !strings.HasSuffix(method, "/Configure") {

@@ -142,7 +142,7 @@ func TestServeIsAllThatMainNeeds(t *testing.T) {
 	dir := t.TempDir()
 	right := plugins.Config{JSON: json.RawMessage(`{"note": "hello"}`), DataDir: dir}
 	if err := control.Configure(t.Context(), right); err != nil {
-		t.Fatalf("Configure after one that was refused: %v", err)
+		t.Fatalf("Configure after a refused one: %v", err)
 	}
 	if err := control.Configure(t.Context(), right); !errors.Is(err, plugins.ErrInvalid) {
 		t.Errorf("a second Configure: %v, want invalid", err)
@@ -154,7 +154,7 @@ func TestServeIsAllThatMainNeeds(t *testing.T) {
 		t.Errorf("the plugin was not closed: %v", err)
 	}
 	if _, err := store.Get(t.Context(), "one"); !errors.Is(err, plugins.ErrUnavailable) {
-		t.Errorf("after the end: got %v, want unavailable", err)
+		t.Errorf("after shutdown: got %v, want unavailable", err)
 	}
 	for _, field := range []string{`"@message":"the diary is open"`, `"note":"hello"`, `"pages":42`, `"@level":"warn"`, "the page is torn"} {
 		if !strings.Contains(log.String(), field) {

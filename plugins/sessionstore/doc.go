@@ -3,6 +3,6 @@
 // a session that it did not open itself.
 //
 // It owns the Store interface, its records and errors, and the conversion to gRPC messages. The open
-// connections of a session stay in the server's process. The built-in stores are in the folders beneath;
+// connections of a session stay in the server's process. The built-in stores are in subdirectories;
 // sessionstoretest is the conformance kit that every store must pass.
 package sessionstore

@@ -8,7 +8,7 @@ import (
 // Store records MCP sessions. It must be safe for concurrent use.
 //
 // What must hold, for every method:
-//   - The context's deadline is honoured: a call returns soon after it passes.
+//   - The context's deadline is honored: a call returns soon after it passes.
 //   - A call that could not reach the backend returns plugins.ErrUnavailable (wrapped or plain). The
 //     server then responds with 503 and keeps its own sessions. Never return plugins.ErrNotFound in this
 //     case: a session that is not found is closed.
@@ -78,7 +78,7 @@ type Touch struct {
 type Durable interface {
 	Store
 
-	// Durable does nothing: a store has the capability when it has the method.
+	// Durable does nothing: a store has the capability if it has the method.
 	Durable()
 }
 

@@ -1,5 +1,5 @@
-// A new user opens the address of the server in a browser, logs in at the identity provider and reads who they are:
-// node login.mjs <facts as JSON>, in the folder that holds node_modules.
+// A new user opens the server's address in a browser, logs in through the identity provider, and sees their own
+// account. Run node login.mjs <facts as JSON> in the folder that contains node_modules.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 
@@ -12,7 +12,7 @@ const context = await chromium.launchPersistentContext(facts.profile, {
 context.setDefaultTimeout(30_000);
 const page = context.pages()[0] ?? (await context.newPage());
 
-// A failed login comes back to a page that says so.
+// A failed login ends on a page that says so.
 await page.goto(facts.url + "/v1/auth/callback?state=unknown&code=x");
 await page.getByText("The login failed.").waitFor();
 
@@ -21,7 +21,8 @@ await page.getByRole("button", { name: "Continue with your organization" }).clic
 await page.getByLabel("Account").fill("ada");
 await page.getByRole("button", { name: "Sign in" }).click();
 
-// Back on a page of the server, as an admin of the organization, in the workspace that people join.
+// The login returns to the console. The user is an admin of the organization, and is in the
+// workspace that new people join.
 await page.getByRole("button", { name: /^Account of/ }).click();
 await page.getByText("ada@example.com · admin").waitFor();
 await page.keyboard.press("Escape");
@@ -31,7 +32,7 @@ await page.getByRole("link", { name: "People" }).click();
 await page.getByText("ada@example.com").first().waitFor();
 assert.equal(new URL(page.url()).origin, facts.url);
 
-// What the connect page prints for clients names the address that takes no header.
+// The snippets on the connect page use the address that needs no header.
 await page.getByRole("link", { name: "Connect" }).click();
 await page.getByText(/\/mcp\/(me|ws_)/).first().waitFor();
 await context.close();

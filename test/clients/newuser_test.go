@@ -34,7 +34,7 @@ func readmeExample(t *testing.T, replacements ...string) string {
 		example := block[1]
 		for i := 0; i < len(replacements); i += 2 {
 			if !strings.Contains(example, replacements[i]) {
-				t.Fatalf("the example of the README has no %q:\n%s", replacements[i], example)
+				t.Fatalf("the README's example has no %q:\n%s", replacements[i], example)
 			}
 			example = strings.ReplaceAll(example, replacements[i], replacements[i+1])
 		}
@@ -98,7 +98,7 @@ func TestTheOpenIDExampleInTheREADMELogsAnAdminIn(t *testing.T) {
 	}
 	program(t, packages(t), []string{"HOME=" + home, "TMPDIR=" + home}, "node", script, string(facts))
 	if !strings.Contains(s.Log.String(), "browser login failed") {
-		t.Error("the log does not have the reason of the failed login")
+		t.Error("the log does not contain the reason for the failed login")
 	}
 }
 

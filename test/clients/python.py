@@ -1,6 +1,8 @@
-"""A program against the client that openapi-python-client generated. It passes mypy --strict, and does with a
-real server what a first client does: it takes the facts as JSON in its first argument and prints what it saw as
-JSON. It sends whole numbers as 46.0 too, as clients do whose numbers are all floats.
+"""A program that uses the client that openapi-python-client generated.
+
+It passes mypy --strict, and makes the requests of a first client to a real server. It takes the facts as JSON in its
+first argument, and prints what it saw as JSON. It sends some whole numbers as 46.0, like clients in languages where
+all numbers are floats.
 """
 
 import base64
@@ -49,7 +51,7 @@ T = TypeVar("T")
 
 
 def good(kind: type[T], answer: object) -> T:
-    """The answer, when it is of the kind that was expected."""
+    """Returns the answer, which must be of the expected type."""
     if not isinstance(answer, kind):
         raise SystemExit(f"got {answer!r}, not {kind.__name__}")
     return answer

@@ -1,8 +1,8 @@
-"""What the API promises beyond the checks that schemathesis has itself.
+"""Checks for promises of the API that schemathesis's own checks do not cover.
 
-A status counts as documented only when the operation names it: `default` covers none. A 5xx is a defect unless the
-operation names it and its code is one of the promised ones. A request that fits the document may be refused with 400
-only for a reason that no schema can express.
+A status counts as documented only if the operation lists it: `default` does not count. A 5xx is a defect unless the
+operation lists it and its code is one of the promised ones. A request that matches the document may be refused with
+400 only for a reason that no schema can express.
 """
 
 import json
@@ -11,17 +11,17 @@ import re
 import schemathesis
 from schemathesis.core.failures import Failure
 
-# Codes of 5xx answers that the API promises (docs/api.md 1.2): what the request needs is away, or what was to be
-# installed or started does not work. internal_error is never one of them.
+# Codes of the 5xx responses that the API promises (docs/api.md 1.2): something that the request needs is
+# unavailable, or the app to install or start does not work. internal_error is never one of them.
 PROMISED = {
     "install_failed", "uninstall_failed", "start_failed", "stop_failed", "update_failed",
     "model_not_configured", "unavailable", "provider_auth_error", "provider_overloaded", "provider_error",
 }
 
-# Codes of 400 answers that depend on what the server has, not on the form of the request.
+# Codes of 400 responses that depend on the server's state, not on the form of the request.
 ABOUT_STATE = {"invalid_input", "credentials_required", "permissions_required", "not_configured", "workspace_required"}
 
-# Reasons for bad_request that a JSON Schema cannot express, as the message gives them.
+# Reasons for bad_request that a JSON Schema cannot express, as worded in the message.
 INEXPRESSIBLE = [
     ("you cannot delete yourself", "who the caller is"),
     ("the query parameter workspace differ", "two parameters that must agree"),
@@ -47,7 +47,7 @@ INEXPRESSIBLE = [
 
 
 class UndocumentedStatus(Failure):
-    """A status that the operation does not name."""
+    """A status that the operation does not list."""
 
     def __init__(self, case, status: int) -> None:
         super().__init__(operation=case.operation.label, title="Undocumented status", message=f"{status} is not among the responses of the operation")
@@ -61,7 +61,7 @@ class BrokenPromise(Failure):
 
 
 class RefusedValidData(Failure):
-    """A 400 for a request that fits the document."""
+    """A 400 for a request that matches the document."""
 
     def __init__(self, case, code: str, reason: str) -> None:
         super().__init__(operation=case.operation.label, title="Refused a request that fits the document", message=f"{code}: {reason}")
@@ -104,7 +104,7 @@ def valid_data_is_accepted(ctx, response, case) -> None:
     raise RefusedValidData(case, code, reason)
 
 
-# An application that is installed from an address is looked for on this machine only.
+# Apps installed from an address are only looked for on this machine.
 @schemathesis.hook
 def map_body(context, body):
     if isinstance(body, dict):

@@ -1,6 +1,6 @@
-// A program against the types of schema.d.ts, which openapi-typescript wrote. It type-checks with tsc
-// under --strict, and does with a real server what a first client does: it takes the facts as JSON in its
-// first argument and prints what it saw as JSON.
+// A program that uses the types in schema.d.ts, which openapi-typescript generated. It type-checks with
+// tsc --strict, and makes the requests of a first client to a real server. It takes the facts as JSON in
+// its first argument, and prints what it saw as JSON.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";
 

@@ -14,8 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// runClient installs the scenario's server as a remote app on the server at base, links an account at it if the
-// scenario is about authorization, and makes the scenario's calls as a client of /mcp.
+// runClient installs the scenario's server as a remote app on the server at base. It links an account for
+// the app if the scenario is about authorization, and makes the scenario's calls as a client of /mcp.
 func runClient(base, url string) error {
 	app := cmp.Or(os.Getenv(clientApp), "suite")
 	p := person{base: base, app: app}

@@ -30,7 +30,8 @@ func applicable() []string {
 	}
 }
 
-// authorization returns the client scenarios in which a person links an account at the suite's server.
+// authorization returns the client scenarios in which a person links an account for the suite's
+// server.
 func authorization() []string {
 	return []string{
 		"auth/metadata-default", "auth/metadata-var1", "auth/metadata-var2", "auth/metadata-var3", "auth/2025-03-26-oauth-metadata-backcompat",
@@ -121,7 +122,7 @@ func TestEveryScenarioForClientsIsRunOrHasAReasonNotToBe(t *testing.T) {
 	run, all := slices.Concat(applicable(), authorization()), listed(t)
 	for name := range all {
 		if !slices.Contains(run, name) && !hasReason(name) {
-			t.Errorf("the scenario %s is neither run nor has it a reason not to be", name)
+			t.Errorf("the scenario %s is not run, and no reason is given", name)
 		}
 	}
 	for _, name := range run {

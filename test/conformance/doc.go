@@ -1,6 +1,7 @@
 // Package conformance runs the official MCP conformance suite against /mcp, with the Go SDK's everything-server
-// installed as an app. It runs every scenario that the two newest revisions require. It also runs the suite's scenarios for
-// clients: the suite's server is a remote app then, and where the scenario is about authorization, an account is linked there.
+// installed as an app. It runs every scenario that the two newest revisions require. It also runs the suite's scenarios
+// for clients. In those, the suite's server is a remote app, and an account is linked for it if the scenario is about
+// authorization.
 //
 // The suite does not know about workspaces or prefixed names. A small proxy in front of /mcp adds the header
 // X-Workspace-Id, adds the app's prefix to the names that the suite sends, and removes it from the names that

@@ -1,4 +1,8 @@
-// Ada, who is a workspace admin, and Bob link accounts at the remote app far and manage them on the Accounts screen.
+// Ada, who is a workspace admin, and Bob link accounts for the remote app `far`, and manage them on the Accounts
+// screen.
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
 import { accessible, assert, facts, launch, logIn, narrow, open, picture, settled, wide } from "./browser.mjs";
 
 const browser = await launch();
@@ -37,13 +41,13 @@ async function consent({ context }, act, name) {
 const { page } = ada;
 const row = (name) => page.getByRole("region", { name: "Accounts at far" }).getByRole("row").filter({ hasText: name });
 const choose = async (name, item) => {
-  await page.getByRole("button", { name: `More for ${name} at far` }).click();
+  await page.getByRole("button", { name: `More actions for ${name} at far` }).click();
   await page.getByRole("menuitem", { name: item }).click();
 };
 const link = async (button, name) => {
   await page.getByRole("button", { name: button }).click();
   const dialog = page.getByRole("dialog");
-  if (name) await dialog.getByLabel("Name of the account").fill(name);
+  if (name) await dialog.getByLabel("Account name").fill(name);
   return dialog;
 };
 
@@ -60,10 +64,10 @@ await row("main").getByText("linked").waitFor();
 dialog = await link("Link another", "main");
 await dialog.getByRole("button", { name: "Continue" }).click();
 await dialog.getByText("An account called main is linked already.").waitFor();
-await dialog.getByLabel("Name of the account").fill("My work");
+await dialog.getByLabel("Account name").fill("My work");
 await dialog.getByRole("button", { name: "Continue" }).click();
 await dialog.getByText("Use 1 to 32 lower-case letters").waitFor();
-await dialog.getByLabel("Name of the account").fill("work");
+await dialog.getByLabel("Account name").fill("work");
 await consent(ada, () => dialog.getByRole("button", { name: "Continue" }).click(), "work");
 await dialog.waitFor({ state: "detached" });
 await row("work").waitFor();
@@ -73,7 +77,7 @@ await choose("work", "Make default");
 await row("work").getByText("default").waitFor();
 assert.equal(await row("main").getByText("default").count(), 0, "there is one default");
 await choose("work", "Rename…");
-await page.getByRole("dialog").getByLabel("Name of the account").fill("office");
+await page.getByRole("dialog").getByLabel("Account name").fill("office");
 await page.getByRole("dialog").getByRole("button", { name: "Rename" }).click();
 await row("office").waitFor();
 
@@ -87,7 +91,7 @@ await dialog.waitFor({ state: "detached" });
 await page.goto(facts.url + "/chat");
 await page.getByLabel("Message", { exact: true }).fill("Change one");
 await page.getByLabel("Message", { exact: true }).press("Enter");
-const which = page.getByRole("region", { name: "Question of Ropewalk" });
+const which = page.getByRole("region", { name: "Question from Ropewalk" });
 await which.getByLabel("Account").selectOption("office");
 await settled(page);
 await accessible(page, "a call that asks for an account");
@@ -98,12 +102,15 @@ await thread.getByText("far as office").waitFor();
 await page.getByRole("link", { name: "Accounts" }).click();
 await row("office").waitFor();
 
-// Bob cannot use Ada's link.
-const thief = await bob.context.newPage();
-await thief.goto(adas);
-await thief.getByText("this link was made for somebody else").waitFor();
-assert.equal(await thief.getByRole("button").count(), 0, "nothing to agree to");
-await thief.close();
+// refused opens one of Ada's links as Bob, who cannot use it.
+async function refused(address) {
+  const thief = await bob.context.newPage();
+  await thief.goto(address);
+  await thief.getByText("this link was made for somebody else").waitFor();
+  assert.equal(await thief.getByRole("button").count(), 0, "nothing to agree to");
+  await thief.close();
+}
+await refused(adas);
 
 // Bob's call waits for his login, then continues.
 await bob.page.goto(facts.url + "/chat");
@@ -120,9 +127,9 @@ await bob.page.getByRole("region", { name: "Conversation", exact: true }).getByT
 // Ada sees Bob's account and unlinks it. Bob's page updates.
 await bob.page.getByRole("link", { name: "Accounts" }).click();
 await bob.page.getByRole("region", { name: "Accounts at far" }).getByText("linked").waitFor();
-assert.equal(await bob.page.getByText("Accounts of others").count(), 0, "a member sees no accounts of others");
+assert.equal(await bob.page.getByText("Other people's accounts").count(), 0, "a member sees no accounts of others");
 await page.reload();
-const others = page.getByRole("region", { name: "Accounts of others" });
+const others = page.getByRole("region", { name: "Other people's accounts" });
 await others.getByRole("row").filter({ hasText: "Bob" }).waitFor();
 await picture(page, "accounts-1440");
 for (const [viewport, colorScheme] of [[wide, "light"], [wide, "dark"], [narrow, "dark"], [narrow, "light"]]) {
@@ -135,7 +142,7 @@ for (const [viewport, colorScheme] of [[wide, "light"], [wide, "dark"], [narrow,
 }
 await picture(page, "accounts-375");
 await page.setViewportSize(wide);
-await others.getByRole("button", { name: "Unlink main of Bob at far" }).click();
+await others.getByRole("button", { name: "Unlink Bob's account main at far" }).click();
 await page.getByRole("dialog").getByRole("button", { name: "Unlink" }).click();
 await others.waitFor({ state: "detached" });
 await bob.page.getByText("No account is linked").waitFor();
@@ -145,6 +152,57 @@ await choose("office", "Unlink…");
 await page.getByRole("dialog").getByRole("button", { name: "Unlink" }).click();
 await row("office").waitFor({ state: "detached" });
 await row("main").waitFor();
+
+// Calls from Ada's other clients also wait for a login: from the official TypeScript client, with and without a
+// session, and from the command line. Each call names an account that is not linked yet.
+const { key } = await page.evaluate(async (workspace) => {
+  const made = await fetch("/v1/keys", {
+    method: "POST", headers: { "Content-Type": "application/json", "X-Workspace-Id": workspace }, body: JSON.stringify({ name: "clients", accounts: true }),
+  });
+  return made.json();
+}, shared.id);
+const resume = async (address, name) => {
+  await refused(address);
+  await consent(ada, async () => (await ada.context.newPage()).goto(address), name);
+};
+const { Client, StreamableHTTPClientTransport } = await import(pathToFileURL(createRequire(facts.npm + "/").resolve("@modelcontextprotocol/client")));
+for (const [name, mode] of [["desk", "legacy"], ["phone", { pin: "2026-07-28" }]]) {
+  const client = new Client({ name: "client", version: "1" }, { capabilities: { elicitation: { url: {} } }, versionNegotiation: { mode } });
+  client.setRequestHandler("elicitation/create", async ({ params }) => {
+    await resume(params.url, name);
+    return { action: "accept" };
+  });
+  await client.connect(new StreamableHTTPClientTransport(new URL(facts.url + "/mcp/me"), { requestInit: { headers: { Authorization: `Bearer ${key}` } } }));
+  const { content } = await client.callTool({ name: `far_${name}__change`, arguments: {} }, { timeout: 180_000 });
+  assert.equal(content[0].text, "alice", `the call of a client (${JSON.stringify(mode)})`);
+  await client.close();
+}
+const command = spawn(facts.ropewalk, ["tool", "call", "far_shell__change", "--server", facts.url], { env: { HOME: process.env.HOME, ROPEWALK_API_KEY: key } });
+const said = { out: "", notes: "" };
+command.stdout.on("data", (data) => (said.out += data));
+const exited = new Promise((resolve) => command.on("exit", resolve));
+const address = await new Promise((resolve, reject) => {
+  command.stderr.on("data", (data) => {
+    said.notes += data;
+    const address = /^http\S+$/m.exec(said.notes);
+    if (address) resolve(address[0]);
+  });
+  void exited.then((status) => reject(new Error(`tool call exited with ${status}: ${said.notes}`)));
+});
+await resume(address, "shell");
+assert.equal(await exited, 0, said.notes);
+assert.equal(said.out.trim(), "alice");
+
+// The app shows Bob's account a different definition of a tool. Ada sees whose account it is.
+await bob.context.clearCookies({ domain: new URL(facts.issuer).hostname }); // where he is still logged in as alice
+await bob.context.addCookies([{ name: "account", value: "carol", url: facts.issuer }]);
+await bob.page.getByRole("button", { name: "Link an account" }).click();
+dialog = bob.page.getByRole("dialog");
+await consent(bob, () => dialog.getByRole("button", { name: "Continue" }).click(), "main");
+await page.getByRole("link", { name: "Approvals" }).click();
+await page.getByText("Calls with the account main of Bob do not get it until the change is accepted.").waitFor();
+await settled(page);
+await accessible(page, "a tool that changed for one account");
 
 await page.getByRole("link", { name: "Activity" }).click();
 await page.getByText("The account office was unlinked from far").waitFor();

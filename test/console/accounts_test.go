@@ -9,9 +9,9 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// Ada administers a workspace, and Bob is a member of it. Both link accounts at a remote app in the browser.
-// Bob does so in the middle of a chat whose call waits for it. Nobody can obtain an account through another
-// person's link.
+// Ada administers a workspace, and Bob is a member of it. Both link accounts for a remote app in the browser: Bob
+// during a chat, while a call waits for his account, and Ada while calls from other clients wait for hers. Nobody can
+// obtain an account through another person's link.
 func TestAccountsAreLinkedAndManagedInTheBrowser(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-the-tests-0123"
@@ -27,6 +27,7 @@ func TestAccountsAreLinkedAndManagedInTheBrowser(t *testing.T) {
 	at := fmt.Sprintf("http://localhost:%d", port)
 	login := testenv.StartOpenIDProviderWithForm(t, at+"/v1/auth/callback")
 	app := harness.StartAccountApp(t, 600)
+	app.Own.Store(true) // alice's accounts do not notice this
 	s := harness.Serve(t, harness.Config(fmt.Sprintf(`apiKey: %s
 auth:
   adapter: oidc
@@ -34,11 +35,12 @@ auth:
   clientId: ropewalk
   redirectUri: %s/v1/auth/callback
   join: {workspace: default, role: member}
-%s`, key, login.Issuer, at, models(p))), harness.Flags("--port", fmt.Sprint(port)), harness.Env("ROPEWALK_STORAGE_KEY="+seal.NewKey().Reveal()))
+http: {baseUrl: %s}
+%s`, key, login.Issuer, at, at, models(p))), harness.Flags("--port", fmt.Sprint(port)), harness.Env("ROPEWALK_STORAGE_KEY="+seal.NewKey().Reveal()))
 	s.Key = key
 	s.Object(t, "POST", "/v1/apps/install", map[string]any{"url": app.URL, "serverName": "far"})
-	browse(t, "accounts.mjs", s, map[string]any{"key": key, "provider": login.Issuer, "issuer": app.Provider.Issuer})
-	if n := app.Seen("change alice"); n != 2 {
-		t.Errorf("the calls that waited, for an account and for a login, reached the app %d times", n)
+	browse(t, "accounts.mjs", s, map[string]any{"key": key, "provider": login.Issuer, "issuer": app.Provider.Issuer, "npm": testenv.Node(t), "ropewalk": harness.Binary(t)})
+	if n := app.Seen("change alice"); n != 5 {
+		t.Errorf("the five calls that waited, for an account or for a login, reached the app %d times", n)
 	}
 }

@@ -42,7 +42,7 @@ await page.emulateMedia({ media: "print" });
 assert.ok(await thread(page).evaluate((box) => box.scrollHeight <= box.clientHeight + 1 && getComputedStyle(document.querySelector("aside")).display === "none"));
 await page.emulateMedia({ media: "screen" });
 
-// A deletion shows at once in another window.
+// A deletion is shown immediately in another window.
 const other = await context.newPage();
 await other.goto(page.url());
 await thread(other).getByText("It was echoed.").waitFor();

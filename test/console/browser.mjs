@@ -50,6 +50,15 @@ export async function logIn(page, account) {
   await page.getByRole("button", { name: /^Account of/ }).waitFor();
 }
 
+// logOut logs the person out, and waits until the page has been loaded again.
+export async function logOut(page) {
+  await page.getByRole("button", { name: /^Account of/ }).first().click();
+  const loaded = page.waitForEvent("load");
+  await page.getByRole("menuitem", { name: "Log out" }).click();
+  await loaded;
+  await page.getByRole("heading", { name: "Log in to Ropewalk" }).waitFor();
+}
+
 // accessible fails if axe-core finds a violation on the page.
 export async function accessible(page, where) {
   const violations = await violationsOn(page);
@@ -62,7 +71,7 @@ export async function violationsOn(page, rules) {
   await page.waitForFunction(() => document.getAnimations().every((a) => a.playState !== "running" || a.effect?.getTiming().iterations === Infinity));
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource);
   return page.evaluate(async (rules) => {
-    // Views of apps are other people's pages.
+    // Apps' views are third-party pages.
     const { violations } = await globalThis.axe.run({ exclude: [["iframe"]] }, { iframes: false, ...(rules && { runOnly: rules }) });
     return violations.map((v) => ({ id: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 160)} ${n.any.map((a) => a.message).join("; ").slice(0, 200)}`) }));
   }, rules);

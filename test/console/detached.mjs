@@ -57,7 +57,7 @@ await more();
 for (const at of [page, other]) await thread(at).getByText("The end.").nth(2).waitFor();
 await page.getByRole("button", { name: "Stop", exact: true }).waitFor({ state: "detached" });
 
-// Stop ends the run on the server, so the next message can be sent at once.
+// Stop ends the run on the server, so the next message can be sent immediately.
 for (const nth of [3, 4]) {
   await message(page).fill("tell me again");
   await message(page).press("Enter");

@@ -45,7 +45,7 @@ await run.click();
 await page.getByText("Enter 18 or more.").waitFor();
 await page.getByLabel("Age", { exact: true }).fill("36");
 await begins.fill("2026-12-01T12:30");
-await page.getByLabel("Kind of Room").selectOption({ label: "By view" });
+await page.getByLabel("Type of Room").selectOption({ label: "By view" });
 await page.getByLabel("View", { exact: true }).selectOption({ label: "sea" });
 await page.getByLabel("New name in Labels").fill("floor");
 await page.getByLabel("New name in Labels").press("Enter");

@@ -1,5 +1,5 @@
-// The page never shows outdated data: responses from before a change, many events at
-// once, and conversations that are answered elsewhere.
+// The page never shows outdated data: not from a request that began before a change, not after many
+// events at once, and not in a conversation that is answered elsewhere.
 import { assert, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();
@@ -99,8 +99,8 @@ assert.deepEqual([...new Set(asked)], [0], `it asked for the pages from ${asked}
 assert.equal(await list.locator("li").first().getAttribute("aria-setsize"), String(conversations));
 await leave();
 
-// The last message has no answer yet: the page looks for its run once, then polls the history until the answer is
-// there, and then stops.
+// The last message has no answer yet: the page looks for its run once, and then polls the history until it
+// contains the answer.
 let histories = 0;
 const said = (role, content) => ({ role, content, timestamp: new Date().toISOString(), index: 0 });
 await page.route("**/v1/conversations/*/history", async (route) => {

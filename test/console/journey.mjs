@@ -1,6 +1,6 @@
 // A person's first visit, from the login to the logout.
 import { readFileSync } from "node:fs";
-import { accessible, assert, facts, open, picture, settled } from "./browser.mjs";
+import { accessible, assert, facts, logOut, open, picture, settled } from "./browser.mjs";
 
 const { context, page, problems } = await open();
 await page.goto(facts.url + "/");
@@ -21,7 +21,7 @@ await page.getByRole("button", { name: "Install app" }).click();
 await page.getByRole("tab", { name: "Server path" }).click();
 await page.getByLabel("Path on the server").fill(facts.filesystem);
 await page.getByRole("button", { name: "Install", exact: true }).click();
-await page.getByRole("heading", { name: /Settings of/ }).waitFor();
+await page.getByRole("heading", { name: /Settings for/ }).waitFor();
 await settled(page);
 await picture(page, "install-settings-1440");
 await accessible(page, "the settings of an app");
@@ -101,7 +101,7 @@ await picture(page, "chat-view-1440");
 await ended();
 await message.fill("ask me");
 await message.press("Enter");
-const question = page.getByRole("region", { name: "Question of everything" });
+const question = page.getByRole("region", { name: "Question from everything" });
 await question.waitFor();
 await accessible(page, "a question of an app");
 await picture(page, "question-1440");
@@ -129,7 +129,7 @@ await page.getByRole("link", { name: "Chat" }).click(); // without a reload, whi
 await page.getByRole("link", { name: /About the note/ }).first().click();
 await thread.getByText("It said hello.").waitFor();
 
-// The audit trail has all of this. It can be filtered and exported.
+// The audit trail lists all of this. It can be filtered and exported.
 await page.getByRole("link", { name: "Activity" }).click();
 await page.getByRole("tab", { name: "Audit trail" }).click();
 const trail = page.getByRole("region", { name: "Audit trail" });
@@ -141,6 +141,11 @@ assert.equal(await trail.getByText("begun").count(), 0, "what is done is not sho
 await page.getByLabel("Search targets").fill("everything__echo");
 await trail.getByText("filesystem__read_text_file").first().waitFor({ state: "detached" });
 await trail.getByText("everything__echo").first().waitFor();
+// Calls show their arguments, abbreviated until they are opened.
+const passed = trail.locator("summary", { hasText: '{"message":"hello"}' }).first();
+await passed.click();
+await trail.getByRole("region", { name: "Arguments" }).getByText('"message": "hello"').waitFor();
+await accessible(page, "the arguments of a call");
 await page.waitForURL(/tab=audit.*tool=everything__echo/); // the address has the filter
 await page.reload();
 assert.equal(await page.getByLabel("Search targets").inputValue(), "everything__echo");
@@ -176,9 +181,7 @@ await page.getByRole("link", { name: "Show the calls" }).click();
 await trail.getByText("everything__echo").first().waitFor();
 
 // The logout ends the session.
-await page.getByRole("button", { name: /^Account of/ }).first().click();
-await page.getByRole("menuitem", { name: "Log out" }).click();
-await page.getByLabel("API key").waitFor();
+await logOut(page);
 const after = await page.evaluate(async () => (await fetch("/v1/apps")).status);
 assert.equal(after, 401, "the session is over after the logout");
 assert.deepEqual(problems, [], "what the page complained about");

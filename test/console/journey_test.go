@@ -26,7 +26,8 @@ func quoted(text string) string {
 }
 
 // A person logs in, installs a bundle with its form, tries a tool, chats with a model that calls it, uses a
-// view, answers an app's question, sees all of that in Activity and in the audit trail, and logs out.
+// view and answers an app's question. Activity and the audit trail show all of that. Then the person logs
+// out.
 func TestAFirstVisitFromLoginToLogout(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-the-tests-0123"
@@ -46,7 +47,7 @@ func TestAFirstVisitFromLoginToLogout(t *testing.T) {
 		`{"match":{"userMessage":"what time is it"},"response":{"toolCalls":[{"id":"t1","name":"basic-vanillajs__get-time","arguments":{}}]}}`,
 		`{"match":{"userMessage":"ask me"},"response":{"toolCalls":[{"id":"q1","name":"everything__trigger-elicitation-request","arguments":{}}]}}`,
 	)
-	s := serve(t, "apiKey: "+key+"\naudit: {file: audit.log}\ntools: {approve: [everything__echo]}\n"+models(p))
+	s := serve(t, "apiKey: "+key+"\naudit: {file: audit.log, arguments: true}\ntools: {approve: [everything__echo]}\n"+models(p))
 	s.Key = key
 	for _, path := range []string{bundle(t, everything, nil, "stdio"), bundle(t, vanilla, nil, "--stdio")} {
 		s.Object(t, "POST", "/v1/apps/install", map[string]any{"path": path})

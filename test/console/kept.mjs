@@ -1,4 +1,5 @@
 // Nothing that a person has written, chosen or sent is lost: not by a reload, a fork, or an unreachable server.
+import { readFileSync } from "node:fs";
 import { accessible, assert, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();
@@ -20,6 +21,21 @@ await page.getByLabel("Files", { exact: true }).setInputFiles([
 await page.getByText("d.zip is not a type that models can read.").waitFor();
 for (const name of ["a.png", "b.ts", "c.txt"]) await page.getByRole("button", { name: `Remove ${name}` }).waitFor();
 await message.fill("look at these");
+// Notices cover neither the message field nor its buttons, at any width.
+for (const width of [375, 768, 1440]) {
+  await page.setViewportSize({ width, height: 812 });
+  const [notice, field] = await Promise.all([page.getByText("d.zip is not a type").boundingBox(), page.locator("form", { has: message }).boundingBox()]);
+  assert.ok(notice.y + notice.height <= field.y, `at ${width} px, a notice ends at ${notice.y + notice.height} and the form begins at ${field.y}`);
+}
+
+// A file can be dropped anywhere on the chat.
+const dropped = await page.evaluateHandle(() => {
+  const transfer = new DataTransfer();
+  transfer.items.add(new File(["dropped"], "e.txt", { type: "text/plain" }));
+  return transfer;
+});
+await page.locator("h1").first().dispatchEvent("drop", { dataTransfer: dropped });
+await page.getByRole("button", { name: "Remove e.txt" }).click();
 
 // The draft survives a reload.
 await page.reload();
@@ -35,6 +51,15 @@ await thread.getByRole("img", { name: "a.png" }).waitFor();
 assert.equal((await history())[0].metadata.attachments.length, 3);
 assert.equal(await message.inputValue(), "");
 
+// Pictures open in full size, and other files can be downloaded.
+await thread.getByRole("button", { name: "Enlarge a.png" }).click();
+await page.getByRole("dialog", { name: "a.png" }).waitFor();
+await accessible(page, "an enlarged picture");
+await page.keyboard.press("Escape");
+await page.reload();
+const [file] = await Promise.all([page.waitForEvent("download"), thread.getByRole("button", { name: "c.txt" }).click()]);
+assert.equal(readFileSync(await file.path(), "utf8"), "the words");
+
 // Retry sends the same files to the same model, in a fork.
 const before = page.url();
 await answers.last().getByRole("button", { name: "Retry", exact: true }).click();
@@ -44,7 +69,7 @@ await answers.getByRole("button", { name: "Fork from here" }).waitFor();
 await ended();
 assert.deepEqual((await history())[0].metadata.attachments.map((a) => a.name), ["a.png", "b.ts", "c.txt"]);
 
-// A picture alone is a message.
+// A picture can be sent without text.
 await page.getByLabel("Files", { exact: true }).setInputFiles({ name: "alone.png", mimeType: "image/png", buffer: pixel });
 await page.getByRole("button", { name: "Remove alone.png" }).waitFor();
 await page.getByRole("button", { name: "Send", exact: true }).click();
@@ -69,5 +94,19 @@ await thread.getByText("Not sent").waitFor();
 await thread.getByRole("button", { name: "Retry", exact: true }).filter({ hasText: "Retry" }).last().click();
 await answers.nth(2).getByText("Seen by other.").waitFor();
 assert.equal(await thread.getByText("are you there?").count(), 1);
+
+// The model and the person see the picture that a tool returns, and it is still there after a reload.
+await page.keyboard.press("Control+Shift+O");
+await page.waitForURL((url) => url.pathname.endsWith("/chat"));
+await page.waitForFunction(async () => (await (await fetch("/v1/apps/everything")).json()).status === "running");
+await message.fill("draw something");
+await message.press("Enter");
+await answers.getByText("I see a picture.").waitFor();
+const drawn = thread.getByRole("img", { name: "Picture from everything" });
+await drawn.waitFor();
+await ended();
+await page.reload();
+await drawn.waitFor();
+assert.ok(await drawn.evaluate((image) => image.decode().then(() => image.naturalWidth > 1)), "the picture is drawn");
 assert.deepEqual(problems, [], "what the page complained about");
 await context.close();

@@ -94,7 +94,7 @@ await focused("Server path");
 await reach("Path on the server*");
 await type(facts.bundle);
 await press("Enter");
-await trapped(`Settings of ${facts.bundle.split("/").at(-1)}`);
+await trapped(`Settings for ${facts.bundle.split("/").at(-1)}`);
 await reach("Greeting*");
 await type("hello");
 await press("Enter");
@@ -105,20 +105,20 @@ await press("ArrowRight");
 await focused("Tools1");
 
 // Menus: the first item, Escape, and a dialog that a menu opens.
-await reach("More for greeter", "Shift+Tab");
+await reach("More actions for greeter", "Shift+Tab");
 await press("Enter");
 await page.waitForFunction(() => document.activeElement.getAttribute("role") === "menuitem");
 await shown();
-await dismissed("menu", "More for greeter");
+await dismissed("menu", "More actions for greeter");
 await press("Enter");
 await page.getByRole("menu").waitFor();
 await press("End");
 await focused("Uninstall…");
 await press("Enter");
 await trapped("Uninstall greeter?");
-await dismissed("dialog", "More for greeter");
+await dismissed("dialog", "More actions for greeter");
 
-// Chat: the message field has the focus at once. The model's call needs approval.
+// Chat: the message field has the focus immediately. The model's call needs approval.
 await reach("Chat");
 await press("Enter");
 await focused("Message");
@@ -141,12 +141,12 @@ await press("Enter");
 await thread.getByText("You are greeted.").waitFor();
 
 // A conversation is renamed.
-await reach("More for A greeting", "Shift+Tab");
+await reach("More actions for A greeting", "Shift+Tab");
 await press("Enter");
 await focused("Rename…");
 await press("Enter");
 await trapped("Rename the conversation");
-await dismissed("dialog", "More for A greeting");
+await dismissed("dialog", "More actions for A greeting");
 
 // Log out.
 await reach(/^Account of/);

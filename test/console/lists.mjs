@@ -28,7 +28,8 @@ await page.route("**/v1/events", async (route) => {
   await route.fulfill({ contentType: "text/event-stream", body: lines.join("") });
 });
 
-// toTheEnd scrolls to the end of a list, which may grow meanwhile, until its last row is shown.
+// toTheEnd scrolls to the end of a list, which may grow in the meantime, until its last row is
+// shown.
 async function toTheEnd(list, last) {
   const region = page.getByRole("region", { name: list });
   await region.waitFor();

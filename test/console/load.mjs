@@ -109,8 +109,8 @@ function median(sorted) {
 
 // Returns how many milliseconds a first visit takes until text typed into the chat is shown and can be sent.
 //
-// Playwright is not attached to the page: its scripts and debugger would use the slow processor's time,
-// which no visitor has to wait for.
+// Playwright is not attached to the page: its scripts and debugger would slow the page down further,
+// and no visitor has those.
 async function firstUse(url) {
   const browser = await launch();
   const session = await browser.newBrowserCDPSession();

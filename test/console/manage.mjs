@@ -7,7 +7,7 @@ const { context, page, problems } = await open();
 const api = (path) => page.evaluate(async (at) => (await fetch(at)).json(), path);
 const names = async () => (await api("/v1/apps")).apps.map((app) => app.name).sort();
 const more = async (app, item) => {
-  await page.getByRole("button", { name: `More for ${app}` }).click();
+  await page.getByRole("button", { name: `More actions for ${app}` }).click();
   await page.getByRole("menuitem", { name: item }).click();
 };
 
@@ -27,7 +27,7 @@ async function install(tab) {
 
 // Import: first the plan, then its servers.
 await install("Paste");
-const pasted = page.getByLabel("Configuration of another client");
+const pasted = page.getByLabel("Another client's configuration");
 await pasted.fill("{");
 await page.getByRole("button", { name: "Show the plan" }).click();
 await page.getByRole("dialog").getByRole("alert").waitFor();
@@ -63,7 +63,7 @@ const dropped = await page.evaluateHandle((content) => {
 const target = page.getByText("Drop an .mcpb file here");
 await target.dispatchEvent("dragover", { dataTransfer: dropped });
 await target.dispatchEvent("drop", { dataTransfer: dropped });
-await page.getByRole("heading", { name: "Settings of dropped.mcpb" }).waitFor();
+await page.getByRole("heading", { name: "Settings for dropped.mcpb" }).waitFor();
 await page.getByLabel("Greeting").fill("from a drop");
 await page.getByRole("button", { name: "Install", exact: true }).click();
 await page.getByRole("heading", { name: /^dropped/ }).waitFor();

@@ -73,7 +73,7 @@ func packed(t *testing.T, path string, manifest []byte) string {
 	return path
 }
 
-// option returns the user_config of a bundle that requires one text.
+// option returns the user_config of a bundle that requires one text value.
 func option(name, title, about string) map[string]any {
 	return map[string]any{name: map[string]any{"type": "string", "title": title, "description": about, "required": true}}
 }

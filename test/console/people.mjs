@@ -1,6 +1,6 @@
-// Two people log in at the identity provider and work side by side. All of Ada's data contains the word harbour,
-// and all of Bob's the word kestrel.
-import { accessible, assert, facts, launch, logIn, open, settled } from "./browser.mjs";
+// Two people log in through the identity provider and work side by side. All of Ada's data contains the word
+// harbour, and all of Bob's the word kestrel.
+import { accessible, assert, facts, launch, logIn, logOut, open, settled } from "./browser.mjs";
 
 const browser = await launch();
 
@@ -25,12 +25,6 @@ async function visitor() {
     at.answers.push(response.text().then((text) => `${response.url()}: ${text}`, () => ""));
   });
   return at;
-}
-
-async function logOut(page) {
-  await page.getByRole("button", { name: /^Account of/ }).click();
-  await page.getByRole("menuitem", { name: "Log out" }).click();
-  await page.getByRole("heading", { name: "Log in to Ropewalk" }).waitFor();
 }
 
 // workspace switches the workspace without a reload.
@@ -177,7 +171,7 @@ await bob.page.getByText("How much you used the models").waitFor();
 assert.equal(await bob.page.getByRole("tab", { name: "By person" }).count(), 0);
 assert.deepEqual([...ada.problems, ...bob.problems], [], "what the pages complained about");
 
-// Bob logs out, and Ada logs in with the same browser profile: nothing of Bob's is left.
+// Bob logs out, and Ada logs in with the same browser profile: nothing of Bob's remains.
 await bob.page.goto(facts.url + "/chat");
 await logOut(bob.page);
 assert.doesNotMatch(await bob.page.evaluate(() => JSON.stringify([localStorage, sessionStorage])), /kestrel|bob@|ws_/i, "what the logout leaves in the browser");

@@ -1,6 +1,10 @@
 package console
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
 
 // A person allows an app to use a service on this machine on the app's page, sees that it takes effect, and
 // revokes it.
@@ -9,4 +13,36 @@ func TestAnAppsPermissionsAreDecidedOnItsPage(t *testing.T) {
 	s := serve(t, "")
 	s.Object(t, "POST", "/v1/apps/install", map[string]any{"path": unpacked(t, greeter(t, "porter", "Porter", nil, nil))})
 	browse(t, "permissions.mjs", s, nil)
+}
+
+// script is an MCP server that starts only if it can read the file next to it.
+const script = `import json, sys
+from helper import tool
+for line in sys.stdin:
+    m = json.loads(line)
+    result = {"tools": [tool]}
+    if m.get("method") == "initialize":
+        result = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "mine", "version": "1"}}
+    if "id" in m:
+        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": result}), flush=True)
+`
+
+// A person pastes the definition of a script, with a service of this machine, and is asked about both before the script is
+// installed.
+func TestTheConsoleAsksForPermissionsBeforeItInstalls(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("/tmp", "demo-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for name, text := range map[string]string{"own.py": script, "helper.py": `tool = {"name": "greet", "inputSchema": {"type": "object"}}`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil { //nolint:gosec // what an app of another user reads
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as above
+		t.Fatal(err)
+	}
+	browse(t, "questions.mjs", serve(t, ""), map[string]any{"dir": dir})
 }

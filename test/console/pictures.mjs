@@ -1,11 +1,11 @@
-// Takes the pictures of docs/console.md: each screen at 1,440 px in the light theme and at 375 px in the dark one. The
-// server was started a minute ago, so times and usage are spread over some weeks.
+// Takes the pictures for docs/console.md: each screen at 1,440 px in the light theme and at 375 px in the dark one.
+// The server has been running for only a minute, so the script spreads times and usage over several weeks.
 import { assert, facts, launch, narrow, open, picture, settled, wide } from "./browser.mjs";
 
 const browser = await launch();
 const hour = 3_600_000;
 
-// visitor logs a person in at the identity provider, without its page.
+// visitor logs a person in through the identity provider, skipping its login page.
 async function visitor(account) {
   const at = await open({ browser, locale: "en-GB" });
   const form = await at.context.request.get(`${facts.url}/v1/auth/authorize`);
@@ -77,7 +77,7 @@ const show = async (name, path, words) => {
   await page.getByText(words).and(page.locator(":visible")).first().waitFor();
   await both(name);
 };
-// in sends a request from a person's page.
+// as sends a request from a person's page.
 const as = (at, method, path, body) => at.page.evaluate(async ([method, path, body]) => {
   const response = await fetch(path, { method, headers: { "Content-Type": "application/json" }, body: body && JSON.stringify(body) });
   return response.json();

@@ -38,7 +38,8 @@ await page.reload();
 await thread.getByText("The other half.").waitFor();
 await thread.getByText("tell me all").first().waitFor();
 
-// The server is upgraded while the page is open. A script that was not loaded yet is gone, so the page reloads.
+// The server is upgraded while the page is open. A script that the page has not loaded yet no longer exists, so
+// the page reloads.
 await page.getByRole("link", { name: "Apps" }).click();
 await page.getByRole("button", { name: "Install app" }).waitFor();
 await page.route("**/assets/Install-*.js", (route) => route.fulfill({ status: 404 }));

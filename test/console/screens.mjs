@@ -46,14 +46,14 @@ const selectAll = async (page) => {
   await page.getByRole("dialog").waitFor();
 };
 
-// The menus, dialogs and tabs of the screens. only names the single width at which one exists,
-// if it does not exist at both.
+// The menus, dialogs and tabs of the screens. For one that exists at only one width, `only` names
+// that width.
 const opened = [
   ["menu of the workspace", "/apps", menu(/^Workspace /)],
   ["menu of the account", "/apps", menu(/^Account of/)],
   ["menu of the other screens", "/apps", menu("More"), { only: "375" }],
-  ["menu of an app", "/apps", menu(`More for ${facts.app}`)],
-  ["question before an uninstall", "/apps", dialogOf(`More for ${facts.app}`, "Uninstall…")],
+  ["menu of an app", "/apps", menu(`More actions for ${facts.app}`)],
+  ["question before an uninstall", "/apps", dialogOf(`More actions for ${facts.app}`, "Uninstall…")],
   ["install, package", "/apps?install=package"],
   ["install, address", "/apps?install=url"],
   ["install, file", "/apps?install=file"],
@@ -63,9 +63,9 @@ const opened = [
   ["log of an app", `/apps/${facts.app}`, tab("Logs", "Follow")],
   ["settings of an app", `/apps/${facts.app}`, tab("Settings", "No settings")],
   ["apps of a chat", "/chat", press("Apps in this chat: 1 of 1")],
-  ["menu of a conversation", "/chat", listed(menu(/^More for The budget/))],
-  ["new title of a conversation", "/chat", listed(dialogOf(/^More for The budget/, "Rename…"))],
-  ["question before a deletion", "/chat", listed(dialogOf(/^More for The budget/, "Delete…"))],
+  ["menu of a conversation", "/chat", listed(menu(/^More actions for The budget/))],
+  ["new title of a conversation", "/chat", listed(dialogOf(/^More actions for The budget/, "Rename…"))],
+  ["question before a deletion", "/chat", listed(dialogOf(/^More actions for The budget/, "Delete…"))],
   ["audit trail", "/activity", tab("Audit trail", "Nothing is recorded")],
   ["usage by person", "/usage", tab("By person", "Owner")],
   ["usage by day", "/usage", tab("By day", /20\d\d/)],
@@ -80,8 +80,8 @@ const opened = [
 
 const found = [];
 
-// look records the violations on the page. The themes differ only in colours, so one of them is checked with all rules
-// and the other for its colours.
+// look records the violations on the page. The themes differ only in colors, so one of them is checked with all rules
+// and the other only for its colors.
 async function look(page, name, size, themes) {
   for (const [i, colorScheme] of themes.entries()) {
     await page.emulateMedia({ colorScheme });

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/internal/testenv"
@@ -22,4 +23,28 @@ func TestEveryScreenIsAccessibleInBothThemesAtBothWidths(t *testing.T) {
 	said := s.Object(t, "POST", "/v1/chat", map[string]any{"message": "Show me the budget of the week"})
 	s.Object(t, "POST", "/v1/chat", map[string]any{"message": "Is anything left open?"})
 	browse(t, "screens.mjs", s, map[string]any{"conversation": said["conversationId"], "app": "sample", "tool": "sample__greet"})
+}
+
+// Every screen works for each role, at three widths and at 200%.
+func TestEveryScreenWorksForEachRole(t *testing.T) {
+	t.Parallel()
+	p := testenv.StartModelProvider(t)
+	p.Say(t,
+		`{"match":{"systemMessage":"Write a title"},"response":{"content":"A greeting"}}`,
+		`{"match":{"toolCallId":"g1"},"response":{"content":"You were greeted.","usage":{"prompt_tokens":240,"completion_tokens":31}}}`,
+		`{"match":{"userMessage":"greet"},"response":{"toolCalls":[{"id":"g1","name":"sample__echo","arguments":{"text":"hello"}}]}}`,
+	)
+	port := testenv.FreePort(t)
+	at := fmt.Sprintf("http://localhost:%d", port)
+	provider := testenv.StartOpenIDProviderWithForm(t, at+"/v1/auth/callback")
+	s := serve(t, fmt.Sprintf(`audit: {file: audit.log}
+auth:
+  adapter: oidc
+  issuer: %s
+  clientId: ropewalk
+  redirectUri: %s/v1/auth/callback
+  admins: [ada@example.com]
+  join: {workspace: default, role: member}
+%s`, provider.Issuer, at, models(p)), "--sample", "--port", fmt.Sprint(port))
+	browse(t, "roles.mjs", s, map[string]any{"app": "sample", "tool": "sample__greet"})
 }

@@ -1,7 +1,8 @@
-// Answers of 200 KB in 1,000 deltas on a processor that is four times slower: how long the longest task takes.
+// Answers of 200 KB in 1,000 deltas. If strict, measures the longest task on a processor that is four times slower.
 import { assert, facts, open } from "./browser.mjs";
 
 const longest = 50;
+const slower = facts.strict ? 4 : 1; // the processor's slowdown; timings are not judged otherwise
 const rounds = facts.strict ? 5 : 1; // an odd number, so that the median is one of them
 
 const { context, page, problems } = await open();
@@ -17,17 +18,18 @@ for (let round = 0; round < rounds; round++) {
   const message = page.getByLabel("Message", { exact: true });
   await message.waitFor();
   await message.fill("a large answer");
-  await session.send("Emulation.setCPUThrottlingRate", { rate: 4 });
+  await session.send("Emulation.setCPUThrottlingRate", { rate: slower });
   await page.evaluate(() => { globalThis.tasks.length = 0; });
   await message.press("Enter");
-  await page.getByText("The very end.").waitFor({ state: "attached" });
-  await page.getByRole("button", { name: "Fork from here" }).waitFor({ state: "attached" });
+  // Playwright's locators search all of the text again and again, in tasks of the page that a person doesn't have.
+  await page.waitForFunction(() => document.querySelector('[aria-label="Fork from here"]'), undefined, { polling: 200 });
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   worst.push(await page.evaluate(() => Math.max(0, ...globalThis.tasks)));
+  await page.getByText("The very end.").waitFor({ state: "attached" });
 }
 worst.sort((a, b) => a - b);
 const median = worst[(worst.length - 1) / 2];
-console.log(`1,000 deltas of a 200 KB answer on a processor that is four times slower: the longest task takes ${median} ms (${worst.join(", ")})`);
+console.log(`1,000 deltas of a 200 KB answer on a processor slowed down ${slower} times: the longest task takes ${median} ms (${worst.join(", ")})`);
 if (facts.strict) assert.ok(median <= longest, `the longest task took ${median} ms, at most ${longest} are allowed`);
 assert.deepEqual(problems, []);
 await context.close();

@@ -89,7 +89,7 @@ func longAnswer() []string {
 // The browser counts the bytes of a first visit (docs/console-development.md). With ROPEWALK_CONSOLE_TIMES=1, the time
 // until the chat is usable on a processor slowed down by a factor of four has a limit too. With
 // ROPEWALK_CONSOLE_AGAINST=path, the test measures this console and the console of the executable at path in turn.
-func TestTheFirstLoadIsSmallAndSoonUsable(t *testing.T) {
+func TestTheFirstLoadIsSmallAndQuicklyUsable(t *testing.T) {
 	t.Parallel()
 	config := streamingModel(t, []string{"Yes."})
 	facts := map[string]any{"strict": os.Getenv("ROPEWALK_CONSOLE_TIMES") != ""}

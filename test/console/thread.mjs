@@ -53,6 +53,16 @@ await versions.getByText("3 of 3").waitFor();
 await answers.getByText("Seen by other.").waitFor();
 await ended();
 
+// A message that failed is sent again as a new version, so it does not appear twice.
+await say("fail once more");
+await thread.getByRole("alert").getByText("It says: not today").waitFor();
+await ended();
+await thread.getByRole("alert").getByRole("button", { name: "Retry" }).click();
+await versions.last().getByText("2 of 2").waitFor();
+await thread.getByRole("alert").getByText("It says: not today").waitFor();
+await ended();
+assert.equal(await thread.getByText("fail once more").count(), 1);
+
 // Formulas are MathML, and prices are text.
 await say("a formula, please");
 await answers.last().locator("math").nth(1).waitFor();
@@ -61,14 +71,14 @@ assert.match(await answers.last().innerText(), /it costs \$5 to \$10\./);
 await ended();
 await accessible(page, "formulas");
 
-// A long result of a tool can be searched.
+// A tool's long result can be searched.
 await say("echo a lot");
 await thread.getByText("It was echoed.").waitFor();
 await ended();
 await thread.locator("summary", { hasText: "sample" }).last().click();
 await thread.getByLabel("Search this result").fill("line 42");
 await thread.getByText("2 of 200 lines").waitFor();
-await thread.getByRole("region", { name: "Lines found" }).getByText("142: line 142 of the result").waitFor();
+await thread.getByRole("region", { name: "Matching lines" }).getByText("142: line 142 of the result").waitFor();
 await accessible(page, "the search in a result");
 
 // The palette runs commands, and the arrow keys select them. A dialog lists the shortcuts.

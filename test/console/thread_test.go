@@ -33,8 +33,12 @@ func answerThread(w http.ResponseWriter, r *http.Request) {
 		Tools json.RawMessage
 	}
 	_ = json.Unmarshal(body, &asked)
-	w.Header().Set("Content-Type", "text/event-stream")
 	last := asked.Messages[len(asked.Messages)-1]
+	if string(last.Content) == `"fail once more"` {
+		http.Error(w, `{"error":{"message":"not today"}}`, http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
 	say := func(text string) {
 		_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\n", quoted(text))
 	}

@@ -98,7 +98,7 @@ func plugin(t *testing.T, path, settings string) config.Plugin {
 	return config.Plugin{Adapter: "example", Path: path, SHA256: sum, Settings: config.NewSettings([]byte(settings))}
 }
 
-// newHost returns a plugin host like that of a server, and its log.
+// newHost returns a plugin host like a server's, and its log.
 func newHost(t *testing.T) (*pluginhost.Host, *testkit.Log) {
 	t.Helper()
 	lines := &testkit.Log{}
@@ -126,7 +126,7 @@ func mustHold(t *testing.T, log *testkit.Log, parts ...string) {
 	if !testkit.Within(5*time.Second, func() bool {
 		return slices.ContainsFunc(log.Lines(), func(line string) bool { return holds(line, parts) })
 	}) {
-		t.Errorf("no line holds all of %q:\n%s", parts, log)
+		t.Errorf("no line contains all of %q:\n%s", parts, log)
 	}
 }
 

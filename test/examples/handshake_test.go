@@ -79,7 +79,7 @@ func servesItsServerAlone(t *testing.T, kind plugins.Kind, path string) {
 		}
 	}
 	if err := health(t, fields[3], own, []tls.Certificate{*server}, "plugin"); err != nil {
-		t.Errorf("its server was not answered: %v", err)
+		t.Errorf("its server got no answer: %v", err)
 	}
 	go func() {
 		if lines.Scan() {
@@ -144,7 +144,7 @@ func certificate(t *testing.T) *tls.Certificate {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"}, // Java takes none without a subject
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"}, // Java rejects one without a subject
 		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true, IsCA: true,

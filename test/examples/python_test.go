@@ -83,7 +83,7 @@ func TestTheAuthAdapterInPythonIsReplacedWhenItIsKilled(t *testing.T) {
 	})
 	for _, part := range append(strings.Split(good, "."), strings.Split(stranger, ".")...) {
 		if len(part) > 40 && strings.Contains(log.String(), part) {
-			t.Error("a part of a token is in the log")
+			t.Error("part of a token is in the log")
 		}
 	}
 }

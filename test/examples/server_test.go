@@ -56,7 +56,7 @@ func TestAServerRunsRealSessionsOnTheAdapterInPythonAndTheStoreInTypeScript(t *t
 	}
 	never := client{url: alice.url, token: alice.token, session: "NEVERWASSUCHASESSION0000000"}
 	if got := never.reason(t); got != "not_found" {
-		t.Errorf("a session that never was: %s", got)
+		t.Errorf("a session that never existed: %s", got)
 	}
 	alice.session = ""
 	alice.open(t)
@@ -85,7 +85,7 @@ func (c *client) open(t *testing.T) {
 	}
 }
 
-// callsTheSampleApp waits until the app responds. The app starts in parallel to the server.
+// callsTheSampleApp waits until the app responds. The app starts concurrently with the server.
 func (c *client) callsTheSampleApp(t *testing.T) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

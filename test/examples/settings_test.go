@@ -30,7 +30,7 @@ func wantProblems(t *testing.T, kind plugins.Kind, path, settings string, want .
 	for name, err := range map[string]error{"a start": started, "a check": h.Check(t.Context(), kind, p)} {
 		wrong, ok := errors.AsType[*plugins.ConfigError](err)
 		if !ok {
-			t.Errorf("%s gives %v, want problems with the settings", name, err)
+			t.Errorf("%s returns %v, want problems with the settings", name, err)
 			continue
 		}
 		var got []string
@@ -38,10 +38,10 @@ func wantProblems(t *testing.T, kind plugins.Kind, path, settings string, want .
 			got = append(got, problem.String())
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s gives\n  %q\nwant\n  %q", name, got, want)
+			t.Errorf("%s returns\n  %q\nwant\n  %q", name, got, want)
 		}
 	}
 	if len(h.Status()) != 0 {
-		t.Error("a plugin with wrong settings is listed")
+		t.Error("a plugin with invalid settings is listed")
 	}
 }

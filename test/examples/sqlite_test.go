@@ -66,7 +66,7 @@ func TestTheSessionStoreInGoHasFiftyLinesAndImportsOnlyTheSDKFromUs(t *testing.T
 		}
 	}
 	if lines > 50 {
-		t.Errorf("it has %d lines of code; 50 are the most", lines)
+		t.Errorf("it has %d lines of code, want at most 50", lines)
 	}
 	file, err := parser.ParseFile(token.NewFileSet(), "main.go", source, parser.ImportsOnly)
 	if err != nil {

@@ -1,6 +1,6 @@
-// A provider of models for the tests: @copilotkit/aimock, which speaks Anthropic's and OpenAI's
-// wire. Prints its address as JSON on one line, and ends when its standard input does. What it says
-// is decided over HTTP: POST /__aimock/fixtures, GET /__aimock/journal.
+// A model provider for tests: @copilotkit/aimock, which speaks Anthropic's and OpenAI's protocols. It prints its address
+// as JSON on one line, and exits when its standard input ends. Tests set its answers and read its requests over HTTP:
+// POST /__aimock/fixtures, GET /__aimock/journal.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const { LLMock } = require("@copilotkit/aimock");
 const mock = new LLMock({ port: 0, host: "127.0.0.1", logLevel: "silent" });
 await mock.start();
 
-// The journal does not say who left before they had their answer: it does with this, as response.left.
+// Record in the journal, as response.left, which clients disconnected before they had their whole answer.
 mock.serverInstance.server.on("request", (req, res) => {
   res.on("close", () => {
     const id = req.headers["x-request-id"];

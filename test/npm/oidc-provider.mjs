@@ -1,22 +1,28 @@
-// A real OpenID provider on loopback for the tests: node oidc-provider.mjs, started in the folder
-// that holds node_modules. It prints one line, {"issuer": …}. A line "rotate" on stdin gives it a
-// new signing key, a line "logouts" prints the logout tokens that it sent, a line "close alice" closes that
-// account, without a logout; the end of stdin ends it.
+// A real OpenID provider on loopback for tests. Run node oidc-provider.mjs in the folder that contains node_modules. It prints
+// one line, {"issuer": …}, and exits when stdin ends. It understands these lines on stdin:
+//
+//   rotate       use a new signing key
+//   logouts      print the logout tokens that it has sent
+//   renewals     print how many refresh tokens it has exchanged and how many grants it has revoked
+//   close alice  close that account, without a logout
 //
 // Clients: "app" and "ropewalk" (public, authorization code with PKCE), "confidential" (authorization code, secret
 // "confidential-secret-0123456789"; logouts are sent to /v1/auth/backchannel-logout) and "machine" (client
-// credentials, secret "machine-secret-0123456789"); others may register. Whoever logs in is alice, or whom
-// login_hint or else the cookie "account" names, an admin of org_1, without a question; with the argument "form" a page asks for the account, and
-// only alice is an admin. With the argument "accounts" it issues refresh tokens and rotates them, and access tokens last
-// for as many seconds as the next argument says. Access tokens for a resource are JWTs; it answers about them (RFC 7662) and revokes them
-// (RFC 7009). With "accounts", it gives codes for logins on other devices (RFC 8628), and tokens are bound to a key if a client proves that it has one, with a nonce (DPoP).
+// credentials, secret "machine-secret-0123456789"); others may register.
+//
+// By default a login asks nothing. The account is the one in login_hint, or else in the cookie "account", or else alice, and
+// everyone is an admin of org_1. With the argument "form", a page asks for the account, and only alice is an admin. With the
+// argument "accounts", the provider issues and rotates refresh tokens, and access tokens last for the number of seconds in
+// the next argument. It then also issues codes for logins on other devices (RFC 8628), and binds tokens to a key if the
+// client proves, with a nonce, that it has one (DPoP). Access tokens for a resource are JWTs, which the provider
+// introspects (RFC 7662) and revokes (RFC 7009).
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 
-console.info = console.warn = console.error; // the provider's notices; stdout is for answers
+console.info = console.warn = console.error; // for the provider's notices; stdout is only for results
 
 const installed = createRequire(process.cwd() + '/').resolve('oidc-provider');
 const { Provider } = await import(pathToFileURL(installed));
@@ -30,6 +36,8 @@ const closed = new Set();
 const tokens = []; // access tokens that are JWTs
 const roles = (id) => (!form || id === 'alice' ? ['staff-admin'] : []);
 let generation = 0;
+let renewals = 0;
+let revoked = 0;
 
 function signingKey() {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -58,12 +66,12 @@ function build(issuer) {
     scopes: ['openid', 'profile', 'email', 'tools', ...(accounts ? ['offline_access'] : [])],
     ...(accounts ? { issueRefreshToken: async () => true, rotateRefreshToken: true } : {}),
     claims: { openid: ['sub', 'org_id', 'roles'], profile: ['name'], email: ['email', 'email_verified'] },
-    conformIdTokenClaims: form, // with the form, name and email are at UserInfo only
+    conformIdTokenClaims: form, // with the form, only UserInfo has name and email
     pkce: { required: () => true },
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
-      registration: { enabled: true }, // clients that it does not know, as MCP's are
+      registration: { enabled: true }, // for unknown clients, as in MCP
       backchannelLogout: { enabled: true },
       introspection: { enabled: true },
       revocation: { enabled: true },
@@ -83,12 +91,14 @@ function build(issuer) {
         sub: id, name: id[0].toUpperCase() + id.slice(1), email: `${id}@example.com`, email_verified: true, org_id: 'org_1', roles: roles(id),
       }),
     }),
-    fetch: (url, { dispatcher, ...options }) => { // without the dispatcher, which connects to no loopback address
+    fetch: (url, { dispatcher, ...options }) => { // drops the dispatcher, which refuses loopback addresses
       if (options.body instanceof URLSearchParams && options.body.has('logout_token')) logouts.push(options.body.get('logout_token'));
       return fetch(url, options);
     },
     interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
   });
+  provider.on('grant.success', (ctx) => { if (ctx.oidc.params.grant_type === 'refresh_token') renewals++; });
+  provider.on('grant.revoked', () => { revoked++; });
   provider.use(async (ctx, next) => {
     if (ctx.path === '/token/introspection' || ctx.path === '/token/revocation') ctx.req.body = await formOf(ctx.req);
     return next();
@@ -110,8 +120,8 @@ function build(issuer) {
   };
 }
 
-// keep stores a token that is a JWT by its jti, as the provider stores opaque ones: it keeps no JWTs itself. The JWT names
-// the session at the provider, as the answer about an opaque token would.
+// keep stores a JWT by its jti, as the provider stores opaque tokens, because it does not store JWTs itself. The JWT names the
+// session at the provider, as introspecting an opaque token would.
 async function keep(token, payload) {
   const { iat, exp } = payload;
   const stored = { iat, exp };
@@ -121,7 +131,7 @@ async function keep(token, payload) {
   tokens.push(token);
 }
 
-// formOf is the form of a request about a token; a JWT is replaced by its jti.
+// formOf returns the form of a request about a token, with a JWT replaced by its jti.
 async function formOf(req) {
   const chunks = [];
   for await (const chunk of req) chunks.push(chunk);
@@ -131,7 +141,7 @@ async function formOf(req) {
   return fields;
 }
 
-// close closes an account: its tokens are revoked, and the provider knows nobody of the name any more.
+// close closes an account: its tokens are revoked, and the provider no longer knows the name.
 async function close(account) {
   closed.add(account);
   for (const token of tokens) {
@@ -139,7 +149,7 @@ async function close(account) {
   }
 }
 
-// consent answers every prompt as a willing person would.
+// consent agrees to every prompt.
 async function consent(provider, { prompt, params, session }, account) {
   if (prompt.name === 'login') return { login: { accountId: account } };
   const grant = new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
@@ -158,6 +168,6 @@ server.listen(0, '127.0.0.1', () => {
     const [command, account] = line.split(' ');
     if (command === 'rotate') handle = build(issuer);
     if (command === 'close') await close(account);
-    console.log(JSON.stringify({ done: line, logouts }));
+    console.log(JSON.stringify({ done: line, logouts, renewals, revoked }));
   }).on('close', () => process.exit(0));
 });

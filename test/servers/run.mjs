@@ -1,10 +1,11 @@
-// Installs the servers of servers.json, and imports the files of ../pasted, as a newcomer does: with the command line, from
-// an empty home, answering yes to each question. Each server must run (initialize, tools/list, and one call that needs what
-// was granted) or say in one sentence what the machine lacks. It downloads everything, so `make test` does not run it.
+// Installs the servers in servers.json and imports the files in ../pasted, as a new user does: with the command line, from an
+// empty home, answering yes to each question. Each server must run (initialize, tools/list, and one call that needs the
+// granted permissions) or say in one sentence what the machine lacks. The script downloads everything, so `make test` does
+// not run it.
 //
 //   node test/servers/run.mjs ROPEWALK [--user UID] [--only REGEX] [--jobs N] [--no-pasted]
 //
-// --user runs the server as an ordinary user whose node and uv are in the home. This takes root.
+// --user runs the server as an ordinary user whose node and uv are in the home. This requires root.
 import { execFile, spawn } from "node:child_process";
 import { chownSync, copyFileSync, chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";

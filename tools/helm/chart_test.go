@@ -1,5 +1,6 @@
-// Package helm checks the Helm chart: it is linted, rendered with several sets of values, and every object is
-// decoded strictly into the type of k8s.io/api that it names, so that a misspelled or misplaced field fails.
+// Package helm checks the Helm chart. It lints the chart, renders it with several sets of values, and decodes
+// every object strictly into the type of k8s.io/api that the object names. A misspelled or misplaced field
+// therefore fails.
 package helm
 
 import (
@@ -139,6 +140,15 @@ func TestSeveralServersWithoutASharedStateAreRefused(t *testing.T) {
 	for _, values := range []string{"replicas: 2", "{replicas: 2, config: {storage: {url: postgres://db/x}}}"} {
 		if _, err := tryRender(t, values); err == nil || !strings.Contains(err.Error(), "replicas is more than 1") {
 			t.Errorf("%s: %v", values, err)
+		}
+	}
+}
+
+func TestTheNotesHaveTheCommandForAMissingKey(t *testing.T) {
+	const command = `kubectl -n default create secret generic ropewalk-key --from-literal=ROPEWALK_STORAGE_KEY=`
+	for values, want := range map[string]bool{"{}": true, cluster: true, "config: {storage: {keyFile: /etc/key}}": false} {
+		if notes := render(t, values)["ropewalk/templates/NOTES.txt"]; strings.Contains(notes, command) != want {
+			t.Errorf("%s: the command is in the notes: %t, want %t\n%s", values, !want, want, notes)
 		}
 	}
 }

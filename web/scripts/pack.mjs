@@ -1,6 +1,6 @@
-// Writes what Vite built into core/console/dist, from where the server embeds it: every text file
-// compressed with brotli and with gzip, everything else as it is, and the licences of what is in it.
-// The same sources give the same bytes, whatever the machine and the time.
+// Writes Vite's output to core/console/dist, where the server embeds it. Text files are compressed with
+// brotli and with gzip; other files are copied. The licenses of the included packages are added. The same
+// sources give the same bytes on any machine and at any time.
 import { gzipSync } from "fflate";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -32,7 +32,7 @@ function pack(name, content) {
   return small.length;
 }
 
-// licences are the texts under which the packages in the assets may be passed on.
+// licences returns the license texts of the packages in the assets.
 function licences() {
   const root = join(import.meta.dirname, "..");
   const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));

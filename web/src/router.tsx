@@ -10,7 +10,7 @@ const root = createRootRoute({
   component: Shell,
   notFoundComponent: () => (
     <Page title="Not found">
-      <Empty title="There is no such page">
+      <Empty title="Page not found">
         <Link to="/apps">Go to the apps</Link>
       </Empty>
     </Page>
@@ -30,7 +30,7 @@ const index = createRoute({
   },
 });
 
-// Most visits begin here: a chunk of its own would be asked for only when the rest of the page is there.
+// Most visits begin here. A separate chunk would only be requested after the rest of the page had loaded.
 const chat = createRoute({ getParentRoute: () => root, path: "/chat", component: ChatScreen });
 const conversation = createRoute({
   getParentRoute: () => root,
@@ -43,13 +43,13 @@ interface AppSearch {
   tab?: string;
   tool?: string;
 }
-/** What the activity shows. A link can name any of it. */
+/** What the activity screen shows. A link can set each of these. */
 export interface ActivitySearch {
   tab?: string;
-  /** Of the live events: their name, and words in them. */
+  /** For the live events: their name, and words in them. */
   kind?: string;
   search?: string;
-  /** Of the audit trail. */
+  /** For the audit trail. */
   person?: string;
   action?: string;
   tool?: string;
@@ -143,7 +143,7 @@ export const router = createRouter({
     system,
     connect,
   ]),
-  // The address contains the workspace, so that Back, a bookmark and a link lead where they say; the routes need not know.
+  // The address contains the workspace, so that Back, bookmarks and links open the right one. Routes need not know about it.
   rewrite: {
     input: ({ url }) => {
       url.pathname = url.pathname.replace(/^\/w\/[^/]+(?=\/|$)/, "") || "/";

@@ -18,36 +18,28 @@ import (
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
-// account is a linked account in a list.
-type account struct {
-	ID, App, Name, Issuer, State, LinkedAt string
-	Owner                                  *string
-	Default                                bool
-}
-
-type accountList struct{ Accounts []account }
-
 // AccountCommand returns `ropewalk account`.
 func AccountCommand() *cobra.Command {
 	c := &cli.Connection{}
 	cmd := &cobra.Command{
-		Use: "account", Aliases: []string{"accounts"}, Short: "Link your accounts at remote apps",
-		Long: "Link your accounts at remote apps, which are then called as you. An account has a name, main unless you give one; tools are " +
-			"called with it by its name, as in github_work__create_issue.",
+		Use: "account", Aliases: []string{"accounts"}, Short: "Link your accounts for remote apps",
+		Long: "Link your accounts for remote apps, which are then called as you. Each account has a name: main, unless " +
+			"you give another. To call a tool with a particular account, include its name in the name of the tool, as " +
+			"in github_work__create_issue.",
 	}
 	c.Bind(cmd)
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "list", Short: "List the linked accounts", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				return cli.Get(c, cmd, "/v1/accounts", nil, func(o *cli.Output, r accountList) error {
+				return cli.Get(c, cmd, "/v1/accounts", nil, func(o *cli.Output, r cli.AccountList) error {
 					if len(r.Accounts) == 0 {
 						cmd.PrintErrln("No account is linked; `ropewalk account link APP` links one.")
 						return nil
 					}
 					rows := make([][]string, len(r.Accounts))
 					for i, a := range r.Accounts {
-						rows[i] = []string{a.App, a.Name, o.State(a.State), a.use(), a.Issuer, a.LinkedAt}
+						rows[i] = []string{a.App, a.Name, o.State(a.State), useOf(a), a.Issuer, a.LinkedAt}
 					}
 					return o.Table([]string{"APP", "NAME", "STATE", "USE", "ISSUER", "LINKED"}, rows)
 				})
@@ -56,18 +48,18 @@ func AccountCommand() *cobra.Command {
 		linkAccount(c),
 		request(c, "use APP NAME", "Make an account the default of its app", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			id, err := pickAccount(ctx, client, args[0], args[1])
-			return call{method: http.MethodPatch, path: "/v1/accounts/" + url.PathEscape(id), body: map[string]any{"default": true}, done: "Calls of " + args[0] + " use the account " + args[1] + "."}, err
+			return call{method: http.MethodPatch, path: "/v1/accounts/" + url.PathEscape(id), body: map[string]any{"default": true}, done: "Calls to " + args[0] + " now use the account " + args[1] + "."}, err
 		}),
 		request(c, "unlink APP NAME", "Unlink an account; its tokens are revoked at its authorization server", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			id, err := pickAccount(ctx, client, args[0], args[1])
-			return call{method: http.MethodDelete, path: "/v1/accounts/" + url.PathEscape(id), done: "The account " + args[1] + " at " + args[0] + " is unlinked."}, err
+			return call{method: http.MethodDelete, path: "/v1/accounts/" + url.PathEscape(id), done: "The account " + args[1] + " for " + args[0] + " has been unlinked."}, err
 		}),
 	)
 	return cmd
 }
 
-// use says who uses an account, and whether it is the default.
-func (a account) use() string {
+// useOf says who uses an account, and whether it is the default.
+func useOf(a cli.Account) string {
 	use := "by name"
 	if a.Default {
 		use = "default"
@@ -78,15 +70,9 @@ func (a account) use() string {
 	return use
 }
 
-func accountsAt(ctx context.Context, client *apiclient.Client, app string) ([]account, error) {
-	var answer accountList
-	err := client.Get(ctx, "/v1/accounts", url.Values{"app": {app}}, &answer)
-	return answer.Accounts, err
-}
-
-// pickAccount returns the id of an account at an app, given its name or id.
+// pickAccount returns the id of an app's account, given its name or id.
 func pickAccount(ctx context.Context, client *apiclient.Client, app, meant string) (string, error) {
-	found, err := accountsAt(ctx, client, app)
+	found, err := cli.AccountsAt(ctx, client, app)
 	if err != nil {
 		return "", err
 	}
@@ -97,22 +83,19 @@ func pickAccount(ctx context.Context, client *apiclient.Client, app, meant strin
 	return cli.Pick("account", meant, all)
 }
 
-// pollEvery is how often to check for a login in the browser.
-const pollEvery = time.Second
-
 func linkAccount(c *cli.Connection) *cobra.Command {
 	var name, scopes string
 	var wait time.Duration
 	var device, yes bool
 	cmd := &cobra.Command{
-		Use: "link APP", Short: "Link an account: print the page to open in a browser, and wait for the login", Args: cobra.ExactArgs(1),
+		Use: "link APP", Short: "Link an account: print a URL to open in a browser, and wait for the login", Args: cobra.ExactArgs(1),
 		Example: "  ropewalk account link github\n  ropewalk account link github --name work",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := c.Client(cmd.Context())
 			if err != nil {
 				return err
 			}
-			before, err := accountsAt(cmd.Context(), client, args[0])
+			before, err := cli.AccountsAt(cmd.Context(), client, args[0])
 			if err != nil {
 				return err
 			}
@@ -137,14 +120,14 @@ func linkAccount(c *cli.Connection) *cobra.Command {
 			if _, err := fmt.Fprintln(cmd.OutOrStdout(), cli.Printable(link.URL)); err != nil || wait == 0 {
 				return err
 			}
-			return awaitAccount(cmd, client, link.App, link.Name, before, wait)
+			return cli.AwaitAccount(cmd, client, link.URL, before, wait)
 		},
 	}
-	cmd.Flags().StringVar(&name, "name", "", "name of the account (default main); an account of this name gets a new login")
+	cmd.Flags().StringVar(&name, "name", "", "name of the account (default main); an existing account with this name gets a new login")
 	cmd.Flags().StringVar(&scopes, "scopes", "", "additional rights to ask for, separated by spaces")
 	cmd.Flags().BoolVar(&device, "device", false, "log in with a code on another device, if the authorization server can give one")
-	cmd.Flags().BoolVar(&yes, "yes", false, "with --device: agree without being asked")
-	cmd.Flags().DurationVar(&wait, "wait", 10*time.Minute, "how long to wait for the login; 0 prints the page only")
+	cmd.Flags().BoolVar(&yes, "yes", false, "with --device, skip the confirmation")
+	cmd.Flags().DurationVar(&wait, "wait", 10*time.Minute, "how long to wait for the login; with 0, print the URL and do not wait")
 	return cmd
 }
 
@@ -190,7 +173,7 @@ func (l accountLink) withCode(cmd *cobra.Command, client *apiclient.Client, body
 			return cmp.Or(cmd.Context().Err(), fmt.Errorf("nobody entered the code within %s; start again", wait))
 		}
 		var now struct {
-			Account  *account
+			Account  *cli.Account
 			Interval int
 		}
 		if err := client.Do(ctx, http.MethodPost, "/v1/accounts/device", map[string]any{"login": d.Login}, &now); err != nil {
@@ -204,17 +187,17 @@ func (l accountLink) withCode(cmd *cobra.Command, client *apiclient.Client, body
 	}
 }
 
-// agree shows what the person agrees to, and asks for it unless yes is set.
+// agree shows what the person agrees to, and asks for consent unless yes is set.
 func (l accountLink) agree(cmd *cobra.Command, yes bool) error {
 	who := "only you, and the models and clients that act for you"
 	if l.Consent.Shared {
 		who = "everybody in this workspace"
 	}
 	if l.Consent.Replaces {
-		who += ". The new login replaces the one before"
+		who += ". The new login replaces the previous one"
 	}
 	cmd.PrintErrf("App: %s (%s)\nYou log in at: %s\nRights: %s\nWho can use the account %s: %s\n", cli.Printable(l.App), cli.Printable(l.Consent.Address),
-		cli.Printable(l.Consent.Issuer), cli.Printable(cmp.Or(strings.Join(l.Consent.Scopes, " "), "whatever the authorization server gives")), cli.Printable(l.Name), who)
+		cli.Printable(l.Consent.Issuer), cli.Printable(cmp.Or(strings.Join(l.Consent.Scopes, " "), "whatever the authorization server grants")), cli.Printable(l.Name), who)
 	if yes {
 		return nil
 	}
@@ -227,32 +210,4 @@ func (l accountLink) agree(cmd *cobra.Command, yes bool) error {
 		return errors.New("nothing was linked, since you did not agree (--yes agrees without being asked)")
 	}
 	return nil
-}
-
-// awaitAccount waits until an account has been linked, or linked again.
-func awaitAccount(cmd *cobra.Command, client *apiclient.Client, app, name string, before []account, wait time.Duration) error {
-	ctx, cancel := context.WithTimeout(cmd.Context(), wait)
-	defer cancel()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	since := ""
-	for _, a := range before {
-		if a.Name == name {
-			since = a.LinkedAt
-		}
-	}
-	for {
-		now, err := accountsAt(ctx, client, app)
-		for _, a := range now {
-			if a.Name == name && a.State == "active" && a.LinkedAt != since {
-				cmd.PrintErrf("The account %s at %s is linked.\n", cli.Printable(name), cli.Printable(app))
-				return nil
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return cmp.Or(cmd.Context().Err(), err, fmt.Errorf("nobody logged in within %s; `ropewalk account link %s` starts again", wait, app))
-		}
-	}
 }

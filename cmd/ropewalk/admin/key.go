@@ -89,8 +89,8 @@ func createKey(c *cli.Connection) *cobra.Command {
 	var lifetime time.Duration
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Create an API key for the workspace; it is shown once", Args: cobra.ExactArgs(1),
-		Long: "Create an API key for the workspace. The key alone is printed; it cannot be shown again. Commands and MCP clients take it " +
-			"from the environment variable ROPEWALK_API_KEY.",
+		Long: "Create an API key for the workspace. Only the key is printed, and it cannot be shown again. " +
+			"Commands and MCP clients take it from the environment variable ROPEWALK_API_KEY.",
 		Example: "  ropewalk key create ci --role member --expires-in 720h\n  export ROPEWALK_API_KEY=$(ropewalk key create laptop)",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"name": args[0], "role": role}
@@ -116,7 +116,7 @@ func createKey(c *cli.Connection) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "member", "role in the workspace: admin or member")
-	cmd.Flags().BoolVar(&accounts, "accounts", false, "let calls with the key use your linked accounts at remote apps")
+	cmd.Flags().BoolVar(&accounts, "accounts", false, "let calls with the key use your linked accounts for remote apps")
 	cmd.Flags().StringVar(&orgRole, "org-role", "", "role in the organization: admin, for programs that manage people and workspaces (default member)")
 	cmd.Flags().StringVar(&view, "view", "", "limit everything that is done with the key to this view of the tools")
 	cmd.Flags().StringVar(&surface, "surface", "", "how tools are listed to MCP clients that do not choose: full or search")

@@ -53,8 +53,8 @@ func UserCommand() *cobra.Command {
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "list", Short: "List the users of the organization", Args: cobra.NoArgs,
-			Long: "List the users of the organization. A user whom no configured identity provider knows is suspended: they cannot log in, " +
-				"and their API keys are refused.",
+			Long: "List the users of the organization. A user is suspended if no configured identity provider knows " +
+				"them: they cannot log in, and their API keys are refused.",
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return cli.Get(c, cmd, "/v1/users", nil, func(o *cli.Output, r struct{ Users []user }) error {
 					rows := make([][]string, len(r.Users))
@@ -69,7 +69,7 @@ func UserCommand() *cobra.Command {
 				})
 			},
 		},
-		request(c, "role USER ROLE", "Set the organization role of a user, given by id, email or name: owner, admin or member; \"\" is the provider's", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
+		request(c, "role USER ROLE", "Set the organization role of a user, given by id, email or name: owner, admin or member; \"\" leaves it to the provider", 2, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			done := args[0] + " has the role that the identity provider gives them."
 			if args[1] != "" {
 				done = args[0] + " is " + args[1] + " of the organization."

@@ -26,12 +26,12 @@ const viewsPath = "/v1/views"
 // ViewCommand returns `ropewalk view`.
 func ViewCommand() *cobra.Command {
 	c := &cli.Connection{}
-	cmd := &cobra.Command{Use: "view", Aliases: []string{"views"}, Short: "List, set and remove views: named parts of the tools of the workspace"}
+	cmd := &cobra.Command{Use: "view", Aliases: []string{"views"}, Short: "List, set and remove views: named subsets of the workspace's tools"}
 	c.Bind(cmd)
 	cmd.AddCommand(
 		listViews(c), setView(c),
 		request(c, "remove NAME", "Remove a view; API keys that are bound to it then see no tools", 1, func(_ context.Context, _ *apiclient.Client, args []string) (call, error) {
-			return call{method: http.MethodDelete, path: viewsPath + "/" + url.PathEscape(args[0]), done: "View " + args[0] + " is removed."}, nil
+			return call{method: http.MethodDelete, path: viewsPath + "/" + url.PathEscape(args[0]), done: "View " + args[0] + " has been removed."}, nil
 		}),
 	)
 	return cmd
@@ -90,8 +90,10 @@ func setView(c *cli.Connection) *cobra.Command {
 	f := &viewFlags{}
 	cmd := &cobra.Command{
 		Use: "set NAME", Short: "Create a view, or replace the one of that name", Args: cobra.ExactArgs(1),
-		Long: "Create a view, or replace the one of that name. MCP clients see it at the address /mcp/WORKSPACE/v/NAME, and whoever uses a key of " +
-			"`ropewalk key create --view NAME`, or has a role or a group of --role and --group, sees nothing else. A file can set more than the flags: descriptions, and all annotations (docs/views.md).",
+		Long: "Create a view, or replace the one of that name. Its address for MCP clients is /mcp/WORKSPACE/v/NAME. " +
+			"Callers see nothing but the view if they use a key from `ropewalk key create --view NAME`, or have a role " +
+			"or group given by --role or --group. A file can also set what the flags cannot: descriptions, and all " +
+			"annotations (docs/views.md).",
 		Example: "  ropewalk view set support --app tickets --tool 'files__read*' --exclude-tool '*__delete*'\n" +
 			"  ropewalk view set safe --read-only --group contractors\n  ropewalk view set support --file support.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -103,7 +105,7 @@ func setView(c *cli.Connection) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return do(cmd, c, client, call{method: http.MethodPost, path: viewsPath, body: v, done: "View " + v.Name + " is set."})
+			return do(cmd, c, client, call{method: http.MethodPost, path: viewsPath, body: v, done: "View " + v.Name + " has been saved."})
 		},
 	}
 	flags := cmd.Flags()
@@ -113,7 +115,7 @@ func setView(c *cli.Connection) *cobra.Command {
 	flags.StringArrayVar(&f.hiddenTools, "exclude-tool", nil, "hide tools with this full name, even if another flag shows them; may be repeated")
 	flags.StringArrayVar(&f.hiddenApps, "exclude-app", nil, "hide the tools of this app; may be repeated")
 	flags.BoolVar(&f.readOnly, "read-only", false, "show only tools that declare themselves read-only")
-	flags.StringArrayVar(&f.renaming, "rename", nil, "FULL_NAME=NAME: NAME replaces the tool's own name after the name of its app; may be repeated")
+	flags.StringArrayVar(&f.renaming, "rename", nil, "FULL_NAME=NAME: rename a tool; NAME replaces the part after the app's name. May be repeated")
 	flags.StringVar(&f.surface, "surface", "", "how tools are listed to MCP clients that do not choose: full or search")
 	flags.StringArrayVar(&f.roles, "role", nil, "members of the workspace with this role, admin or member, see nothing else; may be repeated")
 	flags.StringArrayVar(&f.groups, "group", nil, "people in this group of the identity provider see nothing else; may be repeated")

@@ -16,9 +16,9 @@ import (
 func configureCommand(c *cli.Connection) *cobra.Command {
 	var env, config []string
 	cmd := &cobra.Command{
-		Use: "configure NAME", Short: "Change the settings of an app; it restarts if it must", Args: cobra.ExactArgs(1),
-		Long: "Change the settings of an app. Settings that are not named stay as they are, and the app restarts if it must. Give " +
-			"secrets as `--env NAME`: the value is taken from your own environment.",
+		Use: "configure NAME", Short: "Change the settings of an app; it restarts if necessary", Args: cobra.ExactArgs(1),
+		Long: "Change the settings of an app. Settings that you do not name stay as they are. The app restarts if " +
+			"necessary. Give secrets as `--env NAME`: the value is taken from your own environment.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{}
 			for field, given := range map[string][]string{"env": env, "userConfig": listed(config)} {
@@ -49,8 +49,9 @@ func updateCommand(c *cli.Connection) *cobra.Command {
 	var d decisions
 	cmd := &cobra.Command{
 		Use: "update NAME", Short: "Update an app to its newest version, or to a given one", Args: cobra.ExactArgs(1),
-		Long: "Update an app to its newest version, or to a given one. Data and settings stay, and the old version returns when the " +
-			"new one does not start. An app that was installed from an uploaded file is updated from another file: --file.",
+		Long: "Update an app to its newest version, or to a given one. Data and settings stay. If the new version does " +
+			"not start, the old one is restored. If the app was installed from an uploaded file, give the new one with " +
+			"--file.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return update(cmd, c, args[0], version, file, &d)
 		},

@@ -22,7 +22,7 @@ func Command() *cobra.Command {
 	c.Bind(cmd)
 	cmd.AddCommand(
 		listCommand(c), showCommand(c), searchCommand(c), installCommand(c), importCommand(c), configureCommand(c), updateCommand(c), uninstallCommand(c),
-		operation(c, "restore", "Undo an uninstall, within a minute of it"),
+		operation(c, "restore", "Undo an uninstall (possible for one minute)"),
 		operation(c, "start", "Start a stopped or dead app"),
 		operation(c, "stop", "Stop an app; it stays installed"),
 		operation(c, "restart", "Restart an app"),

@@ -27,7 +27,9 @@ type imported struct {
 	Args, Env, Headers, Left                                       []string
 
 	Details    json.RawMessage
+	Inputs     []pasted.Input
 	ToolFilter *core.ToolFilter
+	Requests   []core.PermissionRequest
 	App        *entry
 }
 
@@ -38,37 +40,41 @@ type importFlags struct {
 	set                   []string
 }
 
+// gives reports whether --set gives the value of a placeholder.
+func (f *importFlags) gives(name string) bool {
+	return slices.ContainsFunc(f.set, func(set string) bool { return set == name || strings.HasPrefix(set, name+"=") })
+}
+
 func importCommand(c *cli.Connection) *cobra.Command {
 	f := &importFlags{}
 	cmd := &cobra.Command{
-		Use: "import [FILE]", Short: "Install the servers of another MCP client's configuration", Args: cobra.MaximumNArgs(1),
-		Long: "Install the servers of another MCP client's configuration: JSON such as mcpServers, servers (VS Code), context_servers (Zed) or mcp " +
-			"(opencode), with comments and trailing commas and also without the outer braces, the TOML of Codex, or YAML. Without a file it is " +
-			"read from standard input.\n\n" +
-			"Placeholders such as ${TOKEN}, $TOKEN or ${input:token} are asked for on a terminal; elsewhere --set gives their values. Disabled " +
-			"servers are left out. --dry-run shows what would be installed. The exit status is 1 if any server cannot be installed; the others still are.",
+		Use: "import [FILE | TEXT]", Short: "Install the servers of another MCP client's configuration", Args: cobra.MaximumNArgs(1),
+		Long: "Install the servers of another MCP client's configuration. It may be JSON such as mcpServers, servers " +
+			"(VS Code), context_servers (Zed) or mcp (opencode), the TOML of Codex, or YAML. JSON may have comments " +
+			"and trailing commas, and may lack the outer braces.\n\nYou can also give what a README has: a link that " +
+			"installs a server in Cursor, VS Code, LM Studio or Goose, a `claude mcp add` or `codex mcp add` command, " +
+			"or the command line or URL of a server. Without an argument, the text is read from standard input.\n\nOn " +
+			"a terminal, the command asks for placeholders such as ${TOKEN}, $TOKEN or ${input:token}; elsewhere, pass " +
+			"them with --set. Disabled servers are left out. --dry-run shows what would be installed. If a server " +
+			"cannot be installed, the others still are, and the exit status is 1.",
 		Example: "  ropewalk app import ~/.cursor/mcp.json --dry-run\n  pbpaste | ropewalk app import --set GITHUB_TOKEN\n" +
-			"  ropewalk app import ~/.codex/config.toml --skip-existing",
+			"  ropewalk app import ~/.codex/config.toml --skip-existing\n  ropewalk app import 'claude mcp add docs -- npx -y docs-mcp'",
 		RunE: func(cmd *cobra.Command, args []string) error { return importServers(cmd, c, f, args) },
 	}
 	flags := cmd.Flags()
 	f.bind(flags)
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be installed, and install nothing")
-	flags.BoolVar(&f.replace, "replace", false, "replace apps that have the name of a server; their data stays")
-	flags.BoolVar(&f.skip, "skip-existing", false, "leave apps that have the name of a server as they are")
+	flags.BoolVar(&f.replace, "replace", false, "replace apps that have the same name as a server; their data stays")
+	flags.BoolVar(&f.skip, "skip-existing", false, "leave apps with the same name as a server as they are")
 	flags.StringArrayVar(&f.set, "set", nil, "the value of a placeholder, NAME=VALUE, or NAME for the value in your environment; may be repeated")
 	cmd.MarkFlagsMutuallyExclusive("replace", "skip-existing")
 	return cmd
 }
 
 func importServers(cmd *cobra.Command, c *cli.Connection, f *importFlags, args []string) error {
-	input, err := readInput(cmd, args)
+	servers, err := readServers(cmd, args)
 	if err != nil {
 		return err
-	}
-	servers, err := pasted.Servers(input)
-	if err != nil {
-		return cli.Usage(err)
 	}
 	values, err := environment(f.set)
 	if err != nil {
@@ -96,7 +102,7 @@ func importServers(cmd *cobra.Command, c *cli.Connection, f *importFlags, args [
 // sendImport requests an import. It sends the servers that asked for something again, once a person or a flag
 // has answered.
 func sendImport(cmd *cobra.Command, client *apiclient.Client, f *importFlags, servers map[string]json.RawMessage, values map[string]string) (json.RawMessage, error) {
-	decided := map[string]*change{}
+	decided := map[string]*core.PermissionChange{}
 	for name := range servers {
 		if ch := f.given(cmd, local(client.Server)); ch != nil && !f.dryRun {
 			decided[name] = ch
@@ -160,7 +166,7 @@ func askForInputs(cmd *cobra.Command, servers map[string]json.RawMessage, values
 				cmd.PrintErrf(" [%s]", cli.Printable(in.Default))
 			}
 			cmd.PrintErr(": ")
-			value, err := readAnswer(cmd, lines, in.Default == "")
+			value, err := readAnswer(cmd, lines, in.Default == "" || pasted.IsSample(in.Default))
 			if err != nil {
 				return err
 			}
@@ -238,6 +244,11 @@ func (s imported) explain(cmd *cobra.Command, f *importFlags) {
 	case s.Message != "":
 		cmd.PrintErrf("%s: %s\n", name, cli.Printable(s.Message))
 	}
+	for _, in := range s.Inputs {
+		if in.Default != "" && s.Error == "" && !f.gives(in.Name) {
+			cmd.PrintErrf("%s: %s is %s, unless --set %s=VALUE gives another value\n", name, cli.Printable(strings.Join(in.Fields, ", ")), cli.Printable(in.Default), cli.Printable(in.Name))
+		}
+	}
 	if len(s.Left) > 0 {
 		cmd.PrintErrf("%s: not taken over: %s\n", name, cli.Printable(strings.Join(s.Left, ", ")))
 	}
@@ -258,11 +269,32 @@ func (s imported) explain(cmd *cobra.Command, f *importFlags) {
 			cmd.PrintErrf("%s: %s: %s\n", name, part.what, cli.Printable(strings.Join(part.words, " ")))
 		}
 	}
+	for _, one := range s.Requests {
+		cmd.PrintErrf("%s: asks to %s\n", name, wish(one))
+	}
 }
 
-func readInput(cmd *cobra.Command, args []string) ([]byte, error) {
+// readServers reads the configuration in a file, in the argument itself, or from standard input.
+func readServers(cmd *cobra.Command, args []string) (map[string]json.RawMessage, error) {
+	var input []byte
+	var err error
 	if len(args) == 1 && args[0] != "-" {
-		return os.ReadFile(args[0])
+		input, err = os.ReadFile(args[0])
+		if servers, failed := pasted.Servers([]byte(args[0])); err != nil && failed == nil {
+			return servers, nil
+		}
+	} else {
+		if cli.IsTerminal(cmd.InOrStdin()) {
+			cmd.PrintErrln("Paste the configuration, and press Ctrl-D on a line of its own:")
+		}
+		input, err = io.ReadAll(cmd.InOrStdin())
 	}
-	return io.ReadAll(cmd.InOrStdin())
+	if err != nil {
+		return nil, err
+	}
+	servers, err := pasted.Servers(input)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	return servers, nil
 }

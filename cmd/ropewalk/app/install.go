@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
@@ -35,7 +36,7 @@ type request struct {
 	Transport  *transport        `json:"transport,omitempty"`
 	Env        map[string]string `json:"env,omitempty"`
 
-	Permissions *change `json:"permissions,omitempty"`
+	Permissions *core.PermissionChange `json:"permissions,omitempty"`
 
 	StartTimeout int `json:"startTimeoutSeconds,omitempty"`
 }
@@ -67,10 +68,11 @@ func installCommand(c *cli.Connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install [NAME | PATH | URL] [-- COMMAND] [ARGUMENTS]",
 		Short: "Install an app and start it",
-		Long: "Install an app and start it. The source is one of: the name of a bundle in a configured registry; a directory (./notes, since " +
-			"notes is a name) or an .mcpb file; the URL of a remote MCP server; an npm or PyPI package; a command. A command line copied from another client goes after --.\n\n" +
-			"A file is uploaded when the server is on another machine. Give secrets as `--env NAME`: the value is taken from your " +
-			"own environment and does not show in the process list.",
+		Long: "Install an app and start it. The source is one of: the name of a bundle in a configured registry; a " +
+			"directory (./notes, since notes is a name) or an .mcpb file; the URL of a remote MCP server; an npm or " +
+			"PyPI package; a command. Put a command line copied from another client after --.\n\nIf the server is on " +
+			"another machine, a file is uploaded. Give secrets as `--env NAME`: the value is taken from your own " +
+			"environment and does not show in the process list.",
 		Example: "  ropewalk app install @scope/bundle\n  ropewalk app install ./app.mcpb --env API_KEY\n" +
 			"  ropewalk app install https://tools.example.com/mcp --bearer-env TOKEN\n" +
 			"  ropewalk app install --npm @modelcontextprotocol/server-everything@2025.9.25\n" +
@@ -80,9 +82,9 @@ func installCommand(c *cli.Connection) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return install(cmd, c, &f, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.npm, "npm", "", "an npm package, name@version; without a version the newest one")
-	flags.StringVar(&f.pypi, "pypi", "", "a PyPI project, name==version or name[extra]==version; without a version the newest one")
-	flags.StringVar(&f.bin, "bin", "", "with --npm or --pypi: which of the package's commands; by default its only one, or the one with its name")
+	flags.StringVar(&f.npm, "npm", "", "an npm package, name@version; without a version, the newest one")
+	flags.StringVar(&f.pypi, "pypi", "", "a PyPI project, name==version or name[extra]==version; without a version, the newest one")
+	flags.StringVar(&f.bin, "bin", "", "with --npm or --pypi: which of the package's commands to run (default its only one, or the one named after the package)")
 	flags.DurationVar(&f.timeout, "timeout", 0, "how long the app may take to start, such as 5m (default 1m)")
 	flags.StringVar(&f.command, "command", "", "a command on the server's machine; its arguments follow --")
 	flags.StringVar(&f.as, "as", "", "server name: the prefix of the app's tools")
@@ -133,7 +135,7 @@ func send(cmd *cobra.Command, client *apiclient.Client, f *installFlags, r *requ
 	return answer, err
 }
 
-// title returns the name for the app in questions to the user.
+// title returns what questions to the user call the app.
 func (r *request) title() string {
 	return cmp.Or(r.ServerName, r.Name, r.NPM, r.PyPI, filepath.Base(r.Command), r.Path)
 }
@@ -157,11 +159,11 @@ func (f *installFlags) request(cmd *cobra.Command, args []string) (*request, err
 		return nil, errors.New("--bin goes with --npm and --pypi")
 	}
 	if f.timeout != 0 && (f.timeout < time.Second || f.timeout > time.Hour) {
-		return nil, errors.New("--timeout can be 1s to 1h")
+		return nil, errors.New("--timeout must be between 1s and 1h")
 	}
 	isPackage := f.command != "" || f.npm != "" || f.pypi != ""
 	switch dash := cmd.ArgsLenAtDash(); {
-	case isPackage: // everything else is its arguments
+	case isPackage: // all arguments belong to it
 		args, r.Args = nil, args
 	case dash == 0 && len(args) > 0: // a pasted command line
 		r.Command, args, r.Args = args[0], nil, args[1:]
@@ -187,7 +189,7 @@ func (f *installFlags) request(cmd *cobra.Command, args []string) (*request, err
 }
 
 // source decides what an argument means: an address, something on disk, or a name. The contents of the working
-// directory do not change the meaning of a name without a slash, or with a scope.
+// directory do not change the meaning of a name that has a scope or no slash.
 func (r *request) source(arg string) {
 	switch {
 	case strings.HasPrefix(arg, "http://"), strings.HasPrefix(arg, "https://"):
@@ -309,7 +311,7 @@ func upload(cmd *cobra.Command, client *apiclient.Client, r *request, replace bo
 	}
 	defer func() { _ = file.Close() }()
 	if info, err := file.Stat(); err != nil || info.IsDir() {
-		return fmt.Errorf("%s is a directory, and only files can be uploaded: pack it into an .mcpb file first", r.Path)
+		return fmt.Errorf("%[1]s is a directory, and only files can be uploaded: pack its contents into an .mcpb file first, which is a ZIP archive (cd %[1]s && zip -r ../app.mcpb .)", r.Path)
 	}
 	query := url.Values{}
 	if r.ServerName != "" {
@@ -318,7 +320,7 @@ func upload(cmd *cobra.Command, client *apiclient.Client, r *request, replace bo
 	if replace {
 		query.Set("replace", "true")
 	}
-	if r.Permissions != nil && !r.Permissions.isEmpty() {
+	if r.Permissions != nil && !isEmpty(*r.Permissions) {
 		return errors.New("--allow and --deny do not go with an upload; install first, then `ropewalk app allow`")
 	}
 	if len(r.Env) > 0 {

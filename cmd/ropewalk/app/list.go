@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core"
 )
 
 // entry is the part of an app that the commands show (docs/api.md 3.1).
@@ -18,7 +19,7 @@ type entry struct {
 	ToolCount  int
 	LastError  string
 
-	Permissions struct{ Missing []asked }
+	Permissions core.AppPermissions
 }
 
 func listCommand(c *cli.Connection) *cobra.Command {

@@ -41,9 +41,9 @@ func searchCommand(c *cli.Connection) *cobra.Command {
 	var s search
 	cmd := &cobra.Command{
 		Use: "search [WORDS]", Short: "Search the configured registries for bundles", Args: cobra.ArbitraryArgs,
-		Long: "Search the configured registries for bundles, by their names and descriptions. Without words every bundle is listed, up to " +
-			"--limit.\n\nTRUST is the score, 0 to 100, that the registry gives the bundle, or - if it gives none. A registry with the " +
-			"directory adapter gives all its bundles the configured trustScore.",
+		Long: "Search the configured registries for bundles, by their names and descriptions. Without words, every " +
+			"bundle is listed, up to --limit.\n\nTRUST is the score, 0 to 100, that the registry gives the bundle, or " +
+			"- if it gives none. A registry with the directory adapter gives all its bundles the configured trustScore.",
 		Example: "  ropewalk app search files\n  ropewalk app search --registry official --limit 100",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := c.Client(cmd.Context())
@@ -82,7 +82,7 @@ func (s search) print(cmd *cobra.Command, client *apiclient.Client, o *cli.Outpu
 	}
 	switch n := len(r.Bundles); {
 	case n == 0:
-		cmd.PrintErrln(cli.Printable(s.nothing(cmd.Context(), client, len(r.Failures))))
+		cmd.PrintErrln(cli.Printable(s.noResults(cmd.Context(), client, len(r.Failures))))
 		return nil
 	case n > s.limit:
 		r.Bundles = r.Bundles[:s.limit]
@@ -105,8 +105,8 @@ func score(trust int) string {
 	return strconv.Itoa(trust)
 }
 
-// nothing says which registries were searched without result, and what to do.
-func (s search) nothing(ctx context.Context, client *apiclient.Client, failed int) string {
+// noResults says which registries were searched without a result, and what to do.
+func (s search) noResults(ctx context.Context, client *apiclient.Client, failed int) string {
 	asked, err := s.asked(ctx, client)
 	switch {
 	case err == nil && len(asked) == 0:
@@ -149,9 +149,9 @@ func (s search) asked(ctx context.Context, client *apiclient.Client) ([]string, 
 	return names, err
 }
 
-// similar returns names in the registries, or in one of them, that the user may have meant: the results of
-// searching for the name, for the part after its scope, or else the most similar of all. It returns none if one
-// of them is the name itself, or if the registries cannot be searched.
+// similar returns names in the registries, or in one of them, that the user may have meant. It searches for the
+// name and then for the part after its scope, and otherwise picks the most similar of all names. It returns
+// none if one of them is the name itself, or if the registries cannot be searched.
 func similar(ctx context.Context, client *apiclient.Client, name, registry string) []string {
 	for _, words := range []string{name, path.Base(name)} {
 		found := namesOf(ctx, client, search{words: words, registry: registry, limit: 5})

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps"
 )
 
 // inWords replaces an app's machine-readable fields with human-readable text, and omits fields without information.
@@ -72,13 +75,7 @@ func sourceInWords(fields map[string]json.RawMessage) {
 }
 
 func sandboxInWords(fields map[string]json.RawMessage) {
-	var s struct {
-		Level, Weaker string
-		Network       []string
-		OwnUser       bool
-		Limits        limits
-		Cgroup        []string
-	}
+	var s core.AppSandbox
 	if !take(fields, "sandbox", &s) {
 		return
 	}
@@ -95,7 +92,7 @@ func sandboxInWords(fields map[string]json.RawMessage) {
 		text += " (weaker than configured: " + s.Weaker + ")"
 	}
 	put(fields, "sandbox", text)
-	if text := s.Limits.inWords(); text != "" {
+	if text := limitsInWords(s.Limits); text != "" {
 		if len(s.Cgroup) > 0 {
 			text += " (the kernel holds " + strings.Join(s.Cgroup, ", ") + ")"
 		}
@@ -111,15 +108,8 @@ func sandboxInWords(fields map[string]json.RawMessage) {
 	}
 }
 
-// limits bound each of an app's process trees; 0 means no limit.
-type limits struct {
-	MemoryMiB, FileSizeMiB int64
-	Processes, OpenFiles   int
-	CPU                    float64
-}
-
-// inWords lists the limits that are set.
-func (l limits) inWords() string {
+// limitsInWords lists the limits that are set.
+func limitsInWords(l core.AppLimits) string {
 	var all []string
 	for _, one := range []struct {
 		value float64
@@ -137,10 +127,7 @@ func (l limits) inWords() string {
 
 // settingsInWords returns a line for each field of the app's user_config.
 func settingsInWords(fields map[string]json.RawMessage) {
-	var settings map[string]struct {
-		Title, Description         string
-		Required, Sensitive, IsSet bool
-	}
+	var settings map[string]apps.ConfigField
 	if !take(fields, "userConfig", &settings) {
 		return
 	}

@@ -1,5 +1,5 @@
-// Package chat contains `ropewalk chat`: a conversation with a model in the terminal, which shows tool calls as
-// they run and prompts for the questions of apps.
+// Package chat contains `ropewalk chat`: a conversation with a model in the terminal. It shows tool calls as
+// they run, and passes on the questions of apps.
 package chat
 
 import (
@@ -37,15 +37,17 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat [MESSAGE]",
 		Short: "Chat with a model that uses the workspace's tools",
-		Long: "Chat with a model that uses the workspace's tools. With a message, or `-` for standard input, one answer is printed; " +
-			"without one, messages are read line by line. The answer goes to standard output as it arrives, its Markdown rendered on a terminal unless NO_COLOR is set; tool calls, questions of " +
-			"apps and the conversation's id go to standard error. A line typed during an answer waits and is sent when the answer ends. Ctrl-C cancels the run; at the prompt, Ctrl-D, Ctrl-C or /exit ends the command.",
+		Long: "Chat with a model that uses the workspace's tools. With a message, or `-` for standard input, one " +
+			"answer is printed. Without one, messages are read line by line. The answer goes to standard output as it " +
+			"arrives. On a terminal, its Markdown is rendered, unless NO_COLOR is set. Tool calls, apps' questions and " +
+			"the conversation's id go to standard error.\n\nA line that you type during an answer is sent when the " +
+			"answer ends. Ctrl-C cancels the run. At the prompt, Ctrl-D, Ctrl-C or /exit ends the command.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return chat(cmd, c, r, args) },
 	}
 	c.Bind(cmd)
 	cmd.Flags().StringVar(&r.ConversationID, "conversation", "", "continue this conversation")
-	cmd.Flags().StringVar(&r.Model, "model", "", "model to use, provider:name (default that of the server)")
+	cmd.Flags().StringVar(&r.Model, "model", "", "model to use, provider:name (default the server's)")
 	cmd.Flags().StringArrayVar(&r.AllowedTools, "allow", nil, "allow only tools that match this pattern; may be repeated")
 	cmd.Flags().StringArrayVar(&r.DisabledApps, "without", nil, "switch this app off in the conversation; may be repeated")
 	return cmd
@@ -103,7 +105,7 @@ func findConversation(ctx context.Context, client *apiclient.Client, id string) 
 // readLines sends the lines of r, and closes the channel at the end.
 func readLines(r io.Reader) <-chan string {
 	lines := make(chan string)
-	go func() { // ends with the process when nobody reads any longer
+	go func() { // ends with the process if nobody reads any more
 		defer close(lines)
 		for scan := bufio.NewScanner(r); scan.Scan(); {
 			lines <- scan.Text()

@@ -18,8 +18,8 @@ type printer struct {
 	*session
 	mu           sync.Mutex    // held while something is printed
 	started      chan struct{} // closed when conversation is known
-	asking       atomic.Bool   // a question waits for its answer, and mu is held
-	queued       bool          // a message waits for the end of the run
+	asking       atomic.Bool   // a question is waiting for its answer, and mu is held
+	queued       bool          // a message is waiting for the run to end
 	out          io.Writer
 	notes        *cli.Output
 	markdown     *markdown // for an answer on a styled terminal; may be nil

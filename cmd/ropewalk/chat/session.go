@@ -71,7 +71,7 @@ func (s *session) run(r request) (conversation string, err error) {
 }
 
 // follow takes the lines that a person types during a run: answers to questions, and messages that wait on the server
-// until the run ends. Others are sent after the run. stop ends it.
+// until the run ends. Any other lines are sent after the run. Calling stop ends follow.
 func (s *session) follow(ctx context.Context, p *printer, r request) (stop func()) {
 	s.answers = make(chan string)
 	ended, stopped := make(chan struct{}), make(chan struct{})
@@ -122,7 +122,7 @@ func (p *printer) queue(ctx context.Context, r request, message string, ended <-
 		return false
 	case answer.StopReason == "queued":
 		p.queued = true
-		p.note("Queued; it is sent when this answer ends.")
+		p.note("Queued; it will be sent when this answer ends.")
 	default: // the run had ended
 		p.breakLine()
 		p.notes.Line("%s", cli.Printable(answer.Response))

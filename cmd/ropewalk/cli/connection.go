@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,9 +41,9 @@ func (c *Connection) Bind(cmd *cobra.Command) {
 	flags.BoolVar(&c.JSON, "json", false, "print JSON as the API returns it")
 }
 
-// Client returns a client for the server. Flags take precedence over the environment, then comes the context,
-// then the server that is running from the home or, if there is none, the address in the home's configuration.
-// It is an error if a home was chosen and has neither.
+// Client returns a client for the server. Flags take precedence over the environment, and the environment over
+// the context. Otherwise it is the server that is running from the home or, if there is none, the address in
+// the home's configuration. It is an error if a home was chosen and has neither.
 func (c *Connection) Client(ctx context.Context) (*apiclient.Client, error) {
 	client, err := c.Person(ctx)
 	if err != nil || client.Workspace == "" {
@@ -58,20 +59,22 @@ func (c *Connection) Person(ctx context.Context) (*apiclient.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &apiclient.Client{Workspace: first(c.workspace, os.Getenv("ROPEWALK_WORKSPACE"), named.Workspace)}
-	client.Server, client.ServerFrom = firstFrom(source{"--server", c.server}, source{"ROPEWALK_SERVER", os.Getenv("ROPEWALK_SERVER")}, source{contextName, named.Server})
+	client := &apiclient.Client{Workspace: cmp.Or(c.workspace, os.Getenv("ROPEWALK_WORKSPACE"), named.Workspace)}
+	server, from := firstFrom(source{"--server", c.server}, source{"ROPEWALK_SERVER", os.Getenv("ROPEWALK_SERVER")}, source{contextName, named.Server})
+	client.Server, client.ServerFrom = ServerAddress(server), from
+	if client.Server != ServerAddress(named.Server) { // no other server gets the credentials of a context
+		named.Key, named.Login = "", ""
+	}
 	client.Key, client.KeyFrom = firstFrom(source{"ROPEWALK_API_KEY", os.Getenv("ROPEWALK_API_KEY")}, source{contextName, named.Key})
 	if client.Server != "" {
-		if client.Server == named.Server { // a login is valid only for the server of its context
-			client.Login, err = named.Token()
-		}
+		client.Login, err = named.Token()
 		return client, err
 	}
 	status, err := c.Local(ctx)
 	if errors.Is(err, control.ErrNotRunning) {
-		home := first(c.home, os.Getenv("ROPEWALK_HOME"))
-		if _, missing := os.Stat(filepath.Join(home, "ropewalk.yaml")); home != "" && errors.Is(missing, fs.ErrNotExist) { // the default address may be that of another home's server
-			return nil, fmt.Errorf("no server runs on the home %s (`ropewalk up` starts one there; --server names another)", home)
+		home := cmp.Or(c.home, os.Getenv("ROPEWALK_HOME"))
+		if _, missing := os.Stat(filepath.Join(home, "ropewalk.yaml")); home != "" && errors.Is(missing, fs.ErrNotExist) { // the default address may belong to another home's server
+			return nil, fmt.Errorf("no server is using the home %s (`ropewalk up` starts one there; --server names another)", home)
 		}
 		var failed error
 		client.Server, failed = config.LoadAddress(config.Options{Home: c.home, Environment: config.HostEnvironment()})
@@ -110,19 +113,19 @@ func (c *Connection) Local(ctx context.Context) (control.Status, error) {
 	return control.Dial(home).Status(ctx)
 }
 
-// ContextName returns the name of the chosen context, otherwise of the current one, or "".
+// ContextName returns the name of the chosen context, or else of the current one; "" if there is neither.
 func (c *Connection) ContextName(all Contexts) (string, error) {
-	name := first(c.context, os.Getenv("ROPEWALK_CONTEXT"), all.Current)
+	name := cmp.Or(c.context, os.Getenv("ROPEWALK_CONTEXT"), all.Current)
 	if _, ok := all.Contexts[name]; !ok && name != "" {
 		return "", Usage(fmt.Errorf("no context %q; `ropewalk context list` shows them", name))
 	}
 	return name, nil
 }
 
-// ContextFor returns the name of the context in which to store a login to a server: the chosen one, otherwise
-// the current one if it is for that server, otherwise one named after the server.
+// ContextFor returns the name of the context in which to store a login to a server. That is the chosen
+// context, or else the current one if it is for that server, or else one named after the server.
 func (c *Connection) ContextFor(all Contexts, server string) string {
-	name := first(c.context, os.Getenv("ROPEWALK_CONTEXT"))
+	name := cmp.Or(c.context, os.Getenv("ROPEWALK_CONTEXT"))
 	if name == "" && all.Contexts[all.Current].Server == server {
 		name = all.Current
 	}
@@ -138,7 +141,7 @@ func (c *Connection) namedContext() (string, Context, error) {
 	if err != nil {
 		return "", Context{}, err
 	}
-	name := first(c.context, os.Getenv("ROPEWALK_CONTEXT"))
+	name := cmp.Or(c.context, os.Getenv("ROPEWALK_CONTEXT"))
 	if name == "" {
 		return fmt.Sprintf("the current context %q (`ropewalk context list`)", all.Current), all.Contexts[all.Current], nil
 	}
@@ -147,6 +150,14 @@ func (c *Connection) namedContext() (string, Context, error) {
 		return "", Context{}, Usage(fmt.Errorf("no context %q; `ropewalk context list` shows them", name))
 	}
 	return fmt.Sprintf("the context %q", name), named, nil
+}
+
+// ServerAddress returns a server's address as a person wrote it, with https:// if it has no scheme, and without slashes at the end.
+func ServerAddress(text string) string {
+	if text != "" && !strings.Contains(text, "://") {
+		text = "https://" + text
+	}
+	return strings.TrimRight(text, "/")
 }
 
 // source is a setting and its value.
@@ -160,15 +171,6 @@ func firstFrom(sources ...source) (value, from string) {
 		}
 	}
 	return "", ""
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // Get requests a path and prints the response as Print does.
@@ -192,7 +194,7 @@ func Do[T any](c *Connection, cmd *cobra.Command, method, path string, body any,
 	return Print(c, cmd, response, render)
 }
 
-// Print writes a response from the API to standard output: unchanged with --json, otherwise through render,
+// Print writes a response from the API to standard output: unchanged with --json, or else through render,
 // with the response decoded into a T.
 func Print[T any](c *Connection, cmd *cobra.Command, answer json.RawMessage, render func(w *Output, value T) error) error {
 	if c.JSON {

@@ -66,9 +66,16 @@ func LoadContexts() (Contexts, error) {
 // Save writes the contexts, readable only by their owner, because they may contain keys.
 func (c Contexts) Save() error {
 	path, err := contextsPath()
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.write(path)
 	}
+	if err != nil {
+		return fmt.Errorf("cannot store the context: %w; the variable ROPEWALK_CONTEXTS names another file for it", err)
+	}
+	return nil
+}
+
+func (c Contexts) write(path string) error {
 	text, err := yaml.Marshal(c)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ const (
 // keyringTimeout leaves time to unlock a keyring that asks for its password.
 const keyringTimeout = 30 * time.Second
 
-// KeepLogin stores the token of a login in the keyring of the operating system, otherwise in the context itself, which
+// KeepLogin stores the token of a login in the keyring of the operating system, or else in the context itself, which
 // is stored in the contexts file.
 func (c *Context) KeepLogin(token string) {
 	c.keepLogin(token, keyringTimeout)

@@ -23,8 +23,8 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("there is no %s %q; `ropewalk %s list` shows them", e.Kind, e.Meant, e.Kind)
 }
 
-// Pick returns the id for an id, or for a name that only one entry has. Names are compared case-insensitively.
-// kind, such as "workspace", is for errors.
+// Pick returns the id of the entry with a given id, or with a name that no other entry has. Names are compared
+// case-insensitively. kind, such as "workspace", is for errors.
 func Pick(kind, meant string, all []Named) (string, error) {
 	var found []string
 	for _, n := range all {

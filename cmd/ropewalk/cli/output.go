@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Output writes human-readable output: aligned tables, and colour where appropriate.
+// Output writes human-readable output: aligned tables, and color where appropriate.
 type Output struct {
 	io.Writer
 	colour   bool
@@ -29,7 +29,7 @@ func NewOutput(w io.Writer) *Output {
 	return o
 }
 
-// Styled returns an Output that writes to w and uses colours and bold text even if w is not a terminal.
+// Styled returns an Output that writes to w and uses colors and bold text even if w is not a terminal.
 func Styled(w io.Writer) *Output { return &Output{Writer: w, colour: true} }
 
 // IsTerminal reports whether w is a terminal.
@@ -134,8 +134,8 @@ func (o *Output) records(header []string, rows [][]string) error {
 	return nil
 }
 
-// Record writes a label and a text on each line. Texts that are longer than the terminal is wide continue below
-// themselves.
+// Record writes a label and a text on each line. A text that is wider than the terminal is wrapped and stays
+// aligned.
 func (o *Output) Record(fields [][2]string) error {
 	label := 0
 	for _, f := range fields {
@@ -173,7 +173,7 @@ func (o *Output) wrap(text string, indentation int) []string {
 
 func isLineBreak(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }
 
-// State colours the name of a state, and leaves other text unchanged.
+// State colors the name of a state, and leaves other text unchanged.
 func (o *Output) State(text string) string {
 	switch text {
 	case "running", "ok":
@@ -194,7 +194,7 @@ func Count(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing
 }
 
-// IsStyled reports whether the output shows colours and bold text.
+// IsStyled reports whether the output shows colors and bold text.
 func (o *Output) IsStyled() bool { return o.colour }
 
 // Faint renders less important text.

@@ -37,7 +37,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 			}
 			for line := range strings.Lines(out.String()) {
 				if line = strings.TrimSuffix(line, "\n"); displayWidth(line) > table.width && !strings.Contains(line, id) && !strings.Contains(line, "@") {
-					t.Errorf("a line is %d columns wide, and the terminal %d: %q", displayWidth(line), table.width, line)
+					t.Errorf("a line is %d columns wide on a terminal of %d columns: %q", displayWidth(line), table.width, line)
 				}
 			}
 		})

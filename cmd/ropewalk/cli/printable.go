@@ -9,8 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// Printable replaces characters that a terminal would interpret or hide: with them a model or an app could move
-// the cursor, change what is on the screen or write to the clipboard.
+// Printable replaces characters that a terminal would interpret or hide. With these, a model or an app could
+// move the cursor, change what is on the screen or write to the clipboard.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -45,7 +45,7 @@ func EscapeJSON(text string) string {
 	return b.String()
 }
 
-// Plain returns a writer to w for text without colours: on a terminal, Printable is applied.
+// Plain returns a writer to w for text without colors. On a terminal, it applies Printable.
 func Plain(w io.Writer) io.Writer {
 	if IsTerminal(w) {
 		return printableWriter{w}

@@ -89,7 +89,7 @@ func flagError(err error) error {
 	if want == "" {
 		return err
 	}
-	return fmt.Errorf("--%s: want %s, not %q", invalid.GetFlag().Name, want, invalid.GetValue())
+	return fmt.Errorf("--%s: must be %s, not %q", invalid.GetFlag().Name, want, invalid.GetValue())
 }
 
 // misfit says which argument is missing or extra, using the names in the usage line. If that line does not name

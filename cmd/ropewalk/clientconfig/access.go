@@ -21,8 +21,8 @@ type access struct {
 	login   bool // clients can log in with OAuth
 }
 
-// probe asks the server for its access. It returns the zero value if the server cannot be asked: configuring a
-// client does not require a running server.
+// probe asks the server what its MCP endpoint accepts. It returns the zero value if the server cannot be reached:
+// configuring a client does not require a running server.
 func probe(ctx context.Context, client *apiclient.Client, path string) access {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -41,7 +41,7 @@ func Command() *cobra.Command {
 	names := slices.Sorted(maps.Keys(known))
 	cmd := &cobra.Command{
 		Use: "client-config CLIENT", Short: "Print, or write, what an MCP client needs to connect: " + strings.Join(names, ", "),
-		Long: "Print what an MCP client needs to connect to the server, or write it into the client's configuration with --write; existing " +
+		Long: "Print what an MCP client needs to connect to the server. With --write, write it into the client's configuration; existing " +
 			"entries are kept. Clients are " + strings.Join(names, ", ") + ".\n\nThe address has the workspace in its path, so " +
 			"that no header is needed. Servers with an identity provider open a browser for the login. API keys are never written: " +
 			"the configuration refers to the environment variable ROPEWALK_API_KEY.",

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -56,8 +55,8 @@ func setCommand() *cobra.Command {
 	var withKey bool
 	cmd := &cobra.Command{
 		Use: "set NAME [--server URL]", Short: "Create or change a context, and make it the current one", Args: cobra.ExactArgs(1),
-		Long: "Create or change a context, and make it the current one. --key reads an API key from the terminal without showing it, " +
-			"or from standard input; only you can read the file with the contexts.",
+		Long: "Create or change a context, and make it the current one. If its server changes, its key and its login are dropped. --key reads " +
+			"an API key from standard input, or from the terminal without showing it. Only you can read the file that holds the contexts.",
 		Example: "  ropewalk context set work --server https://tools.example.com --key",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := cli.LoadContexts()
@@ -65,9 +64,9 @@ func setCommand() *cobra.Command {
 				return err
 			}
 			next := all.Contexts[args[0]]
-			if server := strings.TrimSuffix(c.Server, "/"); server != "" && server != next.Server {
-				next.Server = server
-				next.ForgetLogin() // a login is only for one server
+			if server := cli.ServerAddress(c.Server); server != "" && server != next.Server {
+				next.Server, next.Key = server, ""
+				next.ForgetLogin() // credentials are only for one server
 			}
 			if c.Workspace != "" {
 				next.Workspace = c.Workspace

@@ -77,8 +77,8 @@ func shorten(text string) string {
 func showCommand(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Print the messages and tool calls of a conversation", Args: cobra.ExactArgs(1),
-		Long: "Print the messages and tool calls of a conversation in order. A call is named by the app and its tool, app__tool; " +
-			"arguments and the results of failed calls are cut to one line. --json prints both in full.",
+		Long: "Print the messages and tool calls of a conversation in order. Each call is shown as app__tool. " +
+			"Arguments, and the results of failed calls, are cut to one line; --json prints them in full.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cli.Get(c, cmd, path(args[0])+"/history", nil, func(o *cli.Output, r struct{ Messages []message }) error {
 				for _, m := range r.Messages {

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/control"
 )
 
-// writeBundle writes the report and everything else that helps to understand it. It contains no secrets:
+// writeBundle writes the report and everything else that helps to interpret it. It contains no secrets:
 // settings are redacted, and logs and conversations are left out.
 func (e *examination) writeBundle(ctx context.Context, path string) (err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

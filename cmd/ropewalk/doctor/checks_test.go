@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/control"
 )
 
@@ -38,6 +41,28 @@ func TestACheckThatRanOutOfTimeDidNotAnswer(t *testing.T) {
 		if got := adapterRemedy(message); !strings.Contains(got, remedy) {
 			t.Errorf("%s: %s", message, got)
 		}
+	}
+}
+
+func TestAFailureThatFollowsFromAnotherHasNoRemedyOfItsOwn(t *testing.T) {
+	t.Parallel()
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	defer proxy.Close()
+	e := &examination{config: &config.Config{HTTP: config.HTTP{BaseURL: proxy.URL}}}
+	e.checkBaseURL(t.Context())
+	if f := e.Findings[0]; f.Result != warning || !strings.Contains(f.Detail, "returned 503") || !strings.Contains(f.Remedy, "does not reach this server") {
+		t.Errorf("a proxy that cannot reach the server: %+v", f)
+	}
+	e.Findings = nil
+	e.addReadiness([]control.Check{
+		{Name: "store"},
+		{Name: "database", Err: "PostgreSQL cannot be reached"},
+		{Name: "notices", Err: "PostgreSQL cannot be reached"},
+		{Name: "identityProvider", Err: "one\ntwo", Advisory: true},
+	})
+	e.checkBaseURL(t.Context())
+	if f := e.Findings; len(f) != 3 || f[0].Detail != "the server is not ready: database: PostgreSQL cannot be reached" || f[1].Detail != "one; two" || !strings.Contains(f[2].Remedy, "make the server ready first") {
+		t.Errorf("a server without its database: %+v", f)
 	}
 }
 
@@ -137,13 +162,13 @@ func TestReportColumnsAlignWithColours(t *testing.T) {
 	report.print(cli.Styled(&coloured))
 	text := coloured.String()
 	if !strings.Contains(text, "\x1b[32mok") {
-		t.Fatalf("no colours: %q", text)
+		t.Fatalf("no colors: %q", text)
 	}
 	for _, code := range []string{"\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"} {
 		text = strings.ReplaceAll(text, code, "")
 	}
 	if text != plain.String() {
-		t.Errorf("with colours:\n%s\nwithout:\n%s", text, plain.String())
+		t.Errorf("with colors:\n%s\nwithout:\n%s", text, plain.String())
 	}
 }
 
@@ -153,8 +178,28 @@ func TestTheSandboxIsTheRunningServers(t *testing.T) {
 		Level: "landlock", OwnUser: true, Reason: "the server runs in a chroot", Chroot: true, Cgroup: []string{"memory"},
 	}}}
 	e.checkSandbox(t.Context())
-	want := "level landlock, each app with a user id of its own (the server runs in a chroot); the kernel holds the limits of memory"
+	want := "level landlock, each app with a user id of its own (the server runs in a chroot); the kernel enforces the limits on memory"
 	if f := e.Findings[0]; f.Result != warning || f.Detail != want || f.Remedy != sandboxRemedy(true) {
-		t.Errorf("found %+v, want a warning with %q and the remedy of a chroot", f, want)
+		t.Errorf("found %+v, want a warning with %q and the remedy for a chroot", f, want)
+	}
+}
+
+func TestDoctorSaysBeforehandThatAccountsCannotBeLinked(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		config config.Config
+		want   string
+	}{
+		"a directory that cannot be written": {config.Config{Home: "/proc/self/home"}, "Accounts cannot be linked: the key file /proc/self/home.state-key cannot be created"},
+		"a shared database":                  {config.Config{Home: t.TempDir(), Storage: config.Storage{URL: "postgres://db/x"}}, "Accounts cannot be linked: servers that share a database"},
+		"a home that can be written to":      {config.Config{Home: t.TempDir()}, ""},
+		"a home to be created":               {config.Config{Home: t.TempDir() + "/new/home"}, ""},
+	} {
+		e := &examination{config: &c.config}
+		e.checkEncryption(t.Context())
+		f := e.Findings[0]
+		if linked := !strings.Contains(f.Detail, "cannot be linked"); !strings.Contains(f.Detail, c.want) || linked != (c.want == "") || !strings.Contains(f.Remedy, "ROPEWALK_STORAGE_KEY") {
+			t.Errorf("%s: %+v", name, f)
+		}
 	}
 }

@@ -46,9 +46,10 @@ func Command(o Options) *cobra.Command {
 	var asJSON, deep bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the server and what it needs; each finding comes with a remedy", Args: cobra.NoArgs,
-		Long: "Check the configuration, the home, the disk, the clock, ports, runtimes, the sandbox, plugins, apps, the database and its encryption, the session " +
-			"store, registries, the identity provider, the proxy and models. The exit status is 1 when something is wrong. --bundle writes " +
-			"a zip file for a support request: the report, the effective settings without secrets, and the state of apps and plugins.",
+		Long: "Check the configuration, the home, the disk, the clock, ports, runtimes, the sandbox, plugins, apps, " +
+			"the database and its encryption, the session store, registries, the identity provider, the proxy and " +
+			"models. The exit status is 1 if something is wrong. --bundle writes a zip file for a support request: the " +
+			"report, the effective settings without secrets, and the state of apps and plugins.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), limit)
 			defer cancel()

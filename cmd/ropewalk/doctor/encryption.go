@@ -15,9 +15,15 @@ import (
 func (e *examination) checkEncryption(ctx context.Context) {
 	const check = "encryption"
 	from := statekey.SourceOf(e.config)
-	if !from.Set() {
-		e.add(check, warning, "the secrets of apps are in plain text in the database and in backups: no key is configured",
-			"set storage.keyFile to a file outside of the home, and create it with `ropewalk encryption rotate` (docs/security.md)")
+	switch {
+	case from.Set():
+	case e.running != nil && e.running.Encrypts:
+		e.add(check, ok, "the running server encrypts the secrets of apps, with a key that is not configured here", "")
+		return
+	default:
+		e.add(check, warning, "the secrets of apps are in plain text in the database and in backups: no key is configured"+e.unlinkable(),
+			"set storage.keyFile to a file outside of the home, and create it with `ropewalk encryption rotate`; where the server "+
+				"cannot read such a file, put the output of `ropewalk encryption new-key` in ROPEWALK_STORAGE_KEY (docs/security.md)")
 		return
 	}
 	keys, err := statekey.Load(ctx, e.config)
@@ -37,4 +43,20 @@ func (e *examination) checkEncryption(ctx context.Context) {
 		}
 	}
 	e.add(check, ok, "the secrets of apps are encrypted with the key "+keys.ID(), "")
+}
+
+// unlinkable says why nobody can link an account to an app while no key is configured, or returns "" if the first account creates
+// a key.
+func (e *examination) unlinkable() string {
+	if e.config.Storage.URL != "" {
+		return ". Accounts cannot be linked: servers that share a database do not create a key"
+	}
+	file := statekey.DefaultFile(e.config.Home)
+	if _, err := os.Stat(filepath.Dir(file)); err != nil { // the first start creates it, or fails
+		return ""
+	}
+	if err := writable(filepath.Dir(file)); err != nil {
+		return fmt.Sprintf(". Accounts cannot be linked: the key file %s cannot be created (%v)", file, err)
+	}
+	return ""
 }

@@ -25,7 +25,7 @@ type Finding struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Report is all findings.
+// Report holds all findings.
 type Report struct {
 	Version  string    `json:"version"`
 	Findings []Finding `json:"findings"`
@@ -35,10 +35,11 @@ func (r *Report) add(check, result, detail, remedy string) {
 	if result == ok {
 		remedy = ""
 	}
+	detail = strings.ReplaceAll(strings.TrimSpace(detail), "\n", "; ") // joined errors
 	r.Findings = append(r.Findings, Finding{check, result, detail, remedy})
 }
 
-// addError adds the finding of a check that err ended. A check that timed out proves nothing.
+// addError adds a finding for a check that ended with an error. A check that timed out proves nothing.
 func (r *Report) addError(check, what string, err error, remedy string) {
 	if timedOut(err) {
 		r.add(check, warning, what+" did not answer in time", "run doctor again when this machine is less busy; if nothing changes, "+remedy)
@@ -59,6 +60,11 @@ func (r *Report) reported(check string) bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == check })
 }
 
+// failed reports whether a check has failed.
+func (r *Report) failed(check string) bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == check && f.Result == failed })
+}
+
 // worst returns the worst result.
 func (r *Report) worst() string {
 	worst := ok
@@ -70,11 +76,11 @@ func (r *Report) worst() string {
 	return worst
 }
 
-// print writes a line for each finding. If several consecutive findings have the same remedy, it is printed
-// once, after them.
+// print writes a line for each finding. If several consecutive findings of one check have the same remedy, it is
+// printed once, after them.
 func (r *Report) print(o *cli.Output) {
 	for i, f := range r.Findings {
-		o.Line("%s %-15s %s", o.State(f.Result)+strings.Repeat(" ", 8-len(f.Result)), f.Check, o.Text(f.Detail)) // colours have no width
+		o.Line("%s %-15s %s", o.State(f.Result)+strings.Repeat(" ", 8-len(f.Result)), f.Check, o.Text(f.Detail)) // colors have no width
 		next := i + 1
 		repeated := next < len(r.Findings) && r.Findings[next].Check == f.Check && r.Findings[next].Remedy == f.Remedy
 		if f.Remedy != "" && !repeated {

@@ -142,7 +142,7 @@ func runtimes() []program {
 	}
 }
 
-// checkRuntime looks for a runtime on the PATH of the running server, which starts the apps, otherwise on this
+// checkRuntime looks for a runtime on the PATH of the running server, which starts the apps, or else on this
 // command's.
 func (e *examination) checkRuntime(ctx context.Context, r program) {
 	environment, place, restart := maps.Clone(config.HostEnvironment()), "PATH", ""
@@ -220,7 +220,7 @@ func (e *examination) sandboxOfServer() (p process.Probe, limits string, asked b
 	}
 	limits = "; limits are measured: " + given.NoCgroups
 	if len(given.Cgroup) > 0 {
-		limits = "; the kernel holds the limits of " + strings.Join(given.Cgroup, ", ")
+		limits = "; the kernel enforces the limits on " + strings.Join(given.Cgroup, ", ")
 	}
 	return process.Probe{Level: level, OwnUID: given.OwnUser, Reason: given.Reason, Chroot: given.Chroot}, limits, true
 }

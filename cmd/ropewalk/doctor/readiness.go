@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core/control"
@@ -15,11 +16,19 @@ func (e *examination) checkReadiness(ctx context.Context) {
 		e.addError("readiness", "the server", err, "look into the server's log, and restart it")
 		return
 	}
+	e.addReadiness(checks)
+}
+
+func (e *examination) addReadiness(checks []control.Check) {
 	var passed []string
+	databaseDown := slices.ContainsFunc(checks, func(c control.Check) bool { return c.Name == "database" && c.Err != "" })
 	for _, c := range checks {
 		if c.Err == "" {
 			passed = append(passed, c.Name)
 			continue
+		}
+		if c.Name == "notices" && databaseDown {
+			continue // they are in the same database
 		}
 		if c.Advisory {
 			e.add("readiness", warning, c.Err, e.readinessRemedy(c.Name))
@@ -47,7 +56,7 @@ func (e *examination) readinessRemedy(check string) string {
 	case "sessionStore":
 		return "check that the server in sessionStore.url is running and can be reached from here; `ropewalk plugin list` shows the state of the plugin"
 	case "identityProvider":
-		return "check that this machine can reach the address in the auth section; people who are logged in and API keys work meanwhile"
+		return "see `identity` below, and check that this machine reaches the address in the auth section without an HTTP proxy; people who are logged in and API keys work meanwhile"
 	case "audit":
 		return "free some space on the disk of audit.file, and check what audit.sinks connect to; actions are not recorded meanwhile"
 	case "auth":

@@ -54,7 +54,7 @@ func (e *examination) addProblem(p config.Problem) {
 	switch {
 	case p.Variable != "" && e.running != nil:
 		e.add("configuration", warning, p.String()+" here; the running server may have it",
-			"run doctor with the variables of the server, such as those of its EnvironmentFile, to check what depends on the configuration")
+			"run doctor with the server's environment variables, such as the ones in its EnvironmentFile, to check what depends on the configuration")
 	case p.Variable != "":
 		e.add("configuration", failed, p.String(), "set "+p.Variable+" where the server is started, and for doctor, or take it out of the file")
 	case strings.Contains(p.Message, "permission denied"):
@@ -96,8 +96,8 @@ func (e *examination) checkServer(ctx context.Context) {
 			e.add("server", warning, fmt.Sprintf("it runs version %s, this is %s", status.Version, e.o.Version), "restart the server")
 		}
 		e.checkAnswer(ctx, apiclient.Client{Server: status.URL, HTTP: apiclient.Pinned(status.Certificate)})
-		e.checkBaseURL(ctx)
 		e.checkReadiness(ctx)
+		e.checkBaseURL(ctx)
 		e.checkKey(ctx, apiclient.Client{Server: status.URL, HTTP: apiclient.Pinned(status.Certificate)})
 		return
 	}
@@ -143,7 +143,7 @@ func inUse(ctx context.Context, address string, err error) string {
 		Status  string
 		Bundles []any
 	}
-	if _, err := getJSON(ctx, "http://"+address+"/v1/health", &health); err == nil && health.Status == "ok" && health.Bundles != nil {
+	if _, err := getJSON(ctx, httpClient(), "http://"+address+"/v1/health", &health); err == nil && health.Status == "ok" && health.Bundles != nil {
 		return "a Ropewalk server with another home listens there"
 	}
 	return "another program listens there"
@@ -174,9 +174,15 @@ func (e *examination) checkBaseURL(ctx context.Context) {
 		Bundles []any
 	}
 	remedy := "set http.baseUrl to the address where clients and browsers reach this server, or correct the proxy; logins and /mcp discovery use it. If only this machine cannot reach it, nothing is wrong"
-	_, err := getJSON(ctx, address+"/v1/health", &health)
+	_, err := getJSON(ctx, httpClient(), address+"/v1/health", &health)
 	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
 		remedy = "have this machine and every client trust the certificate authority that signed the certificate (SSL_CERT_FILE names a file with it), or use a public one"
+	}
+	if status, ok := errors.AsType[*statusError](err); ok && status.code >= http.StatusInternalServerError {
+		remedy = "a proxy leads there but does not reach this server: correct its configuration, and see its log"
+		if e.failed("readiness") {
+			remedy = "make the server ready first, as described above: meanwhile proxies that check /readyz return this"
+		}
 	}
 	switch {
 	case err == nil && health.Status == "ok" && health.Bundles != nil:

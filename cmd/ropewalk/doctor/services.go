@@ -65,7 +65,7 @@ func (e *examination) checkPlugins(ctx context.Context) {
 		return
 	}
 	for _, p := range list {
-		name := p.Kind + " " + p.Name
+		name := string(p.Kind) + " " + p.Name
 		if p.Degraded {
 			e.add("plugins", warning, name+" is degraded: "+p.LastErr, "check what it connects to; the server's log has its standard error")
 			continue
@@ -151,8 +151,8 @@ func (e *examination) checkState(ctx context.Context) {
 	e.add(check, ok, where, "")
 }
 
-// unexamined returns the result for a database file that could not be opened while writing to its directory
-// failed with blocked: SQLite needs space to open a file, so the file may be fine.
+// unexamined returns the result for a database file that could not be opened, given the error from writing
+// to its directory. SQLite needs space to open a file, so the file may be fine.
 func unexamined(where, detail, remedy string, blocked error) (string, string) {
 	if errors.Is(blocked, syscall.ENOSPC) || errors.Is(blocked, syscall.EDQUOT) {
 		return where + " cannot be examined: " + blocked.Error(), homeRemedy(blocked)
@@ -198,9 +198,8 @@ func modelRemedy(name string, err error) string {
 	return "check models.default and models.providers." + provider + " (docs/models.md)"
 }
 
-// checkKeys reports the providers in models.default and models.fast without a key, and whether that of
-// models.default is one of them. If only that of models.fast lacks a key, chat works, but conversations get no
-// titles.
+// checkKeys reports which providers in models.default and models.fast have no key, and whether models.default
+// is affected. If only the provider in models.fast has no key, chat works, but conversations get no titles.
 func (e *examination) checkKeys() (defaultWithout bool) {
 	byDefault, _, _ := strings.Cut(e.config.Models.Default, ":")
 	for _, name := range e.config.Models.WithoutKey() {

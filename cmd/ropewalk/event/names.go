@@ -33,13 +33,13 @@ func known() [][2]string {
 		{core.EventApprovalRequested, "a tool call waits for a person"},
 		{core.EventApprovalDecided, "a tool call that waited was approved or refused"},
 		{core.EventApprovalEnded, "a tool call that waited was cancelled, or expired"},
-		{core.EventApprovalWithdrawn, "calls to a tool were always allowed, and need approval again"},
-		{core.EventAccountLinked, "you linked an account at a remote app"},
+		{core.EventApprovalWithdrawn, "calls to a tool are no longer always allowed, and need approval again"},
+		{core.EventAccountLinked, "you linked an account for a remote app"},
 		{core.EventAccountLoginNeeded, "one of your accounts needs a new login"},
 		{core.EventAccountUnlinked, "one of your accounts was unlinked"},
 		{core.EventConversationUpdated, "one of your conversations has a new title"},
 		{core.EventConversationDeleted, "one of your conversations was deleted"},
-		{core.EventConversationQueued, "one of your messages is queued until a run ends, or no longer queued"},
+		{core.EventConversationQueued, "one of your messages was queued until a run ends, or is no longer queued"},
 		{core.EventHeartbeat, "every 30 seconds; printed with --heartbeats or when --only names it"},
 	}
 }

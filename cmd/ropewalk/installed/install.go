@@ -71,14 +71,15 @@ func (o Options) installCommand() *cobra.Command {
 	timeout := 10 * time.Second
 	cmd := &cobra.Command{
 		Use: "install SOURCE", Short: "Install a plugin from a file, a folder, a URL, an OCI registry or a list of plugins", Args: cobra.ExactArgs(1),
-		Long: "Install a plugin as <home>/plugins/<kind>-<name> and record in <home>/plugins.lock where it is from, its version, its " +
-			"sha256 and who signed it. If anything is refused, nothing changes.\n\n" +
-			"SOURCE is an executable or an archive (.tar.gz, .zip) with one; a folder with one; an https URL of one; an artifact in an OCI registry, as oci://host/repository:tag; or a name such as " +
-			"auth-okta or auth-okta@1.2.0, which is looked up in the lists that plugins.registries names. If there are several files, the one for this platform is " +
-			"used (auth-okta_linux_amd64).\n\n" +
-			"SOURCE.sha256 and SOURCE.minisig next to a file or URL are its checksum and its minisign signature; in a folder, SHA256SUMS counts as well. " +
-			"A signature counts when its key is one of plugins.trustedKeys or given with --key; with plugins.requireSignature, or with --key, " +
-			"there must be one. A version older than the installed one is refused.",
+		Long: "Install a plugin as <home>/plugins/<kind>-<name> and record in <home>/plugins.lock where it came from, " +
+			"its version, its sha256 and who signed it. If anything is refused, nothing changes.\n\nSOURCE is an " +
+			"executable, an archive (.tar.gz, .zip) or a folder with one, or an https URL of an executable or archive. " +
+			"It can also be an artifact in an OCI registry, as oci://host/repository:tag, or a name such as auth-okta " +
+			"or auth-okta@1.2.0, which is looked up in the lists that plugins.registries names. If there are several " +
+			"files, the one for this platform is used (auth-okta_linux_amd64).\n\nSOURCE.sha256 and SOURCE.minisig " +
+			"next to a file or URL are its checksum and its minisign signature. In a folder, SHA256SUMS counts as " +
+			"well. A signature counts if its key is one of plugins.trustedKeys or given with --key. There must be one " +
+			"if plugins.requireSignature is set or --key is given. A version older than the installed one is refused.",
 		Example: "  ropewalk plugin install ./auth-okta\n" +
 			"  ropewalk plugin install https://example.com/auth-okta_1.2.0_linux_amd64.tar.gz --key okta.pub\n" +
 			"  ropewalk plugin install oci://ghcr.io/acme/auth-okta:1.2.0\n" +
@@ -98,7 +99,7 @@ func (o Options) installCommand() *cobra.Command {
 		},
 	}
 	at.bind(cmd)
-	cmd.Flags().StringVar(&r.Name, "name", "", "what the adapter is to be called (default what the plugin calls itself)")
+	cmd.Flags().StringVar(&r.Name, "name", "", "name for the adapter (default what the plugin calls itself)")
 	cmd.Flags().StringVar(&r.SHA256, "sha256", "", "the sha256 that the file or archive must have")
 	cmd.Flags().StringArrayVar(&r.Keys, "key", nil, "a minisign public key that must have signed the plugin, or a file with one; may be given several times")
 	cmd.Flags().BoolVar(&r.AllowDowngrade, "allow-downgrade", false, "let an older version replace a newer one")

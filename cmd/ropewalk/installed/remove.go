@@ -18,8 +18,9 @@ func (o Options) removeCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use: "remove NAME", Short: "Remove a plugin from the home", Args: cobra.ExactArgs(1),
-		Long: "Remove the file of a plugin, given as auth-okta or okta, from <home>/plugins and its record from <home>/plugins.lock. It is refused while " +
-			"the configuration uses the plugin, unless --force is given. The plugin's data in <home>/plugins/data stays.",
+		Long: "Remove the file of a plugin, given as auth-okta or okta, from <home>/plugins and its record from " +
+			"<home>/plugins.lock. While the configuration uses the plugin, the command refuses unless --force is " +
+			"given. The plugin's data in <home>/plugins/data stays.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			home, err := at.dir()
 			if err != nil {

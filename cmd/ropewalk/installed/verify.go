@@ -21,9 +21,10 @@ func (o Options) verifyCommand() *cobra.Command {
 	var accept []string
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Check plugins against their recorded sha256", Args: cobra.NoArgs,
-		Long: "Compare every plugin in <home>/plugins with the sha256 that <home>/plugins.lock recorded at its first use, and every " +
-			"plugin that the configuration names by path with the sha256 it gives. The exit status is 1 when one has changed or is " +
-			"missing, or unsigned although plugins.requireSignature is set. --accept NAME records the current sha256 of the named plugin, or removes the record when its file is gone.",
+		Long: "Compare every plugin in <home>/plugins with the sha256 that <home>/plugins.lock recorded at its first " +
+			"use, and every plugin that the configuration names by path with the sha256 it gives. The exit status is 1 " +
+			"if one has changed or is missing, or is unsigned although plugins.requireSignature is set. --accept NAME " +
+			"records the current sha256 of the named plugin, or removes the record if the file is gone.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := at.dir()
 			if err != nil {
@@ -119,7 +120,7 @@ func printSums(cmd *cobra.Command, all []pluginhost.Sum, settings config.Plugins
 		return err
 	}
 	if bad > 0 {
-		return fmt.Errorf("%d of %d plugins are not what they must be; put the originals back or, if the change was intended, run `ropewalk plugin verify --accept NAME` for one in <home>/plugins, and correct sha256 in the configuration for one that it names by path", bad, len(all))
+		return fmt.Errorf("%d of %d plugins are missing or were changed; restore the originals or, if the change was intended, run `ropewalk plugin verify --accept NAME` for a plugin in <home>/plugins, and correct sha256 for one that the configuration names by path", bad, len(all))
 	}
 	if unsigned > 0 {
 		return fmt.Errorf("%d of %d plugins have no signature by a key of plugins.trustedKeys; install them with `ropewalk plugin install`", unsigned, len(all))

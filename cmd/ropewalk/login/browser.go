@@ -30,7 +30,7 @@ func hasBrowser() bool {
 }
 
 // open opens an address in the browser, which may be the program named by BROWSER. If none opens, the address
-// is on the screen.
+// is still on the screen.
 func open(ctx context.Context, address string) {
 	if program := strings.Fields(os.Getenv("BROWSER")); len(program) > 0 {
 		cmd := exec.CommandContext(context.WithoutCancel(ctx), program[0], append(program[1:], address)...) //nolint:gosec // the person's own setting
@@ -77,12 +77,12 @@ func listen(ctx context.Context) (*listener, error) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		text := "You are logged in. You can close this page and go back to the command line."
 		if err := <-a.done; err != nil {
-			text = "You are not logged in. The command line says why."
+			text = "You are not logged in. See the command line for the reason."
 		}
 		_, _ = io.WriteString(w, "<!doctype html><html lang=\"en\"><title>ropewalk login</title><p>"+text+"</p></html>")
 	})
 	l.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = l.server.Serve(socket) }() // it ends with close, and reports only that
+	go func() { _ = l.server.Serve(socket) }() // it returns when close is called, and its error says only that
 	return l, nil
 }
 
@@ -93,7 +93,7 @@ func (l *listener) close() {
 	_ = l.server.Shutdown(ctx)
 }
 
-// wait returns the browser's answer once it has arrived, and the result of use.
+// wait waits for the browser's answer, passes its code to use, and returns the result, which the browser also shows.
 func (l *listener) wait(ctx context.Context, use func(code string) error) error {
 	select {
 	case <-ctx.Done():

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
-// started is a login that waits for its person.
+// started is a login that is waiting for the person.
 type started struct {
 	Token, Code, URL, LoginURL string
 	ExpiresAt                  time.Time
@@ -42,10 +41,12 @@ func Command() *cobra.Command {
 	c := &cli.Connection{}
 	var device, key bool
 	cmd := &cobra.Command{
-		Use: "login [URL]", Short: "Log in at a server; commands then act as you", Args: cobra.MaximumNArgs(1),
-		Long: "Log in at a server, here or elsewhere: the browser opens and asks where you have an account. Without a browser on this " +
-			"computer (or with --device) you open a page on any other one and type a code.\n\nThe login is kept in the keyring of the operating system, or else " +
-			"in a file that only you can read, lasts 7 days at most, and ends with `ropewalk logout`. At a server without an identity provider the command asks for an API key.",
+		Use: "login [URL]", Short: "Log in to a server; commands then run as you", Args: cobra.MaximumNArgs(1),
+		Long: "Log in to a server, here or elsewhere. A browser opens and asks with which provider you have an " +
+			"account. If this computer has no browser, or with --device, you open a page on any other computer and " +
+			"type a code.\n\nThe login is kept in the keyring of the operating system, or else in a file that only you " +
+			"can read. It lasts 7 days at most, and ends with `ropewalk logout`. If the server has no identity " +
+			"provider, the command asks for an API key.",
 		Example: "  ropewalk login https://tools.example.com\n  ropewalk whoami",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, err := address(cmd.Context(), c, args)
@@ -74,11 +75,7 @@ func address(ctx context.Context, c *cli.Connection, args []string) (*apiclient.
 		}
 		return &apiclient.Client{Server: client.Server, ServerFrom: client.ServerFrom, HTTP: client.HTTP}, nil
 	}
-	server := strings.TrimSuffix(args[0], "/")
-	if !strings.Contains(server, "://") {
-		server = "https://" + server
-	}
-	return &apiclient.Client{Server: server}, nil
+	return &apiclient.Client{Server: cli.ServerAddress(args[0])}, nil
 }
 
 // authenticate returns the client with a login, or with a key.
@@ -146,7 +143,7 @@ func withBrowser(cmd *cobra.Command, server *apiclient.Client, device bool) (*ap
 	})
 }
 
-// poll asks for the login until it is there.
+// poll asks for the login until it is complete.
 func poll(ctx context.Context, server *apiclient.Client, every time.Duration) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

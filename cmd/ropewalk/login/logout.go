@@ -17,7 +17,7 @@ func LogoutCommand() *cobra.Command {
 	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use: "logout", Short: "End the login of a context, and forget it", Args: cobra.NoArgs,
-		Long: "End the login of the current context (or of --context), here and at the server. An API key in it is forgotten here only: `ropewalk key revoke` ends it.",
+		Long: "End the login of the current context (or of --context), here and at the server. If the context holds an API key, it is only deleted here; `ropewalk key revoke` revokes it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := cli.LoadContexts()
 			if err != nil {
@@ -45,7 +45,7 @@ func LogoutCommand() *cobra.Command {
 			client := &apiclient.Client{Server: of.Server, Login: login}
 			err = client.Do(cmd.Context(), http.MethodPost, "/v1/auth/logout", nil, nil)
 			if refused, answered := errors.AsType[*apiclient.Error](err); err != nil && (!answered || refused.Status != http.StatusUnauthorized) {
-				return fmt.Errorf("the login is forgotten here, but the server did not end it, so that it lasts 7 days at most: %w", err)
+				return fmt.Errorf("the login is forgotten here, but the server did not end it, so it stays valid for up to 7 days: %w", err)
 			}
 			return nil
 		},
@@ -58,7 +58,7 @@ func LogoutCommand() *cobra.Command {
 func WhoamiCommand() *cobra.Command {
 	c := &cli.Connection{}
 	cmd := &cobra.Command{
-		Use: "whoami", Short: "Show whom commands act as, and at which server", Args: cobra.NoArgs,
+		Use: "whoami", Short: "Show which user commands run as, and on which server", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, err := c.Person(cmd.Context())
 			if err != nil {

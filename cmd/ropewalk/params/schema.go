@@ -92,7 +92,8 @@ func number(raw json.RawMessage) *big.Rat {
 	return n
 }
 
-// Limits describes what a value must be, besides its type: "1 to 10", "at least 3 characters, email".
+// Limits describes the requirements on a value other than its type: "1 to 10", "at least 3
+// characters, email".
 func (p Property) Limits() string {
 	var all []string
 	for _, r := range []struct {

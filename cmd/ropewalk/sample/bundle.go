@@ -9,9 +9,9 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// WriteBundle writes the sample's bundle directory (MCPB, manifest_version 0.3) to dir. The server in the
-// manifest is the given executable with the single argument arg. It leaves a manifest that is the same alone, so that
-// the app's files count as unchanged.
+// WriteBundle writes the sample's bundle directory (MCPB, manifest_version 0.3) to dir. The server in the manifest is
+// the given executable with the single argument arg. It does not rewrite an identical manifest, so that the app's
+// files count as unchanged.
 func WriteBundle(dir, executable, arg, version string) error {
 	manifest, err := json.MarshalIndent(map[string]any{
 		"manifest_version": "0.3",
@@ -33,7 +33,7 @@ func WriteBundle(dir, executable, arg, version string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as the app needs it, so that its first start changes nothing
 		return err
 	}
 	file := filepath.Join(dir, "manifest.json")

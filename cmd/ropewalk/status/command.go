@@ -2,6 +2,7 @@
 package status
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core"
 )
 
 // workspace is the response of GET /v1/workspace (docs/api.md 8.1).
@@ -56,7 +58,7 @@ func Command() *cobra.Command {
 func print(o *cli.Output, server string, w workspace) error {
 	fields := [][2]string{{"Server", fmt.Sprintf("%s, version %s, up for %s", server, w.Version, (time.Duration(w.Status.Uptime) * time.Second).String())}}
 	if w.User != nil {
-		fields = append(fields, [2]string{"User", fmt.Sprintf("%s (%s)", name(w.User.Email, w.User.DisplayName, w.User.ID), w.User.OrgRole)})
+		fields = append(fields, [2]string{"User", fmt.Sprintf("%s (%s)", cmp.Or(w.User.Email, w.User.DisplayName, w.User.ID), w.User.OrgRole)})
 	}
 	fields = append(fields, [2]string{"Workspace", fmt.Sprintf("%s %q (%s)", w.Workspace.ID, w.Workspace.Name, w.Workspace.Role)})
 	var model string
@@ -85,15 +87,6 @@ func print(o *cli.Output, server string, w workspace) error {
 	return o.Table([]string{"APP", "STATUS", "TOOLS"}, rows)
 }
 
-func name(options ...string) string {
-	for _, n := range options {
-		if n != "" {
-			return n
-		}
-	}
-	return ""
-}
-
 // The choices of the flags of `ropewalk usage`.
 const (
 	periods = "day, week, month, all"
@@ -105,7 +98,7 @@ func UsageCommand() *cobra.Command {
 	c := &cli.Connection{}
 	var period, groupBy string
 	cmd := &cobra.Command{
-		Use: "usage", Short: "Show what the models used and cost", Args: cobra.NoArgs,
+		Use: "usage", Short: "Show model usage and cost", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, flag := range []struct{ name, value, choices string }{{"period", period, periods}, {"by", groupBy, groups}} {
 				if choices := strings.Split(flag.choices, ", "); !slices.Contains(choices, flag.value) {
@@ -122,24 +115,16 @@ func UsageCommand() *cobra.Command {
 }
 
 type usage struct {
-	Totals    totals
-	Breakdown []struct {
-		Key string
-		totals
-	}
-}
-
-type totals struct {
-	InputTokens, OutputTokens, LLMCalls, ToolCalls int64
-	CostUSD                                        *float64
+	Totals    core.UsageTotals
+	Breakdown []core.GroupUsage
 }
 
 func (u usage) print(o *cli.Output, groupBy string) error {
 	rows := [][]string{}
 	for _, b := range u.Breakdown {
-		rows = append(rows, b.row(b.Key))
+		rows = append(rows, row(b.Key, b.UsageTotals))
 	}
-	rows = append(rows, u.Totals.row("total"))
+	rows = append(rows, row("total", u.Totals))
 	return o.Table([]string{header(groupBy), "INPUT", "OUTPUT", "CALLS", "TOOLS", "COST"}, rows)
 }
 
@@ -155,7 +140,7 @@ func header(groupBy string) string {
 	return "DAY"
 }
 
-func (t totals) row(key string) []string {
+func row(key string, t core.UsageTotals) []string {
 	cost := "-"
 	if t.CostUSD != nil {
 		cost = fmt.Sprintf("$%.4f", *t.CostUSD)

@@ -25,14 +25,14 @@ func ApprovalCommand() *cobra.Command {
 	c := &cli.Connection{}
 	cmd := &cobra.Command{
 		Use: "approval", Aliases: []string{"approvals"}, Short: "List, approve and refuse tool calls that wait for a person",
-		Long: "Calls of the tools that tools.approve names wait until an admin of the workspace approves them. An approval holds for one\n" +
-			"call of the same caller, with the same arguments.",
+		Long: "Calls to the tools that tools.approve names wait until an admin of the workspace approves them. An " +
+			"approval is good for one\ncall by the same caller, with the same arguments.",
 	}
 	c.Bind(cmd)
 	cmd.AddCommand(
 		listApprovals(c),
-		decideCall(c, "approve", "Approve a waiting call; it is made once"),
-		decideCall(c, "always", "Approve a waiting call, and all later calls of its tool until its definition changes"),
+		decideCall(c, "approve", "Approve a waiting call, this one time only"),
+		decideCall(c, "always", "Approve a waiting call, and all later calls to its tool until its definition changes"),
 		decideCall(c, "refuse", "Refuse a waiting call"),
 		listStanding(c), withdraw(c),
 	)
@@ -43,7 +43,7 @@ func ApprovalCommand() *cobra.Command {
 func decideCall(c *cli.Connection, decision, short string) *cobra.Command {
 	var reason string
 	cmd := decide(c, "approvals", decision, short, map[string]*string{"reason": &reason}, approval.decided)
-	cmd.Flags().StringVar(&reason, "reason", "", "`text` that is kept with the decision; a refused call returns it to its caller")
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` to keep with the decision; if the call is refused, its caller gets it too")
 	return cmd
 }
 
@@ -122,10 +122,10 @@ func listStanding(c *cli.Connection) *cobra.Command {
 
 func withdraw(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "withdraw ID", Short: "Withdraw a standing approval; the next calls of its tool wait again", Args: cobra.ExactArgs(1),
+		Use: "withdraw ID", Short: "Withdraw a standing approval; the next calls to its tool wait again", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cli.Do(c, cmd, http.MethodDelete, "/v1/approvals/always/"+url.PathEscape(args[0]), nil, func(o *cli.Output, one standing) error {
-				o.Line("Calls of %s wait for an approval again.", one.Tool)
+				o.Line("Calls to %s wait for an approval again.", one.Tool)
 				return nil
 			})
 		},

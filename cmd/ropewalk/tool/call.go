@@ -8,28 +8,38 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/params"
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/tools"
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
 func callCommand(c *cli.Connection) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "call TOOL [--PARAMETER VALUE ...]",
 		Short: "Call a tool, with arguments as flags or as JSON on standard input",
-		Long: "Call a tool. Its parameters are flags (`ropewalk tool show TOOL` lists them); a flag without a value is true. A list is " +
-			"given as JSON, or by repeating its flag. With `-` in place of the flags the arguments are a JSON object on standard input. " +
-			"Parameters that have the name of an option of this command are written --PARAMETER=VALUE after --. APP_ACCOUNT__TOOL calls an app with a specific linked account.",
+		Long: "Call a tool. Its parameters are flags (`ropewalk tool show TOOL` lists them). A flag without a value is " +
+			"true. Give a list as JSON, or repeat its flag. With `-` in place of the flags, the arguments are a JSON " +
+			"object on standard input. If a parameter has the same name as an option of this command, write it as " +
+			"--PARAMETER=VALUE after --.\n\nAPP_ACCOUNT__TOOL calls an app with a specific linked account. If the app " +
+			"needs a login, the command prints a URL to open in a browser, waits for the login, and then makes the " +
+			"call.",
 		Example: "  ropewalk tool call sample__echo --text hello\n  echo '{\"text\":\"hello\"}' | ropewalk tool call sample__echo -",
 		// The parameters are known only when the tool's params.Schema has arrived.
 		DisableFlagParsing: true,
 		RunE:               func(cmd *cobra.Command, args []string) error { return call(cmd, c, args) },
 	}
+	cmd.Flags().Bool(noWait, false, "fail at once if the app needs a login")
+	return cmd
 }
+
+// noWait is the flag for scripts, where nobody can open a page.
+const noWait = "no-wait"
 
 func call(cmd *cobra.Command, c *cli.Connection, args []string) error {
 	line, err := parse(cmd, args)
@@ -57,10 +67,44 @@ func call(cmd *cobra.Command, c *cli.Connection, args []string) error {
 	if account != "" {
 		body["account"] = account
 	}
-	if err := client.Do(cmd.Context(), http.MethodPost, "/v1/tools/call", body, &answer); err != nil {
+	send := func() error { return client.Do(cmd.Context(), http.MethodPost, "/v1/tools/call", body, &answer) }
+	err = send()
+	for err != nil && cmd.Flag(noWait).Value.String() == "false" {
+		needed, ok := loginNeeded(err)
+		if !ok {
+			break
+		}
+		if err := awaitLogin(cmd, client, needed); err != nil {
+			return err
+		}
+		err = send() // the app has not seen the call before
+	}
+	if err != nil {
 		return explain(t.Name, err, !line.stdin && len(line.given) == 0 && isPiped(cmd.InOrStdin()))
 	}
 	return show(cmd, c, answer)
+}
+
+// loginWait is how long a call waits for a login, as calls at /mcp do.
+const loginWait = 10 * time.Minute
+
+// loginNeeded returns the account that a person has to link before the call can be made. ok is false for other errors.
+func loginNeeded(err error) (needed core.AccountNeeded, ok bool) {
+	e, ok := errors.AsType[*apiclient.Error](err)
+	if !ok || e.Code != string(core.CodeLoginNeeded) || json.Unmarshal(e.Details, &needed) != nil {
+		return needed, false
+	}
+	return needed, needed.URL != ""
+}
+
+// awaitLogin shows the page on which a person links an account, and waits for that.
+func awaitLogin(cmd *cobra.Command, client *apiclient.Client, needed core.AccountNeeded) error {
+	before, err := cli.AccountsAt(cmd.Context(), client, needed.App)
+	if err != nil {
+		return err
+	}
+	cmd.PrintErrf("The app %s needs a login. Open this page in a browser in which you are logged in; the call is then made:\n%s\n", cli.Printable(needed.App), cli.Printable(needed.URL))
+	return cli.AwaitAccount(cmd, client, needed.URL, before, loginWait)
 }
 
 // isPiped reports whether standard input may contain arguments. It is not read without `-`, because a pipe from
@@ -143,7 +187,8 @@ type commandLine struct {
 
 // parse separates the command's options from the tool's parameters.
 func parse(cmd *cobra.Command, args []string) (line commandLine, err error) {
-	own := true // until --, flags that the command knows are its own
+	_ = cmd.InheritedFlags() // adds them to cmd.Flags
+	own := true              // until --, flags that the command knows are its own
 	for len(args) > 0 {
 		word := args[0]
 		args = args[1:]
@@ -161,7 +206,7 @@ func parse(cmd *cobra.Command, args []string) (line commandLine, err error) {
 			}
 			line.tool = word
 		default:
-			known := cmd.InheritedFlags().Lookup(name)
+			known := cmd.Flags().Lookup(name)
 			boolean := own && known != nil && known.Value.Type() == "bool"
 			if !hasValue && !boolean && len(args) > 0 && !strings.HasPrefix(args[0], "--") && args[0] != "-" {
 				text, hasValue, args = args[0], true, args[1:]
@@ -171,7 +216,7 @@ func parse(cmd *cobra.Command, args []string) (line commandLine, err error) {
 			}
 			if !own || known == nil {
 				line.given = append(line.given, params.Argument{Name: name, Text: text})
-			} else if err := cmd.InheritedFlags().Set(name, text); err != nil {
+			} else if err := cmd.Flags().Set(name, text); err != nil {
 				return line, err
 			}
 		}

@@ -24,10 +24,12 @@ func TestAToolOfAnAppThatIsNotRunningSaysWhatToDo(t *testing.T) {
 		"stopped":                      `app "calc" is stopped; ` + "`ropewalk app start calc` starts it",
 		"dead:it exited with status 7": `app "calc" is dead: it exited with status 7; ` + "`ropewalk app start calc` starts it",
 		"running":                      `no running app has a tool "calc__add"`,
+		"running::user":                `app "calc" lists no tools without a login; ` + "`ropewalk account link calc` links your account",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			name, reason, _ := strings.Cut(status, ":")
-			_, _ = fmt.Fprintf(w, `{"status":%q,"lastError":%q}`, name, reason)
+			reason, auth, _ := strings.Cut(reason, ":")
+			_, _ = fmt.Fprintf(w, `{"status":%q,"lastError":%q,"auth":%q}`, name, reason, auth)
 		}))
 		err := missing(t.Context(), &apiclient.Client{Server: server.URL, HTTP: server.Client()}, "calc__add", nil)
 		server.Close()
@@ -72,5 +74,61 @@ func TestFlagsBecomeArgumentsWithTheTypesInTheSchema(t *testing.T) {
 		if string(text) != want && (err == nil || !strings.Contains(string(text), want)) {
 			t.Errorf("%s gives %s, want %s", line, text, want)
 		}
+	}
+}
+
+// The server lists the account as linked on the third request. After the call, the command first lists the accounts,
+// and then checks whether the list has changed.
+func TestACallWaitsForALoginAndIsThenMade(t *testing.T) {
+	const page = "http://localhost/v1/accounts/link?account=work&app=far&for=usr_a"
+	for _, c := range []struct {
+		name, flags string
+		calls       int
+		says        string
+	}{{"waiting", "", 2, "alice"}, {"not waiting", "--no-wait", 1, "needs a login"}} {
+		t.Run(c.name, func(t *testing.T) {
+			calls, lists := 0, 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/v1/tools":
+					_, _ = fmt.Fprint(w, `{"tools":[{"name":"far__change","server":"far","tool":"change"}]}`)
+				case "/v1/accounts":
+					lists++
+					others := `{"id":"acc_2","name":"work","owner":"usr_b","state":"active","linkedAt":"` + fmt.Sprint(lists) + `"}` // another person's
+					own := `{"id":"acc_1","name":"work","owner":"usr_a","state":"active","linkedAt":"2"}`
+					if lists < 3 {
+						own = `{"id":"acc_1","name":"work","owner":"usr_a","state":"login_needed","linkedAt":"1"}`
+					}
+					_, _ = fmt.Fprintf(w, `{"accounts":[%s,%s]}`, others, own)
+				case "/v1/tools/call":
+					if calls++; calls == 1 {
+						w.WriteHeader(http.StatusConflict)
+						_, _ = fmt.Fprintf(w, `{"error":"login_needed","message":"app far needs a login","details":{"app":"far","account":"work","url":%q}}`, page)
+						return
+					}
+					if lists != 3 {
+						t.Errorf("called again after %d lists", lists)
+					}
+					_, _ = fmt.Fprint(w, `{"content":[{"type":"text","text":"alice"}]}`)
+				default:
+					t.Errorf("requested %s", r.URL)
+				}
+			}))
+			t.Cleanup(server.Close)
+			var out, notes strings.Builder
+			cmd := Command()
+			cmd.SilenceUsage = true
+			cmd.SetOut(&out)
+			cmd.SetErr(&notes)
+			cmd.SetArgs(append([]string{"call", "far_work__change", "--server", server.URL}, strings.Fields(c.flags)...))
+			err := cmd.ExecuteContext(t.Context())
+			said := out.String()
+			if err != nil {
+				said += err.Error()
+			}
+			if calls != c.calls || !strings.Contains(said, c.says) || strings.Contains(notes.String(), page) != (c.calls > 1) {
+				t.Errorf("%d calls, and the command says %q and %q", calls, said, notes.String())
+			}
+		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/params"
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/files"
 	"github.com/ropewalk/ropewalk/core/config/schema"
 	"github.com/ropewalk/ropewalk/internal/apiclient"
@@ -25,8 +26,8 @@ func Command() *cobra.Command {
 	c.Bind(cmd)
 	cmd.AddCommand(
 		listCommand(c), showCommand(c), callCommand(c), pinsCommand(c),
-		decide(c, "pins", "accept", "Accept the changed definition of a tool", nil, change.decided),
-		decide(c, "pins", "refuse", "Refuse the changed definition of a tool; the tool stays held back", nil, change.decided),
+		decide(c, "pins", "accept", "Accept the changed definition of a tool", nil, changeDecided),
+		decide(c, "pins", "refuse", "Refuse the changed definition of a tool; the tool stays held back", nil, changeDecided),
 	)
 	return cmd
 }
@@ -122,10 +123,14 @@ func printParameters(o *cli.Output, s params.Schema) error {
 // the listed tools.
 func missing(ctx context.Context, client *apiclient.Client, name string, listed []entry) error {
 	server, _, full := strings.Cut(name, "__")
-	var app struct{ Status, LastError string }
-	if full && client.Get(ctx, "/v1/apps/"+url.PathEscape(server), nil, &app) == nil && app.Status != "running" {
+	var app struct{ Status, LastError, Auth string }
+	known := full && client.Get(ctx, "/v1/apps/"+url.PathEscape(server), nil, &app) == nil
+	if known && app.Auth == core.AuthUser && app.Status == "running" && !slices.ContainsFunc(listed, func(t entry) bool { return t.Server == server }) {
+		return fmt.Errorf("app %q lists no tools without a login; `ropewalk account link %s` links your account", server, server)
+	}
+	if known && app.Status != "running" {
 		if app.Status == "starting" {
-			return fmt.Errorf("app %q is %s: try again in a moment; `ropewalk app list` and `ropewalk app logs %s` show how far it is", server, app.Status, server)
+			return fmt.Errorf("app %q is %s: try again in a moment; `ropewalk app list` and `ropewalk app logs %s` show its progress", server, app.Status, server)
 		}
 		because := ""
 		if app.LastError != "" {

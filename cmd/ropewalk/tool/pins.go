@@ -8,24 +8,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
+	"github.com/ropewalk/ropewalk/core"
 )
-
-// change is a changed tool from GET /v1/pins.
-type change struct {
-	ID, Server, Tool, Version, Account, RenamedFrom, State, Since string
-
-	Changes []struct{ Path, Before, After string }
-}
 
 func pinsCommand(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
 		Use: "pins", Short: "List the tools whose definitions changed without a new version of their app", Args: cobra.NoArgs,
-		Long: "List the tools that are held back because their definition changed without a new version of their app, with what changed.\n" +
-			"`ropewalk tool accept ID` puts a changed tool in use, `ropewalk tool refuse ID` leaves it held back.",
+		Long: "List the tools that are held back because their definition changed without a new version of their app, " +
+			"and what changed.\n`ropewalk tool accept ID` makes a changed tool available again. `ropewalk tool refuse " +
+			"ID` keeps it held back.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.Get(c, cmd, "/v1/pins", nil, func(o *cli.Output, r struct{ Pins []change }) error {
+			return cli.Get(c, cmd, "/v1/pins", nil, func(o *cli.Output, r struct{ Pins []core.PinChange }) error {
 				for _, one := range r.Pins {
-					one.print(o)
+					printChange(o, one)
 				}
 				if len(r.Pins) == 0 {
 					o.Line("No changed tools.")
@@ -36,9 +31,9 @@ func pinsCommand(c *cli.Connection) *cobra.Command {
 	}
 }
 
-// print prints a change. Text from apps is quoted, because it may contain characters that change how a terminal
+// printChange prints a change. Text from apps is quoted, because it may contain characters that change how a terminal
 // shows it.
-func (c change) print(o *cli.Output) {
+func printChange(o *cli.Output, c core.PinChange) {
 	o.Line("%s  %s__%s  %s, %s since %s", c.ID, c.Server, c.Tool, c.Version, c.State, c.Since)
 	if c.Account != "" {
 		o.Line("  only the account %s sees this definition", cli.Printable(c.Account))
@@ -56,7 +51,7 @@ func (c change) print(o *cli.Output) {
 	}
 }
 
-func (c change) decided(o *cli.Output) error {
+func changeDecided(c core.PinChange, o *cli.Output) error {
 	o.Line("%s__%s: %s", c.Server, c.Tool, c.State)
 	return nil
 }

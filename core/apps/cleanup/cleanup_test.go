@@ -41,7 +41,7 @@ func removed(t *testing.T, dir string) {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s is left: %v", dir, err)
+		t.Errorf("%s was not removed: %v", dir, err)
 	}
 }
 

@@ -1,8 +1,8 @@
 // Package files manages the files of installed apps on this server.
 //
-// It owns the location of a bundle's files below the home, the checks that they are complete and unchanged, their copy
-// for the other servers of a cluster, and the removal of files that no record refers to. Package source finds a bundle
-// and unpacks it for the first time; package apps knows which apps are installed.
+// It owns the location of a bundle's files below the home, and the checks that they are complete and unchanged. It
+// also owns their copy for the other servers of a cluster, and the removal of files that no record refers to. Package
+// source finds a bundle and unpacks it for the first time; package apps knows which apps are installed.
 //
 // Each server of a cluster runs its own process of an app, from files in its own home. The server that installs an app
 // stores the files together with the records. A server that starts an app without having its files gets them from

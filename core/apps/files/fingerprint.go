@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxFingerprint is how many files and directories Fingerprint looks at. That takes some ten milliseconds, much less
+// maxFingerprint is how many files and directories Fingerprint looks at. That takes about ten milliseconds, much less
 // than starting an app.
 const maxFingerprint = 20_000
 
-// Fingerprint identifies the current state of a directory that is used in place, without reading its files: it covers
-// the path, mode, size, inode and times of each of them, and of others, the paths of files outside that belong to the
-// app. The change time also covers a file that was replaced by one with the same size and modification time. The result
-// is "" if the state is not known: there are too many files, some of them cannot be looked at, or a directory outside
-// belongs to the app.
+// Fingerprint identifies the current state of a directory that is used in place, without reading its files. It covers
+// the path, mode, size, inode and times of each file, including others: the paths of files outside the directory that
+// belong to the app. The change time also covers a file that was replaced by one with the same size and modification
+// time. The result is "" if the state is not known: there are too many files, some of them cannot be examined, or a
+// directory outside belongs to the app.
 func (s *Store) Fingerprint(dir string, others ...string) string {
 	s.looking <- struct{}{}
 	defer func() { <-s.looking }()

@@ -65,7 +65,7 @@ func TestEveryFlippedByteOfAnInstalledFileIsFound(t *testing.T) {
 	}
 }
 
-// This is the situation after a restore of the state: the files are back, but their list of hashes is missing.
+// This is the situation after the state has been restored: the files are back, but their list of hashes is missing.
 func TestAMissingListOfHashesIsMadeAgainFromTheInstalledFilesOnly(t *testing.T) {
 	s, r := sealed(t)
 	list, main := source.SumsFile(r.Dir), filepath.Join(r.Dir, "server", "main.js")
@@ -74,7 +74,7 @@ func TestAMissingListOfHashesIsMadeAgainFromTheInstalledFilesOnly(t *testing.T) 
 	}
 	write(t, main, "tampered\n")
 	if err := s.Verify(t.Context(), r, true); !errors.Is(err, files.ErrChanged) || files.Exists(list) {
-		t.Fatalf("changed files without a list: %v, and a list is there: %t", err, files.Exists(list))
+		t.Fatalf("changed files without a list: %v, and the list exists: %t", err, files.Exists(list))
 	}
 	for _, wrong := range []string{"", "0000  other.js\n"} {
 		write(t, main, program)

@@ -48,7 +48,7 @@ type Options struct {
 // app must not overlap.
 type Store struct {
 	o       Options
-	looking chan struct{} // has room for as many calls of Fingerprint as run at once
+	looking chan struct{} // has room for as many calls to Fingerprint as may run at once
 }
 
 // New returns a Store with the given options.

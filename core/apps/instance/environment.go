@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ropewalk/ropewalk/core/bundle"
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
@@ -15,7 +16,7 @@ const DataDirVariable = "ROPEWALK_DATA_DIR"
 
 // baseEnvironment returns the environment of an app's process before the values of its manifest and its installation
 // are added. It is an allow-list of the host's environment. HOME and TMPDIR are directories of the app, so that the
-// caches of its runtime stay with the app.
+// app keeps the caches of its runtime.
 func baseEnvironment(host map[string]string, dataDir string) map[string]string {
 	env := map[string]string{}
 	for name, value := range host {
@@ -32,6 +33,27 @@ func baseEnvironment(host map[string]string, dataDir string) map[string]string {
 // startsBrowser matches the names of packages that start a browser.
 var startsBrowser = regexp.MustCompile(`(?i)playwright|puppeteer|chrome|browser`)
 
+// choosesBrowser matches the options of Playwright's server that say which browser it uses.
+var choosesBrowser = regexp.MustCompile(`--(browser|executable-path|cdp-|config|extension|device|endpoint)`)
+
+// chrome is where Playwright's server looks for the only browser that it uses without being asked for another.
+const chrome = "/opt/google/chrome/chrome"
+
+// chromium returns the path of the system's Chromium if there is no Chrome. It returns "" if there is no Chromium, or one
+// that cannot run in a sandbox because it is a snap.
+func (s *Starter) chromium() string {
+	if _, err := os.Stat(chrome); err == nil {
+		return ""
+	}
+	for _, name := range []string{"chromium", "chromium-browser"} {
+		path, err := bundle.Lookup(s.HostEnv["PATH"])(name)
+		if err == nil && !strings.HasPrefix(path, "/snap/") {
+			return path
+		}
+	}
+	return ""
+}
+
 // maxSocketDir is how long TMPDIR may be for Chromium, which creates a socket two levels below it: the kernel limits the
 // path of a socket to 107 bytes.
 const maxSocketDir = 60
@@ -47,6 +69,9 @@ func (s *Starter) environment(spec Spec) map[string]string {
 	}
 	if level := s.Confinement.Level(spec.Sandbox); startsBrowser.MatchString(spec.Record.Source.Ref) && level != sandbox.LevelNone {
 		env["PLAYWRIGHT_MCP_SANDBOX"] = "false" // Chromium cannot create its own sandbox inside this one
+		if path := s.chromium(); path != "" && !choosesBrowser.Match(spec.Record.Manifest) {
+			env["PLAYWRIGHT_MCP_EXECUTABLE_PATH"] = path
+		}
 		if level >= sandbox.LevelNamespaces && len(env["TMPDIR"]) > maxSocketDir {
 			env["TMPDIR"] = "/tmp" // the app has its own
 		}

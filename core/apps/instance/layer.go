@@ -28,9 +28,9 @@ func addLayers(p *sandbox.Profile, spec Spec, dirs []string) error {
 	return nil
 }
 
-// prepareLayer creates the directories of a layer if they do not exist. If the app has its own user, that user can
-// write only into directories that it owns. So the layer gets a copy of the bundle's directory tree, which the kernel
-// merges with the original.
+// prepareLayer creates the directories of a layer if they do not exist. If the app runs as its own user, that user can
+// write only into directories that it owns. The layer therefore gets a copy of the bundle's directories, without their
+// files, and the kernel merges it with the original.
 func prepareLayer(l sandbox.Layer, uid int) error {
 	if _, err := os.Stat(l.Work); err == nil {
 		return permit(l.Upper, 0o755) // the app may have removed permissions
@@ -45,12 +45,12 @@ func prepareLayer(l sandbox.Layer, uid int) error {
 	}
 	err := os.Mkdir(l.Work, 0o700) // last, because it marks the layer as complete
 	if errors.Is(err, fs.ErrExist) {
-		return nil // by another start of the app
+		return nil // another start of the app has created it
 	}
 	return err
 }
 
-// ownDirectories stays within the layer, which an app that was started at the same time may already change.
+// ownDirectories stays within the layer: an app that was started at the same time may already change what is in it.
 func ownDirectories(l sandbox.Layer, uid int) (err error) {
 	upper, err := os.OpenRoot(l.Upper)
 	if err != nil {

@@ -13,9 +13,9 @@ func TestOnlyEnforcedLimitsAreShown(t *testing.T) {
 	settings := config.Sandbox{Level: sandbox.LevelNamespaces, Limits: all}
 	confined := Confinement{Probe: process.Probe{Level: sandbox.LevelLandlock}}
 	if held := confined.Held(settings); held != all {
-		t.Errorf("in a sandbox %+v hold", held)
+		t.Errorf("in a sandbox, %+v apply", held)
 	}
 	if held := (Confinement{}).Held(settings); held != (sandbox.Limits{}) {
-		t.Errorf("without a sandbox and without cgroups %+v hold", held)
+		t.Errorf("without a sandbox and without cgroups, %+v apply", held)
 	}
 }

@@ -29,7 +29,7 @@ func (p *Process) watch() {
 	_ = p.output.Close()
 }
 
-// Report writes a message about the app's misbehaviour to the app's log.
+// Report writes a message about the app's misbehavior to the app's log.
 func (p *Process) Report(sentence string) {
 	_, _ = p.output.Write([]byte("ropewalk: " + sentence + "\n")) // a full disk must not stop the app
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// Confinement is what the sandboxes of all apps have in common.
+// Confinement holds the settings that the sandboxes of all apps share.
 type Confinement struct {
 	Probe process.Probe
-	Home  string   // the server's home, which stays closed except for the app's own directories
-	Hide  []string // further paths of the server that stay closed
+	Home  string   // the server's home, which remains closed except for the app's own directories
+	Hide  []string // more paths of the server that remain closed
 
 	Cgroups   *cgroup.Tree // limits the process trees of apps; nil if not available
 	NoCgroups string       // why Cgroups is nil
@@ -70,7 +70,7 @@ func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, er
 	p.Write = slices.Concat([]string{spec.DataDir}, settings.Write, granted)
 	var own []string // the bundle and the packages it links to; a command has no directory
 	if spec.Record.Dir != "" {
-		own = append([]string{spec.Record.Dir}, linkedPackages(spec.Record.Dir, s.Confinement.Home)...)
+		own = append([]string{spec.Record.Dir}, LinkedPackages(spec.Record.Dir, s.Confinement.Home)...)
 	}
 	p.Read = append(sandbox.SystemPaths(), own...)
 	runtimes := s.runtimes(spec, launch.Path)
@@ -96,8 +96,9 @@ func (s *Starter) searchPath() []string { return filepath.SplitList(s.HostEnv["P
 // protected returns the directories that do not become readable because a program is inside them.
 func (s *Starter) protected() []string { return []string{s.Confinement.Home, s.HostEnv["HOME"]} }
 
-// granted returns the directories that the configuration gives to an app that it declares and that is installed from a
-// path on this machine. The app may have other values since, which grant nothing: grants by people are in Spec.Grants.
+// granted returns the directories that the configuration gives to a declared app, if that app is installed from a
+// path on this machine. The app may have been given other values since then. Those grant nothing: grants by people
+// are in Spec.Grants.
 func (s *Starter) granted(spec Spec) ([]string, error) {
 	if spec.Record.Source.Kind != core.SourcePath {
 		return nil, nil
@@ -148,7 +149,7 @@ func (s *Starter) setUser(p *sandbox.Profile, spec Spec, program string, runtime
 	if !s.Confinement.Probe.OwnUID {
 		return nil
 	}
-	if err := process.Own(spec.DataDir, p.UID, temporaryDir); err != nil { // which may have just been created
+	if err := process.Own(spec.DataDir, p.UID, temporaryDir); err != nil { // it may have just been created
 		return fmt.Errorf("its data directory cannot be given to its user: %w", err)
 	}
 	return nil
@@ -180,8 +181,8 @@ func openWay(path string) (reachable bool, err error) {
 	return true, nil
 }
 
-// publish makes the files of an installed bundle readable for all users. The server's home, which contains them, stays
-// closed to other users.
+// publish makes the files of an installed bundle readable for all users. The server's home, which contains them,
+// remains closed to other users.
 func publish(dir string) error {
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&0o005 == 0o005 {
 		return err
@@ -237,9 +238,9 @@ func readableByAll(path string) bool {
 	return true
 }
 
-// linkedPackages returns the installed packages that a bundle directory shares through a symbolic link: the targets of
+// LinkedPackages returns the installed packages that a bundle directory shares through a symbolic link: the targets of
 // node_modules and of virtual environments. In the sandbox, other links out of the bundle are dangling.
-func linkedPackages(dir, home string) []string {
+func LinkedPackages(dir, home string) []string {
 	var found []string
 	for _, name := range []string{"node_modules", "venv", ".venv"} {
 		target, err := filepath.EvalSymlinks(filepath.Join(dir, name))

@@ -23,12 +23,15 @@ var ErrTimeout = errors.New("the app did not answer in time")
 type Call struct {
 	link.Request
 	Account string  // the linked account to call with; "" for an app without accounts
-	Client  *Client // the client on whose behalf the call is made; nil when there is no client to ask
-	Asker   Asker   // asks Client while the call is in flight; nil when the client cannot be asked
+	Client  *Client // the client on whose behalf the call is made; nil if there is no client to ask
+	Asker   Asker   // asks Client while the call is in flight; nil if the client cannot be asked
 	Owner   string  // identifies a stateless client: only the owner can resume its suspended calls
 	Issued  string  // what servers of the previous version call the owner: the issuer and the subject
 	AsTask  bool    // the tool can only be called as a task (taskSupport: required)
 	Follow  *Follow // lets an app that speaks link.StatelessVersion answer with a task; nil if the client does not accept tasks
+
+	// Recheck checks the call again, if it has waited for the app to start: its caller may have lost access. nil checks nothing.
+	Recheck func(context.Context) error
 
 	// Set while the call is in flight.
 	dialog *Dialog
@@ -123,8 +126,8 @@ func (d *Dialog) route(c *Call, shared instance.Instance) (in instance.Instance,
 	return p.instance, release, nil
 }
 
-// routeAccount picks the instance of an account. If the app asks its clients questions, the client's session gets an
-// instance of its own.
+// routeAccount picks the instance of an account. If the app asks its clients questions, the client's session gets its
+// own instance.
 func (d *Dialog) routeAccount(c *Call) (in instance.Instance, release func(), err error) {
 	key := poolKey{dialog: d, account: c.Account}
 	if c.Client != nil && c.Asker != nil && c.Client.abilities&d.known().asks != 0 {
@@ -163,7 +166,7 @@ func (b *Broker) EndAccount(account string) {
 	b.pool.shutdownAll(func(k poolKey) bool { return k.account == account && account != "" })
 }
 
-// poolKey returns the key of the session pool's instance that serves a call. pooled is false when the shared instance
+// poolKey returns the key of the session pool's instance that serves a call. pooled is false if the shared instance
 // serves it.
 func (d *Dialog) poolKey(shared instance.Instance, client *Client, asker Asker) (key poolKey, pooled bool) {
 	key.dialog = d
@@ -181,7 +184,7 @@ func (d *Dialog) poolKey(shared instance.Instance, client *Client, asker Asker) 
 	return key, false
 }
 
-// begin starts the clock of a call. The caller must call end when the call is over.
+// begin starts the clock of a call. The caller must call end when the call has ended.
 func (d *Dialog) begin(ctx context.Context, c *Call) (end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.dialog, c.ctx, c.mu, c.open = d, ctx, &sync.Mutex{}, 0
@@ -230,7 +233,7 @@ func (c *Call) resetClock() {
 	}
 }
 
-// restartClock restarts the clock, unless the call is over. The caller holds the mutex.
+// restartClock restarts the clock, unless the call has ended. The caller holds the mutex.
 func (c *Call) restartClock() {
 	if c.ctx.Err() == nil {
 		c.clock.Reset(c.dialog.broker.o.CallTimeout)
@@ -252,9 +255,9 @@ func (c *Call) withClock(notify func(rpc.Notification)) func(rpc.Notification) {
 // require (MCP 2026-07-28).
 const codeHeaderMismatch = -32020
 
-// CallError turns the error of a request into the error for the caller: core.CodeUnavailable when the app died, was too
-// slow, sent too much or has too many requests in flight; core.CodeBadRequest when params is not an object; an
-// *rpc.Error as the app sent it; ctx's error when the caller gave up.
+// CallError turns the error of a request into the error for the caller. This is core.CodeUnavailable if the app died,
+// was too slow, sent too much or has too many requests in flight, and core.CodeBadRequest if params is not an object.
+// An *rpc.Error is returned as the app sent it. If the caller gave up, the error is ctx's.
 func (d *Dialog) CallError(ctx context.Context, in instance.Instance, method string, err error) error {
 	name := d.key.Name
 	if rpcErr, ok := errors.AsType[*rpc.Error](err); ok {

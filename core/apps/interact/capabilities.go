@@ -16,7 +16,8 @@ import (
 // Bundle is one version of a bundle.
 type Bundle struct{ Name, Version string }
 
-// bundleCapabilities is what the server has learned about a bundle in use. The zero value is right for most bundles.
+// bundleCapabilities holds what the server has learned about a bundle in use. The zero value is right for most
+// bundles.
 type bundleCapabilities struct {
 	asks          ability // what it asks its clients for
 	onlyStateless bool    // it refuses the handshake: it speaks only link.StatelessVersion
@@ -30,10 +31,6 @@ const maxBundles = 4096
 type capabilities struct {
 	mu    sync.RWMutex
 	known map[Bundle]bundleCapabilities
-}
-
-func newCapabilities() *capabilities {
-	return &capabilities{known: map[Bundle]bundleCapabilities{}}
 }
 
 func (c *capabilities) get(b Bundle) bundleCapabilities {
@@ -63,7 +60,7 @@ func (d *Dialog) learn(change func(*bundleCapabilities)) {
 	b := *d.bundle.Load()
 	before, after := d.broker.capabilities.update(b, change)
 	if after.asks != before.asks {
-		d.log.Info("app asks its clients: each session that can be asked gets its own instance")
+		d.log.Info("app asks its clients questions: each session that can answer gets its own instance")
 		d.broker.recordAsks(b, after.asks)
 	}
 }
@@ -93,7 +90,7 @@ type Settings interface {
 }
 
 // asksRecord is the stored form of what one version of a bundle asks its clients for. Each server learns everything
-// else about a bundle by itself.
+// else about a bundle on its own.
 type asksRecord struct {
 	Bundle  string   `json:"bundle"`
 	Version string   `json:"version"`
@@ -122,7 +119,7 @@ func newAsksRecord(b Bundle, asks ability) (name, value string) {
 	return asksPrefix + hex.EncodeToString(sum[:16]), string(raw)
 }
 
-// abilities returns the recorded abilities. It ignores words that another version of this server wrote.
+// abilities returns the recorded abilities. It ignores unknown words, which another version of this server wrote.
 func (r asksRecord) abilities() (asks ability) {
 	for _, w := range abilityWords() {
 		if slices.Contains(r.Asks, w.word) {
@@ -133,7 +130,7 @@ func (r asksRecord) abilities() (asks ability) {
 }
 
 // LoadCapabilities reads what this server or another one in the cluster recorded earlier. Records that cannot be read
-// are logged and skipped; the server learns them again in use.
+// are logged and skipped; the server learns them again when the bundles are used.
 func (b *Broker) LoadCapabilities(ctx context.Context) {
 	settings, err := b.o.Settings.Settings(ctx, asksPrefix)
 	if err != nil {
@@ -162,7 +159,7 @@ func (b *Broker) recordAsks(bundle Bundle, asks ability) {
 		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 		defer cancel()
 		if err := b.o.Settings.PutSetting(ctx, name, value); err != nil {
-			b.o.Logger.Warn("could not record what a bundle asks its clients for; it is detected again after a restart", "bundle", bundle.Name, "error", err)
+			b.o.Logger.Warn("could not record what a bundle asks its clients for; it will be detected again after a restart", "bundle", bundle.Name, "error", err)
 		}
 	}()
 }

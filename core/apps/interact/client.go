@@ -15,9 +15,9 @@ type Client struct {
 }
 
 // NewClient describes a client. session is unique among all sessions of the server. It is "" for a client without a
-// session, which gets no instances of its own. stateless means that the client speaks link.StatelessVersion, in which
-// apps ask for input in their results. capabilities are the client capabilities that it declared, as JSON; nil for
-// none.
+// session, which does not get its own instances. stateless means that the client speaks link.StatelessVersion, in
+// which apps ask for input in their results. capabilities are the client capabilities that it declared, as JSON; nil
+// for none.
 func NewClient(session string, stateless bool, capabilities json.RawMessage) *Client {
 	return &Client{session: session, stateless: stateless, capabilities: capabilities, abilities: parseAbilities(capabilities)}
 }

@@ -17,7 +17,7 @@ import (
 // AppRef identifies an app. Server names are unique only within a workspace.
 type AppRef struct{ Workspace, Name string }
 
-// App is an app as a Dialog needs it: it starts instances for the session pool.
+// App is what a Dialog needs from an app: it starts instances for the session pool.
 type App interface {
 	IsRunning() bool
 	// Roots returns the directories on this machine that the app may use.
@@ -31,8 +31,8 @@ type App interface {
 type Session struct {
 	ID                 string          // "" for all stateless clients, and for all clients of an account
 	Account            string          // the linked account to call with; "" for none
-	OneCall            bool            // it serves a single call and no session
-	ClientCapabilities json.RawMessage // of the session's client; nil for stateless clients
+	OneCall            bool            // whether the instance serves a single call instead of a session
+	ClientCapabilities json.RawMessage // what the session's client supports; nil for stateless clients
 	OnRequest          link.RequestHandler
 }
 
@@ -40,7 +40,7 @@ type Session struct {
 type PeerRequester interface {
 	// ServerID returns the ID of this server.
 	ServerID() string
-	// RequestPeer sends a request to another server. The error is core.CodeNotFound when that server is gone.
+	// RequestPeer sends a request to another server. The error is core.CodeNotFound if that server is gone.
 	RequestPeer(ctx context.Context, server, topic string, request json.RawMessage) (json.RawMessage, error)
 }
 
@@ -57,11 +57,11 @@ type Options struct {
 	InstanceIdle time.Duration   // how long an unused instance is kept
 	Life         context.Context //nolint:containedctx // cancelled when the server shuts down
 	// Begin registers background work, so that a shutdown waits for it. The returned context is cancelled when the
-	// server shuts down; err is set when it is already shutting down.
+	// server shuts down; err is set if it is already shutting down.
 	Begin func(ctx context.Context) (c context.Context, done func(), err error)
 }
 
-// Broker is the part that the dialogs of all apps of a server share.
+// Broker holds the state that the Dialogs of all apps on a server share.
 type Broker struct {
 	o            Options
 	capabilities *capabilities
@@ -71,8 +71,9 @@ type Broker struct {
 	asking       *limits.Places // one per request to another server
 }
 
-// maxAsking is how many requests to other servers may wait at a time. A server works on as many at once.
-const maxAsking = 256
+// MaxAsking is how many requests to other servers may wait at a time. A server also handles no more than that at
+// once.
+const MaxAsking = 256
 
 // NewBroker returns a Broker that has no apps yet.
 func NewBroker(o Options) *Broker {
@@ -81,8 +82,8 @@ func NewBroker(o Options) *Broker {
 		server = o.Peers.ServerID()
 	}
 	return &Broker{
-		o: o, capabilities: newCapabilities(), elicitations: newElicitations(),
-		pool: newPool(o), suspended: newSuspendedCalls(statePrefixOf(server)), asking: limits.NewPlaces(maxAsking, 0),
+		o: o, capabilities: &capabilities{known: map[Bundle]bundleCapabilities{}}, elicitations: &elicitations{sessions: map[elicitation]string{}},
+		pool: &pool{o: o, open: map[poolKey]*pooled{}}, suspended: newSuspendedCalls(statePrefixOf(server)), asking: limits.NewPlaces(MaxAsking, 0),
 	}
 }
 
@@ -103,7 +104,7 @@ func (b *Broker) NewDialog(key AppRef, app App, log hclog.Logger) *Dialog {
 	return d
 }
 
-// SetBundle sets the bundle, and its version, that the app runs.
+// SetBundle sets which bundle, and which version of it, the app runs.
 func (d *Dialog) SetBundle(b Bundle) { d.bundle.Store(&b) }
 
 // Slots returns the app's slots for calls in flight.

@@ -17,10 +17,10 @@ import (
 // will ask for it again.
 var ErrKeepTask = errors.New("the server is shutting down")
 
-// Follow lets an app answer a tool call with a task of its own (MCP extension io.modelcontextprotocol/tasks). The call then
-// lasts until the task has ended, and returns its result.
+// Follow lets an app answer a tool call with its own task (MCP extension io.modelcontextprotocol/tasks). The call
+// then lasts until the task has ended, and returns its result.
 type Follow struct {
-	ID string // of a task that the app created earlier: the call sends nothing and only waits for the task; "" for none
+	ID string // a task that the app created earlier: the call sends nothing and only waits for the task; "" for none
 	// Changed is called with the state of the task, first when the app has created it. It must not
 	// block, and may change the state.
 	Changed func(FollowedTask)

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	maxRounds   = 10 // how often one call may ask for input
+	maxRounds   = 10 // how many times one call may ask for input
 	maxRequests = 32 // input requests in one result
 )
 

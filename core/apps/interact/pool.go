@@ -48,11 +48,9 @@ type poolKey struct {
 	account string
 }
 
-func newPool(o Options) *pool { return &pool{o: o, open: map[poolKey]*pooled{}} }
-
-// acquire returns the instance for key and starts it if necessary. The caller must call release when the call is over.
-// With exclusive, the call gets an instance of its own; several can exist for one key. The error is the cause of ctx,
-// core.CodeUnavailable when the app is not running or there are too many instances, or errCannotStart.
+// acquire returns the instance for key and starts it if necessary. The caller must call release when the call has
+// ended. With exclusive, the call gets its own instance; several can exist for one key. The error is the cause of
+// ctx, core.CodeUnavailable when the app is not running or there are too many instances, or errCannotStart.
 func (p *pool) acquire(ctx context.Context, key poolKey, exclusive bool, c *Call) (x *pooled, release func(), err error) {
 	if x, err = p.reserve(key, exclusive, c); err != nil {
 		return nil, nil, err
@@ -135,9 +133,9 @@ func (p *pool) most(key poolKey) int {
 	return p.o.MaxInstances
 }
 
-// checkShare returns core.CodeRateLimited if a user has half of the instances in use, at least one, and asks for another.
-// The user's share of all MCP sessions is also half, and each session may need an instance. An instance that serves
-// all stateless clients counts for nobody.
+// checkShare returns core.CodeRateLimited if a user has half of the instances in use, at least one, and asks for
+// another. The user's share of all MCP sessions is also half, and each session may need an instance. An instance that
+// serves all stateless clients does not count for anybody.
 func (p *pool) checkShare(key poolKey, user string) error {
 	if user == "" || key.session == "" && key.account == "" {
 		return nil
@@ -271,12 +269,12 @@ type pooled struct {
 	instance  instance.Instance
 	err       error
 	failedAt  time.Time            // when its start failed
-	newest    atomic.Pointer[Call] // the newest call: its client gets the requests that belong to no call
+	newest    atomic.Pointer[Call] // the newest call: its client gets the requests that do not belong to a call
 
 	users       int         // calls in flight; the pool's mutex guards this and the fields below
-	user        string      // who uses it, or was the first to, of those who use it now
+	user        string      // the user who started first among those who use it now
 	unusedSince time.Time   // when the last call ended
-	timer       *time.Timer // ends the instance when it stays unused; nil while in use
+	timer       *time.Timer // ends the instance once it has been unused for long enough; nil while in use
 }
 
 // isOver reports whether the instance has ended, or failed so long ago that a new start may be tried.

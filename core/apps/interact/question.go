@@ -126,8 +126,6 @@ type elicitation struct {
 	id  string
 }
 
-func newElicitations() *elicitations { return &elicitations{sessions: map[elicitation]string{}} }
-
 func elicitationID(params json.RawMessage) string {
 	var elicit struct {
 		ID string `json:"elicitationId"`
@@ -154,7 +152,7 @@ func (e *elicitations) record(d *Dialog, params json.RawMessage, session string)
 	}
 }
 
-// ElicitationSession returns the session that an elicitation's completion notification is for, or "" when it is
+// ElicitationSession returns the session that an elicitation's completion notification is for, or "" if it is
 // unknown.
 func (d *Dialog) ElicitationSession(n rpc.Notification) string {
 	e := d.broker.elicitations
@@ -169,7 +167,7 @@ const (
 	codeMissingCapability      = -32021 // link.StatelessVersion: the client did not declare a required capability
 )
 
-// urlElicitationResult converts the error by which an app sends the user to URLs into the equivalent result of
+// urlElicitationResult converts the error with which an app sends the user to URLs into the equivalent result of
 // link.StatelessVersion, which has no such error. Other errors are returned unchanged.
 func (c *Call) urlElicitationResult(err error) (json.RawMessage, error) {
 	rpcErr, ok := errors.AsType[*rpc.Error](err)

@@ -45,8 +45,8 @@ func (d *Dialog) Resume(ctx context.Context, c Call) (result json.RawMessage, re
 	return result, true, err
 }
 
-// isOwnedBy reports whether c comes from the client that made the call. A server of the previous version passes on calls
-// without Owner.
+// isOwnedBy reports whether c comes from the client that made the call. A server that runs the previous version
+// forwards calls without an Owner.
 func (s *suspendedCall) isOwnedBy(c Call) bool {
 	if c.Owner == "" {
 		return s.issued == c.Issued
@@ -74,15 +74,15 @@ func withToken(notify func(rpc.Notification), token json.RawMessage) func(rpc.No
 // A client can resume a suspended call on any server of a cluster. The requestState names the server that has the call,
 // and the server that gets the request forwards it there.
 
-// PeerTopic is the topic of peer requests about suspended calls. It is empty because servers of the version before topics
-// send and expect none, and these requests must work during an upgrade.
+// PeerTopic is the topic of peer requests about suspended calls. It is empty because servers from before topics existed
+// neither send nor expect one, and these requests must work during an upgrade.
 const PeerTopic = ""
 
 // PeerResume is a client's request to resume a call, forwarded to the server that has the call.
 type PeerResume struct {
 	Workspace string          `json:"workspace"`
 	App       string          `json:"app"`
-	Issued    string          `json:"owner"` // its name is what the previous version reads
+	Issued    string          `json:"owner"` // the previous version reads it under this name
 	Owner     string          `json:"principal,omitempty"`
 	Method    string          `json:"method"`
 	Params    json.RawMessage `json:"params"`

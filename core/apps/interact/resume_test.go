@@ -32,7 +32,7 @@ func TestOneUserCannotTakeAllRequestsToOtherServers(t *testing.T) {
 			return err
 		}
 		var waiting sync.WaitGroup
-		for range maxAsking {
+		for range MaxAsking {
 			waiting.Go(func() { _ = resume(ctx, "mallory") })
 		}
 		synctest.Wait()

@@ -16,14 +16,14 @@ import (
 )
 
 // suspendedCall is a call whose client speaks link.StatelessVersion and whose app speaks an older MCP revision. When
-// the app asks something, the question becomes a result and the call is suspended: it stays in flight on the app's side
-// until the client calls again with the input. It implements Asker.
+// the app asks something, the question becomes a result and the call is suspended: it remains in flight on the app's
+// side until the client calls again with the input. It implements Asker.
 type suspendedCall struct {
 	user                  string // who made it
 	owner, issued, server string
 	method, target        string // target is the tool, prompt or resource of the call
 	cancel                func()
-	asked                 chan struct{} // capacity 1; signalled on each request from the app
+	asked                 chan struct{} // capacity 1; signaled on each request from the app
 	done                  chan struct{} // closed when result and err are set
 	result                json.RawMessage
 	err                   error
@@ -31,7 +31,7 @@ type suspendedCall struct {
 	mu     sync.Mutex
 	open   map[string]openRequest
 	count  int
-	notify func(rpc.Notification) // of the client request that waits; nil while suspended
+	notify func(rpc.Notification) // notifies the waiting client request; nil while suspended
 	timer  *time.Timer
 	since  time.Time // when it was suspended; guarded by the mutex of suspendedCalls
 }
@@ -206,7 +206,7 @@ func (c *suspendedCalls) wait(ctx context.Context, s *suspendedCall) (json.RawMe
 			s.cancel()
 			return nil, context.Cause(ctx)
 		case <-s.asked:
-			if s.hasOpenRequests() { // the request that signalled may have been answered in the meantime
+			if s.hasOpenRequests() { // the request that signaled may have been answered in the meantime
 				return c.suspend(s)
 			}
 		}

@@ -144,7 +144,7 @@ func (t *taskRun) send(ctx context.Context, method string) (json.RawMessage, err
 	return t.in.Call(ctx, link.Request{Method: method, Params: params, Notify: t.request.Notify, Caller: t.call})
 }
 
-// cancel cancels the task of a call that is over. Errors are ignored: the task may have ended already.
+// cancel cancels the task of a call that has ended. Errors are ignored: the task may have ended already.
 func (t *taskRun) cancel(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
 	defer stop()

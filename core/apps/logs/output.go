@@ -71,7 +71,7 @@ func (o *Output) flushLine() {
 	}
 }
 
-// Tail returns the last lines of output, at most 20 lines and 4 KiB. It is "" when there are none.
+// Tail returns the last lines of output, at most 20 lines and 4 KiB. It is "" if there are none.
 func (o *Output) Tail() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

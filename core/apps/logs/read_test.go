@@ -11,7 +11,7 @@ import (
 func TestTheLastLinesAreReadFromOlderFilesToo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stderr.log")
 	if lines, err := Tail(path, 10); err != nil || len(lines) != 0 {
-		t.Errorf("a log that does not exist gives %q (%v)", lines, err)
+		t.Errorf("reading a log that does not exist returned %q (%v)", lines, err)
 	}
 	log, err := OpenFile(path)
 	if err != nil {

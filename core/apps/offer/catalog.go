@@ -81,7 +81,7 @@ func (c *Catalog) Refresh(workspace string) {
 	announce(c.replace(workspace))
 }
 
-// Announce calls the watchers for all lists, after those of some people have changed.
+// Announce calls the watchers for all lists, after some people's lists have changed.
 func (c *Catalog) Announce(workspace string) {
 	c.mu.RLock()
 	var watchers []*watcher

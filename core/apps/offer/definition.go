@@ -80,7 +80,7 @@ func (r *repair) members(path string, object json.RawMessage, fixes map[string]f
 
 // wrong records that a value does not have the required kind.
 func (r *repair) wrong(path string, value json.RawMessage, want string) {
-	r.faults = append(r.faults, fmt.Sprintf("%.100s is %s, and must be %s", path, kindOf(value), want))
+	r.faults = append(r.faults, fmt.Sprintf("%.100s is %s, but must be %s", path, kindOf(value), want))
 }
 
 func (r *repair) kind(want string) fix {
@@ -123,7 +123,7 @@ func (r *repair) input(path string, value json.RawMessage) json.RawMessage {
 		r.wrong(path, value, "an object")
 		return json.RawMessage(anyObject)
 	default:
-		r.err = fmt.Errorf("its %s is %s, and must be an object", path, kind)
+		r.err = fmt.Errorf("its %s is %s, but must be an object", path, kind)
 		return value
 	}
 	typed := false
@@ -152,7 +152,7 @@ func (r *repair) inputType(path string, value json.RawMessage) json.RawMessage {
 		r.faults = append(r.faults, path+` must be "object"`)
 		return json.RawMessage(`"object"`)
 	default:
-		r.err = fmt.Errorf(`its %s is %.100s, and must be "object"`, path, value)
+		r.err = fmt.Errorf(`its %s is %.100s, but must be "object"`, path, value)
 		return value
 	}
 }

@@ -92,7 +92,7 @@ func TestTheWarningAboutADefinitionNamesAFewOfItsFaults(t *testing.T) {
 	var reported string
 	r := Reader{Logger: hclog.NewNullLogger(), Report: func(sentence string) { reported = sentence }}
 	r.parseTools([]json.RawMessage{json.RawMessage(`{"name":"a","title":1,"description":null,"_meta":[],"icons":1,"execution":1,"annotations":1,"inputSchema":[]}`)})
-	if !strings.HasPrefix(reported, `an item of the list of tools, "a", was made valid for clients: title is a number, and must be a string; description is null`) || !strings.HasSuffix(reported, "; and 2 more") {
+	if !strings.HasPrefix(reported, `an item of the list of tools, "a", was made valid for clients: title is a number, but must be a string; description is null`) || !strings.HasSuffix(reported, "; and 2 more") {
 		t.Errorf("reported %q", reported)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// ownOffer is what a workspace offers to a session that has its own instances of some apps.
+// ownOffer is a workspace's offer to a session that has its own instances of some apps.
 type ownOffer struct {
-	apps   map[string]*core.Offer // the lists of these instances, by server name of their app
+	apps   map[string]*core.Offer // the lists of these instances, by their app's server name
 	merged *core.Offer            // the workspace's offer with these lists instead of those of the shared instances
 }
 
@@ -129,7 +129,7 @@ func replaced[T any](shared []T, apps map[string]*core.Offer, listOf func(*core.
 	return list
 }
 
-// Union returns the lists of one app: the first ones, and then the items that only the others have. What is held back in
+// Union merges lists of one app: the items of the first, and then those that only the others have. What is held back in
 // one list and not in another is not held back.
 func Union(lists []*core.Offer) *core.Offer {
 	if len(lists) == 1 {

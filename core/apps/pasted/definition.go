@@ -1,15 +1,19 @@
 package pasted
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/kballard/go-shellquote"
 
 	"github.com/ropewalk/ropewalk/core"
 )
@@ -24,10 +28,15 @@ type Definition struct {
 	Command string
 	Args    []string
 	Env     map[string]string
+	Dir     string // the working directory of Command, absolute; "" for the default
 
 	URL       string
 	Transport string // "streamable-http" or "sse"; "" to detect it
 	Headers   map[string]string
+
+	// Hidden is Args with references ${user_config.KEY} in the place of given values. KEY is a key of Env or of Secrets.
+	Hidden  []string
+	Secrets map[string]string
 
 	Inputs []Input  // values that the configuration refers to but does not contain
 	Left   []string // unrecognized keys, sorted
@@ -46,7 +55,10 @@ func (d *Disabled) Error() string {
 type reader struct {
 	Definition
 	given map[string]string // values of inputs, by name
+	used  []string          // the definition's own variables that other fields refer to
 	err   error             // the first error
+
+	hiding bool // references take the place of values
 }
 
 // Read reads the definition of one server. given holds the values of its inputs by name. An input that has neither a
@@ -62,7 +74,7 @@ func Read(name string, raw json.RawMessage, given map[string]string) (Definition
 		return Definition{}, errors.New(": it is not an object")
 	}
 	r := reader{given: given}
-	r.Env, r.Headers = map[string]string{}, map[string]string{}
+	r.Env, r.Headers, r.Secrets = map[string]string{}, map[string]string{}, map[string]string{}
 	r.fields(object)
 	if r.err != nil {
 		return Definition{}, r.err
@@ -70,12 +82,45 @@ func Read(name string, raw json.RawMessage, given map[string]string) (Definition
 	if (r.Command == "") == (r.URL == "") {
 		return Definition{}, errors.New(": give exactly one of command and url")
 	}
-	r.unwrap()
+	if err := r.unwrap(); err != nil {
+		return Definition{}, err
+	}
 	if err := r.ask(); err != nil {
 		return Definition{}, err
 	}
+	r.leave()
+	if r.Dir != "" && !filepath.IsAbs(r.Dir) && !strings.HasPrefix(r.Dir, "${HOME}") {
+		return Definition{}, errors.New(": its working directory is relative to a folder of the client: give an absolute path of the server's machine")
+	}
 	slices.Sort(r.Left)
 	return r.Definition, nil
+}
+
+// leave lists what a definition contains but servers of its kind do not use, and moves an account in the URL to a header,
+// where it is kept as a secret.
+func (r *reader) leave() {
+	if r.URL == "" {
+		if len(r.Headers) > 0 {
+			r.Left = append(r.Left, "headers")
+		}
+		return
+	}
+	if len(r.Args) > 0 {
+		r.Left = append(r.Left, "args")
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Env)) {
+		if !slices.Contains(r.used, name) {
+			r.Left = append(r.Left, "env."+name)
+		}
+	}
+	u, err := url.Parse(r.URL)
+	if err != nil || u.User == nil || r.Headers["Authorization"] != "" {
+		return
+	}
+	password, _ := u.User.Password()
+	r.Headers["Authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
+	u.User = nil
+	r.URL = u.String()
 }
 
 func checkName(name string) error {
@@ -113,7 +158,11 @@ func (r *reader) field(key string, value json.RawMessage) {
 	case "command", "cmd":
 		r.command(key, value)
 	case "args", "arguments":
-		r.Args = append(r.Args, r.texts(key, value)...)
+		words := r.texts(key, value)
+		if split, err := splitWords(text(value)); err == nil && len(split) > 1 {
+			words = split
+		}
+		r.Args = append(r.Args, words...)
 	case "env", "environment", "envs":
 		r.pairs(key, value, r.Env)
 	case "envkeys", "envvars":
@@ -122,8 +171,10 @@ func (r *reader) field(key string, value json.RawMessage) {
 				r.Env[v] = "${" + v + "}"
 			}
 		}
-	case "url", "serverurl", "httpurl", "uri":
-		r.URL = text(value)
+	case "cwd", "workingdirectory", "workdir":
+		r.Dir = text(value)
+	case "url", "serverurl", "httpurl", "baseurl", "uri":
+		r.URL = strings.TrimSpace(text(value))
 	case "type", "transport", "transporttype":
 		if nested := fields(value); nested != nil {
 			r.fields(nested)
@@ -140,6 +191,8 @@ func (r *reader) field(key string, value json.RawMessage) {
 		}
 	case "bearertokenenvvar":
 		r.Headers["Authorization"] = "Bearer ${" + text(value) + "}"
+	case "bearertoken", "authorizationtoken", "apikey":
+		r.Headers["Authorization"] = "Bearer " + text(value)
 	default:
 		r.other(key, value)
 	}
@@ -148,7 +201,7 @@ func (r *reader) field(key string, value json.RawMessage) {
 // other reads the remaining fields, including those that say whether and where a client runs a server.
 func (r *reader) other(key string, value json.RawMessage) {
 	word, _ := scalar(value)
-	isTrue, isFalse := strings.EqualFold(word, "true"), strings.EqualFold(word, "false")
+	isTrue, isFalse := truth(word)
 	switch canonical(key) {
 	case "disabled":
 		if !isFalse {
@@ -158,16 +211,35 @@ func (r *reader) other(key string, value json.RawMessage) {
 		if !isTrue {
 			r.disable(key)
 		}
+	case "state":
+		if strings.EqualFold(word, "disabled") {
+			r.disable(key)
+		}
 	case "envfile":
 		r.fail(".%s is a file on the client's machine: give its variables as env", key)
-	case "cwd", "workingdirectory", "workdir":
-		r.fail(".%s is a folder on the client's machine: remove it, and use absolute paths on the server's machine in args", key)
-	case "name", "description", "source", "settings", "bundled", "title", "displayname", "icon", "id", "$schema", "version":
+	case "uses":
+		r.fail(".%s is a definition that only the client can fetch: give its command or url", key)
+	case "source":
+		if word == "extension" {
+			r.fail(".%s: the server is an extension of the client: give its command or url", key)
+		}
+	case "name", "description", "bundled", "title", "label", "displayname", "icon", "iconpath", "id", "serverlabel", "$schema", "inputs":
 	default:
 		if len(fields(value)) > 0 || len(list(value)) > 0 || fields(value) == nil && list(value) == nil {
 			r.Left = append(r.Left, key)
 		}
 	}
+}
+
+// truth reports whether a word means true or false. YAML has several words for each.
+func truth(word string) (isTrue, isFalse bool) {
+	switch strings.ToLower(word) {
+	case "true", "yes", "on", "1":
+		return true, false
+	case "false", "no", "off", "0":
+		return false, true
+	}
+	return false, false
 }
 
 func (r *reader) disable(key string) {
@@ -184,7 +256,10 @@ func (r *reader) command(key string, value json.RawMessage) {
 		r.fields(object)
 		return
 	}
-	words := []string{text(value)}
+	if string(value) == `""` {
+		return // clients write it for a server with a url
+	}
+	words := []string{strings.TrimSpace(text(value))}
 	if array := list(value); array != nil {
 		words = r.texts(key, value)
 	}
@@ -231,6 +306,7 @@ func (r *reader) pairs(key string, value json.RawMessage, into map[string]string
 	}
 	for name, element := range object {
 		if string(element) == "null" {
+			r.Left = append(r.Left, key+"."+name)
 			continue
 		}
 		v, ok := scalar(element)
@@ -253,164 +329,50 @@ func scalar(raw json.RawMessage) (string, bool) {
 // transport reads the transport type of a server.
 func (r *reader) transport(key, kind string) {
 	switch canonical(kind) {
-	case "http", "streamablehttp", "httpstream":
+	case "http", "streamable", "streamablehttp", "httpstream":
 		r.Transport = "streamable-http"
 	case "sse":
 		r.Transport = "sse"
-	case "", "stdio", "local", "remote", "custom":
-	case "builtin", "platform":
+	case "", "stdio", "local", "remote", "custom", "url", "mcp":
+	case "builtin", "platform", "inmemory", "frontend":
 		r.fail(".%s: %.50s is built into the client and has no command or url", key, kind)
 	default:
 		r.fail(".%s is %.50q; it can be stdio, http or sse", key, kind)
 	}
 }
 
-// isToolFilter reports whether a key limits which tools of a server are used.
-func isToolFilter(name string) bool {
-	if !strings.Contains(name, "tool") {
-		return false
-	}
-	for _, other := range []string{"timeout", "approv", "confirm", "alwaysallow", "trust", "calllimit", "maxtool", "prefix"} {
-		if strings.Contains(name, other) {
-			return false
-		}
-	}
-	return true
-}
-
-// toolFilter reads a field that limits the tools of a server: a list of names, a switch for each name, a switch for all
-// tools, or an object with several of these.
-func (r *reader) toolFilter(key string, value json.RawMessage) {
-	without := excludes(canonical(key))
-	object, array := fields(value), list(value)
-	switch word, _ := scalar(value); {
-	case object != nil:
-		r.toolSwitches(key, object)
-	case array != nil:
-		r.toolNames(key, r.texts(key, value))
-	case strings.EqualFold(word, "true") || strings.EqualFold(word, "false"):
-		if strings.EqualFold(word, "true") == without {
-			r.filterTools(key, true, []string{"*"})
-		}
-	default:
-		r.toolNames(key, strings.FieldsFunc(word, func(c rune) bool { return c == ',' || unicode.IsSpace(c) }))
-	}
-}
-
-// toolNames reads the names in a field. Without names, a field that excludes tools excludes none. One that includes
-// tools must name some: clients differ about what an empty list means.
-func (r *reader) toolNames(key string, names []string) {
-	without := excludes(canonical(key))
-	if len(names) == 0 && !without && canonical(key) != "availabletools" {
-		r.fail(".%s is empty: name the tools that the app should have, or remove it", key)
-	}
-	r.filterTools(key, without, names)
-}
-
-// toolSwitches reads an object: a switch for each tool, such as {"delete": false} or {"delete": {"enabled": false}}, or
-// fields that are filters themselves.
-func (r *reader) toolSwitches(key string, object map[string]json.RawMessage) {
-	var on, off []string
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		value := object[name]
-		if list(value) != nil && (excludes(canonical(name)) || includes(canonical(name))) {
-			r.toolNames(name, r.texts(key+"."+name, value))
-			continue
-		}
-		used, known := switched(value)
-		switch {
-		case !known:
-			r.fail(".%s.%s does not say whether the tool is used: give true or false", key, name)
-		case used:
-			on = append(on, name)
-		default:
-			off = append(off, name)
-		}
-	}
-	switch name := canonical(key); {
-	case excludes(name): // {"disabledTools": {"delete": true}}
-		off = on
-	case includes(name): // {"enabledTools": {"read": true}}
-		r.filterTools(key, false, on)
-	}
-	r.filterTools(key, true, off)
-}
-
-// switched reports whether a value switches a tool on. known is false if the value is about something else.
-func switched(value json.RawMessage) (on, known bool) {
-	for name, inner := range fields(value) {
-		word, _ := scalar(inner)
-		isTrue, isFalse := strings.EqualFold(word, "true"), strings.EqualFold(word, "false")
-		switch canonical(name) {
-		case "enabled", "enable", "allowed", "active":
-			return isTrue, isTrue || isFalse
-		case "disabled", "disable", "denied", "hidden":
-			return isFalse, isTrue || isFalse
-		}
-	}
-	word, _ := scalar(value)
-	switch canonical(word) {
-	case "true", "allow", "enabled", "on":
-		return true, true
-	case "false", "deny", "disabled", "off":
-		return false, true
-	}
-	return fields(value) != nil, fields(value) != nil // other settings of a tool that is used
-}
-
-func (r *reader) filterTools(key string, without bool, names []string) {
-	for _, name := range names {
-		if name == "" || utf8.RuneCountInString(name) > maxToolPattern || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
-			r.fail(".%s contains something other than the name of a tool", key)
-		}
-	}
-	if len(names) > maxToolPatterns {
-		r.fail(".%s has %d entries; it can have %d", key, len(names), maxToolPatterns)
-	}
-	if len(names) == 0 || !without && slices.Contains(names, "*") {
-		return
-	}
-	if r.Tools == nil {
-		r.Tools = &core.ToolFilter{}
-	}
-	switch {
-	case without:
-		r.Tools.Exclude = append(r.Tools.Exclude, names...)
-	case r.Tools.Include != nil:
-		r.fail(".%s: another field already names the tools that the app should have; keep one of them", key)
-	default:
-		r.Tools.Include = names
-	}
-}
-
-func includes(name string) bool {
-	return slices.ContainsFunc([]string{"include", "enable", "allow", "available", "only"}, func(word string) bool { return strings.Contains(name, word) })
-}
-
-func excludes(name string) bool {
-	return slices.ContainsFunc([]string{"disable", "exclude", "deny", "denied", "block", "hidden"}, func(word string) bool { return strings.Contains(name, word) })
-}
-
 // unwrap replaces wrappers with the program that they run: a whole command line in one string, cmd /c, env, and the
 // path of a program.
-func (r *reader) unwrap() {
-	for range 3 {
+func (r *reader) unwrap() error {
+	for range 100 {
 		program := programName(r.Command)
-		first, _, several := strings.Cut(strings.TrimSpace(r.Command), " ")
+		first, _, several := strings.Cut(r.Command, " ")
 		switch {
-		case several && len(r.Args) == 0 && !strings.ContainsAny(first, `/\`) && !strings.ContainsAny(r.Command, `"'`):
-			words := strings.Fields(r.Command)
+		case several && len(r.Args) == 0 && !strings.ContainsAny(first, `/\`):
+			words, err := splitWords(r.Command)
+			if err != nil || len(words) == 0 {
+				return errors.New(".command has quotation marks that do not match: give the arguments as args")
+			}
 			r.Command, r.Args = words[0], words[1:]
 		case program == "cmd" && len(r.Args) > 1 && (strings.EqualFold(r.Args[0], "/c") || strings.EqualFold(r.Args[0], "/k")):
 			r.Command, r.Args = r.Args[1], r.Args[2:]
-		case program == "env" && len(r.Args) > 0 && !strings.HasPrefix(r.Args[0], "-") && !strings.Contains(r.Args[0], "="):
+		case program == "env" && len(r.Args) > 1 && assignment.MatchString(r.Args[0]):
+			name, value, _ := strings.Cut(r.Args[0], "=")
+			r.Env[name], r.Args = value, r.Args[1:]
+		case program == "env" && len(r.Args) > 0 && !strings.HasPrefix(r.Args[0], "-"):
 			r.Command, r.Args = r.Args[0], r.Args[1:]
 		case program != path.Base(r.Command):
 			r.Command = program
 		default:
-			return
+			return nil
 		}
 	}
+	return nil
+}
+
+// splitWords splits a command line as a shell does, except that the backslashes of a Windows path stay.
+func splitWords(line string) ([]string, error) {
+	return shellquote.Split(strings.ReplaceAll(line, `\`, `\\`))
 }
 
 // programName returns the name of a program without its directory and without Windows file name extensions.

@@ -2,9 +2,11 @@ package pasted
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -18,30 +20,53 @@ import (
 // shape ends the error messages about text that contains no servers.
 const shape = `it must be an object such as {"mcpServers": {"files": {"command": "npx", "args": ["-y", "a-package"]}}}`
 
-// Servers returns the server definitions in a client's configuration, by name. It reads JSON with comments and trailing
-// commas, a fragment of JSON without the outer braces, TOML and YAML. A single definition without a name gets the name
-// "".
+// Servers returns the server definitions in a client's configuration, by name. It reads JSON with comments and
+// trailing commas, a fragment of JSON without the outer braces, TOML and YAML. It also reads what READMEs offer
+// instead: links that install a server, commands that add or start one, and URLs. A single definition without a name
+// gets the name "".
 func Servers(text []byte) (map[string]json.RawMessage, error) {
 	text = unfenced(text)
 	if len(text) == 0 {
 		return nil, errors.New("the input is empty: give the file of a client's configuration, such as ~/.cursor/mcp.json, or its text")
 	}
-	document, err := decode(text)
-	if err != nil {
-		return nil, err
-	}
 	c := collector{servers: map[string]json.RawMessage{}}
-	c.walk(document, 0)
-	if !c.found {
+	document, err := decode(text)
+	if c.walk(document, 0); !c.found {
 		c.takeShape(document)
 	}
+	if len(c.servers) == 0 && !errors.Is(err, errTwice) {
+		err = cmp.Or(c.takeLines(string(text)), err)
+	}
+	if len(c.servers) == 0 {
+		c.takeBlocks(text)
+	}
 	switch {
+	case len(c.servers) == 0 && err != nil:
+		return nil, err
+	case slices.Contains(c.twice, ""):
+		return nil, errors.New("several of the definitions have no name: give each one a \"name\"")
 	case len(c.twice) > 0:
 		return nil, fmt.Errorf("the configuration defines %s more than once, each time differently: give only the part with one of the definitions", strings.Join(c.twice, ", "))
 	case len(c.servers) == 0:
 		return nil, fmt.Errorf("it does not name a server: %s", shape)
 	}
 	return c.servers, nil
+}
+
+// block matches a code block in Markdown.
+var block = regexp.MustCompile("(?ms)^[ \t]*```[^\n]*\n(.*?)^[ \t]*```")
+
+// takeBlocks collects the servers in the code blocks of a README.
+func (c *collector) takeBlocks(text []byte) {
+	for _, m := range block.FindAllSubmatch(text, -1) {
+		servers, err := Servers(m[1])
+		if err != nil {
+			continue // most blocks of a README are about something else
+		}
+		for name, definition := range servers {
+			c.add(name, definition)
+		}
+	}
 }
 
 // unfenced removes a byte order mark and the fence of a Markdown code block.
@@ -57,37 +82,161 @@ func unfenced(text []byte) []byte {
 // tomlLine matches a line of a TOML document: a table header, or a key and its value.
 var tomlLine = regexp.MustCompile(`(?m)^[ \t]*(\[\[?[A-Za-z0-9_."' -]+\]\]?[ \t]*(#.*)?$|[A-Za-z0-9_."-]+[ \t]*=)`)
 
-// decode converts text to JSON.
+// decode converts text to JSON. Errors say where the text is wrong.
 func decode(text []byte) (json.RawMessage, error) {
-	document, err := hujson.Standardize(bytes.Clone(text))
-	if err == nil {
-		return document, nil
+	document, err := decodeJSON(text)
+	if err == nil || errors.Is(err, errTwice) {
+		return document, err
 	}
-	if wrapped, failed := hujson.Standardize(slices.Concat([]byte("{"), text, []byte("\n}"))); failed == nil {
-		return wrapped, nil
+	if loose.Match(text) && !bytes.ContainsRune(text, '\\') { // as in JSON5 and Python, which YAML reads as well
+		if document, err := decodeYAML(text); err == nil {
+			return document, nil
+		}
 	}
-	var other any
 	switch {
-	case text[0] == '{' || text[0] == '"' || text[0] == '/':
-		return nil, fmt.Errorf("the text is not JSON: %w", err)
+	case strings.ContainsRune(`{"/`, rune(text[0])) || text[0] == '[' && !tomlLine.Match(text):
+		return nil, err
 	case tomlLine.Match(text):
-		err = toml.Unmarshal(text, &other)
+		document, err = decodeTOML(text)
 	default:
-		err = yaml.Unmarshal(text, &other)
+		document, err = decodeYAML(text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the text is neither JSON nor valid TOML or YAML: %w", err)
 	}
-	if document, err = json.Marshal(other); err != nil {
+	return document, nil
+}
+
+// loose matches the beginning of an object whose keys have no quotes, or single ones.
+var loose = regexp.MustCompile(`^\{\s*['A-Za-z_]`)
+
+// curly matches what word processors and web pages make of straight quotation marks.
+var curly = regexp.MustCompile("[“”„]")
+
+// decodeJSON reads JSON with comments and trailing commas, or a fragment of it without the outer braces.
+func decodeJSON(text []byte) (json.RawMessage, error) {
+	value, err := hujson.Parse(bytes.Clone(text))
+	if err != nil && curly.Match(text) {
+		text = curly.ReplaceAll(text, []byte(`"`))
+		value, err = hujson.Parse(bytes.Clone(text))
+	}
+	if err != nil {
+		wrapped := slices.Concat([]byte("{"), text, []byte("\n}"))
+		inner, failed := hujson.Parse(bytes.Clone(wrapped))
+		switch {
+		case failed == nil:
+			text, value, err = wrapped, inner, nil
+		case text[0] == '"':
+			err = failed
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the text is not JSON: %s%s", strings.TrimPrefix(err.Error(), "hujson: "), remedyFor(text, err))
+	}
+	if err := checkTwice(value, text); err != nil {
+		return nil, err
+	}
+	value.Standardize()
+	return value.Pack(), nil
+}
+
+// remedyFor says what to do about common faults of JSON.
+func remedyFor(text []byte, err error) string {
+	switch message := err.Error(); {
+	case strings.HasSuffix(message, "unexpected EOF"):
+		return "; the end is missing, such as a closing brace"
+	case strings.Contains(message, "invalid literal") && bytes.ContainsRune(text, '\\'):
+		return `; in JSON, each backslash of a path is written twice: "C:\\tools"`
+	}
+	return ""
+}
+
+var errTwice = errors.New("keep one of them")
+
+// checkTwice returns an error that wraps errTwice if an object has two values for one name. JSON libraries take the last
+// of them and say nothing.
+func checkTwice(v hujson.Value, text []byte) error {
+	object, ok := v.Value.(*hujson.Object)
+	if !ok {
+		if array, ok := v.Value.(*hujson.Array); ok {
+			for _, element := range array.Elements {
+				if err := checkTwice(element, text); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	seen := map[string]hujson.Value{}
+	for _, member := range object.Members {
+		name := member.Name.Value.(hujson.Literal).String()
+		if before, ok := seen[name]; ok && !bytes.Equal(packed(before), packed(member.Value)) {
+			return fmt.Errorf("%.100q is given twice with different values, in line %d and line %d: %w", name, lineOf(text, before), lineOf(text, member.Value), errTwice)
+		}
+		seen[name] = member.Value
+		if err := checkTwice(member.Value, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func packed(v hujson.Value) []byte {
+	v = v.Clone()
+	v.Minimize()
+	return v.Pack()
+}
+
+func lineOf(text []byte, v hujson.Value) int {
+	return 1 + bytes.Count(text[:v.StartOffset], []byte("\n"))
+}
+
+func decodeTOML(text []byte) (json.RawMessage, error) {
+	var document any
+	if err := toml.Unmarshal(text, &document); err != nil {
+		if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+			line, column := at.Position()
+			return nil, fmt.Errorf("line %d, column %d: %w", line, column, err)
+		}
+		return nil, err
+	}
+	return encode(document)
+}
+
+// decodeYAML reads one or more YAML documents.
+func decodeYAML(text []byte) (json.RawMessage, error) {
+	var all []any
+	for decoder := yaml.NewDecoder(bytes.NewReader(text)); ; {
+		var document any
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, document)
+	}
+	if len(all) == 1 {
+		return encode(all[0])
+	}
+	return encode(all)
+}
+
+func encode(document any) (json.RawMessage, error) {
+	raw, err := json.Marshal(document)
+	if err != nil {
 		return nil, fmt.Errorf("the text has keys that are not text: %w", err)
 	}
-	return document, nil
+	return raw, nil
 }
 
 type collector struct {
 	servers map[string]json.RawMessage
 	twice   []string // names that have several different definitions
 	found   bool     // whether the document has a key under which clients list their servers
+
+	around map[string]json.RawMessage // the object that contains the servers that are being taken
 }
 
 // maxDepth limits how deep the search for servers goes. Some clients nest them under projects.
@@ -95,12 +244,18 @@ const maxDepth = 6
 
 // walk collects the servers under every key that clients use for them.
 func (c *collector) walk(raw json.RawMessage, depth int) {
+	for _, element := range list(raw) {
+		if depth < maxDepth && !isServer(fields(element)) {
+			c.walk(element, depth+1)
+		}
+	}
 	object := fields(raw)
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		value := object[key]
 		if holdsServers(key, value) {
-			c.found = true
+			c.found, c.around = true, object
 			c.take(value)
+			c.around = nil
 		} else if depth < maxDepth && !isServer(fields(value)) {
 			c.walk(value, depth+1)
 		}
@@ -115,7 +270,7 @@ func holdsServers(key string, value json.RawMessage) bool {
 	}
 	name := canonical(key[strings.LastIndexByte(key, '.')+1:])
 	switch name {
-	case "mcpservers", "contextservers", "modelcontextprotocolservers":
+	case "mcpservers", "contextservers", "modelcontextprotocolservers", "stdioservers", "sseservers", "shttpservers":
 		return true
 	case "servers", "mcp", "extensions":
 		return slices.ContainsFunc(list(value), func(v json.RawMessage) bool { return isServer(fields(v)) }) ||
@@ -127,7 +282,14 @@ func holdsServers(key string, value json.RawMessage) bool {
 // take collects all definitions in an object, or in a list of objects with names.
 func (c *collector) take(raw json.RawMessage) {
 	for _, value := range list(raw) {
-		c.add(nameIn(value), value)
+		switch address := text(value); {
+		case address != "":
+			c.takeFields("", map[string]any{"url": address})
+		case !isServer(fields(value)) && holdsServers("servers", value):
+			c.take(value)
+		default:
+			c.add(nameIn(value), value)
+		}
 	}
 	for name, value := range fields(raw) {
 		c.add(name, value)
@@ -153,6 +315,7 @@ func (c *collector) takeShape(document json.RawMessage) {
 }
 
 func (c *collector) add(name string, definition json.RawMessage) {
+	definition = within(c.around, name, definition)
 	before, ok := c.servers[name]
 	if ok && !slices.Contains(c.twice, name) && !sameJSON(before, definition) {
 		c.twice = append(c.twice, name)
@@ -167,7 +330,8 @@ func sameJSON(a, b json.RawMessage) bool {
 
 // nameIn returns the name that a definition contains, or "".
 func nameIn(raw json.RawMessage) string {
-	return text(fields(raw)["name"])
+	object := fields(raw)
+	return cmp.Or(text(object["name"]), text(object["server_label"]), text(object["label"]), text(object["uses"]))
 }
 
 // isServer reports whether an object is the definition of a server.
@@ -178,7 +342,7 @@ func isServer(object map[string]json.RawMessage) bool {
 			if text(value) != "" || len(list(value)) > 0 || text(fields(value)["path"]) != "" {
 				return true
 			}
-		case "url", "serverurl", "httpurl", "uri":
+		case "url", "serverurl", "httpurl", "baseurl", "uri":
 			if text(value) != "" {
 				return true
 			}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -18,16 +19,22 @@ type Input struct {
 
 var (
 	// braced matches placeholders with braces: ${TOKEN}, ${env:TOKEN}, ${input:token}, ${TOKEN:-default}, ${{
-	// secrets.TOKEN }}, {env:TOKEN} and {file:token}.
-	braced = regexp.MustCompile(`\$\{\{\s*([^{}]*?)\s*\}\}|\$\{([^{}]*)\}|\{((?:env|file):[^{}]*)\}`)
+	// secrets.TOKEN }}, {{TOKEN}}, {env:TOKEN} and {file:token}.
+	braced = regexp.MustCompile(`\$\{\{\s*([^{}]*?)\s*\}\}|\$\{([^{}]*)\}|\{((?:env|file):[^{}]*)\}|\{\{\s*([A-Z][A-Z0-9_]+)\s*\}\}`)
 	// bare matches placeholders without braces: $TOKEN at the start of a word, $token as the whole text, and %TOKEN%.
 	bare = regexp.MustCompile(`(^|[\s=:/,;"'@(])\$([A-Z_][A-Z0-9_]*)|^()\$([A-Za-z_][A-Za-z0-9_]*)$|()%([A-Z_][A-Z0-9_]{2,})%`)
 
-	// tilde matches the home directory in a path, which clients leave to the app. Here an app has a home of its own.
+	// tilde matches the home directory in a path, which clients leave to the app. Here, each app has its own home.
 	tilde     = regexp.MustCompile(`(^|[=,])~(/|$)`)
 	inputName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 	// clientOnly matches placeholders for locations and settings that exist only in the client.
 	clientOnly = regexp.MustCompile(`^(workspaceFolder|workspaceRoot|pathSeparator|/|file$|file[A-Z:]|relativeFile|cwd$|execPath|(command|config):)`)
+	// ownScope matches placeholders that the client fills from a source of its own, such as ${cmd: op read x}.
+	ownScope = regexp.MustCompile(`^[a-z][A-Za-z]*:[^-?+=]`)
+	// sample matches what documentation has in the place of a value: <YOUR_TOKEN>, Bearer <token>, your-api-key.
+	sample = regexp.MustCompile(`^(|.*[\s=:/@])(<[A-Za-z][A-Za-z0-9 _-]*>|(?i:your)[_-][A-Za-z0-9_-]+)$`)
+	// filled matches the marks that fill leaves in the place of given values.
+	filled = regexp.MustCompile("\x00([0-9]+)\x00")
 )
 
 // ask replaces placeholders with the values of the inputs, and lists the inputs.
@@ -41,14 +48,19 @@ func (r *reader) ask() error {
 		out, err = r.fill(field, value, own)
 		return out
 	}
-	r.Command = replace("command", r.Command, nil)
-	r.URL = replace("url", r.URL, nil)
+	r.Command, r.Dir = replace("command", r.Command, nil), replace("cwd", r.Dir, nil)
+	own := r.Env
+	if r.URL == "" {
+		own = nil
+	}
 	for _, key := range slices.Sorted(maps.Keys(r.Env)) {
 		r.Env[key] = replace("env."+key, r.Env[key], nil)
 	}
+	r.URL = replace("url", r.URL, own)
 	for _, key := range slices.Sorted(maps.Keys(r.Headers)) {
-		r.Headers[key] = replace("headers."+key, r.Headers[key], nil)
+		r.Headers[key] = replace("headers."+key, r.Headers[key], own)
 	}
+	r.Hidden = slices.Clone(r.Args)
 	if r.isShell() {
 		r.askForShell()
 		return err
@@ -57,35 +69,60 @@ func (r *reader) ask() error {
 		if i > 0 && r.isProgram(r.Args[i-1]) {
 			continue // here ${x} is a template literal of the programming language
 		}
-		r.Args[i] = replace(fmt.Sprintf("args[%d]", i), arg, r.Env)
+		field := fmt.Sprintf("args[%d]", i)
+		r.Args[i] = replace(field, arg, r.Env)
+		r.hiding = true
+		r.Hidden[i] = replace(field, arg, r.Env)
+		r.hiding = false
 	}
 	return err
 }
 
-// fill replaces the placeholders in one text. own contains the definition's own variables, which take precedence.
-func (r *reader) fill(field, value string, own map[string]string) (string, error) {
+// fill replaces the placeholders in one text. own contains the definition's own variables, which take precedence. What
+// looks like a placeholder in a given value is a part of the value.
+func (r *reader) fill(field, text string, own map[string]string) (string, error) {
 	var failed error
-	value = braced.ReplaceAllStringFunc(value, func(found string) string {
+	var values []string
+	replacement := func(name, fallback string) string {
+		value := r.value(field, name, fallback, own)
+		_, given := r.given[name]
+		if _, isOwn := own[name]; !given && !isOwn {
+			return value
+		}
+		values = append(values, value)
+		return fmt.Sprintf("\x00%d\x00", len(values)-1)
+	}
+	text = braced.ReplaceAllStringFunc(strings.ReplaceAll(text, "\x00", ""), func(found string) string {
 		m := braced.FindStringSubmatch(found)
-		name, fallback, ok := parsePlaceholder(m[1] + m[2] + m[3])
+		name, fallback, ok := parsePlaceholder(m[1] + m[2] + m[3] + m[4])
 		if !ok {
 			failed = fmt.Errorf(".%.100s contains %.100s, which only the client can replace: put the value there", field, found)
 			return found
 		}
-		return r.value(field, name, fallback, own)
+		return replacement(name, fallback)
 	})
-	if strings.HasPrefix(field, "args") || strings.HasPrefix(field, "env") {
-		value = tilde.ReplaceAllString(value, "${1}"+strings.ReplaceAll(r.value(field, "HOME", "", own), "$", "$$")+"${2}")
+	if strings.HasPrefix(field, "args") || strings.HasPrefix(field, "env") || field == "cwd" {
+		text = tilde.ReplaceAllString(text, "${1}"+strings.ReplaceAll(r.value(field, "HOME", "", own), "$", "$$")+"${2}")
 	}
-	if strings.HasPrefix(field, "url") {
-		return value, failed // %41 and $ have their own meaning in a URL
+	if field != "url" { // in a URL, %41 and $ have their own meaning
+		text = bare.ReplaceAllStringFunc(text, func(found string) string {
+			m := bare.FindStringSubmatch(found)
+			return m[1] + replacement(m[2]+m[4]+m[6], "")
+		})
+		if m := sample.FindStringSubmatch(text); m != nil {
+			text = m[1] + replacement(strings.ReplaceAll(strings.Trim(m[2], "<>"), " ", "-"), m[2])
+		}
 	}
-	value = bare.ReplaceAllStringFunc(value, func(found string) string {
-		m := bare.FindStringSubmatch(found)
-		return m[1] + r.value(field, m[2]+m[4]+m[6], "", own)
-	})
-	return value, failed
+	return filled.ReplaceAllStringFunc(text, func(mark string) string {
+		if n, err := strconv.Atoi(strings.Trim(mark, "\x00")); err == nil && n < len(values) {
+			return values[n]
+		}
+		return mark
+	}), failed
 }
+
+// IsSample reports whether a default is only what documentation has in the place of a value.
+func IsSample(fallback string) bool { return sample.MatchString(fallback) }
 
 // parsePlaceholder returns the name and the default of a placeholder. ok is false if only the client can replace it.
 func parsePlaceholder(inside string) (name, fallback string, ok bool) {
@@ -100,7 +137,7 @@ func parsePlaceholder(inside string) (name, fallback string, ok bool) {
 	if inside == "userHome" {
 		return "HOME", "", true
 	}
-	if clientOnly.MatchString(inside) {
+	if clientOnly.MatchString(inside) || ends != ":" && ownScope.MatchString(inside) {
 		return "", "", false
 	}
 	name = inside
@@ -117,6 +154,10 @@ func parsePlaceholder(inside string) (name, fallback string, ok bool) {
 // value returns the value of an input, and lists the input unless it is one of the definition's own variables.
 func (r *reader) value(field, name, fallback string, own map[string]string) string {
 	if value, ok := own[name]; ok {
+		r.used = append(r.used, name)
+		if r.hiding && value != "" {
+			return "${user_config." + name + "}"
+		}
 		return value
 	}
 	value, given := r.given[name]
@@ -138,8 +179,15 @@ func (r *reader) value(field, name, fallback string, own map[string]string) stri
 	if !slices.Contains(in.Fields, field) {
 		in.Fields = append(in.Fields, field)
 	}
+	if r.hiding && given && value != "" {
+		r.Secrets[inputPrefix+name] = value
+		return "${user_config." + inputPrefix + name + "}"
+	}
 	return value
 }
+
+// inputPrefix begins the keys of Definition.Secrets. With its dot, none of them is the name of an environment variable.
+const inputPrefix = "input."
 
 // isShell reports whether the command is a shell that expands the variables in its arguments.
 func (r *reader) isShell() bool {

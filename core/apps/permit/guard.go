@@ -54,7 +54,7 @@ func (g *Guard) isShared(path string) bool {
 	real := RealPath(path)
 	return slices.ContainsFunc(g.Shared, func(dir string) bool {
 		dir = filepath.Clean(dir)
-		return (Within(filepath.Clean(path), dir) || Within(filepath.Clean(path), RealPath(dir))) && Within(real, RealPath(dir))
+		return (sandbox.PathWithin(filepath.Clean(path), dir) || sandbox.PathWithin(filepath.Clean(path), RealPath(dir))) && sandbox.PathWithin(real, RealPath(dir))
 	})
 }
 
@@ -66,7 +66,7 @@ func (g *Guard) Check(a core.Access) (core.Access, error) {
 	case core.PermissionRead, core.PermissionWrite:
 		a.Target, err = g.checkPath(a.Target, a.Kind == core.PermissionWrite)
 	case core.PermissionNet:
-		err = g.checkPort(a.Target)
+		a.Target, err = g.checkPort(a.Target)
 	case core.PermissionNetOnly:
 		err = checkDestination(a.Target)
 	case core.PermissionEnv:
@@ -198,22 +198,26 @@ func onlyConfiguration(what, why string) error {
 	return core.Errorf(core.CodeForbidden, "%s can only be opened by the configuration (sandbox.read and sandbox.write of the app): %s", what, why)
 }
 
-// checkPort returns an error if target is not a port of this machine, or if it is a protected port.
-func (g *Guard) checkPort(target string) error {
+// checkPort returns a port of this machine in the form in which it is recorded, so that a decision about LOCALHOST:080
+// is one about localhost:80. It returns an error if target is not a port of this machine, or if it is a protected port.
+func (g *Guard) checkPort(target string) (recorded string, err error) {
 	host, text, err := net.SplitHostPort(target)
-	port, portErr := strconv.Atoi(text)
-	if err != nil || portErr != nil || port < 1 || port > 65535 || !isLoopback(host) {
-		return core.Errorf(core.CodeBadRequest, "%.200q is not a port of this machine: give localhost:PORT; other machines are open unless the app is restricted", target)
+	port, portErr := strconv.ParseUint(text, 10, 16)
+	if err != nil || portErr != nil || port < 1 || !isLoopback(host) {
+		return "", core.Errorf(core.CodeBadRequest, "%.200q is not a port of this machine: give localhost:PORT; other machines are open unless the app is restricted", target)
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.Unmap().String()
 	}
 	switch {
-	case slices.Contains([]int{2375, 2376}, port):
-		return core.Errorf(core.CodeForbidden, "%s can only be opened by the configuration (sandbox.network of the app): it is a Docker port", target)
+	case slices.Contains([]uint64{2375, 2376}, port):
+		return "", core.Errorf(core.CodeForbidden, "%s can only be opened by the configuration (sandbox.network of the app): it is a Docker port", target)
 	case port >= 6000 && port < 6064:
-		return core.Errorf(core.CodeForbidden, "%s can only be opened by the configuration (sandbox.network of the app): it is a display's port", target)
-	case g.Ports != nil && slices.Contains(g.Ports(), port):
-		return core.Errorf(core.CodeForbidden, "%s can only be opened by the configuration (sandbox.network of the app): it belongs to this server, its database or its plugins", target)
+		return "", core.Errorf(core.CodeForbidden, "%s can only be opened by the configuration (sandbox.network of the app): it is a display's port", target)
+	case g.Ports != nil && slices.Contains(g.Ports(), int(port)):
+		return "", core.Errorf(core.CodeForbidden, "%s can only be opened by the configuration (sandbox.network of the app): it belongs to this server, its database or its plugins", target)
 	}
-	return nil
+	return net.JoinHostPort(strings.ToLower(host), strconv.FormatUint(port, 10)), nil
 }
 
 // checkDestination returns an error if target is not a destination, or if it is on this machine: a restriction to it would
@@ -260,9 +264,4 @@ func RealPath(path string) string {
 		return filepath.Join(RealPath(dir), filepath.Base(path))
 	}
 	return path
-}
-
-// Within reports whether path is dir or is below it, by name only.
-func Within(path, dir string) bool {
-	return path == dir || dir == "/" || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -142,6 +142,11 @@ func TestPortsOfThisMachineAreGrantedExceptTheServers(t *testing.T) {
 			t.Errorf("%s: %v, want %s", target, err, want)
 		}
 	}
+	for target, want := range map[string]string{"LOCALHOST:080": "localhost:80", "[0:0::1]:80": "[::1]:80", "[::ffff:127.0.0.1]:80": "127.0.0.1:80", "localhost:+80": ""} {
+		if got, _ := g.Check(core.Access{Kind: core.PermissionNet, Target: target}); got.Target != want {
+			t.Errorf("%s is recorded as %s, want %s", target, got.Target, want)
+		}
+	}
 	for target, want := range map[string]core.Code{
 		"api.example:443": "", "198.51.100.7:*": "", "10.0.0.0/8:5432": "", "localhost:27247": core.CodeBadRequest, "127.0.0.1:*": core.CodeBadRequest,
 		"[::1]:80": core.CodeBadRequest, "[::ffff:127.0.0.1]:80": core.CodeBadRequest, "all": core.CodeBadRequest, "none": core.CodeBadRequest, "api.example": core.CodeBadRequest,

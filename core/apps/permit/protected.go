@@ -40,10 +40,10 @@ func (g *Guard) protects(path string, write bool) (why string) {
 			parent = placeOf(filepath.Dir(real))
 			info, err = os.Stat(real)
 		}
-		if Within(path, real) || sandbox.LogOf(path) == real || err == nil && isAmong(info, above) {
+		if sandbox.PathWithin(path, real) || sandbox.LogOf(path) == real || err == nil && isAmong(info, above) {
 			return c.why
 		}
-		if Within(real, path) || ownErr == nil && (isAmong(own, parent.above) || err == nil && os.SameFile(own, info)) {
+		if sandbox.PathWithin(real, path) || ownErr == nil && (isAmong(own, parent.above) || err == nil && os.SameFile(own, info)) {
 			return "it contains " + c.path + ": " + c.why
 		}
 	}

@@ -17,11 +17,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// Definition is what an app is started from, with all variables filled in.
+// Definition describes how an app is started, with all variables filled in.
 type Definition struct {
 	Names   []string          // names of the bundle or package, and of the program
 	Program string            // as written in the definition
 	Args    []string          // arguments of the program
+	Dir     string            // its working directory; "" for the app's own
 	Env     map[string]string // set by the definition and the installation
 	Paths   []string          // values of user_config fields of type directory and file
 	Own     []string          // directories that the app can use without asking
@@ -31,24 +32,35 @@ type Definition struct {
 const maxRequests = 32
 
 // Requests returns the accesses that a definition suggests and that can be granted, without duplicates.
-func (g *Guard) Requests(d Definition) []core.PermissionRequest {
+func (g *Guard) Requests(d Definition) []core.PermissionRequest { return g.read(d).found }
+
+// Refused returns the paths that a definition names and that only the configuration can open.
+func (g *Guard) Refused(d Definition) []core.Access { return g.read(d).closed }
+
+func (g *Guard) read(d Definition) reader {
 	r := reader{guard: g, own: append(d.Own, g.Home)}
 	for _, path := range d.Paths {
 		r.path(path, "user_config", "")
+	}
+	if d.Dir != "" {
+		r.directory(d.Dir, "the working directory")
 	}
 	r.arguments(d)
 	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
 		r.text(d.Env[name], "the variable "+name)
 	}
 	r.hostAndPort(d.Env)
+	closed := r.closed
 	r.wellKnown(d)
-	return r.found
+	r.closed = closed // what apps of a kind usually need is not named
+	return r
 }
 
 type reader struct {
-	guard *Guard
-	own   []string
-	found []core.PermissionRequest
+	guard  *Guard
+	own    []string
+	found  []core.PermissionRequest
+	closed []core.Access // see Guard.Refused
 
 	namesService bool // the definition says where a service is
 }
@@ -75,13 +87,13 @@ func (r *reader) arguments(d Definition) {
 		reason := "an argument"
 		switch {
 		case i == script:
-			r.script(arg, directoryOption(d.Args), reason)
+			r.script(arg, cmp.Or(directoryOption(d.Args), d.Dir), reason)
 		case i > 0 && isDirectoryOption(d.Args[i-1]):
-			r.directory(arg, d.Args[i-1])
+			r.directory(arg, "the option "+d.Args[i-1])
 		default:
 			name, value, isOption := strings.Cut(arg, "=")
 			if isOption && strings.HasPrefix(name, "-") && isDirectoryOption(name) {
-				r.directory(value, name)
+				r.directory(value, "the option "+name)
 				continue
 			}
 			if isOption && strings.HasPrefix(name, "-") {
@@ -109,7 +121,9 @@ func scriptOf(program string, args []string) int {
 	}
 	for i, arg := range args {
 		switch {
-		case i > 0 && (isDirectoryOption(args[i-1]) || slices.Contains([]string{"-c", "-e", "-m", "--eval", "--with", "--python", "-p", "-r", "--require", "--import"}, args[i-1])):
+		case i > 0 && (isDirectoryOption(args[i-1]) || slices.Contains([]string{"--with", "--python", "-p", "-r", "--require", "--import"}, args[i-1])):
+		case slices.Contains([]string{"-c", "-e", "-m", "--eval", "--print"}, arg): // code or a module; the other arguments belong to it
+			return -1
 		case strings.HasPrefix(arg, "-"), slices.Contains([]string{"run", "--", "-S"}, arg):
 		default:
 			return i
@@ -160,14 +174,14 @@ func (r *reader) script(arg, dir, reason string) {
 
 // directory requests a working directory. A project is requested for writing, because tools keep locks and builds
 // there.
-func (r *reader) directory(path, option string) {
+func (r *reader) directory(path, reason string) {
 	kind := core.PermissionRead
 	for _, project := range []string{"pyproject.toml", "package.json", "Cargo.toml", "go.mod", "deno.json"} {
 		if isFile(filepath.Join(path, project)) {
 			kind = core.PermissionWrite
 		}
 	}
-	r.path(path, "the option "+option, kind)
+	r.path(path, reason, kind)
 }
 
 // text requests access to everything that a value names: one or more paths, a service on this machine, a URL of either,
@@ -193,9 +207,11 @@ func (r *reader) text(value, reason string) {
 	case strings.Contains(value, "="):
 		r.settings(value, reason)
 	default:
-		value, _, _ = strings.Cut(value, "/")
-		if host, port, ok := hostPort(value); ok {
-			r.port(host, port, reason)
+		for one := range strings.SplitSeq(value, ",") {
+			one, _, _ = strings.Cut(strings.TrimSpace(one), "/")
+			if host, port, ok := hostPort(one); ok {
+				r.port(host, port, reason)
+			}
 		}
 	}
 }
@@ -236,7 +252,7 @@ func (r *reader) settings(value, reason string) {
 // address reads a URL of a service on this machine or of a file.
 func (r *reader) address(value, reason string) {
 	scheme, rest, _ := strings.Cut(value, "://")
-	if host, port, ok := service(value); ok {
+	if host, port, ok := service(value); ok && !strings.Contains(host, ",") {
 		if isLoopback(host) && port != "" {
 			r.port(host, port, reason)
 		}
@@ -245,6 +261,12 @@ func (r *reader) address(value, reason string) {
 	path, _, _ := strings.Cut(rest, "?")
 	if path = "/" + strings.TrimLeft(path, "/"); scheme == "file" || strings.HasPrefix(scheme, "sqlite") || scheme == "duckdb" {
 		r.path(path, reason, "")
+		return
+	}
+	for _, found := range named.FindAllString(rest, -1) { // several hosts, or a password with a #
+		if host, port, ok := hostPort(found); ok {
+			r.port(host, port, reason)
+		}
 	}
 }
 
@@ -279,7 +301,7 @@ func LoopbackPorts(text string) (ports []int) {
 func defaultPorts() map[string]string {
 	return map[string]string{
 		"http": "80", "ws": "80", "https": "443", "wss": "443", "redis": "6379", "rediss": "6379", "valkey": "6379", "postgres": "5432", "postgresql": "5432", "pg": "5432", "mongo": "27017",
-		"mysql": "3306", "mariadb": "3306", "mongodb": "27017", "amqp": "5672", "nats": "4222", "mqtt": "1883", "bolt": "7687", "neo4j": "7687", "clickhouse": "9000", "ldap": "389", "smtp": "25",
+		"mysql": "3306", "mariadb": "3306", "mssql": "1433", "sqlserver": "1433", "mongodb": "27017", "amqp": "5672", "nats": "4222", "mqtt": "1883", "bolt": "7687", "neo4j": "7687", "clickhouse": "9000", "ldap": "389", "smtp": "25",
 	}
 }
 
@@ -297,7 +319,7 @@ func hostPort(value string) (host, port string, ok bool) {
 func (r *reader) hostAndPort(values map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		upper := strings.ToUpper(name)
-		prefix, ok := strings.CutSuffix(upper, "HOST")
+		prefix, ok := hostPrefix(upper)
 		if !ok || !isLoopback(values[name]) {
 			r.namesService = r.namesService || ok
 			continue
@@ -313,6 +335,16 @@ func (r *reader) hostAndPort(values map[string]string) {
 			r.port(values[name], port, name)
 		}
 	}
+}
+
+// hostPrefix returns what precedes HOST, or a word with the same meaning, in the name of a setting.
+func hostPrefix(name string) (prefix string, ok bool) {
+	for _, word := range []string{"HOST", "HOSTNAME", "SERVER"} {
+		if prefix, ok := strings.CutSuffix(name, word); ok {
+			return prefix, true
+		}
+	}
+	return "", false
 }
 
 func (r *reader) port(host, port, reason string) {
@@ -340,7 +372,8 @@ func (r *reader) path(path, reason string, kind core.PermissionKind) {
 			r.ask(core.PermissionRequest{Access: parent, Reason: reason, Choice: []string{"read", "write"}})
 			return
 		}
-		if err != nil {
+		if err != nil { // whether only the configuration can open it does not depend on whether it exists
+			r.ask(core.PermissionRequest{Access: core.Access{Kind: core.PermissionRead, Target: path}})
 			return
 		}
 		kind = core.PermissionWrite
@@ -358,20 +391,23 @@ func (r *reader) ask(request core.PermissionRequest) {
 	if request.Kind.IsPath() {
 		real := RealPath(request.Target)
 		for _, dir := range append(sandbox.SystemPaths(), r.own...) {
-			if Within(real, RealPath(dir)) {
+			if sandbox.PathWithin(real, RealPath(dir)) {
 				return
 			}
 		}
 	}
 	checked, err := r.guard.Check(request.Access)
-	if err != nil {
-		if request.Kind != core.PermissionWrite {
-			return
-		}
+	if err != nil && request.Kind == core.PermissionWrite {
 		request.Kind = core.PermissionRead
-		if checked, err = r.guard.Check(request.Access); err != nil {
-			return
+		checked, err = r.guard.Check(request.Access)
+	}
+	if err != nil {
+		if core.CodeOf(err) == core.CodeForbidden && request.Kind.IsPath() && len(r.closed) < maxRequests {
+			r.closed = append(r.closed, request.Access)
 		}
+		return
+	}
+	if _, err := r.guard.Check(core.Access{Kind: core.PermissionWrite, Target: checked.Target}); err != nil && checked.Kind.IsPath() {
 		request.Choice = []string{"read"}
 	}
 	request.Access = checked

@@ -22,12 +22,18 @@ func TestADefinitionAsksForWhatItNames(t *testing.T) {
 	for _, one := range []struct {
 		program string
 		args    []string
+		dir     string
 		env     map[string]string
 		names   []string
 		want    []string // kind and target
 	}{
 		{program: "node", args: []string{root + "/server/apps/x/index.js", docs}, want: []string{"write " + docs}},
 		{program: "/usr/bin/python3", args: []string{"-u", docs + "/s.py", "--verbose"}, want: []string{"read " + docs + "/s.py"}},
+		{program: "node", args: []string{"./s.py"}, dir: docs, want: []string{"read " + docs}},
+		{program: "uv", args: []string{"run", "serve"}, dir: docs + "/project", want: []string{"write " + docs + "/project"}},
+		{program: "x", dir: root + "/server/apps/x"},
+		{program: "python3", args: []string{"-m", "server", "redis://localhost", docs + "/x.db"}, want: []string{"net localhost:6379", "write " + docs}},
+		{program: "node", args: []string{"--require", "x", docs + "/s.py"}, want: []string{"read " + docs + "/s.py"}},
 		{program: "uv", args: []string{"--directory", docs, "run", "s.py"}, want: []string{"read " + docs}},
 		{program: "uv", args: []string{"run", "--project=" + docs + "/project", "serve"}, want: []string{"write " + docs + "/project"}},
 		{program: "db", args: []string{"--db-path", docs + "/x.db"}, want: []string{"write " + docs}},
@@ -54,13 +60,29 @@ func TestADefinitionAsksForWhatItNames(t *testing.T) {
 		{program: "x", env: map[string]string{"PGHOST": "localhost", "PGPORT": "5433"}, want: []string{"net localhost:5433"}},
 		{program: "x", env: map[string]string{"DB_HOST": "localhost"}, names: []string{"mcp-mysql"}, want: []string{"net localhost:3306"}},
 		{program: "x", args: []string{"--endpoint", "localhost:8080/mcp"}, want: []string{"net localhost:8080"}},
+		{program: "x", args: []string{"mongodb://a:b@localhost:27017,127.0.0.1:27018/x?replicaSet=r"}, want: []string{"net localhost:27017", "net 127.0.0.1:27018"}},
+		{program: "x", args: []string{"postgres://u:p#s@localhost:5433/x"}, want: []string{"net localhost:5433"}},
+		{program: "x", env: map[string]string{"BROKERS": "localhost:9092, localhost:9093,b.example.com:9092"}, want: []string{"net localhost:9092", "net localhost:9093"}},
+		{program: "x", env: map[string]string{"DB_SERVER": "localhost", "DB_PORT": "1434"}, want: []string{"net localhost:1434"}},
+		{program: "x", env: map[string]string{"MSSQL_HOSTNAME": "127.0.0.1"}, want: []string{"net 127.0.0.1:1433"}},
 	} {
 		var got []string
-		for _, r := range g.Requests(Definition{Program: one.program, Args: one.args, Env: one.env, Names: one.names}) {
+		for _, r := range g.Requests(Definition{Program: one.program, Args: one.args, Dir: one.dir, Env: one.env, Names: one.names}) {
 			got = append(got, string(r.Kind)+" "+r.Target)
 		}
 		if !slices.Equal(got, one.want) {
 			t.Errorf("%s %v %v asks for %q, want %q", one.program, one.args, one.env, got, one.want)
+		}
+	}
+}
+
+func TestWritingIsOfferedOnlyWhereItCanBeGranted(t *testing.T) {
+	g, _, docs := machine(t)
+	for path, want := range map[string][]string{docs: {"read", "write"}, "/etc/passwd": {"read"}} {
+		for _, r := range g.Requests(Definition{Program: "x", Args: []string{path}}) {
+			if !slices.Equal(r.Choice, want) {
+				t.Errorf("%s: %v, want %v", path, r.Choice, want)
+			}
 		}
 	}
 }
@@ -81,5 +103,17 @@ func TestAScriptIsRequestedAloneWithItsDirectoryAsAnAlternative(t *testing.T) {
 		if asked := g.Requests(script(at)); len(asked) != 1 || asked[0].Target != at || asked[0].Also != nil {
 			t.Errorf("%s: asked for %+v", at, asked)
 		}
+	}
+}
+
+func TestWhatADefinitionNamesAndOnlyTheConfigurationCanOpenIsKnown(t *testing.T) {
+	g, home, docs := machine(t)
+	key, none := filepath.Join(home, ".ssh", "id"), filepath.Join(home, ".ssh", "none")
+	var closed []string
+	for _, a := range g.Refused(Definition{Program: "x", Args: []string{key, none, docs, docs + "/none/file"}, Names: []string{"playwright"}}) {
+		closed = append(closed, a.Target)
+	}
+	if !slices.Equal(closed, []string{key, none}) {
+		t.Errorf("closed: %q", closed)
 	}
 }

@@ -19,7 +19,7 @@ const labelLength = 16
 type Candidate struct {
 	Record   core.Installation
 	Manifest *bundle.Manifest // nil for remote apps
-	Label    string           // the name of the bundle's directory; "" when the bundle is used in place
+	Label    string           // the name of the bundle's directory; "" if the bundle is used in place
 
 	Discover bool // see Order
 	TrySSE   bool // the remote app may speak HTTP+SSE if it does not speak Streamable HTTP
@@ -102,7 +102,7 @@ func (c *Candidate) describe(o Order) error {
 	return err
 }
 
-// serverName returns an app's server name: the wanted one if given, otherwise one derived from the bundle's name. The
+// serverName returns an app's server name: the wanted one if given, or else one derived from the bundle's name. The
 // name system is reserved for the server's own tools.
 func serverName(wanted, bundleName string) (string, error) {
 	if wanted == "" {

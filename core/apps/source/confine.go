@@ -46,7 +46,7 @@ func (r *Resolver) confine(p program, path string, env map[string]string) (*sand
 	}
 	cache := LayoutOf(r.Home, p.record.Workspace).InstallerCache()
 	if p.scripts {
-		// Nothing that programs from packages write is used again, so they get a home and a cache of their own.
+		// Nothing that programs from packages write is used again, so they get their own home and cache.
 		setDefault(env, "npm_config_userconfig", filepath.Join(env["HOME"], ".npmrc"))
 		env["HOME"] = p.tmp
 		for name := range cacheSettings() {
@@ -178,8 +178,8 @@ type settings struct {
 // maxSettings is the maximum size in bytes of a settings file. Larger files are ignored.
 const maxSettings = 1 << 20
 
-// settingsFiles returns the files in which a package manager looks for its settings, and the environment variables that
-// name further files.
+// settingsFiles returns the files in which a package manager looks for its settings, and the environment variables
+// that name other files.
 func settingsFiles(manager string, env map[string]string) (files, named []string) {
 	home := func(names ...string) {
 		for _, name := range names {
@@ -282,7 +282,7 @@ func isPermitted(path string, wanted os.FileMode) bool {
 // comment matches a line that is a comment.
 var comment = regexp.MustCompile(`(?m)^[ \t]*[#;].*$`)
 
-// continued matches the end of a line whose next line is indented, which continues the setting.
+// continued matches a line break followed by indentation, which continues the setting.
 var continued = regexp.MustCompile(`\n[ \t]+`)
 
 // address matches an absolute URL in a setting.

@@ -141,12 +141,12 @@ func directPackage(o Order, kind registry.Kind, version string) registry.Package
 	return registry.Package{Kind: kind, Name: Project(o.Source.Ref), Identifier: o.Source.Ref, Version: version, Args: o.Args, Variables: ownVariables(o)}
 }
 
-// ownVariables returns the variables of an order that only its bundle could declare. Whoever names a package or a command
-// chooses the code that runs, so they may also set the variables that it reads.
+// ownVariables returns the variables of an order that only its bundle could declare, and those that its arguments refer
+// to. Whoever names a package or a command chooses the code that runs, so they may also set the variables that it reads.
 func ownVariables(o Order) (all []registry.Variable) {
 	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
 		given := map[string]core.Secret{name: o.Env[name]}
-		if bundle.CheckEnv(given) != nil && bundle.CheckEnv(given, name) == nil {
+		if refersTo(o.Args, name) || bundle.CheckEnv(given) != nil && bundle.CheckEnv(given, name) == nil {
 			all = append(all, registry.Variable{Name: name, Secret: true})
 		}
 	}
@@ -155,17 +155,46 @@ func ownVariables(o Order) (all []registry.Variable) {
 
 // fromCommand describes a program that is installed on the server. It generates the manifest.
 func (r *Resolver) fromCommand(o Order) (*Candidate, error) {
-	if _, err := bundle.FindProgram(o.Source.Ref, "", bundle.Lookup(r.HostEnv["PATH"])); err != nil {
+	if _, err := bundle.FindProgram(o.Source.Ref, o.Dir, bundle.Lookup(r.HostEnv["PATH"])); err != nil {
 		return nil, fmt.Errorf("command: %w", err)
 	}
-	base := filepath.Base(o.Source.Ref)
+	base := commandName(o.Source.Ref, o.Args)
 	pkg := registry.Package{Name: base, Version: "0.0.0", Description: "The command " + base, Variables: ownVariables(o)}
-	m, err := packageManifest(pkg, bundle.TypeBinary, o.Source.Ref, o.Args)
+	m, err := packageManifest(pkg, bundle.TypeBinary, bundle.CommandPart{Command: o.Source.Ref, Args: o.Args, Dir: o.Dir})
 	if err != nil {
 		return nil, badRequest("command: %v", err)
 	}
 	c := &Candidate{Manifest: m}
 	return c, c.describe(o)
+}
+
+// scripts matches the scripts that interpreters run.
+var scripts = regexp.MustCompile(`(?i)\.(py|[mc]?[jt]s|rb|sh|php|jar)$`)
+
+// generic matches names of scripts and of the directories that contain them which say nothing about the app.
+var generic = regexp.MustCompile(`(?i)^(index|main|__main__|server|app|cli|run|start|build|dist|out|src|lib|bin|\.|\.\.|)$`)
+
+// commandName returns the name of what a command line runs: the script or module of an interpreter, or else the program.
+func commandName(command string, args []string) string {
+	named := func(name string) bool {
+		_, err := bundle.ServerName(name)
+		return err == nil && !generic.MatchString(name)
+	}
+	for i, arg := range args {
+		if i > 0 && args[i-1] == "-m" && named(arg) {
+			return arg
+		}
+		if strings.HasPrefix(arg, "-") || !scripts.MatchString(arg) {
+			continue
+		}
+		parts := strings.Split(strings.TrimSuffix(arg, filepath.Ext(arg)), "/")
+		for _, part := range slices.Backward(parts) {
+			if named(part) {
+				return part
+			}
+		}
+	}
+	return filepath.Base(command)
 }
 
 // FromUpload reads an .mcpb file that a client uploads. It returns core.CodePayloadTooLarge if the file has more than

@@ -54,7 +54,11 @@ type ImportedServer struct {
 	Inputs     []pasted.Input   `json:"inputs,omitempty"`     // what the definition asks for
 	Left       []string         `json:"left,omitempty"`       // keys of the definition that were ignored
 	ToolFilter *core.ToolFilter `json:"toolFilter,omitempty"` // the tools that the definition leaves
-	App        *core.App        `json:"app,omitempty"`
+
+	// Requests lists what a planned server asks for and the caller may grant.
+	Requests []core.PermissionRequest `json:"requests,omitempty"`
+
+	App *core.App `json:"app,omitempty"`
 }
 
 // These constants say what an import does when a server has the name of an installed app.
@@ -93,13 +97,12 @@ type ParsedServer struct {
 // ParseServer reads one server of an mcpServers object. values holds the values of its placeholders. Errors are
 // core.CodeBadRequest, which may wrap a *pasted.Disabled, and core.CodeCredentialsRequired when values are missing.
 func ParseServer(name string, raw json.RawMessage, values map[string]core.Secret) (ParsedServer, error) {
-	given := make(map[string]string, len(values))
-	for key, value := range values {
-		given[key] = value.Reveal()
-	}
-	d, err := pasted.Read(name, raw, given)
+	d, err := pasted.Read(name, raw, core.RevealAll(values))
 	if err != nil {
 		message := fmt.Sprintf("mcpServers.%.100s%v", strings.ToValidUTF8(name, "?"), err)
+		if name == "" {
+			message = fmt.Sprintf("the definition%v", err)
+		}
 		if disabled, ok := errors.AsType[*pasted.Disabled](err); ok {
 			return ParsedServer{}, core.Wrap(core.CodeBadRequest, disabled, fmt.Sprintf("mcpServers.%.100s %v", name, err))
 		}
@@ -107,29 +110,22 @@ func ParseServer(name string, raw json.RawMessage, values map[string]core.Secret
 	}
 	s := ParsedServer{Inputs: d.Inputs, Left: d.Left}
 	var missing []bundle.MissingValue
+	var names []string
 	for _, in := range d.Inputs {
 		if in.Missing {
+			names = append(names, fmt.Sprintf("%s (for %s)", in.Name, strings.Join(in.Fields, ", ")))
 			missing = append(missing, bundle.MissingValue{Name: in.Name, Title: in.Name, Description: "For " + strings.Join(in.Fields, ", "), Sensitive: true})
 		}
 	}
 	if len(missing) > 0 {
-		return s, bundle.CredentialsRequired(missing)
+		return s, core.Errorf(core.CodeCredentialsRequired, "the definition needs values that were not given: %s", strings.Join(names, ", ")).
+			WithDetails(map[string]any{"missing": missing})
 	}
-	s.Request = Request{ServerName: name, Command: d.Command, Args: d.Args, Env: secrets(d.Env), URL: d.URL, Tools: d.Tools}
+	s.Request = Request{ServerName: name, Command: d.Command, Args: d.Args, Dir: d.Dir, Env: core.Secrets(d.Env), URL: d.URL, Tools: d.Tools}
+	s.Request.hidden, s.Request.secrets = d.Hidden, core.Secrets(d.Secrets)
 	if d.URL != "" {
-		s.Request.Transport = &Transport{Type: d.Transport, Headers: secrets(d.Headers)}
+		s.Request.Transport = &Transport{Type: d.Transport, Headers: core.Secrets(d.Headers)}
 		s.Request.Args, s.Request.Env = nil, nil
 	}
 	return s, nil
-}
-
-func secrets(values map[string]string) map[string]core.Secret {
-	if len(values) == 0 {
-		return nil
-	}
-	all := make(map[string]core.Secret, len(values))
-	for name, value := range values {
-		all[name] = core.Secret(value)
-	}
-	return all
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/pasted"
+	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
 func TestTheHomeInAPastedDefinitionIsTheServersHome(t *testing.T) {
@@ -93,6 +94,9 @@ func describe(t *testing.T, name string, definition json.RawMessage) string {
 	}
 	if o.Remote == nil {
 		fmt.Fprintf(&line, " %v", o.Args)
+		if o.Dir != "" {
+			line.WriteString(" in " + o.Dir)
+		}
 	} else if line.WriteString(" " + o.Remote.Type); o.TrySSE {
 		return strings.TrimSuffix(line.String(), o.Remote.Type) + "any" + rest(o, parsed)
 	}
@@ -230,12 +234,58 @@ func TestAPastedToolFilterBecomesTheAppsFilter(t *testing.T) {
 
 func TestTextThatIsNotAConfigurationIsRefusedWithAHint(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "empty", "{": "not JSON", "{}": "it does not name a server", "[]": "it does not name a server", "npx -y a": "it does not name a server", `{"mcpServers": {}}`: "it does not name a server",
+		"": "empty", "{": "not JSON", "{}": "it does not name a server", "[]": "it does not name a server", "please install it": "it does not name a server", "npx -y a\nand then restart": "it does not name a server", `{"mcpServers": {}}`: "it does not name a server",
 		"a: [": "neither JSON nor valid TOML or YAML", "[a]\nb = ": "neither JSON nor valid TOML or YAML",
 		`{"a": {"mcpServers": {"x": {"command": "a"}}}, "b": {"mcpServers": {"x": {"command": "b"}}}}`: "defines x more than once",
+		"{\"mcpServers\": {\n\"x\": {\"command\": \"a\"},\n\"x\": {\"command\": \"b\"}}}":              `"x" is given twice with different values, in line 2 and line 3`,
+		`"x": {"command": "a", "env": {"A": "1", "A": "2"}}`:                                           `"A" is given twice`,
+		`{"mcpServers": {"x": {"command": "a"}}, "mcpServers": {"y": {"command": "b"}}}`:               `"mcpServers" is given twice`,
+		"{\"x\": {\n\"command\": \"a\"\n":                                                              "unexpected EOF; the end is missing", `{"x": {"command": "C:\Program Files\x.exe"}}`: "each backslash of a path is written twice",
+		"\"x\": {\n  \"command\" \"npx\"}": "line 2, column 13", "[mcp_servers.x]\ncommand = \"npx": "line 2, column ",
+		"npx -y a\nnpx -y \\\n b\nmcp list": "line 4 is neither a command", `[{"command": "a"}, {"command": "b"}]`: "have no name",
 	} {
 		if servers, err := pasted.Servers([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q gives %v (%v)", text, servers, err)
 		}
+	}
+}
+
+func TestGivenValuesAreNotSearchedForPlaceholders(t *testing.T) {
+	definition := json.RawMessage(`{"command":"run","args":["--key=$KEY","~/x"],"env":{"API_KEY":"${KEY}"}}`)
+	for _, value := range []string{"$ecret", "a $B c", "%PATH%", "~/secret", "${X}", "<mine>"} {
+		parsed, err := ParseServer("x", definition, map[string]core.Secret{"KEY": core.Secret(value), "HOME": "/home/ana"})
+		if err != nil || len(parsed.Inputs) != 1 || parsed.Request.Env["API_KEY"].Reveal() != value || !slices.Equal(parsed.Request.Args, []string{"--key=" + value, "/home/ana/x"}) {
+			t.Errorf("%s becomes %q and %q, asks %v (%v)", value, parsed.Request.Env["API_KEY"].Reveal(), parsed.Request.Args, parsed.Inputs, err)
+		}
+	}
+}
+
+func TestSecretsInTheArgumentsOfAPastedDefinitionAreKeptAsSecrets(t *testing.T) {
+	definition := json.RawMessage(`{"command":"cat","args":["--token","${TOKEN}","--auth=${AUTH}","--path","$PATH","--level=${LEVEL:-low}"],"env":{"AUTH":"Bearer own"}}`)
+	parsed, err := ParseServer("x", definition, map[string]core.Secret{"TOKEN": "given", "PATH": "/given"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := parsed.Request.Order("ws_default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(o.ShownArgs(), " "); got != "--token ${TOKEN} --auth=${AUTH} --path ${PATH} --level=low" {
+		t.Errorf("it shows %s", got)
+	}
+	r := &Resolver{HostEnv: map[string]string{"PATH": "/usr/bin:/bin"}}
+	found, err := r.Resolve(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw := string(found.Record.Manifest); strings.Contains(raw, "given") || strings.Contains(raw, "Bearer") {
+		t.Errorf("the manifest is %s", raw)
+	}
+	if err := found.CheckValues(); err != nil {
+		t.Error(err)
+	}
+	launch, err := found.Manifest.Launch(bundle.LaunchInput{Values: found.Record.Env, Lookup: bundle.Lookup("/usr/bin:/bin")})
+	if want := []string{"--token", "given", "--auth=Bearer own", "--path", "/given", "--level=low"}; err != nil || !slices.Equal(launch.Args, want) || !slices.Equal(launch.Env, []string{"AUTH=Bearer own"}) {
+		t.Errorf("it starts with %q and %q (%v)", launch.Args, launch.Env, err)
 	}
 }

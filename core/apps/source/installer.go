@@ -139,7 +139,7 @@ func installerEnvironment(host map[string]string, manager, tmp string) map[strin
 // isInstallerSetting reports whether an environment variable is a setting of this package manager, or a proxy.
 func isInstallerSetting(name, manager string) bool {
 	upper := strings.ToUpper(name)
-	if slices.Contains(executingSettings(), upper) {
+	if slices.Contains([]string{"UV_COMPILE_BYTECODE", "UV_LINK_MODE"}, upper) {
 		return false
 	}
 	prefix := map[string]string{"npm": "NPM_CONFIG_", "uv": "UV_", "pip": "PIP_"}[manager]

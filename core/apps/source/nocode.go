@@ -20,10 +20,6 @@ const missingGit = "/nonexistent/git"
 // that packages put into .pth files. Setting the equivalent environment variable as well would be an error.
 const noCompile = "--no-compile-bytecode"
 
-// executingSettings returns environment variables that make a package manager run programs from the packages that it
-// installs, or create links that break later.
-func executingSettings() []string { return []string{"UV_COMPILE_BYTECODE", "UV_LINK_MODE"} }
-
 // pipWithoutPrograms runs pip and keeps it from starting any program, because building a package runs code from it.
 // --only-binary does not cover packages that another package requires by URL (PEP 508). An audit hook (PEP 578) cannot
 // be removed, and pip always builds in another process.

@@ -44,10 +44,22 @@ func TestAnMCPClientsDefinitionInstallsThePackageThatItRuns(t *testing.T) {
 	}
 }
 
+func TestACommandIsNamedAfterTheScriptOrModuleThatItRuns(t *testing.T) {
+	for line, want := range map[string]string{
+		"python3 /srv/notes.py --port 1": "notes", "node /srv/weather/build/index.js": "weather", "node ./build/index.js": "node", "python -m my_server": "my_server",
+		"docker run -i image": "docker", "/opt/bin/thing serve": "thing", "node /srv/system.js": "srv", "bun run src/server.ts": "bun", "java -jar /opt/a-1.2.jar": "a-1.2",
+	} {
+		words := strings.Fields(line)
+		if got := commandName(words[0], words[1:]); got != want {
+			t.Errorf("%s is named %s, want %s", line, got, want)
+		}
+	}
+}
+
 func TestADefinitionThatOnlyItsClientCanUseIsRefusedWithAdvice(t *testing.T) {
 	for definition, want := range map[string]string{
 		`{"command":"npx","args":["-y","server","${workspaceFolder}/data"]}`: "mcpServers.x.args[2] contains ${workspaceFolder}, which only the client can replace: put the value there",
-		`{"command":"node","args":["server.js"],"cwd":"/home/me"}`:           "mcpServers.x.cwd is a folder on the client's machine: remove it, and use absolute paths on the server's machine in args",
+		`{"command":"node","args":["server.js"],"cwd":"."}`:                  "mcpServers.x: its working directory is relative to a folder of the client: give an absolute path of the server's machine",
 		`{"command":"npx","args":["server"],"envFile":".env"}`:               "mcpServers.x.envFile is a file on the client's machine: give its variables as env",
 		`{"command":"npx","args":["server"],"disabled":true}`:                "mcpServers.x is disabled in this configuration: remove `disabled` to install it",
 	} {
@@ -99,7 +111,7 @@ func TestThePyPICommandIsTheOnlyConsoleScriptWhenNoneHasTheProjectsName(t *testi
 		t.Errorf("the requested command is %q (%v)", script, err)
 	}
 	if _, err := consoleScript(venv, "My.Server", "c"); err == nil || !strings.Contains(err.Error(), "no command c; it has a, b") {
-		t.Errorf("an unknown command gives %v", err)
+		t.Errorf("an unknown command returned %v", err)
 	}
 	write(site+"my_server-1.0.dist-info/entry_points.txt", "[console_scripts]\na = my:main\nmy_server = my:main\n")
 	if script, err := consoleScript(venv, "My.Server", ""); err != nil || script != "my_server" {

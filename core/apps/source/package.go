@@ -18,7 +18,7 @@ func packageCandidate(o Order, pkg registry.Package, kind bundle.ServerType, com
 	if err := checkVariables(pkg, o.Env); err != nil {
 		return nil, err
 	}
-	m, err := packageManifest(pkg, kind, command, nil)
+	m, err := packageManifest(pkg, kind, bundle.CommandPart{Command: command, Dir: o.Dir})
 	if err != nil {
 		return nil, fmt.Errorf("the registry's entry for %s cannot be used: %w", pkg.Name, err)
 	}
@@ -38,7 +38,7 @@ func packageVersion(pkg registry.Package) string { return cmp.Or(pkg.IdentifierV
 
 // writeManifest sets the complete manifest of a package once it is installed.
 func (c *Candidate) writeManifest(pkg registry.Package, kind bundle.ServerType, command string, args []string) error {
-	m, err := packageManifest(pkg, kind, command, args)
+	m, err := packageManifest(pkg, kind, bundle.CommandPart{Command: command, Args: args, Dir: c.Manifest.Server.MCPConfig.Dir})
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func (r *Resolver) fillWithPip(ctx context.Context, c *Candidate, dir, venv, req
 	}
 	err := r.installInto(ctx, c, dir, venv, requirement)
 	if needed := neededPython(err); needed != "" {
-		return fmt.Errorf("the PyPI project needs Python %s, and python3 is another version: install uv, which finds or fetches the version that a project needs: %w", needed, err)
+		return fmt.Errorf("the PyPI project needs Python %s, but python3 is a different version: install uv, which finds or fetches the version that a project needs: %w", needed, err)
 	}
 	return explainRefusal(err, c.Record.Name)
 }
@@ -165,7 +165,7 @@ func removeEntries(dir string) error {
 	return err
 }
 
-// consoleScript returns a command of a project: the one named bin, otherwise the one with the project's name, otherwise
+// consoleScript returns a command of a project: the one named bin, or else the one with the project's name, or else
 // the only one.
 func consoleScript(venv, project, bin string) (string, error) {
 	wanted := cmp.Or(bin, project)
@@ -200,8 +200,8 @@ func metadataFiles(venv, project, file string) (inside []string, err error) {
 	return inside, err
 }
 
-// chooseCommand returns one of a package's commands: bin if that is set, otherwise the one with the package's name
-// (ignoring case and separators), otherwise the only one.
+// chooseCommand returns one of a package's commands: bin if that is set, or else the one with the package's name
+// (ignoring case and separators), or else the only one.
 func chooseCommand(what, name, bin string, commands []string) (string, error) {
 	same := func(command string) bool {
 		return strings.EqualFold(separators.ReplaceAllString(command, "-"), separators.ReplaceAllString(name, "-"))

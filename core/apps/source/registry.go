@@ -116,7 +116,7 @@ func fetch(ctx context.Context, r NamedRegistry, pkg registry.Package, dir strin
 		return "", fmt.Errorf("registry %s gives no sha256 for %s %s, so its file cannot be trusted", r.Name, pkg.Name, pkg.Version)
 	}
 	if pkg.Size > maxBundle {
-		return "", fmt.Errorf("the file of %s %s has %d bytes, as registry %s states; a bundle may have %d", pkg.Name, pkg.Version, pkg.Size, r.Name, int64(maxBundle))
+		return "", fmt.Errorf("the file of %s %s has %d bytes according to registry %s; the limit for a bundle is %d", pkg.Name, pkg.Version, pkg.Size, r.Name, int64(maxBundle))
 	}
 	body, err := r.Registry.Fetch(ctx, pkg)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 type Request struct {
 	Name       string     `json:"name"` // in a registry; "name@version" requests one version
 	Path       string     `json:"path"` // a bundle directory or a .mcpb file
-	URL        string     `json:"url"`  // of a remote MCP server
+	URL        string     `json:"url"`  // the address of a remote MCP server
 	NPM        string     `json:"npm"`  // an npm package; "package@version" requests one version
 	PyPI       string     `json:"pypi"` // a PyPI project or "project[extra]", optionally with "@version" or "==version"
-	Bin        string     `json:"bin"`  // which command of an npm package or PyPI project to run
+	Bin        string     `json:"bin"`  // the command of an npm package or PyPI project to run
 	Command    string     `json:"command"`
 	Args       []string   `json:"args"`
 	ServerName string     `json:"serverName"`
@@ -30,8 +30,14 @@ type Request struct {
 	// Permissions are decisions about what the definition asks for. If set, they must cover everything it asks for.
 	Permissions *core.PermissionChange `json:"permissions"`
 
+	// Dir is the working directory of a command, an npm package or a PyPI project, absolute. An import sets it.
+	Dir string `json:"-"`
 	// Tools limits the tools of the app; nil for all. An import sets it.
 	Tools *core.ToolFilter `json:"-"`
+
+	// hidden is Args with references to Env and to secrets in the place of secret values; nil for none. An import sets it.
+	hidden  []string
+	secrets map[string]core.Secret
 
 	// Caller is who installs. Hints allows an error to say what the sandbox hides. The HTTP API sets both.
 	Caller core.Caller `json:"-"`
@@ -73,9 +79,9 @@ type Auth struct {
 	Name  string      `json:"name"`
 	Value core.Secret `json:"value"`
 
-	ClientID     string      `json:"clientId"` // with user and shared: this server's ID at the authorization server
+	ClientID     string      `json:"clientId"` // with user and shared: this server's ID with the authorization server
 	ClientSecret core.Secret `json:"clientSecret"`
-	Issuer       string      `json:"issuer"` // of the authorization server of ClientID
+	Issuer       string      `json:"issuer"` // the authorization server of ClientID
 	Scopes       []string    `json:"scopes"`
 }
 

@@ -33,6 +33,7 @@ type Resolver struct {
 
 // Resolve finds the bundle of an order. It writes only below IncomingDir.
 func (r *Resolver) Resolve(ctx context.Context, o Order) (*Candidate, error) {
+	o = o.sealed()
 	switch o.Source.Kind {
 	case core.SourcePath:
 		return r.fromPath(ctx, o)

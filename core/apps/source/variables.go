@@ -42,9 +42,9 @@ func checkVariables(pkg registry.Package, env map[string]core.Secret) error {
 }
 
 // packageManifest generates a manifest for a package, which does not have one, so that an app from a package is
-// started, checked and redacted like any other. command and args may use ${__dirname}. args refer to variables through
-// user_config.
-func packageManifest(pkg registry.Package, kind bundle.ServerType, command string, args []string) (*bundle.Manifest, error) {
+// started, checked and redacted like any other. The command may use ${__dirname}. Its arguments refer to variables
+// through user_config.
+func packageManifest(pkg registry.Package, kind bundle.ServerType, command bundle.CommandPart) (*bundle.Manifest, error) {
 	fields, env := map[string]any{}, map[string]string{}
 	for _, v := range pkg.Variables {
 		field := map[string]any{
@@ -55,7 +55,7 @@ func packageManifest(pkg registry.Package, kind bundle.ServerType, command strin
 			field["default"] = v.Default
 		}
 		fields[v.Name] = field
-		if !pkg.Places(v.Name) {
+		if !pkg.Places(v.Name) && !strings.ContainsRune(v.Name, '.') { // with a dot, it is only for arguments
 			env[v.Name] = userConfig(v)
 		}
 	}
@@ -68,7 +68,7 @@ func packageManifest(pkg registry.Package, kind bundle.ServerType, command strin
 		"author":           map[string]string{"name": "unknown"},
 		"server": map[string]any{
 			"type":       kind,
-			"mcp_config": map[string]any{"command": command, "args": args, "env": env},
+			"mcp_config": map[string]any{"command": command.Command, "args": command.Args, "cwd": command.Dir, "env": env},
 		},
 		"user_config": fields,
 	})

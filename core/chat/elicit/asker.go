@@ -36,7 +36,7 @@ func (a *Asker) Ask(ctx context.Context, q rpc.Question) (json.RawMessage, error
 }
 
 // ask puts a question to the person and returns the reply. A question that cannot be asked is declined, or cancelled
-// if the call or the run is over.
+// if the call or the run has ended.
 func (a *Asker) ask(ctx context.Context, r request) Reply {
 	one := &question{reply: make(chan Reply, 1), Question: core.Question{
 		ID: core.RandomID("elic_"), Workspace: a.caller.Workspace.ID, Owner: a.caller.User.ID, Schema: r.Schema,

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	defaultTimeout = 5 * time.Minute        // that a question waits for a reply
+	defaultTimeout = 5 * time.Minute        // how long a question waits for a reply
 	pollInterval   = 250 * time.Millisecond // for replies that arrive at another server
 	storeTimeout   = 10 * time.Second       // for writes after a run has ended
 )
@@ -89,7 +89,7 @@ func (q *Questions) local(id string) *question {
 	return q.known[id]
 }
 
-// find returns a question of any server's runs. local is nil if the question is not of this server.
+// find returns a question of any server's runs. local is nil if the question is not this server's.
 func (q *Questions) find(ctx context.Context, local *question, id string) (core.Question, error) {
 	switch {
 	case local != nil:
@@ -146,7 +146,7 @@ func (q *Questions) storedReply(ctx context.Context, one *question) (r Reply, ok
 	return r, json.Unmarshal(raw, &r) == nil
 }
 
-// remove deletes questions whose run is over.
+// remove deletes the questions of runs that have ended.
 func (q *Questions) remove(ctx context.Context, ids []string) error {
 	q.mu.Lock()
 	for _, id := range ids {

@@ -22,9 +22,10 @@ const (
 
 // Reply answers a question that an app asked in one of the caller's runs. Content only matters for an accepted form.
 //
-// The error is core.CodeBadRequest for an unknown action or for content that is not an object; core.CodeNotFound if
-// the question does not exist, is another person's, or its run is over; core.CodeAlreadyAnswered if it already has an
-// answer; and core.CodeInvalidInput, with the violations in its details, if the content does not match the form.
+// The error is core.CodeBadRequest for an unknown action or for content that is not an object, and core.CodeNotFound
+// if the question does not exist, belongs to another person, or its run is over. It is core.CodeAlreadyAnswered if
+// the question already has an answer, and core.CodeInvalidInput, with the violations in its details, if the content
+// does not match the form.
 func (q *Questions) Reply(ctx context.Context, c core.Caller, id string, r Reply) error {
 	if r.Action != Accept && r.Action != Decline && r.Action != Cancel {
 		return core.Errorf(core.CodeBadRequest, "action must be %s, %s or %s", Accept, Decline, Cancel)

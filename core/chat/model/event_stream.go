@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"unicode"
 )
 
 // EventStream reads the data of the events in a text/event-stream body (WHATWG HTML, server-sent events). Lines end
-// with CR, LF or CRLF, and the body may start with a byte order mark. Names, ids and comments are skipped.
+// with CR, LF or CRLF, and the body may start with a byte order mark. Names, ids, comments and events without data are
+// skipped.
 type EventStream struct {
 	r     *bufio.Reader
 	begun bool
@@ -17,6 +19,30 @@ type EventStream struct {
 
 // NewEventStream returns a stream that reads from body.
 func NewEventStream(body io.Reader) *EventStream { return &EventStream{r: bufio.NewReader(body)} }
+
+// Object returns the whole body if it is JSON instead of a stream: some servers return that although a stream was requested.
+// It returns nil for a stream.
+func (s *EventStream) Object() ([]byte, error) {
+	first, err := peekText(s.r)
+	if err == nil && (first == '{' || first == '[') {
+		return io.ReadAll(s.r)
+	}
+	return nil, nil // Next returns the error again
+}
+
+// peekText skips white space and returns the next byte without reading it.
+func peekText(r *bufio.Reader) (byte, error) {
+	for {
+		next, err := r.Peek(1)
+		if err != nil {
+			return 0, err
+		}
+		if !unicode.IsSpace(rune(next[0])) {
+			return next[0], nil
+		}
+		_, _ = r.Discard(1)
+	}
+}
 
 // Next returns the data of the next event, or io.EOF after the last one. It also returns an event that is cut off by
 // the end of the body, because some providers omit the last empty line.
@@ -34,8 +60,11 @@ func (s *EventStream) Next() ([]byte, error) {
 			}
 			data, seen = append(data, bytes.TrimPrefix(value, []byte(" "))...), true
 		}
-		if seen && (len(line) == 0 || err != nil) {
-			return data, nil //nolint:nilerr // the end of the body comes after the event that it cuts off
+		if len(line) == 0 || err != nil {
+			if len(bytes.TrimSpace(data)) > 0 {
+				return data, nil // the end of the body comes after the event that it cuts off
+			}
+			data, seen = nil, false // some gateways send empty events while they wait
 		}
 		if err != nil {
 			return nil, err

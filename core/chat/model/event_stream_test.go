@@ -19,6 +19,16 @@ func TestAnEventStreamIsReadAsBrowsersDo(t *testing.T) {
 	}
 }
 
+func TestEventsWithoutDataAreSkipped(t *testing.T) {
+	s := NewEventStream(strings.NewReader("data:\n\ndata: \n\nevent: ping\ndata:\n\ndata: one\n\ndata:"))
+	if got, err := s.Next(); err != nil || string(got) != "one" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := s.Next(); !errors.Is(err, io.EOF) {
+		t.Errorf("at the end: %q, %v", got, err)
+	}
+}
+
 func TestAnEventThatEndsWithACarriageReturnDoesNotWaitForMore(t *testing.T) {
 	r, w := io.Pipe()
 	go func() { _, _ = io.WriteString(w, "data: one\r\r") }()

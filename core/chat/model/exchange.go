@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -8,28 +9,22 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 const maxErrorBody = 64 << 10 // bytes of an error response that are read
 
-// Encode marshals v without escaping HTML characters, so that strings in raw JSON stay unchanged.
-func Encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
-}
-
 // Post sends a request as JSON and returns the response, whose body is an event stream. The error is an *Error unless
 // ctx ended.
-func Post(ctx context.Context, client *http.Client, url string, header http.Header, body any) (*http.Response, error) {
-	raw, err := Encode(body)
+func Post(ctx context.Context, client *http.Client, address string, header http.Header, body any) (*http.Response, error) {
+	raw, err := rawjson.Encode(body)
 	if err != nil {
 		return nil, FromBreak(ctx, err)
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(raw))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(raw))
 	if err != nil {
 		return nil, FromBreak(ctx, err)
 	}
@@ -41,11 +36,29 @@ func Post(ctx context.Context, client *http.Client, url string, header http.Head
 	if err != nil {
 		return nil, FromBreak(ctx, err)
 	}
+	if response.StatusCode == http.StatusOK && isPage(response) {
+		_ = response.Body.Close()
+		return nil, FromBreak(ctx, &url.Error{Op: http.MethodPost, URL: address, Err: errPage})
+	}
 	if response.StatusCode != http.StatusOK {
 		defer func() { _ = response.Body.Close() }()
 		return nil, statusFailure(ctx, response)
 	}
 	return response, nil
+}
+
+// isPage reports whether a web page answered. Some servers send a stream with the type of a page.
+func isPage(response *http.Response) bool {
+	if !strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") {
+		return false
+	}
+	start := bufio.NewReader(response.Body)
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{start, response.Body}
+	first, _ := peekText(start)
+	return first == '<'
 }
 
 func statusFailure(ctx context.Context, response *http.Response) error {
@@ -96,6 +109,9 @@ func wordsOf(raw []byte) words {
 		Msg     json.RawMessage `json:"msg"`
 		Detail  json.RawMessage `json:"detail"`
 		Loc     []any           `json:"loc"`
+		Meta    struct {
+			Raw json.RawMessage `json:"raw"` // the upstream provider's own error: https://openrouter.ai/docs/api-reference/errors
+		} `json:"metadata"`
 	}
 	_ = json.Unmarshal(raw, &body) // a body that is not JSON has no message; members with an unexpected type are ignored
 	if inner := wordsOf(body.Error); inner.message != "" || inner.kind != "" {
@@ -110,7 +126,20 @@ func wordsOf(raw []byte) words {
 	if w.param == "" && len(body.Loc) > 0 {
 		w.param = strings.Trim(fmt.Sprint(body.Loc...), "[]")
 	}
-	return w
+	return w.with(body.Meta.Raw)
+}
+
+// with adds the words of another provider, which are an error response or plain text.
+func (w words) with(raw json.RawMessage) words {
+	text := stringOf(raw)
+	if text != "" {
+		raw = json.RawMessage(text)
+	}
+	inner := wordsOf(raw)
+	if said := cmp.Or(inner.message, text); said != "" {
+		w.message += ": " + said
+	}
+	return words{cmp.Or(w.kind, inner.kind), w.message, cmp.Or(w.param, inner.param)}
 }
 
 func stringOf(raw json.RawMessage) string {

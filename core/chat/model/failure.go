@@ -5,8 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -23,6 +23,7 @@ const (
 	TooLong                    // the conversation does not fit into the model's context
 	Unreachable                // there was no answer at all
 	Broken                     // the connection broke in the middle of an answer
+	Filtered                   // a content filter withheld the answer; Call returns EndFilter instead
 )
 
 // Error is a provider failure. Its text is for the log and does not contain the key.
@@ -85,12 +86,24 @@ func FromStatus(status int, header http.Header, kind, message string, cause erro
 	return &Error{Failure: failureOf(status, kind, message), Status: status, Message: message, cause: cause, RetryAfter: retryAfter(header)}
 }
 
+// aboutTools matches llama.cpp's internal errors about the definition of a tool: they do not go away by themselves.
+var aboutTools = regexp.MustCompile(`(?i)json schema|grammar|tools param`)
+
+// filtered matches what providers say when a content filter withholds the answer: Azure, Qwen, OpenAI, LiteLLM, DeepSeek,
+// OpenRouter.
+var filtered = regexp.MustCompile(`(?i)^content_filter |^data_inspection_failed |content_?policy_?violation|^invalid_prompt |content management policy|` +
+	`content exists risk|input was flagged`)
+
 const statusOverloaded = 529 // Anthropic's
 
 func failureOf(status int, kind, message string) Failure {
 	switch {
-	case isTooLong(kind, message) || status == http.StatusRequestEntityTooLarge:
+	case isTooLong(status, kind, message):
 		return TooLong
+	case (status == 0 || status == http.StatusBadRequest || status == http.StatusForbidden) && filtered.MatchString(kind+" "+message):
+		return Filtered
+	case kind == "tool_use_failed": // the model wrote a call that the provider could not parse: https://console.groq.com/docs/tool-use
+		return ServerError
 	case kind == "overloaded_error":
 		return Overloaded
 	case kind == "rate_limit_error", status == http.StatusTooManyRequests && kind != "insufficient_quota":
@@ -103,6 +116,9 @@ func failureOf(status int, kind, message string) Failure {
 	switch status {
 	case http.StatusServiceUnavailable, statusOverloaded, http.StatusBadGateway, http.StatusGatewayTimeout:
 		return Overloaded
+	}
+	if status == http.StatusInternalServerError && aboutTools.MatchString(message) {
+		return Refused
 	}
 	if status >= http.StatusInternalServerError || kind == "api_error" {
 		return ServerError
@@ -125,11 +141,17 @@ func FromBreak(ctx context.Context, cause error) error {
 	return &Error{Failure: Broken, Message: "the connection broke", cause: cause}
 }
 
+// tooLong matches what providers say about a conversation that is too long: Anthropic, Ollama, Bedrock, Mistral, OpenAI and
+// most others, llama.cpp, LM Studio, SGLang, Gemini, xAI, Groq, Kimi, Together and TGI, Cohere, Z.ai, Qwen, GitHub.
+var tooLong = regexp.MustCompile(`(?i)prompt is too long|prompt too long|input is too long|maximum context length|context ?window|` +
+	`exceeds? the (?:available )?context|exceed[ _]context|greater than the context length|context length of only|longer than the (?:model's )?context length|` +
+	`input token count.*exceeds the maximum|maximum prompt length|reduce the length of the (?:messages|prompt)|exceeded model token limit|` +
+	"inputs` (?:tokens \\+ `max_new_tokens` must be <=|must have less than)|too many tokens|prompt exceeds max|range of input length|token count of \\d+ exceeds the limit")
+
 // isTooLong recognizes the errors that providers return for a conversation that is too long.
-func isTooLong(kind, message string) bool {
-	m := strings.ToLower(message)
-	return kind == "context_length_exceeded" || kind == "request_too_large" || strings.Contains(m, "prompt is too long") ||
-		strings.Contains(m, "maximum context length") || strings.Contains(m, "context window") || strings.Contains(m, "exceeds the context") || strings.Contains(m, "exceed context") || strings.Contains(m, "exceed_context") || kind == "exceed_context_size_error"
+func isTooLong(status int, kind, message string) bool {
+	return kind == "context_length_exceeded" || kind == "request_too_large" || kind == "exceed_context_size_error" ||
+		status == http.StatusRequestEntityTooLarge || status != http.StatusTooManyRequests && tooLong.MatchString(message)
 }
 
 // retryAfter reads the Retry-After header (RFC 9110, 10.2.3) and OpenAI's additional Retry-After-Ms.

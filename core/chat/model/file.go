@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"mime"
+	"slices"
 	"strings"
 )
 
@@ -20,6 +21,23 @@ func (b Block) IsText() bool {
 		return true
 	}
 	return strings.HasPrefix(media, "text/") || strings.HasSuffix(media, "+json") || strings.HasSuffix(media, "+xml")
+}
+
+// WithoutFiles returns messages with notes in place of the images and documents, and whether there were any.
+func WithoutFiles(messages []Message) (out []Message, had bool) {
+	out = slices.Clone(messages)
+	for i := range out {
+		out[i].Blocks = slices.Clone(out[i].Blocks)
+		for j := range out[i].Blocks {
+			switch b := &out[i].Blocks[j]; {
+			case b.Kind == File && !b.IsText():
+				*b, had = Block{Kind: Text, Text: "[The file " + b.Name + " was left out: it cannot be read.]"}, true
+			case len(b.Files) > 0:
+				b.Text, b.Files, had = strings.TrimLeft(b.Text+"\n\n[The images of this result were left out: they cannot be read.]", "\n"), nil, true
+			}
+		}
+	}
+	return out, had
 }
 
 // FileText returns the content of a text File, wrapped in an element with its name.

@@ -35,13 +35,13 @@ const (
 // Block is a part of a message. Its JSON is stored with conversations.
 type Block struct {
 	Kind  Kind            `json:"type"`
-	Text  string          `json:"text,omitempty"`  // of Text; of ToolResult: the tool's output
-	ID    string          `json:"id,omitempty"`    // of ToolUse and its ToolResult; of File: the attachment's id
-	Name  string          `json:"name,omitempty"`  // of ToolUse: the tool's full name; of File: the file's name
-	Input json.RawMessage `json:"input,omitempty"` // of ToolUse: a JSON object
-	Error bool            `json:"error,omitempty"` // of ToolResult
-	Ms    int64           `json:"ms,omitempty"`    // of Reasoning: how long it took
-	Kept  int             `json:"kept,omitempty"`  // of Summary: how many of the messages before it are kept
+	Text  string          `json:"text,omitempty"`  // for Text; for ToolResult, the tool's output
+	ID    string          `json:"id,omitempty"`    // for ToolUse and its ToolResult; for File, the attachment's ID
+	Name  string          `json:"name,omitempty"`  // for ToolUse, the tool's full name; for File, the file's name
+	Input json.RawMessage `json:"input,omitempty"` // for ToolUse, a JSON object
+	Error bool            `json:"error,omitempty"` // for ToolResult
+	Ms    int64           `json:"ms,omitempty"`    // for Reasoning: how long it took
+	Kept  int             `json:"kept,omitempty"`  // for Summary: how many of the messages before it are kept
 
 	// Raw is data that the provider needs back with the block, byte for byte. It is only sent back to Origin and never
 	// used as text.

@@ -47,6 +47,13 @@ func TestSchemasAreObjectsWithProperties(t *testing.T) {
 	}
 }
 
+func TestAConversationBeginsWithAPerson(t *testing.T) {
+	got := model.ForModel([]model.Message{model.Said(model.Assistant, "Hello."), model.Said(model.User, "Hi.")}, "m")
+	if len(got) != 3 || got[0].Role != model.User || got[1].Blocks[0].Text != "Hello." {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestEachStatusMapsToAKindOfFailure(t *testing.T) {
 	for _, c := range []struct {
 		status        int
@@ -54,7 +61,7 @@ func TestEachStatusMapsToAKindOfFailure(t *testing.T) {
 		want          model.Failure
 	}{
 		{401, "", "", model.Auth}, {403, "permission_error", "", model.Auth}, {429, "rate_limit_error", "", model.RateLimited},
-		{429, "insufficient_quota", "", model.Refused}, {529, "overloaded_error", "", model.Overloaded}, {503, "", "", model.Overloaded},
+		{429, "insufficient_quota", "", model.Refused}, {400, "content_filter", "", model.Filtered}, {403, "", "Your chosen model requires moderation and your input was flagged", model.Filtered}, {400, "invalid_request_error", "Content Exists Risk", model.Filtered}, {400, "tool_use_failed", "", model.ServerError}, {529, "overloaded_error", "", model.Overloaded}, {503, "", "", model.Overloaded},
 		{200, "overloaded_error", "", model.Overloaded}, {400, "context_length_exceeded", "", model.TooLong},
 		{400, "invalid_request_error", "prompt is too long: 3 tokens", model.TooLong}, {413, "", "", model.TooLong}, {400, "", "bad", model.Refused}, {404, "", "", model.Refused},
 	} {
@@ -97,6 +104,7 @@ func TestAProviderIsRetriedWhenThatMayHelp(t *testing.T) {
 		asked       int
 		least, most time.Duration
 	}{
+		"a filter":                    {failing{failures: []error{&model.Error{Failure: model.Filtered}}}, true, 1, 0, 0},
 		"overloaded twice":            {failing{failures: []error{over, over}}, true, 3, time.Second, 5 * time.Second},
 		"overloaded for ever":         {failing{failures: []error{over, over, over, over, over}}, false, 4, 3 * time.Second, 15 * time.Second},
 		"a pause it asks for":         {failing{failures: []error{&model.Error{Failure: model.RateLimited, RetryAfter: 15 * time.Second}}}, true, 2, 15 * time.Second, 16 * time.Second},
@@ -130,4 +138,31 @@ func TestAUserWhoDisconnectsEndsThePause(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 	})
+}
+
+func TestACharacterThatIsSplitBetweenTwoPiecesIsPutTogether(t *testing.T) {
+	for pieces, want := range map[[2]string]string{
+		{`"a \ud83d"`, `"\ude00 b"`}:   "a \U0001f600 b",
+		{`"\\\ud83d"`, `"\uDE00"`}:     "\\\U0001f600",
+		{`"C:\\ud83d"`, `"x"`}:         `C:\ud83dx`,
+		{`"a \ud83d"`, `"b"`}:          "a \ufffdb",
+		{`"\ud83d\ude00"`, `"\u00e9"`}: "\U0001f600é",
+		{`null`, `"x"`}:                "x",
+	} {
+		var d model.Decoder
+		if got := d.Add(json.RawMessage(pieces[0])) + d.Add(json.RawMessage(pieces[1])); got != want {
+			t.Errorf("%s gives %q, want %q", pieces, got, want)
+		}
+	}
+	for pieces, want := range map[[2]string]string{
+		{`"{\"x\":\"\ud83d"`, `"\ude00\"}"`}:   "\U0001f600",
+		{`"{\"x\":\"\\ud83d"`, `"\\ude00\"}"`}: "\U0001f600",
+		{`"{\"x\":\"é"`, `"\"}"`}:              "é",
+	} {
+		var got struct{ X string }
+		input := model.InputOf(json.RawMessage(pieces[0])) + model.InputOf(json.RawMessage(pieces[1]))
+		if err := json.Unmarshal([]byte(input), &got); err != nil || got.X != want {
+			t.Errorf("%s gives %q, %v", pieces, input, err)
+		}
+	}
 }

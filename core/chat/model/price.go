@@ -2,7 +2,7 @@ package model
 
 import (
 	"bytes"
-	_ "embed" // the prices are a data file
+	_ "embed" // for prices.json
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -54,12 +54,12 @@ func parsePrices(content []byte) (Prices, error) {
 		Output *float64 `json:"output"`
 	}
 	if err := dec.Decode(&raw); err != nil {
-		return nil, fmt.Errorf(`want {"provider:model": {"input": 1, "output": 2}}: %w`, err)
+		return nil, fmt.Errorf(`must be like {"provider:model": {"input": 1, "output": 2}}: %w`, err)
 	}
 	table := make(Prices, len(raw))
 	for name, p := range raw {
 		if p.Input == nil || p.Output == nil || *p.Input < 0 || *p.Output < 0 {
-			return nil, fmt.Errorf("%s: want input and output, in dollars per million tokens", name)
+			return nil, fmt.Errorf("%s: must have input and output, in dollars per million tokens", name)
 		}
 		table[name] = Price{Input: *p.Input, Output: *p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite}
 	}

@@ -31,7 +31,7 @@ func TestTheOperatorsPricesOverrideTheBuiltInOnes(t *testing.T) {
 
 func TestAnInvalidPriceFileIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		`[]`: "provider:model", `{"a:b":{"input":1}}`: "want input and output", `{"a:b":{"input":-1,"output":1}}`: "want input and output", `{"a:b":{"inptu":1}}`: "inptu",
+		`[]`: "provider:model", `{"a:b":{"input":1}}`: "must have input and output", `{"a:b":{"input":-1,"output":1}}`: "must have input and output", `{"a:b":{"inptu":1}}`: "inptu",
 	} {
 		file := filepath.Join(t.TempDir(), "p.json")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

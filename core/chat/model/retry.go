@@ -26,6 +26,10 @@ func Call(ctx context.Context, p Provider, name string, r Request, pieces Pieces
 	for attempt := 1; ; attempt++ {
 		answer, err := p.Call(ctx, name, r, watched)
 		known, ok := errors.AsType[*Error](err)
+		if ok && known.Failure == Filtered {
+			answer.End = EndFilter
+			return answer, nil
+		}
 		if err == nil || !ok || begun || attempt == attempts || !known.isTransient() || known.RetryAfter > longest {
 			return answer, err
 		}

@@ -1,25 +1,34 @@
 package model
 
 import (
-	"bytes"
 	"encoding/json"
 	"math/big"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
 // maxSchemaDepth is the maximum nesting of a schema that models receive. Anything deeper becomes a schema that
 // accepts everything.
 const maxSchemaDepth = 40
 
+// What SafeSchema removes in addition to keywords, for providers that reject it.
+const (
+	TypeLists  = "type[]" // lists of types: the first one is kept
+	OtherEnums = "enum[]" // enums of anything but strings
+)
+
 // SafeSchema converts a tool's input schema into one that every provider accepts: an object with properties, valid in
 // JSON Schema 2020-12. Constraints that are removed are still checked before the tool is called. A schema that needs
-// no change is returned byte for byte, and numbers keep their digits.
-func SafeSchema(raw json.RawMessage) json.RawMessage {
-	value, err := decode(raw)
+// no change is returned byte for byte, and numbers keep their digits. The keywords in without are removed: some
+// providers reject them. A root that is a reference or a combination of schemas gets the properties of all of them.
+func SafeSchema(raw json.RawMessage, without ...string) json.RawMessage {
+	value, err := rawjson.Decode(raw)
 	root, ok := value.(map[string]any)
-	c := cleaner{root: root, changed: err != nil || !ok}
+	c := cleaner{root: root, without: without, changed: err != nil || !ok}
 	if root == nil {
 		root = map[string]any{}
 	}
@@ -27,28 +36,26 @@ func SafeSchema(raw json.RawMessage) json.RawMessage {
 	if !c.changed {
 		return raw
 	}
-	out, err := Encode(root)
+	out, err := rawjson.Encode(root)
 	if err != nil {
 		return json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	return out
 }
 
-// decode decodes JSON. Numbers keep their digits.
-func decode(raw json.RawMessage) (value any, err error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	err = d.Decode(&value)
-	return value, err
-}
+// maxCollected is the maximum number of schemas of which a root gets the properties.
+const maxCollected = 200
 
 // cleaner makes a schema valid in place.
 type cleaner struct {
-	root    map[string]any
-	changed bool
+	root      map[string]any
+	without   []string
+	changed   bool
+	collected int // schemas whose properties were collected
 }
 
 func (c *cleaner) fixRoot(root map[string]any) {
+	c.gather(root)
 	if root["type"] != "object" {
 		root["type"] = "object"
 		c.changed = true
@@ -61,6 +68,72 @@ func (c *cleaner) fixRoot(root map[string]any) {
 		c.remove(root, key)
 	}
 	c.object(root, 0)
+}
+
+// gather adds to the root the properties of the schemas that it refers to or combines, because providers reject these
+// keywords at the root.
+func (c *cleaner) gather(root map[string]any) {
+	if !slices.ContainsFunc([]string{"$ref", "allOf", "anyOf", "oneOf"}, func(key string) bool { return root[key] != nil }) {
+		return
+	}
+	found, properties := map[string][]any{}, map[string]any{}
+	required := c.collect(root, found)
+	for name, all := range found {
+		if properties[name] = all[0]; len(all) > 1 {
+			properties[name] = map[string]any{"anyOf": all}
+		}
+	}
+	if len(properties) > 0 {
+		root["properties"], c.changed = properties, true
+	}
+	if len(required) > 0 {
+		root["required"] = required
+	}
+}
+
+// collect adds the schemas of the properties that a schema has to found, by name. It returns the names of those that it
+// requires: of alternatives, what each of them requires.
+func (c *cleaner) collect(value any, found map[string][]any) (required []any) {
+	schema, _ := value.(map[string]any)
+	if c.collected++; c.collected > maxCollected {
+		return nil
+	}
+	own, _ := schema["properties"].(map[string]any)
+	for name, one := range own {
+		if !slices.ContainsFunc(found[name], func(other any) bool { return reflect.DeepEqual(one, other) }) {
+			found[name] = append(found[name], one)
+		}
+	}
+	required = slices.DeleteFunc(slices.Clone(listOf(schema["required"])), isNotText)
+	all := slices.Clone(listOf(schema["allOf"]))
+	if ref, isText := schema["$ref"].(string); isText {
+		all = append(all, c.target(ref))
+	}
+	for _, one := range all {
+		required = append(required, c.collect(one, found)...)
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		var common []any
+		for i, one := range listOf(schema[key]) {
+			needed := c.collect(one, found)
+			if i == 0 {
+				common = needed
+			}
+			common = slices.DeleteFunc(common, func(name any) bool { return !slices.Contains(needed, name) })
+		}
+		required = append(required, common...)
+	}
+	return required
+}
+
+func isNotText(value any) bool {
+	_, isText := value.(string)
+	return !isText
+}
+
+func listOf(value any) []any {
+	list, _ := value.([]any)
+	return list
 }
 
 func (c *cleaner) remove(schema map[string]any, key string) {
@@ -85,6 +158,9 @@ func (c *cleaner) schema(value any, depth int) (any, bool) {
 }
 
 func (c *cleaner) object(schema map[string]any, depth int) {
+	for _, key := range c.without {
+		c.remove(schema, key)
+	}
 	c.fixRef(schema)
 	c.fixType(schema)
 	c.fixLimits(schema)
@@ -102,7 +178,7 @@ func (c *cleaner) object(schema map[string]any, depth int) {
 		}
 		schema[key], _ = c.schema(value, depth+1)
 	}
-	for _, key := range []string{"extends", "disallow", "additionalItems", "divisibleBy"} { // of drafts 3 and 4
+	for _, key := range []string{"extends", "disallow", "additionalItems", "divisibleBy"} { // from drafts 3 and 4
 		c.remove(schema, key)
 	}
 }
@@ -111,16 +187,17 @@ func (c *cleaner) object(schema map[string]any, depth int) {
 func (c *cleaner) fixRef(schema map[string]any) {
 	for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
 		ref, isText := schema[key].(string)
-		if _, ok := schema[key]; ok && (key != "$ref" || !isText || !c.resolves(ref)) {
+		if _, ok := schema[key]; ok && (key != "$ref" || !isText || c.target(ref) == nil) {
 			c.remove(schema, key)
 		}
 	}
 }
 
-func (c *cleaner) resolves(ref string) bool {
+// target returns the schema that a reference refers to, or nil.
+func (c *cleaner) target(ref string) map[string]any {
 	path, local := strings.CutPrefix(ref, "#")
 	if !local || path != "" && path[0] != '/' {
-		return false
+		return nil
 	}
 	var at any = c.root
 	for _, step := range strings.Split(strings.TrimPrefix(path, "/"), "/") {
@@ -131,8 +208,8 @@ func (c *cleaner) resolves(ref string) bool {
 		object, _ := at.(map[string]any)
 		at = object[step]
 	}
-	_, ok := at.(map[string]any)
-	return ok
+	found, _ := at.(map[string]any)
+	return found
 }
 
 // typeWords maps a type name that tools use to the JSON Schema type. It returns false for an unknown name.
@@ -180,11 +257,23 @@ func (c *cleaner) fixType(schema map[string]any) {
 	switch {
 	case len(kept) == 0:
 		c.remove(schema, "type")
+	case isList && slices.Contains(c.without, TypeLists):
+		schema["type"] = c.firstType(schema, kept)
 	case isList:
 		schema["type"] = kept
 	default:
 		schema["type"] = kept[0]
 	}
+}
+
+// firstType returns the first type that is not null. If null is another, the schema becomes nullable (OpenAPI 3.0).
+func (c *cleaner) firstType(schema map[string]any, types []any) any {
+	c.changed = true
+	if n := len(types); n > 1 && slices.Contains(types, any("null")) {
+		schema["nullable"] = true
+		types = slices.DeleteFunc(types, func(t any) bool { return t == "null" })
+	}
+	return types[0]
 }
 
 // fixLimits fixes the keywords with numeric values.
@@ -233,6 +322,10 @@ func (c *cleaner) fixText(schema map[string]any) {
 		if list, ok := schema[key].([]any); !ok || len(list) == 0 {
 			c.remove(schema, key)
 		}
+	}
+	ofText := (schema["type"] == nil || schema["type"] == "string") && !slices.ContainsFunc(listOf(schema["enum"]), isNotText)
+	if slices.Contains(c.without, OtherEnums) && !ofText {
+		c.remove(schema, "enum")
 	}
 	for _, key := range []string{"deprecated", "readOnly", "writeOnly", "uniqueItems", "nullable"} {
 		if _, isBool := schema[key].(bool); !isBool {

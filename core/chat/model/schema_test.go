@@ -40,3 +40,24 @@ func TestAValidSchemaStaysAsItWasWritten(t *testing.T) {
 		t.Errorf("becomes %s", got)
 	}
 }
+
+func TestARootThatCombinesSchemasKeepsTheirProperties(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"$ref":"#/definitions/I","definitions":{"I":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}}}`:                                               `{"definitions":{"I":{"properties":{"a":{"type":"string"}},"required":["a"],"type":"object"}},"properties":{"a":{"type":"string"}},"required":["a"],"type":"object"}`,
+		`{"allOf":[{"properties":{"a":{}},"required":["a"]},{"properties":{"b":{}},"required":["b",1]}]}`:                                                                      `{"properties":{"a":{},"b":{}},"required":["a","b"],"type":"object"}`,
+		`{"type":"object","properties":{"c":{}},"oneOf":[{"properties":{"k":{"const":"x"},"a":{}},"required":["k","a"]},{"properties":{"k":{"const":"y"}},"required":["k"]}]}`: `{"properties":{"a":{},"c":{},"k":{"anyOf":[{"const":"x"},{"const":"y"}]}},"required":["k"],"type":"object"}`,
+		`{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}`: `{"properties":{},"type":"object"}`,
+	} {
+		if got := model.SafeSchema(json.RawMessage(raw)); string(got) != want {
+			t.Errorf("%s becomes %s, want %s", raw, got, want)
+		}
+	}
+}
+
+func TestListsOfTypesAndOtherEnumsAreRemovedForThoseThatRejectThem(t *testing.T) {
+	const raw = `{"type":"object","properties":{"a":{"type":["null","string"]},"b":{"type":["integer","string"]},"c":{"enum":[1,2]},"d":{"type":"string","enum":["x"]},"e":{"type":"integer","enum":["1"]}}}`
+	const want = `{"properties":{"a":{"nullable":true,"type":"string"},"b":{"type":"integer"},"c":{},"d":{"enum":["x"],"type":"string"},"e":{"type":"integer"}},"type":"object"}`
+	if got := model.SafeSchema(json.RawMessage(raw), model.TypeLists, model.OtherEnums); string(got) != want {
+		t.Errorf("becomes %s, want %s", got, want)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"encoding/hex"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -37,8 +38,9 @@ func Sign(blocks []Block, origin string) {
 }
 
 // ForModel returns the messages as the model with that origin may receive them. It removes the reasoning of other
-// models and anything that only their providers understand, and rewrites the ids of their tool calls with SafeID. No
-// two consecutive messages have the same role, and no message is empty.
+// models and anything that only their providers understand, and rewrites the ids of their tool calls with SafeID. The
+// first message is a user's, as an imported conversation's may not be, no two consecutive messages have the same role, and
+// no message is empty.
 func ForModel(messages []Message, origin string) []Message {
 	foreign := map[string]string{} // foreign tool call ids to safe ids
 	for _, m := range messages {
@@ -53,7 +55,10 @@ func ForModel(messages []Message, origin string) []Message {
 		blocks := make([]Block, 0, len(m.Blocks))
 		for _, b := range m.Blocks {
 			own := b.Origin == origin
-			if !own && (b.Kind == Reasoning || b.Kind == Opaque) || (b.Kind == Reasoning || b.Kind == Opaque) && len(b.Raw) == 0 {
+			if (b.Kind == Reasoning || b.Kind == Opaque) && (!own || len(b.Raw) == 0) {
+				continue
+			}
+			if b.Kind == Text && strings.TrimSpace(b.Text) == "" { // Anthropic rejects it
 				continue
 			}
 			if !own {
@@ -70,6 +75,9 @@ func ForModel(messages []Message, origin string) []Message {
 		if n := len(out); n > 0 && out[n-1].Role == m.Role {
 			out[n-1].Blocks = append(out[n-1].Blocks, blocks...)
 			continue
+		}
+		if len(out) == 0 && m.Role != User {
+			out = []Message{Said(User, "[The conversation begins with the assistant.]")}
 		}
 		out = append(out, Message{Role: m.Role, Blocks: blocks})
 	}
@@ -96,6 +104,51 @@ func JoinStrings(a, b json.RawMessage) json.RawMessage {
 		return a
 	}
 	return append(append(append(json.RawMessage{}, a[:len(a)-1]...), b[1:len(b)-1]...), '"')
+}
+
+// Decoder decodes the pieces of a text, each of which is a JSON string. A surrogate pair that is split between two pieces is
+// put together again.
+type Decoder struct{ half json.RawMessage }
+
+// Add returns the text of the next piece; "" for anything but a string.
+func (d *Decoder) Add(raw json.RawMessage) (text string) {
+	if !isString(raw) {
+		return ""
+	}
+	raw, d.half = JoinStrings(d.half, raw), nil
+	if at := halfOf(raw); at > 0 {
+		d.half = append(json.RawMessage{'"'}, raw[at:]...)
+		raw = append(raw[:at:at], '"')
+	}
+	_ = json.Unmarshal(raw, &text) // it is a string
+	return text
+}
+
+// InputOf decodes a piece of a call's input, which is JSON text in a JSON string. Half of a surrogate pair at either end
+// becomes an escape of the inner text, so that it meets the other half there.
+func InputOf(raw json.RawMessage) (text string) {
+	if at := halfOf(raw); at > 0 {
+		raw = append(append(raw[:at:at], '\\'), raw[at:]...)
+	}
+	if lowHalf.Match(raw) {
+		raw = append(json.RawMessage(`"\`), raw[1:]...)
+	}
+	_ = json.Unmarshal(raw, &text) // null and other values have no text
+	return text
+}
+
+var (
+	highHalf = regexp.MustCompile(`(?i)(\\+)u(?:d[89ab][0-9a-f]{2})"$`)
+	lowHalf  = regexp.MustCompile(`(?i)^"\\ud[c-f][0-9a-f]{2}`)
+)
+
+// halfOf returns where the first half of a surrogate pair begins with which a JSON string ends, or 0.
+func halfOf(raw json.RawMessage) int {
+	tail := raw[max(len(raw)-64, 0):]
+	if slashes := highHalf.FindSubmatch(tail); slashes != nil && len(slashes[1])%2 == 1 {
+		return len(raw) - len(`\ud83d"`)
+	}
+	return 0
 }
 
 func isString(raw json.RawMessage) bool { return len(raw) >= 2 && raw[0] == '"' }

@@ -21,11 +21,14 @@ func hostOf(address string) string {
 	return at.Host
 }
 
-// isPermanent reports whether a connection failed for a reason that will not go away by itself: an unknown host name
-// or an invalid certificate.
+// errPage means that a web page answered: the address is wrong, or a proxy wants a person to log in.
+var errPage = errors.New("a web page answered instead of the API")
+
+// isPermanent reports whether a request failed for a reason that will not go away by itself: an unknown host name, an
+// invalid certificate or a web page.
 func isPermanent(err error) bool {
 	dns, ok := errors.AsType[*net.DNSError](err)
-	return ok && dns.IsNotFound || tlsReason(err) != ""
+	return ok && dns.IsNotFound || tlsReason(err) != "" || errors.Is(err, errPage)
 }
 
 // reason explains in a few words why a request got no answer.
@@ -48,6 +51,8 @@ func connectionReason(err error) string {
 		return "TLS: " + text
 	}
 	switch {
+	case errors.Is(err, errPage):
+		return errPage.Error() + "; check the provider's baseUrl"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):

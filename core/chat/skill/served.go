@@ -24,9 +24,9 @@ const (
 // mainFile is the name of the file that every served skill has.
 const mainFile = "SKILL.md"
 
-// Served returns the skills of a workspace with all their files, for MCP clients: the one with that name, or all if name is
-// "". The files of a skill in a folder of its own are those in the folder, without hidden ones and links. A skill is left
-// out if it does not conform to the Agent Skills specification (it has no description, or its name is not valid for one), or
+// Served returns the skills of a workspace with all their files, for MCP clients: the one with that name, or all if
+// name is "". If a skill has its own folder, its files are those in the folder, except for hidden files and links. A
+// skill is left out if it does not conform to the Agent Skills specification (no description, or an invalid name), or
 // if its files exceed the limits.
 func (l *Library) Served(workspace, name string) (all []core.ServedSkill) {
 	for _, s := range l.Skills(workspace) {

@@ -57,7 +57,7 @@ func TestSkillsAreServedWithAllTheirFiles(t *testing.T) {
 	daily := `daily {"description":"Reports","name":"daily"} SKILL.md:"---\nname: daily\ndescription: Reports\n---\nReport."`
 	want := []string{daily, `refunds {"description":"Pays back","metadata":{"since":"2026-01-02","versions":[1,"x"]},"name":"refunds"} SKILL.md:` + fmt.Sprintf("%q", refunds) + ` references/a b.md:"€"`}
 	if got := served(core.DefaultWorkspaceID, ""); strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("served are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("served:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	if got := served("ws_x", "daily"); len(got) != 1 || got[0] != daily {
 		t.Errorf("by name: %s", got)

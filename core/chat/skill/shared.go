@@ -18,7 +18,7 @@ type Kept interface {
 // KeptPrefix is the prefix of the names under which skills are stored. When such a setting changes, call Sync.
 const KeptPrefix = "skill/"
 
-// Share makes the library store written and deleted skills for other servers, too. Call it before the library is
+// Share makes the library also store written and deleted skills for other servers. Call it before the library is
 // used.
 func (l *Library) Share(kept Kept) { l.kept = kept }
 

@@ -21,7 +21,7 @@ const (
 	maxSkill        = 256 << 10 // bytes per file
 )
 
-// Skill is one skill. Its JSON is that of GET /v1/skills.
+// Skill is one skill, encoded as in GET /v1/skills.
 type Skill struct {
 	Name         string   `json:"name"`
 	Description  string   `json:"description"`
@@ -59,7 +59,7 @@ func (l *list) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		all = strings.Split(n.Value, ",")
 	} else if err := n.Decode(&all); err != nil {
-		return fmt.Errorf("line %d: want a list of text: %w", n.Line, err)
+		return fmt.Errorf("line %d: must be a list of text: %w", n.Line, err)
 	}
 	for _, item := range all {
 		if item = strings.TrimSpace(item); item != "" {

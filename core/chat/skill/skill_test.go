@@ -102,13 +102,13 @@ func TestSkillsAreFoundAndChangedInTheirDirectory(t *testing.T) {
 	}
 	for _, name := range []string{"../b", "", "A", "a/b"} {
 		if _, err := l.Put(t.Context(), "ws_x", skill.Skill{Name: name, Type: "skill", Body: "x"}); core.CodeOf(err) != core.CodeBadRequest {
-			t.Errorf("a skill called %q gives %v", name, err)
+			t.Errorf("putting a skill called %q returned %v", name, err)
 		}
 	}
 	if err := l.Delete(t.Context(), "ws_x", "b"); core.CodeOf(err) != core.CodeNotFound { // it is in the home's folder
-		t.Errorf("deleting another's gives %v", err)
+		t.Errorf("deleting another's returned %v", err)
 	}
 	if err := l.Delete(t.Context(), "ws_x", "mine"); err != nil || strings.Contains(names("ws_x"), "mine") {
-		t.Errorf("deleting gives %v", err)
+		t.Errorf("deleting returned %v", err)
 	}
 }

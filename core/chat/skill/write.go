@@ -18,7 +18,7 @@ import (
 // the skill is invalid.
 func (l *Library) Put(ctx context.Context, workspace string, s Skill) (Skill, error) {
 	if !ValidName(s.Name) {
-		return Skill{}, core.Errorf(core.CodeBadRequest, "name: want at most 64 lower-case letters, digits and hyphens")
+		return Skill{}, core.Errorf(core.CodeBadRequest, "name: must be at most 64 lower-case letters, digits and hyphens")
 	}
 	content, err := s.render()
 	if err != nil {

@@ -18,7 +18,7 @@ const maxSearched = 4 << 20
 // search finds the place of a fault.
 type search struct {
 	text   string
-	lines  []string // of text, including line endings
+	lines  []string // the lines of text, including line endings
 	left   int      // bytes that may still be parsed; negative when the search is over
 	inside bool     // the text ends inside a list or mapping
 }

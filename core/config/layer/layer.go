@@ -68,7 +68,7 @@ func merge(below, above map[string]any) map[string]any {
 	return out
 }
 
-// Number returns the number that a string represents, otherwise the string.
+// Number returns the number that a string represents, or else the string.
 func Number(text string) any {
 	if n, ok := Plain(strings.TrimSpace(text)).(json.Number); ok {
 		return n

@@ -10,7 +10,7 @@ import (
 // Place is where a value was set.
 type Place struct {
 	Source string // the file, "environment", or a flag such as "flag --port"
-	Line   int    // 1-based; 0 when the source has no lines
+	Line   int    // 1-based; 0 if the source has no lines
 	Column int    // 1-based
 }
 
@@ -68,7 +68,7 @@ func (ps Problems) Sorted() Problems {
 // Places records where each path was set.
 type Places map[string]Place
 
-// Locate returns where the value at a path was set: the place of the path itself, otherwise of the nearest path
+// Locate returns where the value at a path was set: the place of the path itself, or else of the nearest path
 // containing it. It returns false if none of them was set.
 func (ps Places) Locate(path string) (Place, bool) {
 	for ; path != ""; path = Parent(path) {

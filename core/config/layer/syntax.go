@@ -74,7 +74,7 @@ func (r *reader) syntax(text string) {
 
 // fault is where text stops being valid YAML, and why.
 type fault struct {
-	line, column int    // 1-based; 0 when it is not known
+	line, column int    // 1-based; 0 if it is not known
 	text         string // the line
 	message      string
 }
@@ -97,7 +97,7 @@ func findFault(text string, bytes int) fault {
 	switch kind(message) {
 	case noListEnd, noMappingEnd: // an open bracket may be anywhere on its line
 		f.message, columned = s.unclosed(message, f.line), false
-	case noTag: // which is wrong in another way when it is cut off
+	case noTag: // a tag that is cut off causes a different error
 		columned = false
 	case noContent:
 		if s.inside {

@@ -97,7 +97,7 @@ func TestAFaultInALongTextIsPinpointed(t *testing.T) {
 func TestTheSearchForAFreeSlotIsBounded(t *testing.T) {
 	s := &search{text: strings.Repeat("x: {\n", 200), left: 1 << 14}
 	if line := s.opened(); line < 1 || s.left > 0 {
-		t.Errorf("line %d, %d bytes are left", line, s.left)
+		t.Errorf("line %d, %d bytes of the budget remain", line, s.left)
 	}
 	before := s.left
 	if _, _, searched := s.parse("a: b"); searched || s.left >= before {

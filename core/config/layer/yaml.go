@@ -49,7 +49,7 @@ func ReadYAML(file string, text []byte, env map[string]string) *Layer {
 	case map[string]any:
 		r.Value = root
 	default:
-		r.problem(doc.Content[0], "", "want a mapping of settings")
+		r.problem(doc.Content[0], "", "must be a mapping of settings")
 	}
 	return r.Layer
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/config/layer"
 )
 
-// Convert gives values from ${env:NAME} the type that the schema expects: the text 8080 becomes a number if a
-// number is expected, and stays text otherwise.
+// Convert gives values from ${env:NAME} the type that the schema expects: the text 8080 becomes a number if a number
+// is expected, and remains text otherwise.
 func (s *Schema) Convert(l *layer.Layer) {
 	convertMapping(s.root, l.Value, "", l.Expanded)
 }

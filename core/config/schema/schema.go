@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -79,7 +78,7 @@ func (s *Schema) add(a Adapter) error {
 	}
 	then, isObject := doc.(map[string]any)
 	if !isObject {
-		return fmt.Errorf("want a JSON object")
+		return fmt.Errorf("must be a JSON object")
 	}
 	then = maps.Clone(then)
 	delete(then, "$schema")
@@ -142,24 +141,13 @@ func HostKeys(kind string) []string {
 // At returns the part of the schema that a schema URL such as urn:…#/properties/http refers to.
 func (s *Schema) At(url string) map[string]any {
 	_, pointer, _ := strings.Cut(url, "#")
-	var here any = s.root
+	var location []string
 	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		if step == "" {
-			continue
-		}
-		step = strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
-		switch node := here.(type) {
-		case map[string]any:
-			here = node[step]
-		case []any:
-			i, err := strconv.Atoi(step)
-			if err != nil || i < 0 || i >= len(node) {
-				return nil
-			}
-			here = node[i]
+		if step != "" {
+			location = append(location, strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~"))
 		}
 	}
-	node, _ := here.(map[string]any)
+	node, _ := lookup(s.root, location).(map[string]any)
 	return node
 }
 

@@ -38,7 +38,7 @@ func (s *Schema) Validate(l *layer.Layer) {
 type validation struct {
 	*Schema
 	*layer.Layer
-	known layer.Problems // found earlier: an unset environment variable, for example
+	known layer.Problems // problems found earlier, such as an unset environment variable
 	bad   [][]string     // locations of rejected values
 }
 
@@ -61,7 +61,7 @@ func (v *validation) add(e *jsonschema.ValidationError) {
 		}
 	case *kind.PropertyNames: // the library's location of these is not reliable: see config.check
 	case *kind.OneOf, *kind.AnyOf, *kind.Not:
-		v.miss(e.InstanceLocation, "", "want "+wants)
+		v.miss(e.InstanceLocation, "", "must be "+wants)
 	case *kind.Enum:
 		v.refuse(e.InstanceLocation, "%s", v.notOneOf(e.InstanceLocation, k))
 	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
@@ -75,8 +75,8 @@ func (v *validation) add(e *jsonschema.ValidationError) {
 	}
 }
 
-// explained reports whether a mapping fits none of its possible forms, probably because of an unknown key in
-// it, which is another of these errors.
+// explained reports whether an unknown key probably explains why a mapping matches none of its possible forms: all then
+// contains an error for that key.
 func explained(e *jsonschema.ValidationError, all []*jsonschema.ValidationError) bool {
 	if form, ok := e.ErrorKind.(*kind.OneOf); !ok || len(form.Subschemas) > 0 {
 		return false
@@ -95,7 +95,7 @@ func plainly(k jsonschema.ErrorKind, wants string) string {
 		for i, w := range k.Want {
 			want[i] = word(w)
 		}
-		return fmt.Sprintf("want %s, not %s", strings.Join(want, " or "), word(k.Got))
+		return fmt.Sprintf("must be %s, not %s", strings.Join(want, " or "), word(k.Got))
 	case *kind.Minimum:
 		return "must be at least " + k.Want.RatString()
 	case *kind.Maximum:
@@ -111,7 +111,7 @@ func plainly(k jsonschema.ErrorKind, wants string) string {
 		return fmt.Sprintf("must have at least %d entries", k.Want)
 	}
 	if wants != "" {
-		return "want " + wants
+		return "must be " + wants
 	}
 	return "does not fit the schema: " + strings.Join(k.KeywordPath(), "/")
 }
@@ -147,8 +147,8 @@ func (v *validation) notOneOf(location []string, k *kind.Enum) string {
 	return fmt.Sprintf("%q is not one of %s%s", got, strings.Join(options, ", "), nearestOnly(got, options))
 }
 
-// require reports a missing key, and a key that was probably meant to be it. The schema does not reject the
-// latter if an adapter may have its own keys.
+// require reports that a key is missing, and any key that looks like a misspelling of it. The schema does not reject misspellings where an adapter may
+// have its own keys.
 func (v *validation) require(location []string, name string, names []string) {
 	mapping, _ := lookup(v.Value, location).(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(mapping)) {
@@ -175,7 +175,7 @@ func (v *validation) miss(location []string, name, message string) {
 	v.report(path, around, message)
 }
 
-// report adds a problem, unless one at its path is already known: then the value is not what was written.
+// report adds a problem, unless there already is one at the same path: the value is then not the one in the file.
 func (v *validation) report(path, around, message string) {
 	if slices.ContainsFunc(v.known, func(p layer.Problem) bool { return p.Path == path }) {
 		return
@@ -209,7 +209,7 @@ func (v *validation) path(location []string) string {
 	return path
 }
 
-// Nearest suggests the known name that was probably meant, otherwise lists all of them.
+// Nearest suggests the known name that was probably meant, or else lists all of them.
 func Nearest(name string, names []string) string {
 	if s := nearestOnly(name, names); s != "" {
 		return s
@@ -217,7 +217,7 @@ func Nearest(name string, names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "; known are " + strings.Join(names, ", ")
+	return "; known names are " + strings.Join(names, ", ")
 }
 
 func nearestOnly(name string, names []string) string {
@@ -239,7 +239,7 @@ func Near(name string, names []string) string {
 	return best
 }
 
-// lookup returns the value at a location, or nil.
+// lookup returns the value at a location, or nil if there is none.
 func lookup(root any, location []string) any {
 	here := root
 	for _, step := range location {
@@ -259,7 +259,7 @@ func lookup(root any, location []string) any {
 	return here
 }
 
-// prune removes the value at a location from its mapping; in a list, nothing takes its place.
+// prune removes the value at a location from its mapping. In a list, it leaves an empty item.
 func prune(root map[string]any, location []string) {
 	if len(location) == 0 {
 		clear(root)
@@ -287,7 +287,7 @@ func prune(root map[string]any, location []string) {
 	}
 }
 
-// dropEmpty removes known keys without a value: `http:` with every line beneath it commented out counts as not
+// dropEmpty removes known keys that have no value: if every line below `http:` is commented out, `http` counts as not
 // set.
 func (s *Schema) dropEmpty(part map[string]any, value any) {
 	switch value := value.(type) {
@@ -311,7 +311,7 @@ func (s *Schema) dropEmpty(part map[string]any, value any) {
 	}
 }
 
-// childOf returns the schema of a key: its own, otherwise the one for all other keys; nil if unknown.
+// childOf returns the schema of a key: its own, or else the one for all other keys; nil for an unknown key.
 func childOf(part map[string]any, key string) map[string]any {
 	properties, _ := part["properties"].(map[string]any)
 	if child, ok := properties[key].(map[string]any); ok {
@@ -321,7 +321,7 @@ func childOf(part map[string]any, key string) map[string]any {
 	return child
 }
 
-// purpose explains a key that people confuse with another: the folder of a registry, for example.
+// purpose explains a key that people confuse with another one, such as the folder of a registry.
 func purpose(key, missing string) string {
 	if key == "path" && missing == "sha256" {
 		return ": path is the executable of a plugin that is not built in"

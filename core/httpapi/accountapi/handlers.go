@@ -46,7 +46,7 @@ type Handlers struct {
 	Access   Access
 	Authn    *authn.Authenticator
 	Guard    *webguard.Policy
-	Login    func() bool // whether browsers can log in at an identity provider
+	Login    func() bool // whether browsers can log in with an identity provider
 	BaseURL  string      // the public address; "" derives it from the request
 	Log      hclog.Logger
 }
@@ -72,21 +72,17 @@ func accountOf(a core.Account) account {
 	}
 }
 
-type accountsResponse struct {
-	Accounts []account `json:"accounts"`
-}
-
 // List handles GET /v1/accounts.
 func (h *Handlers) List(c *fiber.Ctx, caller core.Caller) (any, error) {
 	all, err := h.Accounts.List(c.UserContext(), caller)
-	response := accountsResponse{Accounts: []account{}}
+	shown := []account{}
 	app := c.Query("app")
 	for _, a := range all {
 		if app == "" || a.App == app {
-			response.Accounts = append(response.Accounts, accountOf(a))
+			shown = append(shown, accountOf(a))
 		}
 	}
-	return response, err
+	return fiber.Map{"accounts": shown}, err
 }
 
 // NewAccount is the request body of Link.
@@ -106,7 +102,7 @@ type linkResponse struct {
 	Device  *device  `json:"device,omitempty"`
 }
 
-// consent is what a person agrees to before a login with a code.
+// consent describes what a person agrees to before a login with a code.
 type consent struct {
 	Address  string   `json:"address"`
 	Issuer   string   `json:"issuer"`
@@ -180,19 +176,13 @@ type DeviceLogin struct {
 	Login string `json:"login"`
 }
 
-type deviceResponse struct {
-	Account  *account `json:"account,omitempty"`
-	Interval int      `json:"interval,omitempty"`
-}
-
 // Device handles POST /v1/accounts/device: it completes a login with a code, if the person has entered it.
 func (h *Handlers) Device(c *fiber.Ctx, caller core.Caller, r DeviceLogin) (any, error) {
 	a, wait, err := h.Accounts.FinishDevice(c.UserContext(), caller, r.Login)
 	if err != nil || wait > 0 {
-		return deviceResponse{Interval: seconds(wait)}, err
+		return fiber.Map{"interval": seconds(wait)}, err
 	}
-	linked := accountOf(a)
-	return deviceResponse{Account: &linked}, nil
+	return fiber.Map{"account": accountOf(a)}, nil
 }
 
 // Patch is the request body of Change.

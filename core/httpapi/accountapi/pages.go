@@ -83,8 +83,13 @@ func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 		return nil, h.orProblem(c, err)
 	}
 	caller := func(ctx context.Context, workspace string) (core.Caller, error) {
-		return h.Authn.Access.Caller(ctx, id, workspace)
+		caller, err := h.Authn.Access.Caller(ctx, id, workspace)
+		if err == nil {
+			authn.NoteCaller(c.Context(), caller)
+		}
+		return caller, err
 	}
+	authn.NoteCaller(c.Context(), core.Caller{Identity: id})
 	a, retry, err := h.Accounts.Finish(c.UserContext(), caller, accounts.Answer{
 		State: c.Query("state"), Code: c.Query("code"), Issuer: c.Query("iss"), Error: c.Query("error"), Binding: c.Cookies(bindingCookie),
 		Mark: c.Query(accounts.MarkParameter),
@@ -97,6 +102,7 @@ func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 	if err != nil {
 		return nil, h.orProblem(c, err)
 	}
+	c.Locals(httpio.AuditTarget{}, a.App)
 	return nil, h.show(c, fiber.StatusOK, page{Linked: &a}, "")
 }
 
@@ -104,15 +110,28 @@ func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 // person has already sent a response.
 func (h *Handlers) person(c *fiber.Ctx) (caller core.Caller, w accounts.Want, ok bool, err error) {
 	w = accounts.Want{App: c.Query("app"), Name: c.Query("account"), Scopes: validScopes(c.Query("scope")), Agreed: c.Query(agreed)}
+	c.Locals(httpio.AuditTarget{}, clipped(w.App))
 	id, ok, err := h.identify(c)
 	if err != nil || !ok {
 		return caller, w, ok, err
 	}
+	authn.NoteCaller(c.Context(), core.Caller{Identity: id})
 	if meant := c.Query("for"); meant != "" && meant != id.User.ID {
 		return caller, w, false, core.Errorf(core.CodeForbidden, "this link was made for somebody else. Ask for your own")
 	}
-	caller, err = h.Authn.Access.Caller(c.UserContext(), id, c.Query("workspace"))
+	if caller, err = h.Authn.Access.Caller(c.UserContext(), id, c.Query("workspace")); err == nil {
+		authn.NoteCaller(c.Context(), caller)
+	}
 	return caller, w, err == nil, err
+}
+
+// clipped shortens a parameter that anybody may have written.
+func clipped(text string) string {
+	const most = 100
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
 
 func validScopes(text string) (valid []string) {
@@ -135,6 +154,7 @@ func (h *Handlers) identify(c *fiber.Ctx) (id core.Identity, ok bool, err error)
 	if c.Query(again) == "" && c.Method() == fiber.MethodGet {
 		return id, false, h.show(c, fiber.StatusOK, page{Reload: here.String()}, "")
 	}
+	c.Locals(httpio.AuditError{}, err)
 	login := "/"
 	if h.Login() {
 		login = "/v1/auth/authorize?" + url.Values{"returnTo": {here.String()}}.Encode()
@@ -158,6 +178,7 @@ func (h *Handlers) orProblem(c *fiber.Ctx, err error) error {
 	if err == nil || !ok || known.Code == core.CodeInternal {
 		return err
 	}
+	c.Locals(httpio.AuditError{}, err)
 	h.Log.Info("account not linked", "reason", httpio.Cause(err, known), "request_id", c.GetRespHeader(fiber.HeaderXRequestID))
 	status := fiber.StatusForbidden
 	switch known.Code {

@@ -120,18 +120,14 @@ func keyOf(k core.APIKey, text core.Secret) keyResponse {
 	}
 }
 
-type keysResponse struct {
-	Keys []keyResponse `json:"keys"`
-}
-
 // ListKeys handles GET /v1/keys.
 func (h *Handlers) ListKeys(c *fiber.Ctx, caller core.Caller) (any, error) {
 	all, err := h.People.Keys(c.UserContext(), caller)
-	response := keysResponse{Keys: make([]keyResponse, len(all))}
+	shown := make([]keyResponse, len(all))
 	for i, k := range all {
-		response.Keys[i] = keyOf(k, "")
+		shown[i] = keyOf(k, "")
 	}
-	return response, err
+	return fiber.Map{"keys": shown}, err
 }
 
 // KeyRequest is the request body of CreateKey.

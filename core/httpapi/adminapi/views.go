@@ -17,13 +17,9 @@ type Views interface {
 	Remove(ctx context.Context, workspace, name string) error
 }
 
-type viewsResponse struct {
-	Views []view.Info `json:"views"`
-}
-
 // ListViews handles GET /v1/views.
 func (h *Handlers) ListViews(_ *fiber.Ctx, caller core.Caller) (any, error) {
-	return viewsResponse{h.Views.List(caller.Workspace.ID)}, nil
+	return fiber.Map{"views": h.Views.List(caller.Workspace.ID)}, nil
 }
 
 // SetView handles POST /v1/views: it creates a view or replaces the one with that name.

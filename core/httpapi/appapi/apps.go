@@ -11,17 +11,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
-type appsResponse struct {
-	Apps []core.App `json:"apps"`
-}
-
 // List handles GET /v1/apps.
 func (h *Handlers) List(_ *fiber.Ctx, caller core.Caller) (any, error) {
 	list := slices.Clone(h.Apps.List(caller.Workspace.ID))
 	for i, app := range list {
 		list[i] = h.forCaller(caller, app)
 	}
-	return appsResponse{Apps: httpio.OrEmpty(list)}, nil
+	return fiber.Map{"apps": httpio.OrEmpty(list)}, nil
 }
 
 // Install handles POST /v1/apps/install.

@@ -46,7 +46,7 @@ type Tools interface {
 	Call(ctx context.Context, c core.Caller, call tools.Call) (result json.RawMessage, failed bool, err error)
 	Called(call tools.Call) (tool string)
 	ReadView(ctx context.Context, c core.Caller, app, uri string) (apps.Resource, error)
-	ShowsTool(c core.Caller, server, tool string) bool
+	ShowsTool(c core.Caller, server string, names ...string) bool
 	ShowsEvent(c core.Caller, data json.RawMessage) bool
 }
 

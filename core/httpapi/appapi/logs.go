@@ -19,11 +19,8 @@ const (
 	maxLogTail = 10_000
 )
 
-type logsResponse struct {
-	Lines []apps.LogLine `json:"lines"`
-}
-
-// Logs handles GET /v1/apps/:name/logs: the last lines, and with follow also the lines written from then on, as events.
+// Logs handles GET /v1/apps/:name/logs: the last lines, and with follow, also the lines written from then on, as
+// events.
 func (h *Handlers) Logs(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
 	if err != nil {
@@ -33,14 +30,15 @@ func (h *Handlers) Logs(c *fiber.Ctx, caller core.Caller) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Query("follow") == "true" {
-		return nil, h.followLogs(c, caller, name, tail)
-	}
-	lines, _, err := h.Apps.Logs(c.UserContext(), caller.Workspace.ID, name, tail, false)
+	follow, err := httpio.QueryBool(c, "follow")
 	if err != nil {
 		return nil, err
 	}
-	return logsResponse{Lines: httpio.OrEmpty(lines)}, nil
+	if follow {
+		return nil, h.followLogs(c, caller, name, tail)
+	}
+	lines, _, err := h.Apps.Logs(c.UserContext(), caller.Workspace.ID, name, tail, false)
+	return fiber.Map{"lines": httpio.OrEmpty(lines)}, err
 }
 
 func (h *Handlers) followLogs(c *fiber.Ctx, caller core.Caller, name string, tail int) error {

@@ -59,7 +59,7 @@ type viewResource struct {
 	Meta     json.RawMessage `json:"_meta,omitempty"`
 }
 
-// underPrimary returns the URI of a path under the name that an app's primary view uses for the app, or "" when there
+// underPrimary returns the URI of a path under the name that an app's primary view uses for the app, or "" if there
 // is no such view.
 func (h *Handlers) underPrimary(workspace, name, path string) string {
 	for _, app := range h.Apps.List(workspace) {

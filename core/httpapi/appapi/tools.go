@@ -34,7 +34,7 @@ func (h *Handlers) CallTool(c *fiber.Ctx, caller core.Caller, r ToolRequest) (an
 	if err != nil {
 		return nil, err
 	}
-	if len(r.Arguments) > 0 && r.Arguments[0] != '{' && string(r.Arguments) != "null" {
+	if len(r.Arguments) > 0 && r.Arguments[0] != '{' {
 		return nil, core.Errorf(core.CodeBadRequest, "arguments must be an object")
 	}
 	if len(r.Meta) > 0 && r.Meta[0] != '{' {
@@ -64,6 +64,11 @@ func (h *Handlers) CallTool(c *fiber.Ctx, caller core.Caller, r ToolRequest) (an
 	if err != nil {
 		return nil, err
 	}
+	unread, err := h.Limits.HoldResponse(caller.User.ID, len(result)) // held until the response is counted
+	if err != nil {
+		return nil, err
+	}
+	defer unread()
 	shaped, err := withResult(result)
 	if err != nil {
 		h.Log.Warn("an app returned an invalid tool result", "tool", name, "workspace", caller.Workspace.ID, "error", err)
@@ -118,10 +123,7 @@ func withResult(raw json.RawMessage) (json.RawMessage, error) {
 	if !ok {
 		return nil, errors.New("a tool result is not an object")
 	}
-	var content []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
+	var content []json.RawMessage
 	var set []rawjson.Member
 	if err := json.Unmarshal(members["content"], &content); err != nil || content == nil {
 		set = append(set, rawjson.Member{Name: "content", Value: json.RawMessage("[]")})
@@ -130,8 +132,12 @@ func withResult(raw json.RawMessage) (json.RawMessage, error) {
 		set = append(set, rawjson.Member{Name: "isError", Value: json.RawMessage("false")})
 	}
 	var texts []string
-	for _, block := range content {
-		if block.Type == "text" {
+	for _, part := range content {
+		var block struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		}
+		if json.Unmarshal(part, &block) == nil && block.Type == "text" {
 			texts = append(texts, block.Text)
 		}
 	}
@@ -141,10 +147,6 @@ func withResult(raw json.RawMessage) (json.RawMessage, error) {
 		result = rawjson.Quote(text)
 	}
 	return rawjson.Set(raw, append(set, rawjson.Member{Name: "result", Value: result})...)
-}
-
-type toolsResponse struct {
-	Tools []toolEntry `json:"tools"`
 }
 
 // toolEntry is a tool under its full name, with the app it belongs to. Definition is the tool as MCP
@@ -160,13 +162,13 @@ type toolEntry struct {
 // word must occur in the name or the definition.
 func (h *Handlers) ListTools(c *fiber.Ctx, caller core.Caller) (any, error) {
 	server, words := c.Query("server"), strings.Fields(strings.ToLower(c.Query("search")))
-	response := toolsResponse{Tools: []toolEntry{}}
+	shown := []toolEntry{}
 	for _, t := range h.Tools.List(caller) {
 		if (server == "" || t.Tool.Server == server) && containsAll(strings.ToLower(t.Name+" "+string(t.Raw)), words) {
-			response.Tools = append(response.Tools, toolEntry{Name: t.Name, Server: t.Tool.Server, Tool: t.BareName(), Definition: t.Raw})
+			shown = append(shown, toolEntry{Name: t.Name, Server: t.Tool.Server, Tool: t.BareName(), Definition: t.Raw})
 		}
 	}
-	return response, nil
+	return fiber.Map{"tools": shown}, nil
 }
 
 func containsAll(text string, words []string) bool {

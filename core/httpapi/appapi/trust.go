@@ -25,23 +25,19 @@ type Approvals interface {
 	Withdraw(ctx context.Context, c core.Caller, id string) (core.StandingApproval, error)
 }
 
-type pinsResponse struct {
-	Pins []core.PinChange `json:"pins"`
-}
-
 // ListPins handles GET /v1/pins.
 func (h *Handlers) ListPins(c *fiber.Ctx, caller core.Caller) (any, error) {
 	changes, err := h.Pins.Changes(c.UserContext(), caller.Workspace.ID)
 	if err != nil {
 		return nil, err
 	}
-	response := pinsResponse{Pins: []core.PinChange{}}
+	shown := []core.PinChange{}
 	for _, change := range changes {
-		if h.Tools.ShowsTool(caller, change.Server, change.Tool) {
-			response.Pins = append(response.Pins, change)
+		if h.Tools.ShowsTool(caller, change.Server, change.Tool, change.RenamedFrom) {
+			shown = append(shown, change)
 		}
 	}
-	return response, nil
+	return fiber.Map{"pins": shown}, nil
 }
 
 // Decision is the request body of DecidePin.
@@ -54,11 +50,7 @@ func (h *Handlers) DecidePin(c *fiber.Ctx, caller core.Caller, r Decision) (any,
 	if r.Decision != "accept" && r.Decision != "refuse" {
 		return nil, core.Errorf(core.CodeBadRequest, "decision must be accept or refuse")
 	}
-	change, err := h.Pins.Decide(c.UserContext(), caller, c.Params("id"), r.Decision == "accept")
-	if err != nil {
-		return nil, err
-	}
-	return change, nil
+	return h.Pins.Decide(c.UserContext(), caller, c.Params("id"), r.Decision == "accept")
 }
 
 // approvalResponse is a call that is waiting, or has waited, for a person's decision.
@@ -102,11 +94,6 @@ func approvalOf(a core.Approval, by core.Caller) approvalResponse {
 
 func personOf(u core.User) person { return person{u.ID, u.Email, u.DisplayName} }
 
-type approvalsResponse struct {
-	Approvals  []approvalResponse `json:"approvals"`
-	NextCursor *string            `json:"nextCursor"`
-}
-
 // ListApprovals handles GET /v1/approvals.
 func (h *Handlers) ListApprovals(c *fiber.Ctx, caller core.Caller) (any, error) {
 	q := core.ApprovalQuery{Cursor: c.Query("cursor")}
@@ -127,13 +114,13 @@ func (h *Handlers) ListApprovals(c *fiber.Ctx, caller core.Caller) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	response := approvalsResponse{Approvals: []approvalResponse{}, NextCursor: httpio.OrNull(page.NextCursor)}
+	shown := []approvalResponse{}
 	for _, a := range page.Approvals {
 		if h.Tools.ShowsTool(caller, "", a.Tool) {
-			response.Approvals = append(response.Approvals, approvalOf(a, caller))
+			shown = append(shown, approvalOf(a, caller))
 		}
 	}
-	return response, nil
+	return fiber.Map{"approvals": shown, "nextCursor": httpio.OrNull(page.NextCursor)}, nil
 }
 
 // approvalsMostLimit is both the maximum and the default number of approvals per page.
@@ -152,10 +139,7 @@ func (h *Handlers) DecideApproval(c *fiber.Ctx, caller core.Caller, r CallDecisi
 		return nil, core.Errorf(core.CodeBadRequest, "decision must be approve, always or refuse")
 	}
 	a, err := h.Approvals.Decide(c.UserContext(), caller, c.Params("id"), d)
-	if err != nil {
-		return nil, err
-	}
-	return approvalOf(a, caller), nil
+	return approvalOf(a, caller), err
 }
 
 // standingResponse is a tool whose calls need no approval as long as its definition does not change.
@@ -172,28 +156,21 @@ func standingOf(a core.StandingApproval) standingResponse {
 	return standingResponse{ID: a.ID, Tool: a.Tool, Server: server, GrantedBy: personOf(a.By), Since: core.Timestamp(a.Since)}
 }
 
-type allStandingResponse struct {
-	Always []standingResponse `json:"always"`
-}
-
 // ListStanding handles GET /v1/approvals/always.
 func (h *Handlers) ListStanding(c *fiber.Ctx, caller core.Caller) (any, error) {
 	all, err := h.Approvals.Standing(c.UserContext(), caller)
 	if err != nil {
 		return nil, err
 	}
-	response := allStandingResponse{Always: make([]standingResponse, len(all))}
+	shown := make([]standingResponse, len(all))
 	for i, a := range all {
-		response.Always[i] = standingOf(a)
+		shown[i] = standingOf(a)
 	}
-	return response, nil
+	return fiber.Map{"always": shown}, nil
 }
 
 // Withdraw handles DELETE /v1/approvals/always/:id.
 func (h *Handlers) Withdraw(c *fiber.Ctx, caller core.Caller) (any, error) {
 	a, err := h.Approvals.Withdraw(c.UserContext(), caller, c.Params("id"))
-	if err != nil {
-		return nil, err
-	}
-	return standingOf(a), nil
+	return standingOf(a), err
 }

@@ -68,7 +68,11 @@ func (eofReader) Read([]byte) (int, error) { return 0, io.EOF }
 
 // uploadParts returns the settings of an upload and the reader of its file.
 func uploadParts(c *fiber.Ctx, received io.Reader) (uploadSettings, io.Reader, error) {
-	settings := uploadSettings{ServerName: c.Query("serverName"), Replace: c.QueryBool("replace")}
+	replace, err := httpio.QueryBool(c, "replace")
+	if err != nil {
+		return uploadSettings{}, nil, err
+	}
+	settings := uploadSettings{ServerName: c.Query("serverName"), Replace: replace}
 	media, params, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType, fiber.MIMEOctetStream))
 	switch {
 	case err == nil && (media == fiber.MIMEOctetStream || media == "application/zip"):

@@ -15,11 +15,11 @@ import (
 type Access interface {
 	API(ctx context.Context, bearer, cookie string) (core.Identity, error)
 
-	// CountBearer counts a bearer token that was refused. It returns an error when there were too many.
+	// CountBearer counts a bearer token that was refused. It returns an error if there were too many.
 	CountBearer(bearer, client, peer string) error
 	Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error)
 
-	// Current returns a caller who was admitted earlier with the roles they have now, or an error when they no longer
+	// Current returns a caller who was admitted earlier with the roles they have now, or an error if they no longer
 	// have access.
 	Current(ctx context.Context, c core.Caller) (core.Caller, error)
 
@@ -101,6 +101,9 @@ func (a *Authenticator) place(ctx context.Context, id core.Identity, cred Creden
 }
 
 type callerKey struct{}
+
+// NoteCaller records who sent a request to a route that identifies the sender itself, for CallerOf.
+func NoteCaller(ctx *fasthttp.RequestCtx, caller core.Caller) { ctx.SetUserValue(callerKey{}, caller) }
 
 // CallerOf returns the caller of a request whose handler required one, for the access log and the audit log.
 func CallerOf(ctx *fasthttp.RequestCtx) (core.Caller, bool) {

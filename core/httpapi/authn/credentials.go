@@ -21,7 +21,7 @@ const headerWorkspace = "X-Workspace-Id"
 type Credentials struct {
 	Bearer    string
 	Cookie    string
-	Workspace string // X-Workspace-Id, "" when absent
+	Workspace string // X-Workspace-Id, "" if absent
 
 	proven bool // the token may have come with a proof of possession and is not accepted again without one
 }
@@ -61,11 +61,14 @@ func FromViewer(c *fiber.Ctx) (Credentials, error) {
 	if wanted != "" && cred.Workspace != "" && wanted != cred.Workspace {
 		return Credentials{}, core.Errorf(core.CodeBadRequest, "the header %s and the query parameter workspace differ", headerWorkspace)
 	}
+	if wanted != "" && !core.ValidWorkspaceID(wanted) {
+		return Credentials{}, core.Errorf(core.CodeBadRequest, "the query parameter workspace is not of the form ws_<alphanumeric>")
+	}
 	cred.Workspace = cmp.Or(cred.Workspace, wanted)
 	return cred, nil
 }
 
-// Bearer returns the bearer token of a request, or "" when there is none. A token under the scheme DPoP also counts
+// Bearer returns the bearer token of a request, or "" if there is none. A token under the scheme DPoP also counts
 // when an identity provider checks the proof.
 func Bearer(ctx *fasthttp.RequestCtx) string {
 	return BearerOf(&ctx.Request.Header, webguard.RequestOf(ctx).BindsTokens())

@@ -13,25 +13,25 @@ import (
 // checked again, so the client has to reopen the stream.
 const provenLife = 5 * time.Minute
 
-// A watch checks its caller at most checkBurst times at once, and then once per checkPause. Each check reads what the
-// caller's own token says. Without this limit, two watches of one person, whose tokens name different groups, would
-// announce each other's changes forever.
+// A watch checks its caller at most checkBurst times at once, and then once per checkPause. Each check applies
+// what the watch's own token says. Without this limit, two watches of one person whose tokens name different groups
+// would announce changes to each other forever.
 const (
 	checkBurst = 5
 	checkPause = time.Second
 )
 
-// Watch returns a context for work that continues for a caller after the request was admitted. It ends when the caller
-// loses the credentials, the membership or a role: immediately when the loss is announced, and for a standing stream
-// also at the next periodic check (Recheck), which notices expired tokens too. While it cannot be determined whether
-// the caller is still admitted, the context stays open. Its cause is the error that Check returns. stop releases the
-// context's resources.
+// Watch returns a context for work that continues for a caller after the request was admitted. It ends when the
+// caller loses the credentials, the membership or a role. This happens immediately when the loss is announced. A
+// standing stream also ends at the next periodic check (Recheck), which notices expired tokens too. While it cannot
+// be determined whether the caller is still admitted, the context stays open. The cause of the context is the error
+// that Check returned. stop releases the context's resources.
 //
 // follow is for a standing stream, and nil for a run: it receives the caller with the rights that each check finds.
 func (a *Authenticator) Watch(ctx context.Context, cred Credentials, caller core.Caller, follow func(core.Caller)) (watched context.Context, stop func()) {
 	watched, end := context.WithCancelCause(ctx)
 	changes := make(chan struct{}, 1)
-	changes <- struct{}{} // for changes since the request was admitted
+	changes <- struct{}{} // check immediately: something may have changed since the request was admitted
 	unwatch := a.notify(changes, caller.User.ID)
 	go func() {
 		defer end(nil)
@@ -122,8 +122,8 @@ func (a *Authenticator) Check(ctx context.Context, cred Credentials, caller core
 	return now, nil
 }
 
-// heldBy returns a caller with the roles to compare later ones with: none for a token that came with a proof, because
-// roles that only the token gives cannot be read without its request.
+// heldBy returns a caller with the roles that later checks compare with. If the token came with a proof, there are none:
+// roles that only the token gives cannot be read without the token's request.
 func heldBy(cred Credentials, caller core.Caller) core.Caller {
 	if cred.proven {
 		caller.User.OrgRole, caller.Workspace.Role = "", ""
@@ -131,8 +131,8 @@ func heldBy(cred Credentials, caller core.Caller) core.Caller {
 	return caller
 }
 
-// lostBy returns the error for what a caller has lost, given the current roles or the error of reading them. It returns
-// nil when nothing is lost.
+// lostBy returns an error that says what a caller has lost, given the caller's current roles or the error from reading
+// them. It returns nil if nothing is lost.
 func lostBy(caller, held, now core.Caller, err error) error {
 	switch {
 	case err != nil && !isRefusal(err), err == nil && !held.Outranks(now):
@@ -148,7 +148,7 @@ func lostBy(caller, held, now core.Caller, err error) error {
 	}
 }
 
-// notify sends to changes when the rights of a user may have changed.
+// notify sends to changes whenever the rights of a user may have changed.
 func (a *Authenticator) notify(changes chan<- struct{}, user string) (stop func()) {
 	return a.Access.WatchRevocations(func(of string) {
 		if of != user && of != "" {
@@ -161,7 +161,7 @@ func (a *Authenticator) notify(changes chan<- struct{}, user string) (stop func(
 	})
 }
 
-// current returns a caller with the rights that it has now. A token that came with a proof of possession (RFC 9449, RFC
+// current returns a caller with their current rights. A token that came with a proof of possession (RFC 9449, RFC
 // 8705) cannot be verified again without its request, so only its revocation is checked.
 func (a *Authenticator) current(ctx context.Context, cred Credentials, caller core.Caller) (core.Caller, error) {
 	if cred.proven && caller.Token != "" {

@@ -160,7 +160,7 @@ func TestACheckReportsTheRightsThatACallerHasLost(t *testing.T) {
 	refused := core.Errorf(core.CodeUnauthenticated, "x")
 	for name, c := range map[string]struct {
 		change func(*rights, *core.Caller)
-		want   string // "" when the caller may continue
+		want   string // "" if the caller may continue
 	}{
 		"nothing":                      {func(*rights, *core.Caller) {}, ""},
 		"a login":                      {func(r *rights, _ *core.Caller) { r.err = refused }, "login"},

@@ -210,9 +210,7 @@ func (h *Handlers) StopRun(c *fiber.Ctx, caller core.Caller) (any, error) {
 	if err := h.Chat.StopRun(c.UserContext(), caller, c.Params("id")); err != nil {
 		return nil, err
 	}
-	return struct {
-		Stopped bool `json:"stopped"`
-	}{true}, nil
+	return fiber.Map{"stopped": true}, nil
 }
 
 // follow streams the events of a run for as long as the caller is admitted. It calls release at the end.

@@ -67,12 +67,6 @@ func recordOf(c core.Conversation) conversationRecord {
 	}
 }
 
-type conversationsResponse struct {
-	Conversations []ConversationSummary `json:"conversations"`
-	NextCursor    *string               `json:"nextCursor"`
-	TotalCount    int                   `json:"totalCount"`
-}
-
 // ListConversations handles GET /v1/conversations.
 func (h *Handlers) ListConversations(c *fiber.Ctx, caller core.Caller) (any, error) {
 	limit, err := httpio.QueryInt(c, "limit", listLimit, 100)
@@ -85,8 +79,8 @@ func (h *Handlers) ListConversations(c *fiber.Ctx, caller core.Caller) (any, err
 	if err != nil {
 		return nil, err
 	}
-	return conversationsResponse{
-		Conversations: SummariesOf(page.Conversations), NextCursor: httpio.OrNull(page.NextCursor), TotalCount: page.TotalCount,
+	return fiber.Map{
+		"conversations": SummariesOf(page.Conversations), "nextCursor": httpio.OrNull(page.NextCursor), "totalCount": page.TotalCount,
 	}, nil
 }
 
@@ -97,19 +91,11 @@ type messageResponse struct {
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
 }
 
-type historyResponse struct {
-	ConversationID string            `json:"conversationId"`
-	Messages       []messageResponse `json:"messages"`
-}
-
 // GetHistory handles GET /v1/conversations/:id/history.
 func (h *Handlers) GetHistory(c *fiber.Ctx, caller core.Caller) (any, error) {
 	id := c.Params("id")
 	messages, err := h.Chat.History(c.UserContext(), caller, id)
-	if err != nil {
-		return nil, err
-	}
-	return historyResponse{ConversationID: id, Messages: messagesOf(messages)}, nil
+	return fiber.Map{"conversationId": id, "messages": messagesOf(messages)}, err
 }
 
 func messagesOf(messages []core.Message) []messageResponse {
@@ -139,10 +125,7 @@ type ConversationEdit struct {
 // UpdateConversation handles PATCH /v1/conversations/:id.
 func (h *Handlers) UpdateConversation(c *fiber.Ctx, caller core.Caller, r ConversationEdit) (any, error) {
 	changed, err := h.Chat.Edit(c.UserContext(), caller, c.Params("id"), core.ConversationPatch{Title: r.Title, Metadata: r.Metadata, DisabledApps: r.DisabledApps})
-	if err != nil {
-		return nil, err
-	}
-	return recordOf(changed), nil
+	return recordOf(changed), err
 }
 
 // ForkRequest is the request body of POST /v1/conversations/:id/fork.
@@ -153,10 +136,7 @@ type ForkRequest struct {
 // ForkConversation handles POST /v1/conversations/:id/fork. Without a body it copies every message.
 func (h *Handlers) ForkConversation(c *fiber.Ctx, caller core.Caller, r ForkRequest) (any, error) {
 	made, err := h.Chat.Fork(c.UserContext(), caller, c.Params("id"), r.AtMessage)
-	if err != nil {
-		return nil, err
-	}
-	return recordOf(made), nil
+	return recordOf(made), err
 }
 
 // DeleteConversation handles DELETE /v1/conversations/:id.
@@ -175,27 +155,22 @@ type BulkDelete struct {
 	IDs []string `json:"ids"`
 }
 
-type bulkDeleteResponse struct {
-	Deleted  []string `json:"deleted"`
-	NotFound []string `json:"notFound"`
-}
-
 // DeleteConversations handles POST /v1/conversations/delete. Conversations that do not exist are listed but are not an
 // error, so that the request can be repeated.
 func (h *Handlers) DeleteConversations(c *fiber.Ctx, caller core.Caller, r BulkDelete) (any, error) {
 	if len(r.IDs) == 0 || len(r.IDs) > maxBulkDelete {
 		return nil, core.Errorf(core.CodeBadRequest, "ids must list 1 to %d conversations", maxBulkDelete)
 	}
-	response := bulkDeleteResponse{Deleted: []string{}, NotFound: []string{}}
+	deleted, notFound := []string{}, []string{}
 	for _, id := range r.IDs {
 		switch err := h.Chat.Delete(c.UserContext(), caller, id); {
 		case err == nil:
-			response.Deleted = append(response.Deleted, id)
+			deleted = append(deleted, id)
 		case core.CodeOf(err) == core.CodeNotFound:
-			response.NotFound = append(response.NotFound, id)
+			notFound = append(notFound, id)
 		default:
 			return nil, err
 		}
 	}
-	return response, nil
+	return fiber.Map{"deleted": deleted, "notFound": notFound}, nil
 }

@@ -130,8 +130,5 @@ func (h *Handlers) ImportConversation(c *fiber.Ctx, caller core.Caller, r Conver
 		messages[i] = core.Message{Role: m.Role, Content: m.Content, Timestamp: at, Metadata: metadata}
 	}
 	restored, err := h.Chat.Restore(c.UserContext(), caller, r.Conversation.Title, r.Conversation.Metadata, messages)
-	if err != nil {
-		return nil, err
-	}
-	return recordOf(restored), nil
+	return recordOf(restored), err
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/ropewalk/ropewalk/core"
-	"github.com/ropewalk/ropewalk/core/chat/skill"
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
@@ -84,11 +83,7 @@ func usageBounds(period, from, to string, now time.Time) (begin, end time.Time, 
 	return begin, end, nil
 }
 
-type skillsResponse struct {
-	Skills []skill.Skill `json:"skills"`
-}
-
 // ListSkills handles GET /v1/skills.
 func (h *Handlers) ListSkills(_ *fiber.Ctx, caller core.Caller) (any, error) {
-	return skillsResponse{Skills: httpio.OrEmpty(h.Chat.Skills(caller))}, nil
+	return fiber.Map{"skills": httpio.OrEmpty(h.Chat.Skills(caller))}, nil
 }

@@ -1,5 +1,5 @@
-// This file reads JSON bodies: it checks media type, UTF-8, nesting depth, duplicate and misspelt keys, and types, and
-// words the errors. Package intake limits the size of bodies and reads their bytes.
+// This file reads JSON bodies: it checks media type, UTF-8, nesting depth, duplicate and misspelled keys, and types,
+// and words the errors. Package intake limits the size of bodies and reads their bytes.
 
 package httpio
 
@@ -7,9 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"math"
 	"reflect"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -67,12 +65,29 @@ func Decode[T any](raw []byte) (T, error) {
 	if err != nil {
 		return value, typeError(err)
 	}
+	dropNulls(reflect.ValueOf(&value).Elem())
 	return value, nil
 }
 
+// dropNulls makes fields of raw JSON that are null absent. encoding/json does that for all other fields.
+func dropNulls(value reflect.Value) {
+	if value.Kind() != reflect.Struct {
+		return
+	}
+	for about, field := range value.Fields() {
+		if !about.IsExported() {
+			continue
+		}
+		if raw, ok := reflect.TypeAssert[json.RawMessage](field); ok && string(raw) == "null" {
+			field.SetZero()
+		}
+		dropNulls(field)
+	}
+}
+
 func checkMediaType(h *fasthttp.RequestHeader) error {
-	if charset, ok := webguard.JSON(h); !ok || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return core.Errorf(core.CodeUnsupportedMedia, "the Content-Type must be application/json")
+	if !webguard.JSON(h) {
+		return core.Errorf(core.CodeUnsupportedMedia, "the Content-Type must be application/json, in UTF-8")
 	}
 	if webguard.Encoded(h) {
 		return core.Errorf(core.CodeUnsupportedMedia, "a Content-Encoding is not accepted")
@@ -124,11 +139,8 @@ func invalid(problem string) error {
 	return core.Errorf(core.CodeBadRequest, "the body: %s", problem)
 }
 
-// maxExact is the magnitude up to which a float64 represents every whole number exactly.
-const maxExact = 1 << 53
-
-// plainIntegers rewrites the whole numbers in a valid value that will be decoded into integers of t without a fraction
-// or an exponent: 46.0 becomes 46. JSON Schema considers them integers, and clients whose numbers are all floats send
+// plainIntegers removes the fraction and the exponent from whole numbers in a valid value that will be decoded into
+// integers of t: 46.0 becomes 46. JSON Schema considers them integers, and clients whose numbers are all floats send
 // them, but encoding/json refuses them.
 func plainIntegers(value json.RawMessage, t reflect.Type) (json.RawMessage, error) {
 	for t.Kind() == reflect.Pointer {
@@ -136,7 +148,7 @@ func plainIntegers(value json.RawMessage, t reflect.Type) (json.RawMessage, erro
 	}
 	switch kind := kindOf(value); {
 	case kind == "number" && t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64:
-		return plainInteger(value), nil
+		return rawjson.PlainInteger(value), nil
 	case kind == "array" && t.Kind() == reflect.Slice:
 		return rawjson.EditElements(value, func(element json.RawMessage) (json.RawMessage, error) {
 			return plainIntegers(element, t.Elem())
@@ -151,16 +163,4 @@ func plainIntegers(value json.RawMessage, t reflect.Type) (json.RawMessage, erro
 		})
 	}
 	return value, nil
-}
-
-func plainInteger(number json.RawMessage) json.RawMessage {
-	text := strings.TrimSpace(string(number))
-	if !strings.ContainsAny(text, ".eE") {
-		return number
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) > maxExact {
-		return number
-	}
-	return json.RawMessage(strconv.FormatInt(int64(f), 10))
 }

@@ -20,6 +20,15 @@ func QueryInt(c *fiber.Ctx, name string, usual, most int) (int, error) {
 	return n, nil
 }
 
+// QueryBool reads true or false from the query. The default is false.
+func QueryBool(c *fiber.Ctx, name string) (bool, error) {
+	value, err := strconv.ParseBool(c.Query(name, "false"))
+	if err != nil {
+		return false, core.Errorf(core.CodeBadRequest, "%s must be true or false", name)
+	}
+	return value, nil
+}
+
 // ParseTime parses an RFC 3339 time or a date. day reports whether it was a date. name is the parameter or field, for
 // the error.
 func ParseTime(name, text string) (at time.Time, day bool, err error) {
@@ -58,3 +67,6 @@ func DecodePath(c *fiber.Ctx) error {
 // AuditTarget is the key of a local value: a string that replaces the path parameter as the target in the request's
 // audit record.
 type AuditTarget struct{}
+
+// AuditError is the key of a local value: the error of a request whose handler has shown it to a person as a page.
+type AuditError struct{}

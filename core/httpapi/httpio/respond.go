@@ -29,7 +29,7 @@ func OrEmpty[T any](list []T) []T {
 	return list
 }
 
-// OrNull returns a pointer to text, or nil when it is empty.
+// OrNull returns a pointer to text, or nil if it is empty.
 func OrNull(text string) *string {
 	if text == "" {
 		return nil

@@ -45,7 +45,7 @@ type framing struct{ length, encoding, host header }
 // header counts the occurrences of a header that must not be repeated.
 type header struct {
 	times int
-	value []byte // of the last occurrence
+	value []byte // the value of the last occurrence
 }
 
 func (h *header) add(value []byte) { h.times, h.value = h.times+1, value }

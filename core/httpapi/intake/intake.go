@@ -11,14 +11,14 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// How the memory for bodies is shared.
+// These limits share the memory for bodies among requests.
 const (
-	SmallBody   = 16 << 10 // bytes that every request may send at once
-	LargeBodies = 8        // requests per lane that may be sending more than that at a time
-	ownBodies   = 2        // of those, requests of one client
+	SmallBody   = 16 << 10 // how many bytes every request may send without waiting
+	LargeBodies = 8        // how many requests per lane may be sending more than that at a time
+	ownBodies   = 2        // how many of these requests may be one client's
 
 	maxWeight = 1 << 20                // bytes; a larger body counts as this size among the bodies being processed
-	workPause = 250 * time.Millisecond // per MiB of a request, while other requests of its client have no response yet
+	workPause = 250 * time.Millisecond // pause per MiB of a request while the same client's other requests have no response yet
 )
 
 // Client identifies the sender of a request, for dividing shared resources among clients.
@@ -29,13 +29,13 @@ type Client struct {
 
 // Reader reads the bodies of requests and bounds how much memory incomplete bodies can use. Past SmallBody bytes, a
 // request is read further only while it has a place in a lane, and one client may take only some of the places. TCP
-// flow control slows down requests that wait. A client that sends large bodies faster than it gets responses is slowed
-// down too. Anonymous requests wait in a lane of their own, so that they cannot delay authenticated ones.
+// flow control slows down requests that wait. A client that sends large bodies faster than it gets responses is
+// slowed down too. Anonymous requests wait in a separate lane, so that they cannot delay authenticated ones.
 type Reader struct {
 	known, anonymous *lane
 	patience         time.Duration // the longest wait for a place
 	maxPooled        int           // largest size of a pooled buffer, in bytes
-	buffers          *sync.Pool    // of *bytes.Buffer, for incomplete bodies
+	buffers          *sync.Pool    // *bytes.Buffer for incomplete bodies
 	budget           *budget
 }
 
@@ -54,14 +54,14 @@ func (r *Reader) Receiving() (known, anonymous int) {
 	return len(r.known.places), len(r.anonymous.places)
 }
 
-// ReadBody reads the whole body of a request into memory of its own. It returns fasthttp.ErrBodyTooLarge past limit
-// bytes, and core.CodeUnavailable when no place became free. After an error the rest of the body is still on the
+// ReadBody reads the whole body of a request into its own memory. It returns fasthttp.ErrBodyTooLarge past limit
+// bytes, and core.CodeUnavailable if no place became free. After an error the rest of the body is still on the
 // connection, which must be closed. ReadBody calls client only for a large body. done is nil for small bodies;
 // otherwise it must be called when the request has its response.
 func (r *Reader) ReadBody(req *fasthttp.Request, limit int, client func() Client) (done func(), err error) {
 	stream := req.BodyStream()
 	if stream == nil && req.Header.ContentLength() > 0 {
-		return nil, io.ErrUnexpectedEOF // it was left on the connection
+		return nil, io.ErrUnexpectedEOF // the rest of the body is still on the connection
 	}
 	if stream == nil {
 		return nil, nil
@@ -124,7 +124,7 @@ func (r *Reader) readLarge(req *fasthttp.Request, start *bytes.Buffer, limit int
 	return done, nil
 }
 
-// take waits for a large body's turn among the client's, and for its part of the budget.
+// take waits until a large body has its turn among the client's bodies, and a part of the budget.
 func (r *Reader) take(l *lane, client string, length int) (done func(), err error) {
 	own, err := l.keep(client, length, r.patience)
 	if err != nil {
@@ -144,7 +144,7 @@ func (r *Reader) take(l *lane, client string, length int) (done func(), err erro
 	}, nil
 }
 
-// readKnown reads the rest of a body of known length, of which memory holds only one copy.
+// readKnown reads the rest of a body of known length. It keeps only one copy in memory.
 func readKnown(req *fasthttp.Request, start []byte, length int, take func(int) (func(), error)) (done func(), err error) {
 	if done, err = take(length); err != nil {
 		return nil, err

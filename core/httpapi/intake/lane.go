@@ -58,8 +58,8 @@ func (l *lane) acquire(client string, patience time.Duration) (release func(), e
 	}, nil
 }
 
-// keep counts a large body against the client's part of the memory for bodies. It returns core.CodeRateLimited when that
-// stays taken for longer than patience.
+// keep counts a large body against the client's part of the memory for bodies. It returns core.CodeRateLimited when
+// that remains taken for longer than patience.
 func (l *lane) keep(client string, length int, patience time.Duration) (free func(), err error) {
 	own := l.join(client)
 	release, err := own.kept.acquire(length, patience)

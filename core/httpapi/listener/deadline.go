@@ -16,7 +16,7 @@ type deadline struct {
 	set func(time.Time) error
 
 	mu      sync.Mutex
-	wanted  time.Time // zero when the applied deadline is the wanted one
+	wanted  time.Time // zero if the applied deadline is the wanted one
 	applied time.Time
 }
 

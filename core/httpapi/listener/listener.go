@@ -23,7 +23,7 @@ type Options struct {
 }
 
 // Listener is a net.Listener with caps on its connections. A connection beyond a cap replaces the one that has been
-// idle longest. When none is idle, the new connection is closed.
+// idle longest. If none is idle, the new connection is closed.
 type Listener struct {
 	net.Listener
 	options Options
@@ -88,7 +88,7 @@ func (l *Listener) admit(conn net.Conn) (net.Conn, bool) {
 		return conn, true
 	}
 	c := newConn(tcp, l)
-	if !l.exempt(c.peer) && l.options.MaxPerPeer > 0 && l.count(c.peer) >= l.options.MaxPerPeer {
+	if (l.options.TrustedPeer == nil || !l.options.TrustedPeer(c.peer)) && l.options.MaxPerPeer > 0 && l.count(c.peer) >= l.options.MaxPerPeer {
 		if !l.evict(func(other *Conn) bool { return network(other.peer) == network(c.peer) }) {
 			l.warn("a connection was refused: its address has too many", "address", c.peer, "limit", l.options.MaxPerPeer)
 			return nil, false
@@ -103,13 +103,9 @@ func (l *Listener) admit(conn net.Conn) (net.Conn, bool) {
 	l.conns[c] = struct{}{}
 	l.peers[network(c.peer)]++
 	if l.options.TLS != nil {
-		return secure(c, l.options.TLS), true
+		return &SecureConn{Conn: c, tls: tls.Server(transport{c}, l.options.TLS)}, true
 	}
 	return c, true
-}
-
-func (l *Listener) exempt(peer netip.Addr) bool {
-	return l.options.TrustedPeer != nil && l.options.TrustedPeer(peer)
 }
 
 func (l *Listener) total() int {
@@ -124,7 +120,7 @@ func (l *Listener) count(peer netip.Addr) int {
 	return l.peers[network(peer)]
 }
 
-// evict closes the longest-idle connection for which eligible is true. It returns false when there is none.
+// evict closes the longest-idle connection for which eligible is true. It returns false if there is none.
 func (l *Listener) evict(eligible func(*Conn) bool) bool {
 	l.mu.Lock()
 	var oldest *Conn

@@ -75,7 +75,7 @@ func TestAListenerWithoutDescriptorsKeepsAccepting(t *testing.T) {
 	connect(t, l, "127.0.0.1")
 	accept(t, l)
 	if !strings.Contains(log.String(), "cannot accept connections") || !strings.Contains(log.String(), "too many open files") {
-		t.Errorf("the log does not say so: %q", log)
+		t.Errorf("the log does not mention it: %q", log)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestAClosedConnectionNoLongerCounts(t *testing.T) {
 		_ = c.Close()
 	}
 	if len(l.conns) != 0 || len(l.peers) != 0 {
-		t.Errorf("%d connections and %d addresses are left", len(l.conns), len(l.peers))
+		t.Errorf("%d connections and %d addresses remain", len(l.conns), len(l.peers))
 	}
 }
 

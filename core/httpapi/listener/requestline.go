@@ -7,7 +7,7 @@ const versionLength = len("HTTP/1.1")
 // requestLines finds request lines that end in a bare line feed among the bytes read from a connection. The HTTP
 // library accepts them silently, but other servers may read such a request differently (RFC 9112 section 2.2).
 type requestLines struct {
-	bare []byte              // the end of the last such line, as much of it as one read returned; nil when there is none
+	bare []byte              // the end of the last such line, as much of it as one read returned; nil if there is none
 	kept []byte              // bare at the time a request was checked
 	tail [versionLength]byte // the last bytes of earlier reads
 	held int                 // the number of bytes in tail
@@ -30,7 +30,7 @@ func (l *requestLines) scan(read []byte) {
 	l.held = copy(l.tail[:], last[max(0, len(last)-versionLength):])
 }
 
-// indexBareLine returns the index of a bare line feed after an HTTP version, or -1 when there is none.
+// indexBareLine returns the index of a bare line feed after an HTTP version, or -1 if there is none.
 func indexBareLine(text []byte) int {
 	for _, version := range []string{"HTTP/1.1\n", "HTTP/1.0\n"} {
 		if at := bytes.Index(text, []byte(version)); at >= 0 {

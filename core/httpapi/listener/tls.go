@@ -32,10 +32,6 @@ func (t transport) Read(p []byte) (int, error) {
 	return t.TCPConn.Read(p)
 }
 
-func secure(c *Conn, config *tls.Config) *SecureConn {
-	return &SecureConn{Conn: c, tls: tls.Server(transport{c}, config)}
-}
-
 // Handshake performs the TLS handshake. A client that speaks plain HTTP gets a 400 response that says so.
 func (c *SecureConn) Handshake() error {
 	err := c.tls.HandshakeContext(context.Background()) // bounded by the connection's deadlines

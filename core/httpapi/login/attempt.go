@@ -14,7 +14,7 @@ const apiKey = "SERVICE_API_KEY"
 // does not show the outcome.
 type Attempt struct {
 	User     core.User // set if the login succeeded
-	Provider string    // "" when it is not known
+	Provider string    // "" if it is not known
 	Err      error     // why it failed
 }
 

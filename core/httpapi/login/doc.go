@@ -1,4 +1,4 @@
-// Package login serves the login routes under /v1/auth: logins with the API key, browser logins at an identity
+// Package login serves the login routes under /v1/auth: logins with the API key, browser logins with an identity
 // provider, and logins of command lines.
 //
 // It owns the cookies and the redirects. It does not verify keys, tokens or codes; package access does.

@@ -21,10 +21,6 @@ type KeyLogin struct {
 	Key string `json:"key"`
 }
 
-type okResponse struct {
-	OK bool `json:"ok"`
-}
-
 // Login handles POST /v1/auth/login: it exchanges the API key for a session cookie.
 func (h *Handlers) Login(c *fiber.Ctx, _ core.Caller, r KeyLogin) (any, error) {
 	if r.Key == "" {
@@ -42,7 +38,7 @@ func (h *Handlers) Login(c *fiber.Ctx, _ core.Caller, r KeyLogin) (any, error) {
 	}
 	noteAttempt(c, Attempt{User: core.Owner().User, Provider: apiKey})
 	h.setSessionCookie(c, token, http.SameSiteStrictMode)
-	return okResponse{OK: true}, nil
+	return fiber.Map{"ok": true}, nil
 }
 
 // Logout handles POST /v1/auth/logout.
@@ -53,18 +49,16 @@ func (h *Handlers) Logout(c *fiber.Ctx, _ core.Caller) (any, error) {
 		}
 	}
 	h.clearSessionCookie(c)
-	return okResponse{OK: true}, nil
-}
-
-type sessionAnswer struct {
-	Authenticated bool      `json:"authenticated"`
-	User          core.User `json:"user"`
+	return fiber.Map{"ok": true}, nil
 }
 
 // Session handles GET /v1/auth/session.
 func (h *Handlers) Session(_ *fiber.Ctx, caller core.Caller) (any, error) {
-	return sessionAnswer{Authenticated: true, User: caller.User}, nil
+	return fiber.Map{"authenticated": true, "user": caller.User}, nil
 }
+
+// maxReturnTo is the length of the longest returnTo, which is kept while somebody logs in.
+const maxReturnTo = 4 << 10
 
 // Authorize handles GET /v1/auth/authorize: it redirects the browser to the identity provider named by the query
 // parameter provider. If that is missing and there are several providers, it sends a page with a link to each. The
@@ -72,8 +66,8 @@ func (h *Handlers) Session(_ *fiber.Ctx, caller core.Caller) (any, error) {
 // of the browser.
 func (h *Handlers) Authorize(c *fiber.Ctx, _ core.Caller) (any, error) {
 	returnTo := c.Query("returnTo", "/")
-	if !core.LocalPath(returnTo) {
-		return nil, core.Errorf(core.CodeBadRequest, "returnTo must be a local path, such as /")
+	if len(returnTo) > maxReturnTo || !core.LocalPath(returnTo) {
+		return nil, core.Errorf(core.CodeBadRequest, "returnTo must be a local path, such as /, of at most %d bytes", maxReturnTo)
 	}
 	provider, device := c.Query("provider"), c.Query("device")
 	if provider == "" {
@@ -89,14 +83,15 @@ func (h *Handlers) Authorize(c *fiber.Ctx, _ core.Caller) (any, error) {
 			return nil, choose(c, names, query)
 		}
 	}
-	if err := h.Access.AllowBrowserLogin(h.Guard.ClientAddress(c.Context())); err != nil {
+	client := h.Guard.ClientAddress(c.Context())
+	if err := h.Access.AllowBrowserLogin(client); err != nil {
 		return nil, err
 	}
 	redirect := h.RedirectURI
 	if redirect == "" {
 		redirect = h.origin(c) + loginCookiePath
 	}
-	start, err := h.Access.BeginLogin(c.UserContext(), access.LoginRequest{Provider: provider, RedirectURI: redirect, ReturnTo: returnTo, Device: device})
+	start, err := h.Access.BeginLogin(c.UserContext(), access.LoginRequest{Provider: provider, RedirectURI: redirect, ReturnTo: returnTo, Device: device, Client: client})
 	if device != "" && core.CodeOf(err) == core.CodeNotFound {
 		return nil, page{Title: "Log in to the command line", Text: []string{err.Error()}, Ask: true}.send(c, fiber.StatusNotFound)
 	}
@@ -110,7 +105,7 @@ func (h *Handlers) Authorize(c *fiber.Ctx, _ core.Caller) (any, error) {
 // Callback handles GET /v1/auth/callback: the identity provider redirects the browser here.
 func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 	done, err := h.Access.FinishLogin(c.UserContext(), access.LoginAnswer{
-		State: c.Query("state"), Code: c.Query("code"), Issuer: c.Query("iss"), Binding: c.Cookies(loginCookie),
+		State: c.Query("state"), Code: c.Query("code"), Issuer: c.Query("iss"), Binding: c.Cookies(loginCookie), Client: h.Guard.ClientAddress(c.Context()),
 	})
 	if done.Consent == "" { // when consent is needed, nobody is logged in until they agree
 		noteAttempt(c, Attempt{User: done.User, Provider: done.Provider, Err: providerError(c, err)})
@@ -175,5 +170,5 @@ func (h *Handlers) BackchannelLogout(c *fiber.Ctx, _ core.Caller) (any, error) {
 	if err := h.Access.BackchannelLogout(c.UserContext(), string(tokens[0])); err != nil {
 		return nil, err
 	}
-	return okResponse{OK: true}, nil
+	return fiber.Map{"ok": true}, nil
 }

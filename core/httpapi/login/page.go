@@ -12,14 +12,14 @@ import (
 //go:embed page.html
 var pageHTML string
 
-// page is a page of the login that is part of neither the console nor the identity provider.
+// page is a login page that belongs to neither the console nor the identity provider.
 type page struct {
 	Title   string
 	Text    []string
 	Links   []link
 	Ask     bool   // whether to ask for a device's code
-	Consent string // the token of a consent question; "" when there is no question
-	Code    string // of that device
+	Consent string // the token of a consent question; "" if there is no question
+	Code    string // the device's code
 
 	form string // where a form may lead the browser, in addition to this server
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptrace"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -15,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Authorizer supplies the access tokens for one account at a remote app.
+// Authorizer supplies the access tokens of one account for a remote app.
 type Authorizer interface {
 	// Token returns an access token. refused is a token that the app has just rejected ("" for none) and will
 	// not be returned again. Errors are core.Errors that are safe to show.
@@ -26,7 +28,7 @@ type Authorizer interface {
 type Token struct {
 	Access   core.Secret
 	Key      *ProofKey // the key that the token is bound to; nil for a bearer token
-	Resource string    // what the token was issued for (RFC 8707): nobody else gets it. "" when unknown
+	Resource string    // what the token was issued for (RFC 8707), so that nobody else gets it; "" if unknown
 }
 
 // Covers reports whether a resource identifier fits an app: it is the app's address, or a parent of it.
@@ -56,13 +58,14 @@ type Challenge struct {
 	Proofs   bool   // the server wants proofs that the sender has the token's key (DPoP, RFC 9449)
 }
 
-// challengeOf reads the WWW-Authenticate header. It returns the zero Challenge if the header cannot be read. A server that
-// takes both kinds of tokens sends two challenges: the first one says which kind it prefers, and either may have the error
-// (RFC 9449 section 7.2).
+// challengeOf reads the WWW-Authenticate headers, except those that cannot be read. A server that takes both kinds of tokens
+// sends two challenges: the first one says which kind it prefers, and either may have the error (RFC 9449 section 7.2).
 func challengeOf(h http.Header) (c Challenge) {
-	challenges, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
-	if err != nil {
-		return c
+	var challenges []oauthex.Challenge
+	for _, header := range h.Values("WWW-Authenticate") {
+		if some, err := oauthex.ParseWWWAuthenticate([]string{header}); err == nil {
+			challenges = append(challenges, some...)
+		}
 	}
 	found := false
 	for _, one := range challenges {
@@ -86,6 +89,11 @@ func (e *Error) renewable() bool {
 	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && e.Challenge.Error == "invalid_token"
 }
 
+// unexplained reports whether a server returned 403 without a reason. A few servers do so for an expired token.
+func (e *Error) unexplained() bool {
+	return e.Status == http.StatusForbidden && e.Challenge.Error == ""
+}
+
 // maxRefusals is how many tokens of an account a server may refuse for one request. The authorizer is asked after the
 // last one too: only it can tell why the app refuses a fresh token.
 const maxRefusals = 2
@@ -93,19 +101,26 @@ const maxRefusals = 2
 // maxNonces is how many nonces of a server are tried for one request. Other requests may use up the first.
 const maxNonces = 2
 
+const notAllowed = "does not allow the account to do this (403)"
+
 // authorized sends a request with the account's token. If the server returns 401, it did not process the
-// request, so the request is sent again with a fresh token, or with the nonce that the server wants.
+// request, so the request is sent again with a fresh token, or with the nonce that the server wants. After a 403 without a
+// reason, it tries one fresh token.
 func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 	var refused core.Secret
+	var forbidden *Error // the token was refused without a reason
 	refusals, nonces, resendable := 0, 0, r.Body == nil || r.GetBody != nil
 	for {
 		token, err := c.authorizer.Token(r.Context(), refused)
 		if err == nil && token.Resource != "" && !Covers(token.Resource, c.origin) {
-			err = core.Errorf(core.CodeLoginNeeded, "the account was linked when the app had another address")
+			err = core.Errorf(core.CodeLoginNeeded, "the account was linked when the app had a different address")
 		}
 		if err != nil {
 			if r.Body != nil {
 				_ = r.Body.Close()
+			}
+			if forbidden != nil && core.CodeOf(err) != core.CodeLoginNeeded { // so the token had not expired
+				return nil, forbidden
 			}
 			if refused != "" {
 				return nil, c.failure("rejects the account: "+core.TextOf(err), err)
@@ -129,7 +144,7 @@ func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 		case failed.Challenge.Error == wantsNonce && token.Key != nil && nonces < maxNonces && resendable:
 			nonces++
 			continue
-		case failed.Challenge.Error == wantsNonce && token.Key != nil: // which says nothing about the token
+		case failed.Challenge.Error == wantsNonce && token.Key != nil: // it says nothing about the token
 			failed.Reason = "refuses the proof for lack of the right nonce (DPoP)"
 		case failed.renewable() && refusals < maxRefusals && resendable:
 			refusals++
@@ -137,12 +152,16 @@ func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 			continue
 		case failed.renewable():
 			failed.Reason = fmt.Sprintf("rejected the account's token (%d), although it was just renewed", failed.Status)
+		case failed.unexplained() && refusals == 0 && resendable:
+			failed.Reason = notAllowed
+			refusals, refused, forbidden = 1, token.Access, failed
+			continue
 		case failed.Challenge.Error == "insufficient_scope":
 			failed.Reason = "requires more permissions than the account has"
 			failed.cause = core.Errorf(core.CodeLoginNeeded, "the app requires more permissions than the account has").
 				WithDetails(core.AccountNeeded{Scopes: strings.Fields(failed.Challenge.Scope)})
 		case failed.Status == http.StatusForbidden:
-			failed.Reason = "does not allow the account to do this (403)"
+			failed.Reason = notAllowed
 		}
 		return nil, failed
 	}
@@ -168,29 +187,44 @@ func (c *roundTripper) present(r *http.Request, token Token) error {
 // ends.
 const probe = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
-// Probe sends a remote app a request without credentials and returns how it was rejected.
-func Probe(ctx context.Context, r core.Remote, client *http.Client) (Challenge, error) {
+// Probe sends a remote app a request without credentials and returns how it was rejected. private reports whether the
+// app answered from an address in this server's own network. Its name alone does not tell: it may have several
+// addresses, and they may change at any moment.
+func Probe(ctx context.Context, r core.Remote, client *http.Client) (c Challenge, private bool, err error) {
 	target, err := checkURL(r.URL)
 	if err != nil {
-		return Challenge{}, err
+		return c, false, err
 	}
 	header, err := configuredHeaders(r)
 	if err != nil {
-		return Challenge{}, err
+		return c, false, err
 	}
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		private = isPrivate(got.Conn.RemoteAddr())
+	}})
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), strings.NewReader(probe))
 	if err != nil {
-		return Challenge{}, err
+		return c, false, err
 	}
 	request.Header = header
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, text/event-stream")
 	response, err := client.Do(request)
 	if err != nil {
-		return Challenge{}, SafeError(err)
+		return c, false, SafeError(err)
 	}
 	_ = response.Body.Close()
-	return challengeOf(response.Header), nil
+	return challengeOf(response.Header), private, nil
+}
+
+// isPrivate reports whether AllowPrivate is needed to connect to an address.
+func isPrivate(address net.Addr) bool {
+	to, err := netip.ParseAddrPort(address.String())
+	if err != nil {
+		return false
+	}
+	ip := to.Addr().Unmap()
+	return ip.IsLoopback() || ip.IsPrivate() || netip.MustParsePrefix("100.64.0.0/10").Contains(ip)
 }
 
 const (

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -65,29 +66,36 @@ func TestARefusedTokenIsReplacedWhenThatMayHelp(t *testing.T) {
 		status    int
 		challenge string
 		fresh     int // the token that the server takes
+		last      int // the last token that there is; 0 for five
 		requests  int
 		fails     bool
-		code      core.Code // of the error
+		code      core.Code // the error's code
 	}{
 		{name: "a token that has expired", status: 401, challenge: `Bearer error="invalid_token"`, fresh: 1, requests: 2},
 		{name: "a token that has expired, at a server that returns 403", status: 403, challenge: `Bearer error="invalid_token"`, fresh: 1, requests: 2},
 		{name: "no challenge", status: 401, fresh: 1, requests: 2},
 		{name: "a token that a peer server had replaced", status: 401, fresh: 2, requests: 3},
 		{name: "every token", status: 401, fresh: 9, requests: 3, fails: true},
-		{name: "403 without a reason", status: 403, fresh: 1, requests: 1, fails: true},
+		{name: "a token that has expired, at a server that returns 403 without a reason", status: 403, fresh: 1, requests: 2},
+		{name: "403 for every token", status: 403, fresh: 9, requests: 2, fails: true},
+		{name: "403 for a token that was just renewed", status: 403, fresh: 9, last: -1, requests: 1, fails: true},
 		{name: "too few rights", status: 403, challenge: `Bearer error="insufficient_scope", scope="more"`, fresh: 1, requests: 1, fails: true, code: core.CodeLoginNeeded},
+		{name: "too few rights, next to a challenge that cannot be read", status: 403, challenge: "Negotiate YII\nBearer error=\"insufficient_scope\"", fresh: 1, requests: 1, fails: true, code: core.CodeLoginNeeded},
 		{name: "a nonce for a bearer token", status: 401, challenge: `DPoP error="use_dpop_nonce"`, fresh: 1, requests: 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var bodies []string
-			err := post(t, &numbered{last: 5}, func(w http.ResponseWriter, r *http.Request) {
+			err := post(t, &numbered{last: cmp.Or(c.last, 5)}, func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
 				if bodies = append(bodies, string(body)); r.Header.Get("Authorization") == fmt.Sprintf("Bearer t%d", c.fresh) {
 					return
 				}
-				w.Header().Set("WWW-Authenticate", c.challenge)
+				w.Header()["Www-Authenticate"] = strings.Split(c.challenge, "\n")
 				w.WriteHeader(c.status)
 			})
+			if c.fails && c.status == http.StatusForbidden && c.code == "" && (err == nil || !strings.Contains(err.Error(), notAllowed)) {
+				t.Errorf("fails for another reason: %v", err)
+			}
 			if (err != nil) != c.fails || c.code != "" && core.CodeOf(err) != c.code {
 				t.Errorf("%v", err)
 			}
@@ -149,7 +157,7 @@ func newKey(t *testing.T) *ProofKey {
 	return key
 }
 
-// A request for a nonce does not refuse the token, even if the app asks next to a challenge for bearer tokens.
+// A request for a nonce does not refuse the token, even if it comes together with a challenge for bearer tokens.
 func TestARequestForANonceDoesNotRefuseTheToken(t *testing.T) {
 	for _, c := range []struct {
 		name, challenge string
@@ -236,13 +244,13 @@ func TestRequestsProvePossessionOfTheKey(t *testing.T) {
 			w.Header().Set("DPoP-Nonce", nonce)
 			w.Header().Set("WWW-Authenticate", `DPoP error="use_dpop_nonce"`)
 			w.WriteHeader(http.StatusUnauthorized)
-		case r.Header.Get("Authorization") == "DPoP t0": // the nonce stays
+		case r.Header.Get("Authorization") == "DPoP t0": // the nonce is kept
 			w.Header().Set("WWW-Authenticate", `DPoP error="invalid_token"`)
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 	})
 	if err != nil || len(refused) > 0 || len(seen) != 3 {
-		t.Errorf("%v after %d proofs, of which were refused: %v", err, len(seen), refused)
+		t.Errorf("%v after %d proofs; refused were %v", err, len(seen), refused)
 	}
 	for _, wrong := range []core.Secret{"x", "eA==", secret[:40]} {
 		if _, err := ParseProofKey(wrong); err == nil || strings.Contains(err.Error(), wrong.Reveal()+"\"") {

@@ -95,7 +95,7 @@ func retryAfter(field string) (wait time.Duration, ok bool) {
 	return min(max(time.Duration(millis)*time.Millisecond, shortestRetry), longestRetry), true
 }
 
-// check returns the data of a valid message, an error in its place, or nil when no call waits for it.
+// check returns the data of a valid message, an error in its place, or nil if no call waits for it.
 func (f *eventFilter) check(e rpc.Event) []byte {
 	id := f.id()
 	data := e.Data

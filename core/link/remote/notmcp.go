@@ -7,11 +7,11 @@ import (
 	"net/http"
 )
 
-// answer is what is known about an answer from the server.
+// answer describes an answer from the server, as far as it is known.
 type answer struct {
 	status  int
 	media   string // media type of the body, such as text/html
-	message string // of a JSON-RPC error in an answer that rejects the request; "" for none
+	message string // the message of a JSON-RPC error in an answer that rejects the request; "" for none
 }
 
 // maxMessage is the number of characters shown of a server's message.

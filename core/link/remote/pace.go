@@ -7,26 +7,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The pace for reading the stream on which a server sends messages unprompted. Nothing waits for these messages
-// and each one takes work, so a server that sends without pausing would keep a processor busy. Unread data
-// stays in the connection's buffers, and then with the server.
+// The pace for reading the stream on which a server sends messages unprompted. Nothing waits for these messages and
+// each one takes work, so a server that sends without pausing would keep a processor busy. Unread data remains in the
+// connection's buffers, and then with the server.
 const (
 	pacePerSecond = 1 << 20  // bytes
 	paceAtOnce    = 64 << 10 // bytes per read
 )
 
-// newPace returns a pace for messages of up to limit bytes. Two messages of that size can be read without
-// waiting.
-func newPace(limit int) *rate.Limiter {
-	return rate.NewLimiter(pacePerSecond, max(2*limit, paceAtOnce))
-}
-
 type paceKey struct{}
-
-// withPace returns a context for a request whose stream is read at this pace.
-func withPace(ctx context.Context, pace *rate.Limiter) context.Context {
-	return context.WithValue(ctx, paceKey{}, pace)
-}
 
 // paced returns the body of a stream, limited to the pace in the request's context, if any.
 func paced(ctx context.Context, body io.ReadCloser) io.ReadCloser {

@@ -32,7 +32,7 @@ const (
 // (DPoP, RFC 9449), so that a stolen token is useless.
 type ProofKey struct {
 	key *ecdsa.PrivateKey
-	jwk string // of the public key, in the form that Thumbprint needs
+	jwk string // the public key, in the form that Thumbprint needs
 }
 
 // NewProofKey returns a new key in the form that ParseProofKey reads.
@@ -82,7 +82,7 @@ func (k *ProofKey) Thumbprint() string {
 func (k *ProofKey) proof(method string, target *url.URL, token core.Secret, nonce string) (string, error) {
 	address := url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path, RawPath: target.RawPath}
 	if address.Path == "" {
-		address.Path = "/" // which is what the request line has
+		address.Path = "/" // as in the request line
 	}
 	claims := map[string]any{"jti": rand.Text(), "htm": method, "htu": address.String(), "iat": time.Now().Unix()}
 	if token != "" {

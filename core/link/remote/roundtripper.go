@@ -203,8 +203,8 @@ func (c *roundTripper) checkRedirect(r *http.Request, via []*http.Request) error
 	return nil
 }
 
-// dialGuard returns a check for each dialled address, after name resolution. It refuses loopback, private,
-// link-local and other special addresses.
+// dialGuard returns a check for each dialed address, after name resolution. It refuses loopback, private, link-local
+// and other special addresses.
 func dialGuard(allowPrivate bool) func(network, address string, c syscall.RawConn) error {
 	options := []ssrf.Option{ssrf.WithAnyPort()}
 	if allowPrivate {

@@ -38,15 +38,15 @@ type serverStream struct {
 	opened bool // the server has opened a stream before
 }
 
-// ReadServerStream keeps open the stream on which a Streamable HTTP server sends messages unprompted (MCP
-// 2025-11-25, basic/transports, "listening for messages from the server"), until ctx ends or the server answers
-// that it offers no stream. On other transports it returns at once.
+// ReadServerStream keeps open the stream on which a Streamable HTTP server sends messages unprompted (MCP 2025-11-25,
+// basic/transports, "listening for messages from the server"), until ctx ends or the server answers that it offers no
+// stream. On other transports it returns immediately.
 func (c *Conn) ReadServerStream(ctx context.Context, to ServerStream) {
 	if !c.streamable {
 		to.Answered()
 		return
 	}
-	s := &serverStream{ServerStream: to, conn: c, pace: newPace(c.http.limit)}
+	s := &serverStream{ServerStream: to, conn: c, pace: rate.NewLimiter(pacePerSecond, max(2*c.http.limit, paceAtOnce))}
 	s.Answered = sync.OnceFunc(to.Answered)
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 200*time.Millisecond, 30*time.Second
@@ -68,7 +68,7 @@ func (c *Conn) ReadServerStream(ctx context.Context, to ServerStream) {
 
 // open opens the stream and reads it to the end.
 func (s *serverStream) open(ctx context.Context) (again bool, wait time.Duration) {
-	r, err := http.NewRequestWithContext(withPace(ctx, s.pace), http.MethodGet, s.conn.url, nil)
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, paceKey{}, s.pace), http.MethodGet, s.conn.url, nil)
 	if err != nil {
 		s.Answered()
 		return false, 0

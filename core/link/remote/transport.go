@@ -25,16 +25,16 @@ const (
 type Options struct {
 	Name           string        // the app's name, for log lines
 	Logger         hclog.Logger  // nil disables logging
-	MaxAnswer      int           // bytes of one message; 0 is 16 MiB
-	ConnectTimeout time.Duration // to connect, and again for the TLS handshake; 0 is 10 s
-	HeaderTimeout  time.Duration // until an answer begins; 0 is 5 min. Streams may last longer
+	MaxAnswer      int           // bytes of one message; 0 means 16 MiB
+	ConnectTimeout time.Duration // to connect, and again for the TLS handshake; 0 means 10 s
+	HeaderTimeout  time.Duration // how long to wait for an answer to begin; 0 means 5 min. Streams may last longer
 
-	// AllowPrivate lets the URL resolve to loopback and private addresses. Link-local addresses, where clouds
-	// serve their metadata, stay forbidden.
+	// AllowPrivate lets the URL resolve to loopback and private addresses. Link-local addresses, where clouds serve
+	// their metadata, remain forbidden.
 	AllowPrivate bool
 	// Authorizer supplies the tokens for the account that requests use. May be nil.
 	Authorizer Authorizer
-	// Control, if set, replaces the check of each dialled address (net.Dialer.Control).
+	// Control, if set, replaces the check of each dialed address (net.Dialer.Control).
 	Control func(network, address string, c syscall.RawConn) error
 }
 
@@ -83,7 +83,7 @@ func (t *transport) Connect(ctx context.Context) (mcp.Connection, error) {
 		// does it instead.
 		transport = &mcp.StreamableClientTransport{Endpoint: t.url.String(), HTTPClient: client, MaxEventSize: -1, DisableStandaloneSSE: true}
 	}
-	// The SDK ends an SSE stream when Connect's context ends. ctx may only end connecting.
+	// The SDK ends an SSE stream when Connect's context ends. ctx may only cancel the attempt to connect.
 	streamCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	begun := context.AfterFunc(ctx, cancel)
 	conn, err := transport.Connect(streamCtx)

@@ -93,7 +93,7 @@ func (c *Conn) splitBatch(data []byte) {
 	c.batch = batch
 }
 
-// inspect scans a line. ok is false when the line was discarded.
+// inspect scans a line. ok is false if the line was discarded.
 func (c *Conn) inspect(l rpc.Line) (f Frame, ok bool) {
 	if l.Over > 0 {
 		c.Discard("a line over the limit of " + strconv.Itoa(c.limit) + " bytes")

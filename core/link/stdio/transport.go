@@ -24,8 +24,8 @@ var (
 type Options struct {
 	Name         string        // the app's name, for log lines
 	Logger       hclog.Logger  // nil disables logging
-	MaxLine      int           // bytes; 0 is rpc.DefaultMaxLine
-	WriteTimeout time.Duration // how long the app may read nothing while messages are waiting; 0 is 30 s
+	MaxLine      int           // bytes; 0 means rpc.DefaultMaxLine
+	WriteTimeout time.Duration // how long the app may read nothing while messages are waiting; 0 means 30 s
 }
 
 // New returns the transport (MCP 2025-11-25, basic/transports). in is the app's standard input, out its

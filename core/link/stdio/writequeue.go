@@ -14,7 +14,7 @@ import (
 
 const (
 	maxQueue            = 32 << 20         // bytes waiting for an app to read them
-	largeMessage        = 64 << 10         // a message of this many bytes is a turn of its own
+	largeMessage        = 64 << 10         // a message of this many bytes takes its own turn
 	turn                = 64 << 10         // bytes of smaller messages written in one turn
 	writePiece          = 64 << 10         // an app must take this much ...
 	defaultWriteTimeout = 30 * time.Second // ... in this time
@@ -64,9 +64,9 @@ func newWriteQueue(out io.Writer, timeout time.Duration, stalled func(error)) *w
 
 func (q *writeQueue) close() { q.once.Do(func() { close(q.closed) }) }
 
-// add calls put to append one message of about size bytes. It waits for space until ctx ends. A message larger
-// than the sender's share is accepted when the sender's line is empty, one larger than the whole queue when the
-// queue is empty.
+// add calls put to append one message of about size bytes. It waits for space until ctx ends. A message larger than
+// the sender's share is accepted when the sender's line is empty. A message larger than the whole queue is accepted
+// when the queue is empty.
 func (q *writeQueue) add(ctx context.Context, sender string, size int, put func([]byte) []byte) error {
 	for {
 		added, space := q.try(sender, size, put)
@@ -83,8 +83,8 @@ func (q *writeQueue) add(ctx context.Context, sender string, size int, put func(
 	}
 }
 
-// try adds the message if there is space. Otherwise it returns a channel that is closed when there may be
-// space, or nil when the queue is closed.
+// try adds the message if there is space. Otherwise it returns a channel that is closed when there may be space, or
+// nil if the queue is closed.
 func (q *writeQueue) try(sender string, size int, put func([]byte) []byte) (added bool, space <-chan struct{}) {
 	select {
 	case <-q.closed:

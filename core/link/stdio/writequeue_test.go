@@ -71,7 +71,7 @@ func TestMessagesThatDoNotFitInThePipeAreWrittenLater(t *testing.T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.rest != nil || len(q.buf) > 0 {
-		t.Errorf("%d and %d bytes are left", len(q.rest), len(q.buf))
+		t.Errorf("%d and %d bytes remain", len(q.rest), len(q.buf))
 	}
 }
 
@@ -179,6 +179,6 @@ func TestOneSenderCannotTakeAllTheSpace(t *testing.T) {
 		t.Errorf("one sender added %d messages", n)
 	}
 	if added, _ := q.try("two", len(message), appending(message)); !added {
-		t.Error("there is no space for another sender")
+		t.Error("no space remains for another sender")
 	}
 }

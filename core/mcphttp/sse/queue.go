@@ -39,6 +39,8 @@ type Queue struct {
 	bytes  int
 	begun  bool // the stream has started: something was pushed, or begin was called
 	closed bool // nothing more will be read
+	held   []func()
+	over   bool // Release was called
 }
 
 // NewQueue returns an empty queue.
@@ -152,8 +154,35 @@ func (q *Queue) abandon() {
 	q.mu.Lock()
 	q.events, q.bytes, q.closed = nil, 0, true
 	q.mu.Unlock()
+	q.Release()
 	if q.Left != nil {
 		q.Left()
+	}
+}
+
+// Hold keeps an answer's memory counted until the reader has read the answer or has left. It calls release then, or
+// immediately if that has already happened.
+func (q *Queue) Hold(release func()) {
+	q.mu.Lock()
+	over := q.over
+	if !over {
+		q.held = append(q.held, release)
+	}
+	q.mu.Unlock()
+	if over {
+		release()
+	}
+}
+
+// Release calls the functions that Hold kept. Call it when somebody else counts the memory. It is also called when
+// the reader leaves.
+func (q *Queue) Release() {
+	q.mu.Lock()
+	held := q.held
+	q.held, q.over = nil, true
+	q.mu.Unlock()
+	for _, release := range held {
+		release()
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
-// isCompanion reports whether a file only accompanies a plugin: a signature, a checksum, a document.
+// isCompanion reports whether a file only accompanies a plugin, such as a signature, a checksum or a document.
 func isCompanion(path string) bool {
 	return slices.Contains([]string{".minisig", ".sha256", ".sig", ".pem", ".asc", ".txt", ".md", ".json", ".yaml", ".yml", ".sbom"}, filepath.Ext(path))
 }
@@ -32,8 +32,8 @@ func pluginIn(dir string) (string, error) {
 	return choose(dir, files)
 }
 
-// choose decides which of files is the plugin: one named <kind>-<name>, otherwise the only executable. If there
-// are several, it is the one for this system and architecture.
+// choose decides which of files is the plugin: the one named <kind>-<name>, or else the only executable. If there
+// are several such files, it is the one for this system and architecture.
 func choose(where string, files []string) (string, error) {
 	named := slices.DeleteFunc(slices.Clone(files), func(path string) bool {
 		_, ok := pluginhost.KindOf(path)
@@ -65,7 +65,7 @@ func isExecutable(path string) bool {
 	return err == nil && info.Mode().Perm()&fs.FileMode(0o111) != 0
 }
 
-// forThisPlatform reports whether a file name contains this system and architecture, as linux_amd64 or
+// forThisPlatform reports whether a file name contains this system and architecture, such as linux_amd64 or
 // linux-amd64.
 func forThisPlatform(path string) bool {
 	name := strings.ReplaceAll(strings.ToLower(filepath.Base(path)), "-", "_")

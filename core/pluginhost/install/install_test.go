@@ -94,7 +94,7 @@ func (h *home) refuses(r install.Request, parts ...string) {
 func (h *home) mustBeClean() {
 	h.t.Helper()
 	if text := tree(h.t, h.Home); strings.Contains(text, ".install-") {
-		h.t.Errorf("files of the installation are left:\n%s", text)
+		h.t.Errorf("files of the installation remain:\n%s", text)
 	}
 }
 
@@ -160,7 +160,7 @@ func newKey(t *testing.T) key {
 	return key{public.String(), private}
 }
 
-// sign signs the way current versions of minisign do: the hash of the content.
+// sign signs the hash of the content, as current versions of minisign do.
 func (k key) sign(content []byte) []byte {
 	r := minisign.NewReader(bytes.NewReader(content))
 	if _, err := io.Copy(io.Discard, r); err != nil {

@@ -30,7 +30,7 @@ type list struct {
 
 // listed is the file for one version and platform.
 type listed struct {
-	URL    string `json:"url"` // of an executable or an archive; relative to the list's own
+	URL    string `json:"url"` // an executable or an archive; relative to the list's own URL
 	SHA256 string `json:"sha256"`
 }
 
@@ -159,7 +159,7 @@ func getList(ctx context.Context, address string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	if res.StatusCode != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("%s was answered with %s", shown(parsed), res.Status), res.Body.Close())
+		return nil, errors.Join(fmt.Errorf("%s returned %s", shown(parsed), res.Status), res.Body.Close())
 	}
 	return res.Body, nil
 }

@@ -43,7 +43,7 @@ func fetchURL(ctx context.Context, source, staging string, checksum bool) (artif
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return artifact{}, fmt.Errorf("%s was answered with %s; check the address", a.source, res.Status)
+		return artifact{}, fmt.Errorf("%s returned %s; check the address", a.source, res.Status)
 	}
 	if endless := res.ContentLength < 0 && res.ProtoMajor == 1 && len(res.TransferEncoding) == 0; endless && !checksum && len(a.sums) == 0 && a.signature == nil {
 		return artifact{}, fmt.Errorf("the server of %s does not report the file's length, so a partial download would go unnoticed; pass its checksum with --sha256", a.source)
@@ -145,5 +145,5 @@ func download(ctx context.Context, client *http.Client, address *url.URL) ([]byt
 		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxCompanion))
 		return nil, nil
 	}
-	return nil, fmt.Errorf("%s was answered with %s; try again", shown(address), res.Status)
+	return nil, fmt.Errorf("%s returned %s; try again", shown(address), res.Status)
 }

@@ -193,7 +193,7 @@ func TestRemoveDeletesThePluginItsCopiesAndItsRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := tree(t, h.Home); before != "" || strings.Contains(after, "auth-okta") {
-		t.Errorf("what is left:\n%s", after)
+		t.Errorf("the remaining files are:\n%s", after)
 	}
 	// Now an older version is allowed.
 	h.installs(install.Request{Source: h.write("p", program("auth", "okta", "0.9.0"))})

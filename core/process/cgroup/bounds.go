@@ -2,15 +2,15 @@ package cgroup
 
 import "github.com/ropewalk/ropewalk/core/process/sandbox"
 
-// reservedTasks is how many threads of its own limit the server withholds from the apps. A Go program crashes
-// when it cannot start a thread.
+// reservedTasks is how many threads of the server's own limit are withheld from the apps. A Go program crashes when
+// it cannot start a thread.
 const reservedTasks = 512
 
 // LeaveTasks returns how many threads and processes all apps together may have, given the limit they share with
 // the server.
 func LeaveTasks(limit int64) int64 { return limit - min(reservedTasks, limit/2) }
 
-// Bounds says which limits the kernel enforces for a tree.
+// Bounds says which limits the kernel enforces for a process tree.
 type Bounds struct{ Memory, Processes, CPU bool }
 
 // All returns the Bounds with every limit that a group can enforce.

@@ -23,13 +23,13 @@ const (
 	eventsFile = "cgroup.events"
 )
 
-// What a shim needs for itself, in addition to its program.
+// What a shim needs for itself, in addition to what the app's program needs.
 const (
 	shimMemory = 16 << 20
 	shimTasks  = 64
 )
 
-// period is how often the kernel grants processor time, in microseconds. leastQuota is the smallest grant it
+// period is how often the kernel grants processor time, in microseconds. leastQuota is the smallest grant that it
 // accepts.
 const (
 	period     = 100_000
@@ -45,19 +45,19 @@ const (
 // Group is the group of one process tree.
 type Group struct {
 	dir    string
-	handle *os.File // of the directory; nil once the tree has started
+	handle *os.File // the open directory; nil once the tree has started
 	limits sandbox.Limits
 	bounds Bounds
 }
 
-// New creates a group with those of the limits that the kernel can enforce. The name is shown to operators.
+// New creates a group, and sets the limits that the kernel can enforce. Operators see the name.
 func (t *Tree) New(name string, l sandbox.Limits) (g *Group, err error) {
 	g = &Group{dir: filepath.Join(t.apps, fmt.Sprintf("%s.%d", safe(name), t.made.Add(1))), limits: l, bounds: t.bounds}
 	if err := os.Mkdir(g.dir, 0o755); err != nil {
-		return nil, fmt.Errorf("cannot create its cgroup: %w", err)
+		return nil, fmt.Errorf("cannot create the app's cgroup: %w", err)
 	}
 	if err := g.bound(); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot set the limits of its cgroup: %w", err), g.Remove())
+		return nil, errors.Join(fmt.Errorf("cannot set the limits of the app's cgroup: %w", err), g.Remove())
 	}
 	if g.handle, err = os.Open(g.dir); err != nil {
 		return nil, errors.Join(err, g.Remove())
@@ -75,7 +75,7 @@ func safe(name string) string {
 	}, name[:min(len(name), 100)])
 }
 
-// bound sets the limits.
+// bound sets the group's limits.
 func (g *Group) bound() error {
 	if l := g.limits.Memory; l > 0 && g.bounds.Memory {
 		if err := errors.Join(write(g.dir, "memory.max", strconv.FormatInt(l+shimMemory, 10)), write(g.dir, "memory.oom.group", "1")); err != nil {
@@ -110,7 +110,7 @@ func (g *Group) Attributes(attr *syscall.SysProcAttr) {
 	attr.UseCgroupFD, attr.CgroupFD = true, int(g.handle.Fd())
 }
 
-// Started declares that no further process will be started in the group from outside.
+// Started declares that no other process will be started in the group from outside.
 func (g *Group) Started() {
 	if g.handle != nil {
 		_ = g.handle.Close()
@@ -155,7 +155,7 @@ func (g *Group) Ended() string {
 		return ""
 	}
 	if counter(g.dir, "memory.events", "oom") > 0 && g.limits.Memory > 0 {
-		return fmt.Sprintf("needed more than %d MiB of memory and may use no more", g.limits.Memory>>20)
+		return fmt.Sprintf("needed more memory than it may use; the limit is %d MiB", g.limits.Memory>>20)
 	}
 	return "was the largest when the machine, or the server with its apps, had no memory left"
 }

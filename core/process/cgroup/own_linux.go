@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var errNotDelegated = errors.New("its cgroup is not delegated to it (set Delegate= in the systemd unit, or use a container with a writable cgroup file system)")
+var errNotDelegated = errors.New("the server's cgroup is not delegated to it (set Delegate= in the systemd unit, or use a container with a writable cgroup file system)")
 
 // ownGroup returns the directory of the group that was delegated to this process. That is its own group, or the
 // parent if an earlier server on this machine moved the process.
@@ -63,16 +63,16 @@ func locate(mountinfo, groups string) (mount, dir string, err error) {
 		}
 		below, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/"))
 		if !ok || strings.Contains(path, "/..") || below != "" && !strings.HasPrefix(below, "/") {
-			return "", "", errors.New("its cgroup is outside the cgroup file system that it can see")
+			return "", "", errors.New("the server's cgroup is outside the cgroup file system that the server can see")
 		}
 		return mount, filepath.Join(mount, below), nil
 	}
-	return "", "", errors.New("it is not in a cgroup v2 group")
+	return "", "", errors.New("the server is not in a cgroup v2 group")
 }
 
-// delegated reports whether the manager of the machine's groups delegated one to us. systemd marks such groups.
-// The root of a container's groups is ours as well; the root of the machine's groups, which has no type, is
-// not.
+// delegated reports whether the manager of the machine's groups delegated the group dir to this process. systemd
+// marks such groups. The root of a container's groups counts as well. The root of the machine's groups does not; it
+// has no type.
 func delegated(dir, mount string) bool {
 	for _, mark := range []string{"user.delegate", "trusted.delegate"} {
 		value := make([]byte, 8)
@@ -88,7 +88,7 @@ func delegated(dir, mount string) bool {
 	return user != 0 && owner(dir) == user && owner(filepath.Dir(dir)) != user
 }
 
-// owner returns the user id of a directory's owner, or -1 when it is unknown.
+// owner returns the user id of a directory's owner, or -1 if it is unknown.
 func owner(dir string) int {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 const shortOfMemory = 10
 
 // MemoryIsShort reports whether processes have to wait for memory, on this machine or in the server's own
-// group, according to the kernel's pressure stall information. It is false if the kernel does not provide any.
+// group, according to the kernel's pressure stall information. It returns false if the kernel does not provide that.
 func MemoryIsShort() bool {
 	if stalled("/proc/pressure/memory") >= shortOfMemory {
 		return true
@@ -29,8 +29,8 @@ func placeOfOwn() (string, error) {
 	return dir, err
 }
 
-// stalled reads how much of the last ten seconds some process waited, in percent. It is 0 for a file that does
-// not say.
+// stalled reads from a pressure file for how much of the last ten seconds some process waited, in percent. It
+// returns 0 if the file does not say.
 func stalled(path string) float64 {
 	text, err := os.ReadFile(path)
 	if err != nil {

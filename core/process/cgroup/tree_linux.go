@@ -21,7 +21,7 @@ const (
 	appsGroup   = "apps"
 )
 
-// moveRounds is how many attempts are made to also move processes that were started in the meantime.
+// moveRounds is how many times to try to move all processes, because new ones may start in the meantime.
 const moveRounds = 20
 
 // Tree is the server's own group with the groups it creates.
@@ -32,8 +32,8 @@ type Tree struct {
 	made   atomic.Int64 // number of groups created
 }
 
-// Take prepares the server's group for subgroups and removes any that a killed server left behind. The error
-// says why there can be none.
+// Take prepares the server's group for subgroups and removes those that a killed server left behind. The error
+// says why the server cannot have subgroups.
 func Take() (*Tree, error) {
 	dir, err := ownGroup()
 	if err != nil {
@@ -42,7 +42,7 @@ func Take() (*Tree, error) {
 	return take(dir)
 }
 
-// take is Take for a delegated group.
+// take does the work of Take, for a directory that is known to be a delegated group.
 func take(dir string) (t *Tree, err error) {
 	lock, err := lockGroup(dir)
 	if err != nil {
@@ -56,7 +56,7 @@ func take(dir string) (t *Tree, err error) {
 	t = &Tree{apps: filepath.Join(dir, appsGroup), lock: lock}
 	for _, group := range []string{serverGroup, appsGroup} {
 		if err := os.Mkdir(filepath.Join(dir, group), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("cannot create subgroups in its cgroup: %w", err)
+			return nil, fmt.Errorf("cannot create subgroups in the server's cgroup: %w", err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(t.apps, killFile)); err != nil {
@@ -74,7 +74,7 @@ func take(dir string) (t *Tree, err error) {
 	usable := controllers(t.apps, "cgroup.subtree_control")
 	t.bounds = Bounds{Memory: slices.Contains(usable, "memory"), Processes: slices.Contains(usable, "pids"), CPU: slices.Contains(usable, "cpu")}
 	if t.bounds == (Bounds{}) {
-		return nil, errors.New("its cgroup has no controllers for memory, processes or CPU")
+		return nil, errors.New("the server's cgroup has no controllers for memory, processes or CPU")
 	}
 	return t, t.reserve(dir)
 }
@@ -90,30 +90,30 @@ func (t *Tree) Bounds() Bounds {
 // Close allows another server to take the group.
 func (t *Tree) Close() error { return t.lock.Close() }
 
-// lockGroup prevents a second server in the same group from killing the first one's apps.
+// lockGroup locks a group, so that a second server in it cannot kill the first one's apps.
 func lockGroup(dir string) (*os.File, error) {
 	lock, err := os.Open(dir) //nolint:gosec // the kernel said that it is ours
 	if err != nil {
 		return nil, err
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(errors.New("another server uses its cgroup"), lock.Close())
+		return nil, errors.Join(errors.New("another server uses this server's cgroup"), lock.Close())
 	}
 	return lock, nil
 }
 
-// enable moves all processes out of a group and enables its controllers for its subgroups. The kernel does not
-// allow both in one group.
+// enable moves all processes out of a group and enables the group's controllers for its subgroups. The kernel does
+// not allow processes and enabled controllers in one group.
 func enable(dir string) (err error) {
 	for range moveRounds {
 		if err = move(dir, filepath.Join(dir, serverGroup)); err != nil {
-			return fmt.Errorf("cannot move the server to its own cgroup: %w", err)
+			return fmt.Errorf("cannot move the server to a subgroup of its cgroup: %w", err)
 		}
 		if err = control(dir); !errors.Is(err, syscall.EBUSY) {
 			return err
 		}
 	}
-	return errors.New("other processes keep starting in its cgroup")
+	return errors.New("other processes keep starting in the server's cgroup")
 }
 
 // move moves all processes from one group to another.
@@ -138,7 +138,7 @@ func control(dir string) error {
 			continue
 		}
 		if err := write(dir, "cgroup.subtree_control", "+"+name); err != nil {
-			return fmt.Errorf("cannot use the %s controller of its cgroup: %w", name, err)
+			return fmt.Errorf("cannot use the %s controller of the server's cgroup: %w", name, err)
 		}
 	}
 	return nil
@@ -149,7 +149,7 @@ func controllers(dir, file string) []string {
 	return strings.Fields(string(names))
 }
 
-// reserve prevents the apps from using up the threads that the server itself may have.
+// reserve limits the threads of all apps together, so that some are left for the server itself.
 func (t *Tree) reserve(dir string) error {
 	if !t.bounds.Processes {
 		return nil

@@ -19,13 +19,17 @@ const maxAddress = 128
 
 // readMemory copies bytes from another process.
 func readMemory(pid int, at, length uintptr) ([]byte, error) {
+	return copyMemory(make([]byte, maxAddress), pid, at, length)
+}
+
+// copyMemory copies bytes from another process into raw, which has room for maxAddress bytes.
+func copyMemory(raw []byte, pid int, at, length uintptr) ([]byte, error) {
 	if length > maxAddress {
 		return nil, unix.EINVAL
 	}
 	if length == 0 {
 		return nil, nil
 	}
-	raw := make([]byte, length)
 	local := []unix.Iovec{{Base: &raw[0], Len: uint64(length)}}
 	n, err := unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: at, Len: int(length)}}, 0)
 	if err != nil {

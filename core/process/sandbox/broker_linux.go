@@ -38,12 +38,15 @@ type Broker struct {
 	cookie  uint64 // identifies the namespace
 	uid     int    // the app's user and group, as in Profile
 	group   int
-	write   []string // real paths of directories whose files belong to the app
-	read    []string // directories that it may only read; may be inside the others
-	closed  []string // hidden paths; Landlock does not check connections to the sockets there
-	sockets []string // real paths of further sockets that were granted
+	write   []string      // real paths of directories whose files belong to the app
+	read    []string      // directories that it may only read; may be inside the others
+	closed  []string      // hidden paths; Landlock does not check connections to the sockets there
+	sockets []string      // real paths of other sockets that were granted
+	rules   landlockRules // the app's Landlock rules
 	names   *nameServer
 	denials denials // refused connections to this machine
+	ports   openPorts
+	asked   askingThread // used by receive only
 }
 
 // The broker's descriptors are in the shim, which has at least shimFiles of them regardless of the app's limit.
@@ -76,10 +79,10 @@ type (
 	}
 )
 
-// newBroker creates the broker for the calling thread, with a network namespace at LevelNamespaces. It returns
-// nil when there is nothing to decide.
+// newBroker creates the broker for the calling thread, with a network namespace at LevelNamespaces. It returns nil if
+// there is nothing to decide.
 func newBroker(p *Profile) (*Broker, error) {
-	b := &Broker{network: p.Network, uid: p.UID, group: p.Group, private: p.Level >= LevelNamespaces && p.Network.mode() != NetworkAll, calls: map[int32]func(notification) error{}}
+	b := &Broker{network: p.Network, uid: p.UID, group: p.Group, asked: askingThread{pidfd: -1}, private: p.Level >= LevelNamespaces && p.Network.mode() != NetworkAll, calls: map[int32]func(notification) error{}}
 	b.grant(p)
 	if p.Network.mode() != NetworkAll {
 		b.calls[unix.SYS_CONNECT] = b.connect
@@ -127,8 +130,8 @@ func (b *Broker) isolate(p *Profile) error {
 	return err
 }
 
-// grant records which sockets the app may connect to by path: those in directories it may write to, and those
-// granted by name. A directory that it may only read does not grant the sockets in it, nor does a hidden one.
+// grant records which sockets the app may connect to by path: those in directories it may write to, and those granted
+// by name. A directory that it may only read does not grant the sockets in it, and neither does a hidden one.
 func (b *Broker) grant(p *Profile) {
 	b.closed = p.closed()
 	paths := slices.Clone(p.Write)
@@ -200,21 +203,34 @@ func (b *Broker) Serve() {
 	}
 }
 
+// anotherRefusal is how many nanoseconds receive waits after it has refused a call. Programs often try again right
+// after a refusal. Waiting on this thread is then much cheaper than suspending the goroutine, or making a system call
+// after which other threads are woken: the Go scheduler does not notice such a short wait.
+const anotherRefusal = 2_000_000
+
 // receive starts the calls that wait, and reports whether no process of the app is left. Receiving a notification
 // blocks if there is none, which would need a thread.
 func (b *Broker) receive() (over bool) {
+	var patience unix.Timespec
 	for {
-		waiting := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}}
-		if _, err := unix.Poll(waiting, 0); errors.Is(err, unix.EINTR) {
+		waiting := unix.PollFd{Fd: int32(b.listener), Events: unix.POLLIN}
+		_, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&waiting)), 1, uintptr(unsafe.Pointer(&patience)), 0, 0, 0)
+		if errno == unix.EINTR {
 			continue
 		}
-		if waiting[0].Revents&unix.POLLIN == 0 {
-			return waiting[0].Revents != 0
+		if waiting.Revents&unix.POLLIN == 0 {
+			return waiting.Revents != 0
 		}
+		patience.Nsec = 0
 		var n notification
 		switch errno := b.control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); errno {
 		case 0:
-			b.start(n)
+			if err := b.refusal(n); err == nil {
+				b.start(n)
+			} else {
+				b.answer(n, err)
+				patience.Nsec = anotherRefusal
+			}
 		case unix.EINTR, unix.ENOENT:
 		default:
 			return true
@@ -322,15 +338,15 @@ func (b *Broker) connectInternet(n notification, s appSocket, to netip.AddrPort,
 	return unix.EACCES
 }
 
-// hasFailed reports whether a connection that a socket has just started was refused. On a loopback interface
-// that is known at once.
+// hasFailed reports whether a connection that a socket has just started was refused. On a loopback interface that is
+// known immediately.
 func hasFailed(fd int) bool {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	return err == nil && info.State == tcpClose
 }
 
-// OnDenied sets the function that is called occasionally with services on this machine to which connections
-// were refused (net), and with files that a traced app opens (read or write). Call it before Serve.
+// OnDenied sets the function that is called occasionally with the services on this machine to which connections were
+// refused (net), and with the files that a traced app opens (read or write). Call it before Serve.
 func (b *Broker) OnDenied(report func(kind, target string, count int)) { b.denials.report = report }
 
 // bind makes a bind or listen call, unless the broker connected the socket: an app could abandon a connection
@@ -348,17 +364,17 @@ func (b *Broker) bind(n notification) error {
 	if len(address) == 0 {
 		return unix.EINVAL
 	}
-	become := b.becomeApp
-	if s.domain == unix.AF_UNIX { // the address may be a path
-		become = func() error { return b.becomeThread(n) }
+	become := []func() error{b.becomeApp}
+	if s.domain == unix.AF_UNIX { // the address may be a path, which Landlock must check
+		become = []func() error{func() error { return b.becomeThread(n) }, b.rules.enter}
 	}
-	return onOwnThread(become, func() error {
+	return onOwnThread(append(become, func() error {
 		_, _, errno := unix.Syscall(unix.SYS_BIND, uintptr(s.fd), uintptr(unsafe.Pointer(&address[0])), uintptr(len(address)))
 		if errno != 0 {
 			return errno
 		}
 		return nil
-	})
+	})...)
 }
 
 func (b *Broker) listen(n notification) error {
@@ -367,7 +383,11 @@ func (b *Broker) listen(n notification) error {
 		return err
 	}
 	defer func() { _ = unix.Close(s.fd) }()
-	return onOwnThread(b.becomeApp, func() error { return unix.Listen(s.fd, int(int32(n.args[1]))) })
+	return onOwnThread(b.becomeApp, func() error {
+		err := unix.Listen(s.fd, int(int32(n.args[1])))
+		b.ports.open(s.fd)
+		return err
+	})
 }
 
 // ownSocket returns a socket of the app that is in its network namespace.
@@ -379,7 +399,8 @@ func (b *Broker) ownSocket(n notification) (appSocket, error) {
 	return s, err
 }
 
-// onOwnThread calls functions, until one fails, on a thread that ends afterwards. The first is becomeApp or becomeThread.
+// onOwnThread calls functions, until one fails, on a thread that ends afterwards. The first is becomeApp or becomeThread,
+// and the next may enter the app's Landlock domain.
 func onOwnThread(steps ...func() error) error {
 	result := make(chan error)
 	go func() {

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"fmt"
 	"os"
 	"unsafe"
 
@@ -22,16 +21,21 @@ func (p *Profile) Confine() (b *Broker, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := dropRights(p.UID, p.Group); err != nil {
+	if err := dropPriority(); err != nil {
 		return nil, err
 	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return nil, fmt.Errorf("set no_new_privs: %w", err)
+	if err := dropRights(p.UID, p.Group); err != nil {
+		return nil, err
 	}
 	if err := rules.enter(); err != nil {
 		return nil, err
 	}
-	if b != nil {
+	if b == nil {
+		if err := unix.Close(int(rules)); err != nil {
+			return nil, err
+		}
+	} else {
+		b.rules = rules
 		brokered, err := b.brokered()
 		if err != nil {
 			return nil, err
@@ -51,9 +55,25 @@ func (p *Profile) Confine() (b *Broker, err error) {
 	return b, err
 }
 
-// dropRights drops the capabilities of the calling thread and switches it to the user uid, in one further
-// group, unless uid is 0. It makes the system calls directly, because those of package syscall change all
-// threads.
+// dropPriority gives up a priority over other processes that the calling thread inherited from the server.
+func dropPriority() error {
+	now, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		return os.NewSyscallError("sched_getattr", err)
+	}
+	to := unix.SchedAttr{Policy: now.Policy, Flags: now.Flags & unix.SCHED_FLAG_RESET_ON_FORK, Nice: max(now.Nice, 0)}
+	switch to.Policy {
+	case unix.SCHED_FIFO, unix.SCHED_RR, unix.SCHED_DEADLINE:
+		to.Policy = unix.SCHED_NORMAL
+	}
+	if to.Policy == now.Policy && to.Nice == now.Nice {
+		return nil
+	}
+	return os.NewSyscallError("sched_setattr", unix.SchedSetAttr(0, &to, 0))
+}
+
+// dropRights drops the capabilities of the calling thread and switches it to the user uid, in one additional group,
+// unless uid is 0. It makes the system calls directly, because those of package syscall change all threads.
 func dropRights(uid, group int) error {
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	for capability := uintptr(0); capability <= unix.CAP_LAST_CAP; capability++ {

@@ -40,10 +40,10 @@ func metadata() []uintptr {
 // fileSetattr is file_setattr, new in Linux 6.17. Its number is the same on all architectures.
 const fileSetattr = 469
 
-// fileIoctls refuses the ioctls that change the attributes of an open file or create something in an open
-// directory, regardless of how it was opened. These are the ioctls that write in linux/fs.h, linux/fscrypt.h
-// and linux/fsverity.h, and those of ext4, XFS, F2FS and FAT. Of Btrfs it refuses all except those that copy
-// data into a file open for writing.
+// fileIoctls refuses the ioctls that change the attributes of an open file or create something in an open directory,
+// regardless of how it was opened. These are the ioctls for writing in linux/fs.h, linux/fscrypt.h and
+// linux/fsverity.h, and those of ext4, XFS, F2FS and FAT. It refuses all Btrfs ioctls except those that copy data
+// into a file that is open for writing.
 func fileIoctls() (code []bpf.Instruction) {
 	const (
 		kind, written  = 0xff00, 0x40000000 // parts of the ioctl number (linux/ioctl.h)
@@ -53,6 +53,11 @@ func fileIoctls() (code []bpf.Instruction) {
 	)
 	for _, request := range []uint32{extents, clone, copying, dedupe} {
 		code = append(code, equal(1, request, permit())...)
+	}
+	// These write as well, although their numbers do not say so: FS_IOC_SET_ENCRYPTION_POLICY, EXT4_IOC_MIGRATE and
+	// EXT4_IOC_ALLOC_DA_BLKS.
+	for _, request := range []uint32{0x800c6613, 0x6609, 0x660c} {
+		code = append(code, equal(1, request, refuse(unix.EPERM))...)
 	}
 	for _, letter := range []uint32{'f', 'v', 'X', 'r', 0xf5} {
 		code = append(code, equalPart(1, kind|written, letter<<8|written, refuse(unix.EPERM))...)
@@ -70,9 +75,9 @@ func interprocess() []uintptr {
 }
 
 // missing returns the system calls that fail as if the kernel did not have them, so that programs fall back to
-// others. The arguments of clone3 and openat2 are in memory, where a filter cannot see them. The memory of a
-// memfd does not belong to a process, so it would not be counted. Requests for asynchronous I/O (fs.aio-max-nr)
-// are the whole machine's, and one app could take all of them.
+// others. The arguments of clone3 and openat2 are in memory, where a filter cannot see them. The memory of a memfd
+// does not belong to a process, so it would not be counted. Requests for asynchronous I/O (fs.aio-max-nr) are shared
+// by the whole machine, and one app could take all of them.
 func missing() []uintptr {
 	return []uintptr{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_IO_SETUP}
 }
@@ -81,7 +86,7 @@ func missing() []uintptr {
 // same owner, and delay everyone else who opens the file for up to 45 seconds (fs.lease-break-time). At LevelLandlock
 // it also refuses to choose the signal that announces input, which is sent to any thread (see ownThread).
 func (p *Profile) fileCommands() (code []bpf.Instruction) {
-	commands := []uint32{unix.F_SETLEASE, fSetDelegation}
+	commands := []uint32{unix.F_SETLEASE, fSetDelegation, fSetHint}
 	if p.Level < LevelNamespaces {
 		commands = append(commands, fSetSignal)
 	}
@@ -91,8 +96,22 @@ func (p *Profile) fileCommands() (code []bpf.Instruction) {
 	return code
 }
 
-// fSetSignal is F_SETSIG (fcntl(2)).
-const fSetSignal = 10
+// Commands of fcntl(2). fSetHint is F_SET_RW_HINT, which changes an inode through a file that is open for reading.
+const (
+	fSetSignal = 10
+	fSetHint   = 1024 + 12
+)
+
+// ownFilters refuses the filters that programs load themselves, as a kernel without them does. The kernel compiles
+// them into memory that is limited for the whole machine (net.core.bpf_jit_limit). One app could take all of it.
+// After that, no program of an ordinary user could load a filter, and no other app could start.
+func (p *program) ownFilters() {
+	const setFilter, filterMode = 1, 2
+	p.on(unix.SYS_SECCOMP, equal(0, setFilter, refuse(unix.EINVAL))...)
+	p.on(unix.SYS_PRCTL, equal(0, unix.PR_SET_SECCOMP, equal(1, filterMode, refuse(unix.EINVAL))...)...)
+	p.on(unix.SYS_SETSOCKOPT, equal(1, unix.SOL_SOCKET, slices.Concat(
+		equal(2, unix.SO_ATTACH_FILTER, refuse(unix.ENOPROTOOPT)), equal(2, unix.SO_ATTACH_REUSEPORT_CBPF, refuse(unix.ENOPROTOOPT)))...)...)
+}
 
 // ownThread refuses signals to the calling thread, which starts the app. It is in the same Landlock domain as the app,
 // so the kernel would allow them, and SIGKILL or SIGSTOP would end or stop the whole shim. At LevelNamespaces the shim
@@ -139,6 +158,7 @@ func (p *Profile) systemCalls() (*program, error) {
 		f.ownThread(unix.Gettid())
 	}
 	f.others(p.Level)
+	f.ownFilters()
 	f.modes()
 	f.sockets()
 	f.add(permit())
@@ -156,13 +176,14 @@ func (p *Profile) ioctls() (code []bpf.Instruction) {
 	return code
 }
 
-// others refuses changes to the limits and scheduling of another process. The kernel allows them between
-// processes of one user, and Landlock does not check them. Otherwise an app could change the shim, which
-// measures it, and at LevelLandlock the server. With process id 0 each of these calls affects the caller. A
-// thread id is also a process id here, so threads can set their CPU affinity only at LevelNamespaces, where the
-// shim is the only other process that can be named, and that does no harm.
+// others refuses changes to the limits and scheduling of another process. The kernel allows them between processes of
+// one user, and Landlock does not check them. Otherwise an app could change the shim, which measures it, and at
+// LevelLandlock the server. With process id 0 each of these calls affects the caller. A thread id is also a process
+// id here, so threads can set their CPU affinity only at LevelNamespaces. There, the shim is the only other process
+// that can be named, which does no harm.
 func (p *program) others(level Level) {
-	p.on(unix.SYS_PRLIMIT64, slices.Concat(equal(0, 0, permit()), pointer(2, refuse(unix.EPERM)))...)
+	p.on(unix.SYS_PRLIMIT64, slices.Concat(equal(0, 0, append(equal(1, unix.RLIMIT_CORE, pointer(2, pretend())...), permit())...), pointer(2, refuse(unix.EPERM)))...)
+	p.on(unix.SYS_SETRLIMIT, equal(0, unix.RLIMIT_CORE, pretend())...)
 	for number, process := range map[uintptr]uint32{unix.SYS_SCHED_SETSCHEDULER: 0, unix.SYS_SCHED_SETPARAM: 0, unix.SYS_SCHED_SETATTR: 0} {
 		p.on(number, slices.Concat(equal(process, 0, permit()), refuse1(unix.EPERM))...)
 	}

@@ -58,11 +58,13 @@ func (p *Profile) landlockDomain() (_ landlockRules, err error) {
 
 // enter puts the calling thread into a Landlock domain, along with everything that it starts.
 func (r landlockRules) enter() error {
-	_, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r), 0, 0)
-	if err := unix.Close(int(r)); errno == 0 {
-		return err
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("set no_new_privs: %w", err)
 	}
-	return fmt.Errorf("enter a Landlock domain: %w", errno)
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r), 0, 0); errno != 0 {
+		return fmt.Errorf("enter a Landlock domain: %w", errno)
+	}
+	return nil
 }
 
 // KillAll sends SIGKILL to all processes in the sandbox of the calling thread, except its own process. The
@@ -72,12 +74,18 @@ func (p *Profile) KillAll() {
 	if p.Level == LevelNone {
 		return
 	}
-	firstOfNamespace := os.Getpid() == 1
 	// The parent is outside the Landlock domain: a thread that may signal it is not in one.
-	if firstOfNamespace || unix.Kill(os.Getppid(), 0) == unix.EPERM {
+	if isFirst() || unix.Kill(os.Getppid(), 0) == unix.EPERM {
 		_ = unix.Kill(-1, unix.SIGKILL)
 	}
 }
+
+// KillsAnywhere reports whether KillAll works on every thread. A thread in the sandbox has
+// to wait for its turn among the app's threads.
+func (p *Profile) KillsAnywhere() bool { return p.Level >= LevelNamespaces && isFirst() }
+
+// isFirst reports whether this is the first process of its namespace, which does not signal itself.
+func isFirst() bool { return os.Getpid() == 1 }
 
 func (p *Profile) access() map[string]uint64 {
 	access := map[string]uint64{"/proc": landlockRead}
@@ -88,7 +96,7 @@ func (p *Profile) access() map[string]uint64 {
 	if p.Level >= LevelNamespaces {
 		// Both are the app's own, but a rule also opens what is mounted below them.
 		for _, own := range []string{"/tmp", "/dev/shm"} {
-			outside := func(c string) bool { return !pathWithin(c, own) }
+			outside := func(c string) bool { return !PathWithin(c, own) }
 			below := slices.DeleteFunc(slices.Clone(closed), outside)
 			if !slices.ContainsFunc(slices.Concat(p.Read, p.Write), func(path string) bool { return contains(path, below) }) {
 				access[own] = landlockWrite
@@ -148,7 +156,7 @@ func around(path string, closed []string) []string {
 // contains reports whether closed paths are below path.
 func contains(path string, closed []string) bool {
 	real := realPath(path)
-	return slices.ContainsFunc(closed, func(c string) bool { return c != real && pathWithin(c, real) })
+	return slices.ContainsFunc(closed, func(c string) bool { return c != real && PathWithin(c, real) })
 }
 
 // realPath resolves the symbolic links of a path as far as it exists: a hidden file may be created later.
@@ -165,8 +173,8 @@ func realPath(path string) string {
 
 type landlockRules int
 
-// allow adds a rule for a path, if it exists. A read-only path that cannot be reached stays closed, and so does
-// an exact path that has become a symbolic link.
+// allow adds a rule for a path, if it exists. A read-only path that cannot be reached remains closed, and so does an
+// exact path that has become a symbolic link.
 func (r landlockRules) allow(path string, access uint64, exact bool) (err error) {
 	open := func(path string) (int, error) { return unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0) }
 	if exact {

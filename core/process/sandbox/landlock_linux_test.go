@@ -38,12 +38,12 @@ func TestAHiddenPathIsNotOpenedByItsDirectory(t *testing.T) {
 		p := &Profile{Level: level, Read: []string{opt, bundle}, Hide: hidden}
 		access := p.access()
 		for _, path := range []string{program, other, bundle} {
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(access)), func(open string) bool { return pathWithin(path, open) }) {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(access)), func(open string) bool { return PathWithin(path, open) }) {
 				t.Errorf("%v: %s is closed", level, path)
 			}
 		}
 		for path := range access {
-			if slices.ContainsFunc(append(hidden, rotated), func(hidden string) bool { return pathWithin(hidden, path) }) {
+			if slices.ContainsFunc(append(hidden, rotated), func(hidden string) bool { return PathWithin(hidden, path) }) {
 				t.Errorf("%v: %s is open", level, path)
 			}
 		}

@@ -22,9 +22,9 @@ func OwnerOf(path string) (Owner, error) {
 	return Owner{UID: int(stat.Uid), GID: int(stat.Gid)}, nil
 }
 
-// OpenMapped opens a path, which must not contain symbolic links, as a mount of its own. users is a user
-// namespace that maps the path's owner to another user, who owns the files in that mount. Unmapped ids appear
-// as nobody. It needs root, and a file system that supports ID-mapped mounts.
+// OpenMapped opens a path, which must not contain symbolic links, as its own mount. users is a user namespace that
+// maps the path's owner to another user, who owns the files in that mount. Unmapped ids appear as nobody. It needs
+// root, and a file system that supports ID-mapped mounts.
 func OpenMapped(path string, users *os.File, write bool) (*os.File, error) {
 	fd, err := openExact(path)
 	if err != nil {

@@ -123,7 +123,7 @@ func (p *Profile) place(l layout, path string, write bool) (bind, bool) {
 	return b, err == nil && real == path
 }
 
-// maxLinks bounds the symbolic links in one path, like the kernel does.
+// maxLinks bounds the symbolic links in one path, as the kernel does.
 const maxLinks = 40
 
 // follow records the symbolic links on the way to path and returns where it leads.
@@ -245,7 +245,7 @@ func (l Layer) mount(dir string) error {
 // covered reports whether b's nearest bound parent shows it, and nothing in between is hidden.
 func (l layout) covered(b bind) bool {
 	for _, other := range l.binds {
-		if pathWithin(b.path, other.path) && b.path != other.path && !slices.ContainsFunc(l.hide, func(h string) bool { return pathWithin(b.path, h) }) {
+		if PathWithin(b.path, other.path) && b.path != other.path && !slices.ContainsFunc(l.hide, func(h string) bool { return PathWithin(b.path, h) }) {
 			return true
 		}
 	}
@@ -255,7 +255,7 @@ func (l layout) covered(b bind) bool {
 // mask hides what is below a path that was just bound.
 func (l layout) mask(path string) error {
 	for _, h := range l.hide {
-		if !pathWithin(h, path) || h == path {
+		if !PathWithin(h, path) || h == path {
 			continue
 		}
 		info, err := os.Lstat(newRoot + h)

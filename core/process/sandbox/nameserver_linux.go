@@ -20,6 +20,7 @@ import (
 const (
 	nameTimeout  = 5 * time.Second
 	maxQuestions = 64 // at once; more are not answered
+	namePort     = 53
 	resolvConf   = "/etc/resolv.conf"
 )
 
@@ -78,7 +79,7 @@ func listenLocal(kind int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Bind(fd, &unix.SockaddrInet4{Port: 53, Addr: [4]byte{127, 0, 0, 1}})
+	err = unix.Bind(fd, &unix.SockaddrInet4{Port: namePort, Addr: [4]byte{127, 0, 0, 1}})
 	if err == nil && kind == unix.SOCK_STREAM {
 		err = unix.Listen(fd, maxQuestions)
 	}

@@ -20,8 +20,8 @@ func (p *Profile) Attributes(attr *syscall.SysProcAttr) {
 	}
 	attr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 	if os.Geteuid() != 0 {
-		// The shim writes its own identity mapping (mapOwnID). Its files in /proc belong to root while it has
-		// the server's memory, which is not dumpable.
+		// The shim writes its own identity mapping (mapOwnID). The server's memory is not dumpable, so as
+		// long as the shim has it, the shim's files in /proc belong to root.
 		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_PTRACE, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE}
 		return
 	}
@@ -33,7 +33,7 @@ func (p *Profile) Attributes(attr *syscall.SysProcAttr) {
 	attr.GidMappingsEnableSetgroups = true
 }
 
-// Enter prepares the shim itself: its user id mapping, the file tree, and the limits that processes inherit.
+// Enter prepares the shim itself: its user ID mapping, its file tree, and the limits that its processes inherit.
 func (p *Profile) Enter() error {
 	if p.Level >= LevelNamespaces {
 		if err := p.mapOwnID(); err != nil {
@@ -50,25 +50,51 @@ func (p *Profile) Enter() error {
 	if files > 0 {
 		files = max(files, shimFiles) // LimitProgram sets a lower limit
 	}
-	var signals unix.Rlimit // timers count as well
+	var signals unix.Rlimit // pending timers count as signals too
 	if err := unix.Getrlimit(unix.RLIMIT_SIGPENDING, &signals); err != nil {
 		return fmt.Errorf("read a resource limit: %w", err)
 	}
-	for resource, limit := range map[int]uint64{
-		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: files, unix.RLIMIT_FSIZE: uint64(p.Limits.FileSize), unix.RLIMIT_SIGPENDING: signals.Max / userShare,
-	} {
-		if limit == 0 && resource != unix.RLIMIT_CORE {
-			continue
-		}
+	limits := map[int]uint64{
+		unix.RLIMIT_CORE: noCore, unix.RLIMIT_SIGPENDING: max(signals.Max/userShare, 1), unix.RLIMIT_NICE: 0, unix.RLIMIT_RTPRIO: 0,
+	}
+	if files > 0 {
+		limits[unix.RLIMIT_NOFILE] = files
+	}
+	if p.Limits.FileSize > 0 {
+		limits[unix.RLIMIT_FSIZE] = uint64(p.Limits.FileSize)
+	}
+	for resource, limit := range limits {
 		if err := lower(resource, limit); err != nil {
 			return fmt.Errorf("set a resource limit: %w", err)
 		}
 	}
+	preferAsVictim()
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// userShare is the fraction that one app may have of what the kernel counts for the server's user: one in
-// userShare.
+// noCore is the limit at which the kernel makes no core dump at all. At 0 it still makes one if kernel.core_pattern
+// names a program, which it runs as root, outside of the sandbox (core(5)). The filter keeps an app from setting 0.
+const noCore = 1
+
+// victimScore makes the kernel end an app, not the server, if the machine has no memory left: much of the memory that
+// the kernel holds for an app, such as socket buffers, is not attributed to it. It is as if the app used half of the
+// memory.
+const victimScore = 500
+
+// preferAsVictim sets the score for this process and the processes that it starts, because they could inherit a lower
+// one from the server. An app cannot change its score: /proc is read-only in a sandbox.
+func preferAsVictim() {
+	const file = "/proc/self/oom_score_adj"
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return // there is no such score
+	}
+	if now, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil && now < victimScore {
+		_ = os.WriteFile(file, []byte(strconv.Itoa(victimScore)), 0)
+	}
+}
+
+// userShare limits one app to 1/userShare of the resources that the kernel counts for the server's user.
 const userShare = 4
 
 // shareWatches limits the inotify instances and watches of the user namespace, if the kernel supports it. The
@@ -85,12 +111,12 @@ func shareWatches() {
 	}
 }
 
-// LimitProgram sets limits for one of the app's processes that the shim itself does not have: it would fail
-// along with the program, and the reason would be lost. The calling goroutine gets the app's privileges, and
-// its thread ends with it.
+// LimitProgram sets limits for one of the app's processes. The shim itself does not have these limits: otherwise it
+// would fail along with the program, and the reason would be lost. The calling goroutine gets the app's privileges,
+// and its thread ends with it.
 func (p *Profile) LimitProgram(pid int) error {
 	runtime.LockOSThread()
-	if err := dropRights(p.UID, p.Group); err != nil { // the kernel requires nothing else for limiting a process of that user
+	if err := dropRights(p.UID, p.Group); err != nil { // with these, the kernel lets us limit a process of that user
 		return err
 	}
 	for resource, limit := range map[int]int{unix.RLIMIT_NPROC: p.Limits.Tasks, unix.RLIMIT_NOFILE: p.Limits.OpenFiles} {
@@ -122,7 +148,7 @@ func lower(resource int, limit uint64) error {
 	return unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit})
 }
 
-// mapOwnID maps the user of an unprivileged server to itself, unless the server has written a mapping.
+// mapOwnID maps the user ID of an unprivileged server to itself, unless the server has already written a mapping.
 func (p *Profile) mapOwnID() error {
 	if written, err := os.ReadFile("/proc/self/uid_map"); err == nil && len(written) > 0 {
 		return nil

@@ -134,17 +134,44 @@ func isDestination(ctx context.Context, destination string, ip netip.Addr, port 
 	return err == nil && slices.ContainsFunc(addresses, func(a netip.Addr) bool { return a.Unmap() == ip })
 }
 
+// mayName reports whether a destination names a port, so that permits may have to look up its host.
+func (n Network) mayName(port uint16) bool {
+	return slices.ContainsFunc(slices.Concat(n.Allow, n.Also, n.Only), func(d string) bool {
+		_, named, err := splitDestination(d)
+		return err == nil && (named == 0 || named == port)
+	})
+}
+
 // isClosed reports whether an address is open only to apps that list it as a destination: addresses of this
 // machine, and those where clouds serve a machine's secrets.
 func isClosed(ip netip.Addr, isOwn func(netip.Addr) bool) bool {
-	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() || ip.IsLinkLocalUnicast() ||
-		slices.Contains(metadataServices(), ip.String()) || isOwn(ip)
+	return isReserved(ip) || isReserved(embedded(ip)) || isOwn(ip)
 }
 
-// metadataServices returns the addresses of such services that are not link-local: those of Amazon, Google,
-// Alibaba, Oracle and Azure.
+// isReserved reports whether an address is closed on every machine.
+func isReserved(ip netip.Addr) bool {
+	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() || ip.IsLinkLocalUnicast() || slices.Contains(metadataServices(), ip.String())
+}
+
+// embedded returns the IPv4 address that a translator or tunnel connects to for an IPv6 address: NAT64 (RFC 6052 and
+// 8215), SIIT (RFC 7915), 6to4 and IPv4-compatible addresses. For any other address it returns the address itself.
+func embedded(ip netip.Addr) netip.Addr {
+	raw := ip.As16()
+	for _, prefix := range []string{"64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96"} {
+		if netip.MustParsePrefix(prefix).Contains(ip) {
+			return netip.AddrFrom4([4]byte(raw[12:]))
+		}
+	}
+	if netip.MustParsePrefix("2002::/16").Contains(ip) {
+		return netip.AddrFrom4([4]byte(raw[2:]))
+	}
+	return ip
+}
+
+// metadataServices returns the addresses of such services that are not link-local: those of Amazon (instances, and
+// pods in EKS), Google, Oracle (IPv6 and IPv4), Scaleway, Alibaba and Azure.
 func metadataServices() []string {
-	return []string{"fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "192.0.0.192", "168.63.129.16"}
+	return []string{"fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:c1::a9fe:a9fe", "192.0.0.192", "fd00:42::42", "100.100.100.200", "168.63.129.16"}
 }
 
 func lookupHost(ctx context.Context, host string) ([]netip.Addr, error) {

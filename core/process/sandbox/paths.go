@@ -85,8 +85,8 @@ func ForeignRuntimePaths(program string, searchPath, protected []string) []strin
 	return r.found
 }
 
-// SearchPathPrograms returns the programs on the search path that do not belong to the system, with what each
-// needs. Other files in their directories stay closed.
+// SearchPathPrograms returns the programs on the search path that do not belong to the system, with what each needs.
+// Other files in their directories remain closed.
 func SearchPathPrograms(searchPath, protected []string) []string {
 	r := runtimePaths{protected: protected, searchPath: searchPath}
 	for _, dir := range searchPath {
@@ -111,7 +111,7 @@ func (r *runtimePaths) add(path string) {
 	if _, err := os.Stat(path); err != nil || path == "/" || slices.Contains(r.found, path) || inSystem(path) {
 		return
 	}
-	if slices.ContainsFunc(r.protected, func(p string) bool { return p != "" && pathWithin(p, path) }) {
+	if slices.ContainsFunc(r.protected, func(p string) bool { return p != "" && PathWithin(p, path) }) {
 		return
 	}
 	r.found = append(r.found, path)
@@ -119,7 +119,7 @@ func (r *runtimePaths) add(path string) {
 
 // inHome reports whether a file is in the server's home, which is the first protected directory.
 func (r *runtimePaths) inHome(file string) bool {
-	return len(r.protected) > 0 && pathWithin(file, r.protected[0])
+	return len(r.protected) > 0 && PathWithin(file, r.protected[0])
 }
 
 func (r *runtimePaths) addFile(file string) {
@@ -340,20 +340,20 @@ func environmentHome(program string) (string, bool) {
 }
 
 func inSystem(dir string) bool {
-	return slices.ContainsFunc(SystemPaths(), func(s string) bool { return pathWithin(dir, s) })
+	return slices.ContainsFunc(SystemPaths(), func(s string) bool { return PathWithin(dir, s) })
 }
 
-// pathWithin reports whether path is dir or is below it.
 // nearestDir returns the length of the longest directory that contains a path; 0 for none.
 func nearestDir(path string, dirs []string) (length int) {
 	for _, dir := range dirs {
-		if pathWithin(path, dir) {
+		if PathWithin(path, dir) {
 			length = max(length, len(dir))
 		}
 	}
 	return length
 }
 
-func pathWithin(path, dir string) bool {
+// PathWithin reports whether path is dir or is below it, by name only.
+func PathWithin(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

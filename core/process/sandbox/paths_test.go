@@ -76,7 +76,7 @@ func TestThePythonOfAVirtualEnvironmentIsOpened(t *testing.T) {
 	}
 }
 
-// The test lays out runtimes as their managers do, with files next to them that must stay closed.
+// The test lays out runtimes as their managers do, with files next to them that must remain closed.
 func TestRuntimesOpenOnlyTheirInterpreterLibrariesAndPackages(t *testing.T) {
 	user := t.TempDir()
 	canaries := []string{

@@ -12,7 +12,7 @@ type Profile struct {
 
 	Read  []string `json:"read"`           // files and directories to read and execute, including everything below them
 	Write []string `json:"write"`          // directories to read, write and execute
-	Hide  []string `json:"hide,omitempty"` // paths that stay closed even if Read covers them
+	Hide  []string `json:"hide,omitempty"` // paths that remain closed even if Read covers them
 
 	// Exact lists paths of Read and Write that must not be symbolic links in any part: people granted exactly
 	// these paths. If one has become a link, it is not opened.
@@ -44,7 +44,7 @@ type Profile struct {
 
 	Owner Owner `json:"owner"` // set by Attributes
 
-	nameServers []string // of this machine, read before the file tree is replaced
+	nameServers []string // this machine's, read before the file tree is replaced
 }
 
 // Covers reports whether the profile opens a path, for reading or for writing.
@@ -64,7 +64,7 @@ func (p *Profile) Covers(path string, write bool) bool {
 type Mapped struct {
 	Path  string `json:"path"`
 	Write bool   `json:"write,omitempty"`
-	FD    int    `json:"fd"` // of the mount, in the shim
+	FD    int    `json:"fd"` // the mount's descriptor in the shim
 }
 
 // Layer is a directory with a private layer of changes.
@@ -94,12 +94,12 @@ type Limits struct {
 // server's user.
 func (p *Profile) OwnTasks() bool { return p.Level >= LevelNamespaces || p.UID != 0 }
 
-// Usage is what a process tree uses at one moment.
+// Usage holds the resources that a process tree uses at one moment.
 type Usage struct {
 	Memory    int64
 	Processes int           // including those that have ended but were not waited for
-	Threads   int           // of all processes
-	CPUTime   time.Duration // of the live processes
+	Threads   int           // the total of all processes
+	CPUTime   time.Duration // the total of the live processes
 }
 
 // WatchInterval is how often the usage of a tree is measured.
@@ -112,11 +112,11 @@ const threadsPerProcess = 16
 func (l Limits) Exceeded(u Usage) string {
 	switch {
 	case l.Memory > 0 && u.Memory > l.Memory:
-		return fmt.Sprintf("used %d MiB of memory and may use %d MiB", u.Memory>>20, l.Memory>>20)
+		return fmt.Sprintf("used %d MiB of memory; the limit is %d MiB", u.Memory>>20, l.Memory>>20)
 	case l.Processes > 0 && u.Processes > l.Processes:
-		return fmt.Sprintf("had %d processes and may have %d", u.Processes, l.Processes)
+		return fmt.Sprintf("had %d processes; the limit is %d", u.Processes, l.Processes)
 	case l.Processes > 0 && u.Threads > l.Threads():
-		return fmt.Sprintf("had %d threads and may have %d", u.Threads, l.Threads())
+		return fmt.Sprintf("had %d threads; the limit is %d", u.Threads, l.Threads())
 	}
 	return ""
 }

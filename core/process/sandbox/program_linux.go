@@ -32,6 +32,9 @@ func refuse(errno unix.Errno) bpf.Instruction {
 // refuse1 is refuse as a slice, for slices.Concat.
 func refuse1(errno unix.Errno) []bpf.Instruction { return []bpf.Instruction{refuse(errno)} }
 
+// pretend skips a system call, which then returns 0.
+func pretend() bpf.Instruction { return refuse(0) }
+
 func permit() bpf.Instruction { return bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW} }
 
 func argument(n uint32) bpf.Instruction {

@@ -47,6 +47,9 @@ func Accessible(string, int, bool, Level) bool { return true }
 // KillAll does nothing.
 func (p *Profile) KillAll() {}
 
+// KillsAnywhere always returns false.
+func (p *Profile) KillsAnywhere() bool { return false }
+
 // LimitProgram does nothing.
 func (p *Profile) LimitProgram(int) error { return nil }
 
@@ -65,5 +68,5 @@ func (*Meter) Descendants(int, []int) ([]int, bool) { return nil, false }
 // SharedFairly always returns false.
 func SharedFairly(int) (int64, bool) { return 0, false }
 
-// DetachedMemory always returns 0.
-func DetachedMemory() int64 { return 0 }
+// IPCMemory always returns 0.
+func IPCMemory(int) int64 { return 0 }

@@ -13,38 +13,39 @@ import (
 // clockTicks is the unit of processor time in /proc, which is the same on every Linux system.
 const clockTicks = 100
 
-// ProcessUsage returns what one process uses, according to /proc. Memory includes only pages that the process,
-// or processes that share them, have written, not library code, and page tables, of which a process may have any number
-// for memory that it only reads. Shared memory is counted for each process; SharedFairly is exact.
+// ProcessUsage returns what one process uses, according to /proc. Memory includes the pages that the process, or
+// processes that share them, have written, but not library code. It also includes page tables, because a process may
+// have any number of them for memory that it only reads. Shared memory is counted for each process; SharedFairly is
+// exact.
 func ProcessUsage(pid int) (u Usage, ok bool) {
 	u, _, ok = new(Meter).Usage(pid)
 	return u, ok
 }
 
-// Meter reads /proc. It uses its buffers again: a shim measures its app every WatchInterval, and garbage would be
-// most of the memory of an idle shim.
+// Meter reads /proc. It reuses its buffers: a shim measures its app every WatchInterval, and garbage would be most of
+// the memory of an idle shim.
 type Meter struct {
 	path    []byte
 	content []byte
 	threads []string
 }
 
-// Usage is ProcessUsage. zombieOf is the parent of a process that has ended and was not waited for, otherwise 0.
+// Usage is ProcessUsage. zombieOf is the parent of a process that has ended and was not waited for, and 0 otherwise.
 func (m *Meter) Usage(pid int) (u Usage, zombieOf int, ok bool) {
 	status := m.read(pid, "status")
 	if len(status) == 0 {
 		return u, 0, false
 	}
-	u.Memory, u.Processes = kibibytes(status, "RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:"), 1
+	u.Memory, u.Processes = kibibytes(status, "RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:", "HugetlbPages:"), 1
 	u.Threads = threads(status)
 	stat := m.read(pid, "stat")
 	u.CPUTime, zombieOf = statTimes(stat[bytes.LastIndexByte(stat, ')')+1:])
 	return u, zombieOf, true
 }
 
-// Descendants adds the processes below root to found, in order of their generation. ok is false if this kernel
-// does not list children. A process is missing if one of its siblings ended at the same moment: it is there the
-// next time.
+// Descendants adds the processes below root to found, generation by generation. ok is false if this kernel does not
+// list children. A process is missing if one of its siblings ended at the same moment: it will be found the next
+// time.
 func (m *Meter) Descendants(root int, found []int) (_ []int, ok bool) {
 	first := len(found)
 	found, ok = m.children(root, found)
@@ -137,20 +138,54 @@ func (m *Meter) readAll(fd int) []byte {
 	return m.content[:length]
 }
 
-// SharedFairly returns the memory of a process as ProcessUsage does, but divides shared memory among the
-// processes that share it. The kernel has to look at each page for that. ok is false when the process has
-// hidden itself or ended.
+// SharedFairly returns the memory of a process as ProcessUsage does, but divides shared memory among the processes
+// that share it. The kernel has to look at each page for that. ok is false if the process has hidden itself or ended.
 func SharedFairly(pid int) (memory int64, ok bool) {
 	rollup, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
 	if err != nil {
 		return 0, false
 	}
-	return kibibytes(rollup, "Pss_Anon:", "Pss_Shmem:", "SwapPss:") + kibibytes(new(Meter).read(pid, "status"), "VmPTE:"), true
+	return kibibytes(rollup, "Pss_Anon:", "Pss_Shmem:", "SwapPss:", "Private_Hugetlb:", "Shared_Hugetlb:") + kibibytes(new(Meter).read(pid, "status"), "VmPTE:"), true
 }
 
-// DetachedMemory returns the System V shared memory in this IPC namespace that no process has attached, in
-// bytes.
-func DetachedMemory() int64 {
+// IPCMemory returns the memory of the System V objects in this IPC namespace that no process has mapped, in bytes:
+// shared memory that is not attached, semaphores and messages. processes is how many may use a semaphore, because the
+// kernel keeps a value for each of them (SEM_UNDO).
+func IPCMemory(processes int) int64 {
+	return detachedMemory() + semaphores()*int64(semaphoreBytes+undoBytes*processes) + messages()
+}
+
+// What the kernel uses for each: struct sem, a value in struct sem_undo, and the header of a message.
+const (
+	semaphoreBytes = 64
+	undoBytes      = 2
+	messageBytes   = 64
+)
+
+// semaphores returns how many semaphores there are (semctl(2), SEM_INFO).
+func semaphores() int64 {
+	const semInfo = 19
+	var info struct{ _, _, _, _, _, _, _, sets, _, semaphores int32 }
+	if _, _, errno := unix.Syscall6(unix.SYS_SEMCTL, 0, 0, semInfo, uintptr(unsafe.Pointer(&info)), 0, 0); errno != 0 {
+		return 0 // there is no System V IPC
+	}
+	return int64(info.semaphores) + int64(info.sets)
+}
+
+// messages returns the memory of all messages (msgctl(2), MSG_INFO).
+func messages() int64 {
+	const msgInfo = 12
+	var info struct {
+		_, messages, _, _, _, _, bytes int32
+		_                              uint16
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_MSGCTL, 0, msgInfo, uintptr(unsafe.Pointer(&info))); errno != 0 {
+		return 0
+	}
+	return int64(info.bytes) + int64(info.messages)*messageBytes
+}
+
+func detachedMemory() int64 {
 	const attached, resident = 6, 14 // the columns
 	segments, err := os.ReadFile("/proc/sysvipc/shm")
 	if err != nil {

@@ -143,7 +143,7 @@ func copyOutOfServer(ctx context.Context, at database.Location, part string) err
 	return into.Close()
 }
 
-// publish gives a complete file its final name, unless another file has that name by now.
+// publish gives a complete file its final name, unless another file already has that name.
 func publish(part, file string) error {
 	if err := syncPath(part); err != nil {
 		return err

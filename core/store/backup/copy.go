@@ -22,7 +22,7 @@ func copyAll(ctx context.Context, from, to *sql.Tx) error {
 // stateSetting is the setting that identifies the state for the permissions of apps. Copies leave it out.
 const stateSetting = "permissions.state"
 
-const maxTogetherBytes = 8 << 20 // of large values that one statement copies
+const maxTogetherBytes = 8 << 20 // bytes of large values that one statement copies
 
 func copyTable(ctx context.Context, from, to *sql.Tx, table string) error {
 	query := `SELECT * FROM ` + table

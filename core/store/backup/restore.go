@@ -149,7 +149,7 @@ func restoreServer(ctx context.Context, at database.Location, file string, repla
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // which releases the lock
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // also releases the lock
 	free, err := database.AcquireInUse(ctx, conn, `SELECT pg_advisory_lock($1)`)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func hasState(ctx context.Context, tx *sql.Tx) (used bool, err error) {
 	return used, err
 }
 
-// giveTo changes the owner of a file to that of a directory: root may restore for a server that runs as another user,
+// giveTo changes the owner of a file to a directory's owner: root may restore for a server that runs as another user,
 // which otherwise could not open the state. It does nothing for users other than root.
 func giveTo(file, dir string) error {
 	info, err := os.Stat(dir)

@@ -13,7 +13,7 @@ import (
 )
 
 // A killed backup leaves a copy of the state with its secrets, which the next backup into the same directory removes.
-// The copy of a backup that is still being written stays, and so do other files with a similar name.
+// The copy of a backup that is still being written is kept, and so are other files with a similar name.
 func TestABackupRemovesTheRemainsOfAKilledOne(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "ropewalk.db")
 	db, err := database.OpenSQLite(state, database.Copier())
@@ -63,6 +63,6 @@ func TestABackupRemovesTheRemainsOfAKilledOne(t *testing.T) {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
-		t.Errorf("left are %v, %v", left, err)
+		t.Errorf("the remaining files are %v, %v", left, err)
 	}
 }

@@ -40,9 +40,9 @@ func Verify(ctx context.Context, path string) error {
 	return err
 }
 
-// verifySchema returns an error for content that the state never has and that the checksums do not cover: bytes after
-// the last page, which a restore would copy however many there are, and triggers and views, which would run in the
-// server with every read or write of their table.
+// verifySchema returns an error for content that the state never has and that the checksums do not cover. This
+// includes bytes after the last page, which a restore would copy however many there are, and triggers and views,
+// which would run in the server with every read or write of their table.
 func verifySchema(ctx context.Context, db *sql.DB, size int64) error {
 	var pages, pageSize int64
 	if err := db.QueryRowContext(ctx, `SELECT page_count, page_size FROM pragma_page_count, pragma_page_size`).Scan(&pages, &pageSize); err != nil {

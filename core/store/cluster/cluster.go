@@ -33,7 +33,7 @@ type Cluster struct {
 	config *pgx.ConnConfig
 	db     *database.Database
 	log    hclog.Logger
-	id     string // of this server: the origin of its notices
+	id     string // this server's ID, the origin of its notices
 	conn   *pgx.Conn
 	outbox chan notice
 	wake   chan struct{}
@@ -47,12 +47,13 @@ type Cluster struct {
 // Connect opens the notification connection, which holds database.LockInUse: from then on nobody
 // can restore a backup. Call Start or Disconnect next.
 func Connect(ctx context.Context, c *pgx.ConnConfig, log hclog.Logger) (*Cluster, error) {
-	conn, err := listenOn(ctx, c)
+	id := rand.Text()
+	conn, err := listenOn(ctx, c, id)
 	if err != nil {
 		return nil, err
 	}
 	return &Cluster{
-		config: c, log: log, id: rand.Text(), conn: conn, outbox: make(chan notice, maxUnwritten), wake: make(chan struct{}, 1),
+		config: c, log: log, id: id, conn: conn, outbox: make(chan notice, maxUnwritten), wake: make(chan struct{}, 1),
 	}, nil
 }
 

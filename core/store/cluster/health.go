@@ -8,16 +8,16 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// lateAfter is how long notices may stay unread or unwritten before Check reports it. They are read at least
-// every second, with or without a notification connection.
+// lateAfter is how long notices may remain unread or unwritten before Check reports it. They are read at least every
+// second, with or without a notification connection.
 const lateAfter = 3 * time.Second
 
 // health tracks whether notices are being read and written.
 type health struct {
 	mu           sync.Mutex
 	readAt       time.Time // when the table was last read to the end
-	readErr      error     // of the latest attempt
-	waitingSince time.Time // since when notices have been waiting to be written; zero if none are waiting
+	readErr      error     // the error of the latest attempt
+	waitingSince time.Time // when the oldest waiting notice began to wait; zero if none are waiting
 	writeErr     error
 }
 

@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 
 	"github.com/jackc/pgx/v5"
@@ -9,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// listenOn opens a notification connection.
-func listenOn(ctx context.Context, c *pgx.ConnConfig) (*pgx.Conn, error) {
+// listenOn opens the notification connection of a server. It holds the server's presence lock as long as it is open.
+func listenOn(ctx context.Context, c *pgx.ConnConfig, server string) (*pgx.Conn, error) {
 	conn, err := pgx.ConnectConfig(ctx, c)
 	if err != nil {
 		return nil, err
@@ -20,6 +22,10 @@ func listenOn(ctx context.Context, c *pgx.ConnConfig) (*pgx.Conn, error) {
 		err = errors.New("a backup is being restored: start the server when it has finished")
 	}
 	if err == nil {
+		class, object := presenceLock(server)
+		_, err = conn.Exec(ctx, `SELECT pg_advisory_lock_shared($1, $2)`, class, object)
+	}
+	if err == nil {
 		_, err = conn.Exec(ctx, `LISTEN ropewalk`)
 	}
 	if err != nil {
@@ -27,6 +33,21 @@ func listenOn(ctx context.Context, c *pgx.ConnConfig) (*pgx.Conn, error) {
 		return nil, err
 	}
 	return conn, nil
+}
+
+// presenceLock returns the advisory lock that shows that a server exists.
+func presenceLock(server string) (class, object int32) {
+	sum := sha256.Sum256([]byte(server))
+	return int32(binary.BigEndian.Uint32(sum[:4])), int32(binary.BigEndian.Uint32(sum[4:8])) //nolint:gosec // any bits will do
+}
+
+// exists reports whether a server of this version is connected to the database.
+func (c *Cluster) exists(ctx context.Context, server string) (found bool, err error) {
+	class, object := presenceLock(server)
+	err = c.db.Get(ctx, "looking for another server", `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
+		AND classid::BIGINT = $1 AND objid::BIGINT = $2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`,
+		[]any{int64(uint32(class)), int64(uint32(object))}, &found) //nolint:gosec // the table shows them as unsigned numbers
+	return found, err
 }
 
 func closeConn(ctx context.Context, conn *pgx.Conn) {
@@ -56,7 +77,7 @@ func (c *Cluster) listen(ctx context.Context, conn *pgx.Conn) {
 func (c *Cluster) reconnect(ctx context.Context) *pgx.Conn {
 	ctx, cancel := context.WithTimeout(ctx, checkInterval+checkTimeout)
 	defer cancel()
-	conn, err := listenOn(ctx, c.config)
+	conn, err := listenOn(ctx, c.config, c.id)
 	if err != nil {
 		return nil
 	}

@@ -22,14 +22,13 @@ const (
 )
 
 const (
-	// AcceptTimeout is how long a live server may take to accept a request.
+	// AcceptTimeout is how long a server may take to accept a request before it is checked whether it still exists.
 	AcceptTimeout = 3 * time.Second
 	// MaxMessage is the maximum size of a question or an answer, in bytes.
 	MaxMessage = 4 << 20
 
 	workingInterval = 5 * time.Second  // between two working notices for a request
-	workingTimeout  = 15 * time.Second // a server that sends nothing for this long has ended
-	maxRequests     = 256              // of one topic that a server works on at a time
+	workingTimeout  = 15 * time.Second // how long to wait for a server that sends nothing
 	replyQueue      = 16
 )
 
@@ -41,17 +40,18 @@ type Handler = func(ctx context.Context, question json.RawMessage) json.RawMessa
 type requests struct {
 	mu      sync.Mutex
 	pending map[string]chan notice // sent by this server, by request id
-	topics  map[string]*topic      // that this server answers questions about, by name
+	topics  map[string]*topic      // the topics of questions that this server answers, by name
 }
 
 // topic holds the questions of one handler.
 type topic struct {
-	handle  func(notice)
+	handle  func(notice) (accepted bool)
 	working map[string]context.CancelFunc // cancels the questions in progress, by request id
 }
 
 // Request has another server answer a question about a topic. The error is core.CodeNotFound if the server no longer
-// exists, and core.CodeUnavailable if it ended before it answered, or if question or answer are larger than 4 MiB.
+// exists, and core.CodeUnavailable if it is busy or ended before it answered, or if question or answer are larger than
+// 4 MiB.
 // When ctx ends, the other server stops working on the question.
 func (c *Cluster) Request(ctx context.Context, server, topic string, question json.RawMessage) (json.RawMessage, error) {
 	if len(question) > MaxMessage {
@@ -63,7 +63,7 @@ func (c *Cluster) Request(ctx context.Context, server, topic string, question js
 	if !c.post(requestNotice(kindAsk, server, topic, id, question)) {
 		return nil, core.Errorf(core.CodeUnavailable, "too much is waiting to be sent to other servers")
 	}
-	accepted := false
+	accepted, asked := false, time.Now()
 	timeout := time.NewTimer(AcceptTimeout)
 	defer timeout.Stop()
 	for {
@@ -75,10 +75,16 @@ func (c *Cluster) Request(ctx context.Context, server, topic string, question js
 			accepted = true
 			timeout.Reset(workingTimeout)
 		case <-timeout.C:
-			if !accepted {
-				return nil, core.Errorf(core.CodeNotFound, "the server that was asked is gone")
+			if accepted || time.Since(asked) >= workingTimeout {
+				return nil, core.Errorf(core.CodeUnavailable, "the other server does not respond")
 			}
-			return nil, core.Errorf(core.CodeUnavailable, "the server that was asked has stopped")
+			switch exists, err := c.exists(ctx, server); {
+			case err != nil:
+				return nil, err
+			case !exists:
+				return nil, core.Errorf(core.CodeNotFound, "the other server is gone")
+			}
+			timeout.Reset(AcceptTimeout) // it is busy
 		case <-ctx.Done():
 			c.post(requestNotice(kindCancel, server, topic, id, nil))
 			return nil, context.Cause(ctx)
@@ -88,7 +94,7 @@ func (c *Cluster) Request(ctx context.Context, server, topic string, question js
 
 func answerOf(reply notice) (json.RawMessage, error) {
 	if reply.payload == "" {
-		return nil, core.Errorf(core.CodeUnavailable, "the other server's answer is too large to send")
+		return nil, core.Errorf(core.CodeUnavailable, "the other server is busy or stopping, or its response is too large to send").WithRetryAfter(time.Second)
 	}
 	return json.RawMessage(reply.payload), nil
 }
@@ -110,16 +116,16 @@ func (r *requests) close(id string) {
 	delete(r.pending, id)
 }
 
-// Handle calls handler for each question from another server about a topic, at most 256 at a time, until stop is
-// called. stop cancels the questions in progress, and returns when the last one is answered.
-func (c *Cluster) Handle(name string, handler Handler) (stop func()) {
+// Handle calls handler for each question from another server about a topic, until stop is called. It refuses questions
+// while limit of them are in progress. stop cancels those, and returns when the last one is answered.
+func (c *Cluster) Handle(name string, limit int, handler Handler) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &c.requests
 	var working sync.WaitGroup
 	t := &topic{working: map[string]context.CancelFunc{}}
-	t.handle = func(ask notice) { // called with r.mu held
-		if len(t.working) >= maxRequests {
-			return
+	t.handle = func(ask notice) (accepted bool) { // called with r.mu held
+		if len(t.working) >= limit {
+			return false
 		}
 		id := ask.change.Name
 		one, cancel := context.WithCancel(ctx)
@@ -131,6 +137,7 @@ func (c *Cluster) Handle(name string, handler Handler) (stop func()) {
 			defer r.mu.Unlock()
 			delete(t.working, id)
 		})
+		return true
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,21 +175,24 @@ func (c *Cluster) answer(ctx context.Context, ask notice, handler Handler) {
 }
 
 // accept processes a notice if it is part of a peer request, and reports whether it is, whichever server it is for.
-func (r *requests) accept(n notice, self string) (isRequest bool) {
+// It answers a question immediately if this server does not take it, because a server that stays silent counts as
+// gone.
+func (c *Cluster) accept(n notice) (isRequest bool) {
 	switch n.change.Kind {
 	case kindAsk, kindWorking, kindAnswer, kindCancel:
 	default:
 		return false
 	}
-	if n.change.Workspace != self {
+	if n.change.Workspace != c.id {
 		return true
 	}
+	r := &c.requests
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch n.change.Kind {
 	case kindAsk:
-		if t := r.topics[n.owner]; t != nil {
-			t.handle(n)
+		if t := r.topics[n.owner]; t == nil || !t.handle(n) {
+			c.post(requestNotice(kindAnswer, n.origin, n.owner, n.change.Name, nil))
 		}
 	case kindCancel:
 		if t := r.topics[n.owner]; t != nil && t.working[n.change.Name] != nil {

@@ -39,7 +39,7 @@ func (c *Cluster) readAll(ctx context.Context) {
 			c.subscribers.notifyMissed()
 		}
 		for _, one := range found {
-			if one.origin != c.id && !c.requests.accept(one, c.id) {
+			if one.origin != c.id && !c.accept(one) {
 				c.subscribers.notify(one)
 			}
 		}

@@ -24,7 +24,7 @@ const (
 // Location says where the state is stored.
 type Location struct {
 	Path string      // the SQLite file, usually <home>/ropewalk.db; created with mode 0600
-	URL  core.Secret // of a PostgreSQL database to use instead of the file; Path still determines the home
+	URL  core.Secret // a PostgreSQL database to use instead of the file; Path still determines the home
 }
 
 // Database is an open database. It is safe for concurrent use. All writes to an SQLite file go through
@@ -38,7 +38,7 @@ type Database struct {
 	group    *groupCommit       // nil with PostgreSQL
 	deadline *deadline
 	observer Observer     // nil measures nothing
-	guard    func() error // returns an error if the file is no longer in its place, which refuses writes; nil for no check
+	guard    func() error // returns an error if the file is no longer in its place, in which case writes are refused; nil for no check
 	log      hclog.Logger
 
 	closers []func() error // in the order of opening
@@ -164,7 +164,7 @@ func (db *Database) Exec(ctx context.Context, what, statement string, args ...an
 	return explained(what, err)
 }
 
-// explained says what an operation was that failed, and what to do about it.
+// explained says which operation failed, and what to do about it.
 func explained(what string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, Explain(err))

@@ -2,7 +2,7 @@
 // and runs transactions on it.
 //
 // It owns the connections and their settings, the lock of a home directory, the deadline of each PostgreSQL
-// statement, group commit, the check that there are no installed apps when a database is empty, and the advice
-// in database errors. Most of what differs between the two databases is in sqlite.go and postgres.go. The
+// statement, and group commit. It also owns the check that there are no installed apps when a database is empty, and
+// the advice in database errors. Most of what differs between the two databases is in sqlite.go and postgres.go. The
 // package does not know what the tables mean.
 package database

@@ -10,9 +10,9 @@ import (
 // of it.
 const maxGroup = 64
 
-// groupCommit writes to the file for many callers. Writes that arrive during a transaction share the
-// next one, which waits for the disk only once. Each write is still all or nothing, and an error
-// in one does not affect the others. PostgreSQL does something similar by itself.
+// groupCommit writes to the file for many callers. Writes that arrive during a transaction share the next one, which
+// waits for the disk only once. Each write is still all or nothing, and an error in one does not affect the others.
+// PostgreSQL does something similar on its own.
 //
 // BenchmarkAppend in core/store measures it.
 type groupCommit struct {

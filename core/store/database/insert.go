@@ -83,7 +83,8 @@ func Change(ctx context.Context, tx *sql.Tx, unchanged error, statement string, 
 	return err
 }
 
-// Missing returns missing instead of the error of a query for one row that found none. Other errors stay as they are.
+// Missing returns missing instead of the error of a query for one row that found none. Other errors are returned
+// unchanged.
 func Missing(err, missing error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return missing

@@ -25,12 +25,12 @@ const (
 
 const (
 	connectTimeout = 5 * time.Second
-	connections    = 16 // of one server
+	connections    = 16 // per server
 )
 
 // errURL replaces the library's error, which would repeat parts of the address.
 var errURL = errors.New("storage.url: is not a PostgreSQL address, or a file it names cannot be read; " +
-	"want postgres://user:password@host:5432/database?sslmode=verify-full")
+	"it must be like postgres://user:password@host:5432/database?sslmode=verify-full")
 
 // ParseURL parses a PostgreSQL address. Its error does not contain any part of the address.
 func ParseURL(address core.Secret) (*pgx.ConnConfig, error) {
@@ -48,8 +48,8 @@ func ParseURL(address core.Secret) (*pgx.ConnConfig, error) {
 	return c, nil
 }
 
-// dialer returns a dialer for connections that detect within seconds when the other end is gone: by keep-alive
-// probes if they are idle, and by the user timeout (RFC 5482) if they wait for an acknowledgement.
+// dialer returns a dialer for connections that detect within seconds when the other end is gone. Idle connections use
+// keep-alive probes, and connections that wait for an acknowledgment use the user timeout (RFC 5482).
 func dialer() *net.Dialer {
 	return &net.Dialer{
 		Timeout:         connectTimeout,
@@ -130,7 +130,7 @@ func CheckUnused(ctx context.Context, at Location) error {
 	if err != nil {
 		return Visible(Explain(err))
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // which releases the lock
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // also releases the lock
 	free, err := AcquireInUse(ctx, conn, `SELECT pg_advisory_lock($1)`)
 	if err != nil {
 		return Visible(Explain(err))

@@ -12,7 +12,7 @@ const (
 )
 
 // Vacuum shrinks an SQLite file if much of it is unused. Writes wait until it is done. It does nothing for
-// PostgreSQL, which vacuums by itself.
+// PostgreSQL, which vacuums on its own.
 func (db *Database) Vacuum(ctx context.Context) error {
 	if db.kind != SQLite {
 		return nil

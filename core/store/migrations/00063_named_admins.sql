@@ -1,13 +1,13 @@
 -- The entry of auth.admins that makes a user an admin of the organization, after the issuer and a space; '' for none.
--- Until now such a user had the role itself, and an email could be one that the provider had not verified: both come back
--- with the next token or login.
+-- Until now, such users had the role itself, and their email could be unverified. Both are set again at the next token or
+-- login.
 
 -- +goose Up
 ALTER TABLE users ADD COLUMN admin_by TEXT NOT NULL DEFAULT '';
 UPDATE users SET org_role = 'member' WHERE org_role = 'admin' AND issuer <> 'ropewalk:local';
 UPDATE users SET email = '' WHERE issuer <> 'ropewalk:local';
 
--- What a conversation counts for the quota of its owner.
+-- The bytes that a conversation counts towards its owner's quota.
 ALTER TABLE conversations ADD COLUMN bytes BIGINT NOT NULL DEFAULT 0;
 UPDATE conversations SET bytes = LENGTH(title) + COALESCE(LENGTH(metadata), 0)
     + (SELECT COALESCE(SUM(LENGTH(m.content) + COALESCE(LENGTH(m.blocks), 0) + COALESCE(LENGTH(m.metadata), 0)), 0) FROM messages m WHERE m.conversation = conversations.id)

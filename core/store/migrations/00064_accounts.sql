@@ -37,7 +37,7 @@ CREATE TABLE account_revocations (
 );
 CREATE INDEX account_revocations_by_due ON account_revocations (due_at);
 
--- What an app that is called with accounts listed to the account that it is published from.
+-- The lists that an app with accounts returned to the account that it is published from.
 CREATE TABLE account_lists (
     workspace TEXT NOT NULL REFERENCES workspaces (id) ON DELETE CASCADE,
     app       TEXT NOT NULL,

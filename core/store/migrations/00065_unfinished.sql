@@ -1,4 +1,4 @@
--- What the turn that a run is in has so far. A killed server leaves it behind.
+-- The content so far of the turn that a run is in. A killed server leaves it behind.
 
 -- +goose Up
 CREATE TABLE unfinished (

@@ -1,5 +1,5 @@
 -- +goose Up
--- The role in the organization of requests with the key: 'admin', or '' for that of a member.
+-- The organization role of requests with the key: 'admin', or '' for a member's.
 ALTER TABLE api_keys ADD COLUMN org_role TEXT NOT NULL DEFAULT '';
 
 -- +goose Down

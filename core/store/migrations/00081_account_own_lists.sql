@@ -1,5 +1,5 @@
 -- +goose Up
--- What an app listed last to an account.
+-- The lists that an app last returned to an account.
 CREATE TABLE account_own_lists (
     account TEXT PRIMARY KEY REFERENCES accounts (id) ON DELETE CASCADE,
     record  TEXT NOT NULL

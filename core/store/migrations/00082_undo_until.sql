@@ -1,5 +1,5 @@
 -- +goose Up
--- Until when the app, which was uninstalled, can be restored; 0 while it is installed.
+-- The time until which the uninstalled app can be restored; 0 while it is installed.
 ALTER TABLE installations ADD COLUMN undo_until BIGINT NOT NULL DEFAULT 0;
 
 -- +goose Down

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// breaking returns the statements in a migration that break servers of the version before, which use the same database
-// during an upgrade.
+// breaking returns the statements in a migration that break servers of the previous version, which use the same
+// database during an upgrade.
 func breaking(migration string) []string {
 	up, _, _ := strings.Cut(migration, "-- +goose Down")
 	if strings.Contains(up, "-- contract:") {
@@ -37,7 +37,7 @@ func TestNoMigrationBreaksTheVersionBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, statement := range breaking(string(text)) {
-			t.Errorf("%s: servers of the version before fail after %q; see docs/upgrading.md", name, statement)
+			t.Errorf("%s: servers of the previous version fail after %q; see docs/upgrading.md", name, statement)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func parseKey(field string) (key, error) {
 	return key{id: hex.EncodeToString(id[:4]), secret: secret, cipher: aead}, nil
 }
 
-// ID identifies the key that encrypts, without revealing it; "" when there is none.
+// ID identifies the key that encrypts, without revealing it; "" if there is none.
 func (k *Keys) ID() string {
 	if k == nil {
 		return ""

@@ -59,7 +59,7 @@ func (k *Keys) Open(stored, about string) ([]byte, error) {
 // current reports whether a stored record is in the form that Seal would write now.
 func (k *Keys) current(stored string) bool {
 	if k == nil {
-		return true // without keys, encrypted records stay as they are
+		return true // without keys, encrypted records are left unchanged
 	}
 	return strings.HasPrefix(stored, prefix+k.ID()+":")
 }

@@ -53,7 +53,7 @@ func tables() []table {
 // stored is a record in the database.
 type stored struct {
 	table
-	values []string // of the key columns
+	values []string // the values of the key columns
 	record string
 }
 
@@ -76,7 +76,7 @@ func Renew(ctx context.Context, db *database.Database, k *Keys) (n int, err erro
 	if err != nil {
 		return 0, err
 	}
-	if len(todo) > 0 { // until the database has been rewritten again
+	if len(todo) > 0 { // Rewrite sets it again
 		if err := db.Exec(ctx, "recording that records are being encrypted", `DELETE FROM settings WHERE name = $1`, RewrittenSetting); err != nil {
 			return 0, err
 		}

@@ -11,15 +11,15 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// This file finds the page of a search with many matches that are all old, for which going through everything
-// newer would take too long. Conversations are numbered in the order of their creation, so the page probably
-// consists of those with the highest numbers. Only conversations with other numbers that were changed later
-// than the last of these can be missing. They are few, and the database finds them with just the index of
-// the order.
+// This file finds a page of search results if there are many matches and all of them are old: going through
+// everything that is newer would take too long. Conversations are numbered in the order of their creation, so the
+// page probably consists of the matches with the highest numbers. A conversation with a lower number belongs on the
+// page only if it was changed later than the last of these. There are few such conversations, and the database finds
+// them with just the index of the order.
 //
 // BenchmarkConversations in core/store covers this case.
 
-const candidates = 10 // conversations with the highest numbers to read, for each place on the page
+const candidates = 10 // for each place on the page, how many of the conversations with the highest numbers to read
 
 // findByNumber returns the same as scan. It returns false if the numbers say nothing about the order, because
 // many conversations were imported or changed much later.
@@ -52,8 +52,8 @@ func (p *Page) findByNumber(ctx context.Context, tx *sql.Tx, maxLater int, found
 	return numbers, seen < maxLater, err
 }
 
-// highest returns the highest numbers in found, in descending order, starting at that of the last
-// conversation of the previous page.
+// highest returns the highest numbers in found, in descending order, starting with that of the previous page's last
+// conversation.
 func (p *Page) highest(ctx context.Context, tx *sql.Tx, found *roaring.Bitmap) ([]uint32, error) {
 	from := found.Maximum()
 	if p.After.At != 0 {

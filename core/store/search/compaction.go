@@ -71,7 +71,7 @@ func (x *Index) Compact(ctx context.Context, collection int64) (more bool, err e
 		case !errors.Is(err, sql.ErrNoRows):
 			return err
 		}
-		// Rows that are added in the meantime are not returned, and stay.
+		// Rows that are added in the meantime are not returned, and are kept.
 		rows, err := tx.QueryContext(ctx, `DELETE FROM words`+which+` RETURNING word, number`, args...)
 		if err != nil {
 			return err

@@ -18,7 +18,7 @@ type Limits struct {
 // DefaultLimits returns the limits that were measured with BenchmarkConversations in core/store.
 func DefaultLimits() Limits { return Limits{ByNumber: 4_000, Scan: 20_000, Later: 2_000} }
 
-// Position is a place in the order of a list: that of the last conversation of a page. The zero value is the
+// Position is a place in the order of a list: the place of the last conversation of a page. The zero value is the
 // start of the list.
 type Position struct {
 	At  int64 // the time that the list is ordered by
@@ -33,15 +33,15 @@ type Page struct {
 	After      Position
 	Limit      int
 	Size       int // number of conversations in the collection
-	// Numbered is the part after the columns of a SELECT of the conversations c of the collection $1 that have
-	// their numbers in the JSON array $2.
+	// Numbered is the part after the columns in a SELECT of the conversations c in the collection $1 with their
+	// numbers in the JSON array $2.
 	Numbered string
 }
 
-// All is the part after the columns of a SELECT of all conversations c of the collection $1.
+// All is the part after the columns in a SELECT of all conversations c in the collection $1.
 const All = ` FROM conversations c WHERE c.collection = $1`
 
-// Query returns the next conversations c after a position, in order. what holds the columns, followed by All or
+// Query returns the next conversations c after a position, in order. what contains the columns, followed by All or
 // Numbered.
 func (p *Page) Query(ctx context.Context, tx *sql.Tx, what string, args []any, after Position, limit int) (*sql.Rows, error) {
 	query := `SELECT ` + what

@@ -58,7 +58,7 @@ func (x *Index) addSets(ctx context.Context, tx *sql.Tx, collection int64, add p
 		pages[at.page] = append(pages[at.page], at.word)
 	}
 	for page, words := range pages {
-		slices.Sort(words) // so that neighbouring rows are written together
+		slices.Sort(words) // so that neighboring rows are written together
 		err := x.readSets(ctx, tx, collection, page, words, func(word string, stored *roaring.Bitmap) {
 			sets[setKey{word, page}].Or(stored)
 		})

@@ -14,13 +14,13 @@ import (
 
 const (
 	maxWord   = 40     // in characters; the rest of a longer word is not searched
-	maxText   = 64_000 // of one text, in bytes; the rest is not searched
+	maxText   = 64_000 // bytes of one text; the rest is not searched
 	maxTerms  = 8      // words of a query; the rest is ignored
 	minPrefix = 3      // in characters; the last word of a query also matches as a prefix if it is at least this long
 )
 
-// distinct returns the words of texts without duplicates, in byte order, so that neighbouring rows are
-// written together.
+// distinct returns the words of texts without duplicates, in byte order, so that neighboring rows are written
+// together.
 func distinct(texts ...string) []string {
 	var words []string
 	for _, text := range texts {

@@ -1,6 +1,7 @@
 package ranking
 
 import (
+	"hash/fnv"
 	"os"
 	"slices"
 	"strings"
@@ -28,43 +29,62 @@ func catalogue(t testing.TB) (documents []Document, names []string) {
 	return documents, names
 }
 
-// recall returns the fraction of the queries of a kind for which the wanted tool is among the first five.
-func recall(t *testing.T, x *Index, names []string, kind string) float64 {
-	found, all := 0, 0
-	for _, row := range rows(t, "queries.tsv") {
-		if row[0] != kind {
-			continue
-		}
-		if !slices.Contains(names, row[2]) {
-			t.Fatalf("there is no tool %s", row[2])
-		}
-		all++
-		first := x.Search(row[1])
-		first = first[:min(5, len(first))]
-		if slices.ContainsFunc(first, func(i int) bool { return names[i] == row[2] }) {
-			found++
-			continue
-		}
-		var got []string
-		for _, i := range first {
-			got = append(got, names[i])
-		}
-		t.Logf("%q: %s is not among %q", row[1], row[2], got)
-	}
-	return float64(found) / float64(all)
+// recall counts for how many questions the wanted tool is among the first five.
+type recall struct{ found, all int }
+
+func (r recall) fraction() float64 { return float64(r.found) / float64(r.all) }
+
+// heldBack reports whether a question only judges the ranking. Nobody may tune with such a question, so tests don't show the ones
+// that miss.
+func heldBack(question string) bool {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(question))
+	return h.Sum32()%2 == 0
 }
 
+// recalls asks the questions of a table, and returns the results for each kind and for its part that is held back.
+func recalls(t *testing.T, x *Index, names []string, file string) (all, held map[string]recall) {
+	all, held = map[string]recall{}, map[string]recall{}
+	for _, row := range rows(t, file) {
+		kind, question, wanted := row[0], row[1], row[2]
+		if !slices.Contains(names, wanted) {
+			t.Fatalf("there is no tool %s", wanted)
+		}
+		var got []string
+		for _, i := range x.Search(question) {
+			got = append(got, names[i])
+		}
+		got = got[:min(5, len(got))]
+		one := recall{all: 1}
+		if slices.Contains(got, wanted) {
+			one.found = 1
+		} else if !heldBack(question) {
+			t.Logf("%s %q: %s is not among %q", kind, question, wanted, got)
+		}
+		all[kind] = recall{all[kind].found + one.found, all[kind].all + 1}
+		if heldBack(question) {
+			held[kind] = recall{held[kind].found + one.found, held[kind].all + 1}
+		}
+	}
+	return all, held
+}
+
+// queries.tsv was written together with the ranking. questions.tsv was written separately, and before the ranking was
+// tried on it.
 func TestTheIntendedToolIsInTheTopFiveOfFiveHundred(t *testing.T) {
 	documents, names := catalogue(t)
 	if len(documents) != 500 {
 		t.Fatalf("%d tools", len(documents))
 	}
 	x := New(documents)
-	for kind, least := range map[string]float64{"model": 0.97, "variant": 0.8} {
-		got := recall(t, x, names, kind)
-		t.Logf("recall@5 of the queries of the kind %s: %.3f", kind, got)
-		if got < least {
-			t.Errorf("recall@5 of the queries of the kind %s is %.3f, not %.2f", kind, got, least)
+	for _, file := range []string{"queries.tsv", "questions.tsv"} {
+		all, held := recalls(t, x, names, file)
+		for kind, got := range all {
+			least := map[string]float64{"model": 0.97, "variant": 0.8}[kind] // other kinds are only reported
+			t.Logf("%s, %s: recall@5 is %.3f of %d, and %.3f of the %d held back", file, kind, got.fraction(), got.all, held[kind].fraction(), held[kind].all)
+			if got.fraction() < least || held[kind].fraction() < least {
+				t.Errorf("%s, %s: recall@5 is below %.2f", file, kind, least)
+			}
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // schemaGraph contains the schemas of a document. Each schema comes after those that it applies to the same value.
 type schemaGraph struct {
-	index map[*jsonschema.Schema]int // -1 while the schemas that it applies are visited
+	index map[*jsonschema.Schema]int // -1 while the schemas that it applies are being visited
 	nodes []schemaNode
 }
 
@@ -97,7 +97,7 @@ func (g *schemaGraph) link(s *jsonschema.Schema, n *schemaNode) {
 	}
 }
 
-// expand adds to counts the schemas that are applied to the same value, and returns the total number of steps.
+// expand extends counts to the schemas that are applied to the same value, and returns the total number of steps.
 func (g *schemaGraph) expand(counts []int) (steps int) {
 	for at, n := range slices.Backward(g.nodes) {
 		if counts[at] == 0 {
@@ -111,8 +111,8 @@ func (g *schemaGraph) expand(counts []int) (steps int) {
 	return steps
 }
 
-// count adds the steps of checking a value to steps. counts says how often each schema applies to the value. It
-// returns false if there are too many steps.
+// count adds to steps the number that it takes to check a value. counts says how many times each schema applies to the
+// value. It returns false if there are too many steps.
 func (g *schemaGraph) count(value any, counts []int, steps *int) bool {
 	*steps = saturate(*steps + g.expand(counts) + len(g.nodes)/nodesPerStep)
 	if *steps > maxSteps {
@@ -161,7 +161,7 @@ func (g *schemaGraph) apply(counts, next []int, of func(*schemaNode) (all, this 
 	}
 }
 
-// descend returns an upper bound on how often each schema applies to any one member or element of a value.
+// descend returns an upper bound on how many times each schema applies to any one member or element of a value.
 func (g *schemaGraph) descend(counts []int) []int {
 	members, elements := make([]int, len(counts)), make([]int, len(counts))
 	named, at := map[string]map[int]int{}, map[int]map[int]int{}
@@ -208,5 +208,5 @@ func addCounts[K comparable](all map[K]map[int]int, key K, list []int, count int
 	}
 }
 
-// saturate keeps sums and products of two counts within an int.
+// saturate keeps sums and products of two counts within the range of an int.
 func saturate(count int) int { return min(count, 1<<30) }

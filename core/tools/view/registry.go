@@ -86,7 +86,7 @@ func (s *state) bind(v *View) {
 	}
 }
 
-// boundGroups returns those of a user's groups (core.User.Groups) that a view is bound to.
+// boundGroups returns the groups of a user (core.User.Groups) that a view is bound to.
 func (s *state) boundGroups(groups string) string {
 	if groups == "" || len(s.groups) == 0 {
 		return ""
@@ -98,7 +98,7 @@ func (s *state) boundGroups(groups string) string {
 }
 
 // Reload reads the views of the store again, for example after a peer server has changed some. If that fails, the
-// current views stay in force.
+// current views remain in force.
 func (r *Registry) Reload(ctx context.Context) error {
 	r.mu.Lock()
 	all, err := r.store.Views(ctx)

@@ -87,11 +87,11 @@ func TestTheViewsOfRoleKeyAndAddressApplyToACaller(t *testing.T) {
 			t.Errorf("%+v is subject to %s", c, got)
 		}
 		if set != r.Of(callerIn(c.workspace, c.role, c.key, c.address)) {
-			t.Errorf("%+v: another set without a change", c)
+			t.Errorf("%+v: a different set although nothing changed", c)
 		}
 	}
 	if v := r.Of(callerIn("ws_a", core.RoleAdmin, "", "both")).views[0]; v.Default != core.ViewDenies {
-		t.Error("the stored view hides the declared one of its name")
+		t.Error("the stored view hides the declared one of the same name")
 	}
 	var listed []string
 	for _, i := range r.List("ws_a") {
@@ -109,7 +109,7 @@ func TestUsersOfABoundRoleOrGroupSeeOnlyTheViewUntilItIsUnbound(t *testing.T) {
 	}}
 	r, err := NewRegistry(t.Context(), store, []Declared{
 		{View: bound(t, `{"name":"guests"}`, nil, "guests")},
-		{View: newView(t, `{"name":"hidden"}`)}, // hides the stored view with its bindings
+		{View: newView(t, `{"name":"hidden"}`)}, // hides the stored view and its bindings
 	}, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestAChangeToAViewAppliesAtOnceAndIsAnnounced(t *testing.T) {
 		t.Errorf("a view that was not stored: %v", err)
 	}
 	if err := r.Reload(t.Context()); err == nil || !r.Has("ws_a", "new") {
-		t.Errorf("the views did not outlive an outage: %v", err)
+		t.Errorf("the views did not survive an outage: %v", err)
 	}
 	store.err = nil
 	r.Declare([]Declared{{View: bound(t, `{"name":"mine"}`, []core.Role{core.RoleAdmin})}})

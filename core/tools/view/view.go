@@ -37,7 +37,7 @@ type rule struct {
 	app, tool *regexp.Regexp // nil matches anything
 }
 
-// subject is what a view decides about: a tool, or an app, represented by a tool with an empty name.
+// subject is the thing that a view decides about: a tool, or an app, represented by a tool with an empty name.
 type subject struct {
 	server     string
 	full, long string
@@ -98,7 +98,7 @@ func checkBindings(d core.View) error {
 		}
 	}
 	if len(d.Groups) > maxGroups {
-		return core.Errorf(core.CodeBadRequest, "groups has %d entries; it can have %d", len(d.Groups), maxGroups)
+		return core.Errorf(core.CodeBadRequest, "groups has %d entries; the limit is %d", len(d.Groups), maxGroups)
 	}
 	for i, name := range d.Groups {
 		if name == "" || utf8.RuneCountInString(name) > maxGroupName || strings.ContainsFunc(name, unicode.IsControl) {
@@ -110,7 +110,7 @@ func checkBindings(d core.View) error {
 
 func newRules(field string, list []core.ToolRule) ([]rule, error) {
 	if len(list) > maxRules {
-		return nil, core.Errorf(core.CodeBadRequest, "%s has %d rules; it can have %d", field, len(list), maxRules)
+		return nil, core.Errorf(core.CodeBadRequest, "%s has %d rules; the limit is %d", field, len(list), maxRules)
 	}
 	rules := make([]rule, len(list))
 	for i, r := range list {
@@ -135,7 +135,7 @@ func pattern(text string) *regexp.Regexp {
 // checkRelabels makes sure that new names are valid, and that no two tools get the same name.
 func checkRelabels(all map[string]core.Relabel) error {
 	if len(all) > maxRelabelled {
-		return core.Errorf(core.CodeBadRequest, "tools has %d members; it can have %d", len(all), maxRelabelled)
+		return core.Errorf(core.CodeBadRequest, "tools has %d members; the limit is %d", len(all), maxRelabelled)
 	}
 	taken := map[string]string{}
 	for full, as := range all {

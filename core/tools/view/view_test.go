@@ -201,7 +201,7 @@ func TestViewsOnlyNarrowAndNamesStayUnique(t *testing.T) {
 				t.Fatalf("%+v and %+v: %s is shown: %t", first.View, second.View, tool.LongName(), shown)
 			}
 			if !shown && both.ShowsUnread(tool.Server, tool.Name) || shown && !both.MayShow(tool.Server, tool.Name) {
-				t.Fatalf("%+v and %+v: what may be shown of %s contradicts what is", first.View, second.View, tool.LongName())
+				t.Fatalf("%+v and %+v: MayShow or ShowsUnread contradicts Shows for %s", first.View, second.View, tool.LongName())
 			}
 		}
 		narrowed, names := both.Narrow(&offer), map[string]bool{}
@@ -212,7 +212,7 @@ func TestViewsOnlyNarrowAndNamesStayUnique(t *testing.T) {
 			names[label.Name] = true
 		}
 		if !slices.ContainsFunc(offer.Tools, both.Shows) && len(narrowed.Tools) > 0 {
-			t.Fatalf("%+v and %+v: something is left", first.View, second.View)
+			t.Fatalf("%+v and %+v: no tool is shown, but some remain", first.View, second.View)
 		}
 	}
 }

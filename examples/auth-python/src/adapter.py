@@ -1,4 +1,4 @@
-"""ropewalk.auth.v1: whose a token is, and how a person logs in."""
+"""ropewalk.auth.v1: verifies tokens and logs people in."""
 
 import hmac
 import json
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class Adapter(Plugin, auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServiceServicer):
-    """Serves both services, after `configure`."""
+    """Implements both services, once `configure` has been called."""
 
     kind = "auth"
     name = "python"
@@ -30,7 +30,7 @@ class Adapter(Plugin, auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServ
     provider: Provider | None = None
 
     async def configure(self, taken: Settings, data_dir: str) -> None:
-        """Takes settings. The provider is asked nothing yet: it may be unavailable."""
+        """Stores the settings. It does not contact the provider, which may be unavailable."""
         self.settings, self.provider = taken, Provider(taken.issuer)
         log.info("The adapter is ready.", extra={"fields": {"issuer": taken.issuer, "login": taken.login}})
 
@@ -80,16 +80,16 @@ class Adapter(Plugin, auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServ
             raise Refused("a login needs a code, its verifier and its nonce")
         answer = await self.redeem(document["token_endpoint"], request)
         if not isinstance(answer, dict):
-            raise Unavailable("the token endpoint does not answer as one")
+            raise Unavailable("the token endpoint's response is not valid")
         token = answer.get("id_token")
         if not isinstance(token, str):
-            raise Refused("the provider gave no id token")
+            raise Refused("the provider returned no id token")
         claims = await check(self.provider, token, [self.settings.clientId])
         nonce = claims.get("nonce")
         if not isinstance(nonce, str) or not hmac.compare_digest(nonce.encode(), request.nonce.encode()):
-            raise Refused("the id token's nonce is not the one of this login")
+            raise Refused("the id token's nonce does not match this login")
         if claims.get("azp", self.settings.clientId) != self.settings.clientId:
-            raise Refused("the id token was given to another client")
+            raise Refused("the id token was issued to another client")
         return auth_pb2.ExchangeResponse(identity=self.identity(claims))
 
     async def login_endpoints(self) -> dict:
@@ -97,11 +97,11 @@ class Adapter(Plugin, auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServ
             raise Unimplemented("browser login needs the settings clientId and redirectUri")
         _, document = await self.provider.document.get()
         if "authorization_endpoint" not in document or "token_endpoint" not in document:
-            raise Unavailable("the provider's metadata names no authorization or token endpoint")
+            raise Unavailable("the provider's metadata has no authorization or token endpoint")
         return document
 
     async def redeem(self, address: str, request: auth_pb2.ExchangeRequest) -> object:
-        """Trades the code at the token endpoint (RFC 6749 part 4.1.3 with RFC 7636)."""
+        """Exchanges the code at the token endpoint (RFC 6749 section 4.1.3 with RFC 7636)."""
         s = self.settings
         form = {
             "grant_type": "authorization_code",
@@ -116,17 +116,17 @@ class Adapter(Plugin, auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServ
             auth = secret or httpx.USE_CLIENT_DEFAULT
             status, raw = await self.provider.ask("POST", address, DOCUMENT_LIMIT, data=form, auth=auth)
             if status >= 500 or status in (408, 429):
-                raise Unavailable(f"the provider's token endpoint answered {status}")
+                raise Unavailable(f"the provider's token endpoint returned {status}")
             body = json.loads(raw)
         except (httpx.HTTPError, ValueError, RecursionError) as error:
-            raise Unavailable(f"the provider's token endpoint cannot be asked: {type(error).__name__}") from None
+            raise Unavailable(f"the request to the provider's token endpoint failed: {type(error).__name__}") from None
         if status != httpx.codes.OK:
             code = body.get("error") if isinstance(body, dict) else None
             raise Refused(f"the provider refused the code: {status} {clip(code)}")
         return body
 
     def identity(self, claims: dict) -> auth_pb2.Identity:
-        """Whose good claims are; refuses those of another organization."""
+        """Returns the owner of verified claims. Refuses members of other organizations."""
         verified = claims.get("email_verified")
         email = text(claims, "email") if verified is True or verified == "true" else ""
         scopes = claims.get("scope")
@@ -148,7 +148,7 @@ class Adapter(Plugin, auth_pb2_grpc.AuthServiceServicer, auth_pb2_grpc.LoginServ
         return wanted or (held[0] if len(held) == 1 else "")
 
     def role(self, claims: dict) -> str:
-        """The highest role that the provider gave; empty when it gave none that the server knows."""
+        """Returns the highest role in the claims; empty if they have none that the server knows."""
         held = texts(claims, self.settings.roleClaim)
         return next((role for role in ("owner", "admin", "member") if role in held), "")
 
@@ -159,7 +159,7 @@ def text(claims: dict, name: str) -> str:
 
 
 def texts(claims: dict, name: str) -> list[str]:
-    """A claim that is a string or a list of strings."""
+    """Returns a claim that is a string or a list of strings, as a list."""
     value = claims.get(name)
     every = value if isinstance(value, list) else [value]
     return [item for item in every if isinstance(item, str)]

@@ -1,4 +1,4 @@
-"""The plugin's main."""
+"""Starts the plugin."""
 
 import os
 import sys

@@ -20,11 +20,11 @@ Keys = dict[str, list[RSAPublicKey]]  # by key id; several may share one
 
 
 class Provider:
-    """What one issuer publishes. Nothing is asked before it is wanted."""
+    """The documents that an issuer publishes. They are fetched when they are first needed."""
 
     def __init__(self, issuer: str) -> None:
         self.issuer = issuer
-        # No redirects and no proxy: what was configured is what is asked.
+        # No redirects and no proxy, so that requests go only to the configured host.
         self.client = httpx.AsyncClient(
             timeout=TIMEOUT,
             trust_env=False,
@@ -38,7 +38,7 @@ class Provider:
         await self.client.aclose()
 
     async def ask(self, method: str, address: str, limit: int, **more) -> tuple[int, bytes]:
-        """Returns status and body of an answer, which may have at most `limit` bytes."""
+        """Returns the status and body of a response, which may have at most `limit` bytes."""
         async with self.client.stream(method, address, **more) as answer:
             body = bytearray()
             async for piece in answer.aiter_bytes():
@@ -50,11 +50,11 @@ class Provider:
     async def read(self, address: str, limit: int) -> bytes:
         status, body = await self.ask("GET", address, limit)
         if status != httpx.codes.OK:
-            raise ValueError(f"{address} answered {status}")
+            raise ValueError(f"{address} returned {status}")
         return body
 
     async def discover(self) -> tuple[str, dict]:
-        """Returns the metadata as the provider wrote it, and read."""
+        """Returns the metadata, both as the provider wrote it and parsed."""
         problems = []
         for place in places(self.issuer):
             try:
@@ -71,7 +71,7 @@ class Provider:
         raise ValueError("; ".join(problems))
 
     def check(self, place: str, document: object) -> None:
-        """Holds a document against its issuer (RFC 8414 part 3.3: identical, not equivalent)."""
+        """Checks that a document is for the issuer (RFC 8414 section 3.3: identical, not equivalent)."""
         if not isinstance(document, dict) or document.get("issuer") != self.issuer:
             raise ValueError(f"{place} is not about the issuer {self.issuer}: write it exactly as the provider does")
         for name in ("jwks_uri", "authorization_endpoint", "token_endpoint"):
@@ -80,7 +80,7 @@ class Provider:
                 raise ValueError(f"{place}: {name} {complaint}")
 
     def complaint(self, address: object) -> str:
-        """Says what is wrong with an address that came from outside; it may have a query."""
+        """Returns what is wrong with an address from the provider; it may have a query."""
         if not isinstance(address, str):
             return "must be a string"
         if is_loopback(host(address)) and not is_loopback(host(self.issuer)):
@@ -95,11 +95,11 @@ class Provider:
             if key:
                 keys.setdefault(jwk.get("kid", ""), []).append(key)
         if not keys:  # a broken answer must not replace good keys
-            raise ValueError("the key set holds no RSA key of 2048 bits or more for RS256 signatures")
+            raise ValueError("the key set has no RSA key of 2048 bits or more for RS256 signatures")
         return keys
 
     async def find(self, kid: str) -> list[RSAPublicKey]:
-        """Returns the keys with that id. An id that is unknown leads to one question, now and then."""
+        """Returns the keys with that id. For an unknown id, it fetches the keys again, but not too often."""
         found = lookup(await self.keys.get(), kid) or lookup(await self.keys.renew(), kid)
         if not found:
             raise Refused(f"the provider has no key {clip(kid)}")
@@ -107,7 +107,7 @@ class Provider:
 
 
 def places(issuer: str) -> list[str]:
-    """Where metadata may be: RFC 8414, then OpenID Connect Discovery, inserted and appended."""
+    """Returns where metadata may be: RFC 8414, then OpenID Connect Discovery, inserted and appended."""
     url = urlsplit(issuer)
     base, path = f"{url.scheme}://{url.netloc}", url.path.rstrip("/")
     found = [f"{base}/.well-known/oauth-authorization-server{path}", f"{base}/.well-known/openid-configuration{path}"]
@@ -122,7 +122,7 @@ def host(address: str) -> str:
 
 
 def usable(jwk: object) -> RSAPublicKey | None:
-    """Reads a key that may check RS256 signatures. Only its public numbers are looked at."""
+    """Reads a key that may verify RS256 signatures. It uses only the public numbers."""
     if not isinstance(jwk, dict) or jwk.get("kty") != "RSA" or not isinstance(jwk.get("kid", ""), str):
         return None
     if jwk.get("use", "sig") != "sig" or jwk.get("alg", "RS256") != "RS256":
@@ -137,7 +137,7 @@ def usable(jwk: object) -> RSAPublicKey | None:
 
 
 def lookup(keys: Keys, kid: str) -> list[RSAPublicKey]:
-    """The keys with that id; without an id, the only key there is."""
+    """Returns the keys with that id. Without an id, returns the only key, if there is just one."""
     if kid:
         return keys.get(kid, [])
     every = [key for some in keys.values() for key in some]

@@ -9,11 +9,11 @@ from plugin.settings import Problem
 
 @dataclass(frozen=True)
 class Settings:
-    """What an operator writes below `auth:`, beside adapter, path and sha256."""
+    """The settings that an operator writes below `auth:`, in addition to adapter, path and sha256."""
 
-    issuer: str = ""  # exactly as the provider's documents and tokens write it
-    audiences: list[str] = field(default_factory=list)  # accepted beside the server's own
-    organizationId: str = ""  # only its members are let in
+    issuer: str = ""  # exactly as in the provider's documents and tokens
+    audiences: list[str] = field(default_factory=list)  # accepted in addition to the server's own
+    organizationId: str = ""  # only its members may log in
     organizationClaim: str = "org_id"  # a string or a list of strings
     roleClaim: str = ""  # owner, admin or member, or a list of them; without it all are members
     clientId: str = ""  # with redirectUri it makes browser login possible
@@ -25,7 +25,7 @@ class Settings:
         return bool(self.clientId and self.redirectUri)
 
     def problems(self, data_dir: str) -> list[Problem]:
-        """What types do not express."""
+        """Checks what types cannot express."""
         problems = []
         if not self.issuer:
             problems.append(Problem("issuer", "must be set to the provider's issuer URL, such as https://id.example.com"))
@@ -38,12 +38,12 @@ class Settings:
         elif self.clientSecret and not self.clientId:
             problems.append(Problem("clientId", "must be set when clientSecret is"))
         if self.organizationId and not self.organizationClaim:
-            problems.append(Problem("organizationClaim", "must name the claim that holds the organization"))
+            problems.append(Problem("organizationClaim", "must name the claim with the organization"))
         return problems
 
 
 def check_url(address: str) -> str:
-    """Says what is wrong with an address: it must be absolute and https, http on loopback only."""
+    """Returns what is wrong with an address. It must be absolute, and https unless it is on loopback."""
     try:
         url = urlsplit(address)
         host = url.hostname or ""

@@ -1,5 +1,5 @@
-"""Whether a token is good. PyJWT checks signature, times, issuer and audience; what it is more
-generous with than a bearer token deserves is checked here."""
+"""Checks tokens. PyJWT checks the signature, times, issuer and audience. This module checks the rest, where PyJWT is
+too lenient for bearer tokens."""
 
 import base64
 import binascii
@@ -19,15 +19,15 @@ TYPES = ("", "jwt", "at+jwt")
 REASONS = {
     jwt.ExpiredSignatureError: "has expired",
     jwt.ImmatureSignatureError: "is not valid yet",
-    jwt.InvalidIssuerError: "is of another issuer",
+    jwt.InvalidIssuerError: "is from another issuer",
     jwt.InvalidAudienceError: "is for another audience",
     jwt.InvalidSignatureError: "has a signature that is not the provider's",
 }
 
 
 async def check(provider: Provider, token: str, audiences: list[str]) -> dict:
-    """Returns the claims of a token that the provider signed, that is good now, and that is for one
-    of `audiences` (any, when there are none). Raises Refused, or Unavailable when nobody can tell."""
+    """Returns the claims of a token that the provider signed, that is valid now, and that is for one
+    of `audiences` (any, if empty). Raises Refused, or Unavailable if the adapter cannot tell."""
     header = read(token)
     problem: jwt.PyJWTError | None = None
     for key in await provider.find(header.get("kid", "")):
@@ -35,7 +35,7 @@ async def check(provider: Provider, token: str, audiences: list[str]) -> dict:
             return jwt.decode(
                 token,
                 key,
-                algorithms=["RS256"],  # what the token says of its algorithm is never believed
+                algorithms=["RS256"],  # never trust the token's own choice
                 issuer=provider.issuer,
                 audience=audiences or None,
                 leeway=LEEWAY,
@@ -44,11 +44,11 @@ async def check(provider: Provider, token: str, audiences: list[str]) -> dict:
         except jwt.PyJWTError as error:
             problem = error
     reasons = [reason for kind, reason in REASONS.items() if isinstance(problem, kind)]
-    raise Refused("the token " + (reasons[0] if reasons else "lacks a claim or holds a malformed one"))
+    raise Refused("the token " + (reasons[0] if reasons else "lacks a claim or has a malformed one"))
 
 
 def read(token: str) -> dict:
-    """Takes a token apart and returns its header; refuses what no key could make good."""
+    """Splits a token and returns its header. Refuses tokens that would be bad whatever key signed them."""
     parts = token.split(".")
     if len(token) > LONGEST or len(parts) != 3:
         raise Refused("the token is not a compact JWS")
@@ -72,7 +72,7 @@ def check_claims(claims: dict) -> None:
     if not isinstance(subject, str) or not 1 <= len(subject.encode(errors="replace")) <= 255:
         raise Refused("the token has no subject of 1 to 255 bytes")
     if "cnf" in claims:
-        raise Refused("the token is bound to a key of its holder (cnf) and no bearer token")
+        raise Refused("the token is bound to a key (cnf), so it is not a bearer token")
     for name in ("exp", "nbf", "iat"):
         value = claims.get(name, 0)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LATEST:
@@ -90,7 +90,7 @@ def decode(part: str) -> dict:
 
 
 def unbase64(part: str) -> bytes:
-    """Decodes strictly: Python's own decoder passes over what does not belong there."""
+    """Decodes strictly, because Python's own decoder skips invalid characters."""
     try:
         raw = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
     except (binascii.Error, ValueError):

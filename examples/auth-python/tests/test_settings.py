@@ -1,4 +1,4 @@
-"""What is wrong with settings, and where."""
+"""Tests that problems with settings are reported, with their paths."""
 
 import sys
 import unittest
@@ -18,7 +18,7 @@ class SettingsTest(unittest.TestCase):
             "{" + GOOD + "}": [],
             "{" + GOOD + ', "audiences": ["a"], "organizationId": "o"}': [],
             "": [("issuer", "must be set", "")],
-            "{": [("", "cannot be read at character 1", ""), ("issuer", "must be set", "")],
+            "{": [("", "cannot be parsed at character 1", ""), ("issuer", "must be set", "")],
             "[]": [("", "must be an object, not a list", ""), ("issuer", "must be set", "")],
             "{" + GOOD + ', "isuer": "x"}': [("isuer", "is not a setting", "issuer")],
             "{" + GOOD + ', "colour": "x"}': [("colour", "is not a setting", "")],

@@ -7,15 +7,15 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
-/// Says why this process must not serve; `None` when it may.
+/// Returns why this process must not serve, or `None` if it may.
 pub fn refuse(kind: &str, protocol: u32) -> Option<String> {
     match env::var("ROPEWALK_PLUGIN").unwrap_or_default() {
         wanted if wanted.is_empty() => {
             return Some(format!(
-                "this is a Ropewalk plugin of the kind {kind}; a server starts it when its configuration names it, and `ropewalk plugin test` tries it out"
+                "this is a Ropewalk plugin of the kind {kind}; a server starts it when its configuration names it, and `ropewalk plugin test` checks it"
             ));
         }
-        wanted if wanted != kind => return Some(format!("this plugin is of the kind {kind}, and was started as one of the kind {wanted}")),
+        wanted if wanted != kind => return Some(format!("this is a plugin of the kind {kind}, but it was started as a plugin of the kind {wanted}")),
         _ => {}
     }
     let versions = env::var("PLUGIN_PROTOCOL_VERSIONS").unwrap_or_else(|_| protocol.to_string());
@@ -25,19 +25,19 @@ pub fn refuse(kind: &str, protocol: u32) -> Option<String> {
     Some(format!("this plugin speaks protocol version {protocol}; the server speaks {versions}"))
 }
 
-/// The certificate of the server in PEM, which alone may connect.
+/// The server's certificate in PEM. Nobody else may connect.
 pub fn client_certificate() -> io::Result<String> {
-    env::var("PLUGIN_CLIENT_CERT").map_err(|_| io::Error::other("PLUGIN_CLIENT_CERT is not set: this plugin serves with TLS alone"))
+    env::var("PLUGIN_CLIENT_CERT").map_err(|_| io::Error::other("PLUGIN_CLIENT_CERT is not set: this plugin requires TLS"))
 }
 
-/// Where the plugin listens: a unix socket in a directory that is closed to others. It is removed at the end.
+/// Where the plugin listens: a unix socket in a directory that other users cannot open. Both are removed at exit.
 pub struct Place {
     socket: PathBuf,
     own: Option<PathBuf>,
 }
 
 impl Place {
-    /// Makes the directory, unless the server has given one.
+    /// Creates the directory, unless the server has set one.
     pub fn new() -> io::Result<Self> {
         let name = format!("plugin{}", process::id());
         if let Some(given) = env::var_os("PLUGIN_UNIX_SOCKET_DIR").filter(|given| !given.is_empty()) {

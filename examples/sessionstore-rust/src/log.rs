@@ -22,6 +22,6 @@ fn write(level: &str, message: &str, fields: Fields) {
     let mut line: Map<String, Value> = fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     line.insert("@level".to_owned(), level.into());
     line.insert("@message".to_owned(), message.into());
-    // A log that cannot be written is no reason to fail a call.
+    // If the log cannot be written, the call should still succeed.
     let _ = writeln!(std::io::stderr(), "{}", Value::Object(line));
 }

@@ -1,4 +1,4 @@
-//! A session store for Ropewalk: sessions in a redb file, behind the contracts of `ropewalk plugin proto`.
+//! A session store for Ropewalk that keeps sessions in a redb file. `ropewalk plugin proto` writes its contracts.
 
 mod handshake;
 mod log;
@@ -21,8 +21,8 @@ use services::{Controller, Plugin, Sessions, proto};
 
 const KIND: &str = "sessionstore";
 const PROTOCOL: u32 = 1;
-const GRACE: Duration = Duration::from_secs(1); // for the calls under way when the end comes
-const MAX_MESSAGE: usize = (16 << 20) + (64 << 10); // bytes: 16 MiB and the fields around them
+const GRACE: Duration = Duration::from_secs(1); // for calls that are in progress at shutdown
+const MAX_MESSAGE: usize = (16 << 20) + (64 << 10); // bytes: 16 MiB plus the fields around the payload
 
 fn main() -> ExitCode {
     if let Some(refusal) = handshake::refuse(KIND, PROTOCOL) {
@@ -74,14 +74,14 @@ async fn serve() -> Result<(), Box<dyn std::error::Error>> {
     tokio::select! {
         result = &mut server => result?,
         _ = ended.wait_for(|end| *end) => {
-            let _ = tokio::time::timeout(GRACE, server).await; // what is under way after that is given up
+            let _ = tokio::time::timeout(GRACE, server).await; // calls that take longer are abandoned
         }
     }
     plugin.close().await;
     Ok(())
 }
 
-/// SIGTERM ends the plugin. A Ctrl-C in a terminal is for the server, which then calls Shutdown.
+/// SIGTERM ends the plugin. Ctrl-C in a terminal is meant for the server, which then calls Shutdown.
 fn end_at_signals(end: watch::Sender<bool>) -> std::io::Result<()> {
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! The services: ropewalk.plugin.v1, ropewalk.sessionstore.v1 over one store, and the end on request.
+//! The services: ropewalk.plugin.v1, ropewalk.sessionstore.v1 over one store, and shutdown.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::settings;
 use crate::store::Store;
 use proto::*;
 
-/// What build.rs makes of the .proto files.
+/// The code that build.rs generates from the .proto files.
 pub mod proto {
     tonic::include_proto!("ropewalk.plugin.v1");
     tonic::include_proto!("ropewalk.sessionstore.v1");
@@ -25,7 +25,7 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// Writes what is under way, and frees the file for the next process.
+    /// Finishes pending writes and closes the file, so that the next process can open it.
     pub async fn close(&self) {
         if let Some(store) = self.store.get() {
             store.close().await;
@@ -49,7 +49,7 @@ impl plugin_service_server::PluginService for Plugin {
     async fn configure(&self, request: Request<ConfigureRequest>) -> Result<Response<ConfigureResponse>, Status> {
         let request = request.into_inner();
         if self.store.initialized() {
-            return Err(Status::invalid_argument("the plugin is configured already; start another process for other settings"));
+            return Err(Status::invalid_argument("the plugin is already configured; start another process for other settings"));
         }
         let directory = match settings::parse(&request.settings_json, &request.data_dir) {
             Ok(directory) => directory,
@@ -67,13 +67,13 @@ impl plugin_service_server::PluginService for Plugin {
     }
 }
 
-/// The service of the kind.
+/// The session store service.
 pub struct Sessions {
     store: Arc<OnceCell<Store>>,
 }
 
 impl Sessions {
-    /// The sessions of what the plugin was configured with.
+    /// Serves the store that the plugin was configured with.
     pub fn new(plugin: &Plugin) -> Self {
         Self { store: plugin.store.clone() }
     }

@@ -1,4 +1,4 @@
-//! The settings: read strictly, with every problem reported at once and where it is.
+//! The settings. They are read strictly: every problem is reported at once, with its path.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,8 @@ use crate::services::proto::Problem;
 
 const NAMES: [&str; 1] = ["directory"];
 
-/// Reads settings and says where the sessions are kept: in `directory`, else in `data_dir`, the directory
-/// that the server gives.
+/// Reads settings and returns where the sessions are kept: in `directory`, or else in `data_dir`, the directory
+/// that the server provides.
 pub fn parse(json: &str, data_dir: &str) -> Result<PathBuf, Vec<Problem>> {
     let mut problems = Vec::new();
     let mut directory = String::new();
@@ -24,17 +24,17 @@ pub fn parse(json: &str, data_dir: &str) -> Result<PathBuf, Vec<Problem>> {
             }
         }
         Ok(other) => problems.push(problem("", format!("must be an object, not {}", kind(&other)))),
-        Err(_) => problems.push(problem("", "must be one JSON object: it cannot be read")),
+        Err(_) => problems.push(problem("", "must be one JSON object, but cannot be parsed")),
     }
     if !directory.is_empty() {
         problems.extend(check(Path::new(&directory)).map(|complaint| problem("directory", complaint)));
     } else if data_dir.is_empty() && problems.is_empty() {
-        problems.push(problem("directory", "must be set: the server has no directory to give"));
+        problems.push(problem("directory", "must be set: the server provides no directory"));
     }
     if problems.is_empty() { Ok(PathBuf::from(if directory.is_empty() { data_dir } else { &directory })) } else { Err(problems) }
 }
 
-/// What is wrong with one setting. The message never repeats its value.
+/// Returns what is wrong with one setting. The message never repeats its value.
 fn problem(path: &str, message: impl Into<String>) -> Problem {
     Problem { path: path.to_owned(), message: message.into(), nearest: String::new() }
 }
@@ -43,7 +43,7 @@ fn check(directory: &Path) -> Option<&'static str> {
     match directory.metadata() {
         _ if !directory.is_absolute() => Some("must be an absolute path"),
         Ok(found) if !found.is_dir() => Some("must be a directory"),
-        Ok(found) if found.permissions().readonly() => Some("must be a directory to write to"),
+        Ok(found) if found.permissions().readonly() => Some("must be writable"),
         Ok(_) => None,
         Err(_) => Some("must be a directory that exists and can be read"),
     }
@@ -60,7 +60,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// The name that a typing error is likely to have meant; empty when none is close.
+/// Returns the setting that a misspelled name probably means; empty if none is close.
 fn nearest(name: &str) -> String {
     let distance = |known: &str| strsim::levenshtein(&name.to_lowercase(), known);
     let close = NAMES.into_iter().filter(|known| distance(known) <= 2.max(name.len() / 3));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_directory_of_the_server_is_the_default() {
+    fn the_servers_directory_is_the_default() {
         assert_eq!(parse("{}", "/data").unwrap(), PathBuf::from("/data"));
         assert_eq!(parse("", "").unwrap_err()[0].path, "directory");
     }

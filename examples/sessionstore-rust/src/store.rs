@@ -1,5 +1,5 @@
-//! The sessions, in a redb file. One thread writes: calls that come while it commits share the next
-//! transaction, so that the disk is waited for once for all of them.
+//! Keeps the sessions in a redb file. One thread writes. Calls that arrive while it commits share the next
+//! transaction, so they all wait for the disk only once.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,21 +17,21 @@ use tonic::Status;
 use crate::log;
 use crate::services::proto::{Record, SessionTouch};
 
-/// By id: the end of the lifetime in milliseconds since 1970, and the record as it is on the wire.
+/// Maps an id to the end of the lifetime, in milliseconds since 1970, and the encoded record.
 const SESSIONS: TableDefinition<&str, (u64, &[u8])> = TableDefinition::new("sessions");
 
-const WRITES_AT_ONCE: usize = 1_000; // of one transaction
+const WRITES_AT_ONCE: usize = 1_000; // per transaction
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
-const SWEEP_AT_ONCE: usize = 1_000; // entries that are looked at before calls get their turn
+const SWEEP_AT_ONCE: usize = 1_000; // entries to check before other calls get their turn
 
 type Sessions<'txn> = Table<'txn, &'static str, (u64, &'static [u8])>;
 type Change = Box<dyn FnOnce(&mut Sessions) -> Result<Outcome, Status> + Send>;
 
-/// What a change answers when its transaction is on the disk.
+/// The result of a change whose transaction is on disk.
 enum Outcome {
     Done,
     Replaced(bool),
-    /// The id to go on behind; nothing when all entries were looked at.
+    /// The id to continue from, or nothing once all entries have been checked.
     Swept(Option<String>),
 }
 
@@ -40,7 +40,7 @@ struct Write {
     answer: oneshot::Sender<Result<Outcome, Status>>,
 }
 
-/// What the contract asks of a store; the methods are those of ropewalk.sessionstore.v1.
+/// The session store. ropewalk.sessionstore.v1 documents its methods.
 pub struct Store {
     db: Arc<Database>,
     writes: SyncSender<Write>,
@@ -48,7 +48,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the file in `directory`, and makes it when it is not there.
+    /// Opens the file in `directory`, or creates it if it does not exist.
     pub async fn open(directory: PathBuf) -> Result<Self, Status> {
         let db = Arc::new(blocking(move || open(&directory)).await?);
         let (writes, queue) = mpsc::sync_channel(WRITES_AT_ONCE);
@@ -71,14 +71,14 @@ impl Store {
         Ok(())
     }
 
-    /// The record, and when its lifetime is over.
+    /// Returns the record and the end of its lifetime.
     pub async fn get(&self, id: String) -> Result<(Record, prost_types::Timestamp), Status> {
         let db = self.db.clone();
         let found = blocking(move || {
             let sessions = db.begin_read().map_err(unavailable)?.open_table(SESSIONS).map_err(unavailable)?;
-            living(&sessions, &id)
+            live(&sessions, &id)
         });
-        let (record, ends) = found.await?.ok_or_else(|| Status::not_found("there is no such session"))?;
+        let (record, ends) = found.await?.ok_or_else(|| Status::not_found("no such session"))?;
         Ok((record, prost_types::Timestamp::from(UNIX_EPOCH + Duration::from_millis(ends))))
     }
 
@@ -89,7 +89,7 @@ impl Store {
         }
         self.change(move |sessions| {
             for (id, at, ttl) in touches {
-                if let Some((mut record, _)) = living(sessions, &id)? {
+                if let Some((mut record, _)) = live(sessions, &id)? {
                     if later(&at, &record.last_accessed_at) {
                         record.last_accessed_at = at;
                     }
@@ -111,14 +111,14 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the record was written: the one before it had the expected owner.
+    /// Returns whether the record was written, which it is if the previous one had the expected owner.
     pub async fn replace(&self, record: Record, expected_owner: String, ttl: Option<prost_types::Duration>) -> Result<bool, Status> {
         let ttl = ttl.filter(|ttl| ttl.seconds != 0 || ttl.nanos != 0).map(|ttl| lifetime(Some(ttl))).transpose()?;
         if record.id.is_empty() {
             return Err(Status::invalid_argument("a session needs an id"));
         }
         let outcome = self.change(move |sessions| {
-            let (before, until) = living(sessions, &record.id)?.ok_or_else(|| Status::not_found("there is no such session"))?;
+            let (before, until) = live(sessions, &record.id)?.ok_or_else(|| Status::not_found("no such session"))?;
             let replaced = before.owner == expected_owner;
             if replaced {
                 insert(sessions, &record, ttl.map_or(until, ends))?;
@@ -128,7 +128,7 @@ impl Store {
         Ok(matches!(outcome.await?, Outcome::Replaced(true)))
     }
 
-    /// Waits for the writes that were asked for.
+    /// Waits for pending writes.
     pub async fn close(&self) {
         self.sweeper.abort();
         let _ = self.change(|_| Ok(Outcome::Done)).await;
@@ -139,7 +139,7 @@ impl Store {
     }
 }
 
-/// Gives a change to the writer, and waits until it is on the disk.
+/// Passes a change to the writer and waits until it is on disk.
 async fn submit(writes: &SyncSender<Write>, change: Change) -> Result<Outcome, Status> {
     let (answer, outcome) = oneshot::channel();
     let mut write = Write { change, answer };
@@ -147,33 +147,33 @@ async fn submit(writes: &SyncSender<Write>, change: Change) -> Result<Outcome, S
         match writes.try_send(write) {
             Ok(()) => break,
             Err(mpsc::TrySendError::Full(again)) => write = again,
-            Err(mpsc::TrySendError::Disconnected(_)) => return Err(Status::unavailable("the store has ended")),
+            Err(mpsc::TrySendError::Disconnected(_)) => return Err(Status::unavailable("the store is closed")),
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    outcome.await.map_err(|_| Status::unavailable("the store has ended"))?
+    outcome.await.map_err(|_| Status::unavailable("the store is closed"))?
 }
 
 fn open(directory: &Path) -> Result<Database, Status> {
     let path = directory.join("sessions.redb");
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
     let db = Database::builder().create_file(file.map_err(unavailable)?).map_err(|error| match error {
-        DatabaseError::DatabaseAlreadyOpen => Status::unavailable("another process has the file of the sessions open"),
+        DatabaseError::DatabaseAlreadyOpen => Status::unavailable("another process has the session file open"),
         other => unavailable(other),
     })?;
     let txn = db.begin_write().map_err(unavailable)?;
-    txn.open_table(SESSIONS).map_err(unavailable)?; // makes it
+    txn.open_table(SESSIONS).map_err(unavailable)?; // creates it
     txn.commit().map_err(unavailable)?;
     Ok(db)
 }
 
-/// Writes until the store is gone.
+/// Writes until the store is closed.
 fn write(db: &Database, queue: &Receiver<Write>) {
     while let Ok(first) = queue.recv() {
         let batch: Vec<Write> = std::iter::once(first)
             .chain(std::iter::from_fn(|| queue.try_recv().ok()))
             .take(WRITES_AT_ONCE)
-            .filter(|write| !write.answer.is_closed()) // nobody waits for it any more
+            .filter(|write| !write.answer.is_closed()) // the caller no longer waits
             .collect();
         let (changes, answers): (Vec<_>, Vec<_>) = batch.into_iter().map(|write| (write.change, write.answer)).unzip();
         match commit(db, changes) {
@@ -192,8 +192,8 @@ fn write(db: &Database, queue: &Receiver<Write>) {
     }
 }
 
-/// One transaction. An error means that nothing of it was written; an outcome of a change that is an error
-/// means that this change wrote nothing.
+/// Runs changes in one transaction. If it returns an error, nothing was written. If the outcome of a change is an
+/// error, only that change wrote nothing.
 fn commit(db: &Database, changes: Vec<Change>) -> Result<Vec<Result<Outcome, Status>>, Status> {
     let txn = db.begin_write().map_err(unavailable)?;
     let mut outcomes = Vec::with_capacity(changes.len());
@@ -201,7 +201,7 @@ fn commit(db: &Database, changes: Vec<Change>) -> Result<Vec<Result<Outcome, Sta
         let mut sessions = txn.open_table(SESSIONS).map_err(unavailable)?;
         for change in changes {
             match change(&mut sessions) {
-                // The file failed somewhere within a change: the transaction is given up with all of them.
+                // The file failed in the middle of a change, so the whole transaction is abandoned.
                 Err(status) if status.code() == tonic::Code::Unavailable => return Err(status),
                 outcome => outcomes.push(outcome),
             }
@@ -211,7 +211,7 @@ fn commit(db: &Database, changes: Vec<Change>) -> Result<Vec<Result<Outcome, Sta
     Ok(outcomes)
 }
 
-/// Removes what nobody can get any more, now and then.
+/// Removes expired sessions from time to time.
 async fn sweep(writes: SyncSender<Write>) {
     let mut every = tokio::time::interval(SWEEP_EVERY);
     loop {
@@ -220,7 +220,7 @@ async fn sweep(writes: SyncSender<Write>) {
         while let Some(from) = after {
             after = match submit(&writes, Box::new(move |sessions| sweep_some(sessions, &from))).await {
                 Ok(Outcome::Swept(next)) => next,
-                _ => None, // the writer has logged why; it is tried again
+                _ => None, // the writer has logged the reason; the next sweep tries again
             };
         }
     }
@@ -239,11 +239,11 @@ fn sweep_some(sessions: &mut Sessions, after: &str) -> Result<Outcome, Status> {
     for id in over {
         sessions.remove(id.as_str()).map_err(unavailable)?;
     }
-    Ok(Outcome::Swept(last.filter(|_| seen == SWEEP_AT_ONCE).map(|id| id + "\0"))) // the least id behind it
+    Ok(Outcome::Swept(last.filter(|_| seen == SWEEP_AT_ONCE).map(|id| id + "\0"))) // the smallest id that comes after it
 }
 
-/// The session and the end of its lifetime, unless it is over.
-fn living(sessions: &impl ReadableTable<&'static str, (u64, &'static [u8])>, id: &str) -> Result<Option<(Record, u64)>, Status> {
+/// Returns a session and the end of its lifetime, unless it has expired.
+fn live(sessions: &impl ReadableTable<&'static str, (u64, &'static [u8])>, id: &str) -> Result<Option<(Record, u64)>, Status> {
     let Some(entry) = sessions.get(id).map_err(unavailable)? else { return Ok(None) };
     let (ends, record) = entry.value();
     if ends <= now() {
@@ -257,18 +257,18 @@ fn insert(sessions: &mut Sessions, record: &Record, ends: u64) -> Result<(), Sta
     Ok(())
 }
 
-/// Refuses what is not positive.
+/// Returns a lifetime, which must be positive.
 fn lifetime(ttl: Option<prost_types::Duration>) -> Result<Duration, Status> {
     let positive = ttl.and_then(|ttl| Duration::try_from(ttl).ok()).filter(|ttl| !ttl.is_zero());
     positive.ok_or_else(|| Status::invalid_argument("the ttl of a session must be positive"))
 }
 
-/// When a lifetime that begins now is over: never too early, so the fraction of a millisecond counts.
+/// Returns when a lifetime that begins now ends. It rounds up, because a session must not expire too early.
 fn ends(ttl: Duration) -> u64 {
     now().saturating_add(u64::try_from(ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX / 2)).min(253_402_300_799_000) // the year 9999
 }
 
-/// Milliseconds since 1970.
+/// Returns the time in milliseconds since 1970.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
@@ -279,10 +279,10 @@ fn later(a: &Option<prost_types::Timestamp>, b: &Option<prost_types::Timestamp>)
 }
 
 fn unavailable(error: impl std::fmt::Display) -> Status {
-    Status::unavailable(format!("the file of the sessions: {error}"))
+    Status::unavailable(format!("the session file: {error}"))
 }
 
-/// Runs what waits for the disk beside the calls.
+/// Runs work that waits for the disk on a thread of its own, so that it does not block other calls.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Status> + Send + 'static) -> Result<T, Status> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Status::internal(format!("a thread of the store ended: {error}")))?
+    tokio::task::spawn_blocking(work).await.map_err(|error| Status::internal(format!("a thread of the store has died: {error}")))?
 }

@@ -1,5 +1,5 @@
-//! TLS between the server and this process: each has a certificate that is made for this start, and
-//! accepts that of the other alone.
+//! TLS between the server and this process. Each has a certificate that was created for this start, and accepts
+//! only the other's.
 
 use std::io;
 use std::pin::Pin;
@@ -24,8 +24,8 @@ use crate::log;
 
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 
-/// Makes a key and a certificate for "localhost", and what accepts connections of the client with the
-/// certificate `client`, in PEM. The text is the sixth field of the handshake line.
+/// Creates a key and a certificate for "localhost", and an acceptor that admits only the client with the
+/// certificate `client`, in PEM. The returned text is the sixth field of the handshake line.
 pub fn acceptor(client: &str) -> Result<(TlsAcceptor, String), Box<dyn std::error::Error>> {
     let client = CertificateDer::from_pem_slice(client.as_bytes()).map_err(|_| "PLUGIN_CLIENT_CERT is not a certificate in PEM")?;
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()])?; // P-256
@@ -38,7 +38,7 @@ pub fn acceptor(client: &str) -> Result<(TlsAcceptor, String), Box<dyn std::erro
     Ok((TlsAcceptor::from(Arc::new(config)), base64(own.cert.der())))
 }
 
-/// Accepts one certificate, whatever it says of itself: it is the one that the server brought.
+/// Accepts one certificate, whatever it contains: the one that the server passed.
 #[derive(Debug)]
 struct OnlyClient {
     certificate: CertificateDer<'static>,
@@ -70,7 +70,7 @@ impl ClientCertVerifier for OnlyClient {
     }
 }
 
-/// Accepts connections for as long as the process lives. One that fails is none.
+/// Accepts connections for as long as the process lives. Connections that fail are dropped.
 pub fn accept(listener: UnixListener, acceptor: TlsAcceptor) -> mpsc::Receiver<io::Result<Connection>> {
     let (send, receive) = mpsc::channel(1);
     tokio::spawn(async move {
@@ -79,7 +79,7 @@ pub fn accept(listener: UnixListener, acceptor: TlsAcceptor) -> mpsc::Receiver<i
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     log::warn("A connection could not be accepted.", &[("error", error.to_string().into())]);
-                    tokio::time::sleep(Duration::from_millis(100)).await; // such as too many open files
+                    tokio::time::sleep(Duration::from_millis(100)).await; // for example, too many open files
                     continue;
                 }
             };
@@ -94,7 +94,7 @@ pub fn accept(listener: UnixListener, acceptor: TlsAcceptor) -> mpsc::Receiver<i
     receive
 }
 
-/// A connection of the server.
+/// A connection from the server.
 pub struct Connection(TlsStream<UnixStream>);
 
 impl Connected for Connection {

@@ -1,8 +1,8 @@
-// What a store may answer beside success.
+// The errors that a store may return.
 
 import { status } from "@grpc/grpc-js";
 
-/** An answer that is not OK, with its gRPC code. The message goes to the server's log. */
+/** An error status with its gRPC code. The message goes to the server's log. */
 export class PluginError extends Error {
   constructor(
     readonly code: status,

@@ -10,26 +10,26 @@ import { generate } from "selfsigned";
 
 const COOKIE = "ROPEWALK_PLUGIN";
 
-/** Says why this process must not serve; empty when it may. */
+/** Returns why this process must not serve; empty if it may. */
 export function refuse(env: NodeJS.ProcessEnv, kind: string, wire: number): string {
   const wanted = env[COOKIE] ?? "";
   if (wanted === "") {
     return (
       `this is a Ropewalk plugin of the kind ${kind}; a server starts it when its configuration names it, ` +
-      "and `ropewalk plugin test` tries it out"
+      "and `ropewalk plugin test` checks it"
     );
   }
   if (wanted !== kind) {
-    return `this plugin is of the kind ${kind}, and was started as one of the kind ${wanted}`;
+    return `this is a plugin of the kind ${kind}, but it was started as a plugin of the kind ${wanted}`;
   }
   const versions = (env.PLUGIN_PROTOCOL_VERSIONS ?? String(wire)).split(",");
   if (!versions.includes(String(wire))) {
-    return `this plugin speaks wire version ${wire}; the server speaks ${versions.join(", ")}`;
+    return `this plugin speaks protocol version ${wire}; the server speaks ${versions.join(", ")}`;
   }
   return "";
 }
 
-/** Where the plugin listens: a unix socket in a directory that is closed to others. */
+/** Where the plugin listens: a unix socket in a directory that other users cannot open. */
 export class Place {
   readonly path: string;
   readonly #own: boolean;
@@ -49,13 +49,13 @@ export class Place {
   }
 }
 
-/** The TLS of this process, and the sixth field of the handshake line. */
+/** TLS for this process, and the sixth field of the handshake line. */
 export interface Security {
   credentials: ServerCredentials;
   field: string;
 }
 
-/** Makes a certificate when the server brought one of its own, and accepts that client only. */
+/** Creates a certificate if the server has passed its own, and accepts only that client. */
 export async function secure(client: string | undefined): Promise<Security> {
   if (client === undefined || client === "") {
     return { credentials: ServerCredentials.createInsecure(), field: "" };
@@ -79,7 +79,7 @@ export async function secure(client: string | undefined): Promise<Security> {
   };
 }
 
-/** Prints the handshake line. From then on, what is printed goes to the log. */
+/** Prints the handshake line. Anything printed later goes to the log. */
 export function announce(wire: number, path: string, field: string): void {
   process.stdout.write(`1|${wire}|unix|${path}|grpc|${field}\n`);
   globalThis.console = new Console(process.stderr);

@@ -3,7 +3,7 @@
 export type Fields = Record<string, unknown>;
 
 function write(level: string, message: string, fields: Fields): void {
-  const timestamp = new Date().toISOString().replace("Z", "000Z"); // six digits: the server knows no others
+  const timestamp = new Date().toISOString().replace("Z", "000Z"); // the server requires six digits
   const line = { "@level": level, "@message": message, "@timestamp": timestamp, ...fields };
   process.stderr.write(`${JSON.stringify(line)}\n`);
 }

@@ -1,4 +1,4 @@
-// The plugin's main: complete the handshake with the server that started it, then serve until it ends.
+// Completes the handshake with the server that started the plugin, then serves until it is shut down.
 
 import { announce, Place, refuse, secure } from "./handshake.js";
 import { error } from "./log.js";
@@ -9,7 +9,7 @@ const KIND = "sessionstore";
 const WIRE = 1;
 
 async function main(): Promise<void> {
-  process.umask(0o077); // the sessions are nobody else's to read
+  process.umask(0o077); // nobody else may read the sessions
   const { promise: ended, resolve: end } = untilEnd();
   const place = new Place();
   const security = await secure(process.env.PLUGIN_CLIENT_CERT);
@@ -23,7 +23,7 @@ async function main(): Promise<void> {
   place.remove();
 }
 
-/** A promise that SIGTERM and Shutdown resolve. A Ctrl-C is for the server. */
+/** Returns a promise that SIGTERM and Shutdown resolve. Ctrl-C is meant for the server. */
 function untilEnd(): { promise: Promise<void>; resolve: () => void } {
   let resolve = () => {};
   const promise = new Promise<void>((done) => (resolve = done));

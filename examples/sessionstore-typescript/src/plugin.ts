@@ -1,4 +1,4 @@
-// What the services do: ropewalk.plugin.v1 and ropewalk.sessionstore.v1 over one store.
+// Implements the services: ropewalk.plugin.v1, and ropewalk.sessionstore.v1 over one store.
 
 import type { Problem__Output } from "../gen/ropewalk/plugin/v1/Problem.js";
 import type { ConfigureRequest__Output } from "../gen/ropewalk/plugin/v1/ConfigureRequest.js";
@@ -19,14 +19,14 @@ export class Plugin {
     return { name: "typescript", version: VERSION, kind: "sessionstore", protocolVersions: [1], capabilities };
   }
 
-  /** Takes settings and opens the store, or returns what is wrong with them. */
+  /** Opens the store with these settings, or returns what is wrong with them. */
   configure(request: ConfigureRequest__Output): Problem__Output[] {
     if (this.#store !== undefined) {
-      throw invalid("the plugin is configured already; start another process for other settings");
+      throw invalid("the plugin is already configured; start another process for other settings");
     }
     const { settings, problems } = parse(request.settingsJson);
     if (settings.directory === "" && request.dataDir === "") {
-      problems.push({ path: "directory", message: "must be set: the server has no directory to give", nearest: "" });
+      problems.push({ path: "directory", message: "must be set: the server provides no directory", nearest: "" });
     }
     if (problems.length > 0) return problems;
     const directory = settings.directory === "" ? request.dataDir : settings.directory;
@@ -39,7 +39,7 @@ export class Plugin {
     return [];
   }
 
-  /** The store; throws before Configure was accepted. */
+  /** Returns the store. Throws until Configure has succeeded. */
   get store(): Store {
     if (this.#store === undefined) throw unconfigured();
     return this.#store;

@@ -1,4 +1,4 @@
-// The gRPC server: its services, health, the end on request, and the table from errors to codes.
+// The gRPC server: its services, health, shutdown, and the table that maps errors to codes.
 
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
@@ -14,9 +14,9 @@ import type { Plugin } from "./plugin.js";
 import { parse } from "./settings.js";
 
 const MAX_MESSAGE = 16 << 20; // bytes, as on the server's side
-const GRACE = 1_000; // milliseconds for the calls under way when the end comes
+const GRACE = 1_000; // milliseconds for calls that are in progress at shutdown
 
-/** Makes the server, which does not listen yet. */
+/** Creates the server, which does not listen yet. */
 export function build(plugin: Plugin, end: () => void): grpc.Server {
   const server = new grpc.Server({
     "grpc.max_receive_message_length": MAX_MESSAGE,
@@ -33,14 +33,14 @@ export function build(plugin: Plugin, end: () => void): grpc.Server {
     Get: unary(({ id }) => ({ record: plugin.store.get(id) })),
     Touch: unary(async ({ touches }) => nothing(await plugin.store.touch(touches))),
     Delete: unary(async ({ id }) => nothing(await plugin.store.delete(id))),
-    // Replace is optional: a store without the capability "replace" answers UNIMPLEMENTED.
+    // Replace is optional: a store without the capability "replace" returns UNIMPLEMENTED.
   } satisfies Omit<SessionStoreServiceHandlers, "Replace">);
   new HealthImplementation({ plugin: "SERVING" }).addToServer(server);
   server.addService(controller, { Shutdown: unary<Buffer, Buffer>(() => (end(), Buffer.alloc(0))) });
   return server;
 }
 
-/** The protocol, as the build copied it. */
+/** Loads the protocol, which the build has copied. */
 function protocol(): { ropewalk: PluginProto["ropewalk"] & StoreProto["ropewalk"] } {
   const files = ["ropewalk/plugin/v1/plugin.proto", "ropewalk/sessionstore/v1/sessionstore.proto"];
   const includeDirs = [join(import.meta.dirname, "../proto")];
@@ -48,7 +48,7 @@ function protocol(): { ropewalk: PluginProto["ropewalk"] & StoreProto["ropewalk"
   return grpc.loadPackageDefinition(definition) as unknown as ReturnType<typeof protocol>;
 }
 
-/** plugin.GRPCController of go-plugin, whose messages are empty. */
+/** plugin.GRPCController of go-plugin. Its messages are empty. */
 const controller: grpc.ServiceDefinition = {
   Shutdown: {
     path: "/plugin.GRPCController/Shutdown",
@@ -63,7 +63,7 @@ const controller: grpc.ServiceDefinition = {
 
 const nothing = (_: void): Record<string, never> => ({});
 
-/** Turns a function into a handler: what it returns is the answer, what it throws a status. */
+/** Turns a function into a handler: its result becomes the response, and an exception becomes a status. */
 function unary<Request, Response>(
   call: (request: Request) => Response | Promise<Response>,
 ): grpc.handleUnaryCall<Request, Response> {
@@ -75,7 +75,7 @@ function unary<Request, Response>(
         answer({ code: problem.code, details: problem.message });
         return;
       }
-      error("A call of this plugin failed.", { method: incoming.getPath(), error: String(problem) });
+      error("A call to this plugin failed.", { method: incoming.getPath(), error: String(problem) });
       answer({ code: grpc.status.INTERNAL, details: "the plugin failed; its log has the reason" });
     }
   };
@@ -88,7 +88,7 @@ export function listen(server: grpc.Server, target: string, credentials: grpc.Se
   });
 }
 
-/** Ends the server: calls under way have their grace. */
+/** Shuts the server down. Calls in progress get GRACE to finish. */
 export function stop(server: grpc.Server): Promise<void> {
   return new Promise((resolve) => {
     const patience = setTimeout(() => (server.forceShutdown(), resolve()), GRACE);

@@ -1,18 +1,18 @@
-// The settings: read strictly, with every problem reported at once and where it is.
+// The settings. They are read strictly: every problem is reported at once, with its path.
 
 import { accessSync, constants, statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { closest, distance } from "fastest-levenshtein";
 
-/** What an operator writes below `sessionStore:`, beside adapter, path and sha256. */
+/** The settings that an operator writes below `sessionStore:`, in addition to adapter, path and sha256. */
 export interface Settings {
-  /** Where the sessions are kept; empty for the directory that the server gives. */
+  /** Where the sessions are kept; empty for the directory that the server provides. */
   directory: string;
-  /** Whether a write is answered only when it would survive a power cut. */
+  /** Whether a write returns only once it would survive a power cut. */
   waitForDisk: boolean;
 }
 
-/** One thing that is wrong. The message never repeats a value. */
+/** One problem. The message never repeats a value. */
 export interface Problem {
   path: string;
   message: string;
@@ -21,7 +21,7 @@ export interface Problem {
 
 const names = ["directory", "waitForDisk"];
 
-/** Reads settings. They are good only when there are no problems. */
+/** Reads settings. Use them only if there are no problems. */
 export function parse(text: string): { settings: Settings; problems: Problem[] } {
   const settings: Settings = { directory: "", waitForDisk: true };
   const problems: Problem[] = [];
@@ -47,7 +47,7 @@ function members(text: string, add: (path: string, message: string) => void): [s
   try {
     value = JSON.parse(text === "" ? "{}" : text);
   } catch {
-    add("", "must be one JSON object: it cannot be read");
+    add("", "must be one JSON object, but cannot be parsed");
     return [];
   }
   if (kindOf(value) !== "an object") {
@@ -63,7 +63,7 @@ function kindOf(value: unknown): string {
   return { boolean: "true or false", number: "a number", string: "a string" }[typeof value as string] ?? "an object";
 }
 
-/** The name that a typing error is likely to have meant; empty when none is close. */
+/** Returns the setting that a misspelled name probably means; empty if none is close. */
 function nearest(name: string): string {
   const found = closest(name, names);
   return distance(name.toLowerCase(), found.toLowerCase()) <= Math.max(2, name.length / 3) ? found : "";
@@ -76,7 +76,7 @@ function checkDirectory(path: string): string {
     accessSync(path, constants.W_OK | constants.X_OK);
   } catch (problem) {
     const { code } = problem as NodeJS.ErrnoException;
-    return code === "ENOENT" ? "must be a directory that exists" : `must be a directory to write to (${code})`;
+    return code === "ENOENT" ? "must be a directory that exists" : `must be a writable directory (${code})`;
   }
   return "";
 }

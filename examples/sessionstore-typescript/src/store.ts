@@ -1,5 +1,5 @@
-// The sessions, in an LMDB file. Several processes may have it open at once, as they do while a
-// server replaces one by the next: every transaction is one step for all of them.
+// Keeps the sessions in an LMDB file. Several processes may have it open at once, as they do while a server replaces
+// one process with the next. Each transaction is atomic across all of them.
 
 import { createHash } from "node:crypto";
 import { open, type RootDatabase } from "lmdb";
@@ -18,15 +18,15 @@ interface Entry {
 }
 
 const SWEEP_EVERY = 60_000; // milliseconds
-const SWEEP_AT_ONCE = 1_000; // entries that are looked at before calls get their turn
+const SWEEP_AT_ONCE = 1_000; // entries to check before other calls get their turn
 
-/** What the contract asks of a store; the methods are those of ropewalk.sessionstore.v1. */
+/** The session store. ropewalk.sessionstore.v1 documents its methods. */
 export class Store {
   readonly #db: RootDatabase<Entry, Buffer>;
   readonly #waitForDisk: boolean;
   readonly #sweeper: NodeJS.Timeout;
 
-  /** Opens the file in settings.directory, and makes it when it is not there. */
+  /** Opens the file in settings.directory, or creates it if it does not exist. */
   constructor(settings: Settings, sweepEvery = SWEEP_EVERY) {
     this.#db = open<Entry, Buffer>({ path: settings.directory, noSubdir: false, keyEncoding: "binary" });
     this.#waitForDisk = settings.waitForDisk;
@@ -40,9 +40,9 @@ export class Store {
   }
 
   get(id: string): Record__Output {
-    this.#db.resetReadTxn(); // a snapshot that is kept from before hides what another process wrote since
-    const entry = this.#living(key(id));
-    if (entry === undefined) throw notFound("there is no such session");
+    this.#db.resetReadTxn(); // an older snapshot would hide what another process has written since
+    const entry = this.#live(key(id));
+    if (entry === undefined) throw notFound("no such session");
     return entry.record;
   }
 
@@ -51,7 +51,7 @@ export class Store {
     if (steps.length === 0) return;
     await this.#write(() => {
       for (const { key, at, expires } of steps) {
-        const entry = this.#living(key);
+        const entry = this.#live(key);
         if (entry === undefined) continue;
         const lastAccessedAt = newer(entry.record.lastAccessedAt, at);
         void this.#db.put(key, { record: { ...entry.record, lastAccessedAt }, expires });
@@ -63,7 +63,7 @@ export class Store {
     await this.#write(() => void this.#db.remove(key(id)));
   }
 
-  /** Removes what nobody can get any more, and returns how many that were. */
+  /** Removes expired sessions, and returns how many. */
   async sweep(): Promise<number> {
     let removed = 0;
     let start: Buffer | undefined;
@@ -79,7 +79,7 @@ export class Store {
       }
       const last = some.at(-1);
       if (some.length < SWEEP_AT_ONCE || last === undefined) return removed;
-      start = Buffer.concat([last.key, Buffer.of(0)]); // the least key behind it
+      start = Buffer.concat([last.key, Buffer.of(0)]); // the smallest key that comes after it
       await new Promise(setImmediate);
     }
   }
@@ -90,24 +90,24 @@ export class Store {
     await this.#db.close();
   }
 
-  #living(key: Buffer): Entry | undefined {
+  #live(key: Buffer): Entry | undefined {
     const entry = this.#db.get(key);
     return entry !== undefined && entry.expires > Date.now() ? entry : undefined;
   }
 
-  /** Runs action as one step, which nothing comes between, not even from another process. */
+  /** Runs action atomically, even with respect to other processes. */
   async #write(action: () => void): Promise<void> {
     await this.#db.transaction(action);
     if (this.#waitForDisk) await this.#db.flushed;
   }
 }
 
-/** Any text is an id, of any length: the file knows it by its digest. */
+/** Returns the key of an id. An id can be any text of any length, so the key is its digest. */
 function key(id: string): Buffer {
   return createHash("sha256").update(id).digest();
 }
 
-/** Milliseconds; throws for what is not positive. */
+/** Returns a lifetime in milliseconds. Throws if it is not positive. */
 function lifetime(ttl: Duration__Output | null): number {
   const milliseconds = ttl === null ? 0 : ttl.seconds * 1_000 + ttl.nanos / 1_000_000;
   if (milliseconds <= 0) throw invalid("the ttl of a session must be positive");
@@ -120,5 +120,5 @@ function newer(a: Timestamp__Output | null, b: Timestamp__Output | null): Timest
 }
 
 function reportSweep(problem: unknown): void {
-  warn("Sessions that are over could not be removed; it is tried again.", { error: String(problem) });
+  warn("Expired sessions could not be removed; the next sweep tries again.", { error: String(problem) });
 }

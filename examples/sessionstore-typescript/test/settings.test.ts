@@ -10,11 +10,11 @@ test.after(() => rmSync(directory, { recursive: true }));
 writeFileSync(join(directory, "file"), "");
 
 const cases: [name: string, text: string, problems: string[]][] = [
-  ["nothing is given", "", []],
-  ["all is given", JSON.stringify({ directory, waitForDisk: false }), []],
-  ["a typing error", '{"directroy": "/x"}', ["directroy: is not a setting (directory)"]],
-  ["a name like no other", '{"colour": 1}', ["colour: is not a setting ()"]],
-  ["a name of every object", '{"constructor": 1, "__proto__": 1}', ["constructor: is not a setting ()", "__proto__: is not a setting ()"]],
+  ["nothing set", "", []],
+  ["everything set", JSON.stringify({ directory, waitForDisk: false }), []],
+  ["a typo", '{"directroy": "/x"}', ["directroy: is not a setting (directory)"]],
+  ["a name unlike any setting", '{"colour": 1}', ["colour: is not a setting ()"]],
+  ["names that every object has", '{"constructor": 1, "__proto__": 1}', ["constructor: is not a setting ()", "__proto__: is not a setting ()"]],
   [
     "several wrong types at once",
     '{"directory": 5, "waitForDisk": "yes"}',
@@ -23,10 +23,10 @@ const cases: [name: string, text: string, problems: string[]][] = [
   ["null", '{"waitForDisk": null}', ["waitForDisk: must be true or false, not null ()"]],
   ["a list for a string", '{"directory": []}', ["directory: must be a string, not a list ()"]],
   ["a relative path", '{"directory": "x"}', ["directory: must be an absolute path ()"]],
-  ["a directory that is not there", '{"directory": "/none/such"}', ["directory: must be a directory that exists ()"]],
+  ["a missing directory", '{"directory": "/none/such"}', ["directory: must be a directory that exists ()"]],
   ["a file", JSON.stringify({ directory: join(directory, "file") }), ["directory: must be a directory ()"]],
   ["not an object", "[]", [": must be an object, not a list ()"]],
-  ["not JSON", "{", [": must be one JSON object: it cannot be read ()"]],
+  ["not JSON", "{", [": must be one JSON object, but cannot be parsed ()"]],
 ];
 
 for (const [name, text, want] of cases) {

@@ -1,4 +1,4 @@
-// What the conformance kit cannot see: several processes, restarts, and what is left in the file.
+// Tests what the conformance kit cannot see: several processes, restarts, and what stays in the file.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -43,7 +43,7 @@ test("sessions outlive the process", async (t) => {
   assert.deepEqual(second.get("a"), session("a"));
 });
 
-test("what another process writes is seen at once", async (t) => {
+test("another process's writes are visible at once", async (t) => {
   const directory = temporary(t);
   const store = new Store({ directory, waitForDisk: false });
   t.after(() => store.close());
@@ -62,7 +62,7 @@ test("what another process writes is seen at once", async (t) => {
   assert.throws(() => store.get("a"), /no such session/);
 });
 
-test("the file keeps no session whose lifetime is over", async (t) => {
+test("expired sessions are removed from the file", async (t) => {
   const store = new Store({ directory: temporary(t), waitForDisk: false });
   t.after(() => store.close());
   await Promise.all(Array.from({ length: 2_500 }, (_, i) => store.put(session(`s${i}`), i % 2 === 0 ? moment : minute)));
@@ -72,7 +72,7 @@ test("the file keeps no session whose lifetime is over", async (t) => {
   assert.equal(store.get("s1").id, "s1");
 });
 
-test("a touch without a time keeps the time there is", async (t) => {
+test("a touch without a time keeps the previous one", async (t) => {
   const store = new Store({ directory: temporary(t), waitForDisk: false });
   t.after(() => store.close());
   await store.put(session("a"), minute);

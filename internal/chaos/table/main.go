@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// run measures the rows in only, or every row when there are none, and prints the table.
+// run measures the rows in only, or every row if there are none, and prints the table.
 func run(only []string) (failed bool, err error) {
 	rows, err := readRows(filepath.Join("docs", "security.md"))
 	if err != nil {

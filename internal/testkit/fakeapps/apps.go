@@ -1,7 +1,7 @@
 // Package fakeapps is the fake of the running apps that a tool namespace calls: apps in memory that record
 // requests and answer as a test says.
 //
-// It knows nothing about how a namespace works. A test that needs more behaviour embeds Apps and adds it.
+// It knows nothing about how a namespace works. A test that needs more behavior embeds Apps and adds it.
 package fakeapps
 
 import (
@@ -34,6 +34,7 @@ type Apps struct {
 	offers     map[string]*core.Offer
 	texts      []core.Instructions
 	skilled    []string
+	missing    []core.MissingApp
 	answer     func(context.Context, Call) (json.RawMessage, error)
 	calls      []Call
 	operations []string
@@ -69,6 +70,20 @@ func (a *Apps) SetSkilled(servers ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.skilled = servers
+}
+
+// SetMissing sets the apps of every workspace whose tools are not known.
+func (a *Apps) SetMissing(apps ...core.MissingApp) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.missing = apps
+}
+
+// Missing returns what SetMissing set.
+func (a *Apps) Missing(string) []core.MissingApp {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.missing)
 }
 
 // Skilled returns what SetSkilled set.
@@ -146,7 +161,7 @@ func (a *Apps) Offer(workspace string, _ *interact.Client) *core.Offer {
 }
 
 // Resource always fails.
-func (*Apps) Resource(_ context.Context, _, _, uri, _, _ string) (apps.Resource, error) {
+func (*Apps) Resource(_ context.Context, _, _, uri string, _ interact.Call) (apps.Resource, error) {
 	return apps.Resource{}, core.Errorf(core.CodeResourceNotFound, "there is no resource %q", uri)
 }
 

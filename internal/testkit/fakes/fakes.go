@@ -52,7 +52,7 @@ func (e *Events) Count(name string) int {
 
 // Settings stores settings by name. The zero value is ready to use.
 type Settings struct {
-	Refuse func(name string) error // returns an error if a setting cannot be written; nil means that all can be
+	Refuse func(name string) error // returns an error if a setting cannot be written; nil allows all
 
 	mu     sync.Mutex
 	values map[string]string
@@ -108,7 +108,7 @@ func (a *Audit) Record(_ context.Context, r core.AuditRecord) error {
 	return a.err
 }
 
-// Fail makes Record return an error. Fail(nil) ends that.
+// Fail makes Record return an error, or succeed again if err is nil.
 func (a *Audit) Fail(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -30,7 +30,7 @@ func endings(ctx context.Context, t *kit.Trial, s Subject) {
 		w.interrupted(one, time.Duration(r.IntN(20_000))*time.Microsecond)
 	}
 	if files := kit.Got(contents(s.Data)); len(files) == 0 && s.Backend == nil && !s.Fixed {
-		kit.Must(kit.CannotJudge("a part of a write could not be put into the files of the sink: write ${data} in the settings where its folder belongs, or give --backend HOST:PORT, or --backend none if it keeps no files"))
+		kit.Must(kit.CannotJudge("the kit could not put part of a write into the sink's files: write ${data} in the settings where its folder belongs, or give --backend HOST:PORT, or --backend none if it keeps no files"))
 	}
 	t.Cover("%d processes that were killed after an answer or during a write, and %d that found a part of a write in a file", 2*t.Count(10), parts)
 }
@@ -160,7 +160,7 @@ func failing(ctx context.Context, t *kit.Trial, s Subject) {
 	case s.Fixed, full > 0:
 		t.Cover("a deadline that has passed, and a disk that was full after %d different parts of a write", full)
 	default:
-		kit.Must(kit.CannotJudge("nothing was given to make writes fail with: write ${data} in the settings where the folder of the sink belongs, or give --backend HOST:PORT, or --backend none if it has neither files nor a backend"))
+		kit.Must(kit.CannotJudge("the kit was not given a way to make writes fail: write ${data} in the settings where the folder of the sink belongs, or give --backend HOST:PORT, or --backend none if it has neither files nor a backend"))
 	}
 	w.again(true)
 	w.check(one, durable) // stopping may lose data that was only in memory
@@ -170,9 +170,15 @@ func failing(ctx context.Context, t *kit.Trial, s Subject) {
 func (w *world) outages(s *stream) {
 	for i := range w.t.Count(5) {
 		w.note("the backend is unreachable")
-		w.duringOutage(w.Backend.Stop, s, 1+i)
+		w.duringOutage(w.Backend.Stop, s, 2+i, false)
 		w.note("the backend does not answer")
-		w.duringOutage(w.Backend.Stall, s, 1+i)
+		w.duringOutage(w.Backend.Stall, s, 2+i, false)
+	}
+	if w.Receiver != nil {
+		for _, status := range []int{300, 302, 307, 400, 401, 403, 404, 413, 429, 500, 503} {
+			w.note("the receiver answers %d", status)
+			w.duringOutage(func(context.Context) error { w.Receiver.refuse(status); return nil }, s, 2, status < 400) // a sink may follow a redirect
+		}
 	}
 	cuts := 0
 	if cutter, ok := w.Backend.(kit.Cutter); ok {
@@ -199,14 +205,20 @@ func (w *world) settles(s *stream) {
 }
 
 // duringOutage writes while stop has made the backend unavailable, and again when it is back.
-func (w *world) duringOutage(stop func(context.Context) error, s *stream, n int) {
+func (w *world) duringOutage(stop func(context.Context) error, s *stream, n int, mayWork bool) {
 	err := stop(w.ctx)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return
 	}
 	kit.Must(err)
-	err = kit.Catch(func() { w.fails(w.ctx, s, s.next(n, 1), time.Second, false) })
+	err = kit.Catch(func() { w.fails(w.ctx, s, s.next(n, 1), time.Second, mayWork) })
+	if w.Receiver != nil {
+		w.Receiver.refuse(0)
+	}
 	kit.Must(errors.Join(err, w.Backend.Start(context.WithoutCancel(w.ctx))))
+	if n%2 == 1 { // what is kept later must not be in the way of what is sent again
+		kit.Must(kit.Pause(w.ctx, 2*time.Second))
+	}
 	w.settles(s)
 }
 

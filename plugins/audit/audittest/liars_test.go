@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -91,10 +92,25 @@ func lies() plugintest.Lies[*sink] {
 			"counts sequences in 32 bits": passes(func(kept []audit.Record, r audit.Record) bool {
 				return len(kept) > 0 && uint32(r.Sequence) <= uint32(kept[len(kept)-1].Sequence) //nolint:gosec // the lie
 			}),
+			"counts sequences with a sign": passes(func(kept []audit.Record, r audit.Record) bool {
+				return len(kept) > 0 && int64(r.Sequence) <= int64(kept[len(kept)-1].Sequence) //nolint:gosec // the lie
+			}),
 			"lower-cases streams": keys(strings.ToLower),
 			"writes _ for what is not a letter in streams": keys(func(stream string) string {
 				return regexp.MustCompile(`[^0-9A-Za-z-]`).ReplaceAllString(stream, "_")
 			}),
+			"ends streams at a question mark": keys(func(stream string) string { before, _, _ := strings.Cut(stream, "?"); return before }),
+			"has one letter for all characters of four bytes in streams": keys(func(stream string) string {
+				return strings.Map(func(r rune) rune { return min(r, 0x10000) }, stream)
+			}),
+			"names files by escaped streams": func(s *sink) {
+				s.check = func(stream string, records []audit.Record) error {
+					if len(url.QueryEscape(stream)) > 255 {
+						return errors.New("the file name is too long")
+					}
+					return audit.CheckWrite(stream, records)
+				}
+			},
 			"cuts streams at 30 bytes": keys(func(stream string) string { return stream[:min(len(stream), 30)] }),
 			"accepts batches without a stream": func(s *sink) {
 				s.check = func(stream string, records []audit.Record) error {
@@ -135,6 +151,18 @@ func lies() plugintest.Lies[*sink] {
 						s.end = end + 200
 					}
 					return err
+				}
+			},
+			"drops what comes while eight calls wait": func(s *sink) {
+				places := make(chan bool, 8)
+				s.write = func(c *call) error {
+					select {
+					case places <- true:
+						defer func() { <-places }()
+						return c.append()
+					default:
+						return c.check(c.stream, c.records)
+					}
 				}
 			},
 			"mixes the streams that are written at the same time": func(s *sink) {
@@ -229,6 +257,7 @@ func lies() plugintest.Lies[*sink] {
 				}
 				return c.append()
 			}),
+			"cuts reasons at a megabyte": alters(func(r *audit.Record) { r.Reason = r.Reason[:min(len(r.Reason), 1<<20)] }),
 			"leaves out arguments of more than a megabyte": alters(func(r *audit.Record) {
 				if len(r.Arguments) > 1<<20 {
 					r.Arguments = nil
@@ -248,6 +277,14 @@ func lies() plugintest.Lies[*sink] {
 				if errors.Is(err, plugins.ErrUnavailable) {
 					c.later(time.Second)
 					return nil
+				}
+				return err
+			}),
+			"writes the rest of an abandoned batch half a second later": writes(func(c *call) error {
+				err := c.append()
+				if rest := *c; errors.Is(err, plugins.ErrUnavailable) && len(c.records) > 1 {
+					rest.records = c.records[1:]
+					rest.later(500 * time.Millisecond)
 				}
 				return err
 			}),
@@ -297,6 +334,33 @@ func TestCorrectSinksPassHoweverUnusualTheyAre(t *testing.T) {
 	for name, change := range map[string]func(*sink){
 		"the usual one":                     func(*sink) {},
 		"one that reads a record at a time": shows(func(p *page) { p.limit = 1 }),
+		"one that writes arguments and texts in another way": alters(func(r *audit.Record) {
+			if r.Time = r.Time.UTC(); len(r.Arguments) > 0 {
+				r.Arguments = json.RawMessage(" " + strings.ReplaceAll(string(r.Arguments), "/", `\/`) + "\n")
+			}
+		}),
+		"one that gathers what several servers write": func(s *sink) {
+			s.reach = func(ctx context.Context) error {
+				_ = kit.Pause(ctx, 3*time.Millisecond)
+				return s.disk.Reach(ctx)
+			}
+		},
+		"one that keeps the first record of a batch for which there is no space": writes(func(c *call) error {
+			err := c.append()
+			if errors.Is(err, plugins.ErrUnavailable) && len(c.records) > 1 {
+				c.records = c.records[:1]
+				_ = c.append()
+			}
+			return err
+		}),
+		"one that answers with the error of the deadline": func(s *sink) {
+			s.write = func(c *call) error {
+				if err := c.append(); err == nil || c.ctx.Err() == nil {
+					return err
+				}
+				return c.ctx.Err()
+			}
+		},
 		"one that keeps the records of a batch one by one": writes(func(c *call) error {
 			if err := c.check(c.stream, c.records); err != nil {
 				return err
@@ -321,7 +385,7 @@ func TestCorrectSinksPassHoweverUnusualTheyAre(t *testing.T) {
 	}
 }
 
-// trial returns a normal trial with a short start time, because these sinks start at once.
+// trial returns a normal trial with a short start time, because these sinks start immediately.
 func trial() kit.Trial {
 	t := plugintest.Trial(kit.Normal)
 	t.Start = 3 * time.Second

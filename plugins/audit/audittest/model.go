@@ -20,9 +20,6 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Records returns kept records, like the Read method of audit.Reader.
-type Records func(ctx context.Context, stream string, after uint64, limit int) ([]audit.Record, error)
-
 // Subject is the audit sink under test, and what can be done to it.
 type Subject struct {
 	// Open starts a process of the sink on its backend, as a server does. The process has the records that earlier ones
@@ -30,8 +27,8 @@ type Subject struct {
 	Open func(ctx context.Context) (*Process, error)
 	// Exclusive is set if only one process may use the backend at a time.
 	Exclusive bool
-	// Records returns the records that the receiver of a sink without the capability "read" has, each of them once.
-	Records Records
+	// Receiver gets the records of a sink without the capability "read".
+	Receiver *Receiver
 	// Backend makes the backend of all processes unavailable and available again; nil if that is not possible.
 	Backend kit.Backend
 	// Data is the directory in which the sink keeps its files; "" if it is unknown or there is none.
@@ -104,7 +101,8 @@ type stream struct {
 	name    string
 	kept    []audit.Record // in order
 	perhaps []audit.Record // a batch whose first records may have been kept
-	random  *rand.Rand     // of the contents of further records; nil if they are all alike
+	random  *rand.Rand     // generates the contents of further records; nil if all are alike
+	begins  uint64         // the stream has no lower sequence
 }
 
 // begin starts a process for a history.
@@ -113,9 +111,9 @@ func (s Subject) begin(ctx context.Context, t *kit.Trial) *world {
 	if err != nil {
 		kit.Must(fmt.Errorf("start a process: %w", err))
 	}
-	if _, reads := p.Sink.(audit.Reader); !reads && s.Records == nil {
+	if _, reads := p.Sink.(audit.Reader); !reads && s.Receiver == nil {
 		p.Close()
-		kit.Must(kit.CannotJudge(`the sink has not the capability "read": write ${receiver} in the settings where the address of its receiver belongs, http://${receiver}/audit for example`))
+		kit.Must(kit.CannotJudge(`the sink does not have the capability "read": write ${receiver} in the settings where the address of its receiver belongs, http://${receiver}/audit for example`))
 	}
 	return &world{Subject: s, ctx: ctx, t: t, p: p}
 }
@@ -146,7 +144,7 @@ func (w *world) again(kill bool) {
 	w.p = &Process{Close: func() {}}
 	p, err := w.Open(w.ctx)
 	if err != nil {
-		w.fail(fmt.Sprintf("it does not start: %v", err), "that it starts with what it has", durable)
+		w.fail(fmt.Sprintf("it does not start: %v", err), "a start with the records that it has", durable)
 	}
 	w.p = p
 }
@@ -160,7 +158,7 @@ func (s *stream) last() uint64 {
 			return all[len(all)-1].Sequence
 		}
 	}
-	return 0
+	return s.begins
 }
 
 // next creates the n records that follow, with this gap between their sequences.
@@ -220,7 +218,7 @@ func numbers(records []audit.Record) string {
 func (w *world) read(name string) (kept []audit.Record) {
 	ctx, cancel := context.WithTimeout(w.ctx, 4*w.t.Limit(timeout))
 	defer cancel()
-	read := w.Records
+	read := w.Receiver.records
 	if reader, ok := w.p.Sink.(audit.Reader); ok {
 		read = reader.Read
 	}

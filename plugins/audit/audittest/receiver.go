@@ -17,10 +17,26 @@ import (
 type Receiver struct {
 	mu      sync.Mutex
 	streams map[string][]audit.Record
+	refuses int // the status of every response; 0 accepts
+}
+
+// refuse makes the receiver respond with a status, except at "/accepted", where a redirect leads.
+func (r *Receiver) refuse(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refuses = status
 }
 
 // ServeHTTP implements http.Handler.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r.mu.Lock()
+	status := r.refuses
+	r.mu.Unlock()
+	if status != 0 && req.URL.Path != "/accepted" {
+		w.Header().Set("Location", "/accepted")
+		http.Error(w, "not now", status)
+		return
+	}
 	var all []audit.Entry
 	for d := json.NewDecoder(req.Body); ; {
 		var raw json.RawMessage
@@ -52,8 +68,8 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// Records returns the received records, for Subject.Records.
-func (r *Receiver) Records(_ context.Context, stream string, after uint64, limit int) ([]audit.Record, error) {
+// records returns the received records, like the Read method of audit.Reader.
+func (r *Receiver) records(_ context.Context, stream string, after uint64, limit int) ([]audit.Record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kept := r.streams[stream]

@@ -42,7 +42,7 @@ func (d *disk) appendTo(file *os.File, at int64, raw []byte) error {
 	return err
 }
 
-// sink is a sink that honours the contract: a log of JSON lines to which several processes append. A liar replaces some
+// sink is a sink that honors the contract: a log of JSON lines to which several processes append. A liar replaces some
 // of its functions.
 type sink struct {
 	*disk

@@ -88,7 +88,7 @@ func TestARecordIsRefusedOnceTheFileIsGone(t *testing.T) {
 		t.Error(err)
 	}
 	if kept, err := s.Read(t.Context(), "one", 0, 10); !errors.Is(err, plugins.ErrUnavailable) {
-		t.Errorf("read of a file that is gone: %v, %v", kept, err)
+		t.Errorf("reading a deleted file: %v, %v", kept, err)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestTwoSinksOfAFileWriteARecordOnce(t *testing.T) {
 	}
 	kept, err := first.Read(t.Context(), "one", 0, 10)
 	if !slices.EqualFunc(kept, some(1, 5), func(a, b audit.Record) bool { return a.Sequence == b.Sequence }) || verify(t, path) != 5 {
-		t.Errorf("of 5 records the file has %d: %+v, %v", verify(t, path), kept, err)
+		t.Errorf("the file has %d of 5 records: %+v, %v", verify(t, path), kept, err)
 	}
 }
 

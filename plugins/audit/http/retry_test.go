@@ -96,7 +96,7 @@ func TestRecordsAcceptedAtTheDeadlineAreAcknowledged(t *testing.T) {
 			return resp, err
 		})
 		if err := s.Write(ctx, "one", []audit.Record{{Sequence: 1, Action: "a"}}); err != nil || s.lastOf("one") != 1 {
-			t.Errorf("%d is taken for written: %v", s.lastOf("one"), err)
+			t.Errorf("%d counts as written: %v", s.lastOf("one"), err)
 		}
 	})
 }

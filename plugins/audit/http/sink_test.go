@@ -50,7 +50,7 @@ func TestTheContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(backend.Close)
-	subject := audittest.Subject{Records: receiver.Records, Backend: backend, Open: func(context.Context) (*audittest.Process, error) {
+	subject := audittest.Subject{Receiver: receiver, Backend: backend, Open: func(context.Context) (*audittest.Process, error) {
 		s := open(t, map[string]any{"url": "http://" + backend.Address() + "/audit", "timeout": "15s"})
 		return &audittest.Process{Sink: s, Kill: func() {}, Close: func() { _ = s.Close() }}, nil
 	}}
@@ -111,7 +111,7 @@ func TestAcceptedRecordsAreNotSentAgain(t *testing.T) {
 		t.Errorf("the collector got %d records, want 8", taken.Load())
 	}
 	if err := s.Write(t.Context(), "two", some(1)); err != nil || taken.Load() != 9 {
-		t.Errorf("with one of another stream it got %d records: %v", taken.Load(), err)
+		t.Errorf("with a record of another stream, it got %d records: %v", taken.Load(), err)
 	}
 }
 

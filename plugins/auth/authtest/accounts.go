@@ -17,9 +17,10 @@ type grant struct {
 type accounts struct {
 	subject      string           // who logs in
 	refreshes    bool             // logins get refresh tokens, each valid once
+	reuses       bool             // or they stay valid as long as the login, and are not returned again
 	refresh      map[string]grant // by refresh token
 	ended        map[string]bool  // by session
-	becomes      string           // the subject of every login from now on; "" for its own
+	becomes      string           // the subject of every login from now on; "" if each keeps its own
 	access       map[string]grant // by access token; expired ones are removed
 	forge        func(claims map[string]any) any
 	plain        bool           // tokens contain neither name nor email address
@@ -70,11 +71,12 @@ func emailOf(subject string) string { return subject + "@example.com" }
 func (p *Provider) refresh(w http.ResponseWriter, token, client string) {
 	p.mu.Lock()
 	g, ok := p.accounts.refresh[token]
-	delete(p.accounts.refresh, token)
 	ok = ok && !p.accounts.ended[g.session] && client == p.ClientID
 	next := ""
-	if ok {
-		next = p.accounts.renew(g)
+	if !p.accounts.reuses {
+		if delete(p.accounts.refresh, token); ok {
+			next = p.accounts.renew(g)
+		}
 	}
 	p.mu.Unlock()
 	if !ok {

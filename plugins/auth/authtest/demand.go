@@ -2,6 +2,7 @@ package authtest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -69,7 +70,7 @@ func (d *demand) unsure(allowed answers, why, sentence string) {
 	d.allowed, d.why, d.sentence = allowed, why, sentence
 }
 
-// answered classifies the result of a call. It is 0 for an error that is none of the three kinds.
+// answered classifies the result of a call. It returns 0 for an error that does not belong to the three kinds.
 func answered(ctx context.Context, err error) answers {
 	switch {
 	case err == nil:
@@ -140,7 +141,7 @@ func (w *world) judgeIdentity(claims map[string]any, id auth.Identity) (problem,
 		return "a session that the token names, or none", sSession
 	}
 	for _, scope := range id.Scopes {
-		if !missing("scope") && !anyText(claims["scope"], scope) && !anyText(claims["scp"], scope) {
+		if strings.Contains(scope, " ") || !missing("scope") && !anyText(claims["scope"], scope) && !anyText(claims["scp"], scope) {
 			return fmt.Sprintf("no scope %q: the token does not grant it", scope), sScopes
 		}
 	}
@@ -148,6 +149,14 @@ func (w *world) judgeIdentity(claims map[string]any, id auth.Identity) (problem,
 		if !w.loose && !anyText(about(claims, "group", "role", "team", "member", "permission"), group) {
 			return fmt.Sprintf("no group %q: the token does not name it", group), sGroups
 		}
+	}
+	for word := range strings.FieldsSeq(strings.ToLower(id.DisplayName)) {
+		if !missing("name") && !strings.Contains(strings.ToLower(string(must(json.Marshal(claims)))), word) {
+			return "a name from the token, or none", sOwn
+		}
+	}
+	if id.Groups != nil && !w.loose && !namesGroups(claims, id.Groups) {
+		return "all groups of a claim, or none: the token names no others", sNamesGroups
 	}
 	if problem := w.judgeRole(claims, id.OrgRole); problem != "" && !missing(RoleClaim) {
 		return problem, sRole
@@ -164,6 +173,21 @@ func (w *world) judgeIdentity(claims map[string]any, id auth.Identity) (problem,
 		}
 	}
 	return "", ""
+}
+
+// namesGroups reports whether the groups include all groups of some claim.
+func namesGroups(claims map[string]any, groups []string) bool {
+	for _, value := range about(claims, "group", "role", "team", "member", "permission") {
+		named, mixed := texts(value)
+		_, list := value.([]any)
+		if (list && !mixed || len(named) > 0) && !slices.ContainsFunc(named, func(group string) bool { return !slices.Contains(groups, group) }) {
+			return true
+		}
+		if _, nested := value.(map[string]any); nested {
+			return true
+		}
+	}
+	return false
 }
 
 // about returns the claims whose names contain one of the words.

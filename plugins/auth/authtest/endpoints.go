@@ -22,10 +22,11 @@ type fault struct {
 // The provider's paths.
 const (
 	documentPath   = "/.well-known/"
-	keysPath       = "/oauth2/jwks"
+	keysPath       = "/oauth2/jwks" // and below: the metadata says where
 	tokenPath      = "/oauth2/token"
 	userInfoPath   = "/oauth2/userinfo"
 	introspectPath = "/oauth2/introspect"
+	strangePath    = "/files/of/somebody" // whatever somebody has uploaded: the forger's keys
 )
 
 const large = 3 << 20 // size in bytes of a response that is finite but too large to use
@@ -70,7 +71,7 @@ func stalling(p *Provider, w http.ResponseWriter, r *http.Request, honest http.H
 	}
 	select {
 	case <-stalled:
-		if r.URL.Path == tokenPath { // completing the request would use up a refresh token, although the caller has given up
+		if r.URL.Path == tokenPath { // completing the request would use up a refresh token that nobody is waiting for
 			panic(http.ErrAbortHandler)
 		}
 		honest.ServeHTTP(w, r)
@@ -120,7 +121,7 @@ func outages() []*fault {
 		{"redirects to another host for its keys", keysPath, elsewhere}, {"redirects to another host for its metadata", documentPath, elsewhere},
 	}
 	for name, change := range map[string]func(string) string{
-		"another issuer": func(string) string { return "https://id.example.com" }, "the issuer with a slash more": func(s string) string { return s + "/" },
+		"another issuer": func(string) string { return "https://id.example.com" }, "the issuer with an extra slash": func(s string) string { return s + "/" },
 		"no issuer": func(string) string { return "" }, "the issuer under another scheme": func(s string) string { return strings.Replace(s, "http:", "https:", 1) },
 	} {
 		all = append(all, &fault{"writes documents about " + name, documentPath, changing(func(_ *Provider, doc map[string]any) { doc["issuer"] = change(doc["issuer"].(string)) })})
@@ -149,19 +150,32 @@ func (p *Provider) handler() http.Handler {
 	}
 	mux.HandleFunc("GET "+documentPath+"openid-configuration", document)
 	mux.HandleFunc("GET "+documentPath+"oauth-authorization-server", document)
-	mux.HandleFunc("GET "+keysPath, func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+keysPath+"/"+p.Organization, func(w http.ResponseWriter, _ *http.Request) {
 		p.mu.Lock()
 		p.read = append(p.read, reading{time.Now(), slices.Clone(p.published)})
 		p.mu.Unlock()
+		w.Header().Set("Content-Type", "application/jwk-set+json") // RFC 7517 section 8.5.2
 		answer(w, http.StatusOK, map[string]any{"keys": p.keySet()})
 	})
 	mux.HandleFunc("GET /oauth2/authorize", p.authorize)
 	mux.HandleFunc("POST "+tokenPath, p.token)
 	mux.HandleFunc("GET "+userInfoPath, p.userInfo)
 	mux.HandleFunc("POST "+introspectPath, p.introspect)
+	mux.HandleFunc("GET "+strangePath, func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, p.forgedKeys()) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, own := strings.CutPrefix(r.URL.Path, p.path)
+		if !own { // RFC 8414 section 3.1: the issuer's path comes last
+			if path, own = strings.CutSuffix(r.URL.Path, p.path); !own || !strings.HasPrefix(path, documentPath) {
+				http.NotFound(w, r)
+				return
+			}
+		}
+		r.URL.Path = path
 		p.mu.Lock()
 		f := p.fault
+		if p.caching != "" {
+			w.Header().Set("Cache-Control", p.caching)
+		}
 		switch {
 		case strings.HasPrefix(r.URL.Path, keysPath):
 			p.asked = append(p.asked, time.Now())
@@ -182,7 +196,7 @@ func (p *Provider) handler() http.Handler {
 func (p *Provider) metadata() map[string]any {
 	issuer := p.Issuer()
 	return map[string]any{
-		"issuer": issuer, "jwks_uri": issuer + keysPath, "authorization_endpoint": issuer + "/oauth2/authorize?" + p.tenant(), "token_endpoint": issuer + tokenPath + "?" + p.tenant(),
+		"issuer": issuer, "jwks_uri": issuer + keysPath + "/" + p.Organization, "authorization_endpoint": issuer + "/oauth2/authorize?" + p.tenant(), "token_endpoint": issuer + tokenPath + "?" + p.tenant(),
 		"userinfo_endpoint": issuer + userInfoPath, "introspection_endpoint": issuer + introspectPath,
 		"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}, "client_id_metadata_document_supported": true,
 		"x_number": json.Number("12345678901234567890"), "x_null": nil, "x_list": []any{}, "x_text": "<a> \u00e9 e\u0301",
@@ -299,7 +313,9 @@ func (p *Provider) userInfo(w http.ResponseWriter, r *http.Request) {
 }
 
 func answer(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Content-Type", "application/json")
+	if w.Header().Get("Content-Type") == "" {
+		w.Header().Set("Content-Type", "application/json")
+	}
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body)
 }

@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	_ "crypto/sha512" // for RS384 and RS512
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -110,7 +111,10 @@ func (s *signer) jwk() map[string]any {
 		key["kid"] = s.kid
 	}
 	if s.kid != "" && s.use != "" {
-		key["use"] = s.use
+		key["use"], key["x5t"], key["x_note"] = s.use, encode(make([]byte, 20)), []any{nil}
+	}
+	if s.kid != "" && s.use == "sig" {
+		key["alg"] = s.algorithm()
 	}
 	return key
 }
@@ -143,6 +147,17 @@ func publicKeys(member func(name string) []byte) (all []crypto.PublicKey) {
 func (s *signer) thumbprint() string {
 	bare := signer{key: s.key}
 	return encode(hashed(crypto.SHA256, must(json.Marshal(bare.jwk()))))
+}
+
+// certificate returns a certificate that the forger has issued to itself.
+func (k *Keys) certificate() []byte {
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	return must(x509.CreateCertificate(rand.Reader, template, template, k.forger.Public(), k.forger))
+}
+
+// forgedKeys is the key set of the forger.
+func (p *Provider) forgedKeys() map[string]any {
+	return map[string]any{"keys": []any{(&signer{"forger", "sig", p.keys.forger}).jwk()}}
 }
 
 // hashOf returns the hash that the digits in an algorithm's name stand for, or 0.

@@ -1,6 +1,7 @@
 package authtest_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/url"
@@ -40,13 +41,18 @@ func loginLies() map[string]func(*right) {
 		"loses the query of the provider's endpoint": func(r *right) {
 			r.authorize = after(func(c *authorizing) { c.got = strings.Replace(c.got, "tenant=", "x=", 1) })
 		},
-		"does not look at the nonce":               ends("nonce"),
-		"accepts id tokens for any audience":       ends("another audience"),
-		"accepts id tokens of other clients":       ends("another client"),
-		"does without an id token":                 ends("no id token"),
-		"accepts id tokens signed by anyone":       ends("signature"),
-		"ends logins whose code was refused":       ends("refused the code"),
-		"ends logins while it cannot ask":          ends("endpoint failed"),
+		"does not look at the nonce":         ends("nonce"),
+		"accepts id tokens for any audience": ends("another audience"),
+		"accepts id tokens of other clients": ends("another client"),
+		"does without an id token":           ends("no id token"),
+		"accepts id tokens signed by anyone": ends("signature"),
+		"ends logins whose code was refused": ends("refused the code"),
+		"ends logins while it cannot ask":    ends("endpoint failed"),
+		"ends logins while UserInfo fails": exchanges(after(func(c *exchanging) {
+			if c.err == nil && c.got.Email == "" && c.got.DisplayName == "" {
+				c.err = plugins.ErrUnauthenticated
+			}
+		})),
 		"uses the role from UserInfo":              loggedIn(func(id *auth.Identity) { id.OrgRole = "owner" }),
 		"names everybody's address at a login":     loggedIn(func(id *auth.Identity) { id.Email = "user_1@example.com" }),
 		"keeps no session of a login":              loggedIn(func(id *auth.Identity) { id.SessionID = "" }),
@@ -81,12 +87,22 @@ func renewalLies() map[string]func(*right) {
 		"confirms logins that the provider ended": confirms("refuses the refresh token"),
 		"confirms logins about another subject":   confirms("another subject"),
 		"confirms logins whose key was removed":   confirms("no longer has the key"),
-		"confirms whatever is no renewal":         confirms("not from this adapter"),
+		"confirms anything that is not a renewal": confirms("not from this adapter"),
 		"confirms logins while it cannot ask":     confirms("endpoint failed"),
 		"accepts new id tokens signed by anyone":  confirms("signature"),
+		"accepts new id tokens of other clients":  confirms("another client"),
 		"gives the old renewal back":              checks(func(c *checking) { c.got.Renewal = c.req.Renewal }),
 		"gives no renewal back":                   checks(func(c *checking) { c.got.Renewal = "" }),
-		"confirms another session":                checks(func(c *checking) { c.got.SessionID = "another" }),
+		"loses refresh tokens that are not returned": checks(func(c *checking) {
+			var before, after map[string]any
+			_ = json.Unmarshal([]byte(c.req.Renewal.Reveal()), &before)
+			if json.Unmarshal([]byte(c.got.Renewal.Reveal()), &after) == nil && after["refresh"] == before["refresh"] {
+				delete(after, "refresh")
+				raw, _ := json.Marshal(after)
+				c.got.Renewal = plugins.Secret(raw)
+			}
+		}),
+		"confirms another session": checks(func(c *checking) { c.got.SessionID = "another" }),
 		"ends logins while it cannot ask": checks(func(c *checking) {
 			if errors.Is(c.err, plugins.ErrUnavailable) {
 				c.err = plugins.ErrUnauthenticated

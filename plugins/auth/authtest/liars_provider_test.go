@@ -24,14 +24,47 @@ func outageLies() map[string]func(*right) {
 		}))
 	}
 	readKeys := func(c *verifying) error {
-		req, _ := http.NewRequestWithContext(c.ctx, http.MethodGet, c.p.Issuer()+"/oauth2/jwks", nil)
+		req, _ := http.NewRequestWithContext(c.ctx, http.MethodGet, c.p.Issuer()+"/oauth2/jwks/"+c.p.Organization, nil)
 		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
 		if err == nil {
 			_ = resp.Body.Close()
 		}
 		return plugins.Unavailable(err)
 	}
+	needs := func(address func(issuer string) string) func(*right) { // only once, because it may ask for keys seldom
+		return func(r *right) {
+			var has atomic.Bool
+			r.verify = after(func(c *verifying) {
+				if c.err == nil && !has.Load() {
+					c.err = plugins.Unavailable(reads(address(c.p.Issuer())))
+					has.Store(c.err == nil)
+				}
+			})
+		}
+	}
 	return map[string]func(*right){
+		"looks for keys at the path that is usual": needs(func(issuer string) string { return issuer + "/oauth2/jwks" }),
+		"looks for metadata at the root of the host": needs(func(issuer string) string {
+			return issuer[:strings.Index(issuer, "/realms")] + "/.well-known/openid-configuration"
+		}),
+		"reads no keys with members that it does not know": refusesKeys(func(own, _ map[string]any) bool { return own["x_note"] != nil }),
+		"keeps its keys as long as the provider's cache": func(r *right) {
+			var known sync.Map
+			var cached atomic.Bool
+			r.verify = func(c *verifying) {
+				kid := text(part(c.req.Token, 0), "kid")
+				if _, has := known.Load(kid); !has && cached.Load() {
+					c.err = plugins.ErrUnauthenticated
+				} else if c.ask(); c.err == nil {
+					known.Store(kid, true)
+					resp, err := http.Get(c.p.Issuer() + "/oauth2/jwks/" + c.p.Organization) //nolint:noctx // from the same process
+					if err == nil {
+						cached.Store(strings.Contains(resp.Header.Get("Cache-Control"), "max-age"))
+						_ = resp.Body.Close()
+					}
+				}
+			}
+		},
 		"answers UNAUTHENTICATED when the provider is down": on(plugins.ErrUnavailable, "", func(c *verifying) { c.err = plugins.ErrUnauthenticated }),
 		"accepts what it cannot check":                      on(plugins.ErrUnavailable, "", peek),
 		"reads documents about another issuer":              on(plugins.ErrUnavailable, "about the issuer", peek),
@@ -59,6 +92,37 @@ func outageLies() map[string]func(*right) {
 					mu.Lock()
 					known[kid] = true
 					mu.Unlock()
+				}
+			}
+		},
+		"remembers for a minute that it does not know a key id": func(r *right) {
+			var unknown sync.Map
+			r.verify = func(c *verifying) {
+				kid := text(part(c.req.Token, 0), "kid")
+				if at, ok := unknown.Load(kid); ok && time.Since(at.(time.Time)) < time.Minute {
+					c.err = plugins.ErrUnauthenticated
+				} else if c.ask(); c.says("no key") {
+					unknown.Store(kid, time.Now())
+				}
+			}
+		},
+		"looks for no new keys after six key ids that it does not know": func(r *right) {
+			var mu sync.Mutex
+			known, unknown := map[string]bool{}, 0
+			r.verify = func(c *verifying) {
+				kid := text(part(c.req.Token, 0), "kid")
+				mu.Lock()
+				over := unknown >= 6 && !known[kid]
+				mu.Unlock()
+				if over {
+					c.err = plugins.ErrUnauthenticated
+					return
+				}
+				c.ask()
+				mu.Lock()
+				defer mu.Unlock()
+				if known[kid] = known[kid] || c.err == nil; c.says("no key") {
+					unknown++
 				}
 			}
 		},

@@ -129,7 +129,7 @@ func TestEveryFaultyImplementationIsCaught(t *testing.T) {
 		authtest.Introspection: of(introspectionLies()), authtest.Logins: of(loginLies()), authtest.Renewals: of(renewalLies()), authtest.Logouts: of(logoutLies()),
 		authtest.Proofs: {
 			"does not remember proofs": proves("replay"), "compares methods without their case": proves("method"), "compares certificates without their case": proves("certificate"),
-			"accepts proofs for other tokens": proves("token"), "remembers only forty proofs": proves("memory"),
+			"accepts proofs for other tokens": proves("token"), "remembers only forty proofs": proves("memory"), "remembers proofs for half a minute": proves("time"),
 		},
 		authtest.Revocations: {
 			"reports revocations of everybody": reports(0, func(r *auth.Revocation) { r.Subject = "alice" }), "names no issuer": reports(0, func(r *auth.Revocation) { r.Issuer = "" }),

@@ -2,10 +2,14 @@ package authtest_test
 
 import (
 	"cmp"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,18 +29,53 @@ func verdictLies() map[string]func(*right) {
 	claim := func(reason, name string, is func(string) bool) func(*right) {
 		return believes(reason, func(_, c map[string]any) bool { return is(text(c, name)) })
 	}
+	number := func(c map[string]any, name string) float64 { n, _ := c[name].(float64); return n }
 	has := func(name string) func(string) bool { return func(s string) bool { return strings.HasPrefix(s, name) } }
 	return map[string]func(*right){
-		"skips keys without a use":                      refusesKeys(func(own, _ map[string]any) bool { return own["use"] != "sig" }),
-		"uses the last of the keys with one id":         refusesKeys(func(_, last map[string]any) bool { return last["kty"] != "RSA" }),
-		"mistakes the jti of a token for its session":   answers(func(id *auth.Identity, claims map[string]any) { id.SessionID = text(claims, "jti") }),
-		"accepts the algorithm none in any spelling":    alg(func(s string) bool { return s == "None" || s == "NONE" || s == "nOnE" }),
-		"accepts the algorithm none with a blank":       alg(func(s string) bool { return s == "none " }),
-		"accepts HMAC with the public key":              alg(has("HS256")),
-		"accepts small letters of algorithms":           alg(has("rs256")),
-		"accepts RS512 that it does not name":           alg(has("RS512")),
-		"does not check a signature without key id":     believes("no key \"\"", always),
-		"believes the key in a header":                  believes("no key", func(h, _ map[string]any) bool { return h["jwk"] != nil }),
+		"skips keys without a use":                    refusesKeys(func(own, _ map[string]any) bool { return own["use"] != "sig" }),
+		"uses the last of the keys with one id":       refusesKeys(func(_, last map[string]any) bool { return last["kty"] != "RSA" }),
+		"mistakes the jti of a token for its session": answers(func(id *auth.Identity, claims map[string]any) { id.SessionID = text(claims, "jti") }),
+		"accepts the algorithm none in any spelling":  alg(func(s string) bool { return s == "None" || s == "NONE" || s == "nOnE" }),
+		"accepts the algorithm none with a blank":     alg(func(s string) bool { return s == "none " }),
+		"accepts HMAC with the public key":            alg(has("HS256")),
+		"accepts small letters of algorithms":         alg(has("rs256")),
+		"accepts RS512 that it does not name":         alg(has("RS512")),
+		"does not check a signature without key id":   believes("no key \"\"", always),
+		"believes the key in a header":                believes("no key", func(h, _ map[string]any) bool { return h["jwk"] != nil }),
+		"looks for keys where a header says":          believes("no key", func(h, _ map[string]any) bool { return reads(text(h, "jku")) == nil }),
+		"believes the certificate in a header": believes("no key", func(h, _ map[string]any) bool {
+			chain, _ := h["x5c"].([]any)
+			raw, _ := base64.StdEncoding.DecodeString(fmt.Sprint(append(chain, "")[0]))
+			_, err := x509.ParseCertificate(raw)
+			return err == nil
+		}),
+		"compares the hosts of issuers alone": believes("from the issuer", func(_, c map[string]any) bool {
+			u, err := url.Parse(text(c, "iss"))
+			return err == nil && u.Port() != "" && u.Path == ""
+		}),
+		"counts exp in 64 bits": believes("exp is out of range", func(_, c map[string]any) bool { return number(c, "exp") > 1<<64 && number(c, "exp") < 1<<65 }),
+		"cannot add to the year 9999": verifies(after(func(c *verifying) {
+			if number(claimsOf(c.req.Token), "exp") == 253402300799 {
+				c.err = errors.New("date value out of range")
+			}
+		})),
+		"fails for claims that are not an object": verifies(after(func(c *verifying) {
+			if raw, _ := base64.RawURLEncoding.DecodeString(piece(c.req.Token, 1)); part(c.req.Token, 0) != nil && string(raw) == "null" {
+				c.err = errors.New("null has no members")
+			}
+		})),
+		"refuses tokens over 15 KiB":   refuses(func(r auth.VerifyRequest, _, _ map[string]any) bool { return len(r.Token) > 15<<10 }),
+		"ignores padding of all parts": rewrites(func(t string) string { return strings.ReplaceAll(t, "=", "") }),
+		"ends subjects at a NUL":       answers(func(id *auth.Identity, _ map[string]any) { id.Subject, _, _ = strings.Cut(id.Subject, "\x00") }),
+		"lower-cases scopes": answers(func(id *auth.Identity, _ map[string]any) {
+			id.Scopes = strings.Fields(strings.ToLower(strings.Join(id.Scopes, " ")))
+		}),
+		"joins groups with commas": answers(func(id *auth.Identity, _ map[string]any) {
+			if id.Groups != nil {
+				id.Groups = strings.Split(strings.Join(id.Groups, ","), ",")
+			}
+		}),
+		"keeps 200 groups":                              answers(func(id *auth.Identity, _ map[string]any) { id.Groups = id.Groups[:min(200, len(id.Groups))] }),
 		"accepts signatures of any key":                 believes("signature is not", always),
 		"compares the start of issuers":                 claim("from the issuer", "iss", has("http://127.0.0.1")),
 		"compares issuers without their case":           claim("from the issuer", "iss", has("HTTP://127")),
@@ -79,9 +118,15 @@ func verdictLies() map[string]func(*right) {
 				id.Email = text(c, "preferred_username")
 			}
 		}),
-		"vouches for every e-mail address":               answers(func(id *auth.Identity, c map[string]any) { id.Email = text(c, "email") }),
-		"lower-cases e-mail addresses":                   answers(func(id *auth.Identity, _ map[string]any) { id.Email = strings.ToLower(id.Email) }),
-		"grants the admin scope":                         answers(func(id *auth.Identity, _ map[string]any) { id.Scopes = append(slices.Clone(id.Scopes), "admin") }),
+		"vouches for every e-mail address": answers(func(id *auth.Identity, c map[string]any) { id.Email = text(c, "email") }),
+		"lower-cases e-mail addresses":     answers(func(id *auth.Identity, _ map[string]any) { id.Email = strings.ToLower(id.Email) }),
+		"grants the admin scope":           answers(func(id *auth.Identity, _ map[string]any) { id.Scopes = append(slices.Clone(id.Scopes), "admin") }),
+		"names one group of several":       answers(func(id *auth.Identity, _ map[string]any) { id.Groups = id.Groups[:min(1, len(id.Groups))] }),
+		"has no groups where a token names none": answers(func(id *auth.Identity, _ map[string]any) {
+			if id.Groups == nil {
+				id.Groups = []string{}
+			}
+		}),
 		"adds the skew to expiries":                      answers(func(id *auth.Identity, _ map[string]any) { id.ExpiresAt = id.ExpiresAt.Add(30 * time.Second) }),
 		"rounds numbers of claims":                       answers(func(id *auth.Identity, c map[string]any) { id.Claims, _ = json.Marshal(c) }),
 		"ignores critical headers":                       believes("critical headers", always),
@@ -175,8 +220,8 @@ func clockLies() map[string]func(*right) {
 	}
 }
 
-// refusesKeys refuses good tokens if wrong returns true for the RSA key with the token's key id, and the last key that
-// has this id.
+// refusesKeys refuses good tokens if wrong returns true. wrong gets the RSA key with the token's key id, and
+// the last key with that id.
 func refusesKeys(wrong func(own, last map[string]any) bool) func(*right) {
 	return func(r *right) {
 		refuses(func(_ auth.VerifyRequest, header, _ map[string]any) bool {
@@ -194,9 +239,21 @@ func refusesKeys(wrong func(own, last map[string]any) bool) func(*right) {
 	}
 }
 
+// reads gets a document from an address.
+func reads(address string) error {
+	resp, err := http.Get(address) //nolint:noctx // from the same process
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = errors.New(resp.Status)
+	}
+	return err
+}
+
 // keysOf reads the provider's key set.
 func keysOf(p *authtest.Provider) []map[string]any {
-	resp, err := http.Get(p.Issuer() + "/oauth2/jwks") //nolint:noctx // from the same process
+	resp, err := http.Get(p.Issuer() + "/oauth2/jwks/" + p.Organization) //nolint:noctx // from the same process
 	if err != nil {
 		return nil
 	}

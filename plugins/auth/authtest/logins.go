@@ -111,10 +111,7 @@ func (st *stage) judgeLogin(d *demand, acc accounts) {
 	}
 	d.judge = func(id auth.Identity) (string, string) {
 		exp, _ := seconds(claims["exp"])
-		if id.ExpiresAt = exp; id.DisplayName == "Mallory" || id.DisplayName == nameOf("user_mallory") {
-			return "the name of the subject, or none", sUserInfo
-		}
-		id.Claims = nil // it may include claims of the access token
+		id.ExpiresAt, id.Claims = exp, nil // they may include claims of the access token
 		if problem, sentence := st.world.judgeIdentity(claims, id); problem != "" {
 			if sentence == sEmail || sentence == sVouches || sentence == sRole || sentence == sGroups {
 				sentence = sUserInfo
@@ -250,15 +247,21 @@ func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) 
 // loginFails performs a login and makes the provider fail during the exchange.
 func (st *stage) loginFails(ctx context.Context, chance *mathrand.Rand) {
 	p := st.provider
-	failing := slices.DeleteFunc(outagesOf(tokenPath), func(f *fault) bool { return f.name == "answers 404" })
+	want := demand{allowed: cannotTell, sentence: sUnreachable}
+	at := []string{tokenPath, userInfoPath}[chance.IntN(2)]
+	if at == userInfoPath { // which the adapter need not ask
+		want = demand{allowed: accept | cannotTell, sentence: sBadLogin}
+	}
+	failing := slices.DeleteFunc(outagesOf(at), func(f *fault) bool { return f.name == "answers 404" })
 	f := failing[chance.IntN(len(failing))]
+	want.why = "the endpoint " + at + " " + f.name
 	a := newAttempt()
 	code := st.browse(ctx, a)
+	p.set(func(acc *accounts) { acc.plain = at == userInfoPath })
+	defer p.set(func(acc *accounts) { acc.plain = false })
 	p.setFault(f)
 	began := time.Now()
-	_, failure := st.exchange(ctx, time.Second, a.exchange(code), func(time.Time, time.Time) demand {
-		return demand{allowed: cannotTell, why: "the token endpoint " + f.name, sentence: sUnreachable}
-	})
+	_, failure := st.exchange(ctx, time.Second, a.exchange(code), func(time.Time, time.Time) demand { return want })
 	took := time.Since(began)
 	p.setFault(nil)
 	p.mu.Lock()
@@ -266,11 +269,11 @@ func (st *stage) loginFails(ctx context.Context, chance *mathrand.Rand) {
 	p.mu.Unlock()
 	switch {
 	case strayed > 0:
-		failure = kit.NewFailure("it sent the code and its verifier to the other host", "no request to another host", sNotUsed)
+		failure = kit.NewFailure("it sent the secrets of the login to the other host", "no request to another host", sNotUsed)
 	case failure == nil && took > time.Second+st.prompt():
 		failure = kit.NewFailure(fmt.Sprintf("after %s", took.Round(time.Second)), "an answer soon after the deadline of 1 s", sConcurrent)
 	}
-	kit.Must(history(failure, "begin a login", "the token endpoint "+f.name, "Exchange the code, with a deadline of 1 s"))
+	kit.Must(history(failure, "begin a login", want.why, "Exchange the code, with a deadline of 1 s"))
 }
 
 // loginsAtOnce starts logins for many people, and then completes all of them at once.
@@ -284,7 +287,7 @@ func (st *stage) loginsAtOnce(ctx context.Context) {
 	}
 	kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) {
 		req := attempts[i].exchange(codes[i])
-		want := demand{allowed: accept, why: "everything about it is right", sentence: sExchange, judge: func(id auth.Identity) (string, string) {
+		want := demand{allowed: accept, why: "nothing is wrong with it", sentence: sExchange, judge: func(id auth.Identity) (string, string) {
 			if subject := fmt.Sprint("user_", i); id.Subject != subject || id.Email != "" && id.Email != emailOf(subject) {
 				return fmt.Sprintf("the subject %q with its own e-mail address", subject), sOwn
 			}

@@ -74,6 +74,9 @@ func (w *world) verify(req auth.VerifyRequest, from, to time.Time) demand {
 	d := w.judgeClaims(j.claims, req.Audiences, from, to)
 	w.judgeHeader(&d, j, []string{"jwt", "at+jwt"})
 	w.judgeBinding(&d, j.claims, req, from, to)
+	if len(req.Token) > 16<<10 {
+		d.mayRefuse("it has more than 16 KiB")
+	}
 	return d
 }
 
@@ -106,7 +109,7 @@ func (w *world) judgeHeader(d *demand, j *jws, types []string) {
 
 // judgeClaims checks the claims of a token.
 func (w *world) judgeClaims(claims map[string]any, audiences []string, from, to time.Time) demand {
-	d := demand{allowed: accept, why: "everything about it is right", sentence: sOwner, claims: claims}
+	d := demand{allowed: accept, why: "nothing is wrong with it", sentence: sOwner, claims: claims}
 	if iss, _ := claims["iss"].(string); iss != w.issuer {
 		d.refuse(Issuer, "it has another issuer")
 	}
@@ -202,7 +205,7 @@ func (w *world) logout(text string, from, to time.Time) demand {
 	if j == nil {
 		return refused(Form, "the text is not a compact JWS")
 	}
-	d := demand{allowed: accept, why: "everything about it is right", sentence: sLogout, claims: j.claims}
+	d := demand{allowed: accept, why: "nothing is wrong with it", sentence: sLogout, claims: j.claims}
 	w.judgeHeader(&d, j, []string{"jwt", "logout+jwt"})
 	w.judgeTimes(&d, j.claims, from, to)
 	if iss, _ := j.claims["iss"].(string); iss != w.issuer {

@@ -21,6 +21,7 @@ type outage struct {
 	steps     []string
 	fault     *fault
 	since     time.Time // when the last fault ended
+	changed   time.Time // when the provider published its last key
 	metadata  bool      // the adapter has returned the metadata at least once
 	former    []*signer
 	floods    int
@@ -63,6 +64,9 @@ func plan(chance *rand.Rand, cold bool) []string {
 		if chance.IntN(2) == 0 {
 			steps = append(steps, "rotate", pick("good", "good", "former"), "former", "good")
 		}
+		if chance.IntN(3) == 0 {
+			steps = append(steps, pick("flood", "good", "unknown"), pick("add", "rotate", "early"), "found")
+		}
 	}
 	steps = append(steps, "outage", "describe", "metadata")
 	some(5, "former", "add", "older")
@@ -98,6 +102,9 @@ func (s Subject) suffers(ctx context.Context, f *fault, steps []string, number i
 		o.fault = f
 	}
 	o.stage = kit.Got(s.open(ctx, setups[0], o.fault))
+	o.provider.mu.Lock()
+	o.provider.caching = []string{"", "public, max-age=86400", "no-store"}[number%3]
+	o.provider.mu.Unlock()
 	o.play(func() {
 		for _, step := range steps {
 			if o.step(ctx, step, f); ctx.Err() != nil {
@@ -123,7 +130,13 @@ func (o *outage) step(ctx context.Context, step string, f *fault) {
 		o.steps[len(o.steps)-1] = "the provider is back"
 		o.fault, o.since = nil, time.Now()
 		p.setFault(nil)
-		o.recovers(ctx)
+		o.accepted(ctx, o.since, "the provider is back", sBack)
+		return
+	case "found":
+		if o.changed.IsZero() {
+			return
+		}
+		o.accepted(ctx, o.changed, "the provider has added its key", sAdded)
 		return
 	case "slow", "quick":
 		o.steps[len(o.steps)-1] = "the provider is " + step
@@ -136,10 +149,19 @@ func (o *outage) step(ctx context.Context, step string, f *fault) {
 		return
 	case "add":
 		p.Add()
+		o.changed = time.Now()
 		return
+	case "early": // a token comes before its key is published
+		key = p.Add()
+		p.publish(key, false)
+		defer func() {
+			p.publish(key, true)
+			o.changed = time.Now()
+		}()
 	case "rotate":
 		o.former = append(o.former, key)
 		p.Rotate()
+		o.changed = time.Now()
 		return
 	case "former":
 		if len(o.former) == 0 {
@@ -183,8 +205,9 @@ func (p *Provider) wasRead(key *signer) bool {
 	return slices.ContainsFunc(p.read, func(r reading) bool { return slices.Contains(r.keys, key) })
 }
 
-// knowable reports what an adapter that was started then can know of a key: whether it has read a key set, whether it
-// has read one with the key, and whether the latest one lacks the key. The caller holds the Provider's mutex.
+// knowable reports what an adapter that was started then can know about a key. The results say whether it has read a
+// key set, whether it has read one with the key, and whether the latest one lacks the key. The caller holds the
+// Provider's mutex.
 func (p *Provider) knowable(key *signer, started, until time.Time) (read, seen, reread bool) {
 	for _, r := range p.read {
 		if r.at.After(started) && r.at.Before(until) {
@@ -235,9 +258,9 @@ func (o *outage) adjust(d *demand, from time.Time, asked bool) {
 	case o.fault == nil && read:
 		d.why, d.sentence = "the provider has added its key", sAdded
 	case o.fault == nil:
-		d.why, d.sentence = "its key is there to be read", sSlow
+		d.why, d.sentence = "its key can be read", sSlow
 	case o.fault.at == documentPath && !misled:
-		d.unsure(accept|cannotTell, "the provider "+o.fault.name+", and its keys are there to be read", sNotUsed)
+		d.unsure(accept|cannotTell, "the provider "+o.fault.name+", and its keys can be read", sNotUsed)
 	default:
 		d.unsure(cannotTell, "the provider "+o.fault.name+", and its key was not read before", sCannotTell)
 		if strings.Contains(o.fault.name, "writes") || strings.Contains(o.fault.name, "redirects") {
@@ -255,29 +278,27 @@ func (o *outage) adjust(d *demand, from time.Time, asked bool) {
 	}
 }
 
-// recovers waits until a good token is accepted. The contract allows 15 seconds for that.
-func (o *outage) recovers(ctx context.Context) {
+// accepted waits until a good token is accepted. The contract allows 15 seconds for that.
+func (o *outage) accepted(ctx context.Context, since time.Time, why, sentence string) {
 	p := o.provider
 	for {
 		began := time.Now()
 		short, cancel := context.WithTimeout(ctx, o.patience())
 		req := o.bearer(p.Token(map[string]any{"jti": fmt.Sprint(began.UnixNano())}))
 		id, err := o.adapter.Verify(short, req)
-		late := began.Sub(o.since) > span+time.Second
 		d := o.world.verify(req, began, time.Now())
-		asked := o.askedLately(began)
-		switch {
-		case late:
-			d.unsure(accept, "the provider is back for 15 s", sBack)
+		switch asked := o.askedLately(began); {
+		case began.Sub(since) > span+time.Second:
+			d.unsure(accept, why+" for 15 s", sentence)
 		case asked:
-			d.unsure(accept|cannotTell|refuse, "the provider is back", sBack)
+			d.unsure(accept|cannotTell|refuse, why, sentence)
 		default:
-			d.unsure(accept|cannotTell, "the provider is back", sCannotTell)
+			d.unsure(accept|cannotTell, why, sCannotTell)
 		}
 		f := d.check(short, id, err)
 		o.given.token("a bearer token", req.Token, err)
 		cancel()
-		kit.Must(history(f, append(o.steps, fmt.Sprintf("verify a good token, %s later", began.Sub(o.since).Round(time.Second)))...))
+		kit.Must(history(f, append(o.steps, fmt.Sprintf("verify a good token, %s later", began.Sub(since).Round(time.Second)))...))
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -305,6 +326,6 @@ func (o *outage) flood(ctx context.Context) {
 		}
 	}
 	if asked > most {
-		kit.Reject(fmt.Sprintf("%d requests for keys", asked), fmt.Sprintf("at most %d a minute", most), sSixTimes, append(o.steps, fmt.Sprintf("verify %d tokens with key ids that nobody has", tokens))...)
+		kit.Reject(fmt.Sprintf("%d requests for keys", asked), fmt.Sprintf("at most %d a minute", most), sSixTimes, append(o.steps, fmt.Sprintf("verify %d tokens with unknown key ids", tokens))...)
 	}
 }

@@ -42,9 +42,10 @@ func only(table []property, p, v int) row {
 	return r
 }
 
-// pairs chooses rows of a table: first each value alone, then, in random order, all pairs of good values of different
-// properties, and each bad value in `most` rows in all, in which everything else is good: a second bad value would hide
-// the first. bad reports whether a value makes a token bad. If most is 1, only a fifth of the pairs are returned.
+// pairs chooses rows of a table. First comes each value alone, and then, in random order, all pairs of good
+// values of different properties. Each bad value is in `most` rows altogether. Everything else in those rows
+// is good, because a second bad value would hide the first. bad reports whether a value makes a token bad. If
+// most is 1, only a fifth of the pairs are returned.
 func pairs(table []property, bad func(property, value int) bool, most int, chance *rand.Rand) []row {
 	good := make([][]int, len(table))
 	var alone []row

@@ -12,18 +12,18 @@ import (
 
 // The names of the properties.
 const (
-	Verdicts      = "every verdict on a token is the contract's"
+	Verdicts      = "every verdict on a token is the one that the contract requires"
 	Crowds        = "each identity is the token's own, for many people at once"
-	Clocks        = "a token is good until its time is over and no longer"
+	Clocks        = "a token is good until it expires, and no longer"
 	Outages       = "keys and verdicts are right whatever the provider does"
 	Stalls        = "each call has its own deadline, even when many wait for the same answer from the provider"
 	Documents     = "the description and the metadata are right whatever the provider does"
 	Introspection = "a token that the provider no longer vouches for is refused"
-	Logins        = "a login is its person's, whatever else happens"
+	Logins        = "a login identifies the person who logged in, whatever else happens"
 	Renewals      = "a login continues as long as the provider vouches for it"
 	Logouts       = "a logout token ends what it names"
 	Proofs        = "a bound token is accepted only from its holder"
-	Revocations   = "what is revoked is reported, and nothing else"
+	Revocations   = "revocations are reported, and nothing else"
 	Undeclared    = "undeclared capabilities are not served"
 )
 
@@ -51,7 +51,7 @@ type try func(ctx context.Context, s Subject)
 func ofProviders(hold try) try {
 	return func(ctx context.Context, s Subject) {
 		if s.Keys == nil {
-			kit.Must(kit.DoesNotApply("it is about adapters of OpenID providers"))
+			kit.Must(kit.DoesNotApply("it applies only to adapters for OpenID providers"))
 		}
 		hold(ctx, s)
 	}
@@ -64,9 +64,9 @@ func ofLogins(hold try) try {
 		case !s.Logins:
 			kit.Must(kit.DoesNotApply("the adapter does not declare the capability login"))
 		case s.Keys == nil:
-			kit.Must(kit.CannotJudge("logins are tried with adapters of OpenID providers alone: write ${issuer} and ${clientId} in the settings"))
+			kit.Must(kit.CannotJudge("logins are tried only with adapters for OpenID providers: write ${issuer} and ${clientId} in the settings"))
 		case s.Limits.NoClient:
-			kit.Must(kit.CannotJudge("write ${clientId} in the settings where they name the client; logins come back to %s", RedirectURI))
+			kit.Must(kit.CannotJudge("write ${clientId} in the settings where they name the client; logins return to %s", RedirectURI))
 		}
 		hold(ctx, s)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Provider is a small OpenID provider on loopback: discovery, a key set that changes, an authorize endpoint
-// that needs no login, a token endpoint that checks PKCE, UserInfo, introspection, and faults that can be
-// switched on. Its names are random. It is a test fixture: it trusts every caller.
+// Provider is a small OpenID provider on loopback. It has discovery, a key set that changes, an authorize
+// endpoint that needs no login, a token endpoint that checks PKCE, UserInfo, introspection, and faults that
+// can be switched on. Its names are random. It is a test fixture: it trusts every caller.
 type Provider struct {
 	Setup        Setup  // how to configure the adapter
 	Audience     string // the audience of good tokens
@@ -27,6 +27,7 @@ type Provider struct {
 	keys    *Keys
 	server  *http.Server
 	address string
+	path    string // of the issuer: many providers have several issuers on one host
 	served  sync.WaitGroup
 	life    context.Context
 	end     context.CancelFunc
@@ -35,6 +36,7 @@ type Provider struct {
 	ever      []*signer // every key that it has had
 	published []*signer // the current key set
 	odd       bool      // the key set also contains unusable keys
+	caching   string    // what it says about caching
 	fault     *fault
 	stalled   chan struct{} // closed to release stalled requests
 	reached   chan struct{} // receives when a request stalls
@@ -83,7 +85,7 @@ func NewProvider(keys *Keys) (*Provider, error) {
 	name := strings.ToLower(rand.Text()[:8])
 	p := &Provider{
 		Audience: "https://" + name + ".example/mcp", Organization: "org_" + name, ClientID: "client_" + rand.Text()[:10], ClientSecret: "secret_" + rand.Text(),
-		keys: keys, address: listener.Addr().String(), logins: map[string]*login{}, accounts: newAccounts(), stalled: make(chan struct{}), reached: make(chan struct{}, 100),
+		keys: keys, address: listener.Addr().String(), path: "/realms/" + name, logins: map[string]*login{}, accounts: newAccounts(), stalled: make(chan struct{}), reached: make(chan struct{}, 100),
 	}
 	p.Add()
 	p.Add()                 // so that a token without a key id is ambiguous
@@ -104,24 +106,32 @@ func (p *Provider) Close() {
 }
 
 // Issuer returns the provider's issuer URL.
-func (p *Provider) Issuer() string { return "http://" + p.address }
+func (p *Provider) Issuer() string { return "http://" + p.address + p.path }
 
 // Add publishes another signing key in addition to the existing ones, and signs with it from now on.
-func (p *Provider) Add() {
+func (p *Provider) Add() *signer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(rsaKeys(p.ever))
 	added := &signer{"key-" + rand.Text()[:6], []string{"sig", ""}[n%2], p.keys.signing[n%len(p.keys.signing)]}
 	p.ever, p.published = append(p.ever, added), append(p.published, added)
+	return added
+}
+
+// publish adds a key to the key set, or removes it.
+func (p *Provider) publish(key *signer, add bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.published = without(p.published, key); add {
+		p.published = append(p.published, key)
+	}
 }
 
 // Rotate publishes another signing key and then removes the current one from the key set.
 func (p *Provider) Rotate() {
 	old := p.signer()
 	p.Add()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.published = without(p.published, old)
+	p.publish(old, false)
 }
 
 // rsaKeys returns the keys for RS256.

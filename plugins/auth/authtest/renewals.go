@@ -59,6 +59,7 @@ func renewalsHold(ctx context.Context, s Subject) {
 		shortest(ctx, s.trial, steps, func(steps []string) {
 			s.staged(ctx, setups, func(st *stage) {
 				r := &sessionsRun{stage: st, chance: s.trial.Rand(i)}
+				st.provider.set(func(a *accounts) { a.reuses = i%3 == 2 })
 				for _, step := range steps {
 					r.step(ctx, step)
 				}
@@ -302,7 +303,7 @@ func (r *sessionsRun) wrongRenewal(ctx context.Context, l *signedIn, step string
 		r.check(ctx, &wrong, "with the renewal of "+other.subject, func(d *demand) { d.unsure(refuse, "the renewal is about another subject", sEnds) })
 		return
 	}
-	r.check(ctx, &wrong, "with a renewal that nobody gave", func(d *demand) { d.unsure(refuse, "the renewal is not one that the adapter gave", sEnds) })
+	r.check(ctx, &wrong, "with a made-up renewal", func(d *demand) { d.unsure(refuse, "the adapter did not issue the renewal", sEnds) })
 }
 
 // everyIDToken refreshes logins with id tokens that are each changed in one way. Random histories would rarely include
@@ -310,7 +311,7 @@ func (r *sessionsRun) wrongRenewal(ctx context.Context, l *signedIn, step string
 func (r *sessionsRun) everyIDToken(ctx context.Context) {
 	table := r.provider.idTable()
 	for at, p := range table[:len(table)-2] { // except nonces, which a new id token need not have, and spellings
-		for v := range p.values {
+		for v, chosen := range p.values {
 			if r.trial.Effort == kit.Quick && r.chance.IntN(4) > 0 {
 				continue
 			}
@@ -318,26 +319,27 @@ func (r *sessionsRun) everyIDToken(ctx context.Context) {
 			r.steps, r.logins = []string{"log " + subject + " in"}, nil
 			r.signIn(ctx, subject, true)
 			for _, l := range r.logins {
-				r.newIDToken(ctx, l, table, only(table, at, v))
+				r.newIDToken(ctx, l, chosen)
 			}
 		}
 	}
 }
 
 // newIDToken checks a login while the provider returns a changed id token for its refresh token.
-func (r *sessionsRun) newIDToken(ctx context.Context, l *signedIn, table []property, choice row) {
+func (r *sessionsRun) newIDToken(ctx context.Context, l *signedIn, chosen value) {
 	p := r.provider
 	p.set(func(a *accounts) {
 		a.forge = func(claims map[string]any) any {
 			d := p.draft()
 			d.claims = claims
-			return choice.change(d, table).token()
+			chosen.set(d) // everything else is as it was: above all, the subject of the login
+			return d.token()
 		}
 	})
 	defer p.set(func(a *accounts) { a.forge = nil })
 	defer r.drop(l)
 	from := time.Now()
-	r.check(ctx, l, "with the new id token: everything usual"+choice.change(p.idDraft(), table).name, func(d *demand) {
+	r.check(ctx, l, "with the new id token: everything usual, "+chosen.name, func(d *demand) {
 		p.mu.Lock()
 		text, _ := p.accounts.idTokens[""].(string)
 		p.mu.Unlock()

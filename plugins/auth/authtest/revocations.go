@@ -85,7 +85,7 @@ func revocationsHold(ctx context.Context, s Subject) {
 			kit.Reject("a watch that goes on", "its end: the server has closed it", sWatch, "Watch", "close the stream")
 		}
 		if r == nil {
-			kit.Must(kit.CannotJudge("the kit cannot have a token revoked: add revocation to --samples, with two tokens and two commands"))
+			kit.Must(kit.CannotJudge("the kit has no way to revoke a token: add revocation to --samples, with two tokens and two commands"))
 		}
 		rounds := max(2, s.trial.Count(3))
 		s.trial.Cover("%d revocations, each with a new watch", rounds)
@@ -95,7 +95,7 @@ func revocationsHold(ctx context.Context, s Subject) {
 	})
 }
 
-// staysOpen fails if the watch ends within this time.
+// staysOpen fails if the watch ends within the given time.
 func (w *watch) staysOpen(long time.Duration) {
 	select {
 	case <-w.ended:

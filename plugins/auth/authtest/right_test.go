@@ -1,6 +1,7 @@
 package authtest_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// right is an adapter that honours the contract, with hooks for small changes. A nil hook changes nothing.
+// right is an adapter that honors the contract, with hooks for small changes. A nil hook changes nothing.
 type right struct {
 	*oidc.Adapter
 	p   *authtest.Provider
@@ -47,7 +48,8 @@ type right struct {
 	binds     func(req auth.VerifyRequest, cnf map[string]any) error
 }
 
-// call is a call of one method. Its hook may change the request, have the honest method answer, and change the answer.
+// call is a call to one method. Its hook may change the request, have the honest method answer, and
+// change the answer.
 type call[Q, A any] struct {
 	*right
 	ctx    context.Context //nolint:containedctx // of one call
@@ -214,6 +216,13 @@ func prover(lies ...string) func(req auth.VerifyRequest, cnf map[string]any) err
 		if used[jti] = true; lie("memory") && len(used) > 40 {
 			clear(used)
 		}
+		if lie("time") {
+			time.AfterFunc(30*time.Second, func() {
+				mu.Lock()
+				defer mu.Unlock()
+				delete(used, jti)
+			})
+		}
 		return nil
 	}
 }
@@ -345,6 +354,26 @@ func TestCorrectButUnusualAdaptersPass(t *testing.T) {
 				}
 			}
 		},
+		"remembers tokens for a second": func(r *right) {
+			var known sync.Map
+			r.verify = func(c *verifying) {
+				key := c.req.Token + " " + strings.Join(c.req.Audiences, " ")
+				if id, ok := known.Load(key); ok && time.Now().Before(id.(auth.Identity).ExpiresAt) {
+					c.got = id.(auth.Identity)
+					return
+				}
+				if c.ask(); c.err == nil && r.p.Setup != authtest.Introspecting {
+					known.Store(key, c.got)
+					time.AfterFunc(time.Second, func() { known.Delete(key) })
+				}
+			}
+		},
+		"a second time before it gives up": verifies(after(func(c *verifying) {
+			if errors.Is(c.err, plugins.ErrUnavailable) && kit.Pause(c.ctx, 200*time.Millisecond) == nil {
+				c.ask()
+			}
+		})),
+		"member for no role": verifies(after(func(c *verifying) { c.got.OrgRole = cmp.Or(c.got.OrgRole, "member") })),
 		"neither names nor scopes": verifies(after(func(c *verifying) {
 			id := c.got
 			c.got = auth.Identity{Issuer: id.Issuer, Subject: id.Subject, OrganizationID: id.OrganizationID, OrgRole: id.OrgRole, ExpiresAt: id.ExpiresAt}

@@ -59,7 +59,7 @@ type Wish struct {
 	Spoil          Clause    `json:"spoil,omitempty"` // what must be wrong with it
 }
 
-// claims returns the claims of a JWT that fulfils the wish.
+// claims returns the claims of a JWT that fulfills the wish.
 func (w Wish) claims() map[string]any {
 	number := func(at time.Time) json.Number { return json.Number(strconv.FormatInt(at.Unix(), 10)) }
 	all := map[string]any{"sub": w.Subject, "exp": number(w.ExpiresAt)}

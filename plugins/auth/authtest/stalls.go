@@ -100,7 +100,7 @@ func (st *stage) givesUp(ctx context.Context, late time.Duration, steps []string
 	}
 }
 
-// ended reports whether all calls of a group end within this time.
+// ended reports whether all calls in a group end within the given time.
 func ended(calls *sync.WaitGroup, within time.Duration) bool {
 	done := make(chan struct{})
 	go func() {
@@ -144,8 +144,8 @@ func (o *outage) describes(ctx context.Context) {
 		fail(again, fmt.Sprintf("the same as before: %+v", d), sDescribe)
 	case d.Issuer == "", p != nil && d.Issuer != p.Issuer(), o.world.issuer != "" && d.Issuer != o.world.issuer:
 		fail(d.Issuer, fmt.Sprintf("the issuer %q of its settings or samples", o.world.issuer), sIssuer)
-	case p != nil && len(d.AuthorizationServers) == 0:
-		fail(d.AuthorizationServers, "an authorization server", sServers)
+	case p != nil && len(d.AuthorizationServers) != 1:
+		fail(d.AuthorizationServers, "one authorization server", sServers)
 	case p != nil && len(d.Algorithms) > 0 && !strings.Contains(strings.Join(d.Algorithms, " "), "RS256"):
 		fail(d.Algorithms, "RS256 among the algorithms", sRS256)
 	}
@@ -216,7 +216,7 @@ func introspectionHolds(ctx context.Context, s Subject) {
 		p := st.provider
 		failing := append([]*fault{nil}, outagesOf(introspectPath)...)
 		s.trial.Cover("%d kinds of answers", len(failing)+7)
-		known := p.Token() // about which the provider changes its mind
+		known := p.Token() // the provider will change its verdict about this one
 		for round := range 2 {
 			for i, kind := range []string{"", "is not active", "is about another subject", `{"active": "true"}`, `{}`, `{"active": null}`, `{"active": 1}`, ""} {
 				for _, f := range failing {

@@ -106,13 +106,13 @@ func (s Subject) lacks(setup Setup) error {
 	case s.Keys == nil:
 		return nil
 	case setup == OneOrganization && s.Limits.NoOrganization:
-		return kit.CannotJudge("the settings name no organization that alone is let in: write ${organization} in them where they name it")
+		return kit.CannotJudge("the settings do not name the only organization that is let in: write ${organization} where they should name it")
 	case setup != OneOrganization && s.Limits.OneOrganization:
 		return kit.CannotJudge("the settings always name one organization: write ${organization} in them in its place")
 	case setup == WithRoles && s.Limits.NoRoles:
-		return kit.DoesNotApply("the settings do not name the claim that holds the role (${roleClaim})")
+		return kit.DoesNotApply("the settings do not name the claim with the role (${roleClaim})")
 	case setup == Introspecting && s.Limits.NoIntrospection:
-		return kit.DoesNotApply(`the settings cannot have the provider asked about each token ("${introspect}")`)
+		return kit.DoesNotApply(`the settings cannot make the adapter ask the provider about each token ("${introspect}")`)
 	}
 	return nil
 }

@@ -8,13 +8,14 @@ import (
 	"encoding/pem"
 	"fmt"
 	"maps"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// draft is an unsigned token, and the audiences of the request that it is sent in.
+// draft is an unsigned token, and the audiences of the request that carries it.
 type draft struct {
 	header, claims map[string]any
 	by             *signer                   // signs the token
@@ -110,7 +111,7 @@ func (p *Provider) logoutTable() []property {
 	jti.values = append([]value{{"a jti", func(*draft) {}}}, jti.values...)
 	exp := times("exp")
 	exp.values = append(exp.values[1:2], slices.DeleteFunc(exp.values[2:], func(v value) bool { // the adapter decides about an exp in the far future
-		return slices.Contains([]string{"exp 10807 s from now", "exp 90000 s from now", "exp 34560000 s from now", "exp with an exponent"}, v.name)
+		return slices.Contains([]string{"exp 10807 s from now", "exp 90000 s from now", "exp 34560000 s from now", "exp with an exponent", "exp in the year 9999"}, v.name)
 	})...)
 	iat := times("iat")
 	iat.values = slices.DeleteFunc(iat.values, func(v value) bool {
@@ -179,23 +180,22 @@ func (p *Provider) algorithms() property {
 	return all
 }
 
-// signatures returns who signed the token, and what its header says about the key.
+// signatures returns values for who signed the token, and for what its header says about the key.
 func (p *Provider) signatures() property {
 	all := property{name: "signature"}
 	all.add("the provider's signature", func(*draft) {})
 	forger := &signer{"", "sig", p.keys.forger}
-	own := map[string]any{"keys": []any{(&signer{"forger", "sig", p.keys.forger}).jwk()}}
 	forged := func(name string, head map[string]any) {
 		all.add("somebody else's signature, "+name, func(d *draft) { maps.Copy(d.header, head); d.by = forger })
 	}
 	forged("under the provider's key id", nil)
-	for name, kid := range sortedPairs(map[string]any{"no key id": nil, "a key id nobody has": "forger", "an empty key id": "", "a path as key id": "../../../dev/null", "a query as key id": "x' OR '1'='1", "a number as key id": 7}) {
+	for name, kid := range sortedPairs(map[string]any{"no key id": nil, "an unknown key id": "forger", "an empty key id": "", "a path as key id": "../../../dev/null", "a query as key id": "x' OR '1'='1", "a number as key id": 7, "a long key id": strings.Repeat("k", 2000)}) {
 		forged(name, map[string]any{"kid": kid})
 	}
 	forged("a key in its header", map[string]any{"kid": "forger", "jwk": forger.jwk()})
 	forged("a key in its header under the provider's key id", map[string]any{"jwk": (&signer{p.signer().kid, "sig", p.keys.forger}).jwk()})
-	forged("a key set in its header", map[string]any{"kid": "forger", "jku": "data:application/json," + encode(must(json.Marshal(own)))})
-	forged("a certificate in its header", map[string]any{"x5c": []string{base64.StdEncoding.EncodeToString(must(x509.MarshalPKIXPublicKey(forger.key.Public())))}, "x5u": "https://elsewhere.example/cert.pem"})
+	forged("a key set in its header", map[string]any{"kid": "forger", "jku": p.Issuer() + strangePath})
+	forged("a certificate in its header", map[string]any{"kid": "forger", "x5c": []string{base64.StdEncoding.EncodeToString(p.keys.certificate())}})
 	for _, s := range p.ever {
 		if s.use == "enc" {
 			all.add("a signature by a key that is not meant for them", func(d *draft) { d.header["kid"], d.by = s.kid, s })
@@ -203,7 +203,7 @@ func (p *Provider) signatures() property {
 		}
 	}
 	all.add("the provider's signature without a key id", func(d *draft) { d.header["kid"] = nil })
-	all.add("the provider's signature and a key id nobody has", func(d *draft) { d.header["kid"] = "nobody" })
+	all.add("the provider's signature and an unknown key id", func(d *draft) { d.header["kid"] = "nobody" })
 	patch := func(name string, change func([]byte) []byte) {
 		all.add(name, func(d *draft) {
 			by := d.by
@@ -249,7 +249,7 @@ func nearly(name string) []any {
 func (p *Provider) issuers() property {
 	iss := p.Issuer()
 	return claimed("iss", append([]any{
-		iss, "https://id.example.com", []string{iss}, strings.Replace(iss, "http:", "https:", 1), "http://127.0.0.1", p.address, strings.Replace(iss, "127.0.0.1", "localhost", 1), iss + "0", "http://user@" + p.address,
+		iss, "https://id.example.com", []string{iss}, strings.Replace(iss, "http:", "https:", 1), "http://127.0.0.1", "http://" + p.address, strings.Replace(iss, "127.0.0.1", "localhost", 1), iss + "0", "http://user@" + p.address + p.path,
 	}, nearly(iss)...)...)
 }
 
@@ -298,6 +298,10 @@ func times(claim string) property {
 	}) {
 		all.add(claim+" "+name, func(d *draft) { d.claims[claim] = v })
 	}
+	beyond := new(big.Int).Add(new(big.Int).Lsh(big.NewInt(1), 64), big.NewInt(time.Now().Unix()))
+	for name, v := range sortedPairs(map[string]string{"in the year 9999": "253402300799", "in the year 10000": "253402300800", "beyond 64 bits": beyond.Add(beyond, big.NewInt(600)).String()}) {
+		all.add(claim+" "+name, func(d *draft) { d.claims[claim] = json.RawMessage(v) })
+	}
 	all.add("no "+claim, func(d *draft) { d.claims[claim] = nil })
 	all.add(claim+" in another case", func(d *draft) {
 		d.claims[claim], d.claims[strings.ToUpper(claim)], d.claims[strings.ToUpper(claim[:1])+claim[1:]] = nil, time.Now().Unix()+3600, time.Now().Unix()+3600
@@ -306,7 +310,7 @@ func times(claim string) property {
 }
 
 func subjects() property {
-	all := claimed("sub", "user_alice", "User_Alice", "user_alice ", " user_alice", "auth0|5f7c8ec7c33c6c004bbafe82", "a/b/../c", "mailto:a@example.com", "a%2Fb", "\u00e9", "e\u0301", "用户\u200b", "0", "007", "1e3", "null", `"quoted"`, "a,b c",
+	all := claimed("sub", "user_alice", "User_Alice", "user_alice ", " user_alice", "auth0|5f7c8ec7c33c6c004bbafe82", "a/b/../c", "mailto:a@example.com", "a%2Fb", "\u00e9", "e\u0301", "用户\u200b", "0", "007", "1e3", "null", `"quoted"`, "a,b c", "user_alice\x00🪢",
 		strings.Repeat("s", 254)+"1", strings.Repeat("s", 254)+"2", strings.Repeat("s", 300), nil, "", 7, null, true, []string{"user_alice"}, map[string]any{"id": "user_alice"})
 	all.add("sub in another case", func(d *draft) { d.claims["sub"], d.claims["SUB"], d.claims["Sub"] = nil, "user_alice", "user_alice" })
 	all.add("sub under other names", func(d *draft) {
@@ -349,7 +353,7 @@ func (p *Provider) emails() property {
 }
 
 func (p *Provider) scopes() property {
-	all := claimed("scope", "openid profile", "openid", nil, "", "a:b c/d", 7, []string{"openid", "profile"})
+	all := claimed("scope", "openid profile", "openid", nil, "", "a:b,C c/d", 7, []string{"openid", "profile"})
 	all.add("scp", func(d *draft) { d.claims["scope"], d.claims["scp"] = nil, []string{"read", "write"} })
 	all.add("permissions", func(d *draft) {
 		d.claims["scope"], d.claims["permissions"], d.claims["scopes"] = nil, []string{"admin"}, "admin"
@@ -364,15 +368,18 @@ func (p *Provider) bindings() property {
 // others returns claims that must make no difference.
 func (p *Provider) others() property {
 	all := property{name: "other claims"}
-	many, nested := map[string]any{}, any("end")
+	many, nested, groups := map[string]any{}, any("end"), []string{}
 	for i := range 60 {
 		many[fmt.Sprintf("https://example.com/claim-%d", i)] = map[string]any{"list": []any{i, "text", nil, true}, "exp": 1, "sub": "nobody"}
+	}
+	for i := range 300 {
+		groups = append(groups, fmt.Sprint("group-", i))
 	}
 	for range 40 {
 		nested = map[string]any{"sub": "nobody", "in": []any{nested}}
 	}
 	for name, more := range sortedPairs(map[string]map[string]any{
-		"no others": {}, "60 more claims": many, "claims 80 levels deep": {"nested": nested}, "a claim of 6 KiB": {"large": strings.Repeat("l", 6<<10)}, "a jti": {"jti": "1"}, "groups": {"groups": []string{"staff", "admins"}}, "a group": {"groups": "guests"}, "a session": {"sid": "session_1"},
+		"no others": {}, "60 more claims": many, "claims 80 levels deep": {"nested": nested}, "a claim of 11 KiB": {"large": strings.Repeat("l", 11<<10)}, "a jti": {"jti": "1"}, "groups": {"groups": []string{"staff", "admins"}}, "a group": {"groups": "guests"}, "many groups": {"groups": groups}, "odd groups": {"groups": []string{"Staff, night", " é ", "/e\u0301"}}, "no texts": {"groups": []any{7}, "name": 7, "sid": []any{7}}, "a session": {"sid": "session_1"},
 		"odd names": {"sub ": "eve", "Sub": "eve", "ſub": "eve", "": "eve", "__proto__": map[string]any{"sub": "eve"}, "constructor": 1}, "numbers": {"big": json.Number("12345678901234567890"), "small": json.Number("0.1"), "e": json.Number("1e2")}, "times of others": {"auth_time": 1, "updated_at": "x"}, "a nonce": {"nonce": "n", "at_hash": "x", "azp": "other"},
 	}) {
 		all.add(name, func(d *draft) { maps.Copy(d.claims, more) })
@@ -399,7 +406,7 @@ func spellings() property {
 	for _, format := range []string{"Bearer %s", "bearer %s", " %s", "%s ", "%s\t", "%s\n", "%s=", "%s==", "%s\x00", `"%s"`, "<%s>", "%[1]s,%[1]s", "%[1]s %[1]s", "%s.", ".%s", "%sA", "\ufeff%s", "%s#x"} {
 		spelled(fmt.Sprintf("%q", format), func(t string) string { return fmt.Sprintf(format, t) })
 	}
-	for _, format := range []string{"%[1]s.%[2]s.%[3]s.%[3]s", "%[1]s.%[2]s.%[3]s.%[3]s.%[3]s", "%[1]s.%[2]s", "%[2]s", ".%[2]s.%[3]s", `{"payload":"%[2]s","protected":"%[1]s","signature":"%[3]s"}`} {
+	for _, format := range []string{"%[1]s.%[2]s.%[3]s.%[3]s", "%[1]s.%[2]s.%[3]s.%[3]s.%[3]s", "%[1]s.%[2]s", "%[2]s", ".%[2]s.%[3]s", "%[1]s=.%[2]s=.%[3]s=", "%[1]s. %[2]s.%[3]s", `{"payload":"%[2]s","protected":"%[1]s","signature":"%[3]s"}`} {
 		spelled(fmt.Sprintf("%q", format), parts(func(h, c, s string) string { return fmt.Sprintf(format, h, c, s) }))
 	}
 	for name, spell := range sortedPairs(map[string]func(string) string{
@@ -419,6 +426,17 @@ func spellings() property {
 		}),
 	}) {
 		spelled(name, spell)
+	}
+	return all
+}
+
+// malformed returns texts whose header or claims are not a JSON object, although the provider has signed them.
+func (p *Provider) malformed() (all []string) {
+	good := strings.Split(p.Token(), ".")
+	for _, text := range []string{"null", "[]", "7", `"text"`, "{", "{}{}", p.Token()} {
+		for _, input := range []string{good[0] + "." + encode([]byte(text)), encode([]byte(text)) + "." + good[1]} {
+			all = append(all, input+"."+encode(p.signer().sign("RS256", []byte(input))))
+		}
 	}
 	return all
 }

@@ -82,6 +82,9 @@ func (st *stage) tryRows(ctx context.Context, table []property, rows []row, clau
 // tryTexts sends strings that are not tokens, and strings that differ slightly from a good token.
 func (st *stage) tryTexts(ctx context.Context, good string) {
 	texts := junk()
+	if st.provider != nil {
+		texts = append(texts, st.provider.malformed()...)
+	}
 	for _, spelling := range spellings().values {
 		d := &draft{}
 		if spelling.set(d); d.spell != nil {
@@ -139,7 +142,7 @@ func sampleVerdicts(ctx context.Context, s Subject) {
 		}
 		s.trial.Cover("%d samples, %d issued tokens", len(s.Samples.Good)+len(s.Samples.Bad), len(issued))
 		if len(missing) > 0 {
-			kit.Must(kit.CannotJudge("no token was wrong in these: %s; add such tokens to bad, or name what no token of yours can be wrong in as lacks, in --samples", strings.Join(missing, ", ")))
+			kit.Must(kit.CannotJudge("no sample token was wrong in these ways: %s; in --samples, add such tokens to bad, or list the ways in which your tokens cannot be wrong in lacks", strings.Join(missing, ", ")))
 		}
 	})
 }
@@ -215,28 +218,15 @@ func crowds(ctx context.Context, s Subject) {
 		kit.AtOnce(ctx, n, 2*workers, func(ctx context.Context, i int) {
 			who := tokens[order[i]]
 			req := auth.VerifyRequest{Token: who.token, Audiences: who.audiences}
-			st.call(ctx, s.patience(), req, func(d *demand, _ time.Time) {
-				judge := d.judge
-				if judge == nil {
-					return
-				}
-				d.judge = func(id auth.Identity) (string, string) {
-					for _, other := range tokens {
-						if other.name != "" && other.name != who.name && id.DisplayName == other.name {
-							return fmt.Sprintf("the name of the subject %q, or another than somebody else's", id.Subject), sOwn
-						}
-					}
-					return judge(id)
-				}
-			}, fmt.Sprintf("verify %s, among calls about %d people", who.what, len(tokens)))
+			st.verify(ctx, req, fmt.Sprintf("verify %s, among calls about %d people", who.what, len(tokens)))
 		})
 	})
 }
 
 // somebody is the owner of a token in a crowd.
 type somebody struct {
-	token, what, name string
-	audiences         []string
+	token, what string
+	audiences   []string
 }
 
 // crowd returns people with similar subjects and random claims. Some of their tokens are bad.
@@ -244,15 +234,14 @@ func (st *stage) crowd(ctx context.Context, n int, chance *rand.Rand) (all []som
 	p := st.provider
 	if p == nil {
 		if st.Samples == nil || len(st.Samples.Good) < 2 && st.Samples.Issue == nil {
-			kit.Must(kit.CannotJudge("tokens of two people at least are needed: name more of them as people, or a command as issue, in --samples"))
+			kit.Must(kit.CannotJudge("tokens for at least two people are needed: in --samples, list more in people, or set issue to a command"))
 		}
 		for _, req := range st.Samples.wishes(ctx, n, chance) {
 			all = append(all, somebody{token: req.Token, audiences: req.Audiences, what: st.Samples.called(req.Token)})
 		}
 		for _, good := range st.Samples.Good {
 			audiences, _ := texts(good.Claims["aud"])
-			name, _ := good.Claims["name"].(string)
-			all = append(all, somebody{good.Token, fmt.Sprintf("the sample of %v", good.Claims["sub"]), name, audiences})
+			all = append(all, somebody{good.Token, fmt.Sprintf("the sample of %v", good.Claims["sub"]), audiences})
 		}
 		return all
 	}
@@ -267,7 +256,7 @@ func (st *stage) crowd(ctx context.Context, n int, chance *rand.Rand) (all []som
 		if p.Setup == OneOrganization {
 			claims[organizationClaim] = p.Organization
 		}
-		one := somebody{token: p.Token(claims), what: "the token of " + subject, name: "Name of " + subject, audiences: []string{p.Audience}}
+		one := somebody{token: p.Token(claims), what: "the token of " + subject, audiences: []string{p.Audience}}
 		switch i % 10 {
 		case 7:
 			one.token, one.what = p.Token(claims, map[string]any{"exp": time.Now().Unix() - 3600}), one.what+", expired"
@@ -288,7 +277,7 @@ func clocks(ctx context.Context, s Subject) {
 		s.trial.Cover("tokens around their edges, for 10 s")
 		verify := func(tokens []somebody, times func(i int) int) {
 			kit.AtOnce(ctx, len(tokens), workers, func(ctx context.Context, i int) {
-				st.verify(ctx, auth.VerifyRequest{Token: tokens[i].token, Audiences: tokens[i].audiences}, fmt.Sprintf("verify %s, for the %d. time", tokens[i].what, times(i)))
+				st.verify(ctx, auth.VerifyRequest{Token: tokens[i].token, Audiences: tokens[i].audiences}, fmt.Sprintf("verify %s, time %d", tokens[i].what, times(i)))
 			})
 		}
 		// On a slow machine the limits would pass before every token was verified once, so start again with later ones.
@@ -332,7 +321,7 @@ func (st *stage) edges(ctx context.Context, in []int64) (tokens []somebody) {
 	}
 	samples := st.Samples
 	if samples == nil || samples.Issue == nil {
-		kit.Must(kit.CannotJudge("tokens that are about to expire are needed: name a command that issues some as issue in --samples"))
+		kit.Must(kit.CannotJudge("tokens that are about to expire are needed: in --samples, set issue to a command that issues some"))
 	}
 	wishes := make([]Wish, len(in))
 	organization, _ := samples.Good[0].Claims[organizationClaim].(string)

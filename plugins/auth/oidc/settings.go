@@ -66,6 +66,8 @@ func (s *Settings) Check(problems *plugins.ConfigError) {
 		problems.Add("idpDomain", "means the same as issuer: leave one of them out")
 	case s.Issuer == "" && s.IDPDomain == "":
 		problems.Add("issuer", "must be set to the provider's issuer URL, such as https://id.example.com")
+	case strings.Contains(s.Issuer, "/.well-known/"):
+		problems.Add("issuer", "must be the issuer itself, without /.well-known/ and what follows it")
 	case s.IDPDomain != "" && (strings.ContainsAny(s.IDPDomain, "/:?#@ ") || relyingparty.CheckURL(s.issuer()) != nil):
 		problems.Add("idpDomain", "must be a host such as id.example.com")
 	}

@@ -18,6 +18,7 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 		`{"idpDomain":"https://a.example"}`:                                          "idpDomain: must be a host",
 		`{"issuer":"http://a.example"}`:                                              "issuer: must be an https URL",
 		`{"issuer":"a.example"}`:                                                     "issuer: must be an absolute URL",
+		`{"issuer":"https://a.example/.well-known/openid-configuration"}`:            "issuer: must be the issuer itself",
 		`{"issuer":"https://a.example?x=1"}`:                                         "issuer: must not have a query",
 		`{"issuer":"https://a.example:99999"}`:                                       "issuer: has a port that is not from 1 to 65535",
 		`{"issuer":"https://u:hidden@a.example"}`:                                    "issuer: must not carry a user",

@@ -140,8 +140,8 @@ func TestStaticKeepsTheContract(t *testing.T) {
 			samples, err := authtest.ParseSamples([]byte(fmt.Sprintf(`{
 				"issuer": "ropewalk:static", "good": %q, "subject": "alice", "email": "alice@example.com", "organizationId": "org_1", "expiresAt": "2099-01-01T00:00:00Z", "audience": %q,
 				"people": [{"token": "the-token-of-carol", "subject": "carol", "expiresAt": "2099-01-01T00:00:00Z"}],
-				"bad": [{"name": "over since 2020", "clause": "an expiry that is over", "token": %q}, {"name": "another organization", "clause": "another organization", "token": %q}, {"name": "the digest", "clause": "a bad signature", "token": %q}],
-				"lacks": ["another algorithm", "another issuer", "no expiry", "a start that is still to come"]}`, good, audience, expired, foreign, digest(good))))
+				"bad": [{"name": "over since 2020", "clause": "an expiry in the past", "token": %q}, {"name": "another organization", "clause": "another organization", "token": %q}, {"name": "the digest", "clause": "a bad signature", "token": %q}],
+				"lacks": ["another algorithm", "another issuer", "no expiry", "a start in the future"]}`, good, audience, expired, foreign, digest(good))))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -252,14 +252,14 @@ func TestABadFileLeavesTheLastGoodTokensForAMinute(t *testing.T) {
 				}
 				write(t, path, "tokens:\n"+entry(good, "")+entry(foreign, ""))
 				if err := verify(t, adapter, good); err != nil {
-					t.Errorf("with the file good again: %v", err)
+					t.Errorf("once the file is valid again: %v", err)
 				}
 			})
 		})
 	}
 }
 
-// pass lets time pass in a bubble.
+// pass lets time pass in a synctest bubble.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's clock, not the machine's
 
 func TestErrorsForRefusedFilesNameThePlaceButNoToken(t *testing.T) {

@@ -106,5 +106,5 @@ func TestKnownMembershipsAreBounded(t *testing.T) {
 	}
 }
 
-// pass lets time pass in a bubble.
+// pass lets time pass in a synctest bubble.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's clock, not the machine's

@@ -44,7 +44,7 @@ func (a *Adapter) Configure(_ context.Context, c plugins.Config) error {
 	}
 	a.settings = settings
 	options := relyingparty.Options{
-		Issuer: settings.issuer(), JWKSURI: strings.TrimSuffix(settings.issuer(), "/") + "/oauth2/jwks",
+		Issuer: settings.issuer(), Keys: strings.TrimSuffix(settings.issuer(), "/") + "/oauth2/jwks",
 		ClientID: settings.ClientID, ClientSecret: settings.ClientSecret.Reveal(),
 		RedirectURI: settings.RedirectURI, Scopes: []string{"openid", "profile", "email"},
 		Organization: settings.OrganizationID, OrganizationClaim: "org_id", Log: a.log,

@@ -136,7 +136,7 @@ func TestMembershipDecidesWhoMayLogInAndWithWhichRole(t *testing.T) {
 				t.Errorf("got the role %q and %v, want %q and %v", id.OrgRole, err, c.role, c.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "sk_") {
-				t.Errorf("the error holds the API key: %v", err)
+				t.Errorf("the error contains the API key: %v", err)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ type meaning struct {
 	also error
 }
 
-// table maps errors to gRPC codes and back; the first row that matches counts. A deadline that
+// table maps errors to gRPC codes and back; the first matching row applies. A deadline that
 // passed is also plugins.ErrUnavailable on the host's side: the backend was not reached in time.
 func table() []meaning {
 	return []meaning{
@@ -53,7 +53,7 @@ func ToStatus(err error) error {
 }
 
 // FromStatus turns a gRPC status into an error for which errors.Is gives the same answers as for the
-// error of the implementation. A code that is not in the table is none of the errors of plugins.
+// error of the implementation. A code that is not in the table does not become an error of package plugins.
 func FromStatus(err error) error {
 	if err == nil {
 		return nil

@@ -67,6 +67,6 @@ func TestAnErrorIsTheSameOnBothSides(t *testing.T) {
 		})
 	}
 	if rpcstatus.ToStatus(nil) != nil || rpcstatus.FromStatus(nil) != nil {
-		t.Error("no error must stay no error")
+		t.Error("nil must stay nil")
 	}
 }

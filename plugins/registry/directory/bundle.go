@@ -130,7 +130,7 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// rank returns how well the bundle matches a lower-case text: 0 is best, 4 is no match.
+// rank returns how well the bundle matches a lower-case text, from 0 for the best match to 4 for none.
 func (b *bundle) rank(text string) int {
 	name := strings.ToLower(b.Name)
 	switch {

@@ -114,7 +114,7 @@ func TestChangesInTheFolderAreNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.Resolve(t.Context(), registry.Ref{Name: "@acme/hello"}); !errors.Is(err, plugins.ErrUnavailable) {
-		t.Fatalf("a folder that is gone: got %v", err)
+		t.Fatalf("a deleted folder: got %v", err)
 	}
 }
 
@@ -147,14 +147,14 @@ func TestRecordedDigestsMustMatch(t *testing.T) {
 			}
 			_, err := open(t, dir).Resolve(t.Context(), registry.Ref{Name: "@acme/hello"})
 			if c.ok && err != nil || !c.ok && (!errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "hello.mcpb")) {
-				t.Fatalf("got %v: a file that differs is neither returned nor missing", err)
+				t.Fatalf("got %v; a file with the wrong digest must be reported as unavailable, not as missing", err)
 			}
 			fetched, err := open(t, dir).Fetch(t.Context(), registry.Package{Kind: registry.KindMCPB, Artifact: "hello.mcpb"})
 			if err == nil {
 				_ = fetched.Close()
 			}
 			if (err == nil) != c.ok {
-				t.Errorf("Fetch of what Resolve refuses: got %v", err)
+				t.Errorf("Fetch must accept the same files as Resolve: got %v", err)
 			}
 		})
 	}
@@ -200,12 +200,12 @@ func TestOneBadFileDoesNotAffectOthers(t *testing.T) {
 		t.Fatalf("got %d entries, %v", len(page.Entries), err)
 	}
 	if _, err := r.Resolve(t.Context(), registry.Ref{Name: "@secret/x"}); !errors.Is(err, plugins.ErrNotFound) {
-		t.Fatalf("a link that leaves the folder: got %v", err)
+		t.Fatalf("a link that points outside the folder: got %v", err)
 	}
 	for _, artifact := range []string{"out.mcpb", "broken.mcpb", "empty.mcpb", "nameless.mcpb", "folder.mcpb", "readme.txt", "../" + filepath.Base(dir) + "/plain.mcpb", outside} {
 		if body, err := r.Fetch(t.Context(), registry.Package{Kind: registry.KindMCPB, Artifact: artifact}); err == nil {
 			raw, _ := io.ReadAll(body)
-			t.Errorf("Fetch of %s gave %d bytes", artifact, len(raw))
+			t.Errorf("Fetch of %s returned %d bytes", artifact, len(raw))
 		}
 	}
 }

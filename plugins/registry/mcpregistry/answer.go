@@ -98,8 +98,8 @@ func (l listing) description() string {
 	return l.Server.Description
 }
 
-// trust returns the score that a subregistry adds to an entry under its own key, as trustScore or trust_score, or 0
-// when there is none.
+// trust returns the score that a subregistry adds to an entry under its own key, as trustScore or
+// trust_score, or 0 if there is none.
 func (l listing) trust() int {
 	best := 0.0
 	for key, raw := range l.Meta {

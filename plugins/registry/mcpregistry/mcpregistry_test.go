@@ -107,7 +107,7 @@ func TestNamesAreAskedForEscapedOrNotAtAll(t *testing.T) {
 		}
 	}
 	if _, err := r.Resolve(t.Context(), registry.Ref{Name: "io.example/a", Version: "../x"}); !errors.Is(err, plugins.ErrNotFound) || !strings.Contains(err.Error(), "give one version") {
-		t.Errorf("a version that there cannot be: %v", err)
+		t.Errorf("an impossible version: %v", err)
 	}
 	if len(p.asked) != 1 {
 		t.Fatalf("asked %q", p.asked)
@@ -164,7 +164,7 @@ func TestFetchRequestsTheAddressAgain(t *testing.T) {
 	}
 	p.entries = []object{entry("io.example/bundle", "1.0.0", packages(object{"registryType": "mcpb", "identifier": "https://169.254.169.254/x.mcpb", "fileSha256": pkg.SHA256}))}
 	if _, err := r.Fetch(t.Context(), pkg); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "prohibited") {
-		t.Errorf("an address inside: got %v", err)
+		t.Errorf("an internal address: got %v", err)
 	}
 }
 

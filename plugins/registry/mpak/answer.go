@@ -45,7 +45,7 @@ type (
 	}
 )
 
-// trust returns the trust score for the certification level, 1 to 4, or 0 when the level is unknown.
+// trust returns a trust score of 25 to 100 for the certification levels 1 to 4, or 0 for an unknown level.
 func (b bundle) trust() int {
 	if b.CertificationLevel < 1 || b.CertificationLevel > 4 {
 		return 0
@@ -53,7 +53,8 @@ func (b bundle) trust() int {
 	return 25 * b.CertificationLevel
 }
 
-// sum returns the digest in lower-case hex, or "" if it is not a sha256.
+// sum returns the digest in lower-case hex. A digest of another algorithm is returned unchanged, so it will match
+// no file.
 func (a artifact) sum() string {
 	hex, ok := strings.CutPrefix(strings.ToLower(a.Digest), "sha256:")
 	if !ok && len(a.Digest) == 64 {

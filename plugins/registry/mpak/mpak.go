@@ -143,7 +143,7 @@ func (r *Registry) Fetch(ctx context.Context, pkg registry.Package) (io.ReadClos
 		return nil, err
 	}
 	if pkg.SHA256 != "" && !strings.EqualFold(d.Bundle.SHA256, pkg.SHA256) {
-		return nil, fmt.Errorf("%w: the registry now has another file for %s %s than it had when it was resolved", plugins.ErrUnavailable, name, want)
+		return nil, fmt.Errorf("%w: the registry now has a different file for %s %s from the one it had when the version was resolved", plugins.ErrUnavailable, name, want)
 	}
 	return r.Client.Download(ctx, d.URL)
 }

@@ -103,7 +103,7 @@ func TestAReplacedFileIsNotReturned(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.bundles[0].versions[0].files["any/any"] = "another file"
-	if _, err := r.Fetch(t.Context(), pkg); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "another file") {
+	if _, err := r.Fetch(t.Context(), pkg); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "a different file") {
 		t.Fatalf("got %v", err)
 	}
 }

@@ -109,7 +109,7 @@ type answers struct {
 	versions []string // any of these; nil for none
 	notFound bool
 	file     map[string]File // by version, if known
-	other    bool            // a version that was asked for and that the catalogue does not know
+	other    bool            // a requested version that the catalogue does not know
 	demand   string
 }
 

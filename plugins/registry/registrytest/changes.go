@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -136,7 +137,7 @@ func (p *shop) step(ctx context.Context, r *rand.Rand, ch change, page int) {
 	}))
 	after := p.catalogue()
 	if made > 0 {
-		// The changed bundle may be present or not. Of the others, one may be repeated or left out.
+		// The changed bundle may be present or not. One of the others may be repeated or left out.
 		changed := p.names[ch.bundle]
 		got = slices.DeleteFunc(got, func(e registry.Entry) bool { return e.Name == changed })
 		isChanged := func(b Bundle) bool { return b.Name == changed }
@@ -150,16 +151,30 @@ func (p *shop) step(ctx context.Context, r *rand.Rand, ch change, page int) {
 		kit.Must(p.s.Publish(ctx, p.catalogue()))
 		after = p.catalogue()
 	}
+	changed := time.Now()
 	p.s.publish(ctx, after)
 	all := []registry.Ref{{Name: p.names[ch.bundle], Version: ladder[ch.version], OS: "linux", Arch: "amd64"}}
 	for _, name := range p.names {
 		all = append(all, registry.Ref{Name: name, OS: "linux", Arch: "amd64"})
 	}
 	for _, ref := range all {
-		pkg, err := p.s.resolve(ctx, ref)
-		kit.Must(after.resolves(ref, pkg, err))
+		pkg, err := p.s.resolveSince(ctx, changed, before, after, ref)
 		if err == nil && pkg.Kind == registry.KindMCPB {
 			kit.Must(p.s.arrives(parcel{pkg, pkg.SHA256, pkg.Size})(ctx))
 		}
+	}
+}
+
+// resolveSince resolves ref after the catalogue has changed, until the answer reflects the change. As long as
+// answers may be stale, the previous answer is also allowed.
+func (s Subject) resolveSince(ctx context.Context, changed time.Time, before, after Catalogue, ref registry.Ref) (registry.Package, error) {
+	for {
+		late := time.Since(changed) > s.age() // before the request
+		pkg, err := s.resolve(ctx, ref)
+		if wrong := after.resolves(ref, pkg, err); wrong == nil || late || before.resolves(ref, pkg, err) != nil {
+			kit.Must(wrong)
+			return pkg, err
+		}
+		kit.Must(kit.Pause(ctx, time.Second/4))
 	}
 }

@@ -135,10 +135,10 @@ func (s Subject) refuses(c *canary, p registry.Package) func(context.Context) er
 		_, size, err := s.fetch(ctx, p)
 		call := fmt.Sprintf("Fetch of the artifact %.200q", p.Artifact)
 		if err == nil {
-			return failure(call, fmt.Sprintf("OK after %d bytes", size), "an error: Resolve never gave it", neverGave)
+			return failure(call, fmt.Sprintf("OK after %d bytes", size), "an error: Resolve never returned it", neverGave)
 		}
 		if c.asked.Load() > 0 {
-			return failure(call, "it asked "+c.URL, "that nobody is asked", neverGave)
+			return failure(call, "it asked "+c.URL, "no request", neverGave)
 		}
 		return nil
 	}

@@ -25,8 +25,12 @@ type question struct {
 // questions returns searches, resolves and downloads, each about a different bundle as long as there are enough,
 // because earlier results may be cached.
 func (s Subject) questions(ctx context.Context, r *rand.Rand, c Catalogue) (all [3][]question) {
-	for _, b := range c.pick(r, len(c.Bundles)) {
+	for i, b := range c.pick(r, len(c.Bundles)) {
 		all[0] = append(all[0], question{fmt.Sprintf("Search of %q", b.Name), s.search(c, registry.Query{Text: b.Name, Limit: registry.MaxLimit})})
+		if c.Whole && i%2 == 0 {
+			limit := max(2, len(c.Bundles)/2-i/2)
+			all[0] = append(all[0], question{fmt.Sprintf("Search of everything with the limit %d, page by page", limit), s.search(c, registry.Query{Limit: limit})})
+		}
 		for _, ref := range c.good(b, s.Publish != nil) {
 			if want := c.resolve(ref); want.notFound || b.more && b.Versions[0].Files == nil {
 				continue
@@ -61,8 +65,8 @@ const (
 // impatience is the deadline of calls to a failing backend. An implementation may retry until then.
 const impatience = 2 * time.Second
 
-// during makes a call while the backend has a fault.
-func (s Subject) during(ctx context.Context, t *kit.Trial, what string, q question, allowed demand) {
+// during makes a call while the backend has a fault. It reports whether the result was correct all the same.
+func (s Subject) during(ctx context.Context, t *kit.Trial, what string, q question, allowed demand) (right bool) {
 	limited, cancel := context.WithTimeout(ctx, impatience)
 	defer cancel()
 	began := time.Now()
@@ -72,8 +76,8 @@ func (s Subject) during(ctx context.Context, t *kit.Trial, what string, q questi
 		kit.Reject(answered, demanded, sentence, what, q.call)
 	}
 	if why, ok := errors.AsType[*kit.Failure](err); ok {
-		if (allowed == page || allowed == spoiled) && why.Sentence == lastByte || allowed == refused && why.Sentence == ownName { // it says that nothing matches
-			return
+		if (allowed == page || allowed == spoiled) && why.Sentence == lastByte || allowed == refused && (why.Sentence == ownName || why.Sentence == listsAll) { // it says that nothing matches
+			return false
 		}
 		why.History = append([]string{what}, why.History...)
 		if why.Sentence == lastByte {
@@ -93,6 +97,7 @@ func (s Subject) during(ctx context.Context, t *kit.Trial, what string, q questi
 		allowed == unavailable && !late && !errors.Is(err, plugins.ErrUnavailable):
 		failed(message(err), "UNAVAILABLE", notAsked)
 	}
+	return err == nil
 }
 
 // late is how long after its deadline a call may return.
@@ -139,6 +144,9 @@ func troubles() (all []trouble) {
 		all = append(all, trouble{fmt.Sprintf("the backend answers %d with a page of HTML", status), instead(status, "text/html", "<html><body>Error</body></html>"), allowed},
 			trouble{fmt.Sprintf("the backend answers %d with an object of JSON", status), instead(status, "application/json", `{"error": "error"}`), allowed})
 	}
+	for _, status := range []int{http.StatusNoContent, http.StatusFound, http.StatusNotModified, 520} {
+		all = append(all, trouble{fmt.Sprintf("the backend answers %d", status), instead(status, "text/html", ""), unavailable})
+	}
 	for _, body := range []string{"<html><body>Log in</body></html>", "", `{"name": "`} {
 		all = append(all, trouble{fmt.Sprintf("the backend answers 200 with %q", body), instead(http.StatusOK, "application/json", body), page})
 	}
@@ -150,7 +158,7 @@ func faults(ctx context.Context, t *kit.Trial, s Subject) {
 	case s.Backend == nil && s.Fixed:
 		kit.Must(kit.DoesNotApply("the registry has no backend (--backend none)"))
 	case s.Backend == nil:
-		kit.Must(kit.CannotJudge("nothing was given to take the backend away with: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none"))
+		kit.Must(kit.CannotJudge("the kit was not given a way to take the backend away: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none"))
 	}
 	r := t.Rand(0)
 	all := s.questions(ctx, r, s.catalogue(ctx, r, 40))
@@ -162,7 +170,7 @@ func faults(ctx context.Context, t *kit.Trial, s Subject) {
 	for range t.Count(10)/5 + 1 {
 		for kind := range all {
 			if len(all[kind]) > 0 {
-				s.without(ctx, t, another(kind))
+				s.without(ctx, t, another(kind), kind == 2)
 			}
 		}
 	}
@@ -182,13 +190,21 @@ func faults(ctx context.Context, t *kit.Trial, s Subject) {
 	t.Cover("a backend that is unreachable, and %d requests to it that were answered with an error, broken off or answered with other bytes", made)
 }
 
-// without makes a call while the backend is unreachable.
-func (s Subject) without(ctx context.Context, t *kit.Trial, q question) {
+// without makes a call while the backend is unreachable. A file may be kept forever, other responses for a minute.
+func (s Subject) without(ctx context.Context, t *kit.Trial, q question, file bool) {
 	const what = "the backend is unreachable"
 	if err := s.Backend.Stop(ctx); err != nil {
 		kit.Must(fmt.Errorf("take the backend away: %w", err))
 	}
-	err := kit.Catch(func() { s.during(ctx, t, what, q, unavailable) })
+	err := kit.Catch(func() {
+		if right := s.during(ctx, t, what, q, unavailable); !right || file {
+			return
+		}
+		kit.Must(kit.Pause(ctx, s.age()+time.Second))
+		if right := s.during(ctx, t, what, q, unavailable); right {
+			kit.Reject("the earlier answer", "UNAVAILABLE", minuteOld, what+" for "+s.age().String(), q.call)
+		}
+	})
 	kit.Must(errors.Join(err, s.Backend.Start(context.WithoutCancel(ctx))))
 	s.recovers(ctx, t, what, q)
 }
@@ -245,7 +261,7 @@ func givenUp(ctx context.Context, t *kit.Trial, s Subject) {
 		t.Cover("calls whose deadline has passed")
 		return
 	case s.Backend == nil:
-		kit.Must(kit.CannotJudge("nothing was given to have the backend not answer: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none"))
+		kit.Must(kit.CannotJudge("the kit was not given a way to keep the backend from responding: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none"))
 	}
 	if err := s.Backend.Stall(ctx); errors.Is(err, errors.ErrUnsupported) {
 		t.Cover("calls whose deadline has passed; a folder always answers")
@@ -257,7 +273,7 @@ func givenUp(ctx context.Context, t *kit.Trial, s Subject) {
 	if meter, ok := s.Backend.(kit.Meter); ok {
 		s.slow(ctx, t, meter, c)
 	}
-	t.Cover("calls whose deadline has passed, and %d calls and downloads that were given up", t.Count(100))
+	t.Cover("calls whose deadline has passed, and %d abandoned calls and downloads", t.Count(100))
 }
 
 // over makes a call whose deadline has already passed.
@@ -282,7 +298,7 @@ func (s Subject) stalled(ctx context.Context, t *kit.Trial, qs []question) {
 		})
 	})
 	kit.Must(errors.Join(err, s.Backend.Start(context.WithoutCancel(ctx))))
-	err = kit.Catch(func() { s.recovers(ctx, t, fmt.Sprintf("%d calls that were given up", n), qs[:min(len(qs), 20)]...) })
+	err = kit.Catch(func() { s.recovers(ctx, t, fmt.Sprintf("%d abandoned calls", n), qs[:min(len(qs), 20)]...) })
 	if failed, ok := errors.AsType[*kit.Failure](err); ok {
 		failed.Sentence = stops
 	}
@@ -345,7 +361,7 @@ func (s Subject) slow(ctx context.Context, t *kit.Trial, meter kit.Meter, c Cata
 		kit.Must(kit.Pause(ctx, 10*time.Millisecond))
 	}
 	cancel()
-	call := "Fetch of " + parcels[i].pkg.Name + " from a slow backend, given up after some bytes"
+	call := "Fetch of " + parcels[i].pkg.Name + " from a slow backend, abandoned after some bytes"
 	select {
 	case err := <-over:
 		if err == nil {
@@ -358,6 +374,6 @@ func (s Subject) slow(ctx context.Context, t *kit.Trial, meter kit.Meter, c Cata
 	given := meter.Sent()
 	kit.Must(kit.Pause(ctx, time.Second))
 	if more := meter.Sent() - given; more > kit.SlowPace/2 {
-		kit.Must(failure(call, fmt.Sprintf("it read %d further bytes in a second, of a backend that sends %d", more, kit.SlowPace), "that it reads no more", stops))
+		kit.Must(failure(call, fmt.Sprintf("it read %d further bytes in a second, of a backend that sends %d", more, kit.SlowPace), "no further reads", stops))
 	}
 }

@@ -21,6 +21,7 @@ import (
 var histories = [][]string{
 	{"1.0.0"}, {"0.9.0", "0.10.0"}, {"1.9.0", "1.10.0", "1.10.1"}, {"1.0.0-rc.2", "1.0.0-rc.10"}, {"2.0.0-beta", "1.2.0"}, {"3.0.0-rc.1", "1.0.0", "2.0.0"},
 	{"1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-rc.1", "1.0.0"}, {"9.0.0", "10.0.0", "11.0.0"}, {"2024.9.30", "2024.10.1"}, {"1.0.0-1", "1.0.0-a"},
+	{"1.2147483647.0", "1.2147483648.0", "1.20240930120000.0"}, {"1.0.0-RC.1", "1.0.0-alpha.1"},
 }
 
 // twins holds last parts of names that an implementation might confuse.
@@ -152,14 +153,14 @@ func nearPlatforms(f File) (all []registry.Ref) {
 	if arch == "" {
 		arch = "amd64"
 	}
-	for _, os := range []string{f.OS[:len(f.OS)-1], f.OS + "x", strings.ToUpper(f.OS), "no-system", f.OS + " ", " " + f.OS, "win32"} {
+	for _, os := range []string{f.OS[:len(f.OS)-1], f.OS + "x", strings.ToUpper(f.OS), "no-system", f.OS + " ", " " + f.OS, "win32", "win", "macos", "osx"} {
 		all = append(all, registry.Ref{OS: os, Arch: arch})
 	}
 	if f.Arch == "" {
 		return all
 	}
 	aliases := map[string][]string{"amd64": {"x86_64", "x86-64", "x64"}, "arm64": {"aarch64", "armv8", "arm"}}[f.Arch]
-	for _, arch := range append(aliases, f.Arch[:len(f.Arch)-1], f.Arch+"x", strings.ToUpper(f.Arch), "no-architecture", " "+f.Arch, "") {
+	for _, arch := range append(aliases, f.Arch[:len(f.Arch)-1], f.Arch+"x", strings.ToUpper(f.Arch), "no-architecture", " "+f.Arch, "386", "") {
 		all = append(all, registry.Ref{OS: f.OS, Arch: arch})
 	}
 	return all

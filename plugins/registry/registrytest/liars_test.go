@@ -13,6 +13,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -227,6 +228,23 @@ func lies() plugintest.Lies[*plugin] {
 			"mistakes a prerelease for the latest": func(p *plugin) {
 				p.compare = func(a, b version) int { return -strings.Compare(a.Version+"~", b.Version+"~") }
 			},
+			"counts versions in 32 bits": func(p *plugin) {
+				wraps := func(v version) version {
+					v.Version = regexp.MustCompile(`[0-9]{9,}`).ReplaceAllStringFunc(v.Version, func(digits string) string {
+						n, _ := strconv.ParseUint(digits, 10, 64)
+						return strconv.FormatUint(n&(1<<31-1), 10)
+					})
+					return v
+				}
+				p.compare = func(a, b version) int { return bySemver(wraps(a), wraps(b)) }
+			},
+			"compares prereleases without their case": func(p *plugin) {
+				p.compare = func(a, b version) int {
+					a.Version, b.Version = strings.ToLower(a.Version), strings.ToLower(b.Version)
+					return bySemver(a, b)
+				}
+			},
+			"mistakes macos for darwin":          asked(func(ref *registry.Ref) { ref.OS = strings.Replace(ref.OS, "macos", "darwin", 1) }),
 			"ignores the case of names":          names(strings.ToLower),
 			"mistakes _ for - in names":          names(func(name string) string { return strings.ReplaceAll(name, "_", "-") }),
 			"trims names":                        names(strings.TrimSpace),
@@ -360,6 +378,24 @@ func lies() plugintest.Lies[*plugin] {
 				}
 				return plugins.ErrUnavailable
 			}),
+			"mistakes an empty answer for a bundle that does not exist": statuses(func(code int) error {
+				if code == http.StatusNoContent || code == http.StatusNotFound {
+					return plugins.ErrNotFound
+				}
+				return plugins.ErrUnavailable
+			}),
+			"mistakes a redirect for an answer": statuses(func(code int) error {
+				if code < http.StatusBadRequest {
+					return nil
+				}
+				return plugins.ErrUnavailable
+			}),
+			"knows no status beyond 511": statuses(func(code int) error {
+				if code == http.StatusNotFound || http.StatusText(code) == "" {
+					return plugins.ErrNotFound
+				}
+				return plugins.ErrUnavailable
+			}),
 			"mistakes an error page for a file": statuses(func(int) error { return nil }),
 			"mistakes a backend that is down for an empty one": func(p *plugin) {
 				p.lost = func(error) error { return nil }
@@ -425,7 +461,7 @@ func lies() plugintest.Lies[*plugin] {
 					return plugins.Unavailable(err)
 				}
 			},
-			"keeps a slot of each call that was given up": func(p *plugin) {
+			"keeps a slot for each abandoned call": func(p *plugin) {
 				slots := make(chan struct{}, 20)
 				p.get = func(ctx context.Context, path string) (io.ReadCloser, error) {
 					select {
@@ -440,7 +476,7 @@ func lies() plugintest.Lies[*plugin] {
 					return body, err
 				}
 			},
-			"reads the rest of a download that was given up": func(p *plugin) {
+			"reads the rest of an abandoned download": func(p *plugin) {
 				p.get = func(ctx context.Context, path string) (io.ReadCloser, error) {
 					if path == "/index" {
 						return p.request(ctx, path)

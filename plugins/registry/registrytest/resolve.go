@@ -85,11 +85,14 @@ func (c Catalogue) resolves(ref registry.Ref, pkg registry.Package, err error) e
 	}
 	said := fmt.Sprintf("%s %s, sha256 %q, %d bytes", pkg.Name, pkg.Version, pkg.SHA256, pkg.Size)
 	f, known := want.file[pkg.Version]
+	b, _ := c.find(ref.Name)
 	switch {
 	case pkg.Name != ref.Name:
 		return failure(call, said, "a package of the name that was asked for", byteForByte)
 	case unformed(pkg) != "":
 		return failure(call, fmt.Sprintf("%+v", pkg), unformed(pkg), wellFormed)
+	case c.Whole && !b.described(pkg.Title, pkg.Description):
+		return failure(call, fmt.Sprintf("%+v", pkg), fmt.Sprintf("the title %q and the description %q, or none", b.Title, b.Description), wellFormed)
 	case want.other && pkg.Version == ref.Version || want.other && ref.Version == "":
 		return c.apart(call, pkg)
 	case !slices.Contains(want.versions, pkg.Version):
@@ -209,6 +212,13 @@ func resolves(ctx context.Context, t *kit.Trial, s Subject) {
 		}
 		for _, ref := range c.wrong(r, b, s.Publish != nil) {
 			calls = append(calls, s.asks(c, ref))
+		}
+	}
+	for _, b := range c.pick(r, t.Count(12)) {
+		for _, name := range near(b.Name) {
+			if s.Publish != nil { // others may use the backend, too
+				calls = append(calls, s.asks(c, registry.Ref{Name: name, OS: "linux", Arch: "amd64"}))
+			}
 		}
 	}
 	atOnce(ctx, calls)

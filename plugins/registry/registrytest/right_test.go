@@ -87,7 +87,7 @@ type plugin struct {
 	fits      func(b bundle, text string) bool
 	page      func(found []bundle, q registry.Query) registry.Page
 	entry     func(bundle) registry.Entry
-	pack      func(ctx context.Context, pkg *registry.Package) error // the last touch
+	pack      func(ctx context.Context, pkg *registry.Package) error // the last step before the package is returned
 	same      func(artifact, asked string) bool
 	body      func(ctx context.Context, body io.ReadCloser) io.ReadCloser
 	resolve   func(context.Context, registry.Ref) (registry.Package, error)
@@ -282,6 +282,6 @@ func open(t *testing.T, change func(*plugin)) registrytest.Subject {
 // whole reads a body to its end.
 func whole(body io.ReadCloser) *bytes.Reader {
 	defer func() { _ = body.Close() }()
-	raw, _ := io.ReadAll(body) // what a liar does with a body that breaks off
+	raw, _ := io.ReadAll(body) // a liar does not notice that a body was cut short
 	return bytes.NewReader(raw)
 }

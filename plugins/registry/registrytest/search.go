@@ -121,17 +121,17 @@ func (c Catalogue) found(q registry.Query, got []registry.Entry, changes int) er
 		b, known := c.find(e.Name)
 		if !known {
 			if c.Whole {
-				return failure(call, fmt.Sprintf("%+v", e), "only bundles that there are", ownName)
+				return failure(call, fmt.Sprintf("%+v", e), "only existing bundles", ownName)
 			}
 			b = Bundle{Name: e.Name, Title: e.Title, Description: e.Description, Latest: e.Version}
 		}
 		if _, may := b.fits(q.Text); !may {
-			return failure(call, fmt.Sprintf("%+v", e), "only bundles with these words in what they say of themselves", ownName)
+			return failure(call, fmt.Sprintf("%+v", e), "only bundles with these words in their own description", ownName)
 		}
 		if known && b.Latest != e.Version {
 			return failure(call, fmt.Sprintf("%+v", e), "the latest version, "+b.Latest, latestIs)
 		}
-		if c.Whole && b.Description != "" && (e.Title != "" && e.Title != b.Title || e.Description != "" && !strings.Contains(e.Description, b.Description)) {
+		if c.Whole && !b.described(e.Title, e.Description) {
 			return failure(call, fmt.Sprintf("%+v", e), fmt.Sprintf("the title %q and the description %q, or none", b.Title, b.Description), entryFormed)
 		}
 	}
@@ -145,9 +145,14 @@ func (c Catalogue) found(q registry.Query, got []registry.Entry, changes int) er
 	return nil
 }
 
-// texts returns the queries that the kit searches for: the bundles' names, parts of their descriptions, strings
-// that look like patterns or are special to some layer between a search and its backend, and words that occur
-// nowhere.
+// described reports whether a title and a description are the bundle's, or empty.
+func (b Bundle) described(title, description string) bool {
+	return b.Description == "" || (title == "" || title == b.Title) && (description == "" || strings.Contains(description, b.Description))
+}
+
+// texts returns the queries that the kit searches for: the bundles' names, parts of their descriptions, and
+// words that occur nowhere. Others look like patterns, or are special to some layer between a search and its
+// backend.
 func texts(r *rand.Rand, c Catalogue, some []Bundle) []string {
 	all := []string{
 		"", `"`, "'", `\`, "' OR '1'='1", "(", "[a", "日本語 🪢", "e\u0301", "a&b=c#d%", "100%", "%zz", "\t", " ", strings.Repeat("x", 1500), "\x00",
@@ -155,7 +160,15 @@ func texts(r *rand.Rand, c Catalogue, some []Bundle) []string {
 	}
 	for i, b := range some {
 		lost := nonsense(r)
-		all = append(all, b.Name, lost, b.Name+" "+lost, lost+" "+b.Name, b.Name+lost, lost+" OR "+b.Name, lost+"|"+b.Name, "NOT "+lost, "-"+lost, b.Name+"\x00"+lost, b.Name+strings.Repeat(" ", 300)+lost)
+		all = append(all, b.Name, lost, lost+" "+b.Name, b.Name+lost, lost+" OR "+b.Name, lost+"|"+b.Name, "NOT "+lost, "-"+lost, lost[:6]+":"+b.Name, strings.Repeat(b.Name+" ", 20)+lost)
+		for j, between := range []string{" ", "\x00", strings.Repeat(" ", 1000), "#", "&", "?", ",", ";", "+", "%26", "\n", "--"} {
+			if (i+j)%3 == 0 {
+				all = append(all, b.Name+between+lost)
+			}
+		}
+		if last := strings.LastIndexByte(b.Name, '/') + 1; len(b.Name) > last+4 { // a typo
+			all = append(all, b.Name[:last]+"qx"+b.Name[last+2:])
+		}
 		if c.Whole && b.Title != "" {
 			all = append(all, b.Title, strings.ToUpper(b.Name), b.Name[:len(b.Name)-1], b.Description, b.Description+lost, b.Name[:2+i%4])
 		}
@@ -209,7 +222,7 @@ func searches(ctx context.Context, t *kit.Trial, s Subject) {
 	s.needs(t, c)
 }
 
-// interleaved reads n searches at the same time. None of them goes on before all of them have their first page.
+// interleaved reads n searches at the same time. None continues until all of them have their first page.
 func (s Subject) interleaved(ctx context.Context, c Catalogue, n int) {
 	errs := make([]error, n)
 	var running, first sync.WaitGroup

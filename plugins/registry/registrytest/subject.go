@@ -104,6 +104,8 @@ func (s Subject) catalogue(ctx context.Context, r *rand.Rand, bundles int) Catal
 	return c
 }
 
+func (s Subject) age() time.Duration { return either(s.Age, time.Minute) }
+
 func (s Subject) name(scope, last string) string {
 	if s.Name == nil {
 		return "@" + scope + "/" + last
@@ -116,7 +118,7 @@ func (s Subject) publish(ctx context.Context, c Catalogue) {
 	if err := s.Publish(ctx, c); err != nil {
 		kit.Must(kit.CannotJudge("a generated catalogue could not be published: %v", err))
 	}
-	for until := time.Now().Add(either(s.Age, time.Minute)); ; {
+	for until := time.Now().Add(s.age()); ; {
 		late := time.Now().After(until) // before the request
 		err := answered(s.shows(ctx, c))
 		if failed, ok := errors.AsType[*kit.Failure](err); !ok || late || failed.Sentence != minuteOld {
@@ -190,7 +192,8 @@ func (b Bundle) fitsHere() bool {
 	})
 }
 
-// needs ends the property if a registry cannot be judged because nothing is known about it but what it lists itself.
+// needs ends the property if a registry cannot be judged because only its own list of bundles is
+// known.
 func (s Subject) needs(t *kit.Trial, c Catalogue) {
 	if s.Publish == nil && len(s.Known.Bundles) == 0 {
 		kit.Must(kit.CannotJudge("what the registry shows agrees with itself, but nothing says whether it is right: write ${catalogue} in the settings, " +

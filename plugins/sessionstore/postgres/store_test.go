@@ -162,7 +162,7 @@ func TestSchema(t *testing.T) {
 			select {
 			case <-tick.C:
 			case <-late:
-				t.Fatalf("%d rows are left, want 1", count(t, server, "purged"))
+				t.Fatalf("%d rows remain, want 1", count(t, server, "purged"))
 			}
 		}
 	})

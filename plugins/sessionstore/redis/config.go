@@ -22,7 +22,7 @@ type Config struct {
 	// sentinels.
 	URL plugins.Secret `json:"url"`
 
-	// Username and Password are those of a Redis ACL user. They override the URL's.
+	// Username and Password belong to a Redis ACL user. They override the URL's.
 	Username string         `json:"username"`
 	Password plugins.Secret `json:"password"`
 

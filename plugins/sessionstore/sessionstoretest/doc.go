@@ -1,5 +1,6 @@
-// Package sessionstoretest is the conformance kit for session stores: a model of what the contract allows, generated
-// and recorded histories of calls that are compared with the model, and faults between and during the calls.
+// Package sessionstoretest is the conformance kit for session stores. It contains a model of what the contract
+// allows, generates and records histories of calls, with faults between and during the calls, and compares them with
+// the model.
 //
 // The model knows one session at a time (model.go). It decides whether the answers in a history fit some order of the
 // calls. Calls may therefore overlap, come from several processes, and have outcomes that their callers did not see. A

@@ -103,7 +103,7 @@ func cuts(ctx context.Context, trial *kit.Trial, s Subject) {
 	s.breakable()
 	cutter, ok := s.Backend.(kit.Cutter)
 	if !ok {
-		kit.Must(kit.CannotJudge("the backend cannot be cut off at a chosen write"))
+		kit.Must(kit.CannotJudge("the kit cannot interrupt the backend at a chosen write"))
 	}
 	var recorders []*recorder
 	for i, a := range s.attempts() {
@@ -130,14 +130,14 @@ func cuts(ctx context.Context, trial *kit.Trial, s Subject) {
 			}
 		}
 	}
-	trial.Cover("%d operations, cut off before and after each of their writes", len(recorders))
+	trial.Cover("%d operations, interrupted before and after each of their writes", len(recorders))
 	settled(ctx, trial, recorders)
 }
 
 // unavailable makes every call while the backend refuses connections, and again while it does not respond.
 func unavailable(ctx context.Context, trial *kit.Trial, s Subject) {
 	s.breakable()
-	trial.Cover("%d operations while the backend refuses connections, and while it does not answer", len(s.attempts()))
+	trial.Cover("%d operations, while the backend refuses connections and while it does not respond", len(s.attempts()))
 	var watched []*recorder
 	for name, fail := range map[string]func(context.Context) error{"is stopped": s.Backend.Stop, "does not answer": s.Backend.Stall} {
 		var recorders []*recorder
@@ -152,8 +152,8 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) {
 		each := func(ctx context.Context, i int) {
 			r := recorders[i]
 			r.pending = true
-			for range 2 {
-				last[i] = r.do(ctx, 0, time.Second, s.attempts()[i].ops(trial.Rand(100+i).IntN, r.attempt)...)
+			for try := range 2 {
+				last[i] = r.do(ctx, 0, time.Second, s.attempts()[i].ops(trial.Rand(100+10*try+i).IntN, r.attempt)...)
 				if r.wrong == nil && last[i].Answer != answerUnseen {
 					r.reject(last[i], last[i].answer(), "UNAVAILABLE, because the backend "+name, sentenceUnavailable)
 				}
@@ -174,7 +174,7 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) {
 	settled(ctx, trial, watched)
 }
 
-// settled reads the sessions of attempts again after a while, in which a store must not repeat what it gave up.
+// settled reads the sessions of attempts again after a while. Until then, a store must not repeat what it gave up.
 func settled(ctx context.Context, trial *kit.Trial, recorders []*recorder) {
 	for range 2 {
 		lookAgain(ctx, recorders)
@@ -187,11 +187,12 @@ func settled(ctx context.Context, trial *kit.Trial, recorders []*recorder) {
 func disturbed(ctx context.Context, trial *kit.Trial, s Subject) {
 	s.breakable()
 	n := trial.Count(100)
-	trial.Cover("%d histories of 4 clients with 4 calls each, and a fault of the backend meanwhile", n)
+	trial.Cover("%d histories of 4 clients with 4 calls each, during a fault of the backend", n)
+	again := make([]func(context.Context), n)
 	for i := range n {
 		random := trial.Rand(i)
 		kind, at, lasts := random.IntN(6), time.Duration(random.IntN(8))*time.Millisecond, time.Duration(20+random.IntN(60))*time.Millisecond
-		s.crowd(ctx, trial, random, 4, func() error {
+		again[i] = s.crowd(ctx, trial, random, 4, func() error {
 			if err := kit.Pause(ctx, at); err != nil {
 				return err
 			}
@@ -210,6 +211,7 @@ func disturbed(ctx context.Context, trial *kit.Trial, s Subject) {
 			return err
 		})
 	}
+	later(ctx, again)
 }
 
 // killed kills the process between and during calls. Each session has one client. Its call may be made twice, because
@@ -217,12 +219,12 @@ func disturbed(ctx context.Context, trial *kit.Trial, s Subject) {
 func killed(ctx context.Context, trial *kit.Trial, s Subject) {
 	switch {
 	case !s.Durable:
-		kit.Must(kit.DoesNotApply(`the store has not the capability "durable"`))
+		kit.Must(kit.DoesNotApply(`the store does not have the capability "durable"`))
 	case s.Restart == nil:
-		kit.Must(kit.CannotJudge("nothing was given to kill the process with"))
+		kit.Must(kit.CannotJudge("the kit was not given a way to kill the process"))
 	}
 	n := trial.Count(10)
-	trial.Cover("%d times kill -9 while 8 clients write, and while lifetimes go on", n)
+	trial.Cover("%d times kill -9, while 8 clients write and lifetimes run", n)
 	ending := s.record(trial)
 	var soon []string
 	for round := range n {
@@ -246,7 +248,7 @@ func killed(ctx context.Context, trial *kit.Trial, s Subject) {
 			}
 			ids[client] = newIDs(0)[client%3]
 			for i := 0; i < 40 && !r.dying.Load(); i++ {
-				ops := operation(random.IntN, ids[client:client+1], 0, r.history.Replaces, false)
+				ops := operation(random.IntN, ids[client:client+1], servers, 0, r.history.Replaces, false)
 				for j := range ops {
 					if ops[j].Record.ID != "" {
 						ops[j].Record = short(random, ops[j].ID, i)

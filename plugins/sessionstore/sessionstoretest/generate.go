@@ -28,8 +28,8 @@ const maxText, maxState = 1024, 64 << 10 // bytes
 func text(p pick, limit int) string {
 	all := kit.Texts()
 	part := all[p(len(all))]
-	switch p(6) {
-	case 0:
+	switch p(8) {
+	case 0, 6, 7:
 		return part
 	case 1:
 		return ""
@@ -66,22 +66,42 @@ func moment(p pick) time.Time {
 	return time.Now().UTC().Truncate(time.Millisecond)
 }
 
-var owners = []string{"", "server-a", "server-b", "Server-A"}
-
 // record returns a record that its number distinguishes from all others.
 func record(p pick, id string, number int) sessionstore.Record {
+	text := text
+	if p(20) == 19 { // the largest record
+		part := one(p, kit.Texts()...)
+		text = func(_ pick, limit int) string { return fitted(strings.Repeat(part, limit/len(part)+1), limit) }
+	}
+	created, accessed := moment(p), moment(p)
+	switch p(16) { // they may be unset
+	case 14:
+		created = time.Time{}
+	case 15:
+		accessed = time.Time{}
+	}
 	return sessionstore.Record{
 		ID: id, Subject: fitted(fmt.Sprintf("%d %s", number, text(p, maxText)), maxText), Issuer: text(p, maxText), WorkspaceID: text(p, maxText), ProtocolVersion: text(p, maxText),
-		ClientInfo: sessionstore.ClientInfo{Name: text(p, maxText), Version: text(p, maxText)}, CreatedAt: moment(p), LastAccessedAt: moment(p),
-		Owner: owner(p), State: text(p, maxState),
+		ClientInfo: sessionstore.ClientInfo{Name: text(p, maxText), Version: text(p, maxText)}, CreatedAt: created, LastAccessedAt: accessed,
+		Owner: text(p, maxText), State: text(p, maxState),
 	}
 }
 
-func owner(p pick) string {
-	if p(8) == 7 {
-		return text(p, maxText)
+// alikeOwners returns owners that a careless store might confuse with each other.
+func alikeOwners(family int) []string {
+	if family == families {
+		return []string{"", "\x00", "server", "server\x00", "server\x00a"}
 	}
-	return owners[p(len(owners))]
+	return append(kit.Alike("server", family), "")
+}
+
+// someOwners returns such owners, and no owner.
+func someOwners(p pick) []string {
+	all, start := alikeOwners(p(families+1)), strings.Repeat("s", one(p, 0, 250, 800))
+	for i := range all {
+		all[i] = start + all[i]
+	}
+	return append(all, "")
 }
 
 // families is the number of ways in which the IDs that newIDs returns can be alike.
@@ -93,14 +113,14 @@ func newIDs(family int) []string { return kit.Alike(rand.Text(), family) }
 // lifetime returns a lifetime of days, or possibly of seconds if soon is set.
 func lifetime(p pick, soon bool) time.Duration {
 	if soon && p(2) == 1 {
-		return one(p, time.Second, 1500*time.Millisecond, 2*time.Second, 3*time.Second, 700*time.Millisecond, 5*time.Second)
+		return one(p, time.Second, 1500*time.Millisecond, 2*time.Second, 3*time.Second, 700*time.Millisecond, 5*time.Second, 1400*time.Millisecond, time.Nanosecond)
 	}
 	const day = 24 * time.Hour
 	return one(p, time.Hour, 10*time.Minute, 90*time.Second, 2*time.Minute, 30*day, 25*day, 7*day, day, 13*time.Hour+7*time.Second, 29*day+11*time.Hour+59*time.Second)
 }
 
 // operation returns a call that the contract allows, on one of ids. A Touch may be on several.
-func operation(p pick, ids []string, number int, replaces, soon bool) []Operation {
+func operation(p pick, ids, owners []string, number int, replaces, soon bool) []Operation {
 	id := ids[p(len(ids))]
 	methods := []string{methodPut, methodGet, methodTouch, methodDelete, methodGet, methodPut, methodTouch}
 	if replaces {
@@ -111,7 +131,7 @@ func operation(p pick, ids []string, number int, replaces, soon bool) []Operatio
 	case methodPut:
 		op.Record, op.TTL = record(p, id, number), lifetime(p, soon)
 	case methodReplace:
-		op.Record, op.Owner = record(p, id, number), owner(p)
+		op.Record, op.Owner = record(p, id, number), one(p, owners...)
 		if p(2) == 1 {
 			op.TTL = lifetime(p, soon)
 		}
@@ -121,6 +141,9 @@ func operation(p pick, ids []string, number int, replaces, soon bool) []Operatio
 			ops[i] = Operation{Method: methodTouch, ID: ids[p(len(ids))], Accessed: moment(p), TTL: lifetime(p, soon)}
 		}
 		return ops
+	}
+	if op.Record.ID != "" && p(8) < 7 {
+		op.Record.Owner = one(p, owners...)
 	}
 	return []Operation{op}
 }

@@ -106,6 +106,78 @@ func TestCorrectStoresPassHoweverUnusualTheyAre(t *testing.T) {
 				}
 			})
 		},
+		"one that touches the sessions of a batch at the same time": func() sessionstoretest.Subject {
+			return subject(touchesAll(func(c *call) error {
+				if err := sessionstore.CheckTouch(c.batch); err != nil {
+					return err
+				}
+				errs := make([]error, len(c.batch))
+				var all sync.WaitGroup
+				for i := range c.batch {
+					one := *c
+					one.batch = c.batch[i : i+1]
+					all.Go(func() { errs[i] = one.rightTouch() })
+				}
+				all.Wait()
+				return errors.Join(errs...)
+			}))
+		},
+		"one that replaces what it has read if nothing changed since, and tries again": func() sessionstoretest.Subject {
+			return subject(replaces(func(c *call) (swapped bool, err error) {
+				for err = sessionstore.CheckReplace(c.rec, c.ttl); !swapped && err == nil; {
+					var before record
+					if before, err = c.rightGet(); err != nil || before.Owner != c.owner {
+						return false, err
+					}
+					err = c.do(c.ctx, func(all rows, now time.Time) {
+						held, ok := all[c.rec.ID]
+						if swapped = ok && held.until.Equal(before.ExpiresAt) && held.LastAccessedAt.Equal(before.LastAccessedAt) && held.Subject == before.Subject; swapped {
+							held.record = c.rec
+							if c.ttl > 0 {
+								held.until = now.Add(c.ttl)
+							}
+							all[c.rec.ID] = held
+						}
+					})
+				}
+				return swapped && err == nil, err
+			}))
+		},
+		"one that does not know when the lifetime of a replaced session ends": func() sessionstoretest.Subject {
+			return subject(func(s *store) {
+				var replaced sync.Map
+				s.put = func(c *call) error { replaced.Delete(c.rec.ID); return c.rightPut() }
+				s.replace = func(c *call) (bool, error) { replaced.Store(c.rec.ID, true); return c.rightReplace() }
+				s.reads = func(r *record) {
+					if _, ok := replaced.Load(r.ID); ok {
+						r.ExpiresAt = time.Time{}
+					}
+				}
+			})
+		},
+		"one that answers with the error of the deadline": func() sessionstoretest.Subject {
+			return subject(func(s *store) {
+				s.do = func(ctx context.Context, statement func(rows, time.Time)) error {
+					if err := s.db.do(ctx, statement); err == nil || ctx.Err() == nil {
+						return err
+					}
+					return ctx.Err()
+				}
+			})
+		},
+		"one that says in whole seconds when lifetimes end": func() sessionstoretest.Subject {
+			return subject(reads(func(r *record) { r.ExpiresAt = r.ExpiresAt.Truncate(time.Second) }))
+		},
+		"one that marks what it deletes": func() sessionstoretest.Subject {
+			return subject(removes(func(c *call) error {
+				return c.do(c.ctx, func(all rows, _ time.Time) {
+					if r, ok := all[c.rec.ID]; ok {
+						r.until = time.Time{}.Add(1)
+						all[c.rec.ID] = r
+					}
+				})
+			}))
+		},
 		"one that keys by a digest of the id": func() sessionstoretest.Subject {
 			return subject(keys(func(id string) string { d := sha256.Sum256([]byte(id)); return hex.EncodeToString(d[:]) }))
 		},

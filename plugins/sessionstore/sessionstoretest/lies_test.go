@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"hash/fnv"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +35,16 @@ func touchesAll(touch func(*call) error) func(*store) { return func(s *store) { 
 func removes(remove func(*call) error) func(*store)   { return func(s *store) { s.remove = remove } }
 func replaces(replace func(*call) (bool, error)) func(*store) {
 	return func(s *store) { s.replace = replace }
+}
+
+// owners makes a store compare owners in another form.
+func owners(form func(string) string) func(*store) {
+	return replaces(func(c *call) (bool, error) {
+		if before, err := c.rightGet(); err == nil && form(before.Owner) == form(c.owner) {
+			c.owner = before.Owner
+		}
+		return c.rightReplace()
+	})
 }
 
 func lies() plugintest.Lies[*store] {
@@ -121,11 +132,39 @@ func lies() plugintest.Lies[*store] {
 				}
 				return c.rightReplace()
 			}),
-			"compares owners without case": replaces(func(c *call) (bool, error) {
-				if before, err := c.rightGet(); err == nil && strings.EqualFold(before.Owner, c.owner) {
-					c.owner = before.Owner
+			"ends owners at a NUL":          owners(func(owner string) string { owner, _, _ = strings.Cut(owner, "\x00"); return owner }),
+			"composes characters of owners": owners(func(owner string) string { return strings.ReplaceAll(owner, "e\u0301", "é") }),
+			"compares owners by CRC-32":     owners(func(owner string) string { return fmt.Sprint(crc32.ChecksumIEEE([]byte(owner))) }),
+			"compares owners without case":  owners(strings.ToLower),
+			"trims owners":                  owners(strings.TrimSpace),
+			"compares 255 bytes of owners":  owners(func(owner string) string { return owner[:min(len(owner), 255)] }),
+			"has one letter for all characters of four bytes in ids": keys(func(id string) string {
+				return strings.Map(func(r rune) rune { return min(r, 0x10000) }, id)
+			}),
+			"has 1970 for an unset time": writes(func(r *record) {
+				if r.CreatedAt.IsZero() {
+					r.CreatedAt = time.Unix(0, 0)
 				}
-				return c.rightReplace()
+			}),
+			"rounds the numbers in states": reads(func(r *record) { r.State = strings.ReplaceAll(r.State, "12345678901234567890", "12345678901234567000") }),
+			"names files by escaped ids": puts(func(c *call) error {
+				if len(url.QueryEscape(c.rec.ID)) > 255 {
+					return errors.New("the file name is too long")
+				}
+				return c.rightPut()
+			}),
+			"drops a dot at the end of an id": keys(func(id string) string { return strings.TrimSuffix(id, ".") }),
+			"refuses records of more than 70 KB": puts(func(c *call) error {
+				if len(fmt.Sprint(c.rec)) > 70_000 {
+					return errors.New("the row is too large")
+				}
+				return c.rightPut()
+			}),
+			"answers that it did not replace when nothing changed": replaces(func(c *call) (bool, error) {
+				before, _ := c.rightGet()
+				replaced, err := c.rightReplace()
+				before.ExpiresAt = time.Time{}
+				return replaced && (before != c.rec || c.ttl > 0), err
 			}),
 			"keeps the time of access when it replaces": replaces(func(c *call) (bool, error) {
 				if before, err := c.rightGet(); err == nil {
@@ -177,8 +216,14 @@ func lies() plugintest.Lies[*store] {
 					})
 				}
 			},
-			"touches 500 sessions of a batch": touchesAll(func(c *call) error {
-				c.batch = c.batch[:min(len(c.batch), 500)]
+			"touches 999 sessions of a batch": touchesAll(func(c *call) error {
+				c.batch = c.batch[:min(len(c.batch), 999)]
+				return c.rightTouch()
+			}),
+			"refuses statements of more than 100 KB": touchesAll(func(c *call) error {
+				if len(fmt.Sprint(c.batch)) > 100_000 {
+					return errors.New("the statement is too large")
+				}
 				return c.rightTouch()
 			}),
 		},
@@ -203,6 +248,36 @@ func lies() plugintest.Lies[*store] {
 				}
 				return replaced, err
 			}),
+			"rounds lifetimes to seconds": lives(func(ttl time.Duration) time.Duration { return max(ttl.Round(time.Second), time.Second) }),
+			"fails for less than a millisecond": touchesAll(func(c *call) error {
+				if slices.ContainsFunc(c.batch, func(t touch) bool { return t.TTL > 0 && t.TTL < time.Millisecond }) {
+					return errors.New("invalid expire time")
+				}
+				return c.rightTouch()
+			}),
+			"ends a session when its first lifetime is over": puts(func(c *call) error {
+				err := c.rightPut()
+				if err == nil && c.ttl < time.Minute {
+					time.AfterFunc(c.ttl, func() { c.db.locked(func() { delete(c.db.rows, c.rec.ID) }) })
+				}
+				return err
+			}),
+			"purges a moment after it has looked for what ended": func(s *store) {
+				var last time.Time
+				s.do = func(ctx context.Context, do func(rows, time.Time)) error {
+					return s.db.do(ctx, func(all rows, now time.Time) {
+						if now.Sub(last) > 5*time.Second {
+							last = now
+							ended := maps.Clone(all)
+							maps.DeleteFunc(ended, func(_ string, r row) bool { return !s.over(r, now) })
+							time.AfterFunc(50*time.Millisecond, func() {
+								s.db.locked(func() { maps.DeleteFunc(all, func(id string, _ row) bool { _, ok := ended[id]; return ok }) })
+							})
+						}
+						do(all, now)
+					})
+				}
+			},
 			"keeps lifetimes in whole seconds": lives(func(ttl time.Duration) time.Duration { return ttl.Truncate(time.Second) }),
 			"ends sessions three seconds late": func(s *store) {
 				s.over = func(r row, now time.Time) bool { return now.After(r.until.Add(3 * time.Second)) }
@@ -306,6 +381,22 @@ func lies() plugintest.Lies[*store] {
 				time.AfterFunc(5*time.Millisecond, func() { _ = c.rightRemove() })
 				return nil
 			}),
+			"locks the sessions of a batch one after another": func(s *store) {
+				var locks sync.Map
+				s.touch = func(c *call) error {
+					for _, t := range c.batch {
+						lock, _ := locks.LoadOrStore(t.ID, make(chan bool, 1))
+						select {
+						case lock.(chan bool) <- true:
+							defer func() { <-lock.(chan bool) }()
+						case <-time.After(200 * time.Millisecond):
+							return errors.New("deadlock detected")
+						}
+						nap(c.ctx, time.Millisecond)
+					}
+					return c.rightTouch()
+				}
+			},
 			"keeps the id of a call where other calls find it": func(s *store) {
 				var id string
 				var mu sync.Mutex
@@ -371,7 +462,7 @@ func lies() plugintest.Lies[*store] {
 				}
 				return nil
 			}),
-			"writes what was given up when the backend is back": puts(func(c *call) error {
+			"writes what was abandoned when the backend is back": puts(func(c *call) error {
 				err := c.rightPut()
 				if errors.Is(err, plugins.ErrUnavailable) {
 					c.ctx = context.Background()
@@ -385,7 +476,15 @@ func lies() plugintest.Lies[*store] {
 				}
 				return err
 			}),
-			"repeats a delete that was given up three seconds later": removes(func(c *call) error {
+			"finishes an abandoned put a second later": puts(func(c *call) error {
+				err := c.rightPut()
+				if late := *c; err != nil && c.ctx.Err() != nil {
+					late.ctx = context.WithoutCancel(c.ctx)
+					time.AfterFunc(time.Second, func() { _ = late.rightPut() })
+				}
+				return err
+			}),
+			"repeats an abandoned delete three seconds later": removes(func(c *call) error {
 				err := c.rightRemove()
 				if c.ctx = context.WithoutCancel(c.ctx); err != nil {
 					time.AfterFunc(3*time.Second, func() { _ = c.rightRemove() })

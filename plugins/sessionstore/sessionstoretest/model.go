@@ -231,7 +231,7 @@ func anys[T any](all []T) []any {
 }
 
 // failure shortens a list of operations that fit no order. It first drops everything after the first answer that does
-// not fit, and then reads without which the rest still fits no order.
+// not fit, and then any reads that it can drop while the rest still fits no order.
 func (h *History) failure(ops []Operation) *kit.Failure {
 	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(a.Return, b.Return) })
 	n := 1 + sort.Search(len(ops)-1, func(i int) bool { return h.order(ops[:i+1]) == porcupine.Illegal })

@@ -16,15 +16,15 @@ import (
 
 // The names of the properties.
 const (
-	Sequential  = "every answer is the model's, call after call"
+	Sequential  = "every answer is the one that the model expects, call after call"
 	Refusing    = "a call that the contract does not allow is refused and does nothing"
 	Concurrent  = "the answers to concurrent clients fit some order of their calls"
-	Lifetimes   = "sessions live exactly as long as they were given"
+	Lifetimes   = "sessions live exactly as long as they should"
 	Many        = "thousands of sessions do not influence each other"
-	Cuts        = "connections to the backend that break at any write leave true answers"
-	Unavailable = "an unavailable backend is reported, and what was given up does not happen later"
-	Disturbed   = "the answers of clients while the backend comes and goes fit an order of their calls"
-	Killed      = "what was acknowledged survives kill -9"
+	Cuts        = "answers stay correct when connections to the backend break at any write"
+	Unavailable = "an unavailable backend is reported, and abandoned calls do not take effect later"
+	Disturbed   = "answers fit some order of the calls even while the backend comes and goes"
+	Killed      = "acknowledged writes survive kill -9"
 )
 
 // Properties returns the properties that a session store must have.
@@ -48,21 +48,64 @@ func sequential(ctx context.Context, trial *kit.Trial, s Subject) {
 	n := max(1, trial.Count(400)/lanes)
 	trial.Cover("%d histories of up to 30 calls about up to 5 sessions, texts up to %d bytes, states up to %d bytes", n*lanes, maxText, maxState)
 	trial.Explore(ctx, lanes, n, func(ctx context.Context, draw *rapid.T) {
-		p := pick(func(n int) int { return rapid.IntRange(0, n-1).Draw(draw, "pick") })
-		r, ids := s.record(trial), newIDs(p(families))
+		p := pick(func(n int) int { return kit.Pick(draw, n) })
+		r, ids, owners := s.record(trial), newIDs(p(families)), someOwners(p)
 		number := 0
 		calls := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) []Operation {
 			number++
-			return operation(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, ids, number, r.history.Replaces, false)
+			return operation(func(n int) int { return kit.Pick(t, n) }, ids, owners, number, r.history.Replaces, false)
 		}), 1, 30).Draw(draw, "calls")
+		written := map[string]sessionstore.Record{}
 		for i, ops := range calls {
-			if r.do(ctx, i, 0, ops...); r.wrong != nil {
+			if before, ok := written[ops[0].ID]; ok && ops[0].Method == methodReplace && p(4) == 3 { // a replacement that changes nothing
+				ops[0].Record, ops[0].Owner = before, before.Owner
+			}
+			op := r.do(ctx, i, 0, ops...)
+			if r.wrong != nil {
 				break
+			}
+			if op.Method == methodPut || op.Replaced {
+				written[op.ID] = op.Record
 			}
 		}
 		for i := range 2 * len(ids) {
 			if r.wrong == nil {
 				r.do(ctx, i/len(ids), 0, Operation{Method: methodGet, ID: ids[i%len(ids)]})
+			}
+		}
+		r.check(ctx)
+	})
+	s.strangers(ctx, trial)
+}
+
+// strangers replaces sessions of each owner, expecting each of those that a store might confuse with it.
+func (s Subject) strangers(ctx context.Context, trial *kit.Trial) {
+	if _, replaces := s.Store.(sessionstore.Replacer); !replaces {
+		return
+	}
+	var groups [][]string
+	for family := range families + 1 {
+		groups = append(groups, alikeOwners(family))
+	}
+	for _, hash := range hashes() {
+		groups = append(groups, collide(hash))
+	}
+	random := trial.Rand(-1)
+	random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
+	groups = groups[:min(len(groups), trial.Count(len(groups)))]
+	trial.Cover("%d groups of owners that are easily confused", len(groups))
+	kit.AtOnce(ctx, len(groups), 8, func(ctx context.Context, i int) {
+		r, id, number := s.record(trial), newIDs(0)[0], 0
+		for _, owner := range groups[i] {
+			next := func(method, expected string) {
+				rec := short(trial.Rand(number), id, number)
+				rec.Owner = owner
+				r.do(ctx, number, 0, Operation{Method: method, ID: id, Record: rec, TTL: time.Hour, Owner: expected})
+				number++
+			}
+			next(methodPut, "")
+			for _, expected := range groups[i] {
+				next(methodReplace, expected)
 			}
 		}
 		r.check(ctx)
@@ -74,8 +117,8 @@ func refusing(ctx context.Context, trial *kit.Trial, s Subject) {
 	n := trial.Count(40)
 	trial.Cover("%d histories of up to 12 calls, half of them wrong", n)
 	trial.Explore(ctx, 1, n, func(ctx context.Context, draw *rapid.T) {
-		p := pick(func(n int) int { return rapid.IntRange(0, n-1).Draw(draw, "pick") })
-		r, ids := s.record(trial), newIDs(0)
+		p := pick(func(n int) int { return kit.Pick(draw, n) })
+		r, ids, owners := s.record(trial), newIDs(0), someOwners(p)
 		r.do(ctx, 0, 0, Operation{Method: methodPut, ID: ids[0], Record: record(p, ids[0], 1000), TTL: time.Hour})
 		for number := range 1 + p(6) {
 			wrong := one[time.Duration](p, 0, -time.Second, -time.Nanosecond, -30*24*time.Hour)
@@ -88,7 +131,7 @@ func refusing(ctx context.Context, trial *kit.Trial, s Subject) {
 				bad.Method, bad.Accessed, sentence = methodTouch, moment(p), sentenceTouchWrong
 			case 3, 4:
 				if r.history.Replaces {
-					bad.Method, bad.TTL, bad.Owner, sentence = methodReplace, min(wrong, -1), owner(p), sentenceReplWrong
+					bad.Method, bad.TTL, bad.Owner, sentence = methodReplace, min(wrong, -1), one(p, owners...), sentenceReplWrong
 				}
 			}
 			ops := []Operation{bad}
@@ -103,7 +146,7 @@ func refusing(ctx context.Context, trial *kit.Trial, s Subject) {
 			r.refused(ctx, number, sentence, ops...)
 			r.do(ctx, number, 0, Operation{Method: methodGet, ID: ids[0]})
 			if p(2) == 1 {
-				r.do(ctx, number, 0, operation(p, ids[:2], 100+number, r.history.Replaces, false)...)
+				r.do(ctx, number, 0, operation(p, ids[:2], owners, 100+number, r.history.Replaces, false)...)
 			}
 		}
 		short, cancel := context.WithTimeout(ctx, r.limit)
@@ -120,18 +163,27 @@ func concurrent(ctx context.Context, trial *kit.Trial, s Subject) {
 	const lanes = 4
 	n := max(1, trial.Count(240)/lanes)
 	trial.Cover("%d histories of 4 clients of %d processes, with 6 calls each about 1 to 3 sessions", n*lanes, len(s.clients()))
+	again := make([]func(context.Context), lanes*n)
 	kit.AtOnce(ctx, lanes, lanes, func(ctx context.Context, lane int) {
-		for i := range n {
-			s.crowd(ctx, trial, trial.Rand(lane*n+i), 6, nil)
+		for i := lane * n; i < (lane+1)*n; i++ {
+			again[i] = s.crowd(ctx, trial, trial.Rand(i), 6, nil)
 		}
 	})
+	later(ctx, again)
 	if s.Durable && !s.Exclusive && s.Second == nil {
 		kit.Must(kit.CannotJudge("the store is durable and not exclusive, and there was no second process on its backend"))
 	}
 }
 
-// crowd records a history of four clients, optionally with a fault during it, and compares it with the model.
-func (s Subject) crowd(ctx context.Context, trial *kit.Trial, random *rand.Rand, calls int, fault func() error) {
+// later looks at the sessions of earlier histories again: no call may have taken effect since.
+func later(ctx context.Context, again []func(context.Context)) {
+	kit.Must(kit.Pause(ctx, 3*time.Second))
+	kit.AtOnce(ctx, len(again), 8, func(ctx context.Context, i int) { again[i](ctx) })
+}
+
+// crowd records a history of four clients, optionally with a fault during it, and compares it with the model. It
+// returns a function that looks at the sessions again.
+func (s Subject) crowd(ctx context.Context, trial *kit.Trial, random *rand.Rand, calls int, fault func() error) (again func(context.Context)) {
 	r := s.record(trial)
 	r.pending = fault != nil
 	ids := newIDs(random.IntN(families))
@@ -156,14 +208,15 @@ func (s Subject) crowd(ctx context.Context, trial *kit.Trial, random *rand.Rand,
 		seen := map[string]string{}                    // the owners of sessions
 		for i := range calls {
 			kit.Must(kit.Pause(ctx, time.Duration(own.IntN(3))*time.Millisecond))
-			ops := operation(own.IntN, ids, 0, r.history.Replaces, false)
+			ops := operation(own.IntN, ids, servers, 0, r.history.Replaces, false)
 			slices.SortFunc(ops, func(a, b Operation) int { return cmp.Compare(a.ID, b.ID) })
 			ops = slices.CompactFunc(ops, func(a, b Operation) bool { return a.ID == b.ID }) // several possible orders of a batch would make the search too long
+			own.Shuffle(len(ops), func(i, j int) { ops[i], ops[j] = ops[j], ops[i] })
 			switch {
 			case fault != nil && client == 0: // observes what the others do
 				ops = []Operation{{Method: methodGet, ID: ids[0]}}
-			case fault != nil && r.history.Replaces && own.IntN(2) == 0: // the call that a store must above all not repeat
-				ops = []Operation{{Method: methodReplace, ID: ids[0], Owner: owner(own.IntN)}}
+			case fault != nil && r.history.Replaces && own.IntN(2) == 0: // the call that a store must never repeat
+				ops = []Operation{{Method: methodReplace, ID: ids[0], Owner: one(own.IntN, servers...)}}
 			}
 			for j := range ops {
 				if ops[j].Method == methodPut || ops[j].Method == methodReplace {
@@ -198,19 +251,25 @@ func (s Subject) crowd(ctx context.Context, trial *kit.Trial, random *rand.Rand,
 	kit.Must(cmp.Or(err, <-over))
 	r.works(ctx, ids[0])
 	r.pending = false
-	for range 2 {
+	again = func(ctx context.Context) {
 		for i := range 2 * len(ids) {
 			r.do(ctx, i/len(ids), 0, Operation{Method: methodGet, ID: ids[i%len(ids)]})
 		}
-		kit.Must(kit.Pause(ctx, max(0, slices.Max(last)-r.now()))) // until no call can take effect any more
+		r.check(ctx)
 	}
-	r.check(ctx)
+	again(ctx)
+	kit.Must(kit.Pause(ctx, max(0, slices.Max(last)-r.now()))) // until no call can take effect any more
+	again(ctx)
+	return again
 }
+
+// servers are the owners that a few servers write.
+var servers = []string{"", "server-a", "server-b"}
 
 // short returns a record with plain strings and one of a few owners.
 func short(random *rand.Rand, id string, number int) sessionstore.Record {
 	return sessionstore.Record{
-		ID: id, Subject: fmt.Sprint(number), Issuer: fmt.Sprint(number), WorkspaceID: fmt.Sprint(number), State: fmt.Sprint(number), Owner: owners[random.IntN(3)],
+		ID: id, Subject: fmt.Sprint(number), Issuer: fmt.Sprint(number), WorkspaceID: fmt.Sprint(number), State: fmt.Sprint(number), Owner: one(random.IntN, servers...),
 		CreatedAt: moment(random.IntN), LastAccessedAt: moment(random.IntN),
 	}
 }

@@ -27,7 +27,8 @@ type recorder struct {
 
 	mu      sync.Mutex
 	history History
-	wrong   error // the first answer that no history allows
+	latest  time.Duration // when a call last returned
+	wrong   error         // the first answer that no history allows
 }
 
 func (s Subject) record(trial *kit.Trial) *recorder {
@@ -38,7 +39,7 @@ func (s Subject) record(trial *kit.Trial) *recorder {
 // now returns the time since the start of the history.
 func (r *recorder) now() time.Duration { return time.Since(r.history.Began) }
 
-// do makes a client's call and records it: one operation, or those of a batch of touches. The call is abandoned after
+// do makes a client's call and records it: one operation, or a batch of touches. The call is abandoned after
 // limit; 0 means the recorder's own limit.
 func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops ...Operation) Operation {
 	given := limit > 0
@@ -46,11 +47,11 @@ func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops 
 		limit = r.limit
 	}
 	store := r.subject.clients()[client%len(r.subject.clients())]
-	called := r.now()
+	called := r.follows(0)
 	short, cancel := context.WithTimeout(ctx, limit)
 	err := perform(short, store, ops)
 	cancel()
-	returned := r.now()
+	returned := r.follows(called)
 	op := ops[0]
 	for i := range ops {
 		ops[i].Client, ops[i].Call, ops[i].Return = client, called, returned
@@ -82,6 +83,18 @@ func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops 
 		r.reject(ops[0], err.Error(), "success", sentenceSucceeds)
 	}
 	return ops[0]
+}
+
+// follows returns a time after the last call has returned, and after another time: a clock may return the same time twice,
+// as in a test with a clock of its own, but calls that follow each other do not overlap.
+func (r *recorder) follows(other time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := max(r.now(), r.latest+1, other+1)
+	if other > 0 {
+		r.latest = now
+	}
+	return now
 }
 
 // reject records an answer that no history allows.

@@ -128,7 +128,7 @@ func open(db *database, lie func(*store)) *store {
 
 func (*store) Durable() {}
 
-// call is a call of any method, and does what is right.
+// call is a call to any method, with the correct behavior.
 type call struct {
 	*store
 	ctx   context.Context //nolint:containedctx // of one call

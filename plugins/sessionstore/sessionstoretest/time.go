@@ -24,7 +24,11 @@ func lifetimes(ctx context.Context, trial *kit.Trial, s Subject) {
 		watched = append(watched, s.record(trial))
 	}
 	kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) {
-		watched[i].watch(ctx, trial.Rand(i), horizon)
+		if i%4 == 3 {
+			watched[i].renew(ctx, trial.Rand(i), horizon)
+		} else {
+			watched[i].watch(ctx, trial.Rand(i), horizon)
+		}
 	})
 	cohort := s.record(trial)
 	cohort.endTogether(ctx, trial.Rand(n))
@@ -50,7 +54,7 @@ func (r *recorder) watch(ctx context.Context, random *rand.Rand, horizon time.Du
 		case steady:
 			ops = []Operation{{Method: methodGet, ID: ids[0]}}
 		default:
-			ops = operation(random.IntN, ids, number, r.history.Replaces, true)
+			ops = operation(random.IntN, ids, servers, number, r.history.Replaces, true)
 			for i := range ops {
 				if ops[i].Record.ID != "" {
 					ops[i].Record = short(random, ops[i].ID, number)
@@ -76,6 +80,18 @@ func (r *recorder) watch(ctx context.Context, random *rand.Rand, horizon time.Du
 	}
 	for i := range ids {
 		r.do(ctx, i, 0, Operation{Method: methodGet, ID: ids[i]})
+	}
+}
+
+// renew puts a session again and again, each time after its lifetime has ended: a store that purges what has ended must
+// not remove what was put since.
+func (r *recorder) renew(ctx context.Context, random *rand.Rand, horizon time.Duration) {
+	id := newIDs(random.IntN(families))[0]
+	for number := 0; r.now() < horizon && r.wrong == nil; number++ {
+		r.do(ctx, number, 0, Operation{Method: methodPut, ID: id, Record: short(random, id, number), TTL: time.Second})
+		kit.Must(kit.Pause(ctx, time.Duration(random.Int64N(int64(900*time.Millisecond)))))
+		r.do(ctx, number, 0, Operation{Method: methodGet, ID: id})
+		kit.Must(kit.Pause(ctx, time.Second+time.Duration(random.Int64N(int64(2*time.Second)))))
 	}
 }
 
@@ -106,7 +122,7 @@ func many(ctx context.Context, trial *kit.Trial, s Subject) {
 		ids = append(ids, newIDs(family)...)
 	}
 	for n := trial.Count(6000); len(ids) < n; {
-		ids = append(ids, newIDs(1)...)
+		ids = append(ids, newIDs(4)...) // the longest
 	}
 	var more []string // enough for a store with a limit to drop something
 	for n := trial.Count(5000); len(more) < n; {
@@ -133,14 +149,16 @@ func many(ctx context.Context, trial *kit.Trial, s Subject) {
 		})
 	}
 	each(ids, get)
-	for from := 0; from < len(ids) && r.wrong == nil; from += batch {
+	for from := 0; from < len(ids) && r.wrong == nil; from += batch * 3 / 2 {
 		var ops []Operation
-		for i, id := range ids[from:min(from+batch, len(ids))] {
+		for i, id := range ids[from:min(from+batch*3/2, len(ids))] {
 			if i%3 != 0 {
 				ops = append(ops, Operation{Method: methodTouch, ID: id, Accessed: moment(random.IntN).Add(time.Duration(i) * time.Second), TTL: time.Duration(2+i%25) * 24 * time.Hour})
 			}
 		}
-		r.do(ctx, from/batch, 0, ops...)
+		if len(ops) > 0 {
+			r.do(ctx, from/batch, 0, ops...)
+		}
 	}
 	each(ids, get)
 	each(ids, func(i int) Operation {

@@ -1,5 +1,5 @@
-// An MCP server without dependencies: its tool answers with GREETING_TOKEN, and GREETING_ABOUT, when it is set,
-// is in the description of the tool.
+// An MCP server without dependencies. Its tool answers with GREETING_TOKEN. The tool's description contains
+// GREETING_ABOUT, if that is set.
 import { createInterface } from "node:readline";
 
 const about = process.env.GREETING_ABOUT;

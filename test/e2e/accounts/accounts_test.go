@@ -120,7 +120,7 @@ func TestTheFirstAccountMakesTheKeyThatEncryptsIt(t *testing.T) {
 	s.WaitForStatus(t, "far", "running")
 	link(t, s, harness.NewBrowser(t), "")
 	if info, err := os.Stat(s.Home + ".state-key"); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the file of the key: %v %v", info, err)
+		t.Errorf("the key file: %v %v", info, err)
 	}
 	s.Stop()
 	s.Start()

@@ -2,7 +2,6 @@ package accounts
 
 import (
 	"encoding/json"
-	"html"
 	"net/http"
 	"strings"
 	"testing"
@@ -29,26 +28,13 @@ func link(t *testing.T, s *harness.Server, b *harness.Browser, name string) {
 	agree(t, s, b, begun["url"].(string))
 }
 
-// agree opens the page for linking an account, agrees, and logs in.
+// agree links an account on a page, and waits until the tools of the app are listed.
 func agree(t *testing.T, s *harness.Server, b *harness.Browser, address string) {
 	t.Helper()
-	page, text := b.Read(t, address)
-	if page.StatusCode != 200 || !strings.Contains(text, "Continue to log in") {
-		t.Fatalf("the page: %d %s", page.StatusCode, text)
-	}
-	if page, text := b.Submit(t, s.URL+formAction(text), nil); page.StatusCode != 200 || !strings.Contains(text, "The account is linked") {
-		t.Fatalf("at the end, at %s: %d %s", b.At, page.StatusCode, text)
-	}
+	b.LinkAccount(t, address)
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Do(t, "GET", "/v1/tools", nil).Body, "far__whoami") }) {
 		t.Fatal("the tools of the app are not listed")
 	}
-}
-
-// formAction returns the path and query to which the form of a page is sent.
-func formAction(page string) string {
-	_, rest, _ := strings.Cut(page, ` method="post" action="`)
-	action, _, _ := strings.Cut(rest, `"`)
-	return html.UnescapeString(action)
 }
 
 // accountsOf returns the accounts that a caller can see.

@@ -213,7 +213,7 @@ func TestAccountsAreManagedByCommandsAndByATool(t *testing.T) {
 	s.Call(t, "system", "accounts", map[string]any{"action": "unlink", "app": "far", "account": "home"})
 	run("account", "unlink", "far", "work")
 	if left := accountsOf(t, s); len(left) != 0 {
-		t.Errorf("left: %v", left)
+		t.Errorf("remaining: %v", left)
 	}
 	begun, _ := s.Call(t, "system", "accounts", map[string]any{"action": "link", "app": "far"}).(map[string]any)
 	agree(t, s, b, begun["url"].(string))
@@ -290,7 +290,7 @@ func enterCode(t *testing.T, address, answer string) string {
 		for _, field := range more {
 			fields.Set(field, "yes")
 		}
-		_, page = b.Submit(t, formAction(page), fields)
+		_, page = b.Submit(t, harness.FormAction(page), fields)
 	}
 	post()
 	post(answer)

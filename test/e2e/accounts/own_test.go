@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// person is somebody who is logged in at a server with a browser.
+// person is somebody who is logged in to a server with a browser.
 type person struct {
 	*harness.Browser
 	s      *harness.Server
@@ -22,7 +22,7 @@ type person struct {
 	cookie string // of the session, as a header
 }
 
-// logIn logs somebody in at a server whose identity provider asks for the account in a form.
+// logIn logs somebody in to a server whose identity provider asks for the account in a form.
 func logIn(t *testing.T, s *harness.Server, name string) person {
 	t.Helper()
 	b := harness.NewBrowser(t)
@@ -54,10 +54,7 @@ func (p person) link(t *testing.T) {
 	if !ok {
 		t.Fatalf("%s: %d %s", p.name, begun.Status, begun.Body)
 	}
-	_, text := p.Read(t, address)
-	if page, text := p.Submit(t, p.s.URL+formAction(text), nil); page.StatusCode != http.StatusOK || !strings.Contains(text, "The account is linked") {
-		t.Fatalf("%s, at %s: %d %s", p.name, p.At, page.StatusCode, text)
-	}
+	p.LinkAccount(t, address)
 }
 
 // listed returns the app's tools on /v1/tools, without the name of the app.
@@ -175,8 +172,8 @@ func TestEachUserSeesTheToolsOfTheirOwnAccount(t *testing.T) {
 		}
 	}
 
-	// Carol's description of whoami is not the one that everybody else has: it is held back for her only, until alice
-	// accepts it.
+	// Carol gets a different description of whoami. The tool is held back for her alone, until alice accepts the
+	// description.
 	carol.link(t)
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(call(carol, "far__whoami").Body, "tool_held") }) {
 		t.Errorf("carol calls: %s", call(carol, "far__whoami").Body)

@@ -34,7 +34,7 @@ func operations(t *testing.T, s *harness.Server) (all []string) {
 		}
 	}
 	if len(all) < 30 {
-		t.Fatalf("the document has %d operations with a body only", len(all))
+		t.Fatalf("only %d operations in the document have a body", len(all))
 	}
 	return all
 }

@@ -44,7 +44,7 @@ func checkRefusals(t *testing.T, s *harness.Server, always []string, table []ref
 				t.Errorf("%v %s", a.Header, a.Body)
 			}
 			if !strings.Contains(a.Body, r.says) {
-				t.Errorf("%q is not said: %s", r.says, a.Body)
+				t.Errorf("the error does not say %q: %s", r.says, a.Body)
 			}
 		})
 	}

@@ -26,6 +26,7 @@ func TestPathParametersAreDecodedOnceAndEverywhere(t *testing.T) {
 		return b.String()
 	}
 	made := s.Do(t, "POST", "/v1/workspaces", map[string]any{"name": "x"}, bearer).Object(t)["workspace"].(map[string]any)["id"].(string)
+	key := s.Do(t, "POST", "/v1/keys", map[string]any{"name": "k"}, bearer).Object(t)["key"].(string)
 	for path, want := range map[string]int{
 		"/v1/apps/" + encode("sample"):                         200,
 		"/v1/apps/" + encode("sample") + "/logs":               200,
@@ -42,6 +43,14 @@ func TestPathParametersAreDecodedOnceAndEverywhere(t *testing.T) {
 	} {
 		if a := s.Do(t, "GET", path, nil, bearer); a.Status != want {
 			t.Errorf("GET %s: %d %s, want %d", path, a.Status, a.Body, want)
+		}
+	}
+	for path, want := range map[string]int{
+		"/mcp/" + encode("me"): 200, "/mcp/" + encode(harness.Workspace): 200, "/mcp/me/v/" + encode("none"): 404,
+		"/mcp/me%2Fv": 400, "/mcp/%00": 400,
+	} {
+		if a := s.Do(t, "POST", path, harness.Initialize, "Authorization: Bearer "+key, harness.AcceptHeader); a.Status != want {
+			t.Errorf("POST %s: %d %s, want %d", path, a.Status, a.Body, want)
 		}
 	}
 	for _, path := range []string{"/v1/keys/a%2Fb", "/v1/keys/a%00", "/v1/users/a%2Fb", "/v1/workspaces/" + made + "/members/a%2Fb", "/v1/apps/a%2Fb"} {
@@ -85,10 +94,15 @@ func TestNullAndWrongTypesFollowOneRule(t *testing.T) {
 	}
 	if a := s.Do(t, "GET", "/v1/openapi.json", nil, bearer); !strings.Contains(a.Body, "null counts as absent") ||
 		!strings.Contains(a.Body, "Query parameters that an operation does not list are ignored") {
-		t.Error("the document does not state the rules of null and of query parameters")
+		t.Error("the document does not state the rules for null and for query parameters")
 	}
-	if a := s.Do(t, "GET", "/v1/apps?unknown=1", nil, bearer); a.Status != 200 {
-		t.Errorf("an unknown query parameter: %d", a.Status)
+	for path, want := range map[string]int{
+		"/v1/apps?unknown=1": 200, "/v1/conversations?limit=&cursor=": 200, "/v1/conversations?limit=0": 400, "/v1/apps/sample/logs?follow=maybe": 400,
+		"/v1/apps/sample/logs?follow=false": 200, "/v1/apps/sample/resources/primary?workspace=nope": 400,
+	} {
+		if a := s.Do(t, "GET", path, nil, bearer); a.Status != want {
+			t.Errorf("%s: %d %s, want %d", path, a.Status, a.Body, want)
+		}
 	}
 }
 
@@ -108,6 +122,12 @@ func TestAnEmptyHeaderIsNotAbsent(t *testing.T) {
 	if a := s.Do(t, "POST", "/v1/keys", `{"name":"k"}`, bearer, "Content-Type: "); a.Status != 415 {
 		t.Errorf("an empty Content-Type: %d %s", a.Status, a.Body)
 	}
+	key := "Authorization: Bearer " + s.Do(t, "POST", "/v1/keys", map[string]any{"name": "k"}, bearer).Object(t)["key"].(string)
+	for _, header := range []string{"X-Workspace-Id: ", "Mcp-Session-Id: ", "Mcp-Protocol-Version: "} {
+		if a := s.Do(t, "POST", "/mcp/me", harness.Initialize, key, harness.AcceptHeader, header); a.Status != 400 {
+			t.Errorf("POST /mcp/me with %q: %d %s", header, a.Status, a.Body)
+		}
+	}
 }
 
 func TestNamesHaveNoControlCharacters(t *testing.T) {
@@ -121,6 +141,14 @@ func TestNamesHaveNoControlCharacters(t *testing.T) {
 		}
 		if a := s.Do(t, "PATCH", "/v1/workspaces/"+harness.Workspace, map[string]any{"name": bad}, bearer); a.Status != 400 {
 			t.Errorf("PATCH %q: %d %s", bad, a.Status, a.Body)
+		}
+		exported := map[string]any{"format": 1, "conversation": map[string]any{"title": bad}, "messages": []any{}}
+		imported := s.Do(t, "POST", "/v1/conversations/import", exported, bearer)
+		if title := imported.Object(t)["title"]; imported.Status != 200 || title != "ab" {
+			t.Errorf("a conversation with the title %q is imported as %q: %d", bad, title, imported.Status)
+		}
+		if a := s.Do(t, "PATCH", "/v1/conversations/"+imported.Object(t)["id"].(string), map[string]any{"title": "x" + bad}, bearer); a.Status != 400 || !strings.Contains(a.Body, "title") {
+			t.Errorf("PATCH the title %q: %d %s", bad, a.Status, a.Body)
 		}
 	}
 	for _, good := range []string{"Ärzte & Söhne", "👩‍💻", "כלים"} {
@@ -147,6 +175,11 @@ func TestAnAcceptHeaderWithWeightZeroIsARefusal(t *testing.T) {
 		a := s.Do(t, "GET", view, nil, "Accept: "+accept)
 		if got := a.Header.Get("Content-Type"); want == "406" && a.Status != 406 || want != "406" && (a.Status != 200 || got != want) {
 			t.Errorf("Accept: %s: %d %s, want %s", accept, a.Status, got, want)
+		}
+	}
+	for accept, want := range map[string]int{"application/json;q=0": 406, "*/*;q=0, text/html": 406, "application/json;q=0.1, */*;q=0": 200, "text/html": 200} {
+		if a := s.Do(t, "GET", "/v1/apps", nil, "Accept: "+accept); a.Status != want {
+			t.Errorf("GET /v1/apps with Accept: %s: %d", accept, a.Status)
 		}
 	}
 	for _, accept := range []string{"application/json, text/event-stream;q=0", "application/json;q=0, text/event-stream", "*/*;q=0", "application/json;q=0, text/event-stream, */*"} {

@@ -25,7 +25,7 @@ func TestACallIsCancelledWhenItsCallerDisconnects(t *testing.T) {
 	s.BeginCall(ctx, t, "patient", file)
 	leave()
 	if !testkit.Within(harness.Timeout, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
-		t.Error("long after its caller left the tool is still at it")
+		t.Error("the tool is still running long after its caller left")
 	}
 	s.Call(t, "patient", "echo", map[string]any{"text": "and it continues"})
 }
@@ -42,13 +42,13 @@ func TestTheMemoryOfAnAppIsShownWhileItRuns(t *testing.T) {
 		return details.MemoryBytes
 	}
 	if held := memory(); held == nil || *held < 1<<20 || *held > 1<<30 {
-		t.Errorf("a running app holds %v bytes", held)
+		t.Errorf("a running app uses %v bytes", held)
 	}
 	if a := s.Do(t, "POST", "/v1/apps/calc/stop", nil); a.Status != 200 {
 		t.Fatalf("stop: %d %s", a.Status, a.Body)
 	}
 	if held := memory(); held != nil {
-		t.Errorf("a stopped app holds %d bytes", *held)
+		t.Errorf("a stopped app uses %d bytes", *held)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestAKilledServerLeavesNoProcessAndKeepsItsState(t *testing.T) {
 
 	before := s.Processes()
 	if len(before) < 2*4 { // each consists of a shim, a bundle and two child processes
-		t.Fatalf("only these run:\n%v", before)
+		t.Fatalf("only these are running:\n%v", before)
 	}
 	s.Kill()
 	if left := harness.Survivors(before, 20*time.Second); len(left) > 0 {
@@ -83,7 +83,7 @@ func TestAKilledServerLeavesNoProcessAndKeepsItsState(t *testing.T) {
 	s.WaitForStatus(t, "two", "running")
 	now := s.Apps(t)
 	if len(now) != 3 || now["rests"].Status != "stopped" || now["one"].ToolCount != harness.GoTools {
-		t.Errorf("after the new start: %+v", now)
+		t.Errorf("after the restart: %+v", now)
 	}
 	if answer := s.Call(t, "two", "echo", map[string]any{"text": "back"}); answer != "back" {
 		t.Errorf("the tool answered %v", answer)
@@ -100,13 +100,13 @@ func TestAStoppedAppIsGoneWithAllItsProcessesAndKeepsItsData(t *testing.T) {
 	for _, command := range []struct{ method, path string }{{"POST", "/v1/apps/tree/stop"}, {"DELETE", "/v1/apps/tree"}} {
 		before := s.Processes()
 		if len(before) < 4 { // the shim, the bundle and its two child processes
-			t.Fatalf("only these run:\n%v", before)
+			t.Fatalf("only these are running:\n%v", before)
 		}
 		if a := s.Do(t, command.method, command.path, nil); a.Status != 200 {
 			t.Fatalf("%s: %d %s", command.path, a.Status, a.Body)
 		}
 		if left := harness.Survivors(before, 20*time.Second); len(left) > 0 {
-			t.Errorf("after %s these live:\n%v", command.path, left)
+			t.Errorf("after %s these are still running:\n%v", command.path, left)
 		}
 		if a := s.Do(t, "POST", "/v1/apps/tree/start", nil); a.Status != map[string]int{"POST": 200, "DELETE": 404}[command.method] {
 			t.Errorf("start after %s: %d %s", command.path, a.Status, a.Body)
@@ -114,7 +114,7 @@ func TestAStoppedAppIsGoneWithAllItsProcessesAndKeepsItsData(t *testing.T) {
 	}
 	s.Install(t, map[string]any{"path": dir})
 	if _, err := os.Stat(kept); err != nil {
-		t.Errorf("the data of an app that was uninstalled: %v", err)
+		t.Errorf("the data of the uninstalled app: %v", err)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestTheGlobalIdleLimitAppliesToAppsInstalledLater(t *testing.T) {
 		s.Call(t, "calc", "echo", map[string]any{"text": "good morning"})
 	}
 	if asleep("awake") {
-		t.Error("an app whose own section says never sleeps")
+		t.Error("an app with idle: never is asleep")
 	}
 }
 
@@ -254,6 +254,27 @@ func manyApps(t *testing.T, n int, settings string) (config string, names []stri
 		config += fmt.Sprintf("  %s: {path: %q}\n", names[i], path)
 	}
 	return config, names
+}
+
+func TestARestartNeitherStartsNorUpdatesDeclaredAppsThatAreUnchanged(t *testing.T) {
+	t.Parallel()
+	config, names := manyApps(t, 5, "")
+	s := harness.Serve(t, harness.Config(config))
+	for _, name := range names {
+		s.WaitForStatus(t, name, "running")
+	}
+	for _, end := range []func(){s.Kill, func() { s.Stop() }} {
+		end()
+		s.Start()
+		for _, name := range names {
+			if a := s.Do(t, "GET", "/v1/apps/"+name, nil).Object(t); a["status"] != "running" || a["asleep"] != true {
+				t.Errorf("after the restart %s is %v", name, a)
+			}
+		}
+		if strings.Contains(s.Log.String(), "app updated") {
+			t.Error("the restart updated an app whose declaration and bundle are the same")
+		}
+	}
 }
 
 func TestCallsToAllAppsWorkWithFewAwake(t *testing.T) {

@@ -125,6 +125,11 @@ func TestAPastedScriptFailsWithTheCommandThatHelpsAndRunsOnceConfirmed(t *testin
 	if a := s.Do(t, "POST", "/v1/apps/import", definition); !strings.Contains(a.Body, "the sandbox hides "+script+"; install it again with --allow-read "+script) {
 		t.Errorf("without permissions: %d %s", a.Status, a.Body)
 	}
+	definition["dryRun"] = true
+	if a := s.Do(t, "POST", "/v1/apps/import", definition); !strings.Contains(a.Body, `"status":"planned"`) || !strings.Contains(a.Body, `"requests":[{"kind":"read","target":"`+script+`"`) {
+		t.Errorf("a dry run: %d %s", a.Status, a.Body)
+	}
+	delete(definition, "dryRun")
 	definition["permissions"] = map[string]any{"mine": map[string]any{}}
 	a := s.Do(t, "POST", "/v1/apps/import", definition)
 	if !strings.Contains(a.Body, `"error":"permissions_required"`) || !strings.Contains(a.Body, `"target":"`+script+`"`) || !strings.Contains(a.Body, `"also":{"kind":"read","target":"`+dir+`"}`) {
@@ -147,6 +152,71 @@ func TestAPastedScriptFailsWithTheCommandThatHelpsAndRunsOnceConfirmed(t *testin
 		t.Errorf("a failed start returns %d %s", a.Status, a.Body)
 	}
 	mustDecide(t, s, "mine", "allow", "read", script)
+}
+
+// The arguments of an app are a part of its manifest, which is shown and stored as text.
+func TestASecretInAnArgumentReachesTheAppAndNobodyElse(t *testing.T) {
+	t.Parallel()
+	s, dir := harness.Serve(t), demo(t)
+	script := filepath.Join(dir, "s.py")
+	definition := map[string]any{
+		"mcpServers": map[string]any{"mine": map[string]any{
+			"command": "python3", "args": []string{script, "--token", "${TOKEN}", "--auth=${AUTH}"}, "env": map[string]string{"AUTH": "own-secret"},
+		}},
+		"values": map[string]string{"TOKEN": "first-secret"}, "dryRun": true,
+		"permissions": map[string]any{"mine": map[string]any{"allow": []access{{"kind": "read", "target": script}}}},
+	}
+	shows := func(what string, a harness.Response) {
+		t.Helper()
+		if a.Status != 200 || strings.Contains(a.Body, "first-secret") || strings.Contains(a.Body, "own-secret") {
+			t.Errorf("%s: %d %s", what, a.Status, a.Body)
+		}
+	}
+	dry := s.Do(t, "POST", "/v1/apps/import", definition)
+	if shows("a dry run", dry); !strings.Contains(dry.Body, `"--token","${TOKEN}","--auth=${AUTH}"`) {
+		t.Errorf("a dry run shows %s", dry.Body)
+	}
+	definition["dryRun"] = false
+	shows("the import", s.Do(t, "POST", "/v1/apps/import", definition))
+	shows("the app", s.Do(t, "GET", "/v1/apps/mine", nil))
+	given := func() string { return act(t, s, "mine", map[string]any{"read": "/proc/self/cmdline"}) }
+	if got := given(); !strings.HasSuffix(got, "--token\x00first-secret\x00--auth=own-secret\x00") {
+		t.Errorf("it started with %q", got)
+	}
+	if a := s.Do(t, "PATCH", "/v1/apps/mine", map[string]any{"env": map[string]string{"input.TOKEN": "second-secret"}}); a.Status != 200 {
+		t.Errorf("another value: %d %s", a.Status, a.Body)
+	}
+	if got := given(); !strings.Contains(got, "second-secret") {
+		t.Errorf("with another value it started with %q", got)
+	}
+}
+
+func TestAScriptThatLacksTheFilesNextToItSaysWhatHelps(t *testing.T) {
+	t.Parallel()
+	s, dir := harness.Serve(t), demo(t)
+	script := filepath.Join(dir, "main.py")
+	harness.WriteFile(t, script, "import s\n")
+	for _, path := range []string{script, filepath.Join(dir, "s.py")} {
+		if err := os.Chmod(path, 0o644); err != nil { //nolint:gosec // what an app of another user reads
+			t.Fatal(err)
+		}
+	}
+	for _, definition := range []map[string]any{{"command": "python3", "args": []string{script}}, {"command": "python3", "args": []string{"main.py"}, "cwd": dir}} {
+		body := map[string]any{"mcpServers": map[string]any{"mine": definition}, "existing": "replace", "permissions": map[string]any{"mine": map[string]any{"allow": []access{{"kind": "read", "target": script}}}}}
+		if a := s.Do(t, "POST", "/v1/apps/import", body); definition["cwd"] == nil && !strings.Contains(a.Body, "the sandbox hides the files next to "+script+"; install it again with --allow-read "+dir) {
+			t.Errorf("the script alone: %s", a.Body)
+		} else if definition["cwd"] != nil && !strings.Contains(a.Body, `"target":"`+dir+`","reason":"the working directory"`) {
+			t.Errorf("the working directory is not asked for: %s", a.Body)
+		}
+		body["permissions"] = map[string]any{"mine": map[string]any{"allow": []access{{"kind": "read", "target": dir}}}}
+		if a := s.Do(t, "POST", "/v1/apps/import", body); !strings.Contains(a.Body, `"status":"running"`) {
+			t.Errorf("with its directory: %s", a.Body)
+		}
+	}
+	docker := map[string]any{"mcpServers": map[string]any{"boxed": map[string]any{"command": "sh", "args": []string{"-c", "echo Cannot connect to the Docker daemon >&2; exit 1"}}}}
+	if a := s.Do(t, "POST", "/v1/apps/import", docker); !strings.Contains(a.Body, "only the configuration opens it: apps.boxed.sandbox.read: [/var/run/docker.sock]") {
+		t.Errorf("without Docker's socket: %s", a.Body)
+	}
 }
 
 func TestAnAppUsesExactlyWhatItWasGranted(t *testing.T) {
@@ -346,6 +416,32 @@ func TestAnAppIsRestrictedAndReachesAPortOfThisMachineThatItWasGranted(t *testin
 	mustDecide(t, s, "mine", "allow", "net", "localhost:"+port)
 	if got := act(t, s, "mine", connect); got != "connected" {
 		t.Errorf("restricted and granted: %q", got)
+	}
+}
+
+// The app tries many more ports than the server remembers.
+func TestDeniedConnectionsDoNotFillTheEvents(t *testing.T) {
+	t.Parallel()
+	s, dir := harness.Serve(t), demo(t)
+	script := filepath.Join(dir, "s.py")
+	s.Install(t, map[string]any{"command": "python3", "args": []string{script}, "serverName": "mine", "permissions": map[string]any{"allow": []access{{"kind": "read", "target": script}}}})
+	events := s.Listen(t)
+	const remembered, inOneReport = 50, 20
+	for port := 1; port <= 3*remembered; port++ {
+		act(t, s, "mine", map[string]any{"connect": port})
+		if port%inOneReport == 0 {
+			waitForDenial(t, s, `"localhost:`+strconv.Itoa(port)+`"`)
+		}
+	}
+	mustDecide(t, s, "mine", "allow", "net", "localhost:9") // the last event
+	denied := 0
+	for name := ""; name != "app.permissions"; {
+		if name, _, _ = strings.Cut(events.Next(t), " "); name == "app.denied" {
+			denied++
+		}
+	}
+	if denied == 0 || denied > remembered {
+		t.Errorf("%d events about refused connections", denied)
 	}
 }
 

@@ -34,7 +34,7 @@ func TestAChatThatWritesAFileOutlivesTheServer(t *testing.T) {
 				t.Fatalf("events %v, want %v\n%v", names, want, done)
 			}
 			if content, err := os.ReadFile(file); err != nil || string(content) != "kept" {
-				t.Errorf("the file holds %q, %v", content, err)
+				t.Errorf("the file contains %q, %v", content, err)
 			}
 			if e := events.Next(t); !strings.HasPrefix(e, `data.changed {"server":"filesystem"`) {
 				t.Errorf("event %s", e)

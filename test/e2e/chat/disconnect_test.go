@@ -80,7 +80,7 @@ func TestADisconnectEndsTheRunAndItsToolCall(t *testing.T) {
 	}
 	first.Wait()
 	if asked := requestsWith(t, p, "first"); len(asked) != 2 || !strings.Contains(harness.ToText(t, asked[1].Body["messages"]), "next") {
-		t.Errorf("the model got %d requests in the first conversation: once, and for the next run, is right", len(asked))
+		t.Errorf("the model got %d requests in the first conversation, want one for this run and one for the next", len(asked))
 	}
 	if history := s.Do(t, "GET", "/v1/conversations/"+id+"/history", nil).Body; !strings.Contains(history, `"stopReason":"cancelled"`) || !strings.Contains(history, "I begin.") {
 		t.Errorf("the history is %s", history)

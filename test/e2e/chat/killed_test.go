@@ -55,7 +55,7 @@ func TestAKilledServerKeepsTheAnswerThatItWasWriting(t *testing.T) {
 			t.Errorf("%s: after the kill, the history is %s", c.message, got)
 		}
 		if strings.Contains(got, `"inputTokens":0`) {
-			t.Errorf("%s: what is not known is shown as 0: %s", c.message, got)
+			t.Errorf("%s: an unknown value is shown as 0: %s", c.message, got)
 		}
 		if a := s.Do(t, "POST", "/v1/chat", `{"message":"and then","conversationId":"`+id+`"}`); a.Status != 200 {
 			t.Fatalf("%s: the next message: %d %s", c.message, a.Status, a.Body)

@@ -203,7 +203,7 @@ func testReadYourWrites(t *testing.T, d *cluster) {
 			t.Errorf("the uninstall: %d %s", a.Status, a.Body)
 		}
 		if a := at(2).Do(t, "POST", "/v1/apps/swift/stop", nil); a.Status != 404 {
-			t.Errorf("stopping an app that is gone: %d %s", a.Status, a.Body)
+			t.Errorf("stopping an uninstalled app: %d %s", a.Status, a.Body)
 		}
 	}
 }
@@ -266,7 +266,7 @@ func testServerReturn(t *testing.T, d *cluster) {
 		a := d.proxy.Do(t, "POST", "/v1/tools/call", `{"server":"meanwhile","tool":"environment"}`)
 		return a.Status == 200 && d.serverOf(t, a.Body) == "b"
 	}) {
-		t.Error("nginx sends nothing to the server that is back")
+		t.Error("nginx sends nothing to the restarted server")
 	}
 	passed("nginx sends it calls")
 }

@@ -41,8 +41,8 @@ func (c *callers) anyOf(fits func(attempt) bool) bool {
 	})
 }
 
-// send makes one call and records its result. It does not use stop as its context, so that stop makes no call
-// fail.
+// send makes one call and records its result. It does not use stop as its context, because ending stop would
+// then make the call fail.
 func (c *callers) send(t *testing.T, id, path, body, session string, headers ...string) attempt {
 	t.Helper()
 	a := attempt{id: id, begun: time.Now(), session: session}

@@ -75,7 +75,7 @@ func TestATokenThatIsRevokedAtTheProviderEndsOnAllServers(t *testing.T) {
 	harness.RevokeToken(t, d.provider.Issuer, "app", "", token)
 	d.refuses(t, alice, began)
 	if !answers(t, bob, http.StatusOK) {
-		t.Error("the token of another person is refused")
+		t.Error("another person's token is refused")
 	}
 	for _, s := range d.servers {
 		if strings.Contains(s.Log.String(), token) || strings.Contains(s.Log.String(), secretOfClient) {
@@ -105,7 +105,7 @@ func TestClosingAnAccountAtTheProviderEndsItOnAllServers(t *testing.T) {
 	}
 	d.refuses(t, alice, began)
 	if !answers(t, bob, http.StatusOK) {
-		t.Error("the token of another person is refused")
+		t.Error("another person's token is refused")
 	}
 }
 
@@ -167,7 +167,7 @@ func TestALogoutAtTheProviderEndsAUsersSessionsOnAllServers(t *testing.T) {
 	for _, s := range d.servers {
 		streams = append(streams, eventsEnd(t, s, cookie))
 		if status := sessionStatus(t, s, cookie); status != http.StatusOK {
-			t.Fatalf("%s returns %d to the cookie", s.URL, status)
+			t.Fatalf("%s returns %d for the cookie", s.URL, status)
 		}
 	}
 
@@ -199,7 +199,7 @@ func TestALogoutAtTheProviderEndsAUsersSessionsOnAllServers(t *testing.T) {
 	again := d.logIn(t, browser)
 	for _, s := range d.servers {
 		if status := sessionStatus(t, s, again); status != http.StatusOK {
-			t.Errorf("%s returns %d to a login after the logout", s.URL, status)
+			t.Errorf("%s returns %d for a login after the logout", s.URL, status)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func (d *trusting) replay(t *testing.T) {
 	}
 }
 
-// logIn logs a browser in at the first server and returns the header with its cookie.
+// logIn logs a browser in to the first server and returns the header with its cookie.
 func (d *trusting) logIn(t *testing.T, browser *harness.Browser) string {
 	t.Helper()
 	browser.Stop = ""

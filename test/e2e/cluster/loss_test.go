@@ -32,7 +32,7 @@ func testServerLoss(t *testing.T, d *cluster) {
 	ofVictim := func(a attempt) bool { return strings.HasPrefix(a.session, "b-") }
 	<-time.After(time.Second)
 	if !testkit.Within(harness.Timeout, func() bool { return c.anyOf(ofVictim) }) {
-		t.Error("no call is made in a session of the server that is to die")
+		t.Error("no call uses a session of the server that will be killed")
 	}
 	victim.Kill()
 	dead := time.Now()
@@ -46,7 +46,7 @@ func testServerLoss(t *testing.T, d *cluster) {
 
 	a := d.proxy.Do(t, "POST", "/mcp", harness.Ping, harness.WorkspaceHeader, harness.AcceptHeader, lasting)
 	if a.Status != 200 {
-		t.Errorf("a session of the dead is not taken over: %d %s", a.Status, a.Body)
+		t.Errorf("a session of the dead server is not taken over: %d %s", a.Status, a.Body)
 	}
 	for _, id := range []string{"b-NEVERWASSUCHASESSION000000", "NEVERWASSUCHASESSION00000000"} {
 		if a := d.proxy.Do(t, "POST", "/mcp", harness.Ping, harness.WorkspaceHeader, harness.AcceptHeader, "Mcp-Session-Id: "+id); a.Status != 404 || a.Body != harness.SessionNotFound("not_found") {
@@ -87,12 +87,12 @@ func (d *cluster) checkCalls(t *testing.T, all []attempt, dead time.Time) {
 			}
 		}
 	}
-	t.Logf("of %d calls %d failed; %d were answered in sessions of the dead; afterwards %v answered", len(all), failed, moved, answered)
+	t.Logf("of %d calls %d failed; %d were answered in the dead server's sessions; afterwards %v answered", len(all), failed, moved, answered)
 	if failed == 0 || failed > 24 {
 		t.Errorf("%d calls failed, of 24 in flight on three servers, so the test proves nothing", failed)
 	}
 	if moved == 0 || answered["a"] == 0 || answered["c"] == 0 || answered["b"] > 0 {
-		t.Errorf("%d calls were answered in sessions of the dead, and afterwards %v answered", moved, answered)
+		t.Errorf("%d calls were answered in the dead server's sessions, and afterwards %v answered", moved, answered)
 	}
 	for id, times := range d.workDone("worker") {
 		if times > 1 && slices.ContainsFunc(all, func(a attempt) bool { return a.id == id }) {

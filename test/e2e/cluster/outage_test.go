@@ -15,7 +15,7 @@ func TestOpenSessionsContinueWhilePostgreSQLIsUnavailable(t *testing.T) {
 	callDuringOutage(t, 15*time.Second) // longer than a membership is cached
 }
 
-// callDuringOutage makes calls in open sessions while PostgreSQL refuses connections. 99.9 % must succeed.
+// callDuringOutage makes calls in open sessions while PostgreSQL refuses connections. 99.9% must succeed.
 func callDuringOutage(t *testing.T, outage time.Duration) {
 	database := testenv.StartPostgres(t)
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")

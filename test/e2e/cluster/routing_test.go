@@ -79,7 +79,7 @@ func callAsker(t *testing.T, s *harness.Server, id, more string) map[string]any 
 	return result
 }
 
-// answerAsker sends the answer to the question that callAsker returned, and checks that the app got it.
+// answerAsker answers the question that callAsker returned, and checks that the app received the answer.
 func answerAsker(t *testing.T, s *harness.Server, id string, asked map[string]any) {
 	t.Helper()
 	questions, _ := asked["inputRequests"].(map[string]any)
@@ -94,8 +94,8 @@ func answerAsker(t *testing.T, s *harness.Server, id string, asked map[string]an
 	}
 }
 
-// testStatelessQuestions calls an app that waits for an answer in a process on one server. The answer is sent
-// to any server.
+// testStatelessQuestions calls an app whose process, on one server, waits for an answer. The answer may be sent to any
+// server.
 func testStatelessQuestions(t *testing.T, d *cluster) {
 	d.servers[2].Install(t, map[string]any{"path": harness.GoBundle(t, "asker", harness.AskingInSessions)})
 	for _, s := range d.servers {
@@ -114,7 +114,7 @@ func testStatelessQuestions(t *testing.T, d *cluster) {
 			elsewhere++
 		}
 	}
-	t.Logf("of 6 returns %d came to another server than the one that asked", elsewhere)
+	t.Logf("of 6 returns %d came to a different server from the one that asked", elsewhere)
 	if elsewhere == 0 {
 		t.Error("every answer came to the server that asked, so the test proves nothing")
 	}
@@ -129,7 +129,7 @@ func testOfficialClients(t *testing.T, d *cluster) {
 	for _, s := range d.servers {
 		s.WaitForStatus(t, "everything", "running")
 	}
-	t.Logf("a published app with all that it needs ran on all after %v", time.Since(installed).Round(time.Millisecond))
+	t.Logf("a published app ran on all servers, with everything it needs, after %v", time.Since(installed).Round(time.Millisecond))
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(revision, func(t *testing.T) { harness.CheckSecondClient(t, d.proxy.URL, revision) })
 	}

@@ -183,10 +183,10 @@ func TestAKilledServersSessionContinuesElsewhereAndAfterARestart(t *testing.T) {
 
 			t.Logf("on the other server after %v, back after %v, after a restart within %v", elsewhere, back, restarted)
 			if n := g.router.sessionsOpened(); n != 1 || g.session.ID() != id {
-				t.Errorf("%d sessions were opened; the id was %s, and is %s", n, id, g.session.ID())
+				t.Errorf("%d sessions were opened; the id was %s, and is now %s", n, id, g.session.ID())
 			}
 			if best := min(elsewhere, back); best > propagationLimit || restarted > 5*propagationLimit {
-				t.Errorf("the session continued after %v, and %v after a restart; promised %v", best, restarted, propagationLimit)
+				t.Errorf("the session continued after %v, and %v after a restart; the limit is %v", best, restarted, propagationLimit)
 			}
 		})
 	}

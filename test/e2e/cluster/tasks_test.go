@@ -17,7 +17,7 @@ func TestATaskSurvivesTheLossOfAServer(t *testing.T) {
 	_, address := harness.StartTaskApp(t)
 	a.Install(t, map[string]any{"url": address, "serverName": "jobs"})
 	b.WaitForStatus(t, "jobs", "running")
-	id := fmt.Sprint(a.CallForTask(t, "jobs__slow_compute", map[string]any{"seconds": 5, "label": "elsewhere"})["taskId"])
+	id := fmt.Sprint(a.CallForTask(t, "jobs__slow_compute", map[string]any{"seconds": *harness.LongTask, "label": "elsewhere"})["taskId"])
 	own := fmt.Sprint(a.CallForTask(t, "jobs__wait", map[string]any{"seconds": 600})["taskId"])
 	asked := fmt.Sprint(a.CallForTask(t, "jobs__confirm_delete", nil)["taskId"])
 	if task := b.Task(t, own); task["status"] != "working" {

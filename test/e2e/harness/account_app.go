@@ -7,8 +7,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -29,8 +31,11 @@ type AccountApp struct {
 	URL      string
 	Provider *testenv.OpenIDProvider
 	Lacking  atomic.Pointer[map[string]bool] // tokens that may not call change
-	Bound    atomic.Bool                     // the app takes only tokens that are bound to a key (DPoP), with a nonce
-	Own      atomic.Bool                     // only alice has change, only bob has of_bob, and carol gets another description of whoami
+	Bound    atomic.Bool                     // the app accepts only tokens that are bound to a key (DPoP), with a nonce
+	Own      atomic.Bool                     // only alice sees change, only bob sees of_bob, and carol sees a different description of whoami
+
+	issuer    string
+	subjectOf func(bearer string) string // returns the subject of a token, or ""; nil for tokens from Provider
 
 	mu      sync.Mutex
 	calls   []string // "tool subject"
@@ -57,7 +62,19 @@ type accountSubject struct{}
 // number of seconds.
 func StartAccountApp(t *testing.T, seconds int) *AccountApp {
 	t.Helper()
-	a := &AccountApp{Provider: testenv.StartAuthorizationServer(t, seconds), bearers: map[string]bool{}}
+	p := testenv.StartAuthorizationServer(t, seconds)
+	return startAccountApp(t, &AccountApp{Provider: p, issuer: p.Issuer})
+}
+
+// StartAccountAppOf starts an app whose authorization server is already running. subjectOf returns the subject of a token,
+// or "".
+func StartAccountAppOf(t *testing.T, issuer string, subjectOf func(bearer string) string) *AccountApp {
+	t.Helper()
+	return startAccountApp(t, &AccountApp{issuer: issuer, subjectOf: subjectOf})
+}
+
+func startAccountApp(t *testing.T, a *AccountApp) *AccountApp {
+	a.bearers = map[string]bool{}
 	tool := func(server *mcp.Server, name, description string, readOnly bool) {
 		mcp.AddTool(server, &mcp.Tool{Name: name, Description: description, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: readOnly}},
 			func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
@@ -91,11 +108,15 @@ func StartAccountApp(t *testing.T, seconds int) *AccountApp {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/.well-known/oauth-protected-resource") {
 			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(map[string]any{"resource": a.URL, "authorization_servers": []string{a.Provider.Issuer}, "scopes_supported": []string{"tools"}, "dpop_bound_access_tokens_required": a.Bound.Load()})
+			_ = json.NewEncoder(w).Encode(map[string]any{"resource": a.URL, "authorization_servers": []string{a.issuer}, "scopes_supported": []string{"tools"}, "dpop_bound_access_tokens_required": a.Bound.Load()})
 			return
 		}
 		scheme, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		token, ok := readClaims(bearer)
+		if a.subjectOf != nil {
+			token = accountClaims{Subject: a.subjectOf(bearer), Audience: a.URL, Expires: math.MaxInt64}
+			ok = token.Subject != ""
+		}
 		if bound := a.Bound.Load(); bound != (scheme == "DPoP") {
 			ok = false
 		} else if ok && bound {
@@ -166,7 +187,7 @@ func readProof(proof string) (thumbprint, nonce string) {
 	return base64.RawURLEncoding.EncodeToString(sum[:]), claims.Nonce
 }
 
-// Seen returns how often a call ("tool subject") was made.
+// Seen returns how many times a call ("tool subject") was made.
 func (a *AccountApp) Seen(call string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -183,4 +204,23 @@ func (a *AccountApp) Tokens() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Collect(maps.Keys(a.bearers))
+}
+
+// LinkAccount opens the page on which an account is linked, agrees, and logs in to the authorization server.
+func (b *Browser) LinkAccount(t *testing.T, address string) {
+	t.Helper()
+	page, text := b.Read(t, address)
+	if page.StatusCode != http.StatusOK || !strings.Contains(text, "Continue to log in") {
+		t.Fatalf("the page: %d %s", page.StatusCode, text)
+	}
+	if page, text := b.Submit(t, page.Request.URL.Scheme+"://"+page.Request.URL.Host+FormAction(text), nil); page.StatusCode != http.StatusOK || !strings.Contains(text, "The account is linked") {
+		t.Fatalf("at the end, at %s: %d %s", b.At, page.StatusCode, text)
+	}
+}
+
+// FormAction returns the path and query to which the form of a page is sent.
+func FormAction(page string) string {
+	_, rest, _ := strings.Cut(page, ` method="post" action="`)
+	action, _, _ := strings.Cut(rest, `"`)
+	return html.UnescapeString(action)
 }

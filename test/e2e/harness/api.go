@@ -57,7 +57,8 @@ func (s *Server) Do(t *testing.T, method, path string, body any, headers ...stri
 	return Exchange(t, req)
 }
 
-// Object sends a request with the server's Key, which must succeed, and returns the JSON object in the response.
+// Object sends a request with the server's Key and returns the JSON object in the response. The request must
+// succeed.
 func (s *Server) Object(t *testing.T, method, path string, body any) map[string]any {
 	t.Helper()
 	var headers []string
@@ -108,7 +109,7 @@ type App struct {
 	}
 }
 
-// Install installs an app, which must be running afterwards, and returns it.
+// Install installs an app and returns it. The app must be running afterwards.
 func (s *Server) Install(t *testing.T, request map[string]any) App {
 	t.Helper()
 	a := s.Do(t, "POST", "/v1/apps/install", request)
@@ -141,7 +142,7 @@ func (s *Server) WaitForStatus(t *testing.T, name, status string, headers ...str
 	}
 }
 
-// Call calls a tool, which must succeed, and returns `result`: the text, decoded if it is JSON.
+// Call calls a tool and returns `result`: the text, decoded if it is JSON. The call must succeed.
 func (s *Server) Call(t *testing.T, server, tool string, arguments map[string]any) any {
 	t.Helper()
 	a := s.Do(t, "POST", "/v1/tools/call", map[string]any{"server": server, "tool": tool, "arguments": arguments})

@@ -98,7 +98,7 @@ func (b *Browser) SetCookie(t *testing.T, address, name, value string) {
 	b.client.Jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
 }
 
-// Cookie returns the value of a cookie that the browser sends to an address, or "" when there is none.
+// Cookie returns the value of a cookie that the browser sends to an address, or "" if there is none.
 func (b *Browser) Cookie(t *testing.T, name, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)

@@ -8,9 +8,9 @@ import (
 )
 
 // faultyMain is a bundle without an SDK that breaks the protocol in ways that real servers do. It writes the ID of its
-// response to the tool `string-id` as a string, responds to `other-id` with an ID that nobody used, announces a change
-// after each tools/list, and fails after the first page of that list. If it declares no capabilities, it has no list at
-// all.
+// response to the tool `string-id` as a string, and responds to `other-id` with an ID that nobody used. It announces a
+// change after each tools/list, and fails after the first page of that list. If it declares no capabilities, it has no
+// list at all.
 func faultyMain(declares bool) int {
 	lists := 0
 	in := bufio.NewReader(os.Stdin)

@@ -39,7 +39,7 @@ const (
 	Tasks            = "tasks"             // is a TaskApp
 )
 
-// bundleMain runs a bundle of the kind and returns the exit code.
+// bundleMain runs a bundle of the given kind and returns the exit code.
 func bundleMain(character string) int {
 	switch character {
 	case Silent, child:

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// skillFiles returns the files of the skill of a TaskApp, by URI.
+// skillFiles returns the files of a TaskApp's skill, by URI.
 func skillFiles() map[string]string {
 	return map[string]string{
 		"skill://acme/pdf-filing/SKILL.md":            "---\nname: pdf-filing\ndescription: File PDF documents\nlicense: Apache-2.0\n---\n\nRead references/FORMS.md.\n",

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -19,8 +20,12 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// TaskApp is an app without an SDK that supports only MCP 2026-07-28, and the extension for tasks. Its tools are those that
-// the conformance suite prescribes, and `wait`, which takes seconds without being a task. It also serves a skill with two files.
+// LongTask is how many seconds a task runs if it must outlive a server.
+var LongTask = flag.Float64("task-seconds", 5, "how long the tasks run that must survive a server")
+
+// TaskApp is an app without an SDK that supports only MCP 2026-07-28, and the extension for tasks. It has the tools
+// that the conformance suite prescribes, and `wait`, which takes several seconds but is not a task. It also serves a
+// skill with two files.
 type TaskApp struct {
 	mu    sync.Mutex
 	tasks map[string]*appTask
@@ -129,10 +134,10 @@ type taskMessage struct {
 	}
 }
 
-// declares reports whether the request takes tasks.
+// declares reports whether the request's client supports tasks.
 func (m taskMessage) declares() bool {
 	var can struct{ Extensions map[string]json.RawMessage }
-	_ = json.Unmarshal(m.Params.Meta["io.modelcontextprotocol/clientCapabilities"], &can) // one without them takes none
+	_ = json.Unmarshal(m.Params.Meta["io.modelcontextprotocol/clientCapabilities"], &can) // a client without them supports no tasks
 	return can.Extensions[tasksExtension] != nil
 }
 
@@ -288,7 +293,7 @@ func (a *TaskApp) task(m taskMessage) (result, failure map[string]any) {
 	return all, nil
 }
 
-// TakesTasks are the client capabilities of a request that takes tasks.
+// TakesTasks are the capabilities of a client that supports tasks.
 const TakesTasks = `{"elicitation":{},"extensions":{"` + tasksExtension + `":{}}}`
 
 // Stateless sends a request of MCP 2026-07-28 to the default workspace, and returns the response. name is the value of the
@@ -327,7 +332,7 @@ func (s *Server) StatelessStream(t *testing.T, method, name, capabilities string
 	return messages
 }
 
-// CallForTask calls a tool for a client that takes tasks, and returns the result.
+// CallForTask calls a tool for a client that supports tasks, and returns the result.
 func (s *Server) CallForTask(t *testing.T, tool string, arguments map[string]any, headers ...string) map[string]any {
 	t.Helper()
 	message := s.Stateless(t, "tools/call", tool, TakesTasks, map[string]any{"name": tool, "arguments": arguments}, headers...)
@@ -349,10 +354,10 @@ func (s *Server) Task(t *testing.T, id string, headers ...string) map[string]any
 	return result
 }
 
-// AwaitTask waits until a task has one of these states, and returns it.
+// AwaitTask waits until a task has one of the given states, and returns it.
 func (s *Server) AwaitTask(t *testing.T, id string, states ...string) (task map[string]any) {
 	t.Helper()
-	if !testkit.Within(Timeout, func() bool {
+	if !testkit.Within(Timeout+time.Duration(*LongTask)*time.Second, func() bool {
 		task = s.Task(t, id)
 		return slices.Contains(states, fmt.Sprint(task["status"]))
 	}) {

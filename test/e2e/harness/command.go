@@ -44,7 +44,7 @@ func (s *Server) MustReload(t *testing.T, yaml string, sections ...string) {
 	}
 	for _, section := range sections {
 		if !strings.Contains(said, section) {
-			t.Errorf("reload says %q, and nothing of %s", said, section)
+			t.Errorf("reload says %q, without mentioning %s", said, section)
 		}
 	}
 }

@@ -46,7 +46,8 @@ func NodeBundle(t *testing.T, manifest map[string]any) string {
 	return dir
 }
 
-// PackedBundle returns the path of a .mcpb of a package with its dependencies, packed with the authors' own tool.
+// PackedBundle returns the path of an .mcpb file that contains a package and its dependencies, packed with the
+// official tool.
 func PackedBundle(t *testing.T, pkg string, manifest map[string]any) string {
 	t.Helper()
 	npm, dir := testenv.Node(t), Bundle(t, manifest)

@@ -27,7 +27,7 @@ const Workspace = "ws_default"
 // Timeout is how long one step may take on a busy machine.
 const Timeout = 90 * time.Second
 
-// Server is a running ropewalk. Its methods fail the test when something goes wrong.
+// Server is a running ropewalk. Its methods fail the test if something goes wrong.
 type Server struct {
 	T       *testing.T
 	Home    string
@@ -74,7 +74,7 @@ func Serve(t *testing.T, options ...Option) *Server {
 	t.Cleanup(func() {
 		s.Stop()
 		if left := Survivors(ProcessesFor(s.Home), time.Second); len(left) > 0 {
-			t.Errorf("the server has exited but these processes are left:\n%v", left)
+			t.Errorf("the server has exited but these processes remain:\n%v", left)
 		}
 		if strings.Contains(s.Log.String(), "DATA RACE") {
 			t.Error("the server has a data race")

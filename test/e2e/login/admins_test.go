@@ -65,10 +65,10 @@ func TestAUserRemovedFromAuthAdminsStopsBeingAnAdminAtTheReload(t *testing.T) {
 		t.Helper()
 		for name, session := range sessions {
 			if role, _ := roleOf(t, s, "Authorization: Bearer "+p.Token(statements[name])); role != want {
-				t.Errorf("%s: the token of the admin %s is of the role %s", when, name, role)
+				t.Errorf("%s: the token of the admin %s has the role %s", when, name, role)
 			}
 			if role, _ := roleOf(t, s, session); role != want {
-				t.Errorf("%s: the login of the admin %s is of the role %s", when, name, role)
+				t.Errorf("%s: the login of the admin %s has the role %s", when, name, role)
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func TestAUserRemovedFromAuthAdminsStopsBeingAnAdminAtTheReload(t *testing.T) {
 	s.MustReload(t, config("subject:root"))
 	for name, session := range sessions {
 		if role, _ := roleOf(t, s, session); role != "member" {
-			t.Errorf("the login of the admin %s is of the role %s before a token was shown", name, role)
+			t.Errorf("the login of the admin %s has the role %s before a token was shown", name, role)
 		}
 	}
 	expect("after the reload", "member")
@@ -88,7 +88,7 @@ func TestAUserRemovedFromAuthAdminsStopsBeingAnAdminAtTheReload(t *testing.T) {
 	s.Start()
 	for name, session := range sessions {
 		if role, _ := roleOf(t, s, session); role != "member" {
-			t.Errorf("after a restart the login of the admin %s is of the role %s", name, role)
+			t.Errorf("after a restart the login of the admin %s has the role %s", name, role)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func TestMembershipsFollowTheGroupsThatTheProviderNames(t *testing.T) {
 	}
 	s.MustReload(t, config("{workspace: default}"), "auth")
 	if got := role("leads"); got != "member" {
-		t.Errorf("after the rules are gone: %v", got)
+		t.Errorf("after the rules were removed: %v", got)
 	}
 }
 
@@ -163,9 +163,9 @@ func TestAProgramManagesTheOrganizationWithAKeyThatGrantsIt(t *testing.T) {
 		return []string{"ROPEWALK_SERVER=" + s.URL, "ROPEWALK_API_KEY=" + lines[len(lines)-1]}
 	}
 	if said, status := harness.Command(t, key(), "workspace", "create", "research"); status == 0 {
-		t.Errorf("a key of a member creates a workspace: %s", said)
+		t.Errorf("a member's key created a workspace: %s", said)
 	}
 	if said, status := harness.Command(t, key("--org-role", "admin"), "workspace", "create", "research"); status != 0 {
-		t.Errorf("a key of an admin of the organization: %d %s", status, said)
+		t.Errorf("an organization admin's key: %d %s", status, said)
 	}
 }

@@ -137,7 +137,7 @@ func TestAClientThatDisconnectsEndsTheApprovalOfItsCall(t *testing.T) {
 		t.Errorf("a late decision: %d %s", late.Status, late.Body)
 	}
 	if pending := s.Do(t, "GET", "/v1/approvals?state=pending", nil); strings.Contains(pending.Body, id) {
-		t.Errorf("it waits still: %s", pending.Body)
+		t.Errorf("it is still waiting: %s", pending.Body)
 	}
 }
 

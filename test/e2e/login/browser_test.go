@@ -141,13 +141,13 @@ func TestAProviderCannotObtainAnotherProvidersCodes(t *testing.T) {
 
 	mixed := answerOf(malicious.Issuer, honest.Issuer)
 	if finish(mixed, mixed.At.String()) != "" || mixed.At.String() != base+"/?error=auth_failed" || !logged(s, "has another issuer (iss)") {
-		t.Errorf("the answer of the other provider: the browser is at %s", mixed.At)
+		t.Errorf("after the other provider's answer, the browser is at %s", mixed.At)
 	}
 	stripped := answerOf(malicious.Issuer, honest.Issuer)
 	q := stripped.At.Query()
 	q.Del("iss")
 	if finish(stripped, back+"?"+q.Encode()) != "" || !logged(s, "has no issuer (iss)") {
-		t.Errorf("the same without its issuer: the browser is at %s", stripped.At)
+		t.Errorf("after the same answer without its issuer, the browser is at %s", stripped.At)
 	}
 	if own := answerOf(malicious.Issuer, malicious.Issuer); finish(own, own.At.String()) == "" {
 		t.Errorf("an undisturbed login ended at %s", own.At)

@@ -108,7 +108,7 @@ func TestACommandLineLogsInWithTheBrowser(t *testing.T) {
 	b := harness.NewBrowser(t)
 	_, page := b.Read(t, strings.TrimSpace(string(address)))
 	if code := login.find(t, `the code ([A-Z]{4}-[A-Z]{4})`); !strings.Contains(page, code) || !strings.Contains(page, boss) {
-		t.Errorf("the page asks neither about %s nor about %s: %s", code, boss, page)
+		t.Errorf("the page mentions neither %s nor %s: %s", code, boss, page)
 	}
 	if b.Cookie(t, "service_session", s.URL) != "" {
 		t.Error("the browser itself was logged in")

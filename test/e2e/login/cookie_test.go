@@ -34,12 +34,12 @@ func TestTheCookieOfALogin(t *testing.T) {
 		t.Errorf("the bearer is read before the cookie: %d", a.Status)
 	}
 	if a := s.Do(t, "POST", "/v1/auth/logout", nil, mine, "Origin: https://evil.example"); a.Status != 403 {
-		t.Errorf("another site's page with the cookie: %d %s", a.Status, a.Body)
+		t.Errorf("a page on another site, with the cookie: %d %s", a.Status, a.Body)
 	}
 	s.Stop()
 	s.Start()
 	if a := s.Do(t, "GET", "/v1/auth/session", nil, mine); a.Status != 200 {
-		t.Errorf("after a new start of the server: %d", a.Status)
+		t.Errorf("after a restart of the server: %d", a.Status)
 	}
 	logout := s.Do(t, "POST", "/v1/auth/logout", nil, mine)
 	if logout.Status != 200 || logout.Body != `{"ok":true}` || !strings.Contains(logout.Header.Get("Set-Cookie"), "service_session=; Path=/; Max-Age=0") {
@@ -76,7 +76,7 @@ func TestFailedLoginsAreLimited(t *testing.T) {
 		}
 		return
 	}
-	t.Error("40 guesses in a row were judged")
+	t.Error("40 guesses in a row were checked")
 }
 
 func TestAShortKeyIsRejected(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// phase is one of the identity providers that a server uses one after another.
+// phase is one of the identity providers that a server uses in turn.
 type phase struct {
 	name   string
 	config string
@@ -63,8 +63,8 @@ func thirdParty(t *testing.T) (issuer, settings string, token func(subject, emai
 		}
 }
 
-// changeProviders changes the identity provider of a number of people four times: to another one, to a third-party plugin, to
-// a file, and back to the first. Before and after each change, the people make perSecond calls a second for a while.
+// changeProviders changes people's identity provider four times: to another one, to a third-party plugin, to a file, and back
+// to the first. Before and after each change, the people make perSecond calls a second for the given time.
 func changeProviders(t *testing.T, people, perSecond int, while time.Duration) {
 	address := func(person int) string { return fmt.Sprintf("p%d@example.com", person) }
 	a, b := harness.StartProvider(t), harness.StartProvider(t)
@@ -73,7 +73,7 @@ func changeProviders(t *testing.T, people, perSecond int, while time.Duration) {
 		for i := range tokens {
 			claims := map[string]any{"sub": fmt.Sprintf("%s%d", kind, i), "email": address(i), "email_verified": true}
 			if i == 0 && kind == "a" {
-				claims["roles"] = []string{"staff-admin"} // only the first provider says so
+				claims["roles"] = []string{"staff-admin"} // only the first provider gives anyone a role
 			}
 			tokens[i] = p.Token(claims)
 		}
@@ -123,7 +123,7 @@ func changeProviders(t *testing.T, people, perSecond int, while time.Duration) {
 		<-time.After(while)
 		load.WaitForCalls(t, 10)
 		load.Stop()
-		t.Logf("%s: %d calls with tokens of the provider before: statuses %v", now.name, load.Calls, load.Statuses)
+		t.Logf("%s: %d calls with tokens from the previous provider: statuses %v", now.name, load.Calls, load.Statuses)
 		if good, bad := load.Statuses[http.StatusOK], load.Statuses[http.StatusUnauthorized]; good == 0 || bad == 0 || good+bad != load.Calls {
 			t.Errorf("%s: statuses %v, the first failure: %+v", now.name, load.Statuses, load.Failures)
 		}
@@ -131,7 +131,7 @@ func changeProviders(t *testing.T, people, perSecond int, while time.Duration) {
 		if list := listed(t, s); len(list) != people+2 { // includes the owner and the stranger
 			t.Errorf("%s: %d users: %v", now.name, len(list), list)
 		} else if suspended := list[stranger]; suspended != (now.name != "a again") {
-			t.Errorf("%s: the one without an email is suspended: %v", now.name, suspended)
+			t.Errorf("%s: the user without an email is suspended: %v", now.name, suspended)
 		}
 		if now.name == "a again" {
 			if plan.Known != people+1 || len(plan.New) != 0 {
@@ -143,7 +143,7 @@ func changeProviders(t *testing.T, people, perSecond int, while time.Duration) {
 	}
 }
 
-// checkAll has every person send a token from another provider. The session, the user and the key must be the
+// checkAll has every person send a token from the new provider. The session, the user and the key must be the
 // same as before.
 func checkAll(t *testing.T, s *harness.Server, now phase, ids, keys []string, clients []*harness.MCPClient) {
 	t.Helper()
@@ -151,10 +151,10 @@ func checkAll(t *testing.T, s *harness.Server, now phase, ids, keys []string, cl
 	for i, c := range clients {
 		all.Go(func() {
 			if status, _ := c.Echo(t.Context(), "old"); status != http.StatusUnauthorized {
-				t.Errorf("%s: a token of the provider before gets %d", now.name, status)
+				t.Errorf("%s: a token from the previous provider gets %d", now.name, status)
 			}
 			if got := s.Do(t, "GET", "/v1/apps", nil, "Authorization: Bearer "+keys[i], "X-Workspace-Id: ws_default"); now.name != "a again" && got.Status != http.StatusUnauthorized {
-				t.Errorf("%s: the key of a user whom no provider knows gets %d", now.name, got.Status)
+				t.Errorf("%s: the key of a user that the provider does not know gets %d", now.name, got.Status)
 			}
 			c.Headers = []string{"Authorization", "Bearer " + now.token(i)}
 			for n := range 5 {
@@ -181,7 +181,7 @@ func checkAll(t *testing.T, s *harness.Server, now phase, ids, keys []string, cl
 	}
 }
 
-func TestTwoUsersBecomeOneByAnAdminsCommand(t *testing.T) {
+func TestAnAdminCanMergeTwoUsers(t *testing.T) {
 	t.Parallel()
 	a, b := harness.StartProvider(t), harness.StartProvider(t)
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Env("SERVICE_API_KEY="+harness.APIKey), harness.Config(harness.OIDCAuth(a.Issuer, "clientId: app")))
@@ -191,7 +191,7 @@ func TestTwoUsersBecomeOneByAnAdminsCommand(t *testing.T) {
 	old := userOf(t, s, before)
 	s.MustReload(t, harness.OIDCAuth(b.Issuer, "clientId: app"), "auth")
 	if id := userOf(t, s, now); id == old {
-		t.Fatal("the same user without auth.sameAs")
+		t.Fatal("both logins belong to the same user, without auth.sameAs")
 	}
 	environ := []string{"ROPEWALK_URL=" + s.URL, "SERVICE_API_KEY=" + harness.APIKey, "ROPEWALK_HOME=" + s.Home}
 	if said, status := harness.Command(t, environ, "user", "list"); status != 0 || !strings.Contains(said, "suspended") {
@@ -213,7 +213,7 @@ func TestTwoUsersBecomeOneByAnAdminsCommand(t *testing.T) {
 		t.Errorf("merging the owner: %d %s", refused.Status, refused.Body)
 	}
 	if refused := s.Do(t, "POST", "/v1/users/"+old+"/merge", map[string]any{"from": old}, "Authorization: "+now); refused.Status != http.StatusForbidden {
-		t.Errorf("a member merges: %d %s", refused.Status, refused.Body)
+		t.Errorf("a merge by a member: %d %s", refused.Status, refused.Body)
 	}
 }
 
@@ -223,7 +223,7 @@ func userOf(t *testing.T, s *harness.Server, bearer string) string {
 	user, _ := s.Do(t, "GET", "/v1/auth/session", nil, "Authorization: "+bearer).Object(t)["user"].(map[string]any)
 	id, _ := user["id"].(string)
 	if id == "" {
-		t.Errorf("no user belongs to the credential: %v", user)
+		t.Errorf("the credential belongs to no user: %v", user)
 	}
 	return id
 }

@@ -67,7 +67,7 @@ func (a audited) outcomes(t *testing.T, target string) (all []string) {
 func (a audited) check(t *testing.T, target string, want ...string) {
 	t.Helper()
 	if got := a.outcomes(t, target); !slices.Equal(got, want) {
-		t.Errorf("recorded of %s: %q, want %q", target, got, want)
+		t.Errorf("recorded for %s: %q, want %q", target, got, want)
 	}
 }
 

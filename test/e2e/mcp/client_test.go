@@ -61,7 +61,7 @@ func TestTheOfficialClientIsServedThroughMCP(t *testing.T) {
 	if !seen.Changed {
 		t.Error("the tool that was added is not listed")
 	}
-	if seen.Cancelled != "given up" || !testkit.Within(harness.Timeout, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
+	if seen.Cancelled != "abandoned" || !testkit.Within(harness.Timeout, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
 		t.Errorf("the cancelled call was %s, and its tool was not cancelled", seen.Cancelled)
 	}
 	// Of all those calls, exactly one came from an agent, succeeded, and was not declared read-only.
@@ -108,8 +108,8 @@ func TestTheOfficialClientListsAnAppWithTwentyWrongTools(t *testing.T) {
 	}
 	logs := s.Do(t, "GET", "/v1/apps/wrong/logs", "").Body
 	for _, sentence := range []string{
-		`\"wrong5\", left out: its inputSchema is a string, and must be an object`,
-		`\"wrong12\", was made valid for clients: description is null, and must be a string`,
+		`\"wrong5\", left out: its inputSchema is a string, but must be an object`,
+		`\"wrong12\", was made valid for clients: description is null, but must be a string`,
 	} {
 		if !strings.Contains(logs, sentence) {
 			t.Errorf("the app's log does not say %s:\n%s", sentence, logs)

@@ -107,7 +107,7 @@ func killAll(t *testing.T, home string) {
 		}
 		return len(running) == 0
 	}) {
-		t.Errorf("these processes of the browser are left:\n%v", harness.ProcessesFor(home))
+		t.Errorf("these processes of the browser remain:\n%v", harness.ProcessesFor(home))
 	}
 }
 

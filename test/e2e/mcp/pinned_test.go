@@ -41,7 +41,7 @@ func TestInstructionsPromptsAndResourcesArePinned(t *testing.T) {
 		}
 	}
 	if !strings.Contains(changed["tools/list"], "changing__echo") {
-		t.Errorf("the tool, which did not change, is gone: %s", changed["tools/list"])
+		t.Errorf("the unchanged tool is no longer listed: %s", changed["tools/list"])
 	}
 	pins := s.Do(t, "GET", "/v1/pins", nil).Object(t)["pins"].([]any)
 	if len(pins) != 4 {
@@ -55,7 +55,7 @@ func TestInstructionsPromptsAndResourcesArePinned(t *testing.T) {
 	accepted := listed()
 	for method, name := range names {
 		if !strings.Contains(accepted[method], name) {
-			t.Errorf("%s when the changes were accepted: %s", method, accepted[method])
+			t.Errorf("%s after the changes were accepted: %s", method, accepted[method])
 		}
 	}
 }

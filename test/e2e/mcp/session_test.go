@@ -27,7 +27,7 @@ func TestOneStreamForEachSession(t *testing.T) {
 	}
 }
 
-func TestTheLimitOfSessionsIsExact(t *testing.T) {
+func TestTheSessionLimitIsExact(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("MCP_MAX_SESSIONS=2"))
 	first := s.SessionHeader(t)

@@ -14,7 +14,7 @@ func TestATaskOfARemoteAppSurvivesItsServer(t *testing.T) {
 	s := harness.Serve(t)
 	_, url := harness.StartTaskApp(t)
 	s.Install(t, map[string]any{"url": url, "serverName": "jobs"})
-	handle := s.CallForTask(t, "jobs__slow_compute", map[string]any{"seconds": 5, "label": "after a crash"})
+	handle := s.CallForTask(t, "jobs__slow_compute", map[string]any{"seconds": *harness.LongTask, "label": "after a crash"})
 	id := fmt.Sprint(handle["taskId"])
 	if handle["resultType"] != "task" || handle["status"] != "working" || strings.HasPrefix(id, "own-") || handle["ttlMs"] != float64(24*60*60*1000) {
 		t.Fatalf("the handle: %v", handle)

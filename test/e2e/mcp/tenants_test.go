@@ -42,7 +42,7 @@ func serveTenants(t *testing.T, character string, sessions int, settings string)
 		c.tenants[i].workspace = c.installFor(t, c.tenants[i])
 	}
 	if c.tenants[0].workspace == c.tenants[1].workspace {
-		t.Fatalf("both live in %s", c.tenants[0].workspace)
+		t.Fatalf("both have the workspace %s", c.tenants[0].workspace)
 	}
 	return c
 }

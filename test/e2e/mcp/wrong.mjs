@@ -1,4 +1,4 @@
-// A bundle with twenty wrong tools between two that are right.
+// A bundle with twenty invalid tools between two valid ones.
 import { createInterface } from "node:readline";
 
 const object = { type: "object" };

@@ -53,7 +53,7 @@ func TestConfigCheckReportsEveryProblem(t *testing.T) {
 			}
 		}
 		if _, err := os.Stat(home); err == nil {
-			t.Errorf("%s made a home", what)
+			t.Errorf("%s created a home", what)
 		}
 	}
 	harness.WriteFile(t, file, "http: {port: 8080}\n")

@@ -41,7 +41,7 @@ func TestMakeRunFromACleanCloneAndThePrintedLinesWork(t *testing.T) {
 	t.Cleanup(func() {
 		s.Stop()
 		if left := harness.Survivors(harness.ProcessesFor(home), harness.Timeout); len(left) > 0 {
-			t.Errorf("make has exited, but these processes are left:\n%v", left)
+			t.Errorf("make has exited, but these processes remain:\n%v", left)
 		}
 	})
 	if !testkit.Within(4*harness.Timeout, func() bool { return strings.Contains(s.Out.String(), "mcpServers") || s.Exited() }) || s.Exited() {

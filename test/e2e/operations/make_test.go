@@ -73,7 +73,7 @@ func TestMakeDistWithoutNetworkFailsWithOneSentence(t *testing.T) {
 		t.Error("make dist left or changed dist/")
 	}
 	if _, err := os.Stat(filepath.Join(testenv.Root(t), ".cache", "dist")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a partial build is left: %v", err)
+		t.Errorf("a partial build remains: %v", err)
 	}
 }
 

@@ -65,7 +65,7 @@ func TestEveryPanelAndAlertHasDataOnAServerUnderLoad(t *testing.T) {
 			}
 		}
 		missing = left
-		<-scraped.C                        // there is no new data before that
+		<-scraped.C                        // there is no new data until then
 		if !killed && len(missing) < all { // the first values have been read
 			harness.KillProcess(t, s.PID(t, "calc"))
 			s.WaitForStatus(t, "calc", "running")

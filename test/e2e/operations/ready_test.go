@@ -54,12 +54,12 @@ func TestEachPartThatFailsMakesTheServerNotReadyAndDoctorNamesIt(t *testing.T) {
 	}
 	waitForChecks(t, s, "", "")
 	if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "the server is ready (store, database, sessionStore, notices, auth, identityProvider)") {
-		t.Errorf("doctor, when all is well again, says\n%s", said)
+		t.Errorf("doctor, once everything works again, says\n%s", said)
 	}
 }
 
-// waitForChecks waits until the check failing fails; no other check except also may fail. If failing is "", it
-// waits until the server is ready.
+// waitForChecks waits until the check `failing` fails. Of the other checks, only `also` may fail as well. If
+// failing is "", it waits until the server is ready.
 func waitForChecks(t *testing.T, s *harness.Server, failing, also string) {
 	t.Helper()
 	var last string

@@ -36,7 +36,7 @@ func TestASignalReloadsAsTheCommandDoes(t *testing.T) {
 	hangup("features: {mcpSever: true}\n", "configuration not reloaded")
 	hangup("sessionStore: {adapter: redis, url: \"redis://127.0.0.1:1/0\"}\n", "connection refused")
 	if a := s.Do(t, "GET", "/mcp", nil); a.Status != http.StatusNotFound || s.Exited() {
-		t.Errorf("/mcp, after reloads that did not pass: %d %s", a.Status, a.Body)
+		t.Errorf("/mcp, after rejected reloads: %d %s", a.Status, a.Body)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestAReloadTurnsTheAccessLogOnAndOff(t *testing.T) {
 	}
 	s.Do(t, "POST", "/v1/tools/call", `{"tool":"system__call_tool","arguments":{"name":"system__search_tools","arguments":{"query":"skills"}}}`)
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Log.String(), "tool=system__search_tools") }) {
-		t.Errorf("the tool that is called through another one is not logged:\n%s", s.Log)
+		t.Errorf("a tool called through another one is not logged:\n%s", s.Log)
 	}
 	s.MustReload(t, "log: {access: false}\n", "log")
 	if logged("/v1/skills") {
@@ -99,10 +99,10 @@ func TestAReloadThatNeedsARestartExitsWith3(t *testing.T) {
 	}
 	said, err := s.Reload(t, "log: {level: warn, format: json}\nfeatures: {delegation: false}\n")
 	if status(err) != 3 || !strings.Contains(said, "Applied: features, log") || !strings.Contains(said, "restart the server to apply log\n") {
-		t.Errorf("a section of which a part is applied: %d %s", status(err), said)
+		t.Errorf("a section that is only partly applied: %d %s", status(err), said)
 	}
 	if said, err := s.Reload(t, "log: {level: info}\n"); err != nil || !strings.Contains(said, "Applied: features, log") {
-		t.Errorf("back to the start: %v %s", err, said)
+		t.Errorf("reloading the original configuration: %v %s", err, said)
 	}
 }
 

@@ -115,7 +115,7 @@ func TestAWrongCertificateIsRefusedAtStart(t *testing.T) {
 	harness.WriteFile(t, config, "http: {port: 0, tls: {certFile: cert.pem, keyFile: key.pem}}\n")
 	said, status := harness.Command(t, nil, "serve", "--home", filepath.Join(dir, "home"), "--config", config)
 	if status == 0 || !strings.Contains(said, "http.tls") || !strings.Contains(said, certFile) {
-		t.Errorf("a key of another certificate: status %d\n%s", status, said)
+		t.Errorf("a key that belongs to another certificate: status %d\n%s", status, said)
 	}
 }
 

@@ -43,11 +43,11 @@ func traceOf(t *testing.T, c *otlptest.Collector, trace string) spans {
 			continue
 		}
 		if s.Service != "ropewalk" {
-			t.Errorf("%s is of the service %q", s.Name, s.Service)
+			t.Errorf("%s belongs to the service %q", s.Name, s.Service)
 		}
 		for key, value := range s.Attributes {
 			if strings.Contains(value, canary) || strings.Contains(value, "the-token") {
-				t.Errorf("the attribute %s of %s has an argument or a token: %s", key, s.Name, value)
+				t.Errorf("the attribute %s of %s contains an argument or a token: %s", key, s.Name, value)
 			}
 		}
 		all[s.Name] = s

@@ -49,7 +49,7 @@ func TestAKilledAuditPluginGetsEveryRecordOnceAndInOrderAndNothingHappensWithout
 	do("POST", "/v1/tools/call", map[string]any{"server": "sample", "tool": "greet", "arguments": map[string]any{"name": "Ann"}}, http.StatusConflict)
 	var waiting struct{ Approvals []struct{ ID string } }
 	if list := do("GET", "/v1/approvals", nil, http.StatusOK); json.Unmarshal([]byte(list.Body), &waiting) != nil || len(waiting.Approvals) != 1 {
-		t.Fatalf("the calls that wait are %s", list.Body)
+		t.Fatalf("the waiting calls are %s", list.Body)
 	}
 	approval := "/v1/approvals/" + waiting.Approvals[0].ID
 	do("POST", approval, map[string]any{"decision": "approve"}, http.StatusOK)
@@ -130,7 +130,7 @@ func checkTrail(t *testing.T, file string) map[string]int {
 		}
 		e := line.Record
 		if e.Sequence != last[e.Stream]+1 {
-			t.Errorf("%s: of the stream %s %d follows %d", file, e.Stream, e.Sequence, last[e.Stream])
+			t.Errorf("%s: in the stream %s, %d follows %d", file, e.Stream, e.Sequence, last[e.Stream])
 		}
 		last[e.Stream] = e.Sequence
 		if e.Action == "tools.call" {

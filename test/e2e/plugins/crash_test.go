@@ -43,9 +43,9 @@ func TestKilledPluginsAreReplacedDuringCalls(t *testing.T) {
 		longest = max(longest, took)
 	}
 	for _, o := range l.Failures {
-		t.Errorf("a call of a session that was open failed: %v", o.Err)
+		t.Errorf("a call in an open session failed: %v", o.Err)
 	}
-	t.Logf("%d calls, 40 kills; the longest that opening a session took is %v", l.Calls, longest)
+	t.Logf("%d calls, 40 kills; opening a session took at most %v", l.Calls, longest)
 }
 
 // killAndWaitForReplacement kills a plugin and waits until its replacement is running.
@@ -55,7 +55,7 @@ func killAndWaitForReplacement(t *testing.T, s *harness.Server, plugin string) {
 	before := replaced()
 	harness.KillProcess(t, processID(t, s, plugin))
 	if !testkit.Within(harness.Timeout, func() bool { return replaced() > before }) {
-		t.Fatalf("%s was killed, and is not replaced", plugin)
+		t.Fatalf("%s was killed, but not replaced", plugin)
 	}
 }
 

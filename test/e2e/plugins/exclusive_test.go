@@ -19,8 +19,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// officialLoad makes calls with the official client at a constant rate, in open and new sessions, until it is
-// stopped.
+// officialLoad makes calls with the official client at a constant rate until it is stopped. Some calls are in sessions
+// that stay open, and others in new ones.
 type officialLoad struct {
 	s     *harness.Server
 	stop  context.CancelFunc
@@ -126,12 +126,12 @@ func (l *officialLoad) waitForCalls(t *testing.T, calls, sessions int) {
 		defer l.mu.Unlock()
 		return l.calls >= calls && l.opened >= sessions
 	}) {
-		t.Fatalf("%d calls and %d sessions are waited for in vain", calls, sessions)
+		t.Fatalf("still waiting for %d calls and %d sessions", calls, sessions)
 	}
 }
 
-// singleWriter builds the example of a session store with bbolt. It returns a function that returns the
-// configuration for a build of it. The builds differ in one unused byte.
+// singleWriter builds the example session store that uses bbolt. The function that it returns makes a copy of the
+// executable that differs in one unused byte, and returns the configuration for that copy.
 func singleWriter(t *testing.T) func(build int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -172,13 +172,13 @@ func TestASingleWriterStoreIsReplacedAt200CallsASecondWithoutFailures(t *testing
 
 	broken := strings.Replace(build(9), "{adapter", "{file: missing/folder/sessions.db, adapter", 1)
 	if said, err := s.Reload(t, broken); err == nil || !strings.Contains(said, "missing/folder") {
-		t.Errorf("a build that cannot have its backend: %v %s", err, said)
+		t.Errorf("a build that cannot get its backend: %v %s", err, said)
 	}
 	l.waitForCalls(t, 100, 5) // the previous one is running again
 	l.end()
 	for _, err := range l.failed {
 		t.Errorf("a call failed: %v", err)
 	}
-	t.Logf("%d calls, %d sessions opened, %d failed; the longest call took %v, the longest opening of a session %v",
+	t.Logf("%d calls, %d sessions opened, %d failed; the longest call took %v, and opening a session at most %v",
 		l.calls, l.opened, len(l.failed), l.longestCall, l.longestOpen)
 }

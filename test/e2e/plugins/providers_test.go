@@ -62,9 +62,9 @@ func TestSeveralAuthAdaptersServeTogetherAndAReloadAddsAndRemovesThem(t *testing
 	l.WaitForCalls(t, 50)
 	l.Stop()
 	for _, o := range l.Failures {
-		t.Errorf("a call of a session of the first adapter failed: %v", o.Err)
+		t.Errorf("a call in a session of the first adapter failed: %v", o.Err)
 	}
 	if said, err := s.Reload(t, strings.Replace(withStatic(one, tokens), "name: file", "name: oidc", 1)); err == nil || !strings.Contains(said, "auth[1].name") {
-		t.Errorf("two adapters of one name: %v, %s", err, said)
+		t.Errorf("two adapters with the same name: %v, %s", err, said)
 	}
 }

@@ -54,7 +54,7 @@ func TestReloadingAStoreAnAuthSettingAndAPluginBinaryLosesNoCallAndNoSession(t *
 		t.Errorf("an unknown setting: %v, %s", err, said)
 	}
 	if said, err := s.Reload(t, harness.OIDCAuth(provider.Issuer, "path: "+path, "sha256: "+strings.Repeat("0", 64))); err == nil || !strings.Contains(said, path) {
-		t.Errorf("a binary that is another one: %v, %s", err, said)
+		t.Errorf("a different binary: %v, %s", err, said)
 	}
 	l.WaitForCalls(t, 200)
 	l.Stop()

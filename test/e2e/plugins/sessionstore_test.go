@@ -42,16 +42,16 @@ func TestASessionOfAnotherServerIsTakenOverUntilItExpires(t *testing.T) {
 		t.Errorf("a session of the other server: %s", got)
 	}
 	if got := reason(b, "NEVERWASSUCHASESSION0000000"); got != "not_found" {
-		t.Errorf("a session that never was: %s", got)
+		t.Errorf("a session that never existed: %s", got)
 	}
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(b.Do(t, "GET", "/v1/metrics", nil).Body, "mcp_sessions 0\n") }) {
 		t.Error("the session does not expire")
 	}
 	if got := reason(b, c.Session); got != "not_found" {
-		t.Errorf("after its time the other server says %s", got)
+		t.Errorf("after it expired, the other server says %s", got)
 	}
 	if got := reason(a, c.Session); got != "not_found" {
-		t.Errorf("after its time its own server says %s", got)
+		t.Errorf("after it expired, its own server says %s", got)
 	}
 
 	local := a.OpenSession(t)

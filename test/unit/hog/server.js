@@ -7,17 +7,17 @@ const tools = {
   hello: () => 'hello',
   whereami: () => readFileSync('/proc/self/cgroup', 'utf8').trim(),
   memory: () => { setInterval(() => kept.push(Buffer.alloc(16 << 20, 1)), 5); return 'taking memory'; },
-  // A program that takes memory, beside an app that does not: the kernel ends both.
+  // A child process uses up memory while the app does not: the kernel kills both.
   childMemory: () => { spawn(process.execPath, ['-e', 'const kept = []; setInterval(() => kept.push(Buffer.alloc(16 << 20, 1)), 5)'], { stdio: 'ignore' }); return 'taking memory'; },
   forks: () => { spawn('sh', ['-c', 'f() { f | f & }; f; sleep 60'], { stdio: 'ignore' }); return 'forking'; },
-  // Chains of processes that end at once, each in a session of its own.
+  // Chains of processes that exit immediately, each in its own session.
   chains: () => {
     const link = 'setsid sh "$0" & exit';
     for (let i = 0; i < 8; i++) spawn('sh', ['-c', 'echo \'setsid sh "$0" & exit\' > "$TMPDIR/link"; exec sh "$TMPDIR/link"'], { stdio: 'ignore', detached: true });
     return link;
   },
   spin: () => { for (let i = 0; i < 4; i++) spawn('sh', ['-c', 'while :; do :; done'], { stdio: 'ignore' }); return 'spinning'; },
-  // How much work fits into a second.
+  // Returns how much work can be done in a second.
   work: () => { let n = 0; for (const end = Date.now() + 1000; Date.now() < end; n++) Math.sqrt(n); return String(n); },
 };
 

@@ -16,7 +16,7 @@ import { toast, toastError } from "../ui/Toast";
 import { useAccounts, type Account } from "./data";
 import { LinkAccount, RenameAccount } from "./Dialogs";
 
-/** The person's accounts at remote apps. */
+/** The person's accounts for remote apps. */
 export function AccountsScreen() {
   const { user, isWorkspaceAdmin } = useSession();
   const apps = useApps();
@@ -53,7 +53,7 @@ export function AccountsScreen() {
 
 type Open = { kind: "link" } | { kind: "again" | "rename" | "unlink"; account: Account };
 
-/** The accounts at one app, and what can be done with them. */
+/** The accounts for one app, and what can be done with them. */
 function AccountsAt({ app, own }: { app: App; own: Account[] }) {
   const { isWorkspaceAdmin } = useSession();
   const change = useAccountChange();
@@ -107,7 +107,7 @@ function AccountsAt({ app, own }: { app: App; own: Account[] }) {
                 mayChange && (
                   <Menu
                     trigger={
-                      <Button small look="quiet" label={`More for ${a.name} at ${app.name}`}>
+                      <Button small look="quiet" label={`More actions for ${a.name} at ${app.name}`}>
                         <Ellipsis aria-hidden="true" />
                       </Button>
                     }
@@ -170,9 +170,9 @@ function Others({ accounts }: { accounts: Account[] }) {
   const [unlinking, setUnlinking] = useState<Account | null>(null);
   const nameOf = (a: Account) => people.get(a.owner!) ?? a.owner!;
   return (
-    <Card flush title="Accounts of others">
+    <Card flush title="Other people's accounts">
       <Table
-        label="Accounts of others"
+        label="Other people's accounts"
         rows={accounts}
         keyOf={(a) => a.id}
         columns={[
@@ -201,7 +201,7 @@ function Others({ accounts }: { accounts: Account[] }) {
               <Button
                 small
                 look="quiet"
-                label={`Unlink ${a.name} of ${nameOf(a)} at ${a.app}`}
+                label={`Unlink ${nameOf(a)}'s account ${a.name} at ${a.app}`}
                 onClick={() => setUnlinking(a)}
               >
                 <Unlink aria-hidden="true" />

@@ -9,7 +9,7 @@ import { useLinking, type Account } from "./data";
 
 const nameForm = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 
-/** Returns why an account cannot have a name; undefined if it can. */
+/** Returns why an account cannot have this name, or undefined if it can. */
 function problemWith(name: string, taken: Account[]): string | undefined {
   if (!nameForm.test(name))
     return "Use 1 to 32 lower-case letters, digits and hyphens, with a letter or digit first and last.";
@@ -24,7 +24,7 @@ interface LinkProps {
   onClose: () => void;
 }
 
-/** Opens the page on which the person links an account, and waits until it is linked. */
+/** Opens the page where the person links an account, and waits until it is linked. */
 export function LinkAccount({ app, own, again, onClose }: LinkProps) {
   const [name, setName] = useState(again?.name ?? (own.length === 0 ? "main" : ""));
   const [problem, setProblem] = useState<string>();
@@ -144,7 +144,7 @@ const NameField = ({
   onChange: (name: string) => void;
 }) => (
   <Field
-    label="Name of the account"
+    label="Account name"
     required
     error={problem}
     hint={

@@ -10,7 +10,7 @@ import { Badge, Card, Empty, Page } from "../ui/Surface";
 import { Tabs } from "../ui/Tabs";
 import { VirtualRows } from "../ui/VirtualRows";
 import { AuditTrail, Earlier } from "./AuditTrail";
-import { saveLines } from "./save";
+import { saveLines } from "../ui/save";
 import { describe } from "./sentences";
 import css from "./activity.module.css";
 
@@ -73,12 +73,7 @@ function Live() {
     <div style={{ display: "grid", gap: 16 }}>
       <div className={css.bar}>
         <Search label="Search events" value={query} onChange={(e) => setQuery(e.target.value)} />
-        <Select
-          aria-label="Kind of event"
-          value={kind}
-          onChange={(e) => setKind(e.target.value)}
-          style={{ width: 180 }}
-        >
+        <Select aria-label="Event type" value={kind} onChange={(e) => setKind(e.target.value)} style={{ width: 180 }}>
           <option value="">All events</option>
           {kinds.map((k) => (
             <option key={k}>{k}</option>

@@ -22,7 +22,7 @@ import {
   type AuditFilter,
   type AuditRecord,
 } from "./audit";
-import { saveLines } from "./save";
+import { saveLines } from "../ui/save";
 import css from "./activity.module.css";
 
 const outcomes = {
@@ -40,7 +40,7 @@ const outcomes = {
 
 const route = getRouteApi("/activity");
 
-/** Returns the filter that an address names. */
+/** Returns the filter in an address. */
 const filterOf = ({
   person = "",
   action = "",
@@ -58,7 +58,7 @@ const filterOf = ({
   to,
 });
 
-/** Returns what the address of a filter names. */
+/** Returns the address parameters for a filter. */
 function searchOf({ actor, action, target, outcome, from, to }: AuditFilter): ActivitySearch {
   const when = from !== "" && from === to ? { day: from } : { from: from || undefined, to: to || undefined };
   const others = {

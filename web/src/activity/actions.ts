@@ -1,4 +1,4 @@
-/** What the records of the audit trail mean, by the first pattern that fits. Other actions are shown as they were recorded. */
+/** The meanings of the actions in the audit trail, by the first pattern that matches. Other actions are shown as recorded. */
 const phrases: [RegExp, string][] = [
   [/^tools\.call(\.ended)?$/, "called"],
   [/^prompts\.get(\.ended)?$/, "used the prompt"],

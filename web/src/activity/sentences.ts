@@ -58,7 +58,7 @@ export function describe(name: string, data: Record<string, unknown>): Descripti
     case "pin.decided":
       return {
         tone: data.decision === "accepted" ? "good" : "plain",
-        sentence: `The change of ${text(data.tool)} of ${text(data.server)} was ${text(data.decision)}`,
+        sentence: `The change to ${text(data.tool)} in ${text(data.server)} was ${text(data.decision)}`,
       };
     case "approval.requested":
       return { tone: "warn", sentence: `A call to ${text(data.tool)} is waiting for approval` };
@@ -89,7 +89,7 @@ export function describe(name: string, data: Record<string, unknown>): Descripti
           : "Your queued message was sent or withdrawn",
       };
     case "conversation.updated":
-      return { tone: "plain", sentence: `Your conversation is called “${text(data.title)}” now` };
+      return { tone: "plain", sentence: `Your conversation is now called “${text(data.title)}”` };
     case "data.changed":
       return { tone: "info", sentence: `${text(data.server)} changed something: ${text(data.tool)} was called` };
   }

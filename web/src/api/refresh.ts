@@ -12,7 +12,7 @@ export function refresh(
   for (const key of keys) void again(queries, which, [key]);
 }
 
-/** Does the same for every query that this returns true for. */
+/** Does the same for every query for which `which` returns true. */
 export const refreshAll = (queries: QueryClient, which: (query: Query) => boolean): void => void again(queries, which);
 
 async function again(queries: QueryClient, which: (query: Query) => boolean, queryKey?: string[]): Promise<void> {

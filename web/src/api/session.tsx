@@ -17,7 +17,7 @@ import { forgetDrafts } from "./leave";
 import { refreshAll } from "./refresh";
 import { toast } from "../ui/Toast";
 
-/** What the server reveals before a login. */
+/** The facts that the server reveals before a login. */
 export interface Facts {
   product: string;
   version: string;

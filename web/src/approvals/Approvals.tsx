@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { ShieldCheck } from "lucide-react";
 import { toJson } from "../api/digits";
+import { AccountOf } from "../accounts/AccountOf";
 import { api } from "../api/client";
 import { refresh } from "../api/refresh";
 import { Button } from "../ui/Button";
@@ -83,8 +84,17 @@ function Pins() {
         <p>
           {p.renamedFrom
             ? `This tool seems to be ${p.renamedFrom} under another name.`
-            : `The app changed this tool without a new version${p.version && ` (it is still ${p.version})`}.`}{" "}
-          Models and clients do not get it until the change is accepted. Noticed {ago(p.since)}.
+            : p.account
+              ? "The app changed this tool for one account."
+              : `The app changed this tool without a new version${p.version && ` (it is still ${p.version})`}.`}{" "}
+          {p.account ? (
+            <>
+              Calls with <AccountOf id={p.account} />
+            </>
+          ) : (
+            "Models and clients"
+          )}{" "}
+          do not get it until the change is accepted. Noticed {ago(p.since)}.
         </p>
         <Differences changes={p.changes} />
         <Decision busy={busy === p.id} accept yes={() => decideWith("accept", "The change is accepted.")} no={refuse} />

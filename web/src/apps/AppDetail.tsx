@@ -28,7 +28,13 @@ export function AppDetail() {
   const health = useHealth();
   const { isWorkspaceAdmin } = useSession();
   const { data: all = [] } = useTools();
-  const held = useHeldTools().filter((pin) => pin.server === name);
+  const held = [
+    ...new Set(
+      useHeldTools()
+        .filter((pin) => pin.server === name)
+        .map((pin) => pin.tool),
+    ),
+  ]; // several accounts may see a change
   if (apps.isLoadingError)
     return (
       <Page title={name}>
@@ -65,7 +71,7 @@ export function AppDetail() {
       content: () =>
         tools.length === 0 ? (
           <Empty title="No tools to show">
-            {app.status === "running" ? "The app offers none." : "Start the app to see its tools."}
+            {app.status === "running" ? "The app has no tools." : "Start the app to see its tools."}
           </Empty>
         ) : (
           <ToolBrowser
@@ -129,7 +135,7 @@ export function AppDetail() {
       {held.length > 0 && (
         <Notice tone="warn" action={<Link to="/approvals">Decide</Link>}>
           <p>
-            {held.map((pin) => pin.tool).join(", ")} {held.length === 1 ? "is" : "are"} held back: the app changed{" "}
+            {held.join(", ")} {held.length === 1 ? "is" : "are"} held back: the app changed{" "}
             {held.length === 1 ? "it" : "them"} without a new version. Models and clients get{" "}
             {held.length === 1 ? "it" : "them"} once an admin accepts the change.
           </p>

@@ -177,7 +177,7 @@ export function AppActions({ app, uploaded, onGone }: { app: App; uploaded?: boo
       )}
       <Menu
         trigger={
-          <Button look="quiet" label={`More for ${app.name}`}>
+          <Button look="quiet" label={`More actions for ${app.name}`}>
             <Ellipsis aria-hidden="true" />
           </Button>
         }
@@ -201,7 +201,7 @@ export function AppActions({ app, uploaded, onGone }: { app: App; uploaded?: boo
         ) : (
           isOrgAdmin && (
             <MenuItem icon={<Plus aria-hidden="true" />} onSelect={() => file.current?.click()}>
-              Replace by another file…
+              Replace with another file…
             </MenuItem>
           )
         )}

@@ -16,7 +16,7 @@ export function CredentialsStep({ install, onClose }: { install: Installation; o
   };
   return (
     <Dialog
-      title={`Settings of ${install.label}`}
+      title={`Settings for ${install.label}`}
       onClose={onClose}
       onSubmit={submit}
       footer={

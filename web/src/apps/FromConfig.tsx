@@ -6,6 +6,7 @@ import { Button } from "../ui/Button";
 import { Field, Input, Textarea } from "../ui/Field";
 import { Badge, Failure, type Tone } from "../ui/Surface";
 import { toast } from "../ui/Toast";
+import { allAnswered, askedIn, decided, Questions, type Answers, type Asked, type Decisions } from "./Questions";
 import css from "./apps.module.css";
 
 const example = `{
@@ -15,6 +16,11 @@ const example = `{
 }`;
 
 type Outcome = Schemas["ImportResult"];
+type Server = Outcome["servers"][number];
+
+/** The questions of a server, known from the plan or once its package has been downloaded. */
+const askedOf = (s: Server): Asked[] =>
+  (s.status === "planned" ? s.requests : s.error === "permissions_required" ? askedIn(s.details) : null) ?? [];
 
 const tones: Record<Outcome["servers"][number]["status"], Tone> = {
   planned: "info",
@@ -34,17 +40,36 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
   const [installed, setInstalled] = useState(false);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
+  const [answers, setAnswers] = useState<Record<string, Answers>>({});
+  const [decisions, setDecisions] = useState<Record<string, Decisions>>({});
+  const asking = (outcome?.servers ?? []).filter((s) => askedOf(s).length > 0);
+  const ready = asking.every((s) => allAnswered(askedOf(s), answers[s.name] ?? {}));
   const send = async (dryRun: boolean) => {
     setBusy(true);
     setError(null);
     try {
       const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
-      const body = { text, dryRun, values: given };
+      const permissions = Object.fromEntries(
+        (outcome?.servers ?? []).map((s) => [
+          s.name,
+          decided(decisions[s.name] ?? {}, askedOf(s), answers[s.name] ?? {}),
+        ]),
+      );
+      const body = { text, dryRun, values: given, ...(!dryRun && { permissions }) };
       const answer = await take(api.POST("/v1/apps/import", { body }));
-      setOutcome(answer);
-      if (dryRun) return;
-      setInstalled(true);
+      if (dryRun) return setOutcome(answer);
+      const before = new Map(outcome?.servers.map((s) => [s.name, s]));
+      setOutcome({
+        ...answer, // what an earlier round has installed exists now
+        servers: answer.servers.map((s) =>
+          s.status === "exists" && before.get(s.name)?.status === "installed" ? before.get(s.name)! : s,
+        ),
+      });
+      setDecisions(permissions);
+      setAnswers({});
       refresh(queries, ["apps", "tools", "health"]);
+      if (answer.servers.some((s) => askedOf(s).length > 0)) return;
+      setInstalled(true);
       if (answer.servers.some((s) => s.status === "failed")) return;
       toast("The servers were imported.");
       onDone();
@@ -64,9 +89,9 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
       }}
     >
       <Field
-        label="Configuration of another client"
+        label="Another client's configuration"
         required
-        hint="JSON, TOML or YAML of Claude Desktop, Cursor, VS Code, Codex and others. You see the plan before anything is installed."
+        hint="JSON, TOML or YAML of Claude Desktop, Cursor, VS Code, Codex and others, or a README's install link or command. You see the plan before anything is installed."
       >
         {(props) => (
           <Textarea
@@ -80,6 +105,8 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
               setText(e.target.value);
               setOutcome(null);
               setInstalled(false);
+              setAnswers({});
+              setDecisions({});
             }}
           />
         )}
@@ -115,9 +142,18 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
             )}
           </Field>
         ))}
+      {asking.map((s) => (
+        <Questions
+          key={s.name}
+          app={s.serverName || s.name}
+          asked={askedOf(s)}
+          answers={answers[s.name] ?? {}}
+          onAnswers={(given) => setAnswers({ ...answers, [s.name]: given })}
+        />
+      ))}
       {error !== null && <Failure error={error} />}
       <div>
-        <Button type="submit" look="primary" busy={busy} disabled={text.trim() === ""}>
+        <Button type="submit" look="primary" busy={busy} disabled={text.trim() === "" || !ready}>
           {outcome && !installed ? "Install these" : "Show the plan"}
         </Button>
       </div>

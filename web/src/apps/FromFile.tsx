@@ -17,7 +17,7 @@ function Replace({ install, old }: { install: Installation; old: Replaceable }) 
         and permissions stay, and the installed version comes back if the new one does not start.
       </p>
       <Button look="primary" busy={install.busy} onClick={install.replace} autoFocus>
-        {same ? `Replace ${old.installed}` : `Replace ${old.installed} by ${old.offered}`}
+        {same ? `Replace ${old.installed}` : `Replace ${old.installed} with ${old.offered}`}
       </Button>
       <Button onClick={install.back}>Keep it</Button>
     </div>

@@ -36,12 +36,16 @@ function SourceForm({ install, ready, onSubmit, children }: FormProps) {
 export function FromPackage({ install }: { install: Installation }) {
   const [kind, setKind] = useState("npm");
   const [name, setName] = useState("");
+  const [args, setArgs] = useState("");
+  const submit = () => {
+    const words = args.match(/"[^"]*"|\S+/g)?.map((word) => word.replace(/^"(.*)"$/, "$1"));
+    install.begin(name.trim(), {
+      ...(kind === "npm" ? { npm: name.trim() } : { pypi: name.trim() }),
+      ...(words && { args: words }),
+    });
+  };
   return (
-    <SourceForm
-      install={install}
-      ready={name.trim() !== ""}
-      onSubmit={() => install.begin(name.trim(), kind === "npm" ? { npm: name.trim() } : { pypi: name.trim() })}
-    >
+    <SourceForm install={install} ready={name.trim() !== ""} onSubmit={submit}>
       <div className={css.pair}>
         <Field label="Package index">
           {(props) => (
@@ -64,6 +68,12 @@ export function FromPackage({ install }: { install: Installation }) {
           )}
         </Field>
       </div>
+      <Field
+        label="Arguments"
+        hint={'Separated by spaces, such as the folder that a file server works in; "…" around one with spaces'}
+      >
+        {(props) => <Input {...props} mono value={args} onChange={(e) => setArgs(e.target.value)} spellCheck={false} />}
+      </Field>
     </SourceForm>
   );
 }
@@ -105,7 +115,10 @@ export function FromURL({ install }: { install: Installation }) {
         )}
       </Field>
       <div className={css.pair}>
-        <Field label="Name here" hint="Lower-case letters, digits and hyphens; chosen by the server when empty">
+        <Field
+          label="Name here"
+          hint="Lower-case letters, digits and hyphens. If it is empty, the server chooses a name"
+        >
           {(props) => <Input {...props} value={name} pattern="[a-z0-9\-]*" onChange={(e) => setName(e.target.value)} />}
         </Field>
         <Field label="Authentication">

@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { PackageSearch } from "lucide-react";
 import { useEffect, useState } from "react";
+import { useApps } from "../api/apps";
 import { api, take, type Schemas } from "../api/client";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
@@ -27,6 +28,7 @@ export function FromRegistry({ install, onTab }: { install: Installation; onTab:
     placeholderData: keepPreviousData, // results stay in place, so that a click is not lost
     queryFn: () => take(api.GET("/v1/registries/search", { params: { query: { query: words, limit: 50 } } })),
   });
+  const { data: apps = [] } = useApps();
   const found = search.data?.bundles ?? [];
   const pick = (bundle: Found) => {
     setChosen(bundle.name);
@@ -78,14 +80,18 @@ export function FromRegistry({ install, onTab }: { install: Installation; onTab:
                   {bundle.trustScore > 0 && ` · trust ${bundle.trustScore}`}
                 </small>
               </div>
-              <Button
-                small
-                busy={install.busy && chosen === bundle.name}
-                disabled={install.busy}
-                onClick={() => pick(bundle)}
-              >
-                Install
-              </Button>
+              {apps.some((app) => app.bundleName === bundle.name) ? (
+                <Badge tone="good">installed</Badge>
+              ) : (
+                <Button
+                  small
+                  busy={install.busy && chosen === bundle.name}
+                  disabled={install.busy}
+                  onClick={() => pick(bundle)}
+                >
+                  Install
+                </Button>
+              )}
             </li>
           ))}
         </ul>

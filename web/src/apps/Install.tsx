@@ -9,6 +9,7 @@ import { FromFile } from "./FromFile";
 import { FromPackage, FromPath, FromURL } from "./FromReference";
 import { FromRegistry } from "./FromRegistry";
 import { useInstall } from "./installation";
+import { QuestionsStep } from "./Questions";
 
 interface Props {
   tab: string;
@@ -27,6 +28,7 @@ export default function Install({ tab, onTab, onClose }: Props) {
   });
   if (done) return null;
   if (install.missing) return <CredentialsStep install={install} onClose={onClose} />;
+  if (install.asked) return <QuestionsStep install={install} onClose={onClose} />;
   const tabs = [
     { id: "registry", label: "Registry", content: () => <FromRegistry install={install} onTab={onTab} /> },
     ...(isOrgAdmin ? [{ id: "package", label: "Package", content: () => <FromPackage install={install} /> }] : []),

@@ -51,7 +51,7 @@ export function Logs({ app }: { app: string }) {
         style={{ overflowY: "auto", padding: "8px 0" }}
         tabIndex={0}
         role="log"
-        aria-label={`Log of ${app}`}
+        aria-label={`Log for ${app}`}
       >
         <div style={{ height: rows.getTotalSize(), position: "relative" }}>
           {rows.getVirtualItems().map((row) => {

@@ -53,7 +53,7 @@ export function Overview({ app, details, health, tools }: Props) {
         <Notice tone="bad">
           <p>{error}</p>
           {details.lastOutput && details.lastOutput.length > 0 && (
-            <Code label="Last output of the app" text={details.lastOutput.join("\n")} />
+            <Code label="The app's last output" text={details.lastOutput.join("\n")} />
           )}
         </Notice>
       )}

@@ -20,7 +20,7 @@ const kinds: Record<Kind, string> = {
   write: "Read and write files",
   net: "Connect to a service on this machine",
   netOnly: "Connect to this destination only",
-  env: "Environment variable of the server",
+  env: "Server environment variable",
 };
 const states: Record<Granted["state"], [string, Tone]> = {
   granted: ["allowed", "good"],
@@ -195,11 +195,12 @@ export function Permissions({ app }: { app: string }) {
               {
                 title: "",
                 number: true,
-                cell: (d) => (
-                  <Button small disabled={busy} onClick={() => allow({ kind: d.kind, target: d.target })}>
-                    Allow<span className="visually-hidden"> {d.target}</span>
-                  </Button>
-                ),
+                cell: (d) =>
+                  d.observed && (
+                    <Button small disabled={busy} onClick={() => allow({ kind: d.kind, target: d.target })}>
+                      Allow<span className="visually-hidden"> {d.target}</span>
+                    </Button>
+                  ),
               },
             ]}
           />

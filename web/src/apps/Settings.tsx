@@ -10,7 +10,7 @@ import { toast } from "../ui/Toast";
 
 interface Setting extends Omit<ConfigField, "type"> {
   name: string;
-  /** Which part of the request takes it. */
+  /** The part of the request that contains it. */
   part: "userConfig" | "env";
 }
 

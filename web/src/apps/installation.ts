@@ -4,11 +4,12 @@ import { api, take, type App, type Schemas } from "../api/client";
 import { ApiError } from "../api/http";
 import { refresh } from "../api/refresh";
 import { toast } from "../ui/Toast";
+import { allAnswered, askedBy, decided, type Answers, type Asked, type Decisions } from "./Questions";
 
 /** A setting that an app needs before it starts. */
 export type Needed = Schemas["CredentialsRequired"]["details"]["missing"][number];
 
-/** What is installed: a reference to it, or the file itself. */
+/** What to install: a reference to it, or the file itself. */
 type Source = Schemas["InstallRequest"] | Blob;
 
 export interface Installation {
@@ -20,6 +21,11 @@ export interface Installation {
   label: string;
   begin: (label: string, source: Source) => void;
   withSettings: (env: Record<string, string>) => void;
+  /** The permissions that the app asks for, and the answers so far. */
+  asked: Asked[] | null;
+  answers: Answers;
+  answer: (answers: Answers) => void;
+  decide: () => void;
   /** The installed app that an uploaded file would replace. */
   replaceable: Replaceable | null;
   replace: () => void;
@@ -32,70 +38,103 @@ export interface Replaceable {
   offered: string;
 }
 
-/** Installs from a source. If settings are missing, it asks for them and tries again. */
+/** The decisions to send when an installation is tried again. */
+interface Given {
+  env?: Record<string, string>;
+  permissions: Decisions;
+  replace?: boolean;
+}
+
+const nothing: Given = { permissions: {} };
+
+/** Installs from a source. If settings or permissions are missing, it asks for them and tries again. */
 export function useInstall(installed: (app: App) => void): Installation {
   const queries = useQueryClient();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<Error | null>(null);
   const [missing, setMissing] = useState<Needed[] | null>(null);
-  const [source, setSource] = useState<{ label: string; body: Source }>({ label: "", body: { name: "" } });
-
+  const [asked, setAsked] = useState<Asked[] | null>(null);
+  const [answers, setAnswers] = useState<Answers>({});
+  const [source, setSource] = useState<{ label: string; body: Source; given: Given }>({
+    label: "",
+    body: { name: "" },
+    given: nothing,
+  });
   const [replaceable, setReplaceable] = useState<Replaceable | null>(null);
 
-  const run = async (label: string, body: Source, env?: Record<string, string>, replace = false) => {
+  const run = async (label: string, body: Source, given: Given) => {
     setBusy(true);
     setError(null);
     setReplaceable(null);
+    const { env, permissions, replace = false } = given;
     try {
       const app =
         body instanceof Blob
-          ? await upload(body, env, replace)
-          : await take(api.POST("/v1/apps/install", { body: env ? { ...body, env: { ...body.env, ...env } } : body }));
+          ? await upload(body, given)
+          : await take(
+              api.POST("/v1/apps/install", {
+                body: { ...body, permissions, ...(env && { env: { ...body.env, ...env } }) },
+              }),
+            );
       toast(replace ? `${app.name} is now version ${app.version}.` : `${app.name} is installed.`);
       refresh(queries, ["apps", "tools", "health", "bootstrap"]);
       installed(app);
     } catch (problem) {
       const needed = neededBy(problem);
+      const questions = askedBy(problem);
       const old = body instanceof Blob ? replaceableIn(problem) : null;
       if (needed && !env) setMissing(needed);
-      else if (old) setReplaceable(old);
+      else if (questions) {
+        setMissing(null);
+        setAnswers({});
+        setAsked(questions);
+      } else if (old) setReplaceable(old);
       else setError(problem as Error);
-      setSource({ label, body });
+      setSource({ label, body, given });
     } finally {
       setBusy(false);
     }
   };
+  const again = (more: Partial<Given>) => void run(source.label, source.body, { ...source.given, ...more });
   return {
     busy,
     error,
     missing,
     label: source.label,
-    begin: (label, body) => void run(label, body),
-    withSettings: (env) => void run(source.label, source.body, env),
+    begin: (label, body) => void run(label, body, nothing),
+    withSettings: (env) => again({ env }),
+    asked,
+    answers,
+    answer: setAnswers,
+    decide: () => {
+      if (asked && allAnswered(asked, answers))
+        again({ permissions: decided(source.given.permissions, asked, answers) });
+    },
     replaceable,
-    replace: () => void run(source.label, source.body, undefined, true),
+    replace: () => again({ replace: true }),
     back: () => {
       setMissing(null);
+      setAsked(null);
       setError(null);
       setReplaceable(null);
     },
   };
 }
 
-/** Replaces an uploaded app by another version of it. */
+/** Replaces an uploaded app with another version of it. */
 export function useReplace(name: string) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (file: File) => upload(new Blob([file]), undefined, true, name),
+    mutationFn: (file: File) => upload(new Blob([file]), { replace: true }, name),
     onSuccess: (app) => toast(`${app.name} is now version ${app.version}.`),
     onSettled: () => refresh(queries, ["apps", "app", "health", "tools"]),
   });
 }
 
 /** Uploads a file. The settings come first in the form. */
-function upload(file: Blob, env: Record<string, string> = {}, replace = false, serverName = ""): Promise<App> {
+function upload(file: Blob, { env = {}, permissions, replace = false }: Partial<Given>, serverName = ""): Promise<App> {
   const form = new FormData();
-  form.append("settings", JSON.stringify({ env, replace, serverName: serverName || undefined }));
+  form.append("settings", JSON.stringify({ env, permissions, replace, serverName: serverName || undefined }));
   form.append("file", file, "bundle.mcpb");
   return take(api.POST("/v1/apps/upload", { body: { file: "" }, bodySerializer: () => form }));
 }

@@ -9,6 +9,7 @@ import { useConversations, useDisabledApps, useFork, useHistory, useQueued } fro
 import { useSession } from "../api/session";
 import { ApiError } from "../api/http";
 import { refresh } from "../api/refresh";
+import { useAccounts } from "../accounts/data";
 import { useHeldTools } from "../approvals/waiting";
 import { useApps } from "../api/apps";
 import { useSidebars } from "../shell/sidebars";
@@ -315,7 +316,12 @@ function Conversation({ id }: { id?: string }) {
           error={history.error}
           state={state}
           actions={actions}
-          onRetry={() => state && begun(state.ask)}
+          onRetry={() => {
+            if (!state) return;
+            // A message that the server has stored is sent again in a fork, so that it does not appear twice.
+            if (messages?.[state.since]?.role === "user") sayAgain(state.since, state.ask.message, state.ask.model);
+            else begun(state.ask);
+          }}
           onDiscard={discard}
         />
       </Suspense>
@@ -328,7 +334,10 @@ function Conversation({ id }: { id?: string }) {
 
 /** Explains why the model does not use some tools. */
 function HeldTools() {
-  const pins = useHeldTools();
+  const held = useHeldTools();
+  const { user } = useSession();
+  const { data: accounts = [] } = useAccounts(held.some((pin) => pin.account));
+  const pins = held.filter((pin) => !pin.account || accounts.some((a) => a.id === pin.account && a.owner === user.id));
   if (pins.length === 0) return null;
   return (
     <p className={clsx(css.composer, css.note)}>
@@ -376,7 +385,7 @@ const Hello = memo(function Hello({ onPick }: { onPick: (words: string) => void 
       <p>
         {running.length === 0
           ? isWorkspaceAdmin
-            ? "The model can use the tools of apps, and none is running yet."
+            ? "The model uses the tools of apps, but none is running yet."
             : `No apps are running yet. An admin of ${workspace.name} can install one.`
           : `The model can use the tools of ${running.length === 1 ? running[0]!.name : `${running.length} apps`}.`}
       </p>

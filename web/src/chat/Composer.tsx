@@ -1,6 +1,6 @@
 import clsx from "clsx";
 import { ArrowUp, LayoutGrid, Paperclip, Square, X } from "lucide-react";
-import { useEffect, useRef, useState, type Ref } from "react";
+import { useEffect, useEffectEvent, useRef, useState, type Ref } from "react";
 import { createPortal } from "react-dom";
 import { useApps } from "../api/apps";
 import type { App } from "../api/client";
@@ -57,26 +57,49 @@ export function Composer({ running, mayQueue, draft, onDraft, off, onOff, onSend
     }
     setReading(false);
   };
+  // A file that is dropped elsewhere on the page would otherwise replace the page.
+  const drag = useEffectEvent((event: DragEvent) => {
+    const carried = event.dataTransfer;
+    if (!carried?.types.includes("Files") || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    setOver(event.type === "dragover");
+    if (event.type === "drop") void add(carried.files);
+  });
+  useEffect(() => {
+    const leave = (event: DragEvent) => event.relatedTarget === null && setOver(false);
+    document.addEventListener("dragover", drag);
+    document.addEventListener("drop", drag);
+    document.addEventListener("dragleave", leave);
+    return () => {
+      document.removeEventListener("dragover", drag);
+      document.removeEventListener("drop", drag);
+      document.removeEventListener("dragleave", leave);
+    };
+  }, []);
+  // Notices appear above the form.
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    const { style } = document.documentElement;
+    const observer = new ResizeObserver(([entry]) =>
+      style.setProperty("--composer", `${entry!.borderBoxSize[0]!.blockSize}px`),
+    );
+    observer.observe(form.current!);
+    return () => {
+      observer.disconnect();
+      style.removeProperty("--composer");
+    };
+  }, []);
   const full = text.trim() !== "" || files.length > 0;
   const send = () => {
     if (full && (!running || mayQueue) && !reading) onSend();
   };
   return (
     <form
+      ref={form}
       className={css.composer}
       onSubmit={(e) => {
         e.preventDefault();
         send();
-      }}
-      onDragOver={(e) => {
-        e.preventDefault();
-        setOver(true);
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={(e) => {
-        e.preventDefault();
-        setOver(false);
-        void add(e.dataTransfer.files);
       }}
     >
       <div className={clsx(css.box, over && css.boxOver)}>

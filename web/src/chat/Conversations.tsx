@@ -8,6 +8,7 @@ import { Confirm, Dialog } from "../ui/Dialog";
 import { Field, Input, Search } from "../ui/Field";
 import { ago, plural } from "../ui/format";
 import { Menu, MenuItem, MenuLine } from "../ui/Menu";
+import { saveFile } from "../ui/save";
 import { Empty, Failure, Skeleton } from "../ui/Surface";
 import { toastError } from "../ui/Toast";
 import { VirtualRows } from "../ui/VirtualRows";
@@ -35,7 +36,12 @@ export function Conversations({ here, open, onClose }: { here?: string; open: bo
   return (
     <aside className={css.side} data-open={open} aria-label="Conversations">
       <div className={css.sideHead}>
-        <Search label="Search conversations" value={query} onChange={(e) => setQuery(e.target.value)} />
+        <Search
+          label="Search conversations"
+          placeholder="Search"
+          value={query}
+          onChange={(e) => setQuery(e.target.value)}
+        />
         <Button
           look="quiet"
           label="New chat"
@@ -192,7 +198,7 @@ function Row({
       </Link>
       <Menu
         trigger={
-          <Button look="quiet" small label={`More for ${title}`}>
+          <Button look="quiet" small label={`More actions for ${title}`}>
             <Ellipsis aria-hidden="true" />
           </Button>
         }
@@ -287,9 +293,5 @@ async function download(id: string, title: string): Promise<void> {
       parseAs: "blob",
     }),
   );
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(file);
-  link.download = `${title.replaceAll(/[^\p{L}\p{N} ._-]/gu, "").slice(0, 60) || id}.md`;
-  link.click();
-  URL.revokeObjectURL(link.href);
+  saveFile(`${title.replaceAll(/[^\p{L}\p{N} ._-]/gu, "").slice(0, 60) || id}.md`, file);
 }

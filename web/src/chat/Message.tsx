@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import clsx from "clsx";
-import { ChevronLeft, ChevronRight, GitFork, Pencil, RotateCcw, Shuffle } from "lucide-react";
+import { ChevronLeft, ChevronRight, FileText, GitFork, Pencil, RotateCcw, Shuffle } from "lucide-react";
 import { lazy, memo, Suspense, useState } from "react";
 import type { Message, ToolCall } from "../api/client";
 import { Button } from "../ui/Button";
@@ -9,7 +9,10 @@ import { Textarea } from "../ui/Field";
 import { cost, millis, moment, plural, short } from "../ui/format";
 import { Menu, MenuItem, MenuLabel } from "../ui/Menu";
 import { untilLoaded } from "../ui/loading";
+import { Picture } from "../ui/Picture";
+import { saveFile } from "../ui/save";
 import { Badge, Failure } from "../ui/Surface";
+import { toastError } from "../ui/Toast";
 import type { Versions } from "./branches";
 import { useModels } from "./capabilities";
 import { Question } from "./Question";
@@ -142,8 +145,21 @@ function Attached({ file }: { file: Attachment }) {
     queryFn: () => attachedBefore({ ...file, url: file.url! }),
   });
   const data = file.data ?? stored.data?.data;
-  if (!isPicture || !data) return <Badge>{file.name}</Badge>;
-  return <img className={css.picture} src={`data:${file.mimeType};base64,${data}`} alt={file.name} />;
+  if (isPicture && data)
+    return <Picture className={css.picture} src={`data:${file.mimeType};base64,${data}`} name={file.name} />;
+  const { url } = file;
+  if (isPicture || !url) return <Badge>{file.name}</Badge>;
+  const save = async () => {
+    const { data = "" } = await attachedBefore({ ...file, url });
+    const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+    saveFile(file.name, new Blob([bytes], { type: file.mimeType }));
+  };
+  return (
+    <Button small title="Download" onClick={() => void save().catch(toastError)}>
+      <FileText aria-hidden="true" />
+      {file.name}
+    </Button>
+  );
 }
 
 const partOf = (call: ToolCall & { result?: Record<string, unknown> }): Part => ({

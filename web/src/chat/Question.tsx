@@ -20,7 +20,7 @@ export function Question({ question }: { question: QuestionPart }) {
   const own = request.server === ownServer;
   if (own && request.url && isLinkPage(request.url)) return <LoginNeeded question={question} url={request.url} />;
   return (
-    <section className={css.question} aria-label={own ? "Question of Ropewalk" : `Question of ${request.server}`}>
+    <section className={css.question} aria-label={own ? "Question from Ropewalk" : `Question from ${request.server}`}>
       <header>
         <MessageCircleQuestion aria-hidden="true" />
         <span>

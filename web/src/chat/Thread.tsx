@@ -136,6 +136,8 @@ export function Thread({ messages, versions, loading, error, state, actions, onR
   );
 }
 
+const announced = 2_000; // characters; an answer that grows faster than this in a second is not read aloud as a whole
+
 /** Announces the answer to screen readers, sentence by sentence, and the progress of tools. */
 function Announcer({ state }: { state?: RunState }) {
   const [sentence, setSentence] = useState("");
@@ -151,7 +153,7 @@ function Announcer({ state }: { state?: RunState }) {
       const all = (latest.current?.parts ?? []).map(spoken).join(" ");
       const end = ended ? all.length : Math.max(...[". ", "! ", "? ", "\n"].map((mark) => all.lastIndexOf(mark) + 1));
       if (end <= heard) return;
-      setSentence(all.slice(heard, end));
+      setSentence(all.slice(Math.max(heard, end - announced), end));
       heard = end;
     };
     const timer = setInterval(() => speak(false), 1_000);
@@ -174,7 +176,7 @@ function spoken(part: Part): string {
     case "question":
       return `${part.request.server === "system" ? "Ropewalk" : part.request.server} asks: ${part.request.message}.`;
     case "tool":
-      return `Tool ${part.name} ${part.state === "running" ? "was called" : part.state === "ok" ? "has answered" : "failed"}.`;
+      return `Tool ${part.name} ${part.state === "running" ? "was called" : part.state === "ok" ? "returned" : "failed"}.`;
     default:
       return "";
   }

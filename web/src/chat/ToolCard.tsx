@@ -7,6 +7,7 @@ import { Code } from "../ui/Code";
 import { clock, millis } from "../ui/format";
 import { DecideCall } from "../approvals/Decide";
 import { isPending, useApprovals, type Approval } from "../approvals/waiting";
+import { Picture } from "../ui/Picture";
 import { Spinner } from "../ui/Spinner";
 import { AppView } from "../views/LazyAppView";
 import type { ToolPart } from "./run";
@@ -66,11 +67,11 @@ export function ToolCard({ call, onMessage }: Props) {
       {call.state !== "ok" && <Held call={call} />}
       {call.state === "running" && call.progress && <Progress {...call.progress} />}
       {pictures.map((p, i) => (
-        <img
+        <Picture
           key={i}
           className={css.picture}
           src={`data:${p.mimeType ?? "image/png"};base64,${p.data}`}
-          alt={`Picture of ${server}`}
+          name={`Picture from ${server}`}
         />
       ))}
       {uri && call.state === "ok" && (
@@ -139,7 +140,7 @@ function Held({ call }: { call: ToolPart }) {
         )}
         . It expires at {clock(approval.expiresAt)}.
       </p>
-      <Code label="Arguments of the call" text={toJson(approval.arguments, 2)} wrap />
+      <Code label="Call arguments" text={toJson(approval.arguments, 2)} wrap />
       <DecideCall approval={approval} />
     </section>
   );
@@ -160,7 +161,9 @@ function Progress({ progress, total, message }: NonNullable<ToolPart["progress"]
           <span style={{ width: `${Math.min(100, (100 * progress) / total)}%` }} />
         </div>
       )}
-      <div className={css.meta}>{message ?? (total ? `${progress} of ${total}` : `${progress}`)}</div>
+      <div className={css.meta}>
+        {message?.replace(/ \(apr_\w+\)$/, "") ?? (total ? `${progress} of ${total}` : `${progress}`)}
+      </div>
     </div>
   );
 }

@@ -7,15 +7,15 @@ import { refresh } from "../api/refresh";
 import { useSession } from "../api/session";
 
 /**
- * The versions of one message. Each is in a conversation of its own, which has the same messages up to this one. They are
- * kept in the metadata of all these conversations.
+ * The versions of one message. Each version has its own conversation, with the same messages up to this one. They are
+ * stored in the metadata of all these conversations.
  */
 export interface Branching {
   /** The position of the message in its conversation. */
   at: number;
   /** The conversations, oldest first. */
   ids: string[];
-  /** The conversation that this one was forked from at a later message, whose version it shares. */
+  /** If this conversation was forked at a later message: the conversation whose version it shares. */
   self?: string;
 }
 
@@ -27,7 +27,7 @@ export function branchingsOf(metadata: Record<string, unknown> | undefined): Bra
   return all.filter((b): b is Branching => Number.isInteger(b.at) && Array.isArray(b.ids) && b.ids.length > 1);
 }
 
-/** Returns the metadata of a conversation that gets another version of the message at this position, and that of the new conversation. */
+/** Returns the branchings of a conversation that gets another version of the message at this position, and of the new one. */
 export function branch(
   id: string,
   all: Branching[],

@@ -97,7 +97,7 @@ export class Run {
   private stopping?: Promise<unknown>;
 
   /**
-   * Starts a run, once the server has stopped the one before it. With joins, it follows one that was started elsewhere
+   * Starts a run, once the server has stopped the previous one. With joins, it follows one that was started elsewhere
    * or before the page was loaded.
    */
   constructor(

@@ -36,7 +36,7 @@ export function useRun(conversationId?: string): { run: Run | undefined; state: 
 /** Returns all runs, by conversation. */
 export const useRunning = () => useSyncExternalStore(subscribe, () => runs);
 
-/** Starts a run after so many messages. began is called when its conversation is known. */
+/** Starts a run after the given number of messages. began is called when its conversation is known. */
 export function useBegin(): (
   ask: Ask,
   since: number,

@@ -15,12 +15,12 @@ function effect({ include = [], exclude = [], default: rest }: View) {
   return exclude.length > 0 ? `${shown}, hides ${plural(exclude.length, "rule")}` : shown;
 }
 
-/** Who sees nothing but the view. */
+/** Returns who is limited to the view. */
 function bound({ roles = [], groups = [] }: View) {
   return [...roles.map((role) => `role ${role}`), ...groups.map((group) => `group ${group}`)].join(", ") || "nobody";
 }
 
-/** The views of the workspace, with their addresses and who sees nothing else. */
+/** The views of the workspace, with their addresses and who is limited to them. */
 export function Views({ url }: { url: string }) {
   const { workspace } = useSession();
   const views = useQuery({
@@ -53,7 +53,7 @@ export function Views({ url }: { url: string }) {
               ),
             },
             {
-              title: "Who sees nothing else",
+              title: "Who is limited to it",
               cell: bound,
             },
             {

@@ -19,7 +19,7 @@ export const clients: Client[] = [
   {
     id: "claude-code",
     name: "Claude Code",
-    note: "Run this once in a terminal. With a login in the browser, /mcp in Claude Code opens it.",
+    note: "Run this once in a terminal. If the server needs a login, /mcp in Claude Code opens it in the browser.",
     language: "Terminal",
     snippet: ({ url, token }) =>
       `claude mcp add --transport http ropewalk ${url}${token ? ` \\\n  --header "Authorization: Bearer ${token}"` : ""}`,
@@ -27,14 +27,14 @@ export const clients: Client[] = [
   {
     id: "claude",
     name: "Claude",
-    note: "Settings → Connectors → Add custom connector. It takes an address and logs in in the browser, so the server must be reachable from the internet over HTTPS.",
+    note: "Settings → Connectors → Add custom connector. It takes an address and logs in through the browser, so the server must be reachable from the internet over HTTPS.",
     language: "Address",
     snippet: ({ url }) => url,
   },
   {
     id: "chatgpt",
     name: "ChatGPT",
-    note: "Settings → Connectors → Create (developer mode). It takes an address and logs in in the browser, so the server must be reachable from the internet over HTTPS.",
+    note: "Settings → Connectors → Create (developer mode). It takes an address and logs in through the browser, so the server must be reachable from the internet over HTTPS.",
     language: "Address",
     snippet: ({ url }) => url,
   },
@@ -63,7 +63,7 @@ export const clients: Client[] = [
   {
     id: "stdio",
     name: "Only stdio",
-    note: "For clients that start a program: mcp-remote passes messages on, and logs in in the browser where needed.",
+    note: "For clients that can only start a program: mcp-remote passes messages on, and opens the browser if a login is needed.",
     language: "JSON",
     snippet: ({ url, token }) =>
       json({
@@ -78,7 +78,7 @@ export const clients: Client[] = [
   {
     id: "inspector",
     name: "MCP Inspector",
-    note: "Tries the endpoint by hand.",
+    note: "For trying the endpoint by hand.",
     language: "Terminal",
     snippet: ({ url }) => `npx @modelcontextprotocol/inspector --transport http --server-url ${url}`,
   },

@@ -140,7 +140,7 @@ function Variants({ schema, root, label, value, path, errors, onChange, required
   return (
     <>
       <Select
-        aria-label={`Kind of ${label}`}
+        aria-label={`Type of ${label}`}
         aria-required={required || undefined}
         value={chosen}
         onChange={(e) => {

@@ -14,7 +14,7 @@ export function localOf(text: string): string {
 
 /**
  * Returns the instant at which the person's clock shows this time, with the offset from UTC at that instant. In autumn the clock
- * shows an hour twice: an edited value stays in the one that it was in.
+ * shows an hour twice; an edited value stays in the one that it was in.
  */
 export function instantOf(local: string, before = ""): string {
   let at = new Date(local);

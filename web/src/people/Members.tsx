@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { Trash2, UserPlus, UserRound } from "lucide-react";
+import { Activity, Trash2, UserPlus, UserRound } from "lucide-react";
 import { useState } from "react";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
@@ -69,8 +69,9 @@ export function Members() {
               number: true,
               cell: (m) => (
                 <span style={{ display: "inline-flex", alignItems: "center", gap: 6 }}>
-                  <Link to="/activity" search={{ tab: "audit", person: m.user.id }}>
-                    Activity<span className="visually-hidden"> of {nameOf(m.user)}</span>
+                  <Link to="/activity" search={{ tab: "audit", person: m.user.id }} title="Activity">
+                    <Activity aria-hidden="true" size={16} />
+                    <span className="visually-hidden">Activity of {nameOf(m.user)}</span>
                   </Link>
                   <Button small look="quiet" label={`Remove ${nameOf(m.user)}`} onClick={() => setRemoving(m)}>
                     <Trash2 aria-hidden="true" />
@@ -92,7 +93,10 @@ export function Members() {
             setRemoving(null);
           }}
         >
-          <p>They lose access to {workspace.name} at once. Records of what they did are kept.</p>
+          <p>
+            {removing.user.id === user.id ? "You" : "They"} lose access to {workspace.name} at once. Records of what was
+            done are kept.
+          </p>
         </Confirm>
       )}
     </Card>
@@ -127,7 +131,7 @@ function AddMember({ known, onClose }: { known: Set<string>; onClose: () => void
     >
       {users.isLoadingError && <Failure error={users.error} />}
       {!isOrgAdmin && (
-        <Field label="Email" required hint="Of someone who has logged in here before.">
+        <Field label="Email" required hint="The person must have logged in here before.">
           {(props) => (
             <Input {...props} type="email" autoFocus value={who} onChange={(e) => setWho(e.target.value.trim())} />
           )}

@@ -12,7 +12,10 @@ export function PeopleScreen() {
   const [tab, setTab] = useState("members");
   if (!isWorkspaceAdmin) return <NotAllowed title="People" who={`admins of ${workspace.name}`} />;
   return (
-    <Page title="People" about={`Members of ${workspace.name}, and the people and workspaces of this server.`}>
+    <Page
+      title="People"
+      about={`Members of ${workspace.name}${isOrgAdmin ? ", and the people and workspaces of this server" : ""}.`}
+    >
       <Tabs
         label="People"
         value={tab}

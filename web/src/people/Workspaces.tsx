@@ -93,7 +93,7 @@ export function WorkspaceList() {
             setDeleting(null);
           }}
         >
-          <p>A workspace with apps, a personal one and the default one cannot be deleted.</p>
+          <p>You cannot delete a workspace that has apps, a personal workspace or the default one.</p>
         </Confirm>
       )}
     </Card>

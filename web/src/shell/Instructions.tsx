@@ -55,7 +55,7 @@ export function Instructions({ onClose }: { onClose: () => void }) {
     >
       <Field
         label="Instructions"
-        hint="Every model gets them in every chat of this workspace. Members can read them: leave out secrets."
+        hint="Every model gets them in every chat of this workspace. Members can read them, so leave out secrets."
       >
         {(props) => (
           <Textarea

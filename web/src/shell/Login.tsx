@@ -24,7 +24,7 @@ export function Login({ facts, onDone }: { facts: Facts; onDone: () => void }) {
         </header>
         {failed && (
           <Notice tone="bad">
-            The login failed. Try again, or ask an administrator to look for the reason in the server's log.
+            The login failed. Try again, or ask an admin to look in the server's log for the reason.
           </Notice>
         )}
         <div className={css.loginCard}>
@@ -43,7 +43,7 @@ function ProviderLogin() {
     const path = `/v1/auth/authorize?returnTo=${encodeURIComponent(location.pathname)}`;
     const probe = await fetch(path, { redirect: "manual" });
     if (probe.type === "opaqueredirect") location.assign(path);
-    else setProblem("This server's identity adapter has no login in the browser. Use a token below.");
+    else setProblem("This server's identity adapter does not support browser login. Use a token below.");
   };
   return (
     <>

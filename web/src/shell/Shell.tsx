@@ -84,7 +84,7 @@ function Banner() {
     );
   if (!facts.dev) return null;
   return (
-    <div className={css.banner} role="region" aria-label="Mode of the server">
+    <div className={css.banner} role="region" aria-label="Server mode">
       <span>
         <strong>Dev mode:</strong> nobody has to log in, and everybody on this machine is the owner.
       </span>

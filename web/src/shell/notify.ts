@@ -18,7 +18,7 @@ export const useNotifications = () => useSyncExternalStore(subscribe, isOn);
 /** Turns notifications on, after asking the browser for permission if necessary, or off. */
 export async function switchNotifications(on: boolean): Promise<void> {
   if (!on) localStorage.removeItem(key);
-  else if (!("Notification" in window)) toast("This browser has no notifications.", true);
+  else if (!("Notification" in window)) toast("This browser does not support notifications.", true);
   else if ((await Notification.requestPermission()) === "granted") localStorage.setItem(key, "on");
   else
     toast("The browser does not allow notifications from this page. Change that in its settings for this site.", true);

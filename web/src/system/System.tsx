@@ -56,7 +56,7 @@ function State() {
         : "–",
     ],
     ["Tools", status.data ? count(status.data.totalTools) : "–"],
-    ["Views of apps", facts.viewOrigin || "this origin, in a sandbox"],
+    ["App views", facts.viewOrigin || "this origin, in a sandbox"],
   ];
   return (
     <Page title="System" about="The state of this server, its plugins and its configuration.">
@@ -179,7 +179,7 @@ function Bundles() {
 
 /** The metrics to show, with their names and formats. */
 const glance: [RegExp, string, (value: number) => string][] = [
-  [/process_resident_memory_bytes|_memory_resident/, "Memory of the server", bytes],
+  [/process_resident_memory_bytes|_memory_resident/, "Server memory", bytes],
   [/go_goroutines/, "Goroutines", count],
   [/_mcp_sessions|_sessions$/, "MCP sessions", count],
   [/_open_fds/, "Open files", count],
@@ -262,7 +262,7 @@ function Configuration() {
       {config.isPending ? (
         <Skeleton />
       ) : rows.length === 0 ? (
-        <Empty title="Everything has its default value">
+        <Empty title="Every setting has its default value">
           No setting was changed in the file, by a flag or in the environment.
         </Empty>
       ) : (

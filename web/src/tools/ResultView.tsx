@@ -4,6 +4,7 @@ import type { ToolResult } from "../api/client";
 import { Code } from "../ui/Code";
 import { Search } from "../ui/Field";
 import { count, plural } from "../ui/format";
+import { Picture } from "../ui/Picture";
 import css from "./tools.module.css";
 
 interface Content {
@@ -38,7 +39,7 @@ export function ResultView({ result }: { result: Result }) {
           <p className={css.about} role="status">
             {found.length === 0 ? "Nothing found" : `${count(found.length)} of ${plural(lines.length, "line")}`}
           </p>
-          {found.length > 0 && <Code label="Lines found" text={found.slice(0, 500).join("\n")} wrap />}
+          {found.length > 0 && <Code label="Matching lines" text={found.slice(0, 500).join("\n")} wrap />}
         </>
       )}
     </div>
@@ -81,10 +82,10 @@ function Part({ part }: { part: Content }) {
       return <Code label="Text" text={pretty(part.text ?? "")} wrap />;
     case "image":
       return (
-        <img
+        <Picture
           className={css.picture}
           src={`data:${part.mimeType ?? "image/png"};base64,${part.data ?? ""}`}
-          alt="Picture in the result"
+          name="Picture in the result"
         />
       );
     case "resource_link":

@@ -43,6 +43,7 @@ export function ToolBrowser({ tools, chosen, onChoose, oneApp }: Props) {
               size={53}
               max={640}
               keyOf={(t) => t.name}
+              shown={found.findIndex((t) => t === tool)}
               render={(t) => (
                 <button type="button" className={css.row} aria-pressed={t === tool} onClick={() => onChoose(t.name)}>
                   <b>{titleOf(t)}</b>

@@ -121,7 +121,7 @@ function OpenCode({ text }: { text: string }) {
   );
 }
 
-function BlockView({ block, defined }: { block: Block; defined: Map<string, string> }) {
+const BlockView = memo(function BlockView({ block, defined }: { block: Block; defined: ReadonlyMap<string, string> }) {
   const texts = block.kind === "code" ? block.chunks : block.chunks.map((chunk) => withDefinitions(chunk, defined));
   switch (block.kind) {
     case "code":
@@ -143,9 +143,9 @@ function BlockView({ block, defined }: { block: Block; defined: Map<string, stri
     case "text":
       return <Chunk text={texts[0]!} />;
   }
-}
+});
 
-/** Sanitized Markdown. Only the last chunk of a growing text is parsed again. */
+/** Sanitized Markdown. Only the last chunk of a growing text is parsed and rendered again. */
 export function Markdown({ text }: { text: string }) {
   const parts = useMemo(() => blocks(withMath(text)), [text]);
   const defined = useMemo(() => definitions(parts), [parts]);

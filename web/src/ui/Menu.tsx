@@ -6,7 +6,7 @@ import css from "./overlay.module.css";
 
 function useParts(): MenuParts {
   const parts = useContext(Parts);
-  if (!parts) throw new Error("the parts of a menu are used outside of one");
+  if (!parts) throw new Error("the parts of a menu must be inside a menu");
   return parts;
 }
 

@@ -1,6 +1,7 @@
 import clsx from "clsx";
 import { CircleAlert, Info, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
+import { sentence } from "./format";
 import css from "./surface.module.css";
 
 interface PageProps {
@@ -98,7 +99,7 @@ export function Notice({
 /** The error that a screen shows in place of its content. */
 export const Failure = ({ error, action }: { error: unknown; action?: ReactNode }) => (
   <Notice tone="bad" action={action}>
-    {error instanceof Error ? error.message : String(error)}
+    {sentence(error)}
   </Notice>
 );
 

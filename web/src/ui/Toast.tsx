@@ -3,6 +3,7 @@ import { X } from "lucide-react";
 import { useEffect, useSyncExternalStore } from "react";
 import { isUnreachable } from "../api/http";
 import { Button } from "./Button";
+import { sentence } from "./format";
 import css from "./overlay.module.css";
 
 interface Note {
@@ -36,11 +37,7 @@ export function toast(text: string, bad = false, action?: Action): void {
 /** Shows why something failed. If the server was not reached, there is a Retry button. */
 export function toastError(error: unknown, retry?: () => void): void {
   const unsent = retry !== undefined && isUnreachable(error);
-  toast(
-    `${unsent ? "Not sent. " : ""}${error instanceof Error ? error.message : String(error)}`,
-    true,
-    unsent ? { label: "Retry", run: retry } : undefined,
-  );
+  toast(`${unsent ? "Not sent. " : ""}${sentence(error)}`, true, unsent ? { label: "Retry", run: retry } : undefined);
 }
 
 const dismiss = (note: Note) => change(notes.filter((other) => other.id !== note.id));

@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useRef, type ReactNode } from "react";
+import { useEffect, useRef, type ReactNode } from "react";
 
 interface Props<T> {
   label: string;
@@ -11,10 +11,12 @@ interface Props<T> {
   keyOf: (item: T) => string | number;
   render: (item: T, index: number) => ReactNode;
   onEnd?: () => void;
+  /** The index of a row to scroll to; -1 for none. */
+  shown?: number;
 }
 
 /** A list of any length. Only the visible rows are in the page. */
-export function VirtualRows<T>({ label, items, size, max, keyOf, render, onEnd }: Props<T>) {
+export function VirtualRows<T>({ label, items, size, max, keyOf, render, onEnd, shown = -1 }: Props<T>) {
   const scroller = useRef<HTMLDivElement>(null);
   const rows = useVirtualizer({
     count: items.length,
@@ -27,6 +29,9 @@ export function VirtualRows<T>({ label, items, size, max, keyOf, render, onEnd }
       if (last && last.index >= items.length - 5) onEnd?.();
     },
   });
+  useEffect(() => {
+    if (shown >= 0) rows.scrollToIndex(shown, { align: "auto" });
+  }, [rows, shown]);
   const style = max === "fill" ? { height: "100%" } : { maxHeight: max };
   return (
     <div

@@ -49,6 +49,21 @@ test("no line gets lost, wherever the text ends", () => {
   }
 });
 
+test("a text that grows is split like a new one", () => {
+  const text =
+    "Intro\nmore\n\n1. one\n\n2. two\n\n10 things\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n| not | one |\n| - | - x |\n\n" +
+    "~~~\n# code\n\n- more\n~~~\n# Title\n- x\n\n  y\n\n[p]: https://example.com\n\n\n> quote\nlast";
+  const ends = (step: number) => Array.from({ length: Math.ceil(text.length / step) }, (_, i) => (i + 1) * step);
+  for (const step of [1, 2, 3, 7, 20]) {
+    const grown = ends(step).map((end) => blocks(text.slice(0, end)));
+    const fresh = ends(step).map((end) => {
+      blocks("");
+      return blocks(text.slice(0, end));
+    });
+    expect(grown).toEqual(fresh);
+  }
+});
+
 test("a chunk gets the link definitions that it uses", () => {
   const parts = blocks("See [the page][p].\n\n[p]: https://example.com\n");
   const defined = definitions(parts);

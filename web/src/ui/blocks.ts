@@ -21,28 +21,41 @@ const isDelimiter = (line: string) => line.includes("|") && /^\s*\|?\s*:?-+:?\s*
 const interrupts = (line: string) => /^(#{1,6}\s|>)/.test(line) || isRule(line);
 const definition = /^ {0,3}\[([^\]]+)\]:\s*\S/;
 
-/** Splits a Markdown text into blocks. */
+/** The part of the last text that can no longer change when the text grows, and its blocks. */
+let settled: { text: string; all: Block[] } = { text: "", all: [] };
+
+/** Splits a Markdown text into blocks. If the last text has grown, only its last block is split again. */
 export function blocks(text: string): Block[] {
+  if (!text.startsWith(settled.text)) settled = { text: "", all: [] };
+  const lines = text.slice(settled.text.length).split("\n");
+  const unfinished = lines.pop()!;
   const s = new Splitter();
-  for (const line of text.split("\n")) s.line(line);
-  return s.end();
+  for (const line of lines) s.line(line);
+  const end = settled.text.length + s.from;
+  const count = settled.all.length + s.all.length;
+  s.line(unfinished);
+  const all = [...settled.all, ...s.end()];
+  settled = { text: text.slice(0, end), all: all.slice(0, count) };
+  return all;
 }
 
+const none: ReadonlyMap<string, string> = new Map();
+
 /** Returns the link definitions outside of code, by their labels. */
-export function definitions(all: Block[]): Map<string, string> {
+export function definitions(all: Block[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const block of all) {
-    if (block.kind !== "text") continue;
+    if (block.kind !== "text" || !block.chunks[0]!.includes("]:")) continue;
     for (const line of block.chunks[0]!.split("\n")) {
       const name = definition.exec(line)?.[1];
       if (name) found.set(name.toLowerCase(), line);
     }
   }
-  return found;
+  return found.size > 0 ? found : none;
 }
 
 /** Returns a chunk with the link definitions that it uses from other chunks. */
-export function withDefinitions(chunk: string, all: Map<string, string>): string {
+export function withDefinitions(chunk: string, all: ReadonlyMap<string, string>): string {
   if (all.size === 0 || !chunk.includes("]")) return chunk;
   const used = new Set<string>();
   for (const [, name] of chunk.matchAll(/\[([^\][]+)\]/g)) {
@@ -53,7 +66,9 @@ export function withDefinitions(chunk: string, all: Map<string, string>): string
 }
 
 class Splitter {
-  private readonly all: Block[] = [];
+  readonly all: Block[] = []; // the finished blocks
+  from = 0; // where the current block starts
+  private next = 0; // where the next line starts
   private now: string[] = []; // the lines of the current block, or of its last chunk
   private kind: Block["kind"] = "text";
   private done: string[] = []; // the finished chunks of the current block
@@ -64,6 +79,7 @@ class Splitter {
   private blank = false; // the line before was empty
 
   line(line: string): void {
+    this.next += line.length + 1;
     const before = this.blank;
     this.blank = line.trim() === "";
     if (this.fence) return this.inFence(line);
@@ -90,6 +106,7 @@ class Splitter {
     if (isDelimiter(line) && header?.includes("|") && !afterBlank) {
       this.now.pop();
       this.finish();
+      this.from = this.next - line.length - header.length - 2;
       this.kind = "table";
       this.head = this.now = [header, line];
       return;
@@ -124,6 +141,7 @@ class Splitter {
   /** Starts a new block with this line. */
   private begin(line: string): void {
     this.finish();
+    this.from = this.next - line.length - 1;
     this.now = [line];
     const fence = fenceOf(line);
     const item = isRule(line) ? null : itemOf(line);
@@ -142,6 +160,7 @@ class Splitter {
   }
 
   private finish(): void {
+    this.from = this.next;
     if (this.now.some((l) => l !== "")) {
       const block: Block = { kind: this.kind, chunks: [...this.done, this.now.join("\n")] };
       if (this.kind === "list") block.start = this.start;

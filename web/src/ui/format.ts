@@ -49,6 +49,13 @@ export function ago(time: string): string {
   return relative().format(Math.round(seconds / 31_557_600), "year");
 }
 
+/** Returns what an error says, as a sentence. A name of a setting or a field keeps its case. */
+export const sentence = (error: unknown) =>
+  (error instanceof Error ? error.message : String(error)).replace(
+    /^[a-z]+(?=[ ,])/,
+    (word) => word.charAt(0).toUpperCase() + word.slice(1),
+  );
+
 export const clock = (time: string) => new Date(time).toLocaleTimeString("en-GB");
 export const moment = (time: string) =>
   new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });

@@ -20,10 +20,10 @@ function once(wait: (done: () => void) => void): () => boolean {
   return () => useSyncExternalStore(subscribe, () => reached);
 }
 
-/** Reports whether the page has been painted and can be used. The sidebars are loaded then. */
+/** Reports whether the page has been painted and can be used. The sidebars load at that point. */
 export const useShown = once((done) =>
   document.hidden ? whenIdle(done, 500) : requestAnimationFrame(() => whenIdle(done, 500)),
 );
 
-/** Reports whether the page is complete and idle. Anything that may not be needed at all is loaded then. */
+/** Reports whether the page is complete and idle. Anything that may never be needed loads at that point. */
 export const useIdle = once((done) => setTimeout(() => whenIdle(done, 2_000), 300));

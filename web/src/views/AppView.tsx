@@ -45,7 +45,7 @@ export default function AppView(props: Props) {
           <Button look="primary" onClick={() => setGranted(view.data.meta.permissions)}>
             Allow
           </Button>
-          <Button onClick={() => setGranted({})}>Show it without them</Button>
+          <Button onClick={() => setGranted({})}>Show it without permissions</Button>
         </div>
       </div>
     );
@@ -120,7 +120,7 @@ function Frame({ server, uri, tool, input, result, onMessage, view, granted, onF
     let close: (() => void) | null = null;
     let gone = false;
     const unwatch = watchFlood(element, () => {
-      element.src = "about:blank"; // at once; React may have to wait behind the messages
+      element.src = "about:blank"; // immediately, because React may have to wait behind the messages
       close?.();
       flooded();
     });
@@ -150,14 +150,14 @@ function Frame({ server, uri, tool, input, result, onMessage, view, granted, onF
         ref={frame}
         className={css.frame}
         style={{ height }}
-        title={`View of ${server}`}
+        title={`View from ${server}`}
         sandbox="allow-scripts allow-forms"
         allow={allow}
         referrerPolicy="no-referrer"
       />
       <div className={css.bar} aria-live="polite">
         <span>
-          View of <b>{server}</b>
+          View from <b>{server}</b>
         </span>
         {calls.length > 0 && (
           <span>

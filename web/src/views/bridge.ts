@@ -45,7 +45,7 @@ function context(frame: HTMLIFrameElement, tool?: Tool): McpUiHostContext {
 /** Connects a view to this page. It can call only the tools of its own app. */
 export async function connectView(o: BridgeOptions): Promise<() => void> {
   const target = o.frame.contentWindow;
-  if (!target) throw new Error("The frame of the view is gone.");
+  if (!target) throw new Error("The view's frame is gone.");
   const bridge = new AppBridge(
     null,
     { name: "Ropewalk", version: o.version },

@@ -15,20 +15,20 @@ import (
 // event is one event of the stream. Its type determines which members it has.
 type event struct {
 	Type    string `json:"type"`
-	Index   int    `json:"index"` // of the block
+	Index   int    `json:"index"` // the block's index
 	Message struct {
 		Usage usage `json:"usage"`
-	} `json:"message"` // of message_start
-	ContentBlock json.RawMessage `json:"content_block"` // of content_block_start
+	} `json:"message"` // for message_start
+	ContentBlock json.RawMessage `json:"content_block"` // for content_block_start
 	Delta        struct {
 		Type        string          `json:"type"`
-		Text        string          `json:"text"`
-		PartialJSON string          `json:"partial_json"`
+		Text        json.RawMessage `json:"text"`
+		PartialJSON json.RawMessage `json:"partial_json"`
 		Thinking    json.RawMessage `json:"thinking"`
 		Signature   json.RawMessage `json:"signature"`
 		StopReason  string          `json:"stop_reason"`
-	} `json:"delta"` // of content_block_delta and message_delta
-	Usage usage `json:"usage"` // of message_delta
+	} `json:"delta"` // for content_block_delta and message_delta
+	Usage usage `json:"usage"` // for message_delta
 }
 
 // start is a block as sent in content_block_start.
@@ -56,6 +56,7 @@ type part struct {
 	raw      json.RawMessage
 	id, name string
 	text     []byte
+	decoder  model.Decoder // of text
 	input    []byte
 	thinking json.RawMessage
 	signed   json.RawMessage
@@ -71,8 +72,15 @@ type assembly struct {
 	watch    model.Stopwatch
 }
 
-// read adds all events of a stream.
+// read adds all events of a stream, or the complete message that some servers send instead.
 func (a *assembly) read(stream *model.EventStream, pieces model.Pieces) error {
+	whole, err := stream.Object()
+	if err == nil && whole != nil {
+		err = a.readWhole(whole, pieces)
+	}
+	if err != nil || whole != nil {
+		return err
+	}
 	for {
 		data, err := stream.Next()
 		switch {
@@ -93,6 +101,25 @@ func (a *assembly) read(stream *model.EventStream, pieces model.Pieces) error {
 	}
 }
 
+// readWhole adds a complete message.
+func (a *assembly) readWhole(raw []byte, pieces model.Pieces) error {
+	var m struct {
+		Type       string            `json:"type"`
+		Content    []json.RawMessage `json:"content"`
+		StopReason string            `json:"stop_reason"`
+		Usage      usage             `json:"usage"`
+	}
+	if json.Unmarshal(raw, &m) != nil || m.Type != "message" {
+		return model.FromEvent(raw)
+	}
+	for i, block := range m.Content {
+		a.begin(event{Index: i, ContentBlock: block}, pieces)
+		a.watch.Stop(pieces)
+	}
+	a.usage, a.reason, a.complete = model.Usage(m.Usage), m.StopReason, true
+	return nil
+}
+
 // add adds one event. Pings and unknown types are ignored.
 func (a *assembly) add(e event, pieces model.Pieces) {
 	switch e.Type {
@@ -109,7 +136,7 @@ func (a *assembly) add(e event, pieces model.Pieces) {
 			p.took = a.watch.Stop(pieces)
 		}
 	case "message_delta":
-		a.usage.Output = e.Usage.Output
+		a.usage.Output = max(a.usage.Output, e.Usage.Output)
 		a.usage.Input = max(a.usage.Input, e.Usage.Input)
 		a.usage.CacheRead = max(a.usage.CacheRead, e.Usage.CacheRead)
 		a.usage.CacheWrite = max(a.usage.CacheWrite, e.Usage.CacheWrite)
@@ -121,9 +148,9 @@ func (a *assembly) add(e event, pieces model.Pieces) {
 	}
 }
 
-// part returns the block with that index, or nil if it has not started.
+// part returns the block with that index, or nil if it has not started. Some servers number all blocks 0: it is the latest.
 func (a *assembly) part(index int) *part {
-	for _, p := range a.parts {
+	for _, p := range slices.Backward(a.parts) {
 		if p.index == index {
 			return p
 		}
@@ -154,8 +181,9 @@ func (a *assembly) begin(e event, pieces model.Pieces) {
 func (a *assembly) grow(p *part, e event, pieces model.Pieces) {
 	switch e.Delta.Type + " of " + p.kind {
 	case "text_delta of text":
-		p.text = append(p.text, e.Delta.Text...)
-		a.watch.Say(pieces, e.Delta.Text)
+		said := p.decoder.Add(e.Delta.Text)
+		p.text = append(p.text, said...)
+		a.watch.Say(pieces, said)
 	case "thinking_delta of thinking":
 		p.thinking = model.JoinStrings(p.thinking, e.Delta.Thinking)
 		a.watch.Think(pieces, plain(e.Delta.Thinking))
@@ -166,7 +194,7 @@ func (a *assembly) grow(p *part, e event, pieces model.Pieces) {
 			if string(p.input) == "{}" {
 				p.input = nil
 			}
-			p.input = append(p.input, e.Delta.PartialJSON...)
+			p.input = append(p.input, model.InputOf(e.Delta.PartialJSON)...)
 		}
 	}
 }
@@ -246,7 +274,7 @@ func (p *part) block(whole bool) (model.Block, bool) {
 	}
 	raw := p.raw
 	if len(p.input) > 0 && json.Valid(p.input) {
-		raw, _ = rawjson.Set(raw, rawjson.Member{Name: "input", Value: p.input}) // raw is an object, otherwise it had no kind
+		raw, _ = rawjson.Set(raw, rawjson.Member{Name: "input", Value: p.input}) // raw is an object: anything else would have no kind
 	}
 	return model.Block{Kind: model.Opaque, Raw: raw}, p.kind != "" && len(raw) > 0
 }

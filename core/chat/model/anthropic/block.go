@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
@@ -10,14 +11,14 @@ import (
 type block struct {
 	Type         string          `json:"type"`
 	Text         string          `json:"text,omitempty"`
-	Source       *source         `json:"source,omitempty"`      // of image and document
-	Title        string          `json:"title,omitempty"`       // of document
-	ID           string          `json:"id,omitempty"`          // of tool_use
-	Name         string          `json:"name,omitempty"`        // of tool_use
-	Input        json.RawMessage `json:"input,omitempty"`       // of tool_use
-	ToolUseID    string          `json:"tool_use_id,omitempty"` // of tool_result
-	Content      []*block        `json:"content,omitempty"`     // of tool_result
-	IsError      bool            `json:"is_error,omitempty"`    // of tool_result
+	Source       *source         `json:"source,omitempty"`      // for image and document
+	Title        string          `json:"title,omitempty"`       // for document
+	ID           string          `json:"id,omitempty"`          // for tool_use
+	Name         string          `json:"name,omitempty"`        // for tool_use
+	Input        json.RawMessage `json:"input,omitempty"`       // for tool_use
+	ToolUseID    string          `json:"tool_use_id,omitempty"` // for tool_result
+	Content      []*block        `json:"content,omitempty"`     // for tool_result
+	IsError      bool            `json:"is_error,omitempty"`    // for tool_result
 	CacheControl *cacheControl   `json:"cache_control,omitempty"`
 }
 
@@ -38,8 +39,9 @@ func newBlock(b model.Block) *block {
 	case model.File:
 		return newFile(b)
 	case model.ToolResult:
-		result := &block{Type: "tool_result", ToolUseID: b.ID, IsError: b.Error}
-		if b.Text != "" {
+		// The vendor rejects an error with anything but text, and text without any words.
+		result := &block{Type: "tool_result", ToolUseID: b.ID, IsError: b.Error && len(b.Files) == 0}
+		if strings.TrimSpace(b.Text) != "" {
 			result.Content = []*block{text(b.Text)}
 		}
 		for _, f := range b.Files {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -23,14 +24,22 @@ type Provider struct {
 	client *http.Client
 
 	mu      sync.Mutex
-	efforts map[string]effortWay // learned from rejected requests, by model
+	learned map[string]dialect // by model
+}
+
+// dialect describes what a model accepts, as learned from rejected requests.
+type dialect struct {
+	way       effortWay
+	efforts   model.EffortSubstitutes
+	maxTokens int  // the highest limit on an answer that it accepts; 0 until it has rejected a higher one
+	noCache   bool // it rejects cache_control: other servers with the vendor's protocol
 }
 
 // New returns a provider. It connects on the first call.
 func New(s model.Settings) *Provider {
 	base, query := s.Endpoint(BaseURL)
 	base = strings.TrimSuffix(base, "/v1")
-	return &Provider{url: base + "/v1/messages" + query, list: base + "/v1/models" + query, key: s.APIKey, client: model.NewClient(s), efforts: map[string]effortWay{}}
+	return &Provider{url: base + "/v1/messages" + query, list: base + "/v1/models" + query, key: s.APIKey, client: model.NewClient(s), learned: map[string]dialect{}}
 }
 
 // Close closes idle connections.
@@ -68,29 +77,67 @@ func (p *Provider) Call(ctx context.Context, name string, r model.Request, piece
 	return a.answer(), nil
 }
 
-// post sends a request. If the model rejects the effort, post tries the next way to send it, and remembers it for the
-// model.
+// post sends a request, and sends it again as long as there is something to learn from the error.
 func (p *Provider) post(ctx context.Context, name string, r model.Request) (*http.Response, error) {
 	header := p.header()
 	p.mu.Lock()
-	way := p.efforts[name]
+	d := p.learned[name]
 	p.mu.Unlock()
 	for {
-		body := newRequest(name, r, way)
+		body := newRequest(name, r, d)
 		response, err := model.Post(ctx, p.client, p.url, header, body)
 		refused, ok := errors.AsType[*model.Error](err)
-		if err == nil || !ok || body.Thinking == nil || !aboutEffort(refused) {
+		switch {
+		case err == nil || !ok || refused.Status != http.StatusBadRequest:
+			return response, err
+		case body.Thinking != nil && wantsThoughts(refused): // true of this conversation, not of the model
+			r.Effort = ""
+			continue
+		case aboutFiles.MatchString(refused.Message): // the files stay in the conversation, which must not fail for ever
+			if without, had := model.WithoutFiles(r.Messages); had {
+				r.Messages = without
+				continue
+			}
+			return response, err
+		case !d.learn(refused, body):
 			return response, err
 		}
-		way++
 		p.mu.Lock()
-		p.efforts[name] = max(way, p.efforts[name])
+		p.learned[name] = d
 		p.mu.Unlock()
 	}
 }
 
+// learn updates the dialect from the error for a rejected request. It returns false if there is nothing to learn.
+func (d *dialect) learn(e *model.Error, r request) bool {
+	if lower := e.AnswerLimit(r.MaxTokens); lower > 0 {
+		d.maxTokens = lower
+		return true
+	}
+	if strings.Contains(e.Message, "cache_control") && !d.noCache {
+		d.noCache = true
+		return true
+	}
+	if r.Thinking == nil || !aboutEffort(e) {
+		return false
+	}
+	if r.OutputConfig == nil || !d.efforts.Learn(e.Message, r.OutputConfig.Effort) {
+		d.way++
+	}
+	return true
+}
+
+// aboutFiles matches complaints about a file that is broken, too large or not where its address says.
+var aboutFiles = regexp.MustCompile(`(?i)\b(?:image|pdf)|\.document\b|download the file`)
+
+// wantsThoughts reports whether a request was rejected because its last tool call comes without thoughts: another model
+// made it. https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
+func wantsThoughts(e *model.Error) bool {
+	return strings.Contains(e.Message, "must start with a thinking block") || strings.Contains(e.Message, "Expected `thinking`")
+}
+
 func aboutEffort(e *model.Error) bool {
 	m := strings.ToLower(e.Message)
-	return e.Status == http.StatusBadRequest && !strings.Contains(m, "signature") && !strings.Contains(m, "messages.") &&
+	return !strings.Contains(m, "signature") && !strings.Contains(m, "messages.") &&
 		(strings.Contains(m, "thinking") || strings.Contains(m, "effort") || strings.Contains(m, "output_config") || strings.Contains(m, "adaptive"))
 }

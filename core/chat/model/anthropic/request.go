@@ -46,7 +46,10 @@ type cacheControl struct {
 	Type string `json:"type"`
 }
 
-func newRequest(name string, r model.Request, way effortWay) request {
+func newRequest(name string, r model.Request, d dialect) request {
+	if d.maxTokens > 0 {
+		r.MaxTokens = min(r.MaxTokens, d.maxTokens)
+	}
 	body := request{Model: name, MaxTokens: r.MaxTokens, Stream: true, Messages: []message{}}
 	for _, part := range r.System {
 		body.System = append(body.System, text(part))
@@ -65,8 +68,10 @@ func newRequest(name string, r model.Request, way effortWay) request {
 		}
 		body.Messages = append(body.Messages, message{m.Role, content})
 	}
-	body.setEffort(r.Effort, way)
-	body.setCacheBreakpoints()
+	body.setEffort(r.Effort, d)
+	if !d.noCache {
+		body.setCacheBreakpoints()
+	}
 	return body
 }
 
@@ -101,16 +106,16 @@ const (
 // leastBudget is the smallest budget that the vendor accepts, in tokens.
 const leastBudget = 1024
 
-// setEffort sets the effort in one of these ways.
-func (r *request) setEffort(effort string, way effortWay) {
-	if effort == "" || effort == "none" || way == unable {
+// setEffort sets the effort in the way that the model accepts.
+func (r *request) setEffort(effort string, d dialect) {
+	if effort == "" || effort == "none" || d.way >= unable {
 		return
 	}
-	if way == adaptive {
+	if d.way == adaptive {
 		if effort == "minimal" {
 			effort = "low"
 		}
-		r.Thinking, r.OutputConfig = &thinking{Type: "adaptive", Display: "summarized"}, &outputConfig{effort}
+		r.Thinking, r.OutputConfig = &thinking{Type: "adaptive", Display: "summarized"}, &outputConfig{d.efforts.Of(effort)}
 		return
 	}
 	budget := map[string]int{"minimal": leastBudget, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 65536}[effort]

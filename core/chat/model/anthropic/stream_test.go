@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core/chat/model"
@@ -123,5 +124,29 @@ func TestAnErrorResponseHasItsStatusKindAndDelay(t *testing.T) {
 				t.Errorf("%+v", err)
 			}
 		})
+	}
+}
+
+func TestBlocksWithTheSameIndexAreKeptApart(t *testing.T) {
+	answer, err := respond(t, http.StatusOK, "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"t\",\"input\":{}}}\n\n"+
+		"data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"x\\\":1}\"}}\n\n"+
+		"data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"b\",\"name\":\"t\",\"input\":{}}}\n\n"+
+		"data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"x\\\":2}\"}}\n\n"+
+		"data:\n\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n").Call(t.Context(), "m", model.Request{}, model.Pieces{})
+	if b := answer.Blocks; err != nil || len(b) != 2 || string(b[0].Input) != `{"x":1}` || string(b[1].Input) != `{"x":2}` {
+		t.Errorf("%+v, %v", answer, err)
+	}
+}
+
+func TestAWholeMessageInsteadOfAStreamIsUsed(t *testing.T) {
+	const message = ` {"type":"message","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s=="},{"type":"text","text":"Hi"},{"type":"tool_use","id":"a","name":"t","input":{"x":1.50}}],"stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":4}}`
+	text := ""
+	answer, err := respond(t, http.StatusOK, message).Call(t.Context(), "m", model.Request{}, model.Pieces{Text: func(s string) { text += s }})
+	if b := answer.Blocks; err != nil || text != "Hi" || len(b) != 3 || !strings.Contains(string(b[0].Raw), `"signature":"s=="`) || string(b[2].Input) != `{"x":1.50}` || answer.Usage != (model.Usage{Input: 3, Output: 4}) {
+		t.Errorf("%q, %+v, %v", text, answer, err)
+	}
+	_, err = respond(t, http.StatusOK, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`).Call(t.Context(), "m", model.Request{}, model.Pieces{})
+	if known, ok := errors.AsType[*model.Error](err); !ok || known.Failure != model.Overloaded {
+		t.Errorf("%+v", err)
 	}
 }

@@ -110,3 +110,81 @@ func TestFilesAreSentAsTheVendorDocuments(t *testing.T) {
 		t.Errorf("messages\n got %s\nwant %s", got, want)
 	}
 }
+
+func TestWhatAModelRejectsIsLearnedAndRemembered(t *testing.T) {
+	for name, c := range map[string]struct{ words, refused, wanted string }{
+		"a limit above the model's": {"max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens for m", `"max_tokens":8192`, `"max_tokens":4096`},
+		"marks for its cache":       {"messages.0.content.0.text.cache_control: Extra inputs are not permitted", `cache_control`, `"messages"`},
+		"an effort":                 {"output_config.effort: Input should be 'low', 'medium' or 'high'", `"effort":"max"`, `"effort":"high"`},
+		"adaptive thinking":         {"thinking: Input tag 'adaptive' found using 'type' does not match any of the expected tags", `"adaptive"`, `"enabled"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bodies := askRefusing(t, c.words, c.refused)
+			if last := bodies[len(bodies)-1]; len(bodies) > 3 || !strings.Contains(last, c.wanted) {
+				t.Errorf("%d requests, the last is %s", len(bodies), last)
+			}
+		})
+	}
+}
+
+// Thinking needs the thoughts of the last tool call, which another model's call does not have.
+func TestAnotherModelsToolCallIsContinuedWithoutThinking(t *testing.T) {
+	words := "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block"
+	bodies := askRefusing(t, words, `"thinking":{`)
+	if len(bodies) != 4 { // the next conversation may think again
+		t.Errorf("%d requests: %s", len(bodies), bodies)
+	}
+}
+
+// askRefusing calls a model twice with the greatest effort; more comes before the person's text. The model refuses requests
+// that contain refused, with words as the error message. askRefusing returns the bodies.
+func askRefusing(t *testing.T, words, refused string, more ...model.Block) (bodies []string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, string(raw))
+		if strings.Contains(string(raw), refused) {
+			quoted, _ := json.Marshal(words)
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"type":"error","error":{"type":"invalid_request_error","message":`+string(quoted)+`}}`)
+			return
+		}
+		_, _ = io.WriteString(w, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
+	}))
+	defer server.Close()
+	p := anthropic.New(model.Settings{BaseURL: server.URL, APIKey: "k"})
+	defer p.Close()
+	for range 2 {
+		r := model.Request{MaxTokens: 8192, Effort: "max", Messages: []model.Message{{Role: model.User, Blocks: append(more, model.Block{Kind: model.Text, Text: "x"})}}}
+		if _, err := p.Call(t.Context(), "m", r, model.Pieces{}); err != nil {
+			t.Fatalf("%v after %s", err, bodies[len(bodies)-1])
+		}
+	}
+	return bodies
+}
+
+// https://docs.anthropic.com/en/api/messages: all content must be text if is_error is true.
+func TestAFailedResultWithImagesIsNotMarkedAsAnError(t *testing.T) {
+	var ignored, bodies []string
+	p := anthropic.New(model.Settings{BaseURL: serveEvents(t, []string{`{"type":"message_stop"}`}, &ignored, &bodies)})
+	t.Cleanup(p.Close)
+	image := model.Block{Kind: model.File, MIMEType: "image/png", Data: []byte("png")}
+	if _, err := p.Call(t.Context(), "m", model.Request{Messages: []model.Message{{Role: model.User, Blocks: []model.Block{
+		{Kind: model.ToolResult, ID: "c", Text: "It failed.", Error: true, Files: []model.Block{image}}, {Kind: model.ToolResult, ID: "d", Text: "So did this.", Error: true},
+	}}}}, model.Pieces{}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(bodies[0], `"is_error":true`) != 1 || !strings.Contains(bodies[0], `"It failed."},{"type":"image"`) || !strings.Contains(bodies[0], `"So did this."}],"is_error":true`) {
+		t.Errorf("%s", bodies[0])
+	}
+}
+
+func TestAFileThatTheModelCannotReadIsLeftOutOfItsConversation(t *testing.T) {
+	for _, words := range []string{"messages.0.content.0.image.source.base64.data: At least one of the image dimensions exceed max allowed size: 8000 pixels", "The PDF specified was not valid.", "Unable to download the file. Please verify the URL and try again."} {
+		bodies := askRefusing(t, words, `"source":{`, model.Block{Kind: model.File, Name: "a.png", MIMEType: "image/png", Data: []byte("x")},
+			model.Block{Kind: model.ToolResult, ID: "c", Files: []model.Block{{Kind: model.File, MIMEType: "image/png", Data: []byte("x")}}})
+		if len(bodies) != 4 || strings.Count(bodies[3], "left out") != 2 { // other conversations may send files
+			t.Errorf("%s: %d requests: %s", words, len(bodies), bodies)
+		}
+	}
+}

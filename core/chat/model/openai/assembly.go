@@ -1,11 +1,11 @@
 package openai
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core/chat/model"
@@ -21,15 +21,27 @@ type chunk struct {
 		Delta        delta  `json:"delta"`
 		Message      delta  `json:"message"` // instead of Delta, from some servers
 		FinishReason string `json:"finish_reason"`
+		Usage        usage  `json:"usage"` // Kimi
 	} `json:"choices"`
-	Usage struct {
-		PromptTokens     int64 `json:"prompt_tokens"`
-		CompletionTokens int64 `json:"completion_tokens"`
-		Details          struct {
-			CachedTokens int64 `json:"cached_tokens"`
-		} `json:"prompt_tokens_details"`
-	} `json:"usage"`
+	Usage usage           `json:"usage"`
 	Error json.RawMessage `json:"error"`
+
+	// An error without the member error, from Mistral, Qwen and old vLLM.
+	Message json.RawMessage `json:"message"`
+	Detail  json.RawMessage `json:"detail"`
+}
+
+type usage struct {
+	PromptTokens     int64 `json:"prompt_tokens"`
+	CompletionTokens int64 `json:"completion_tokens"` // of xAI and Gemini: without the reasoning
+	TotalTokens      int64 `json:"total_tokens"`
+	Details          struct {
+		CachedTokens int64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+func (c chunk) isFailure() bool {
+	return present(c.Error) || len(c.Choices) == 0 && (present(c.Message) || present(c.Detail))
 }
 
 // delta is a piece of the answer. In a response that is not a stream, it is the complete answer.
@@ -68,10 +80,9 @@ type arguments string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (a *arguments) UnmarshalJSON(raw []byte) error {
-	var text string
 	switch {
-	case json.Unmarshal(raw, &text) == nil: // includes null
-		*a = arguments(text)
+	case raw[0] == '"' || string(raw) == "null":
+		*a = arguments(model.InputOf(raw))
 	default:
 		*a = arguments(raw)
 	}
@@ -87,6 +98,7 @@ type assembly struct {
 	finish   string
 	refused  bool
 	complete bool
+	text     model.Decoder
 	pieces   bool // the server sends pieces; a complete message after them is a repetition
 	watch    model.Stopwatch
 }
@@ -101,15 +113,14 @@ type call struct {
 // read adds all chunks of a body: an event stream, or the JSON object that some servers return although a
 // stream was requested.
 func (a *assembly) read(body io.Reader, to model.Pieces) error {
-	r := bufio.NewReader(io.LimitReader(body, maxBody))
-	if first, _ := r.Peek(1); string(first) == "{" { // the next read returns the error again
-		raw, err := io.ReadAll(r)
-		if err != nil {
-			return err
-		}
-		return a.addJSON(raw, to)
+	stream := model.NewEventStream(io.LimitReader(body, maxBody))
+	whole, err := stream.Object()
+	if err == nil && whole != nil {
+		err = a.addJSON(whole, to)
 	}
-	stream := model.NewEventStream(r)
+	if err != nil || whole != nil {
+		return err
+	}
 	for {
 		data, err := stream.Next()
 		switch {
@@ -118,6 +129,7 @@ func (a *assembly) read(body io.Reader, to model.Pieces) error {
 		case err != nil:
 			return err
 		case strings.HasPrefix(string(data), "[DONE]"):
+			a.complete = a.complete || a.isWhole() // some gateways send no finish_reason
 			return nil
 		}
 		if err := a.addJSON(data, to); err != nil {
@@ -135,7 +147,7 @@ func (a *assembly) addJSON(data []byte, to model.Pieces) error {
 	if _, differs := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !differs { // ignore fields with an unexpected type
 		return fmt.Errorf("an event is not JSON: %w", err)
 	}
-	if present(c.Error) {
+	if c.isFailure() {
 		return model.FromEvent(data)
 	}
 	a.add(c, to)
@@ -143,10 +155,7 @@ func (a *assembly) addJSON(data []byte, to model.Pieces) error {
 }
 
 func (a *assembly) add(c chunk, to model.Pieces) {
-	if u := c.Usage; u.PromptTokens > 0 || u.CompletionTokens > 0 {
-		cached := min(u.Details.CachedTokens, u.PromptTokens)
-		a.usage = model.Usage{Input: u.PromptTokens - cached, Output: u.CompletionTokens, CacheRead: cached}
-	}
+	a.count(c.Usage)
 	for _, choice := range c.Choices {
 		if choice.Index != 0 {
 			continue
@@ -156,10 +165,24 @@ func (a *assembly) add(c chunk, to model.Pieces) {
 			piece = choice.Message
 		}
 		a.addDelta(piece, to)
+		a.count(choice.Usage)
 		if choice.FinishReason != "" {
 			a.finish, a.complete = choice.FinishReason, true
 		}
 	}
+}
+
+func (a *assembly) count(u usage) {
+	if u.PromptTokens > 0 || u.CompletionTokens > 0 {
+		cached := min(u.Details.CachedTokens, u.PromptTokens)
+		a.usage = model.Usage{Input: u.PromptTokens - cached, Output: max(u.CompletionTokens, u.TotalTokens-u.PromptTokens), CacheRead: cached}
+	}
+}
+
+// isWhole reports whether an answer without a finish reason has something to say, and the whole input of each tool call.
+func (a *assembly) isWhole() bool {
+	cut := func(t *call) bool { return !json.Valid(t.block.Input) }
+	return len(a.parts)+len(a.tools) > 0 && !slices.ContainsFunc(a.tools, cut)
 }
 
 func (a *assembly) addDelta(d delta, to model.Pieces) {
@@ -173,12 +196,18 @@ func (a *assembly) addDelta(d delta, to model.Pieces) {
 	}
 	for _, piece := range d.ToolCalls {
 		a.endThinking(to)
+		if slices.ContainsFunc(a.tools, piece.repeats) {
+			continue
+		}
 		t := a.callOf(piece)
 		if t.block.ID == "" {
 			t.block.ID = piece.ID
 		}
 		if piece.Function.Name != t.block.Name { // some servers repeat the name in each piece
 			t.block.Name += piece.Function.Name
+		}
+		if string(t.block.Input) == "{}" && strings.HasPrefix(string(piece.Function.Arguments), "{") { // some gateways send it first
+			t.block.Input = nil
 		}
 		t.block.Input = append(t.block.Input, piece.Function.Arguments...)
 		if present(piece.ExtraContent) {
@@ -193,19 +222,30 @@ func (a *assembly) stopThinking(to model.Pieces) {
 	}
 }
 
-// callOf returns the call that a piece belongs to: the call with its id, or else the latest with its index, unless
-// the piece starts a new call. Some servers do not number calls, or number all of them 0.
-func (a *assembly) callOf(piece callDelta) *call {
-	index := int64(0)
-	if piece.Index != nil {
-		index = *piece.Index
+// number returns the index of the call. Some servers do not number calls, or number all of them 0.
+func (d callDelta) number() int64 {
+	if d.Index == nil {
+		return 0
 	}
+	return *d.Index
+}
+
+// repeats reports whether a piece is the whole of a call that has arrived: some servers end with that.
+func (d callDelta) repeats(t *call) bool {
+	return d.ID != "" && d.ID == t.block.ID && d.number() == t.index && d.Function.Name == t.block.Name &&
+		string(d.Function.Arguments) == string(t.block.Input) && json.Valid(t.block.Input)
+}
+
+// callOf returns the call that a piece belongs to: the call with its id, or else the latest with its index, unless
+// the piece starts a new call.
+func (a *assembly) callOf(piece callDelta) *call {
+	index := piece.number()
 	var found *call
-	for _, t := range a.tools {
-		if piece.ID != "" && t.block.ID == piece.ID && t.index == index {
+	for _, t := range slices.Backward(a.tools) {
+		if piece.ID != "" && t.block.ID == piece.ID && t.index == index && !isAnother(t.block, piece) {
 			return t
 		}
-		if t.index == index {
+		if found == nil && t.index == index {
 			found = t
 		}
 	}
@@ -216,24 +256,28 @@ func (a *assembly) callOf(piece callDelta) *call {
 	return found
 }
 
-// isAnother reports whether a piece starts a new call although its index is already in use.
+// isAnother reports whether a piece starts a new call although its index is already in use. A new call has a name. The id
+// alone says little: some servers use the tool's name, or a new id for each piece.
 func isAnother(before model.Block, piece callDelta) bool {
-	if piece.ID != "" && before.ID != "" {
-		return piece.ID != before.ID
-	}
 	name := piece.Function.Name
-	return name != "" && json.Valid(before.Input) && (name != before.Name || piece.Function.Arguments != "")
+	switch {
+	case name == "":
+		return false
+	case piece.ID != "" && before.ID != "" && piece.ID != before.ID:
+		return true
+	}
+	return json.Valid(before.Input) && (name != before.Name || piece.Function.Arguments != "")
 }
 
 // end returns why the answer ended.
 func (a *assembly) end() model.End {
-	switch a.finish {
-	case "", "stop", "eos", "end_turn", "stop_sequence", "function_call":
+	switch strings.ToLower(a.finish) {
+	case "", "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "function_call":
 		if a.refused {
 			return model.EndRefusal
 		}
 		return model.EndTurn
-	case "tool_calls":
+	case "tool_calls", "tool_use", "tool_call":
 		if len(a.tools) == 0 {
 			return model.EndNoCalls
 		}
@@ -242,7 +286,7 @@ func (a *assembly) end() model.End {
 		return model.EndLength
 	case "model_length":
 		return model.EndWindow
-	case "content_filter":
+	case "content_filter", "safety", "prohibited_content":
 		return model.EndFilter
 	case "refusal":
 		return model.EndRefusal

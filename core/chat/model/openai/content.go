@@ -71,7 +71,7 @@ func (t *thought) block() (model.Block, bool) {
 	if len(t.members) == 0 {
 		return model.Block{}, false
 	}
-	raw, err := model.Encode(returned{Message: t.members})
+	raw, err := rawjson.Encode(returned{Message: t.members})
 	return model.Block{Kind: model.Reasoning, Text: t.text.String(), Raw: raw, Ms: t.took.Milliseconds()}, err == nil
 }
 
@@ -172,7 +172,7 @@ func (p *part) block() model.Block {
 	if p.kind == "text" {
 		return model.Block{Kind: model.Text, Text: p.text.String()}
 	}
-	raw, _ := model.Encode(returned{Part: p.raw}) // p.raw is valid JSON
+	raw, _ := rawjson.Encode(returned{Part: p.raw}) // p.raw is valid JSON
 	b := model.Block{Kind: model.Opaque, Raw: raw}
 	if p.kind == "thinking" {
 		b.Kind, b.Text, b.Ms = model.Reasoning, p.text.String(), p.took.Milliseconds()
@@ -186,9 +186,7 @@ func (a *assembly) addContent(raw json.RawMessage, to model.Pieces) {
 		return
 	}
 	if raw[0] == '"' {
-		var text string
-		_ = json.Unmarshal(raw, &text) // raw is a JSON string
-		a.addText(text, to)
+		a.addText(a.text.Add(raw), to)
 		return
 	}
 	if raw[0] != '[' {

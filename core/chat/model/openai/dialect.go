@@ -1,8 +1,10 @@
 package openai
 
 import (
+	"encoding/json"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/core/chat/model"
@@ -13,18 +15,52 @@ import (
 type dialect struct {
 	completionTokens bool // the limit is max_completion_tokens: https://platform.openai.com/docs/api-reference/chat/create
 	otherLimit       bool // the other name of the limit has been tried
+	maxTokens        int  // the highest limit on an answer that it accepts; 0 until it has rejected a higher one
 	noStreamOptions  bool
 	noEffort         bool
+	efforts          model.EffortSubstitutes
+	noSystem         bool // instructions are a part of the first user message: Gemma's chat template
 	noImages         bool // the model cannot see: https://api-docs.deepseek.com/api/create-chat-completion
+	noImageURLs      bool // images must be sent as data: https://docs.ollama.com/api/openai-compatibility
 	noFiles          bool
 	filesInTools     bool // images are a part of the tool message: https://docs.mistral.ai/capabilities/vision
 	bridged          bool // a user message may not follow a tool message: https://docs.mistral.ai/capabilities/function_calling
-	wantsReasoning   bool // tool calls without reasoning_content are rejected: https://api-docs.deepseek.com/guides/thinking_mode
+	namedResults     bool // a tool message has the tool's name: https://ai.google.dev/gemini-api/docs/openai
+	noReasoning      bool // the reasoning that it sent must not be sent back: https://api-docs.deepseek.com/guides/reasoning_model
 	shortIDs         bool // tool call ids must have nine letters and digits: https://docs.mistral.ai/capabilities/function_calling
 	wantsSignature   bool // tool calls without a signature are rejected: https://ai.google.dev/gemini-api/docs/thought-signatures
+	noEmptySchemas   bool // a tool without parameters has no schema: https://ai.google.dev/api/caching#Schema
+	wantsTools       bool // tool calls without definitions of tools are rejected: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
+	noNull           bool // an assistant message with calls alone has "" for its content: https://help.aliyun.com/zh/model-studio/qwen-api-reference
+	passing          bool // what was learned may be true of this conversation only
+	// reasoning is the reasoning_content, in JSON, of tool calls without any, which are rejected:
+	// https://api-docs.deepseek.com/guides/thinking_mode. Kimi may reject an empty one.
+	reasoning string
+	// keywords are what model.SafeSchema removes, separated by spaces: https://ai.google.dev/api/caching#Schema
+	keywords string
 }
 
-var fileWord = regexp.MustCompile(`\b(file|pdf)\b`)
+var (
+	fileWord    = regexp.MustCompile(`\b(file|pdf)\b`)
+	unknownName = regexp.MustCompile(`Unknown name \\?"([$A-Za-z]+)\\?" at '[^']*(?:parameters|function_declarations)(?:[^']*': Proto field is not (repeating))?`)
+	badEnum     = regexp.MustCompile(`function_declarations[^']*\.enum(?:\[|: only allowed)`)
+
+	// oneFile matches complaints about one file or its address, not about files.
+	oneFile = regexp.MustCompile(`download|fetch|timeout|timed out|retriev|status code|unsupported image|following formats|process (?:input )?image|decod|cannot identify|` +
+		`failed to (?:load|open|parse|process)|corrupt|invalid base64|exceed|dimension|pixel|password|encrypted|is empty|invalid (?:image|file|pdf) data|not a valid|mime type|pages|at most [1-9]|too many`)
+)
+
+// complaint is the error for a rejected request, in lower case.
+type complaint string
+
+func (c complaint) about(words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(string(c), w) })
+}
+
+// isUnknown reports whether the server does not know what it complains about.
+func (c complaint) isUnknown() bool {
+	return c.about("unsupported", "not supported", "unrecognized", "unknown", "extra", "unexpected", "not permitted", "not allowed", "instead", "remove")
+}
 
 // learn updates the dialect from the error for a rejected request. It returns false if there is nothing to learn.
 func (d *dialect) learn(e *model.Error, r request) bool {
@@ -33,39 +69,140 @@ func (d *dialect) learn(e *model.Error, r request) bool {
 	default:
 		return false
 	}
-	said := strings.ToLower(e.Param + " " + e.Message)
-	about := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(said, w) {
+	if e.Failure == model.Filtered {
+		return false
+	}
+	before, said := *d, complaint(strings.ToLower(e.Param+" "+e.Message))
+	if !d.learnSchemas(e, said) && !d.learnMessages(said, r) && !d.learnMembers(e, said, r) {
+		d.learnParts(said, r)
+	}
+	return *d != before
+}
+
+// learnSchemas learns what it rejects in the definitions of tools.
+func (d *dialect) learnSchemas(e *model.Error, said complaint) bool {
+	found := unknownName.FindAllStringSubmatch(e.Message, -1)
+	for _, match := range found {
+		if match[1] == "type" && match[2] != "" {
+			match[1] = model.TypeLists
+		}
+		d.without(match[1])
+	}
+	if badEnum.MatchString(e.Message) {
+		d.without(model.OtherEnums)
+		return true
+	}
+	if said.about("should be non-empty for object") {
+		d.noEmptySchemas = true
+		return true
+	}
+	return len(found) > 0
+}
+
+func (d *dialect) without(keyword string) {
+	if !slices.Contains(strings.Fields(d.keywords), keyword) {
+		d.keywords = strings.TrimSpace(d.keywords + " " + keyword)
+	}
+}
+
+// learnMessages learns what it rejects in the order and the members of messages.
+func (d *dialect) learnMessages(said complaint, r request) bool {
+	switch {
+	case said.about("thought_signature", "thought signature"):
+		d.wantsSignature = true
+	case r.returns(said):
+		d.noReasoning = true
+	case said.about("reasoning_content") && said.about("passed back", "missing", "required", "must"):
+		if d.reasoning != "" {
+			d.reasoning = `" "`
+		} else {
+			d.reasoning = `""`
+		}
+	case said.about("toolconfig field must be defined", "must define tools", "`tools=` param"):
+		d.wantsTools = true
+	case said.about("tool call id", "tool_call_id") && said.about("length of 9", "a-z"):
+		d.shortIDs = true
+	case said.about("'user' after role 'tool'", "role user after role tool", "user after tool", "role 'user' after"):
+		d.bridged, d.filesInTools = true, true
+	case said.about("function_response.name"):
+		d.namedResults = true
+	case said.about("system role", "'system'", "system message", "system instruction", "developer instruction") && said.about("not support", "unsupported", "not enabled", "not allowed"):
+		d.noSystem = true
+	default:
+		return false
+	}
+	return true
+}
+
+// learnMembers learns which other members it rejects.
+func (d *dialect) learnMembers(e *model.Error, said complaint, r request) bool {
+	limit := max(r.MaxTokens, r.MaxCompletionTokens)
+	lower := e.AnswerLimit(limit)
+	switch {
+	case said.about("max_tokens", "max_completion_tokens") && said.isUnknown() && !d.otherLimit:
+		d.completionTokens, d.otherLimit = r.MaxTokens > 0, true
+	case lower > 0:
+		d.maxTokens = lower
+	case said.about("stream_options", "include_usage") && r.StreamOptions != nil:
+		d.noStreamOptions = true
+	case said.about("effort", "reasoning", "think") && r.ReasoningEffort != "":
+		d.noEffort = !d.efforts.Learn(e.Message, r.ReasoningEffort)
+	default:
+		return false
+	}
+	return true
+}
+
+// learnParts learns which parts of messages it rejects.
+func (d *dialect) learnParts(said complaint, r request) {
+	before := *d
+	switch {
+	case r.has("file") && fileWord.MatchString(string(said)): // before images: the words may list what is accepted
+		d.noFiles = true
+	case !d.noImageURLs && r.hasImageURL() && said.about("image", "url", "base64", "download", "fetch"):
+		d.noImageURLs = true
+	case r.has("image_url") && said.about("image", "vision", "multimodal", "mmproj", "content type", "content[].type", "unknown variant", "must be a string", "text-only", "string type"):
+		d.noImages = true
+	case r.has("file") && said.about("content type", "content[].type", "unknown variant", "message format", "must be a string", "'type'"):
+		d.noFiles = true
+	case r.hasNull() && said.about("content") && said.about("null", "none", "string", "required"):
+		d.noNull = true
+	}
+	if *d != before {
+		d.passing = d.passing || oneFile.MatchString(string(said))
+	}
+}
+
+// returns reports whether the server complains about a member of an assistant message that it sent itself.
+func (r request) returns(said complaint) bool {
+	for _, m := range r.Messages {
+		for name := range m.extra {
+			named := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`)
+			if rest := named.ReplaceAllString(string(said), ""); rest != string(said) && complaint(rest).isUnknown() {
 				return true
 			}
 		}
-		return false
 	}
-	before := *d
-	switch {
-	case about("thought_signature", "thought signature"):
-		d.wantsSignature = true
-	case about("reasoning_content") && about("passed back", "missing", "required", "must"):
-		d.wantsReasoning = true
-	case about("tool call id", "tool_call_id") && about("length of 9", "a-z"):
-		d.shortIDs = true
-	case about("'user' after role 'tool'", "role user after role tool", "user after tool", "role 'user' after"):
-		d.bridged, d.filesInTools = true, true
-	case about("max_tokens", "max_completion_tokens") && about("unsupported", "not supported", "unrecognized", "unknown", "extra", "unexpected", "not permitted", "instead") && !d.otherLimit:
-		d.completionTokens, d.otherLimit = r.MaxTokens > 0, true
-	case about("stream_options", "include_usage") && r.StreamOptions != nil:
-		d.noStreamOptions = true
-	case about("effort", "reasoning", "thinking") && r.ReasoningEffort != "":
-		d.noEffort = true
-	case r.has("file") && fileWord.MatchString(said): // before images: the words may list what is accepted
-		d.noFiles = true
-	case r.has("image_url") && about("image", "vision", "multimodal", "mmproj", "content type", "content[].type", "unknown variant", "must be a string", "text-only", "string type"):
-		d.noImages = true
-	case r.has("file") && about("content type", "content[].type", "unknown variant", "message format", "must be a string", "'type'"):
-		d.noFiles = true
+	return false
+}
+
+// hasImageURL reports whether a message has an image by its address.
+func (r request) hasImageURL() bool {
+	for _, m := range r.Messages {
+		parts, _ := m.Content.([]contentPart)
+		if slices.ContainsFunc(parts, func(p contentPart) bool { return p.ImageURL != nil && strings.HasPrefix(p.ImageURL.URL, "http") }) {
+			return true
+		}
 	}
-	return *d != before
+	return false
+}
+
+// hasNull reports whether a message has no content.
+func (r request) hasNull() bool {
+	return slices.ContainsFunc(r.Messages, func(m message) bool {
+		raw, isRaw := m.Content.(json.RawMessage)
+		return isRaw && string(raw) == "null"
+	})
 }
 
 // has reports whether a message of the request has a part of that type.

@@ -85,7 +85,7 @@ func (p *Provider) post(ctx context.Context, name string, r model.Request) (*htt
 		response, err := model.Post(ctx, p.client, p.url, p.header, body)
 		refused, ok := errors.AsType[*model.Error](err)
 		if err == nil || !ok || !d.learn(refused, body) {
-			if err == nil {
+			if err == nil && !d.passing {
 				p.remember(name, d)
 			}
 			return response, err

@@ -36,6 +36,7 @@ type message struct {
 	Content    any        `json:"content,omitempty"`
 	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"`
+	Name       string     `json:"name,omitempty"` // the tool's name, in a tool message
 
 	extra map[string]json.RawMessage // members that the server needs back
 }
@@ -43,7 +44,7 @@ type message struct {
 // MarshalJSON implements json.Marshaler.
 func (m message) MarshalJSON() ([]byte, error) {
 	type plain message
-	raw, err := model.Encode(plain(m))
+	raw, err := rawjson.Encode(plain(m))
 	if err != nil || len(m.extra) == 0 {
 		return raw, err
 	}
@@ -75,7 +76,7 @@ type tool struct {
 type definition struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
 }
 
 // contentPart is a part of a message's content.
@@ -97,33 +98,67 @@ type file struct {
 
 // newRequest returns a request in the form that the model accepts.
 func newRequest(name string, r model.Request, d dialect) request {
-	out := request{Model: name, Stream: true, ReasoningEffort: r.Effort}
+	out := request{Model: name, Stream: true}
 	if !d.noStreamOptions {
 		out.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
-	if d.noEffort {
-		out.ReasoningEffort = ""
+	if !d.noEffort {
+		out.ReasoningEffort = d.efforts.Of(r.Effort)
+	}
+	limit := r.MaxTokens
+	if d.maxTokens > 0 {
+		limit = min(limit, d.maxTokens)
 	}
 	if d.completionTokens {
-		out.MaxCompletionTokens = r.MaxTokens
+		out.MaxCompletionTokens = limit
 	} else {
-		out.MaxTokens = r.MaxTokens
+		out.MaxTokens = limit
 	}
-	if len(r.System) > 0 {
-		out.Messages = append(out.Messages, message{Role: "system", Content: strings.Join(r.System, "\n\n")})
-	}
-	for _, m := range r.Messages {
-		if m.Role == model.User {
-			out.Messages = append(out.Messages, d.userMessages(m)...)
-		} else {
-			out.Messages = append(out.Messages, d.assistantMessage(m))
-		}
-	}
+	out.Messages = d.messages(r)
 	for _, t := range r.Tools {
 		description := strings.ToValidUTF8(t.Description[:min(len(t.Description), maxDescription)], "")
 		out.Tools = append(out.Tools, tool{Type: "function", Function: definition{
-			Name: model.SafeName(t.Name), Description: description, Parameters: model.SafeSchema(t.Schema),
+			Name: model.SafeName(t.Name), Description: description, Parameters: d.schema(t),
 		}})
+	}
+	if d.wantsTools && len(out.Tools) == 0 && slices.ContainsFunc(out.Messages, func(m message) bool { return len(m.ToolCalls) > 0 }) {
+		out.Tools = []tool{{Type: "function", Function: definition{Name: "none", Description: "There are no tools at the moment.", Parameters: model.SafeSchema(nil)}}}
+	}
+	return out
+}
+
+func (d dialect) schema(t model.Tool) json.RawMessage {
+	schema := model.SafeSchema(t.Schema, strings.Fields(d.keywords)...)
+	if fields, _ := rawjson.Fields(schema); d.noEmptySchemas && string(fields["properties"]) == "{}" {
+		return nil
+	}
+	return schema
+}
+
+func (d dialect) messages(r model.Request) (out []message) {
+	system := strings.Join(r.System, "\n\n")
+	if system != "" && !d.noSystem {
+		out = append(out, message{Role: "system", Content: system})
+	}
+	names := map[string]string{}
+	for i, m := range r.Messages {
+		if system != "" && d.noSystem && i == 0 {
+			m.Blocks = append([]model.Block{{Kind: model.Text, Text: system}}, m.Blocks...)
+		}
+		if m.Role != model.User {
+			one := d.assistantMessage(m)
+			for _, c := range one.ToolCalls {
+				names[c.ID] = c.Function.Name
+			}
+			out = append(out, one)
+			continue
+		}
+		for _, one := range d.userMessages(m) {
+			if d.namedResults {
+				one.Name = names[one.ToolCallID]
+			}
+			out = append(out, one)
+		}
 	}
 	return out
 }
@@ -197,6 +232,9 @@ func (d dialect) assistantMessage(m model.Message) message {
 			if len(back.Part) > 0 {
 				list, listed = append(list, back.Part), true
 			}
+			if d.noReasoning {
+				back.Message = nil
+			}
 			for name, value := range back.Message {
 				if out.extra == nil {
 					out.extra = map[string]json.RawMessage{}
@@ -210,10 +248,15 @@ func (d dialect) assistantMessage(m model.Message) message {
 		case model.ToolResult, model.File, model.Summary: // not in an assistant message
 		}
 	}
-	if listed {
+	switch text := strings.Join(texts, "\n\n"); {
+	case listed:
 		out.Content = list
-	} else if text := strings.Join(texts, "\n\n"); text != "" {
+	case text != "":
 		out.Content = text
+	case d.noNull:
+		out.Content = ""
+	default: // some servers reject a message without the member
+		out.Content = json.RawMessage("null")
 	}
 	d.complete(&out)
 	return out
@@ -231,11 +274,11 @@ func (d dialect) complete(m *message) {
 	if len(m.ToolCalls) == 0 {
 		return
 	}
-	if d.wantsReasoning && m.extra["reasoning_content"] == nil {
+	if d.reasoning != "" && !d.noReasoning && m.extra["reasoning_content"] == nil {
 		if m.extra == nil {
 			m.extra = map[string]json.RawMessage{}
 		}
-		m.extra["reasoning_content"] = json.RawMessage(`""`)
+		m.extra["reasoning_content"] = json.RawMessage(d.reasoning)
 	}
 	if d.wantsSignature && m.ToolCalls[0].ExtraContent == nil { // https://ai.google.dev/gemini-api/docs/thought-signatures
 		m.ToolCalls[0].ExtraContent = json.RawMessage(`{"google":{"thought_signature":"skip_thought_signature_validator"}}`)
@@ -244,7 +287,7 @@ func (d dialect) complete(m *message) {
 
 // quoted returns a JSON string. A tool message needs content even if that is empty.
 func quoted(text string) string {
-	raw, _ := model.Encode(text) // a string always marshals
+	raw, _ := rawjson.Encode(text) // a string always marshals
 	return string(raw)
 }
 
@@ -258,6 +301,8 @@ func (d dialect) filePart(b model.Block) contentPart {
 		return contentPart{Type: "text", Text: b.FileText()}
 	case b.IsImage() && d.noImages:
 		return contentPart{Type: "text", Text: "[The image " + b.Name + " was left out: this model cannot see images.]"}
+	case b.IsImage() && d.noImageURLs && b.URL != "":
+		return contentPart{Type: "text", Text: "[The image " + b.Name + " was left out: this model cannot load it from its address.]"}
 	case b.IsImage():
 		return contentPart{Type: "image_url", ImageURL: &imageURL{URL: data}}
 	case d.noFiles:

@@ -58,7 +58,7 @@ func TestOpaqueBlocksReturnToTheirProviderUnchanged(t *testing.T) {
 				`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a",` + args + `}]}}]}`,
 				`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"extra_content":{"google":{"thought_signature":"s<1>"}}}]}}]}`, stop,
 			},
-			`{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"t","arguments":"{}"},"extra_content":{"google":{"thought_signature":"s<1>"}}}]}`, "",
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"t","arguments":"{}"},"extra_content":{"google":{"thought_signature":"s<1>"}}}]}`, "",
 		},
 		"the signature of Gemini on the message": {
 			[]string{`{"choices":[{"index":0,"delta":{"content":"Hi"}}]}`, `{"choices":[{"index":0,"delta":{"content":"","extra_content":{"google":{"thought_signature":"s2"}}}}]}`, stop},
@@ -94,7 +94,7 @@ func TestOpaqueBlocksReturnToTheirProviderUnchanged(t *testing.T) {
 			again(t, p, "m@1", "m@2")
 			for _, opaque := range []string{"reasoning", "extra_content", "thinking", "reference"} {
 				if strings.Contains(bodies[1], opaque) {
-					t.Errorf("another model gets %s", bodies[1])
+					t.Errorf("another model got %s", bodies[1])
 				}
 			}
 		})
@@ -152,6 +152,10 @@ func TestEachStopReasonIsReported(t *testing.T) {
 		{`"refusal":"No."`, "stop", model.EndRefusal, "", false},
 		{`"content":"Hi"`, "model_length", model.EndWindow, "", false},
 		{`"content":"Hi"`, "tired", model.EndUnknown, "tired", false},
+		{`"content":"Hi"`, "eos_token", model.EndTurn, "", false},
+		{`"content":"Hi"`, "MAX_TOKENS", model.EndLength, "", false},
+		{`"content":"Hi"`, "SAFETY", model.EndFilter, "", false},
+		{`"content":"Hi"`, "tool_use", model.EndNoCalls, "", false},
 		{call, "length", model.EndLength, "", true},
 		{call, "tool_calls", model.EndTurn, "", false},
 	} {

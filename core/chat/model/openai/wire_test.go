@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core/chat/model"
@@ -61,7 +62,7 @@ func TestRequestsAndAnswersMatchTheDocumentation(t *testing.T) {
 		t.Errorf("it was asked with %v", *header)
 	}
 	want := `[{"content":"a\n\nb","role":"system"},{"content":"x","role":"user"},` +
-		`{"role":"assistant","tool_calls":[{"function":{"arguments":"{\"k\":1}","name":"` + model.SafeName("t.2") + `"},"id":"c","type":"function"}]},` +
+		`{"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{\"k\":1}","name":"` + model.SafeName("t.2") + `"},"id":"c","type":"function"}]},` +
 		`{"content":"r","role":"tool","tool_call_id":"c"},{"content":"y","role":"user"}]`
 	if got, _ := json.Marshal((*body)["messages"]); string(got) != want {
 		t.Errorf("messages\n got %s\nwant %s", got, want)
@@ -75,6 +76,8 @@ func TestAnErrorOrAnEarlyEndOfTheStreamIsAFailure(t *testing.T) {
 	for chunk, want := range map[string]model.Failure{
 		`{"error":{"message":"This model's maximum context length is 8 tokens","code":400}}`: model.TooLong,
 		`{"error":{"message":"upstream","type":"server"}}`:                                   model.Broken,
+		`{"object":"error","message":"maximum context length is 8 tokens","code":400}`:       model.TooLong,
+		`{"detail":"This model's maximum context length is 8 tokens"}`:                       model.TooLong,
 		`{"choices":[{"index":0,"delta":{"content":"Hi"}}]}`:                                 model.Broken,
 		`{not json`: model.Broken,
 	} {
@@ -261,5 +264,76 @@ func TestAnErrorResponseHasItsStatusKindAndDelay(t *testing.T) {
 				t.Errorf("%+v", err)
 			}
 		})
+	}
+}
+
+// calls returns the calls of an answer as text.
+func calls(a model.Answer) (all []string) {
+	for _, b := range a.Blocks {
+		if b.Kind == model.ToolUse {
+			all = append(all, b.Name+" "+string(b.Input))
+		}
+	}
+	return all
+}
+
+func TestCallsAreDistinguishedWhateverTheirIds(t *testing.T) {
+	piece := func(rest, name, arguments string) string {
+		return `{"choices":[{"index":0,"delta":{"tool_calls":[{` + rest + `"function":{"name":"` + name + `","arguments":` + string(quote(arguments)) + `}}]}}]}`
+	}
+	for name, c := range map[string]struct {
+		chunks []string
+		want   string
+	}{
+		"a new id for each piece":       {[]string{piece(`"index":0,"id":"1",`, "t", ""), piece(`"index":0,"id":"2",`, "", `{"x"`), piece(`"index":0,"id":"3",`, "", `:1}`)}, `t {"x":1}`},
+		"the tool's name as the id":     {[]string{piece(`"id":"t",`, "t", `{"x":1}`), piece(`"id":"t",`, "t", `{"x":2}`)}, `t {"x":1}, t {"x":2}`},
+		"in pieces":                     {[]string{piece(`"id":"t",`, "t", `{"x":1}`), piece(`"id":"t",`, "t", `{"x"`), piece(`"id":"t",`, "", `:2}`)}, `t {"x":1}, t {"x":2}`},
+		"the whole call again":          {[]string{piece(`"index":0,"id":"1",`, "t", `{"x"`), piece(`"index":0,"id":"1",`, "", `:1}`), piece(`"index":0,"id":"1",`, "t", `{"x":1}`)}, `t {"x":1}`},
+		"an empty input before another": {[]string{piece(`"index":0,"id":"1",`, "t", `{}`), piece(`"index":0,`, "", `{"x":1}`)}, `t {"x":1}`},
+		"an empty input":                {[]string{piece(`"index":0,"id":"1",`, "t", `{}`), piece(`"index":0,`, "", "")}, `t {}`},
+	} {
+		p, _, _ := serve(t, append(c.chunks, stop, "[DONE]")...)
+		answer, err := p.Call(t.Context(), "m", model.Request{}, model.Pieces{})
+		if got := strings.Join(calls(answer), ", "); err != nil || got != c.want {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
+
+func TestAStreamWithoutAFinishReasonIsCompleteOnceItSaysSo(t *testing.T) {
+	for chunk, whole := range map[string]bool{
+		`{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null}]}`:                                                 true,
+		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"t","arguments":"{\"x\":1}"}}]}}]}`: true,
+		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"t","arguments":"{\"x\""}}]}}]}`:    false,
+		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"t","arguments":""}}]}}]}`:          false,
+		`{"choices":[{"index":0,"delta":{}}]}`: false,
+	} {
+		p, _, _ := serve(t, chunk, "[DONE]")
+		if answer, err := p.Call(t.Context(), "m", model.Request{}, model.Pieces{}); (err == nil) != whole {
+			t.Errorf("%s gives %+v, %v", chunk, answer, err)
+		}
+	}
+}
+
+func TestUsageIsFoundWhereServersPutIt(t *testing.T) {
+	for chunk, want := range map[string]model.Usage{
+		`{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}]}`:   {Input: 3, Output: 4},
+		`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":100}}`: {Input: 3, Output: 97},
+		`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}`:                    {Input: 3, Output: 4},
+	} {
+		p, _, _ := serve(t, chunk, "[DONE]")
+		if answer, err := p.Call(t.Context(), "m", model.Request{}, model.Pieces{}); err != nil || answer.Usage != want {
+			t.Errorf("%s gives %+v, %v", chunk, answer.Usage, err)
+		}
+	}
+}
+
+func TestEmptyEventsAndSpaceBeforeJSONAreSkipped(t *testing.T) {
+	const message = `{"choices":[{"index":0,"message":{"content":"Hi"},"finish_reason":"stop"}]}`
+	p, _, _ := serve(t, "", message, "[DONE]")
+	for name, p := range map[string]*openai.Provider{"events": p, "JSON": serveJSON(t, "\n \n"+message)} {
+		if answer, err := p.Call(t.Context(), "m", model.Request{}, model.Pieces{}); err != nil || answer.Text() != "Hi" {
+			t.Errorf("%s: %+v, %v", name, answer, err)
+		}
 	}
 }

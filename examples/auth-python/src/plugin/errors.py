@@ -1,28 +1,28 @@
-"""What a plugin may answer besides success, and the gRPC code of each."""
+"""The errors that a plugin may return, with their gRPC codes."""
 
 import grpc
 
 
 class PluginError(Exception):
-    """An answer that is not OK. Its text goes to the server's log and holds no secret."""
+    """An error status. Its text goes to the server's log, so it must not contain secrets."""
 
     code = grpc.StatusCode.INTERNAL
 
 
 class NotFound(PluginError):
-    """It does not exist, and the backend was really asked."""
+    """It does not exist, according to the backend."""
 
     code = grpc.StatusCode.NOT_FOUND
 
 
 class Refused(PluginError):
-    """The credential was checked and is bad: the server answers 401."""
+    """The credential was checked and is not valid. The server returns 401."""
 
     code = grpc.StatusCode.UNAUTHENTICATED
 
 
 class Unavailable(PluginError):
-    """The backend could not be asked: the server answers 503."""
+    """The backend could not be reached. The server returns 503."""
 
     code = grpc.StatusCode.UNAVAILABLE
 
@@ -40,6 +40,6 @@ class Unimplemented(PluginError):
 
 
 def clip(text: object) -> str:
-    """What a stranger wrote, cut to a length that fits a log line."""
+    """Shortens untrusted text so that it fits a log line."""
     written = repr(text)
     return written if len(written) <= 100 else written[:99] + "…"

@@ -19,7 +19,7 @@ PROTOCOL = 1  # the version of ropewalk.<kind>.v1
 
 
 def refuse(env: Mapping[str, str], kind: str) -> str:
-    """Says why this process must not serve; empty when it may."""
+    """Returns why this process must not serve; empty if it may."""
     wanted = env.get(COOKIE, "")
     if not wanted:
         return (
@@ -27,7 +27,7 @@ def refuse(env: Mapping[str, str], kind: str) -> str:
             "and `ropewalk plugin test` checks it"
         )
     if wanted != kind:
-        return f"this plugin is of the kind {kind}, and was started as one of the kind {wanted}"
+        return f"this is a plugin of the kind {kind}, but it was started as a plugin of the kind {wanted}"
     versions = env.get("PLUGIN_PROTOCOL_VERSIONS", str(PROTOCOL)).split(",")
     if str(PROTOCOL) not in versions:
         return f"this plugin speaks protocol version {PROTOCOL}; the server speaks {', '.join(versions)}"
@@ -36,10 +36,10 @@ def refuse(env: Mapping[str, str], kind: str) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the plugin listens: a unix socket in a directory that is closed to others."""
+    """Where the plugin listens: a unix socket in a directory that other users cannot open."""
 
     path: str
-    own: bool  # the directory is of this process's making
+    own: bool  # this process created the directory
 
     @staticmethod
     def choose() -> "Place":
@@ -63,19 +63,19 @@ class Place:
 
 @dataclass(frozen=True)
 class Security:
-    """The TLS of this process: its own key and certificate, and the one client it accepts."""
+    """TLS for this process: its own key and certificate, and the only client that it accepts."""
 
     key: bytes  # PEM
     certificate: bytes  # PEM
     client: bytes  # PEM
-    field: str  # the sixth of the handshake line
+    field: str  # the sixth field of the handshake line
 
     @staticmethod
     def make(client: str) -> "Security | None":
-        """Makes a certificate when the server brought one of its own; None when it did not."""
+        """Creates a certificate if the server has passed its own; otherwise returns None."""
         if not client:
             return None
-        # Not P-521, as go-plugin itself: gRPC for Python cannot use that curve.
+        # Not P-521, which go-plugin itself uses, because gRPC for Python does not support that curve.
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
         now = datetime.now(timezone.utc)
@@ -103,7 +103,7 @@ class Security:
 
 
 def announce(place: Place, security: Security | None) -> None:
-    """Prints the handshake line. From then on, what is printed goes to the log."""
+    """Prints the handshake line. Anything printed later goes to the log."""
     field = security.field if security else ""
     print(f"1|{PROTOCOL}|unix|{place.path}|grpc|{field}", flush=True)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 
 
 class Formatter(logging.Formatter):
-    """Writes what hclog writes. `extra={"fields": {...}}` of a call become fields of the line."""
+    """Formats records as hclog does. Fields passed as `extra={"fields": {...}}` become fields of the line."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -22,9 +22,9 @@ class Formatter(logging.Formatter):
 
 
 def setup() -> None:
-    """Sends the log of this process to the server. The server's own level says what is kept of it."""
+    """Sends this process's log to the server, whose log level determines which lines are kept."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Formatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
-    for chatty in ("httpx", "httpcore"):  # they log addresses of requests, which may hold codes
+    for chatty in ("httpx", "httpcore"):  # they log request URLs, which may contain codes
         logging.getLogger(chatty).setLevel(logging.WARNING)

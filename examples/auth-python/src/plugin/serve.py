@@ -1,4 +1,4 @@
-"""Serves a plugin: the handshake, ropewalk.plugin.v1, health, the end on request, and a guard in front of it all."""
+"""Serves a plugin: the handshake, ropewalk.plugin.v1, health, shutdown, and a guard in front of every method."""
 
 import asyncio
 import dataclasses
@@ -25,15 +25,15 @@ class Plugin:
 
     kind = ""
     name = ""
-    version = ""  # any text; operators see it
+    version = ""  # any text; shown to operators
     capabilities: tuple[str, ...] = ()  # other than "configure" and "validate", which are added; see plugin.proto
     settings_type: type  # a dataclass, as plugin.settings.parse takes it
 
     async def configure(self, taken, data_dir: str) -> None:
-        """Takes settings that are good. Raises Unavailable if a backend that it needs cannot be reached."""
+        """Applies settings that have no problems. Raises Unavailable if a required backend cannot be reached."""
 
     def add_to(self, server: grpc.aio.Server) -> None:
-        """Adds the services of the kind."""
+        """Adds the kind's services."""
         raise NotImplementedError
 
     async def close(self) -> None:
@@ -41,7 +41,7 @@ class Plugin:
 
 
 def run(plugin: Plugin) -> None:
-    """Is the main of a plugin: returns when the server asked for the end, or SIGTERM came."""
+    """Runs a plugin. It returns after the server has requested a shutdown, or on SIGTERM."""
     refusal = handshake.refuse(os.environ, plugin.kind)
     if refusal:
         print(refusal, file=sys.stderr)
@@ -54,7 +54,7 @@ async def serve(plugin: Plugin) -> None:
     end = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, end.set)
-    loop.add_signal_handler(signal.SIGINT, lambda: None)  # a Ctrl-C is for the server
+    loop.add_signal_handler(signal.SIGINT, lambda: None)  # Ctrl-C is meant for the server
 
     place = handshake.Place.choose()
     security = handshake.Security.make(os.environ.get("PLUGIN_CLIENT_CERT", ""))
@@ -86,7 +86,7 @@ class PluginService(plugin_pb2_grpc.PluginServiceServicer):
 
     async def Configure(self, request, context):
         if self.configured:
-            raise Invalid("the plugin is configured already; start another process for other settings")
+            raise Invalid("the plugin is already configured; start another process for other settings")
         taken, problems = settings.parse(request.settings_json, self.plugin.settings_type, request.data_dir)
         if not problems:
             await self.plugin.configure(taken, request.data_dir)
@@ -103,8 +103,8 @@ def on_wire(problems: list[settings.Problem]) -> list[plugin_pb2.Problem]:
 
 
 class Guard(grpc.aio.ServerInterceptor):
-    """Stands in front of every method: an exception becomes a status, and before Configure was
-    accepted the services of the kind are not there."""
+    """Wraps every method: it turns exceptions into statuses, and refuses calls to the kind's services until
+    Configure has succeeded."""
 
     def __init__(self, service: PluginService) -> None:
         self.service = service
@@ -123,7 +123,7 @@ class Guard(grpc.aio.ServerInterceptor):
             try:
                 self.check(method)
                 return await call(request, context)
-            except Exception as error:  # noqa: BLE001, every error has an answer
+            except Exception as error:  # noqa: BLE001, every error becomes a status
                 await refuse(method, context, error)
 
         return guarded
@@ -135,7 +135,7 @@ class Guard(grpc.aio.ServerInterceptor):
                 self.check(method)
                 async for answer in call(request, context):
                     yield answer
-            except Exception as error:  # noqa: BLE001, every error has an answer
+            except Exception as error:  # noqa: BLE001, every error becomes a status
                 await refuse(method, context, error)
 
         return guarded
@@ -154,12 +154,12 @@ async def refuse(method: str, context, error: Exception) -> None:
         await context.abort(error.code, str(error))
     if isinstance(error, grpc.aio.AbortError):
         raise error
-    log.error("A call of this plugin failed.", exc_info=error, extra={"fields": {"method": method}})
+    log.error("A call to this plugin failed.", exc_info=error, extra={"fields": {"method": method}})
     await context.abort(grpc.StatusCode.INTERNAL, "the plugin failed; its log has the stack")
 
 
 def controller(end: Callable[[], None]) -> grpc.GenericRpcHandler:
-    """plugin.GRPCController of go-plugin, whose messages are empty: no generated code is needed."""
+    """plugin.GRPCController of go-plugin. Its messages are empty, so it needs no generated code."""
 
     async def shutdown(request: bytes, context) -> bytes:
         end()
@@ -171,7 +171,7 @@ def controller(end: Callable[[], None]) -> grpc.GenericRpcHandler:
 
 
 async def build(plugin: Plugin, end: Callable[[], None]) -> grpc.aio.Server:
-    """Makes the server, which does not listen yet."""
+    """Creates the server, which does not listen yet."""
     service = PluginService(plugin)
     server = grpc.aio.server(
         interceptors=[Guard(service)],
@@ -187,7 +187,7 @@ async def build(plugin: Plugin, end: Callable[[], None]) -> grpc.aio.Server:
 
 
 def listen(server: grpc.aio.Server, target: str, security: handshake.Security | None) -> None:
-    """Opens the socket: with TLS, and for one client only, when the server asked for it."""
+    """Opens the socket. If the server asked for TLS, only that client may connect."""
     if not security:
         server.add_insecure_port(target)
         return

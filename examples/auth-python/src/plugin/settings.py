@@ -11,7 +11,7 @@ TYPES = {str: "a string", bool: "true or false", int: "a whole number", float: "
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong. The message never repeats a value: it could be a secret."""
+    """One problem. The message never repeats a value, which could be a secret."""
 
     path: str
     message: str
@@ -19,8 +19,8 @@ class Problem:
 
 
 def parse(text: str, into: type[T], data_dir: str = "") -> tuple[T, list[Problem]]:
-    """Reads settings into a dataclass whose fields are str, bool, int, float or list[str], each with a default. They
-    are good only when there are no problems. What types do not express is in the method `problems` of the class."""
+    """Reads settings into a dataclass whose fields are str, bool, int, float or list[str], each with a default. Use them
+    only if there are no problems. The class's method `problems` checks what types cannot express."""
     problems: list[Problem] = []
     hints = get_type_hints(into)
     types = {field.name: hints[field.name] for field in dataclasses.fields(into)}
@@ -46,7 +46,7 @@ def parse(text: str, into: type[T], data_dir: str = "") -> tuple[T, list[Problem
 
 
 class Pairs(list):
-    """A JSON object as it was written: names may come twice."""
+    """A JSON object as written, with duplicate names."""
 
 
 def read(text: str, problems: list[Problem]) -> Pairs:
@@ -54,7 +54,7 @@ def read(text: str, problems: list[Problem]) -> Pairs:
         value = json.loads(text or "{}", object_pairs_hook=Pairs)
     except (ValueError, RecursionError) as error:
         where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
-        problems.append(Problem("", f"must be one JSON object: it cannot be read{where}"))
+        problems.append(Problem("", f"must be one JSON object, but cannot be parsed{where}"))
         return Pairs()
     if not isinstance(value, Pairs):
         problems.append(Problem("", f"must be an object, not {kind_of(value)}"))

@@ -34,8 +34,8 @@ type cache[T any] struct {
 	failed  error     // the error of the last fetch; nil if it succeeded
 }
 
-// waiting is the error of an earlier failed fetch, returned while it is too early for the next one. A document that
-// depends on this one does not count it as a fetch: it may be fetched as soon as this one may.
+// waiting is the error of an earlier failed fetch, returned while it is too early for the next one. It does
+// not count as a fetch of a document that depends on this one: both may be fetched at the same moment.
 type waiting struct {
 	error
 	until time.Time
@@ -66,9 +66,9 @@ func (c *cache[T]) dated(ctx context.Context) (value T, age time.Duration, err e
 	return value, age, nil
 }
 
-// renew fetches the value. If the last fetch was less than renewEvery ago, it returns the result of that fetch instead.
-// The fetch that first loads the value does not count. A fetch takes requestTimeout at most; if the provider is slower
-// and the caller has more time, renew waits for the next fetch.
+// renew fetches the value. If the last fetch was less than renewEvery ago, it returns the result of that
+// fetch instead. The fetch that first loads the value does not count. A fetch takes at most requestTimeout;
+// if the provider is slower and the caller has more time, renew waits for the next fetch.
 func (c *cache[T]) renew(ctx context.Context) (T, error) {
 	var none T
 	for {
@@ -88,7 +88,8 @@ func (c *cache[T]) renew(ctx context.Context) (T, error) {
 	}
 }
 
-// waitsForNext waits until the next fetch may start. It returns false at once if that is after ctx's deadline.
+// waitsForNext waits until the next fetch may start. It returns false immediately if that is after ctx's
+// deadline.
 func (c *cache[T]) waitsForNext(ctx context.Context) bool {
 	c.mu.Lock()
 	next := c.next
@@ -126,13 +127,17 @@ func (c *cache[T]) attempt() (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		// c.next counts from the start of the fetch, even if the provider did not respond for all of requestTimeout, so
-		// that it is asked again soon after it is back.
+		// c.next counts from the start of the fetch, even if the fetch used up all of requestTimeout. The
+		// provider is then asked again soon after it recovers.
 		if needed, ok := errors.AsType[*waiting](err); ok {
 			c.next = needed.until
 		}
 		c.failed = unavailable("the provider's %s could not be fetched: %w", c.what, err)
-		c.log.Warn("The identity provider did not return its "+c.what+"; the last copy stays in use.", "error", err)
+		kept := "the last copy stays in use"
+		if first {
+			kept = "there is no earlier copy"
+		}
+		c.log.Warn("The identity provider did not return its "+c.what+"; "+kept+".", "error", err)
 		return nil, c.failed
 	}
 	c.value, c.fetched, c.failed = value, time.Now(), nil
@@ -140,11 +145,4 @@ func (c *cache[T]) attempt() (any, error) {
 		c.next = time.Time{}
 	}
 	return nil, nil
-}
-
-// fetchedSince reports whether the value was fetched at or after t.
-func (c *cache[T]) fetchedSince(t time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.fetched.Before(t)
 }

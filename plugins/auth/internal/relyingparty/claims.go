@@ -74,7 +74,8 @@ func (c Claims) instant(name string) (at time.Time, present bool, err error) {
 
 const maxInstant = 253402300799 // the last second of the year 9999
 
-// merge returns c plus the claims that only other has. email and email_verified always come from the same one of them.
+// merge returns c plus the claims that only other has. email and email_verified always come from
+// the same set.
 func (c Claims) merge(other Claims) Claims {
 	merged := maps.Clone(other)
 	if merged == nil {

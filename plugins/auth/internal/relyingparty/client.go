@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"code.dny.dev/ssrf"
@@ -43,7 +44,13 @@ func NewClient(reach Reach) *http.Client {
 		v6 = append(v6, netip.MustParsePrefix("fc00::/7"))
 	}
 	guard := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
-	dialer := &net.Dialer{Timeout: requestTimeout, Control: guard.Safe}
+	dialer := &net.Dialer{Timeout: requestTimeout, Control: func(network, address string, c syscall.RawConn) error {
+		err := guard.Safe(network, address, c)
+		if to, parseErr := netip.ParseAddrPort(address); err != nil && parseErr == nil {
+			return refusedError{to.Addr().Unmap(), err}
+		}
+		return err
+	}}
 	return &http.Client{
 		Timeout: requestTimeout,
 		Transport: &http.Transport{
@@ -57,6 +64,27 @@ func NewClient(reach Reach) *http.Client {
 		CheckRedirect: sameHost,
 	}
 }
+
+// refusedError is returned for an address that Reach does not include.
+type refusedError struct {
+	ip    netip.Addr
+	cause error
+}
+
+// Error implements error. The text appears in the server's log and readiness report, so it says
+// what to do.
+func (e refusedError) Error() string {
+	switch {
+	case e.ip.IsPrivate():
+		return fmt.Sprintf("%v is in a private network: set allowPrivateNetwork: true if the provider is meant to be there", e.ip)
+	case e.ip.IsLoopback():
+		return fmt.Sprintf("%v is this machine: a provider on it needs a name that leads to another of its addresses (and allowPrivateNetwork: true if that is private)", e.ip)
+	}
+	return e.cause.Error()
+}
+
+// Unwrap returns the reason in the terms of package ssrf.
+func (e refusedError) Unwrap() error { return e.cause }
 
 // errRedirect is returned for a redirect that is not followed.
 var errRedirect = errors.New("the redirect is not followed")

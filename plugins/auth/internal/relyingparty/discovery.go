@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
 const (
@@ -32,28 +34,10 @@ type document struct {
 	raw json.RawMessage
 }
 
-// documentURLs returns the URLs where the issuer's metadata may be, in the order to try them: RFC 8414 section 3.1,
-// then OpenID Connect Discovery with the path inserted, then appended.
-func documentURLs(issuer string) []string {
-	u, err := url.Parse(issuer)
-	if err != nil {
-		return nil
-	}
-	base, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
-	places := []string{
-		base + "/.well-known/oauth-authorization-server" + path,
-		base + "/.well-known/openid-configuration" + path,
-	}
-	if path != "" {
-		places = append(places, base+path+"/.well-known/openid-configuration")
-	}
-	return places
-}
-
 // discover returns the first valid document about issuer. If needKeys is set, it must contain the URL of the keys.
 func discover(ctx context.Context, client *http.Client, issuer string, needKeys bool) (document, error) {
 	var problems []error
-	for _, place := range documentURLs(issuer) {
+	for _, place := range auth.MetadataURLs(issuer) {
 		doc, err := readDocument(ctx, client, place)
 		if err == nil {
 			err = doc.check(place, issuer, needKeys)

@@ -18,37 +18,12 @@ import (
 
 	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/auth"
 )
-
-func TestDocumentsAreServedAtTheirWellKnownPaths(t *testing.T) {
-	for _, c := range []struct {
-		issuer string
-		want   []string
-	}{
-		{"https://id.example.com", []string{
-			"https://id.example.com/.well-known/oauth-authorization-server",
-			"https://id.example.com/.well-known/openid-configuration",
-		}},
-		{"https://id.example.com/", []string{
-			"https://id.example.com/.well-known/oauth-authorization-server",
-			"https://id.example.com/.well-known/openid-configuration",
-		}},
-		{"https://id.example.com:8443/realms/one", []string{
-			"https://id.example.com:8443/.well-known/oauth-authorization-server/realms/one",
-			"https://id.example.com:8443/.well-known/openid-configuration/realms/one",
-			"https://id.example.com:8443/realms/one/.well-known/openid-configuration",
-		}},
-		{"https://[", nil},
-	} {
-		if got := documentURLs(c.issuer); !slices.Equal(got, c.want) {
-			t.Errorf("%s: got %q, want %q", c.issuer, got, c.want)
-		}
-	}
-}
 
 func TestTheFirstDocumentThatNamesTheIssuerIsUsed(t *testing.T) {
 	const realm = issuer + "/realm"
-	places := documentURLs(realm)
+	places := auth.MetadataURLs(realm)
 	good := map[string]any{"issuer": realm, "jwks_uri": issuer + "/jwks"}
 	path := func(place string) string { return strings.TrimPrefix(place, issuer) }
 	to := func(address string) http.HandlerFunc {
@@ -97,7 +72,7 @@ func TestAProviderThatDoesNotAnswerIsAskedForOneDocumentAndLogged(t *testing.T) 
 	if len(p.asked) != 1 {
 		t.Errorf("the provider received %v, want one", p.asked)
 	}
-	if !log.Contains("did not return its metadata") || !log.Contains("connection refused") {
+	if !log.Contains("did not return its metadata; there is no earlier copy") || !log.Contains("connection refused") {
 		t.Errorf("the log says %q", log)
 	}
 }
@@ -175,6 +150,21 @@ func TestNoDocumentIsNeededIfTheKeysURLIsConfigured(t *testing.T) {
 	}
 }
 
+func TestKeysAreAtTheURLOfTheDocumentOrElseAtTheUsualOne(t *testing.T) {
+	p := newProvider(t)
+	usual := p.party(func(o *Options) { o.Keys = issuer + "/nowhere" })
+	if err := check(t, usual, p.token("first")); err != nil {
+		t.Errorf("the document names the keys: %v", err)
+	}
+	p.pages["/.well-known/openid-configuration"] = map[string]any{"issuer": issuer}
+	for _, change := range []func(){func() {}, func() { delete(p.pages, "/.well-known/openid-configuration") }} {
+		change()
+		if err := check(t, p.party(func(o *Options) { o.Keys = issuer + "/jwks" }), p.token("first")); err != nil {
+			t.Errorf("no document names the keys: %v", err)
+		}
+	}
+}
+
 // TestNoRedirectOrNameLeadsToAForbiddenAddress counts the connections that a canary accepts.
 func TestNoRedirectOrNameLeadsToAForbiddenAddress(t *testing.T) {
 	reached := 0
@@ -220,7 +210,7 @@ func TestPrivateNetworksAreReachedOnlyWhereAllowed(t *testing.T) {
 		client := NewClient(Reach{Private: private})
 		for _, host := range []string{"10.255.255.1", "172.16.255.1", "192.168.255.1", "[fd00::1]"} {
 			ctx, cancel := context.WithCancel(t.Context())
-			if private { // there may be no such host; a rejection comes at once
+			if private { // there may be no such host; a rejection is immediate
 				time.AfterFunc(200*time.Millisecond, cancel)
 			}
 			_, err := Fetch(ctx, client, "https://"+host+":1", "", 100)

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// introspecting returns a party that introspects tokens at p, whose endpoint is answer.
+// introspecting returns a party that introspects tokens at p. answer handles the requests.
 func (p *provider) introspecting(metadata map[string]any, answer http.HandlerFunc) *Party {
 	discovered := map[string]any{"issuer": issuer, "jwks_uri": issuer + "/jwks", "introspection_endpoint": issuer + "/introspect"}
 	for name, value := range metadata {

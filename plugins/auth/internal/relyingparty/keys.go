@@ -5,7 +5,6 @@ import (
 	"crypto/rsa"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/lestrrat-go/jwx/v2/jwa"
@@ -13,31 +12,24 @@ import (
 )
 
 const (
-	keysLimit   = 512 << 10
-	keysFresh   = 4 * time.Minute // older keys are refreshed in the background
-	keysOld     = 5 * time.Minute // older keys are refreshed before use, so this limits how long a removed key is accepted
-	keysWait    = time.Second     // how long to wait for that refresh
-	keysKeep    = 24 * time.Hour  // how long keys are used while the provider is unavailable
-	minKeyBits  = 2048
-	maxKeys     = 100
-	unknownFor  = 30 * time.Second // how long a key id that the provider does not know is rejected without asking again
-	unknownSize = 1000
+	keysLimit  = 512 << 10
+	keysFresh  = 4 * time.Minute // older keys are refreshed in the background
+	keysOld    = 5 * time.Minute // older keys are refreshed before use, so this limits how long a removed key is accepted
+	keysWait   = time.Second     // how long to wait for that refresh
+	keysKeep   = 24 * time.Hour  // how long keys are used while the provider is unavailable
+	minKeyBits = 2048
+	maxKeys    = 100
 )
 
 // keySet holds the provider's usable keys by key id; several may share one.
 type keySet map[string][]jwk.Key
 
 // keys finds the provider's signing keys.
-type keys struct {
-	set cache[keySet]
+type keys struct{ set cache[keySet] }
 
-	mu      sync.Mutex
-	unknown map[string]time.Time // key id -> when to ask again
-}
-
-// find returns the keys with that id. If kid is empty, it returns the only key, if there is just one. An unknown id
-// causes one rate-limited refresh. find rejects an id only if it is missing from a key set fetched within renewEvery;
-// if that set was fetched for this id, the id stays rejected for unknownFor.
+// find returns the keys with that id. If kid is empty, it returns the only key, if there is just one. Every
+// lookup of an unknown id causes a rate-limited refresh, because the provider may publish its key a moment
+// later. find rejects an id only if it is missing from a key set fetched within renewEvery.
 func (k *keys) find(ctx context.Context, kid string) ([]jwk.Key, error) {
 	set, age, err := k.set.dated(ctx)
 	if err != nil {
@@ -49,18 +41,11 @@ func (k *keys) find(ctx context.Context, kid string) ([]jwk.Key, error) {
 	if found := set.lookup(kid); found != nil {
 		return found, nil
 	}
-	if k.isUnknown(kid) {
-		return nil, refuse("the provider has no key %q", clip(kid))
-	}
-	asked := time.Now()
 	if set, err = k.set.renew(ctx); err != nil {
 		return nil, err
 	}
 	if found := set.lookup(kid); found != nil {
 		return found, nil
-	}
-	if k.set.fetchedSince(asked) {
-		k.markUnknown(kid)
 	}
 	return nil, refuse("the provider has no key %q", clip(kid))
 }
@@ -88,21 +73,6 @@ func (s keySet) lookup(kid string) []jwk.Key {
 		}
 	}
 	return nil
-}
-
-func (k *keys) isUnknown(kid string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return time.Now().Before(k.unknown[kid])
-}
-
-func (k *keys) markUnknown(kid string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.unknown == nil || len(k.unknown) >= unknownSize {
-		k.unknown = map[string]time.Time{}
-	}
-	k.unknown[kid] = time.Now().Add(unknownFor)
 }
 
 // parseKeys keeps the keys for the given algorithms and pins each key's algorithm: what a token says about its
@@ -190,7 +160,7 @@ func hasVerify(ops jwk.KeyOperationList) bool {
 	return false
 }
 
-// clip truncates text from outside for an error message.
+// clip truncates untrusted text for an error message.
 func clip(s string) string {
 	if len(s) > 64 {
 		return s[:64] + "…"

@@ -6,7 +6,6 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -83,22 +82,6 @@ func TestAKeySetIsBounded(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || err != nil && set != nil {
 			t.Errorf("got %d, %v, want %q", len(set), err, want)
 		}
-	}
-}
-
-func TestTheMemoryOfUnknownKeyIDsIsBounded(t *testing.T) {
-	var k keys
-	for i := range 5000 {
-		id := fmt.Sprintf("random-%d", i)
-		if k.isUnknown(id) {
-			t.Fatalf("%s is unknown before anybody asked", id)
-		}
-		if k.markUnknown(id); !k.isUnknown(id) || len(k.unknown) > 1000 {
-			t.Fatalf("%s is unknown: %t, of %d", id, k.isUnknown(id), len(k.unknown))
-		}
-	}
-	if len(k.unknown) != 1000 {
-		t.Errorf("%d are remembered, want 1000", len(k.unknown))
 	}
 }
 

@@ -1,6 +1,7 @@
 package relyingparty
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lestrrat-go/jwx/v2/jwk"
 	"golang.org/x/oauth2"
 
 	"github.com/ropewalk/ropewalk/plugins"
@@ -24,7 +26,7 @@ func (p *Party) AuthorizeURL(ctx context.Context, req auth.AuthorizeRequest) (st
 	if req.State == "" || req.Nonce == "" || req.CodeChallenge == "" {
 		return "", fmt.Errorf("%w: a login needs a state, a nonce and a code challenge", plugins.ErrInvalid)
 	}
-	client, err := p.oauth(ctx, req.RedirectURI)
+	client, err := p.returningTo(ctx, req.RedirectURI)
 	if err != nil {
 		return "", err
 	}
@@ -41,7 +43,7 @@ func (p *Party) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Id
 	if req.Code == "" || req.CodeVerifier == "" || req.Nonce == "" {
 		return auth.Identity{}, refuse("a login needs a code, its verifier and its nonce")
 	}
-	client, err := p.oauth(ctx, req.RedirectURI)
+	client, err := p.returningTo(ctx, req.RedirectURI)
 	if err != nil {
 		return auth.Identity{}, err
 	}
@@ -53,17 +55,27 @@ func (p *Party) Exchange(ctx context.Context, req auth.ExchangeRequest) (auth.Id
 	if compact == "" {
 		return auth.Identity{}, refuse("the provider returned no id token: the openid scope is missing")
 	}
-	claims, key, err := p.check(ctx, compact, []string{p.options.ClientID})
+	claims, key, err := p.checkIDToken(ctx, compact)
 	if err != nil {
 		return auth.Identity{}, err
 	}
 	if subtle.ConstantTimeCompare([]byte(claims.Text("nonce")), []byte(req.Nonce)) != 1 {
 		return auth.Identity{}, refuse("the id token's nonce does not match this login")
 	}
-	if azp, present := claims["azp"]; present && claims.Text("azp") != p.options.ClientID {
-		return auth.Identity{}, refuse("the id token was issued to another client: %s", clip(string(azp)))
-	}
 	return p.loggedIn(ctx, claims, answer, newRenewal(key, claims, answer))
+}
+
+// checkIDToken is check for an id token, which must have been issued to this client (OpenID Connect Core 1.0 section
+// 3.1.3.7).
+func (p *Party) checkIDToken(ctx context.Context, compact string) (Claims, jwk.Key, error) {
+	claims, key, err := p.check(ctx, compact, []string{p.options.ClientID})
+	if err != nil {
+		return nil, nil, err
+	}
+	if azp, present := claims["azp"]; present && claims.Text("azp") != p.options.ClientID {
+		return nil, nil, refuse("the id token was issued to another client: %s", clip(string(azp)))
+	}
+	return claims, key, nil
 }
 
 // loggedIn returns the identity for a login whose id token has been verified.
@@ -110,7 +122,7 @@ func (p *Party) userInfo(ctx context.Context, claims Claims, access string) Clai
 	}
 	var all Claims
 	if json.Unmarshal(body, &all) != nil || all.Text("sub") != claims.Text("sub") {
-		p.options.Log.Warn("the provider's UserInfo endpoint returned another subject than the id token has; its response is ignored")
+		p.options.Log.Warn("the provider's UserInfo endpoint returned a different subject from the id token's; its response is ignored")
 		return nil
 	}
 	some := Claims{}
@@ -122,15 +134,23 @@ func (p *Party) userInfo(ctx context.Context, claims Claims, access string) Clai
 	return some
 }
 
-func (p *Party) oauth(ctx context.Context, redirect string) (*oauth2.Config, error) {
+// returningTo returns the client for a login that ends at a redirect URI; "" is the one in the settings.
+func (p *Party) returningTo(ctx context.Context, redirect string) (*oauth2.Config, error) {
+	if redirect = cmp.Or(redirect, p.options.RedirectURI); redirect == "" && p.CanLogin() {
+		return nil, fmt.Errorf("%w: a login needs a redirect URI, in the request or in the redirectUri setting", plugins.ErrInvalid)
+	}
+	client, err := p.oauth(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client.RedirectURL = redirect
+	return client, nil
+}
+
+// oauth returns the client without a redirect URI, which the refresh of a login does not have.
+func (p *Party) oauth(ctx context.Context) (*oauth2.Config, error) {
 	if !p.CanLogin() {
 		return nil, fmt.Errorf("%w: browser login needs the clientId setting", plugins.ErrUnimplemented)
-	}
-	if redirect == "" {
-		redirect = p.options.RedirectURI
-	}
-	if redirect == "" {
-		return nil, fmt.Errorf("%w: a login needs a redirect URI, in the request or in the redirectUri setting", plugins.ErrInvalid)
 	}
 	doc, err := p.document.get(ctx)
 	if err != nil {
@@ -141,7 +161,7 @@ func (p *Party) oauth(ctx context.Context, redirect string) (*oauth2.Config, err
 	}
 	return &oauth2.Config{
 		ClientID: p.options.ClientID, ClientSecret: p.options.ClientSecret,
-		RedirectURL: redirect, Scopes: p.options.Scopes,
+		Scopes:   p.options.Scopes,
 		Endpoint: oauth2.Endpoint{AuthURL: doc.AuthorizationEndpoint, TokenURL: doc.TokenEndpoint, AuthStyle: p.style(doc.TokenAuthMethods)},
 	}, nil
 }

@@ -134,7 +134,7 @@ func TestTheTokensOfALoginAreChecked(t *testing.T) {
 				t.Errorf("got %+v, %v, want %v", id, err, c.want)
 			}
 			if err != nil && (strings.Contains(err.Error(), "hidden") || strings.Contains(err.Error(), "verifier")) {
-				t.Errorf("the error holds a secret: %v", err)
+				t.Errorf("the error contains a secret: %v", err)
 			}
 		})
 	}
@@ -199,7 +199,7 @@ func TestAnIncompleteExchangeIsRefusedWithoutARequest(t *testing.T) {
 		req := whole
 		lack(&req)
 		if id, err := party.Exchange(t.Context(), req); outcome(t, err) != "refused" || e.form != nil {
-			t.Errorf("without %s: got %+v, %v, and the token endpoint was asked: %t", name, id, err, e.form != nil)
+			t.Errorf("without %s: got %+v, %v, and the token endpoint was called: %t", name, id, err, e.form != nil)
 		}
 	}
 }

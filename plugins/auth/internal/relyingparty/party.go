@@ -1,6 +1,7 @@
 package relyingparty
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 type Options struct {
 	Issuer  string
 	JWKSURI string // "" to use discovery
+	Keys    string // the URL of the key set if discovery does not find it; "" for none
 	Private bool   // the provider may be in a private network
 
 	ClientID     string
@@ -56,7 +58,7 @@ func New(o Options) *Party {
 	p := &Party{options: o, end: end, client: NewClient(Reach{Loopback: OnLoopback(o.Issuer), Private: o.Private})}
 	p.document = cache[document]{what: "metadata", fresh: documentFresh, keep: documentKeep, life: life, log: o.Log,
 		fetch: func(ctx context.Context) (document, error) {
-			return discover(ctx, p.client, o.Issuer, o.JWKSURI == "")
+			return discover(ctx, p.client, o.Issuer, o.JWKSURI == "" && o.Keys == "")
 		}}
 	p.keys.set = cache[keySet]{what: "keys", fresh: keysFresh, keep: keysKeep, life: life, log: o.Log, fetch: p.fetchKeys}
 	return p
@@ -72,10 +74,10 @@ func (p *Party) fetchKeys(ctx context.Context) (keySet, error) {
 	address := p.options.JWKSURI
 	if address == "" {
 		doc, err := p.document.get(ctx)
-		if err != nil {
+		if err != nil && p.options.Keys == "" {
 			return nil, err
 		}
-		address = doc.JWKSURI
+		address = cmp.Or(doc.JWKSURI, p.options.Keys)
 	}
 	body, err := Fetch(ctx, p.client, address, "", keysLimit)
 	if err != nil {

@@ -76,7 +76,7 @@ func (p *Party) confirmed(r renewal, subject string) auth.Identity {
 
 // refresh trades a login's refresh token for new tokens (OpenID Connect Core 1.0 section 12).
 func (p *Party) refresh(ctx context.Context, r renewal, subject string) (auth.Identity, error) {
-	client, err := p.oauth(ctx, p.options.RedirectURI)
+	client, err := p.oauth(ctx)
 	if err != nil {
 		return auth.Identity{}, err
 	}
@@ -101,7 +101,7 @@ func (p *Party) refreshed(ctx context.Context, next renewal, answer *oauth2.Toke
 		}
 		return p.confirmed(next, subject), nil
 	}
-	claims, key, err := p.check(ctx, compact, []string{p.options.ClientID})
+	claims, key, err := p.checkIDToken(ctx, compact)
 	if err != nil {
 		return auth.Identity{}, err
 	}
@@ -151,13 +151,15 @@ func (p *Party) confirm(ctx context.Context, r renewal, subject string) error {
 	return nil
 }
 
-// refreshError returns the error for a failed refresh. Only a grant that the provider no longer accepts ends the login.
+// refreshError returns the error for a failed refresh. The login ends only with a grant that the provider no longer accepts, or
+// not without the person (OpenID Connect Core 1.0 section 3.1.2.6, as sent by Entra ID).
 func refreshError(err error) error {
-	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok && answer.ErrorCode == "invalid_grant" {
-		return refuse("the provider refuses the refresh token of the login")
-	}
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
-	if ok && answer.Response != nil {
+	switch {
+	case !ok:
+	case answer.ErrorCode == "invalid_grant", answer.ErrorCode == "interaction_required", answer.ErrorCode == "login_required", answer.ErrorCode == "consent_required":
+		return refuse("the provider refuses the refresh token of the login (%s)", answer.ErrorCode)
+	case answer.Response != nil:
 		return unavailable("the provider's token endpoint returned %d %s for a refresh", answer.Response.StatusCode, clip(answer.ErrorCode))
 	}
 	return unavailable("the request to the provider's token endpoint failed: %w", err)

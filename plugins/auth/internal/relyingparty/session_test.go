@@ -28,7 +28,7 @@ func (e *userInfoEndpoint) RoundTrip(req *http.Request) (*http.Response, error) 
 	return e.tokenEndpoint.RoundTrip(req)
 }
 
-// loggedIn logs in at a provider whose token endpoint also returns the members of answer.
+// loggedIn logs in through a provider whose token endpoint also returns the members of answer.
 func loggedIn(t *testing.T, answer map[string]any) (*userInfoEndpoint, *Party, auth.Identity) {
 	t.Helper()
 	e, party := exchanging(t, nil, func(*Options) {})
@@ -70,6 +70,9 @@ func TestALoginIsCheckedWithItsRefreshToken(t *testing.T) {
 		"the grant was revoked": {func(e *userInfoEndpoint) {
 			e.status, e.answer = http.StatusBadRequest, map[string]any{"error": "invalid_grant"}
 		}, "refused"},
+		"the person has to log in": {func(e *userInfoEndpoint) {
+			e.status, e.answer = http.StatusBadRequest, map[string]any{"error": "interaction_required"}
+		}, "refused"},
 		"the client is refused": {func(e *userInfoEndpoint) {
 			e.status, e.answer = http.StatusUnauthorized, map[string]any{"error": "invalid_client"}
 		}, "down"},
@@ -77,6 +80,7 @@ func TestALoginIsCheckedWithItsRefreshToken(t *testing.T) {
 		"the provider is down": {func(e *userInfoEndpoint) { e.setDown(true) }, "good"}, // the keys are known, and the token endpoint still responds
 		"another subject":      {func(e *userInfoEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"sub": "bob"}) }, "refused"},
 		"another client":       {func(e *userInfoEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"aud": "other"}) }, "refused"},
+		"issued to another":    {func(e *userInfoEndpoint) { e.answer["id_token"] = e.idToken(map[string]any{"azp": "other"}) }, "refused"},
 		"no id token":          {func(e *userInfoEndpoint) { delete(e.answer, "id_token") }, "good"},
 		"no id token, and bob": {func(e *userInfoEndpoint) {
 			delete(e.answer, "id_token")
@@ -99,6 +103,16 @@ func TestALoginIsCheckedWithItsRefreshToken(t *testing.T) {
 		if name == "refreshed" && (got.SessionID != "s2" || e.form.Get("grant_type") != "refresh_token" || e.form.Get("refresh_token") != "r1") {
 			t.Errorf("session %q, form %v", got.SessionID, e.form)
 		}
+	}
+}
+
+// The server adds the redirect URI to the requests of a login if the settings have none.
+func TestALoginIsRefreshedWithoutARedirectURIInTheSettings(t *testing.T) {
+	e, party, id := loggedIn(t, map[string]any{"refresh_token": "r1"})
+	party.options.RedirectURI = ""
+	e.answer["id_token"] = e.idToken()
+	if _, err := party.CheckSession(t.Context(), auth.SessionCheck{Renewal: id.Renewal, Subject: "alice"}); err != nil {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -156,10 +170,10 @@ func TestAKeyThatTheProviderDropsEndsItsLoginsAtTheNextCheck(t *testing.T) {
 		e.publish("second")
 		pass(5 * time.Minute)
 		if _, err := party.CheckSession(t.Context(), auth.SessionCheck{Renewal: id.Renewal, Subject: "alice"}); outcome(t, err) != "refused" {
-			t.Errorf("a login of the key that was dropped: %v", err)
+			t.Errorf("a login signed with the dropped key: %v", err)
 		}
 		if _, err := party.CheckSession(t.Context(), auth.SessionCheck{Renewal: next.Renewal, Subject: "alice"}); err != nil {
-			t.Errorf("a login that the new key signed meanwhile: %v", err)
+			t.Errorf("a login signed with the new key in the meantime: %v", err)
 		}
 	})
 }
@@ -175,7 +189,7 @@ func TestATokenOfADroppedKeyIsRefusedAfterFiveMinutesEvenIfUnused(t *testing.T) 
 		p.publish("second")
 		pass(keysOld + time.Second)
 		if _, err := party.Verify(t.Context(), auth.VerifyRequest{Token: token}); outcome(t, err) != "refused" {
-			t.Errorf("a token of the key that was dropped: %v", err)
+			t.Errorf("a token signed with the dropped key: %v", err)
 		}
 		p.setDown(true)
 		pass(keysOld + time.Second)

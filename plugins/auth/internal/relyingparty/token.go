@@ -19,8 +19,8 @@ type token struct {
 	claims  Claims
 }
 
-// readToken parses a token and rejects what no key could make valid: a form other than compact, an algorithm that is
-// not configured, a type other than JWT or one of types, and critical headers.
+// readToken parses a token and rejects what no key could make valid: a form other than compact, an unconfigured
+// algorithm, a type other than JWT or one of types, and critical headers.
 func readToken(compact string, algorithms []string, types ...string) (token, error) {
 	if len(compact) > maxToken {
 		return token{}, refuse("the token is longer than %d bytes", maxToken)

@@ -153,7 +153,7 @@ func TestAnIdentityNamesOneUser(t *testing.T) {
 			}
 			var kept map[string]any
 			if err := json.Unmarshal(got.Claims, &kept); err != nil || kept["sub"] != "alice" || len(kept) != 4+len(c.claims) {
-				t.Errorf("of the claims %s is kept (%v)", got.Claims, err)
+				t.Errorf("kept the claims %s (%v)", got.Claims, err)
 			}
 		})
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	maxAnswer    = 8 << 20 // bytes per JSON response; a page of 100 entries has about 2 MiB
+	maxAnswer    = 8 << 20 // bytes per JSON response; a page of 100 entries is about 2 MiB
 	maxRedirects = 5
 )
 
@@ -113,9 +113,9 @@ func (c *Client) checkTarget(u *url.URL) error {
 }
 
 // Get sends a GET request to the registry and decodes the JSON response into answer. path is escaped and starts with a
-// slash. Get returns plugins.ErrNotFound for a 404 or 410 from the registry itself, recognized by a JSON object as the
-// body; plugins.ErrInvalid for 400 and 422; and plugins.ErrUnavailable for everything else that is not a valid
-// response.
+// slash. Get returns plugins.ErrNotFound for a 404 or 410 from the registry itself, which it recognizes by a JSON
+// object as the body. It returns plugins.ErrInvalid for 400 and 422, and plugins.ErrUnavailable for everything else
+// that is not a valid response.
 func (c *Client) Get(ctx context.Context, path string, query url.Values, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

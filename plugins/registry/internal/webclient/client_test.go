@@ -143,7 +143,7 @@ func TestAPublicRegistryMayOnlyLinkToFilesOverHTTPS(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want invalid", address, body, err)
 		}
 		if u, err := url.Parse(address); err == nil && u.User == nil && c.loading.CheckRedirect(&http.Request{URL: u}, nil) == nil {
-			t.Errorf("a file is loaded from %s after a redirect", address)
+			t.Errorf("a file was loaded from %s after a redirect", address)
 		}
 	}
 }
@@ -175,11 +175,11 @@ func TestRedirects(t *testing.T) {
 	}
 	for _, path := range []string{"/other", "/private", "/file", "/loop"} {
 		if err := c.Get(t.Context(), path, nil, &answer); !errors.Is(err, plugins.ErrUnavailable) {
-			t.Errorf("asking %s: got %v", path, err)
+			t.Errorf("requesting %s: got %v", path, err)
 		}
 	}
 	if looped.Load() != maxRedirects+1 {
-		t.Errorf("a redirect that leads in a circle was followed %d times, want %d", looped.Load(), maxRedirects)
+		t.Errorf("a redirect loop was followed %d times, want %d", looped.Load(), maxRedirects)
 	}
 	for _, path := range []string{"/private", "/file", "/loop"} {
 		if _, err := c.Download(t.Context(), base+path); err == nil {
@@ -187,7 +187,7 @@ func TestRedirects(t *testing.T) {
 		}
 	}
 	if accepted.Load() != 0 {
-		t.Error("a question was carried to another host")
+		t.Error("the query was sent to another host")
 	}
 }
 
@@ -276,7 +276,7 @@ func TestARegistryThatIsUnavailableOrSilentIsReported(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := client(t, Options{URL: silent}).Get(ctx, "/x", nil, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("given up: got %v", err)
+		t.Errorf("abandoned: got %v", err)
 	}
 }
 

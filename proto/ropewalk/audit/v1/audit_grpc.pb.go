@@ -35,7 +35,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// AuditService stores records. Calls are concurrent, but those of one stream come one after the other. Each call
+// AuditService stores records. Calls are concurrent, but a stream's calls come one after another. Each call
 // carries a deadline and returns soon after it passes.
 type AuditServiceClient interface {
 	// Write stores records in the order of the batch. OK means that every one of them is durable: it survives the end
@@ -97,7 +97,7 @@ func (c *auditServiceClient) Read(ctx context.Context, in *ReadRequest, opts ...
 // All implementations must embed UnimplementedAuditServiceServer
 // for forward compatibility.
 //
-// AuditService stores records. Calls are concurrent, but those of one stream come one after the other. Each call
+// AuditService stores records. Calls are concurrent, but a stream's calls come one after another. Each call
 // carries a deadline and returns soon after it passes.
 type AuditServiceServer interface {
 	// Write stores records in the order of the batch. OK means that every one of them is durable: it survives the end

@@ -43,8 +43,8 @@ type Identity struct {
 	// The organization at the provider; may be empty.
 	OrganizationId string `protobuf:"bytes,5,opt,name=organization_id,json=organizationId,proto3" json:"organization_id,omitempty"`
 	// The rank in that organization: "owner", "admin" or "member"; empty counts as member. It comes from the token's claim
-	// that the settings name, or from the provider's list of members. Without a role in the token nobody is more than a
-	// member, and any other role does not make anyone more than that.
+	// that the settings name, or from the provider's list of members. Without a role in the token, or with any other role, a
+	// person is at most a member.
 	OrgRole string `protobuf:"bytes,6,opt,name=org_role,json=orgRole,proto3" json:"org_role,omitempty"`
 	// The granted scopes, and no others; may be empty.
 	Scopes []string `protobuf:"bytes,7,rep,name=scopes,proto3" json:"scopes,omitempty"`

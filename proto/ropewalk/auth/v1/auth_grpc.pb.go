@@ -35,15 +35,15 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // AuthService identifies the owner of a bearer token. Calls are concurrent, each with a deadline: a call that ends does
-// not end the others. UNAVAILABLE means that the adapter cannot tell. It is never an acceptance and never a refusal, and
+// not end the others. UNAVAILABLE means that the adapter cannot tell. It neither accepts nor refuses the token, and
 // the server responds with 503. UNAUTHENTICATED means that the token is known to be bad, and the server responds with
 // 401. The server caches the result of Verify until expires_at, but for 60 seconds at most. The adapter grants nothing
 // inside a workspace. While the adapter cannot tell whether tokens are good, it may return UNAVAILABLE for a bad one too.
 //
 // An adapter of OpenID providers finds the provider's keys itself, at the jwks_uri of the provider's metadata (RFC
 // 8414, OpenID Connect Discovery 1.0). A token is good if it was signed with a key in that set that is meant for
-// signatures: its use is sig, or it states none. A key of another type may have the same id. The first token that names
-// a key that the provider added makes the adapter find it, or, if the adapter has just read the set, it is found within
+// signatures: its use is sig, or it states none. A key of another type may have the same id. If a token names a key that
+// the provider has added, the adapter finds it with the first such token or, if it has just read the set, within
 // 15 seconds. A key that the provider removed is no longer used once the adapter has read the key set again. Keys that
 // were read stay in use while the provider is unavailable or returns something other than a key set. Keys in the set
 // that the adapter cannot use are skipped. Key ids that the provider does not know cause at most 6 requests for keys a
@@ -60,9 +60,9 @@ type AuthServiceClient interface {
 	// signature; an algorithm that Describe does not name (compared exactly); a wrong issuer; audiences that do not include
 	// any in the request (unless the request names none); a token that is expired, not yet valid (nbf, iat) or has no
 	// expiry; a token from another organization if the settings name one; and anything that is not a bearer token: text in
-	// another form than the expected one, a token without a subject, with critical headers, of another type than a JWT (typ
+	// a form other than the expected one, a token without a subject, with critical headers, of a type other than JWT (typ
 	// JWT, at+jwt or none), or bound to a key if the request does not prove possession of it. Names, identifiers and URLs
-	// are compared byte by byte. A claim of another type than RFC 7519 defines does not count as that claim: an exp must be
+	// are compared byte by byte. A claim whose type RFC 7519 does not define for it does not count as that claim: an exp must be
 	// a number of seconds up to the year 9999, and so must nbf and iat if they are present. Clocks may differ by 30 seconds
 	// in both directions: a token is good until 30 seconds after its exp and from 30 seconds before its nbf and iat. An
 	// adapter that stores the times of its tokens itself, because they are not JWTs, may end them at their exp. A verdict is
@@ -74,7 +74,7 @@ type AuthServiceClient interface {
 	// or by the token's client certificate (RFC 8705). The server asks for each request with a proof, and caches no
 	// verdict about one.
 	//
-	// The identity is the token's own: its subject, its organization, its role, whatever tokens came before or come at the
+	// The identity, with its subject, organization and role, is the token's own, whatever tokens came earlier or come at the
 	// same moment. Any text may come as a token, including the empty one. A text that differs from a good token in any
 	// character, including white space, is not that token.
 	Verify(ctx context.Context, in *VerifyRequest, opts ...grpc.CallOption) (*VerifyResponse, error)
@@ -127,15 +127,15 @@ func (c *authServiceClient) Metadata(ctx context.Context, in *MetadataRequest, o
 // for forward compatibility.
 //
 // AuthService identifies the owner of a bearer token. Calls are concurrent, each with a deadline: a call that ends does
-// not end the others. UNAVAILABLE means that the adapter cannot tell. It is never an acceptance and never a refusal, and
+// not end the others. UNAVAILABLE means that the adapter cannot tell. It neither accepts nor refuses the token, and
 // the server responds with 503. UNAUTHENTICATED means that the token is known to be bad, and the server responds with
 // 401. The server caches the result of Verify until expires_at, but for 60 seconds at most. The adapter grants nothing
 // inside a workspace. While the adapter cannot tell whether tokens are good, it may return UNAVAILABLE for a bad one too.
 //
 // An adapter of OpenID providers finds the provider's keys itself, at the jwks_uri of the provider's metadata (RFC
 // 8414, OpenID Connect Discovery 1.0). A token is good if it was signed with a key in that set that is meant for
-// signatures: its use is sig, or it states none. A key of another type may have the same id. The first token that names
-// a key that the provider added makes the adapter find it, or, if the adapter has just read the set, it is found within
+// signatures: its use is sig, or it states none. A key of another type may have the same id. If a token names a key that
+// the provider has added, the adapter finds it with the first such token or, if it has just read the set, within
 // 15 seconds. A key that the provider removed is no longer used once the adapter has read the key set again. Keys that
 // were read stay in use while the provider is unavailable or returns something other than a key set. Keys in the set
 // that the adapter cannot use are skipped. Key ids that the provider does not know cause at most 6 requests for keys a
@@ -152,9 +152,9 @@ type AuthServiceServer interface {
 	// signature; an algorithm that Describe does not name (compared exactly); a wrong issuer; audiences that do not include
 	// any in the request (unless the request names none); a token that is expired, not yet valid (nbf, iat) or has no
 	// expiry; a token from another organization if the settings name one; and anything that is not a bearer token: text in
-	// another form than the expected one, a token without a subject, with critical headers, of another type than a JWT (typ
+	// a form other than the expected one, a token without a subject, with critical headers, of a type other than JWT (typ
 	// JWT, at+jwt or none), or bound to a key if the request does not prove possession of it. Names, identifiers and URLs
-	// are compared byte by byte. A claim of another type than RFC 7519 defines does not count as that claim: an exp must be
+	// are compared byte by byte. A claim whose type RFC 7519 does not define for it does not count as that claim: an exp must be
 	// a number of seconds up to the year 9999, and so must nbf and iat if they are present. Clocks may differ by 30 seconds
 	// in both directions: a token is good until 30 seconds after its exp and from 30 seconds before its nbf and iat. An
 	// adapter that stores the times of its tokens itself, because they are not JWTs, may end them at their exp. A verdict is
@@ -166,7 +166,7 @@ type AuthServiceServer interface {
 	// or by the token's client certificate (RFC 8705). The server asks for each request with a proof, and caches no
 	// verdict about one.
 	//
-	// The identity is the token's own: its subject, its organization, its role, whatever tokens came before or come at the
+	// The identity, with its subject, organization and role, is the token's own, whatever tokens came earlier or come at the
 	// same moment. Any text may come as a token, including the empty one. A text that differs from a good token in any
 	// character, including white space, is not that token.
 	Verify(context.Context, *VerifyRequest) (*VerifyResponse, error)

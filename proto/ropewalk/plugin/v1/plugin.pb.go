@@ -391,7 +391,7 @@ func (x *ValidateRequest) GetHostCapabilities() []string {
 // ValidateResponse lists the problems with them.
 type ValidateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Everything that Configure would reject. Empty means nothing.
+	// Everything that Configure would reject. Empty means it would accept them.
 	Problems      []*Problem `protobuf:"bytes,1,rep,name=problems,proto3" json:"problems,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

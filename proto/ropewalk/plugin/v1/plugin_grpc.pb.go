@@ -73,8 +73,8 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // PluginService is served by every plugin. The server calls Info first, then Configure, and calls the service of the
-// kind only after Configure has accepted the settings. After that, Configure is not called again: other settings are for
-// another process. After a failure it may be called again.
+// kind only after Configure has accepted the settings. After that, Configure is not called again: new settings need a
+// new process. After a failure it may be called again.
 type PluginServiceClient interface {
 	// Info describes the plugin. It responds even before Configure was called, asks no backend, and always returns the same
 	// result.
@@ -133,8 +133,8 @@ func (c *pluginServiceClient) Validate(ctx context.Context, in *ValidateRequest,
 // for forward compatibility.
 //
 // PluginService is served by every plugin. The server calls Info first, then Configure, and calls the service of the
-// kind only after Configure has accepted the settings. After that, Configure is not called again: other settings are for
-// another process. After a failure it may be called again.
+// kind only after Configure has accepted the settings. After that, Configure is not called again: new settings need a
+// new process. After a failure it may be called again.
 type PluginServiceServer interface {
 	// Info describes the plugin. It responds even before Configure was called, asks no backend, and always returns the same
 	// result.

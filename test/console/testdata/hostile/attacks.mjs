@@ -1,5 +1,5 @@
-// Each attack is the body of an async function in the view. It returns what it read as "READ …" or that it
-// sent something as "SENT …"; what it sends to CANARY is counted there as well.
+// Each attack is the body of an async function in the view. It returns "READ …" with what it read, or
+// "SENT …" if it sent something. Anything that it sends to CANARY is also counted there.
 export const attacks = {
   "parent-document": `return "READ " + parent.document.title;`,
   "top-document": `return "READ " + top.document.body.textContent.slice(0, 20);`,

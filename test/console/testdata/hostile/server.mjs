@@ -1,5 +1,5 @@
-// An MCP server on stdio whose tools have hostile views: node server.mjs. Where they would send what they
-// read comes from the file canary next to this one.
+// An MCP server on stdio whose tools have hostile views: node server.mjs. The file canary, next to this
+// one, contains the address to which the views try to send what they read.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { attacks } from "./attacks.mjs";

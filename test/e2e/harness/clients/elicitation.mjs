@@ -1,9 +1,9 @@
-// The official TypeScript client is asked by a tool of the app "everything", through /mcp; prints
-// what it was asked and what came of it as JSON. Several sessions do so at the same time.
+// A tool of the app "everything" asks the official TypeScript client a question, through /mcp, in several sessions at the same
+// time. It prints the questions and the results as JSON.
 //
 //   node elicitation.mjs <url> <workspace> <sessions>
 //
-// NODE_MODULES is the folder that holds @modelcontextprotocol/sdk.
+// NODE_MODULES is the folder that contains @modelcontextprotocol/sdk.
 import { pathToFileURL } from "node:url";
 
 const sdk = (file) => import(pathToFileURL(`${process.env.NODE_MODULES}/@modelcontextprotocol/sdk/dist/esm/${file}.js`));
@@ -24,7 +24,7 @@ async function session(n) {
   return said;
 }
 
-const asked = [await session(0)]; // the first question tells that the app asks
+const asked = [await session(0)]; // the first question shows that the app asks questions
 asked.push(...(await Promise.all(Array.from({ length: Number(sessions) - 1 }, (_, n) => session(n + 1)))));
 console.log(JSON.stringify({ asked }));
 process.exit(0);

@@ -1,9 +1,9 @@
-// The official TypeScript client logs in through an identity provider that it hears of from /mcp,
-// with a browser that agrees to everything; prints what it saw as JSON.
+// The official TypeScript client logs in through the identity provider that /mcp names, with a browser that agrees to
+// everything. It prints what it saw as JSON.
 //
 //   node oauth.mjs <url>
 //
-// NODE_MODULES is the folder that holds @modelcontextprotocol/sdk.
+// NODE_MODULES is the folder that contains @modelcontextprotocol/sdk.
 import { pathToFileURL } from "node:url";
 
 const sdk = (file) => import(pathToFileURL(`${process.env.NODE_MODULES}/@modelcontextprotocol/sdk/dist/esm/${file}.js`));

@@ -1,10 +1,10 @@
-// What the official TypeScript client sees and does; prints it as JSON.
+// Prints what the official TypeScript client sees and does, as JSON.
 //
-//   node typescript.mjs stdio <command> <argument>…    the tools of a bundle that is asked directly
+//   node typescript.mjs stdio <command> <argument>…    the tools of a bundle, without a server in between
 //   node typescript.mjs tour <url> <workspace> <file>  everything and the Go bundle "grower", through /mcp
 //   node typescript.mjs tools <address>                the tools that an MCP endpoint lists
 //
-// NODE_MODULES is the folder that holds @modelcontextprotocol/sdk.
+// NODE_MODULES is the folder that contains @modelcontextprotocol/sdk.
 import { existsSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
@@ -54,7 +54,7 @@ async function tools(address) {
   return { tools: names };
 }
 
-// progress is what came in which order during a call that reports its progress.
+// progress returns the messages, in order, of a call that reports its progress.
 async function progress(c) {
   const order = [];
   const onprogress = (p) => order.push(`${p.progress} of ${p.total}`);
@@ -63,16 +63,16 @@ async function progress(c) {
   return order;
 }
 
-// cancel gives up a call that has begun, and says how it ended.
+// cancel cancels a call in progress, and returns how it ended.
 async function cancel(c, file) {
   const giveUp = new AbortController();
-  const ended = call(c, "grower__last", { text: file }, { signal: giveUp.signal }).then(() => "finished", () => "given up");
+  const ended = call(c, "grower__last", { text: file }, { signal: giveUp.signal }).then(() => "finished", () => "abandoned");
   while (!existsSync(`${file}.begun`)) await pause(10);
   giveUp.abort("the test says so");
   return ended;
 }
 
-// change has a bundle add a tool, and lists the tools again when the server says that they changed.
+// change has a bundle add a tool, and lists the tools again when the server reports the change.
 async function change(c) {
   const notified = new Promise((resolve) => c.setNotificationHandler(ToolListChangedNotificationSchema, resolve));
   await call(c, "grower__grow", { text: "grown" });
@@ -80,7 +80,7 @@ async function change(c) {
   return (await toolNames(c)).includes("grower__grown");
 }
 
-// crowd is two clients that call at the same time; it counts the answers that were not theirs.
+// crowd lets two clients call at the same time, and counts the answers that went to the wrong one.
 async function crowd(url, workspace) {
   const clients = await Promise.all([chosen(url, workspace), chosen(url, workspace)]);
   const mistaken = await Promise.all(

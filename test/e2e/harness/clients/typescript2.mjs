@@ -1,9 +1,9 @@
-// What the second generation of the official TypeScript client sees and does; prints it as JSON.
+// Prints what the second generation of the official TypeScript client sees and does, as JSON.
 //
 //   node typescript2.mjs <url> <workspace> <revision>   the app "everything", through /mcp
 //
-// A revision of 2025 has a session; 2026-07-28 has none, and asks its client in results.
-// NODE_MODULES is the folder that holds @modelcontextprotocol/client.
+// The revisions of 2025 have sessions; 2026-07-28 has none, and asks clients questions in results.
+// NODE_MODULES is the folder that contains @modelcontextprotocol/client.
 import { pathToFileURL } from "node:url";
 
 const { Client, StreamableHTTPClientTransport } = await import(

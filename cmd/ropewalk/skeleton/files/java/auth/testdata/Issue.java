@@ -11,9 +11,9 @@ import java.util.List;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
-/** Makes the tokens that the conformance kit wishes for: samples.json names it. */
+/** Creates the tokens that the conformance kit asks for. samples.json names it. */
 public final class Issue {
-  private static final String KEY = "a-key-for-tests-of-32-characters-or-more"; // that of settings.json
+  private static final String KEY = "a-key-for-tests-of-32-characters-or-more"; // as in settings.json
 
   public static void main(String[] args) throws Exception {
     JsonArray tokens = new JsonArray();
@@ -26,7 +26,7 @@ public final class Issue {
     System.out.println(answer);
   }
 
-  /** The token of a wish, or null if these tokens cannot say it. */
+  /** Returns the token for a wish, or null if it is not possible with these tokens. */
   private static JsonElement token(JsonObject wish) throws Exception {
     for (String name : List.of("name", "organizationId", "orgRole", "scopes", "notBefore", "spoil")) {
       if (wish.has(name)) {

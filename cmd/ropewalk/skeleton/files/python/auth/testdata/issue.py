@@ -1,4 +1,4 @@
-"""Makes the tokens that the conformance kit wishes for: samples.json names it."""
+"""Creates the tokens that the conformance kit asks for. samples.json names it."""
 
 import base64
 import hashlib
@@ -7,7 +7,7 @@ import json
 import sys
 from datetime import datetime
 
-KEY = b"a-key-for-tests-of-32-characters-or-more"  # that of settings.json
+KEY = b"a-key-for-tests-of-32-characters-or-more"  # as in settings.json
 
 
 def encode(raw: bytes) -> str:
@@ -15,7 +15,7 @@ def encode(raw: bytes) -> str:
 
 
 def token(wish: dict) -> str | None:
-    """The token of a wish, if these tokens can say it."""
+    """Returns the token for a wish, if it is possible with these tokens."""
     if len(wish.get("audiences") or []) != 1 or any(wish.get(name) for name in ("name", "organizationId", "orgRole", "scopes", "notBefore", "spoil")):
         return None
     expires = int(datetime.fromisoformat(wish["expiresAt"].replace("Z", "+00:00")).timestamp())

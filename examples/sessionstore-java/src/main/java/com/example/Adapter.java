@@ -25,12 +25,12 @@ import ropewalk.sessionstore.v1.Sessionstore.TouchRequest;
 import ropewalk.sessionstore.v1.Sessionstore.TouchResponse;
 
 /**
- * A session store that keeps sessions in memory: put your backend in its place. What each method must do is written
- * in proto/ropewalk/sessionstore/v1/sessionstore.proto. When your backend cannot be asked, throw UNAVAILABLE;
- * NOT_FOUND only after it was really asked.
+ * A session store that keeps sessions in memory: replace this with your backend.
+ * proto/ropewalk/sessionstore/v1/sessionstore.proto documents what each method must do. If your backend cannot be
+ * reached, throw UNAVAILABLE. Throw NOT_FOUND only if the backend has reported that.
  */
 public final class Adapter extends SessionStoreServiceImplBase implements Plugin {
-  /** A record, and when its lifetime is over by System.nanoTime. */
+  /** A record, and the end of its lifetime in System.nanoTime. */
   private record Session(Record record, long ends) {}
 
   private final Map<String, Session> sessions = new HashMap<>();
@@ -50,7 +50,7 @@ public final class Adapter extends SessionStoreServiceImplBase implements Plugin
     return "sessionstore-java";
   }
 
-  /** There are no settings. To take some, read them here, as in {@code String url = settings.text("url", "")}. */
+  /** There are no settings. To add some, read them here, as in {@code String url = settings.text("url", "")}. */
   @Override
   public Ready configure(Settings settings, Path data) {
     return () -> {};
@@ -76,7 +76,7 @@ public final class Adapter extends SessionStoreServiceImplBase implements Plugin
   public synchronized void get(GetRequest request, StreamObserver<GetResponse> answer) {
     Session found = alive(request.getId());
     if (found == null) {
-      throw Status.NOT_FOUND.withDescription("there is no such session").asRuntimeException();
+      throw Status.NOT_FOUND.withDescription("no such session").asRuntimeException();
     }
     answer.onNext(GetResponse.newBuilder().setRecord(found.record()).build());
     answer.onCompleted();
@@ -114,7 +114,7 @@ public final class Adapter extends SessionStoreServiceImplBase implements Plugin
     return found != null && System.nanoTime() - found.ends() < 0 ? found : null;
   }
 
-  /** Removes what is over, once a second at most. */
+  /** Removes expired sessions, at most once a second. */
   private void purge() {
     long now = System.nanoTime();
     if (now - purged >= 1_000_000_000L) {

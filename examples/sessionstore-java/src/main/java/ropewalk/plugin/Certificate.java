@@ -23,7 +23,7 @@ import java.util.Arrays;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.X509ExtendedTrustManager;
 
-/** The key and the certificate of this process, for localhost. The JDK makes none, so the DER is written here. */
+/** This process's key and certificate, for localhost. The JDK cannot create certificates, so this class writes the DER. */
 record Certificate(PrivateKey key, X509Certificate certificate) {
   static Certificate make() throws GeneralSecurityException {
     KeyPairGenerator generator = KeyPairGenerator.getInstance("EC");
@@ -77,7 +77,7 @@ record Certificate(PrivateKey key, X509Certificate certificate) {
     return der(6, content);
   }
 
-  private static byte[] time(Instant at) { // UTCTime, which is for the years before 2050
+  private static byte[] time(Instant at) { // UTCTime, which ends in 2049
     return der(0x17, ascii(DateTimeFormatter.ofPattern("yyMMddHHmmss'Z'").withZone(ZoneOffset.UTC).format(at)));
   }
 
@@ -85,7 +85,7 @@ record Certificate(PrivateKey key, X509Certificate certificate) {
     return text.getBytes(StandardCharsets.US_ASCII);
   }
 
-  /** Accepts one client: the one with this certificate, byte by byte. */
+  /** Accepts only the client with this certificate, compared byte by byte. */
   static final class OneClient extends X509ExtendedTrustManager {
     private final byte[] accepted;
 

@@ -13,13 +13,13 @@ import java.util.logging.LogManager;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
-/** Log lines as the server reads them: one JSON object a line on standard error. What java.util.logging logs comes there, too. */
+/** Writes log lines as the server reads them: one JSON object per line on standard error. It includes what java.util.logging logs. */
 public final class Log {
   private static final PrintStream ERR = new PrintStream(new FileOutputStream(FileDescriptor.err), true, StandardCharsets.UTF_8);
 
   private Log() {}
 
-  /** Logs a message with fields, each a name followed by its value. No secrets. */
+  /** Logs a message with fields, each a name followed by its value. Do not log secrets. */
   public static void info(String message, Object... fields) {
     line("info", message, null, fields);
   }
@@ -47,7 +47,7 @@ public final class Log {
     ERR.println(line);
   }
 
-  /** Takes over what libraries log. */
+  /** Redirects what libraries log. */
   static void setup() {
     LogManager.getLogManager().reset();
     Logger.getLogger("").setLevel(Level.WARNING);

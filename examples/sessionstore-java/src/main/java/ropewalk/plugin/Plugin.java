@@ -12,7 +12,7 @@ public interface Plugin {
   /** The plugin's own name: lower-case letters, digits and "-". */
   String name();
 
-  /** The plugin's own version: any text. That of pom.xml, unless you return another one. */
+  /** The plugin's own version, any text. By default it is the one in pom.xml. */
   default String version() {
     String version = getClass().getPackage().getImplementationVersion();
     return version == null ? "dev" : version;
@@ -24,15 +24,15 @@ public interface Plugin {
   }
 
   /**
-   * Reads the settings and reports what is wrong with them. It opens and changes nothing: it also runs when settings
-   * are only checked and, without any settings and directory, to learn their names. What makes the plugin ready belongs
-   * in the result, which runs only if nothing was wrong.
+   * Reads the settings and reports what is wrong with them. It must not open or change anything, because it also runs when
+   * settings are only checked and, without settings or a directory, to learn their names. Put everything that makes the
+   * plugin ready into the result, which runs only if there were no problems.
    *
    * @param data a directory for this plugin alone; null if there is none
    */
   Ready configure(Settings settings, Path data);
 
-  /** The services of the kind. They are called only after the settings were accepted. */
+  /** The kind's services. They are called only after the settings have been accepted. */
   List<BindableService> services();
 
   /** Releases the backend. */
@@ -40,7 +40,7 @@ public interface Plugin {
 
   /** Makes a plugin ready. */
   interface Ready {
-    /** Throws a StatusRuntimeException of UNAVAILABLE if a backend that it needs cannot be reached. */
+    /** Throws a StatusRuntimeException with UNAVAILABLE if a required backend cannot be reached. */
     void run() throws Exception;
   }
 }

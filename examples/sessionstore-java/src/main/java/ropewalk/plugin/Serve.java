@@ -41,11 +41,11 @@ import ropewalk.plugin.v1.Plugin.ValidateRequest;
 import ropewalk.plugin.v1.Plugin.ValidateResponse;
 import ropewalk.plugin.v1.PluginServiceGrpc.PluginServiceImplBase;
 
-/** Serves a plugin: the handshake of go-plugin, mutual TLS, ropewalk.plugin.v1, health, and the end on request. */
+/** Serves a plugin: the handshake of go-plugin, mutual TLS, ropewalk.plugin.v1, health and shutdown. */
 public final class Serve {
   private static final String PROTOCOL = "1"; // the version of ropewalk.<kind>.v1
   private static final int MAX_MESSAGE = 16 << 20; // bytes, as on the server's side
-  private static final int THREADS = 128; // for calls at the same time
+  private static final int THREADS = 128; // for concurrent calls
 
   private final Plugin plugin;
   private final CountDownLatch end = new CountDownLatch(1);
@@ -55,7 +55,7 @@ public final class Serve {
     this.plugin = plugin;
   }
 
-  /** Is the main of a plugin: returns when the server asked for the end. */
+  /** Runs a plugin. It returns after the server has requested a shutdown. */
   public static void run(Plugin plugin) throws Exception {
     String refusal = refusal(plugin.kind());
     if (!refusal.isEmpty()) {
@@ -64,10 +64,10 @@ public final class Serve {
     }
     Log.setup();
     new Serve(plugin).serve();
-    System.exit(0); // whatever threads a library has left
+    System.exit(0); // even if a library has left threads running
   }
 
-  /** Says why this process must not serve; empty when it may. */
+  /** Returns why this process must not serve; empty if it may. */
   private static String refusal(String kind) {
     String wanted = env("ROPEWALK_PLUGIN");
     if (wanted.isEmpty()) {
@@ -75,7 +75,7 @@ public final class Serve {
           + "and `ropewalk plugin test` checks it";
     }
     if (!wanted.equals(kind)) {
-      return "this plugin is of the kind " + kind + ", and was started as one of the kind " + wanted;
+      return "this is a plugin of the kind " + kind + ", but it was started as a plugin of the kind " + wanted;
     }
     String versions = env("PLUGIN_PROTOCOL_VERSIONS");
     if (!versions.isEmpty() && !Arrays.asList(versions.split(",")).contains(PROTOCOL)) {
@@ -91,7 +91,7 @@ public final class Serve {
 
   private void serve() throws Exception {
     String given = env("PLUGIN_UNIX_SOCKET_DIR");
-    Path folder = given.isEmpty() ? Files.createTempDirectory("ropewalk") : Path.of(given); // closed to others
+    Path folder = given.isEmpty() ? Files.createTempDirectory("ropewalk") : Path.of(given); // other users cannot open it
     Path socket = folder.resolve("plugin" + ProcessHandle.current().pid());
     Thread cleanup = new Thread(() -> {
       try {
@@ -103,7 +103,7 @@ public final class Serve {
         Log.warn("The socket could not be removed.", "error", e.getMessage());
       }
     });
-    Runtime.getRuntime().addShutdownHook(cleanup); // runs at SIGTERM, too
+    Runtime.getRuntime().addShutdownHook(cleanup); // also runs on SIGTERM
 
     NettyServerBuilder builder = NettyServerBuilder.forAddress(UnixDomainSocketAddress.of(socket))
         .channelType(NioServerDomainSocketChannel.class)
@@ -121,7 +121,7 @@ public final class Serve {
 
     String field = "";
     String client = env("PLUGIN_CLIENT_CERT");
-    if (!client.isEmpty()) { // a debugged process has none, and serves without TLS
+    if (!client.isEmpty()) { // under a debugger there is none, and the process serves without TLS
       Certificate own = Certificate.make();
       SslContextBuilder tls = SslContextBuilder.forServer(own.key(), own.certificate())
           .clientAuth(ClientAuth.REQUIRE)
@@ -132,7 +132,7 @@ public final class Serve {
     Server server = builder.build().start();
     System.out.println("1|" + PROTOCOL + "|unix|" + socket + "|grpc|" + field);
     System.out.flush();
-    System.setOut(System.err); // from now on, what is printed goes to the log
+    System.setOut(System.err); // anything printed from now on goes to the log
 
     end.await();
     server.shutdown();
@@ -147,7 +147,7 @@ public final class Serve {
     @Override
     public void info(InfoRequest request, StreamObserver<InfoResponse> answer) {
       Settings settings = new Settings("{}");
-      plugin.configure(settings, null); // reads every setting that there is
+      plugin.configure(settings, null); // reads every known setting
       List<String> configure = settings.isEmpty() ? List.of() : List.of("configure");
       answer.onNext(InfoResponse.newBuilder()
           .setName(plugin.name())
@@ -165,7 +165,7 @@ public final class Serve {
     public synchronized void configure(ConfigureRequest request, StreamObserver<ConfigureResponse> answer) {
       if (configured) {
         throw Status.INVALID_ARGUMENT
-            .withDescription("the plugin is configured already; start another process for other settings")
+            .withDescription("the plugin is already configured; start another process for other settings")
             .asRuntimeException();
       }
       Settings settings = new Settings(request.getSettingsJson());
@@ -216,8 +216,8 @@ public final class Serve {
   }
 
   /**
-   * Stands in front of every method: a StatusRuntimeException becomes the answer, any other exception an internal
-   * error, and before Configure was accepted the services of the kind are not there.
+   * Wraps every method: a StatusRuntimeException becomes the response, and any other exception an internal error. Calls to
+   * the kind's services are refused until Configure has succeeded.
    */
   private final class Guard implements ServerInterceptor {
     @Override
@@ -235,7 +235,7 @@ public final class Serve {
           } catch (StatusRuntimeException e) {
             call.close(e.getStatus(), new Metadata());
           } catch (RuntimeException e) {
-            Log.error("A call of this plugin failed.", e, "method", method);
+            Log.error("A call to this plugin failed.", e, "method", method);
             call.close(Status.INTERNAL.withDescription("the plugin failed; its log has the stack"), new Metadata());
           }
         }

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Set;
 import ropewalk.plugin.v1.Plugin.Problem;
 
-/** Settings, read strictly: every problem is reported at once, with its path. A name that was never read does not exist. */
+/** Settings, read strictly: every problem is reported at once, with its path. A name that is never read counts as unknown. */
 public final class Settings {
   private final JsonObject values = new JsonObject();
   private final Set<String> known = new LinkedHashSet<>();
@@ -42,11 +42,11 @@ public final class Settings {
         problem("", "must be one JSON object");
       }
     } catch (IOException | JsonParseException | IllegalStateException | StackOverflowError e) {
-      problem("", "must be one JSON object: it cannot be read");
+      problem("", "must be one JSON object, but cannot be parsed");
     }
   }
 
-  /** A text, or what it is without the setting. */
+  /** Returns a string, or the default if the setting is missing. */
   public String text(String name, String otherwise) {
     JsonElement value = value(name);
     if (value == null) {
@@ -59,7 +59,7 @@ public final class Settings {
     return value.getAsString();
   }
 
-  /** True or false, or what it is without the setting. */
+  /** Returns true or false, or the default if the setting is missing. */
   public boolean flag(String name, boolean otherwise) {
     JsonElement value = value(name);
     if (value == null) {
@@ -72,7 +72,7 @@ public final class Settings {
     return value.getAsBoolean();
   }
 
-  /** A whole number, or what it is without the setting. */
+  /** Returns a whole number, or the default if the setting is missing. */
   public int number(String name, int otherwise) {
     JsonElement value = value(name);
     if (value == null) {
@@ -83,21 +83,21 @@ public final class Settings {
         return value.getAsBigDecimal().intValueExact();
       }
     } catch (IllegalStateException | ArithmeticException e) {
-      // it is reported below
+      // reported below
     }
     problem(name, "must be a whole number, not " + kind(value));
     return otherwise;
   }
 
-  /** Anything else: the JSON as it was written, or null without the setting. */
+  /** Returns the JSON of any other setting, or null if it is missing. */
   public JsonElement value(String name) {
     known.add(name);
     return values.get(name);
   }
 
   /**
-   * Reports what is wrong with a setting, and what to do. The first problem of a setting counts. Never repeat the
-   * value: it could be a secret.
+   * Reports what is wrong with a setting and what to do. Only the first problem of a setting counts. Never repeat the
+   * value, which could be a secret.
    */
   public void problem(String path, String message) {
     add(path, message, "");
@@ -109,12 +109,12 @@ public final class Settings {
     }
   }
 
-  /** Whether no setting was read: then there are none. */
+  /** Returns whether no setting was read, which means that there are none. */
   boolean isEmpty() {
     return known.isEmpty();
   }
 
-  /** Everything that is wrong, once all settings were read. */
+  /** Returns all problems, once every setting has been read. */
   List<Problem> problems() {
     for (String name : values.keySet()) {
       if (!known.contains(name)) {

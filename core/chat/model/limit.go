@@ -1,0 +1,93 @@
+package model
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// leastAnswer is the smallest limit on an answer that AnswerLimit returns, in tokens.
+const leastAnswer = 256
+
+var (
+	numbers    = regexp.MustCompile(`\d+`)
+	windowSize = regexp.MustCompile("maximum context length is (\\d+)|context limit: \\d+ \\+ \\d+ > (\\d+)|max_new_tokens`? must be <= (\\d+)")
+	limitName  = regexp.MustCompile(`max_(?:completion_|new_)?tokens|maximum tokens|maxoutputtokens`)
+	limitWords = regexp.MustCompile(`too large|too high|range|less than or equal|at most|maximum|exceed|> ?\d|<=`)
+)
+
+// AnswerLimit returns a limit on the answer that the model accepts. It returns 0 unless the model rejected the
+// request because the limit of asked tokens is too high.
+func (e *Error) AnswerLimit(asked int) int {
+	said := strings.ToLower(e.Param + " " + e.Message)
+	if window := windowSize.FindStringSubmatch(said); window != nil { // there must be room for the messages
+		size, _ := strconv.Atoi(strings.Join(window[1:], ""))
+		if limitName.MatchString(said) || strings.Contains(said, "complet") {
+			return lowered(asked, size/4)
+		}
+		return 0
+	}
+	if e.Failure == TooLong || !limitName.MatchString(said) || !limitWords.MatchString(said) || strings.Contains(said, "model output limit") {
+		return 0
+	}
+	named := 0
+	for _, digits := range numbers.FindAllString(said, -1) {
+		if n, err := strconv.Atoi(digits); err == nil && n < asked {
+			named = max(named, n)
+		}
+	}
+	if named < leastAnswer {
+		named = asked / 2
+	}
+	return lowered(asked, named)
+}
+
+// lowered returns a limit if it is lower than what was asked, and otherwise 0.
+func lowered(asked, limit int) int {
+	if limit = max(limit, leastAnswer); limit < asked {
+		return limit
+	}
+	return 0
+}
+
+// EffortSubstitutes are the efforts that a model accepts instead of those that it rejected, in the order of Efforts.
+type EffortSubstitutes [7]string
+
+var effortWords = regexp.MustCompile(`\b(none|minimal|low|medium|high|xhigh|max)\b`)
+
+// Of returns the effort that the model accepts instead of effort.
+func (s *EffortSubstitutes) Of(effort string) string {
+	for range s {
+		i := slices.Index(Efforts(), effort)
+		if i < 0 || s[i] == "" {
+			break
+		}
+		effort = s[i]
+	}
+	return effort
+}
+
+// Learn records that the model rejected an effort, and uses the nearest one that its message names instead. It returns
+// false if the message names none.
+func (s *EffortSubstitutes) Learn(message, rejected string) bool {
+	all := Efforts()
+	at, nearest := slices.Index(all, rejected), ""
+	distance := func(effort string) int {
+		n := slices.Index(all, effort) - at
+		return max(n, -n)
+	}
+	for _, word := range effortWords.FindAllString(strings.ToLower(message), -1) {
+		if s.Of(word) != word || word == rejected {
+			continue
+		}
+		if nearest == "" || distance(word) < distance(nearest) {
+			nearest = word
+		}
+	}
+	if at < 0 || nearest == "" || nearest == "none" && strings.Contains(message, "default") { // the default reasons
+		return false
+	}
+	s[at] = nearest
+	return true
+}

@@ -1,0 +1,145 @@
+//go:build linux
+
+package process_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
+)
+
+// The broker refuses most connections to this machine without making them.
+func TestAnAppReachesItsOwnServiceAsSoonAsThatListens(t *testing.T) {
+	want := "refused: connection refused\nown: <nil>\nagain: transport endpoint is already connected\nv6: <nil>\ndatagrams: <nil>\n"
+	for name, network := range map[string]sandbox.Network{"by default": {}, "with names": {Also: []string{"localhost:1"}}, "with any port": {Also: []string{"192.0.2.7:*"}}} {
+		t.Run(name, func(t *testing.T) {
+			c := confined(t, sandbox.LevelNamespaces, "own-service")
+			c.Sandbox.Network = network
+			if got := output(t, start(t, c)); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func useOwnService() {
+	fd, _ := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	_ = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+	name, err := unix.Getsockname(fd)
+	own, ok := name.(*unix.SockaddrInet4)
+	if err != nil || !ok {
+		fmt.Println(err)
+		return
+	}
+	client, _ := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	fmt.Println("refused:", unix.Connect(client, own))
+	_ = unix.Listen(fd, 5)
+	fmt.Println("own:", unix.Connect(client, own))
+	fmt.Println("again:", unix.Connect(client, own))
+	v6, err := net.Listen("tcp6", "[::1]:0")
+	if err == nil {
+		var conn net.Conn
+		if conn, err = net.Dial("tcp6", v6.Addr().String()); err == nil {
+			err = conn.Close()
+		}
+	}
+	fmt.Println("v6:", err)
+	datagrams, _ := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	fmt.Println("datagrams:", unix.Connect(datagrams, &unix.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}}))
+}
+
+// BenchmarkRefusedConnections reports how much processor time a shim spends on each connection that it refuses to an
+// app: to one closed port or to all, with and without its own service.
+func BenchmarkRefusedConnections(b *testing.B) {
+	for _, level := range []sandbox.Level{sandbox.LevelLandlock, sandbox.LevelNamespaces} {
+		for _, ports := range []string{"one port", "all ports"} {
+			b.Run(level.String()+"/"+ports, func(b *testing.B) {
+				p := start(b, confined(b, level, "refused", strconv.Itoa(b.N), ports))
+				shim, err := shimOf(os.Getpid())
+				if err != nil {
+					b.Fatal(err)
+				}
+				lines := bufio.NewReader(p.Stdout())
+				if line, err := lines.ReadString('\n'); line != "ready\n" {
+					b.Fatal(line, err)
+				}
+				before := processorTime(b, shim)
+				b.ResetTimer()
+				if _, err := p.Stdin().Write([]byte("\n")); err != nil {
+					b.Fatal(err)
+				}
+				if line, err := lines.ReadString('\n'); line != "done\n" {
+					b.Fatal(line, err)
+				}
+				b.ReportMetric(float64(processorTime(b, shim)-before)/float64(b.N), "shim-ns/op")
+			})
+		}
+	}
+}
+
+// refused connects to ports of this machine on which nothing listens.
+func refused(times, ports string) {
+	fmt.Println("ready")
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	n, _ := strconv.Atoi(times)
+	for i := range n {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		to := &unix.SockaddrInet4{Port: 1000, Addr: [4]byte{127, 0, 0, 1}}
+		if ports == "all ports" {
+			to.Port += i % 1000
+		}
+		if err := unix.Connect(fd, to); err == nil || !errors.Is(err, unix.ECONNREFUSED) && !errors.Is(err, unix.EACCES) {
+			fmt.Println(err)
+			return
+		}
+		_ = unix.Close(fd)
+	}
+	fmt.Println("done")
+}
+
+// shimOf returns the process id of a server's only child.
+func shimOf(server int) (int, error) {
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", server))
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if pid, err2 := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && err2 == nil {
+			return pid, nil
+		}
+	}
+	return 0, errors.Join(errors.New("there is no shim"), err)
+}
+
+// processorTime returns the processor time that the threads of a process have used, in nanoseconds.
+func processorTime(b *testing.B, pid int) (sum int64) {
+	b.Helper()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if errors.Is(err, os.ErrNotExist) { // the thread has ended
+			continue
+		}
+		var used int64
+		if _, failed := fmt.Sscan(string(text), &used); err != nil || failed != nil {
+			b.Fatal(err, failed)
+		}
+		sum += used
+	}
+	return sum
+}
