@@ -75,18 +75,24 @@ func TestAProgramGetsItsStreamsAndNothingElseFromTheServer(t *testing.T) {
 	}
 }
 
+// commandLine returns the name and the arguments of p. The kernel shows none for a moment after it has started a program.
+func commandLine(t *testing.T, p *process.Process) (line []string) {
+	t.Helper()
+	testkit.Eventually(t, "a command line", func() bool {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID()))
+		line = strings.Split(strings.TrimSuffix(string(raw), "\x00"), "\x00")
+		return err == nil && len(raw) > 0
+	})
+	return line
+}
+
 func TestAProgramsNameMayDifferFromItsFile(t *testing.T) {
 	c := command("echo")
 	for name, want := range map[string]string{"": c.Path, "a name of two": "a name of two"} {
 		c.Name = name
 		p := start(t, c)
-		_, _ = io.WriteString(p.Stdin(), "x")
-		if _, err := io.ReadFull(p.Stdout(), make([]byte, 1)); err != nil { // the kernel shows the name shortly after the start
-			t.Fatal(err)
-		}
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID()))
-		if got, _, _ := strings.Cut(string(line), "\x00"); err != nil || got != want {
-			t.Errorf("with the name %q it is called %q (%v), want %q", name, got, err, want)
+		if got := commandLine(t, p)[0]; got != want {
+			t.Errorf("with the name %q it is called %q, want %q", name, got, want)
 		}
 	}
 }
@@ -239,9 +245,8 @@ func TestAnExitIsNoticedAtOnce(t *testing.T) {
 func TestPIDIsTheProgramsOwn(t *testing.T) {
 	mark := newMark(t)
 	p := start(t, command("sleep", mark))
-	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID()))
-	if err != nil || !slices.Equal(strings.Split(strings.Trim(string(line), "\x00"), "\x00")[1:], []string{bundleArg, "sleep", mark}) {
-		t.Errorf("the process runs %q (%v)", line, err)
+	if line := commandLine(t, p); !slices.Equal(line[1:], []string{bundleArg, "sleep", mark}) {
+		t.Errorf("the process runs %q", line)
 	}
 }
 
