@@ -158,6 +158,7 @@ func (s *Server) openServices(ctx context.Context) error {
 	s.pins = trust.NewPins(trust.PinOptions{Mode: c.Tools.Pin, Records: s.store, Events: s.bus, Logger: s.log.Named("trust")})
 	s.approvals = trust.NewApprovals(trust.ApprovalOptions{
 		Patterns: c.Tools.Approve, Wait: c.Tools.ApprovalWait, Expiry: c.Tools.ApprovalExpiry, Records: s.store, Events: s.bus, Logger: s.log.Named("trust"),
+		Shows: func(c core.Caller, tool string) bool { return s.tools.ShowsTool(c, "", tool) },
 	})
 	s.untilClosed("approvals", s.approvals.Run) // ends expired ones
 	var makeKey func() error

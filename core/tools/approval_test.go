@@ -60,7 +60,10 @@ func newHeldFor(t *testing.T, wait, expiry time.Duration) *held {
 		}}},
 		events: &events{}, audit: &fakes.Audit{},
 	}
-	h.approvals = trust.NewApprovals(trust.ApprovalOptions{Patterns: []string{"destructiveHint", "mail__*", "system__*"}, Wait: wait, Expiry: expiry, Records: s, Events: h.events, Logger: hclog.NewNullLogger()})
+	h.approvals = trust.NewApprovals(trust.ApprovalOptions{
+		Patterns: []string{"destructiveHint", "mail__*", "system__*"}, Wait: wait, Expiry: expiry, Records: s, Events: h.events, Logger: hclog.NewNullLogger(),
+		Shows: func(c core.Caller, tool string) bool { return h.ShowsTool(c, "", tool) },
+	})
 	h.Namespace = tools.New(tools.Options{Access: h.access, Features: config.Features{}, Apps: h.apps, Events: h.events, Logger: hclog.NewNullLogger(), Audit: h.audit, Approvals: h.approvals, Views: views})
 	return h
 }
@@ -466,6 +469,17 @@ func TestAnAdminOtherThanTheCallerMayAllowAllCallsOfAToolUntilItChanges(t *testi
 	all, err := h.approvals.Standing(t.Context(), admin)
 	if err != nil || len(all) != 1 || all[0].Tool != "mail__send" || all[0].By.ID != "boss" {
 		t.Fatalf("%+v %v", all, err)
+	}
+	if _, err := h.views.Set(t.Context(), core.DefaultWorkspaceID, core.View{Name: "v", Default: core.ViewDenies, Include: []core.ToolRule{{App: "files"}}}); err != nil {
+		t.Fatal(err)
+	}
+	narrow := alice
+	narrow.View = "v"
+	if seen, err := h.approvals.Standing(t.Context(), narrow); err != nil || len(seen) != 0 {
+		t.Errorf("somebody whose view hides the tool sees %+v (%v)", seen, err)
+	}
+	if _, err := h.approvals.Withdraw(t.Context(), narrow, all[0].ID); core.CodeOf(err) != core.CodeNotFound {
+		t.Errorf("withdrawn by somebody whose view hides the tool: %v", err)
 	}
 	if _, err := h.approvals.Withdraw(t.Context(), alice, all[0].ID); err != nil {
 		t.Fatal(err)

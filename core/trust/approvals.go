@@ -54,6 +54,8 @@ type ApprovalOptions struct {
 	Records  ApprovalRecords
 	Events   Publisher
 	Logger   hclog.Logger
+	// Shows reports whether a caller may see a tool. nil means always. Approvals of a hidden tool are as good as unknown.
+	Shows func(c core.Caller, tool string) bool
 }
 
 // Approvals makes calls wait for a person. It is safe for concurrent use.
@@ -225,8 +227,11 @@ func (a *Approvals) Decide(ctx context.Context, c core.Caller, id string, d core
 		return core.Approval{}, core.Errorf(core.CodeBadRequest, "reason: is longer than %d characters; shorten it", core.MaxReason)
 	}
 	request, err := a.o.Records.Approval(ctx, c.Workspace.ID, id)
+	if err == nil && !a.shows(c, request.Tool) {
+		err = core.Errorf(core.CodeNotFound, "no call %.100q is waiting for an approval", id)
+	}
 	if err != nil {
-		return request, err
+		return core.Approval{}, err
 	}
 	may := c.MayApprove
 	if d.Always {
@@ -252,12 +257,19 @@ func (a *Approvals) Decide(ctx context.Context, c core.Caller, id string, d core
 	return request, nil
 }
 
-// List returns a page of the requests that c may see, newest first: workspace admins see all, others their own.
+// List returns a page of the requests that c may see, newest first: workspace admins see all, others their own. A page
+// is shorter than its limit if some of its tools are hidden from c.
 func (a *Approvals) List(ctx context.Context, c core.Caller, q core.ApprovalQuery) (core.ApprovalPage, error) {
 	if !c.Workspace.Role.Admin() {
 		q.Caller = c.User.ID
 	}
-	return a.o.Records.Approvals(ctx, c.Workspace.ID, q)
+	page, err := a.o.Records.Approvals(ctx, c.Workspace.ID, q)
+	page.Approvals = slices.DeleteFunc(page.Approvals, func(one core.Approval) bool { return !a.shows(c, one.Tool) })
+	return page, err
+}
+
+func (a *Approvals) shows(c core.Caller, tool string) bool {
+	return a.o.Shows == nil || a.o.Shows(c, tool)
 }
 
 // cancel ends the approval of a call whose context has ended, unless another call waits for it.

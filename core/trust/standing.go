@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"github.com/ropewalk/ropewalk/core"
 )
@@ -41,19 +42,24 @@ func (a *Approvals) approveOthers(ctx context.Context, c core.Caller, granted co
 	}
 }
 
-// Standing returns the standing approvals of c's workspace, for its admins.
+// Standing returns the standing approvals of c's workspace, for its admins, except those of tools that are hidden from c.
 func (a *Approvals) Standing(ctx context.Context, c core.Caller) ([]core.StandingApproval, error) {
 	if err := mayManage(c); err != nil {
 		return nil, err
 	}
-	return a.o.Records.StandingApprovals(ctx, c.Workspace.ID)
+	all, err := a.o.Records.StandingApprovals(ctx, c.Workspace.ID)
+	return slices.DeleteFunc(all, func(one core.StandingApproval) bool { return !a.shows(c, one.Tool) }), err
 }
 
 // Withdraw withdraws a standing approval, so that later calls to its tool wait again. The error is core.CodeNotFound
 // if there is none.
 func (a *Approvals) Withdraw(ctx context.Context, c core.Caller, id string) (core.StandingApproval, error) {
-	if err := mayManage(c); err != nil {
+	shown, err := a.Standing(ctx, c)
+	if err != nil {
 		return core.StandingApproval{}, err
+	}
+	if !slices.ContainsFunc(shown, func(one core.StandingApproval) bool { return one.ID == id }) {
+		return core.StandingApproval{}, core.Errorf(core.CodeNotFound, "no standing approval has the id %.100q", id)
 	}
 	withdrawn, err := a.o.Records.WithdrawApproval(ctx, c.Workspace.ID, id)
 	if err != nil {

@@ -3,6 +3,7 @@ package appapi
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -27,17 +28,16 @@ type Approvals interface {
 
 // ListPins handles GET /v1/pins.
 func (h *Handlers) ListPins(c *fiber.Ctx, caller core.Caller) (any, error) {
-	changes, err := h.Pins.Changes(c.UserContext(), caller.Workspace.ID)
-	if err != nil {
-		return nil, err
-	}
-	shown := []core.PinChange{}
-	for _, change := range changes {
-		if h.Tools.ShowsTool(caller, change.Server, change.Tool, change.RenamedFrom) {
-			shown = append(shown, change)
-		}
-	}
-	return fiber.Map{"pins": shown}, nil
+	changes, err := h.shownChanges(c.UserContext(), caller)
+	return fiber.Map{"pins": httpio.OrEmpty(changes)}, err
+}
+
+// shownChanges returns the changes of tools that the caller sees.
+func (h *Handlers) shownChanges(ctx context.Context, caller core.Caller) ([]core.PinChange, error) {
+	all, err := h.Pins.Changes(ctx, caller.Workspace.ID)
+	return slices.DeleteFunc(all, func(change core.PinChange) bool {
+		return !h.Tools.ShowsTool(caller, change.Server, change.Tool, change.RenamedFrom)
+	}), err
 }
 
 // Decision is the request body of DecidePin.
@@ -50,7 +50,15 @@ func (h *Handlers) DecidePin(c *fiber.Ctx, caller core.Caller, r Decision) (any,
 	if r.Decision != "accept" && r.Decision != "refuse" {
 		return nil, core.Errorf(core.CodeBadRequest, "decision must be accept or refuse")
 	}
-	return h.Pins.Decide(c.UserContext(), caller, c.Params("id"), r.Decision == "accept")
+	shown, err := h.shownChanges(c.UserContext(), caller)
+	if err != nil {
+		return nil, err
+	}
+	id := c.Params("id")
+	if !slices.ContainsFunc(shown, func(change core.PinChange) bool { return change.ID == id }) {
+		return nil, core.Errorf(core.CodeNotFound, "there is no pending change %.100q; the tool may have changed again: read GET /v1/pins", id)
+	}
+	return h.Pins.Decide(c.UserContext(), caller, id, r.Decision == "accept")
 }
 
 // approvalResponse is a call that is waiting, or has waited, for a person's decision.
@@ -114,11 +122,9 @@ func (h *Handlers) ListApprovals(c *fiber.Ctx, caller core.Caller) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	shown := []approvalResponse{}
-	for _, a := range page.Approvals {
-		if h.Tools.ShowsTool(caller, "", a.Tool) {
-			shown = append(shown, approvalOf(a, caller))
-		}
+	shown := make([]approvalResponse, len(page.Approvals))
+	for i, a := range page.Approvals {
+		shown[i] = approvalOf(a, caller)
 	}
 	return fiber.Map{"approvals": shown, "nextCursor": httpio.OrNull(page.NextCursor)}, nil
 }
