@@ -80,8 +80,14 @@ func claudeDesktopEntry(e endpoint) (string, any) {
 
 func claudeDesktop(e endpoint) string {
 	if strings.HasPrefix(e.URL, "https://") && !e.Key {
-		return fmt.Sprintf("In Claude: Settings > Connectors > Add custom connector, with the URL\n\n  %s", e.URL)
+		return fmt.Sprintf("In Claude: Settings > Connectors > Add custom connector, with the URL\n\n  %s\n\n"+
+			"Claude connects to it from Anthropic's servers. If the internet cannot reach this server, connect from your\n"+
+			"machine instead. %s", e.URL, claudeDesktopFileSteps(e))
 	}
+	return claudeDesktopFileSteps(e)
+}
+
+func claudeDesktopFileSteps(e endpoint) string {
 	file, _ := claudeDesktopFile() // without a home directory only the name is shown
 	_, entry := claudeDesktopEntry(e)
 	return fmt.Sprintf("Put this into %s (Node is needed), and restart Claude:\n\n%s", file, snippet("mcpServers", e.Name, entry))
