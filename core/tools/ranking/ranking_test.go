@@ -70,22 +70,57 @@ func recalls(t *testing.T, x *Index, names []string, file string) (all, held map
 }
 
 // queries.tsv was written together with the ranking. questions.tsv was written separately, and before the ranking was
-// tried on it.
+// tried on it. variants.tsv was written by whoever wrote alike.txt: it shows what a change breaks, not how good the ranking is.
 func TestTheIntendedToolIsInTheTopFiveOfFiveHundred(t *testing.T) {
 	documents, names := catalogue(t)
 	if len(documents) != 500 {
 		t.Fatalf("%d tools", len(documents))
 	}
 	x := New(documents)
-	for _, file := range []string{"queries.tsv", "questions.tsv"} {
+	// Other kinds are only reported.
+	floors := map[string]float64{
+		"model": 0.97, "variant": 0.95, "synonym": 0.9, "abbreviation": 0.97, "typo": 0.97, "order": 0.97, "app": 0.97,
+	}
+	for _, file := range []string{"queries.tsv", "questions.tsv", "variants.tsv"} {
 		all, held := recalls(t, x, names, file)
 		for kind, got := range all {
-			least := map[string]float64{"model": 0.97, "variant": 0.8}[kind] // other kinds are only reported
+			least := floors[kind]
 			t.Logf("%s, %s: recall@5 is %.3f of %d, and %.3f of the %d held back", file, kind, got.fraction(), got.all, held[kind].fraction(), held[kind].all)
 			if got.fraction() < least || held[kind].fraction() < least {
 				t.Errorf("%s, %s: recall@5 is below %.2f", file, kind, least)
 			}
 		}
+	}
+}
+
+func TestAQueryWordMatchesOtherSpellings(t *testing.T) {
+	wanted := []string{"send_message", "whoami", "take_screenshot", "merge_pull_request", "set_volume", "split_pdf", "list_directories",
+		"lookup"}
+	documents := []Document{{Name: "export_report"}, {Name: "zoom_out"}}
+	for _, name := range wanted {
+		documents = append(documents, Document{Name: name})
+	}
+	x := New(documents)
+	for query, name := range map[string]string{
+		"esnd": "send_message", "mesage": "send_message", "msg": "send_message", "post": "send_message", "pst": "send_message",
+		"who am i": "whoami", "screen shot": "take_screenshot", "pr": "merge_pull_request", "pullrequest": "merge_pull_request",
+		"setvolume": "set_volume", "pfd": "split_pdf",
+		"directory": "list_directories", "folder": "list_directories", "fodler": "list_directories",
+		"look up": "lookup",
+	} {
+		if got := x.Search(query); len(got) == 0 || documents[got[0]].Name != name {
+			t.Errorf("%q finds %v", query, got)
+		}
+	}
+}
+
+func TestASynonymCountsLessThanTheWordEvenIfItIsRarer(t *testing.T) {
+	documents := []Document{{Name: "erase"}}
+	for range 8 {
+		documents = append(documents, Document{Name: "delete"})
+	}
+	if got := New(documents).Search("delete"); len(got) != 9 || got[8] != 0 {
+		t.Errorf("got %v", got)
 	}
 }
 
