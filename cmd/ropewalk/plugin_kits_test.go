@@ -48,7 +48,7 @@ func TestPluginTestPassesThePluginsThatKeepTheirContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			own := &script{t: t, dir: s.dir, home: s.home}
-			line := append([]string{"ropewalk", "plugin", "test", "--effort", "quick", "--run", c.run, filepath.Join(built, c.args[0])}, c.args[1:]...)
+			line := append([]string{"ropewalk", "plugin", "test", "--effort", "quick", "--start-timeout", "30s", "--run", c.run, filepath.Join(built, c.args[0])}, c.args[1:]...)
 			own.run(line...).exits(0, c.says...)
 		})
 	}

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 func TestPluginListWithoutAServerShowsWhatThereIsToConfigure(t *testing.T) {
@@ -43,15 +44,10 @@ func TestPluginListShowsTheStateOfEachPlugin(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(20 * time.Second); ; {
+	testkit.Eventually(t, "the plugin is listed as running again", func() bool {
 		row = s.run("ropewalk", "plugin", "list").exits(0).row("sessionstore", "third")
-		if row[5] == "running" && row[7] == "1" {
-			break
-		}
-		if time.Now().After(until) {
-			t.Fatalf("after it was killed the plugin is listed as %v", row)
-		}
-	}
+		return row[5] == "running" && row[7] == "1"
+	})
 	if last := strings.Join(row[8:], " "); row[6] == strconv.Itoa(pid) || !strings.Contains(last, "signal killed") {
 		t.Errorf("its replacement is listed as %v", row)
 	}

@@ -198,7 +198,7 @@ func TestNoAttackCanLinkAnAccount(t *testing.T) {
 				p.change(func(p *provider) { c.before(p, evil) })
 			}
 			if c.slow {
-				r.private.Timeout = 300 * time.Millisecond
+				r.private.Timeout = time.Second
 			}
 			start, err := r.begin(t, r.caller, Want{App: "far"}, callback)
 			if err == nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 // bundleArg makes the test binary act as a bundle. The next argument is the mode.
@@ -284,15 +285,8 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
-// expectGone waits up to a second for all of the processes to exit.
+// expectGone waits for all of the processes to exit.
 func expectGone(t *testing.T, pids ...int) {
 	t.Helper()
-	deadline := time.Now().Add(time.Second)
-	for slices.ContainsFunc(pids, alive) {
-		if time.Now().After(deadline) {
-			t.Errorf("some of the processes %v are still running", pids)
-			return
-		}
-		wait(context.Background(), 5*time.Millisecond)
-	}
+	testkit.Eventually(t, fmt.Sprintf("the processes %v have ended", pids), func() bool { return !slices.ContainsFunc(pids, alive) })
 }

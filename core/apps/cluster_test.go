@@ -30,7 +30,8 @@ type memorySeat struct {
 	changes chan core.Change
 	deaf    bool // receives no changes
 	asks    chan peerRequest
-	down    int // number of reads of single records that will still fail
+	gone    chan struct{} // closed once it no longer answers
+	down    int           // number of reads of single records that will still fail
 }
 
 type peerRequest struct {
@@ -40,7 +41,7 @@ type peerRequest struct {
 }
 
 func (h *memoryHub) seat() *memorySeat {
-	s := &memorySeat{memoryHub: h, changes: make(chan core.Change, 1000), asks: make(chan peerRequest)}
+	s := &memorySeat{memoryHub: h, changes: make(chan core.Change, 1000), asks: make(chan peerRequest), gone: make(chan struct{})}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.name = fmt.Sprint("SERVER", len(h.seats))
@@ -132,22 +133,27 @@ func (s *memorySeat) ServerID() string { return s.name }
 func (s *memorySeat) RequestPeer(ctx context.Context, server, _ string, question json.RawMessage) (json.RawMessage, error) {
 	e := peerRequest{ctx, question, make(chan json.RawMessage, 1)}
 	s.mu.Lock()
-	asks := chan peerRequest(nil)
+	var asks chan peerRequest
+	gone := make(chan struct{})
+	close(gone)
 	for other := range s.seats {
 		if other.name == server {
-			asks = other.asks
+			asks, gone = other.asks, other.gone
 		}
 	}
 	s.mu.Unlock()
 	select {
 	case asks <- e:
 		return <-e.answer, nil
-	case <-time.After(time.Second):
+	case <-gone:
 		return nil, core.Errorf(core.CodeNotFound, "gone")
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 
 func (s *memorySeat) ServePeers(ctx context.Context, _ string, _ int, answer func(context.Context, json.RawMessage) json.RawMessage) {
+	defer close(s.gone)
 	for {
 		select {
 		case <-ctx.Done():

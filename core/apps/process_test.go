@@ -19,6 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/logs"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 // realManager returns a manager with real processes in the given home. change may be nil.
@@ -305,6 +306,9 @@ func TestKillMinus9OnARealBundle(t *testing.T) {
 	if failed > 10*time.Second || time.Since(before) > 30*time.Second {
 		t.Errorf("too slow: %v, %v", failed, time.Since(before))
 	}
+	if err := events.wait(t.Context(), "bundle.recovered", 1); err != nil { // calls continue before it is published
+		t.Fatal(err)
+	}
 	expectEvents(t, events, "bundle.installed", "bundle.crashed 1", "bundle.recovered")
 	expectGone(t, old...)
 	expect(t, "restart count", y.Health(ws)[0].RestartCount, 1)
@@ -374,20 +378,17 @@ func TestInvalidStdoutAndLargeStderrAreHarmless(t *testing.T) {
 func TestAToolThatAppearsIsListedAtOnce(t *testing.T) {
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), nil)
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
-	changed := make(chan struct{}, 1)
-	defer y.Watch(ws, func(core.Kind) { changed <- struct{}{} })()
+	grown := make(chan int, 100)
+	defer y.Watch(ws, func(core.Kind) {
+		if strings.Contains(names(y.Tools(ws)), "notes__sprout") {
+			grown <- y.List(ws)[0].ToolCount
+		}
+	})()
 	if _, err := callTool(t, y, "notes", "grow", "sprout"); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-changed:
-	case <-t.Context().Done():
-		t.Fatal("no notification arrived")
-	}
-	if !strings.Contains(names(y.Tools(ws)), "notes__sprout") {
-		t.Errorf("tools: %s", names(y.Tools(ws)))
-	}
-	expect(t, "tool count", y.List(ws)[0].ToolCount, 6)
+	count, _ := testkit.Receive(t, "a notification of the new tool", grown)
+	expect(t, "tool count", count, 6)
 }
 
 // callEnd is how and when a call ended.

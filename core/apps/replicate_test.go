@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,19 +13,24 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/files"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// runs waits until an app is running, and returns what it sees.
-func runs(t *testing.T, y *Manager, name string) inside {
+// runs waits until an app is running, and returns what it sees. If the app is being replaced, that is the new one.
+func runs(t *testing.T, y *Manager, name string) (i inside) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); wait(t.Context(), 5*time.Millisecond) {
-		if a, err := y.App(ws, name); err == nil && a.Status == core.StateRunning {
-			return look(t, y, name)
+	if !testkit.Within(time.Minute, func() bool {
+		a, err := y.App(ws, name)
+		if err != nil || a.Status != core.StateRunning {
+			return false
 		}
+		text, err := callTool(t, y, name, "inside", "")
+		return err == nil && json.Unmarshal([]byte(text), &i) == nil
+	}) {
+		t.Fatalf("app %s is not running: %+v", name, y.List(ws))
 	}
-	t.Fatalf("app %s is not running: %+v", name, y.List(ws))
-	return inside{}
+	return i
 }
 
 func expectIn(t *testing.T, dir, home string) {
@@ -81,9 +87,7 @@ func TestAnAppInstalledOnOneServerRunsOnAllOfThem(t *testing.T) {
 			if _, err := a.Uninstall(t.Context(), ws, "notes"); err != nil {
 				t.Fatal(err)
 			}
-			for end := time.Now().Add(20 * time.Second); len(b.List(ws)) > 0 && time.Now().Before(end); {
-				wait(t.Context(), 5*time.Millisecond)
-			}
+			testkit.Eventually(t, "the other server has no app", func() bool { return len(b.List(ws)) == 0 })
 			expectGone(t, on.PID)
 			expectRemoved(t, filepath.Join(homes[1], "apps", "notes", "bundle"))
 			expect(t, "the data is there", files.Exists(filepath.Join(homes[1], "apps", "notes", "data")), true)
@@ -115,11 +119,11 @@ func TestFilesInstalledBeforeJoiningAClusterAreShared(t *testing.T) {
 			if _, err := again.Stop(t.Context(), ws, "notes"); err != nil {
 				t.Fatal(err)
 			}
+			expectGone(t, before.PID) // the other server stops it too
 			if _, err := again.Start(t.Context(), ws, "notes"); err != nil {
 				t.Fatal(err)
 			}
 			expectIn(t, look(t, again, "notes").Dir, home)
-			expectGone(t, before.PID)
 			expectIn(t, runs(t, other, "notes").Dir, elsewhere)
 		})
 	}
@@ -152,15 +156,11 @@ func TestADeclaredBundleThatChangedIsReplacedOnServersThatDoNotHaveItEither(t *t
 		t.Fatal(err)
 	}
 	start()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); wait(t.Context(), 10*time.Millisecond) {
-		if files.Exists(filepath.Join(runs(t, b, "mine").Dir, "more.txt")) {
-			break
-		}
-	}
-	second := runs(t, b, "mine")
-	expect(t, "the new file is on the other", files.Exists(filepath.Join(second.Dir, "more.txt")), true)
+	testkit.Eventually(t, "the new file is on the other", func() bool {
+		return files.Exists(filepath.Join(runs(t, b, "mine").Dir, "more.txt"))
+	})
 	expectGone(t, first.PID)
-	expect(t, "the old files are on the other", files.Exists(first.Dir), false)
+	expectRemoved(t, first.Dir)
 }
 
 func TestAVirtualEnvironmentIsReinstalledInTheRecordedVersion(t *testing.T) {
@@ -232,10 +232,7 @@ func TestFilesNotYetOnTheDiskAreUnpackedAgainAfterAReboot(t *testing.T) {
 	open(t, a)
 	install(t, a, source.Request{Path: bundleDir(t, "@test/notes", modeNormal, nil)})
 	r, _ := h.get(ws, "notes")
-	for end := time.Now().Add(20 * time.Second); files.Exists(incompleteMark(r.Dir)) && time.Now().Before(end); {
-		wait(t.Context(), 5*time.Millisecond)
-	}
-	expect(t, "a mark once the files are on the disk", files.Exists(incompleteMark(r.Dir)), false)
+	expectRemoved(t, incompleteMark(r.Dir)) // once the files are on the disk
 	manifest := filepath.Join(r.Dir, "manifest.json")
 	for name, c := range map[string]struct {
 		mark  string
@@ -251,8 +248,8 @@ func TestFilesNotYetOnTheDiskAreUnpackedAgainAfterAReboot(t *testing.T) {
 		if err := a.files.Provide(t.Context(), r); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		for end := time.Now().Add(20 * time.Second); c.again && files.Exists(incompleteMark(r.Dir)) && time.Now().Before(end); {
-			wait(t.Context(), 5*time.Millisecond)
+		if c.again {
+			expectRemoved(t, incompleteMark(r.Dir))
 		}
 		if info, err := os.Stat(manifest); err != nil || info.Size() > 0 != c.again {
 			t.Errorf("%s: unpacked again is %v, %v, want %v", name, info.Size() > 0, err, c.again)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/apps/files"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/link"
@@ -339,13 +339,7 @@ func TestLogMessagesFollowTheirCall(t *testing.T) {
 func waitForFile(t *testing.T, y *Manager, name string) {
 	t.Helper()
 	path := filepath.Join(source.LayoutOf(y.o.Home, ws).DataDir("notes"), name)
-	for range 1000 {
-		if _, err := os.Stat(path); err == nil {
-			return
-		}
-		wait(t.Context(), 5*time.Millisecond)
-	}
-	t.Fatalf("there is no file %s", name)
+	testkit.Eventually(t, "there is a file "+name, func() bool { return files.Exists(path) })
 }
 
 func uri(params json.RawMessage) string {

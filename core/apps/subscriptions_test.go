@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 // touch makes the instance that serves a client announce an update of the view.
@@ -69,25 +70,24 @@ func TestASessionReceivesUpdatesFromItsOwnInstance(t *testing.T) {
 
 func TestStatelessClientsReceiveUpdatesFromTheirInstance(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
-	heard := make(chan Notification, 100)
+	heard := make(chan Notification, 10_000)
 	defer y.Listen(ws, func(x Notification) { heard <- x })()
 	if err := y.Subscribe(t.Context(), ws, "notes", "", "usr_1", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}
 	stateless := interact.NewClient("", true, nil)
-	for range 100 { // the bundle handles subscriptions of this revision asynchronously
+	testkit.Eventually(t, "an update", func() bool { // the bundle handles subscriptions of this revision asynchronously
 		touch(t, y, stateless, nil)
 		select {
 		case x := <-heard:
 			if x.Session != "" || !x.Apart {
 				t.Errorf("received %+v", x)
 			}
-			return
+			return true
 		default:
-			wait(t.Context(), 20*time.Millisecond)
+			return false
 		}
-	}
-	t.Error("nothing was received")
+	})
 }
 
 // touchAfterAsking is touch by a stateless client that can be asked. In an app that speaks an older revision, such

@@ -10,13 +10,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/link"
 	"github.com/ropewalk/ropewalk/core/rpc"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 // taskMain is a bundle whose only tool can only be called as a task (MCP 2025-11-25). The task completes on the third
@@ -112,10 +112,8 @@ func TestATaskIsCancelledWithItsCall(t *testing.T) {
 		t.Fatal("a cancelled call has a result")
 	}
 	path := filepath.Join(source.LayoutOf(home, ws).DataDir("notes"), "cancelled")
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); wait(t.Context(), 5*time.Millisecond) {
-		if id, err := os.ReadFile(path); err == nil && string(id) == "t1" {
-			return
-		}
-	}
-	t.Error("the task was not cancelled")
+	testkit.Eventually(t, "the task was cancelled", func() bool {
+		id, err := os.ReadFile(path)
+		return err == nil && string(id) == "t1"
+	})
 }

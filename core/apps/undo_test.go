@@ -14,16 +14,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/interact"
 	"github.com/ropewalk/ropewalk/core/apps/source"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 // expectRemoved waits until there is nothing at path.
 func expectRemoved(t *testing.T, path string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); files.Exists(path); wait(t.Context(), 5*time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s was not removed", path)
-		}
-	}
+	testkit.Eventually(t, path+" was removed", func() bool { return !files.Exists(path) })
 }
 
 func uninstall(t *testing.T, y *Manager, name string) {

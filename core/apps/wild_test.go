@@ -259,9 +259,9 @@ func TestEachCallEndsWithItsOwnResultWhateverItsAppDoes(t *testing.T) {
 
 func TestTheTimeoutOfACallOverALinkPausesWhileItsClientIsAsked(t *testing.T) {
 	w := &wildApps{}
-	w.open(t, 400*time.Millisecond)
+	w.open(t, 2*time.Second)
 	for does, want := range map[string]string{
-		"silent": "app notes did not answer tools/call within 400ms; the call was cancelled",
+		"silent": "app notes did not answer tools/call within 2s; the call was cancelled",
 		"ask":    "",
 	} {
 		c := interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"does":"` + does + `"}`)}, Asker: slow{}, Client: interact.NewClient("", false, json.RawMessage(`{"elicitation":{}}`))}
@@ -278,7 +278,7 @@ func TestTheTimeoutOfACallOverALinkPausesWhileItsClientIsAsked(t *testing.T) {
 type slow struct{}
 
 func (slow) Ask(ctx context.Context, _ rpc.Question) (json.RawMessage, error) {
-	wait(ctx, 800*time.Millisecond)
+	wait(ctx, 4*time.Second)
 	return json.RawMessage(`{"action":"accept","content":{}}`), ctx.Err()
 }
 

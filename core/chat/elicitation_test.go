@@ -87,15 +87,9 @@ func attempt(t *testing.T, e *chat.Engine, c core.Caller, id any, action, conten
 func TestAPersonAnswersAFormOfAnApp(t *testing.T) {
 	h := open(t, "anthropic", nil)
 	h.asksFor(form)
-	tried := make(chan struct{}) // keeps the call, and with it the question, open until all replies were tried
-	ask := h.apps.asking["do"]
-	h.apps.asking["do"] = func(ctx context.Context, k interact.Asker) (string, error) {
-		out, err := ask(ctx, k)
-		<-tried
-		return out, err
-	}
+	tried := h.untilTried()
 	answer, events := h.answering(t.Context(), func(q map[string]any) {
-		defer close(tried)
+		defer tried()
 		e := h.Engine
 		attempt(t, e, otherUser(), q["id"], elicit.Accept, `{"name":"Eve"}`, core.CodeNotFound)
 		attempt(t, e, elsewhere(), q["id"], elicit.Accept, `{"name":"Eve"}`, core.CodeNotFound)
@@ -130,6 +124,19 @@ func TestAPersonAnswersAFormOfAnApp(t *testing.T) {
 			t.Errorf("a submitted form is stored as a message: %s", m.Content)
 		}
 	}
+}
+
+// untilTried keeps the app's call, and with it the question, open until the returned function is called: when all replies
+// were tried.
+func (h *fixture) untilTried() func() {
+	tried := make(chan struct{})
+	ask := h.apps.asking["do"]
+	h.apps.asking["do"] = func(ctx context.Context, k interact.Asker) (string, error) {
+		out, err := ask(ctx, k)
+		<-tried
+		return out, err
+	}
+	return func() { close(tried) }
 }
 
 func must2(all []core.Message, err error) []core.Message {
@@ -269,7 +276,9 @@ func TestACallThatNeedsAURLVisitIsRepeatedAfterIt(t *testing.T) {
 func TestAReplyReachesTheRunThroughAnotherServer(t *testing.T) {
 	a, b, _ := twoServers(t)
 	a.asksFor(form)
+	tried := a.untilTried()
 	answer, events := a.answering(t.Context(), func(q map[string]any) {
+		defer tried()
 		attempt(t, b.Engine, otherUser(), q["id"], elicit.Accept, `{"name":"Eve"}`, core.CodeNotFound)
 		attempt(t, b.Engine, owner(), q["id"], elicit.Accept, `{"name":"A"}`, core.CodeInvalidInput)
 		attempt(t, b.Engine, owner(), q["id"], elicit.Accept, `{"name":"Ada"}`, "")

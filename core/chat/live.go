@@ -85,8 +85,8 @@ func (e *Engine) Detach(run *Run, within func(context.Context) (context.Context,
 		ctx, stop := within(ctx)
 		defer stop()
 		l.answer, l.err = run.Do(ctx, func(ev Event) { l.add(e, ev) })
+		d.remove(run.ref.ID, l) // first: whoever has read the end finds no active run
 		close(l.ended)
-		d.remove(run.ref.ID, l)
 	})
 	return l
 }

@@ -270,6 +270,7 @@ func TestAStreamHidesWhatItsReaderMayNoLongerSee(t *testing.T) {
 		return true
 	}
 	h.listen(t, map[string]string{"Authorization": "Bearer alice"})
+	h.await(t, "the stream does not watch", func() bool { h.access.mu.Lock(); defer h.access.mu.Unlock(); return len(h.access.watchers) == 1 })
 	h.access.mu.Lock()
 	alice := h.access.bearers["alice"]
 	alice.User.Groups = "contractors"

@@ -26,12 +26,13 @@ func TestReadinessFollowsTheChecksAndNamesTheFailingOne(t *testing.T) {
 		}
 	})
 	probe := call{method: "GET", path: "/readyz", header: map[string]string{"Authorization": anonymous}}
+	began := time.Now()
 	if r := h.do(t, probe); r.StatusCode != 200 || r.body != `{"status":"ready","checks":[{"name":"store","ok":true},{"name":"plugins","ok":true}]}` {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 	h.do(t, probe)
-	if runs.Load() != 1 {
-		t.Errorf("two probes at once ran the check %d times", runs.Load())
+	if n := runs.Load(); n == 0 || n > 1 && time.Since(began) < readyCache {
+		t.Errorf("two probes at once ran the check %d times", n)
 	}
 	broken.Store(true)
 	h.await(t, "the fault is not shown", func() bool { return h.do(t, probe).StatusCode == 503 })

@@ -282,13 +282,13 @@ func TestAServerCannotMakeACallPollContinuously(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "id: %d\nretry: 1\ndata:\n\n", asked.Add(1))
 	}))
 	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	if _, err := l.Call(ctx, Request{Method: "tools/call"}); err == nil {
 		t.Error("the call was answered")
 	}
-	if n := asked.Load(); n == 0 || n > 5 {
-		t.Errorf("the stream was requested %d times in a second", n)
+	if n := asked.Load(); n == 0 || n > 15 {
+		t.Errorf("the stream was requested %d times in three seconds", n)
 	}
 }
 
@@ -321,27 +321,28 @@ func TestACallsStreamIsReadToTheEndAfterTheCallerHasLeft(t *testing.T) {
 
 // Servers that do not support cancellation notice it when the stream ends.
 func TestACancelledCallsStreamEndsAtOnce(t *testing.T) {
-	began, ended := make(chan struct{}), make(chan struct{})
+	began, ended := make(chan struct{}), make(chan time.Time, 1)
 	url := serve(t, script(func(_ http.ResponseWriter, r *http.Request, _ message) {
-		close(began)
+		began <- struct{}{}
 		<-r.Context().Done()
-		close(ended)
+		ended <- time.Now()
 	}))
 	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		<-began
-		cancel()
-	}()
-	if _, err := l.Call(ctx, Request{Method: "tools/call"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+	best := time.Hour // of several calls: a busy machine can delay each of them
+	for range 5 {
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-began
+			cancel()
+		}()
+		if _, err := l.Call(ctx, Request{Method: "tools/call"}); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		returned := time.Now()
+		best = min(best, (<-ended).Sub(returned))
 	}
-	within := time.NewTimer(drainTime / 2)
-	defer within.Stop()
-	select {
-	case <-ended:
-	case <-within.C:
-		t.Error("the stream continues")
+	if best > drainTime/2 {
+		t.Errorf("the streams continue for %v or longer", best)
 	}
 }
 
@@ -400,7 +401,7 @@ func TestAnEndlessAnswerUsesLittleMemory(t *testing.T) {
 				runtime.GC()
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				if _, err := l.Call(ctx, Request{Method: "tools/call"}); err == nil || ctx.Err() != nil {
 					t.Errorf("the call ended with %v", err)

@@ -55,7 +55,7 @@ func TestAnswersAreNotUnpacked(t *testing.T) {
 		_ = z.Close()
 	}))
 	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := l.Call(ctx, Request{Method: "tools/call"}); err == nil || ctx.Err() != nil {
 		t.Errorf("a packed answer: %v", err)

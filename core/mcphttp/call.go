@@ -163,6 +163,7 @@ func (e *Endpoint) run(k *call) {
 		text = rpc.Result(k.ID, result...)
 	}
 	e.measure(k, code)
+	releaseCalls([]*call{k}) // before the client can read the answer and make its next call
 	if k.session != nil && !k.session.Finish(k) {
 		return
 	}

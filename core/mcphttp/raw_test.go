@@ -6,9 +6,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
 // dial opens a raw connection to the rig.
@@ -74,20 +76,13 @@ func TestAClientThatLeavesItsStreamedAnswerIsNoticed(t *testing.T) {
 	}
 	conn.Close()
 	s := r.endpoint.live.All()[0]
-	for range 200 {
-		for _, k := range s.Calls() {
-			if !k.out.Ended() {
-				continue
-			}
-			close(r.fakeNamespace.release)
-			if err := <-r.fakeNamespace.ended; err != nil {
-				t.Errorf("the tool was cancelled: %v", err)
-			}
-			return
-		}
-		<-time.After(10 * time.Millisecond)
+	testkit.Eventually(t, "the server notices it", func() bool {
+		return slices.ContainsFunc(s.Calls(), func(k *call) bool { return k.out.Ended() })
+	})
+	close(r.fakeNamespace.release)
+	if err := <-r.fakeNamespace.ended; err != nil {
+		t.Errorf("the tool was cancelled: %v", err)
 	}
-	t.Error("not noticed within 2 s")
 }
 
 func TestAnOldHTTPClientGetsTheWholeStreamAtItsEnd(t *testing.T) {

@@ -156,9 +156,7 @@ func TestAStandingStreamEndsWhenItsTokenIsNoLongerAccepted(t *testing.T) {
 			asked := func() {
 				t.Helper()
 				before := access.asked.Load()
-				if !testkit.Within(10*time.Second, func() bool { return access.asked.Load() > before+1 }) {
-					t.Fatal("the caller is not identified again")
-				}
+				testkit.Eventually(t, "the caller is identified again", func() bool { return access.asked.Load() > before+1 })
 			}
 			asked()
 			access.says.Store(core.Errorf(core.CodeUnavailable, "the identity provider is down"))
@@ -171,7 +169,7 @@ func TestAStandingStreamEndsWhenItsTokenIsNoLongerAccepted(t *testing.T) {
 			access.says.Store(core.Errorf(core.CodeUnauthenticated, "the token was revoked"))
 			select {
 			case <-ended:
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				t.Error("the stream continues with a token that is refused")
 			}
 		})

@@ -111,7 +111,7 @@ func (c *crowd) call(w who) {
 	}
 	var cancelling sync.WaitGroup
 	defer cancelling.Wait()
-	ctx, leave := context.WithTimeout(c.Context(), 10*time.Second)
+	ctx, leave := context.WithTimeout(c.Context(), time.Minute)
 	defer leave()
 	left := false
 	if rand.IntN(10) == 0 || w.session == "" && args.Does == wildSilent {

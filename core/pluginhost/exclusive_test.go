@@ -89,7 +89,7 @@ func callUntil(t *testing.T, s *pluginhost.SessionStore, stop <-chan struct{}, i
 }
 
 func TestAnExclusivePluginEndsBeforeTheNextOneGetsItsSettingsAndNoCallFails(t *testing.T) {
-	h := newHost(t, func(o *pluginhost.Options) { o.ReplaceWait = 30 * time.Second })
+	h := newHost(t)
 	old := openStore(t, h, soleStore(`{}`))
 	stop := make(chan struct{})
 	failed := callUntil(t, old, stop, "a", "b", "slow")
@@ -115,7 +115,7 @@ func TestAnExclusivePluginEndsBeforeTheNextOneGetsItsSettingsAndNoCallFails(t *t
 }
 
 func TestAnExclusivePluginResumesWhenTheNextOneDoesNotStartOrIsNotUsed(t *testing.T) {
-	h := newHost(t, func(o *pluginhost.Options) { o.ReplaceWait = 30 * time.Second })
+	h := newHost(t)
 	old := openStore(t, h, soleStore(`{}`))
 	stop := make(chan struct{})
 	failed := callUntil(t, old, stop, "a", "b", "slow")

@@ -183,7 +183,7 @@ func newHost(t *testing.T, change ...func(*pluginhost.Options)) *pluginhost.Host
 	o := pluginhost.Options{
 		Home: t.TempDir(), Builtins: builtins, Env: config.Environment{"PATH": os.Getenv("PATH"), "CANARY": "sings", "GORACE": os.Getenv("GORACE")},
 		PassEnv:      []string{"GORACE"}, // how long a plugin with the race detector takes to exit (see the Makefile)
-		StartTimeout: time.Minute, ReplaceWait: 30 * time.Second, PingEvery: 500 * time.Millisecond,
+		StartTimeout: time.Minute, ReplaceWait: time.Minute, PingEvery: 5 * time.Second,
 	}
 	for _, c := range change {
 		c(&o)
@@ -369,10 +369,10 @@ func TestAPluginIsGivenTheVersionOfTheServer(t *testing.T) {
 }
 
 func TestAPluginThatFailsInConfigureSaysHow(t *testing.T) {
-	h := newHost(t, func(o *pluginhost.Options) { o.StartTimeout = 4 * time.Second })
+	h := newHost(t, func(o *pluginhost.Options) { o.StartTimeout = 15 * time.Second }) // also for the start of the process
 	for settings, want := range map[string][]string{
 		`{"url": "crash"}`: {"crashed in Configure (exited with status 3)"},
-		`{"url": "wait"}`:  {"did not take its settings within 4s", "plugins.startTimeoutSeconds"},
+		`{"url": "wait"}`:  {"did not take its settings within 15s", "plugins.startTimeoutSeconds"},
 		`{}`:               {"its backend cannot be reached"},
 	} {
 		_, err := h.SessionStore(t.Context(), config.Plugin{Adapter: "holder", Settings: config.NewSettings([]byte(settings))})

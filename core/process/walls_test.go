@@ -307,7 +307,7 @@ func sendMessages() error {
 		}
 		_, err = conn.Write(raw)
 		answer := make([]byte, 512)
-		n, readErr := 0, conn.SetReadDeadline(time.Now().Add(3*time.Second))
+		n, readErr := 0, conn.SetReadDeadline(time.Now().Add(30*time.Second))
 		if readErr == nil {
 			n, readErr = conn.Read(answer)
 		}

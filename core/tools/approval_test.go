@@ -94,7 +94,7 @@ func person(id string, role core.Role) core.Caller {
 }
 
 func TestACallWaitsUntilAnAdminApprovesIt(t *testing.T) {
-	h := newHeld(t, 10*time.Second)
+	h := newHeld(t, time.Minute)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
 	if err := h.run(t, alice, "files__read", `{}`); err != nil || len(h.apps.Calls()) != 1 {
 		t.Fatalf("a tool that needs no approval: %v", err)
@@ -133,7 +133,7 @@ func TestACallWaitsUntilAnAdminApprovesIt(t *testing.T) {
 }
 
 func TestARefusedCallIsNotMade(t *testing.T) {
-	h := newHeld(t, 10*time.Second)
+	h := newHeld(t, time.Minute)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
 	done := make(chan error, 1)
 	go func() { done <- h.run(t, alice, "mail__send", `{}`) }()
@@ -296,7 +296,7 @@ func TestOneApprovalAdmitsOneOfManyCalls(t *testing.T) {
 }
 
 func TestARefusedCallReturnsTheReason(t *testing.T) {
-	h := newHeld(t, 10*time.Second)
+	h := newHeld(t, time.Minute)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
 	admin.User.DisplayName = "The Boss"
 	done := make(chan error, 1)
@@ -388,7 +388,7 @@ func TestACancelledCallLeavesItsApprovalToAnIdenticalCallThatStillWaits(t *testi
 }
 
 func TestAnApprovalEndsWhenItExpires(t *testing.T) {
-	h := newHeldFor(t, 0, 50*time.Millisecond)
+	h := newHeldFor(t, 0, time.Second)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})

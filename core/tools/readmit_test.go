@@ -50,7 +50,7 @@ func TestACallThatWaitedForAnApprovalIsCheckedAgainBeforeItIsMade(t *testing.T) 
 		{"the app is gone", "mail__post", func(_ *testing.T, h *held) { h.apps.SetOffer(core.DefaultWorkspaceID, &core.Offer{}) }, core.CodeToolNotFound},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := newHeld(t, 10*time.Second)
+			h := newHeld(t, time.Minute)
 			if _, err := h.views.Set(t.Context(), core.DefaultWorkspaceID, core.View{Name: "v", Tools: map[string]core.Relabel{"mail__send": {Name: "post"}}}); err != nil {
 				t.Fatal(err)
 			}
@@ -172,7 +172,7 @@ func TestARequestThatWokeItsAppIsCheckedAgainBeforeItIsSent(t *testing.T) {
 }
 
 func TestAToolThatChangedWhileItsCallWaitedIsNotCalled(t *testing.T) {
-	h := newHeld(t, 10*time.Second)
+	h := newHeld(t, time.Minute)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
 	done := make(chan error, 1)
 	go func() { done <- h.run(t, alice, "files__delete", `{}`) }()

@@ -29,10 +29,11 @@ type Server struct {
 	ended  chan struct{}
 }
 
-// Start restarts the server after Stop or Kill, at the same address, and waits until it answers.
+// Start restarts the server after Stop or Kill, at the same address, and waits until it answers. It tries more than once:
+// children of a killed server may hold its files for a moment longer, and another process may have its port.
 func (s *Server) Start() {
 	s.t.Helper()
-	if !s.start() {
+	if !testkit.Within(patience, s.start) {
 		s.t.Fatalf("%s did not start:\n%s", s.cmd.Path, s.output)
 	}
 }

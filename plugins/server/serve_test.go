@@ -149,7 +149,7 @@ func TestServeIsAllThatMainNeeds(t *testing.T) {
 	}
 
 	usable(t, store)
-	client.Kill()
+	end(t, client)
 	if _, err := os.Stat(filepath.Join(dir, "closed")); err != nil {
 		t.Errorf("the plugin was not closed: %v", err)
 	}
@@ -161,6 +161,18 @@ func TestServeIsAllThatMainNeeds(t *testing.T) {
 			t.Errorf("the host's log lacks %s:\n%s", field, log)
 		}
 	}
+}
+
+// end asks a plugin to exit, and waits longer for it than Kill alone, which ends a plugin after two seconds.
+func end(t *testing.T, client *goplugin.Client) {
+	t.Helper()
+	protocol, err := client.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = protocol.Close()
+	testkit.Eventually(t, "the plugin has ended", client.Exited)
+	client.Kill() // after that, its last output is in the log
 }
 
 // usable checks that a configured store works, even after a call that panicked.

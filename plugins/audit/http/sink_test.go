@@ -176,7 +176,7 @@ func TestARejectionByTheCollectorIsUnavailableAndSaysWhy(t *testing.T) {
 		}
 	}
 	settings, _ := answers(t, slices.Repeat([]int{503}, 1000)...)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	if err := open(t, settings).Write(ctx, "one", some(1)); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "503") {
 		t.Error(err)
@@ -195,7 +195,7 @@ func TestACollectorIsTrustedByItsCertificate(t *testing.T) {
 	if err := open(t, map[string]any{"url": server.URL, "tls": map[string]any{"caFile": ca}}).Write(t.Context(), "one", some(1)); err != nil {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := open(t, map[string]any{"url": server.URL}).Write(ctx, "one", some(1)); !errors.Is(err, plugins.ErrUnavailable) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("an untrusted certificate: %v", err)

@@ -41,7 +41,7 @@ func unavailable(ctx context.Context, t *testing.T, store *postgres.Store) {
 
 func TestAPostgresThatStopsIsUnavailableAndComesBack(t *testing.T) {
 	server := testenv.StartPostgres(t)
-	store := open(t, map[string]any{"url": server.URL, "timeout": "500ms"})
+	store := open(t, map[string]any{"url": server.URL, "timeout": "2s"})
 	if err := store.Put(t.Context(), sessionstore.Record{ID: "one"}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestAPostgresThatHangsIsUnavailable(t *testing.T) {
 		return conn
 	}
 	t.Run("after the store's own timeout", func(t *testing.T) {
-		store := open(t, map[string]any{"url": server.URL, "timeout": "500ms"})
+		store := open(t, map[string]any{"url": server.URL, "timeout": "2s"})
 		defer lock().Close(t.Context())
 		unavailable(t.Context(), t, store)
 	})

@@ -37,7 +37,7 @@ func open(t *testing.T, settings map[string]any) *redis.Store {
 
 func openAt(t *testing.T, r *testenv.Redis) *redis.Store {
 	t.Helper()
-	return open(t, map[string]any{"url": "redis://" + r.Addr, "timeout": "500ms"})
+	return open(t, map[string]any{"url": "redis://" + r.Addr, "timeout": "2s"})
 }
 
 func TestTheContract(t *testing.T) {

@@ -28,7 +28,7 @@ func everyCall(ctx context.Context, store *redis.Store) map[string]func() error 
 	}
 }
 
-// unavailable checks that every call promptly returns plugins.ErrUnavailable (the store's timeout is 500 ms).
+// unavailable checks that every call promptly returns plugins.ErrUnavailable (the store's timeout is 2 s).
 func unavailable(t *testing.T, store *redis.Store) {
 	t.Helper()
 	for name, call := range everyCall(t.Context(), store) {
