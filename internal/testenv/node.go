@@ -76,7 +76,7 @@ func Packages(t testing.TB, folder string) string {
 			t.Fatal(err)
 		}
 	}
-	npm := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund")
+	npm := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund", "--fetch-retries", "5")
 	npm.Dir = dir
 	if out, err := npm.CombinedOutput(); err != nil {
 		t.Fatalf("npm ci in %s: %v\n%s", dir, err, out)

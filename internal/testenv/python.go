@@ -34,7 +34,9 @@ func Python(t testing.TB, folder string) string {
 		{"venv", "--quiet", "--clear", dir},
 		{"pip", "install", "--quiet", "--require-hashes", "--python", filepath.Join(dir, "bin", "python"), "-r", requirements},
 	} {
-		if out, err := exec.CommandContext(t.Context(), "uv", args...).CombinedOutput(); err != nil {
+		uv := exec.CommandContext(t.Context(), "uv", args...)
+		uv.Env = append(os.Environ(), "UV_HTTP_RETRIES=10")
+		if out, err := uv.CombinedOutput(); err != nil {
 			t.Fatalf("uv %v: %v\n%s", args, err, out)
 		}
 	}

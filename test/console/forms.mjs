@@ -1,5 +1,5 @@
 // Forms generated from tools' schemas: every kind of field, its problems, and the values sent.
-import { accessible, assert, facts, open } from "./browser.mjs";
+import { accessible, assert, eventually, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open({ timezoneId: "Europe/Berlin" });
 const inputSchema = {
@@ -28,7 +28,7 @@ const run = page.getByRole("button", { name: "Run tool" });
 
 // Times are in the person's zone: 10:00 UTC is noon in Berlin in summer.
 const begins = page.getByLabel("begins");
-assert.equal(await begins.inputValue(), "2026-07-01T12:00");
+await eventually("it begins at noon", async () => (await begins.inputValue()) === "2026-07-01T12:00");
 
 // The first invalid field has the focus and an error.
 await page.getByLabel("Account*").fill("9007199254740993");
@@ -36,7 +36,7 @@ await page.getByLabel("Rate", { exact: true }).fill("1.0");
 await page.getByRole("group", { name: "Guests" }).getByRole("button", { name: "Add" }).click();
 await run.click();
 await page.getByText("This field is required.").waitFor();
-assert.equal(await page.evaluate(() => document.activeElement.labels?.[0]?.textContent), "Name*");
+await page.waitForFunction(() => document.activeElement.labels?.[0]?.textContent === "Name*");
 await page.getByText("Check Guests, 1, Name.").waitFor();
 await accessible(page, "a form with a field that is wrong");
 await page.getByLabel("Name*", { exact: true }).fill("Ada");

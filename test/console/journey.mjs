@@ -1,6 +1,6 @@
 // A person's first visit, from the login to the logout.
 import { readFileSync } from "node:fs";
-import { accessible, assert, facts, logOut, open, picture, settled } from "./browser.mjs";
+import { accessible, assert, eventually, facts, logOut, open, picture, settled } from "./browser.mjs";
 
 const { context, page, problems } = await open();
 await page.goto(facts.url + "/");
@@ -44,7 +44,7 @@ await settled(page);
 
 // Stored settings are shown without their values, and the log has the app's output.
 await page.getByRole("tab", { name: "Settings" }).click();
-assert.equal(await page.getByLabel("Allowed directories").getAttribute("placeholder"), "Stored; type to replace it");
+await page.getByLabel("Allowed directories").and(page.getByPlaceholder("Stored; type to replace it")).waitFor();
 await page.getByRole("tab", { name: "Logs" }).click();
 await page.getByRole("log").getByText("Secure MCP Filesystem Server").first().waitFor();
 await settled(page);
@@ -76,7 +76,7 @@ const ordered = async (when) => {
 await ordered("as it comes");
 await thread.getByRole("article", { name: "Answer" }).getByRole("button", { name: "Fork from here" }).waitFor();
 await ordered("read back");
-assert.ok(late || histories > 1, "the history is asked for again once the run has ended");
+await eventually("the history is asked for again once the run has ended", () => late || histories > 1);
 await thread.getByText("The note is short.").waitFor();
 const card = thread.locator("summary", { hasText: "filesystem" });
 await card.click();
@@ -148,7 +148,7 @@ await trail.getByRole("region", { name: "Arguments" }).getByText('"message": "he
 await accessible(page, "the arguments of a call");
 await page.waitForURL(/tab=audit.*tool=everything__echo/); // the address has the filter
 await page.reload();
-assert.equal(await page.getByLabel("Search targets").inputValue(), "everything__echo");
+await eventually("the filter is kept", async () => (await page.getByLabel("Search targets").inputValue()) === "everything__echo");
 await trail.getByText("everything__echo").first().waitFor();
 await page.getByLabel("Search targets").fill("");
 await page.getByLabel("Outcome").selectOption("unauthenticated");
@@ -170,7 +170,7 @@ assert.equal(planned, 200);
 const today = new Date().toISOString().slice(0, 10);
 await page.goto(`${facts.url}/activity?tab=audit&action=apps/import&day=${today}`);
 await trail.getByText("dry run").waitFor();
-assert.equal(await page.getByLabel("From").inputValue(), today);
+await eventually("the day is the filter", async () => (await page.getByLabel("From").inputValue()) === today);
 
 // An app's page has charts of its calls, and a link to them.
 await page.goto(`${facts.url}/apps/everything`);

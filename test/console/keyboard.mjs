@@ -68,6 +68,9 @@ async function dismissed(role, before) {
   await focused(before);
 }
 
+// opened waits until a menu has the focus, which it gets after it appears.
+const opened = () => page.waitForFunction(() => document.activeElement.getAttribute("role") === "menuitem");
+
 // Log in, and skip the navigation.
 await page.goto(facts.url + "/");
 await page.getByLabel("API key").waitFor();
@@ -79,7 +82,7 @@ await page.goto(facts.url + "/apps");
 await page.getByRole("button", { name: "Install app" }).first().waitFor();
 await reach("Skip to content");
 await press("Enter");
-assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+await page.waitForFunction(() => document.activeElement.id === "main");
 await reach("Install app");
 
 // The install dialog keeps the focus, and returns it when it closes.
@@ -107,11 +110,11 @@ await focused("Tools1");
 // Menus: the first item, Escape, and a dialog that a menu opens.
 await reach("More actions for greeter", "Shift+Tab");
 await press("Enter");
-await page.waitForFunction(() => document.activeElement.getAttribute("role") === "menuitem");
+await opened();
 await shown();
 await dismissed("menu", "More actions for greeter");
 await press("Enter");
-await page.getByRole("menu").waitFor();
+await opened();
 await press("End");
 await focused("Uninstall…");
 await press("Enter");
@@ -151,10 +154,10 @@ await dismissed("dialog", "More actions for A greeting");
 // Log out.
 await reach(/^Account of/);
 await press("Enter");
-await page.getByRole("menu").waitFor();
+await opened();
 await dismissed("menu", (await page.getByRole("button", { name: /^Account of/ }).first().textContent()).trim().replaceAll(/\s+/g, " "));
 await press("Enter");
-await page.getByRole("menu").waitFor();
+await opened();
 await press("End");
 await focused("Log out");
 await press("Enter");

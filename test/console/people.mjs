@@ -1,6 +1,6 @@
 // Two people log in through the identity provider and work side by side. All of Ada's data contains the word
 // harbour, and all of Bob's the word kestrel.
-import { accessible, assert, facts, launch, logIn, logOut, open, settled } from "./browser.mjs";
+import { accessible, assert, eventually, facts, launch, logIn, logOut, open, settled } from "./browser.mjs";
 
 const browser = await launch();
 
@@ -122,11 +122,11 @@ await say(bob.page, "Where do kestrels live?", answers.kestrel);
 await workspace(bob.page, /default/i);
 await bob.page.waitForURL(/\/w\/ws_default\/chat$/);
 await bob.page.getByRole("link", { name: /Kestrel nest box/ }).waitFor();
-assert.equal(await bob.page.getByRole("link", { name: /nest box/ }).count(), 1, "the conversations of the shared workspace alone");
+await eventually("the conversations of the shared workspace alone", async () => (await bob.page.getByRole("link", { name: /nest box/ }).count()) === 1);
 await workspace(ada.page, /default/i);
 await ada.page.getByRole("link", { name: "Apps" }).click();
 await ada.page.getByText("@hotel/porter").waitFor();
-assert.equal(await ada.page.getByText("@hotel/harbour").count(), 0, "the apps of the shared workspace alone");
+await eventually("the apps of the shared workspace alone", async () => (await ada.page.getByText("@hotel/harbour").count()) === 0);
 
 // A search finds only one's own conversations. The address of another person's conversation shows nothing.
 await ada.page.goto(facts.url + "/chat");
@@ -182,6 +182,7 @@ await bob.page.goBack().catch(() => undefined);
 await bob.page.goto(facts.url + bobs);
 await bob.page.getByRole("alert").waitFor();
 await workspace(bob.page, /Ada/); // in the shared workspace, its admin has seen the waiting call
+await bob.page.goto(facts.url + "/chat"); // ends the requests of the shared workspace
 bob.answers.length = 0;
 await nothingOf("kestrel", bob, "Ada after Bob in one profile");
 

@@ -1,6 +1,6 @@
 // Every screen as an organization admin, a workspace admin and a member, at three widths and at 200%: it loads without an
 // error, is accessible, and is not wider than the page.
-import { assert, facts, launch, open, settled, violationsOn, wide } from "./browser.mjs";
+import { assert, excess, facts, launch, open, settled, violationsOn, wide } from "./browser.mjs";
 
 const browser = await launch();
 
@@ -38,7 +38,7 @@ async function look(role, page, path) {
   for (const width of widths) {
     await page.setViewportSize({ ...wide, width });
     await settled(page);
-    const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    const over = await excess(page);
     if (over > 0) found.push(`${role}, ${path} at ${width} px: the page is ${over} px too wide`);
     if (width === 768 || width === 720) continue;
     for (const v of await violationsOn(page)) found.push(`${role}, ${path} at ${width} px: ${v.id}: ${v.nodes.join(" | ")}`);

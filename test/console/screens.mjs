@@ -1,5 +1,5 @@
 // Every screen in both themes and at both widths: shown, accessible, nothing wider than the page at these and other widths.
-import { assert, facts, launch, narrow, open, settled, violationsOn, wide } from "./browser.mjs";
+import { assert, excess, facts, launch, narrow, open, settled, violationsOn, wide } from "./browser.mjs";
 
 const screens = [
   ["chat", "/chat", "What would you like to do?"],
@@ -100,7 +100,7 @@ async function visit(browser, size, viewport, themes, widths) {
     await look(page, name, size, themes);
     for (const width of [...widths, viewport.width]) {
       await page.setViewportSize({ ...viewport, width });
-      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      const over = await excess(page);
       if (over > 0) found.push(`${name} at ${width} px: the page is ${over} px too wide`);
     }
   }

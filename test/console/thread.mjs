@@ -1,6 +1,6 @@
 // A conversation: formulas, versions of a message, other models, long results, shortcuts, notifications, and several
 // conversations deleted at once.
-import { accessible, assert, facts, open } from "./browser.mjs";
+import { accessible, assert, eventually, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();
 await context.grantPermissions(["notifications"]);
@@ -61,7 +61,7 @@ await thread.getByRole("alert").getByRole("button", { name: "Retry" }).click();
 await versions.last().getByText("2 of 2").waitFor();
 await thread.getByRole("alert").getByText("It says: not today").waitFor();
 await ended();
-assert.equal(await thread.getByText("fail once more").count(), 1);
+await eventually("what failed is shown once", async () => (await thread.getByText("fail once more").count()) === 1);
 
 // Formulas are MathML, and prices are text.
 await say("a formula, please");
@@ -95,7 +95,7 @@ await page.keyboard.press("Escape");
 await page.getByRole("heading", { name: "A title" }).first().waitFor({ state: "attached" });
 await page.locator("body").click({ position: { x: 1, y: 1 } });
 await page.keyboard.press("Shift+Escape");
-assert.ok(await message.evaluate((field) => field === document.activeElement), "the cursor is in the message");
+await eventually("the cursor is in the message", () => message.evaluate((field) => field === document.activeElement));
 await page.keyboard.press("Control+Shift+O");
 await page.waitForURL((url) => url.pathname.endsWith("/chat"));
 

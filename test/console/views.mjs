@@ -7,7 +7,7 @@ async function changes(part, read, act) {
   const before = await part.evaluate(read);
   await act();
   for (let i = 0; (await part.evaluate(read)) === before; i++) {
-    if (i === 300) throw new Error(`it still is ${before}`);
+    if (i === 1_800) throw new Error(`it still is ${before}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   return before;

@@ -123,7 +123,7 @@ func wantPassed(t *testing.T, report string, err error) {
 // a pipe.
 func mustHold(t *testing.T, log *testkit.Log, parts ...string) {
 	t.Helper()
-	if !testkit.Within(5*time.Second, func() bool {
+	if !testkit.Within(patience, func() bool {
 		return slices.ContainsFunc(log.Lines(), func(line string) bool { return holds(line, parts) })
 	}) {
 		t.Errorf("no line contains all of %q:\n%s", parts, log)

@@ -34,7 +34,7 @@ func TestAServerRunsRealSessionsOnTheAdapterInPythonAndTheStoreInTypeScript(t *t
 	}
 	home := t.TempDir()
 	settings := section("auth", authPython(t), fmt.Sprintf(", issuer: %q, audience: %q, organizationId: %q, roleClaim: role", provider.Issuer(), provider.Audience, provider.Organization)) +
-		section("sessionStore", sessionStoreTypeScript(t), "")
+		section("sessionStore", sessionStoreTypeScript(t), "") + "plugins: {startTimeoutSeconds: 90}\n" // two interpreters start at once
 	if err := os.WriteFile(filepath.Join(home, "ropewalk.yaml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -203,6 +203,7 @@ func TestEachUserSeesTheToolsOfTheirOwnAccount(t *testing.T) {
 	s.Stop()
 	s.Start()
 	s.WaitForStatus(t, "far", "running", alice.cookie)
+	bob.waitFor(t, "of_bob whoami")
 	if after := bob.do(t, "GET", "/v1/tools", nil).Body; after != before {
 		t.Errorf("after a restart bob sees\n%s\nand not\n%s", after, before)
 	}

@@ -28,6 +28,7 @@ func TestAChangeThatCannotBeStoredIsUndone(t *testing.T) {
 		{"an app is stopped", "POST", "/v1/apps/there/stop", nil, 500, "stop_failed", "there", nil},
 	})
 	empty()
+	s.WaitForStatus(t, "there", "running")
 	if now := s.Apps(t); len(now) != 2 || now["there"].Status != "running" || now["asleep"].Status != "stopped" {
 		t.Errorf("%+v", now)
 	}
@@ -40,7 +41,7 @@ func TestAChangeThatCannotBeStoredIsUndone(t *testing.T) {
 // called.
 func fillDisk(t *testing.T, s *harness.Server) (empty func()) {
 	t.Helper()
-	driver, at := "sqlite", "file:"+filepath.Join(s.Home, "ropewalk.db")+"?_pragma=busy_timeout(5000)"
+	driver, at := "sqlite", "file:"+filepath.Join(s.Home, "ropewalk.db")+"?_pragma=busy_timeout(60000)"
 	var fill, undo []string
 	for _, what := range []string{"INSERT", "UPDATE", "DELETE"} {
 		fill = append(fill, "CREATE TRIGGER refuse_"+what+" BEFORE "+what+" ON installations BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")

@@ -67,16 +67,17 @@ func TestChangesToAppsAndConversationsAreAnnounced(t *testing.T) {
 
 func TestTheHeartbeatIsSentEvery30Seconds(t *testing.T) {
 	t.Parallel()
+	before := time.Now() // the server's first interval begins before it reports that it is listening
 	l := harness.Serve(t).Listen(t)
 	started := time.Now()
 	select {
 	case e := <-l.Events:
 		at := strings.TrimSuffix(strings.TrimPrefix(e, `heartbeat {"timestamp":"`), `"}`)
 		beat, err := time.Parse(time.RFC3339, at)
-		if gap := beat.Sub(started); err != nil || gap < 28*time.Second || gap > 45*time.Second {
-			t.Errorf("event %s, %v after the start: %v", e, gap, err)
+		if most, least := beat.Sub(before), beat.Sub(started); err != nil || most < 28*time.Second || least > 45*time.Second {
+			t.Errorf("event %s, %v to %v after the start: %v", e, least, most, err)
 		}
-	case <-time.After(time.Minute):
-		t.Error("no heartbeat within a minute")
+	case <-time.After(harness.Timeout):
+		t.Errorf("no heartbeat within %v", harness.Timeout)
 	}
 }

@@ -28,7 +28,7 @@ def act(a):
             f.write("written by the app")
         return "written"
     if "connect" in a:
-        socket.create_connection(("127.0.0.1", a["connect"]), 5).close()
+        socket.create_connection(("127.0.0.1", a["connect"]), 60).close()
         return "connected"
     if "command" in a:
         def ask():

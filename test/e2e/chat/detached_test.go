@@ -22,7 +22,7 @@ func TestADetachedRunContinuesAndCanBeJoined(t *testing.T) {
 	p := testenv.StartModelProvider(t)
 	s := harness.Serve(t, harness.Models(p, "anthropic"))
 	p.Say(t,
-		`{"match":{"userMessage":"short"},"response":{"content":"`+strings.Repeat("word ", 60)+`the end"},"chunkSize":20,"latency":100}`,
+		`{"match":{"userMessage":"short"},"response":{"content":"`+strings.Repeat("word ", 60)+`the end"},"chunkSize":20,"latency":500}`,
 		`{"match":{"userMessage":"long"},"response":{"content":"`+strings.Repeat("word ", 5000)+`"},"chunkSize":5,"latency":20}`,
 		`{"match":{},"response":{"content":"Ok."}}`)
 	history := func(id string) string { return s.Do(t, "GET", "/v1/conversations/"+id+"/history", nil).Body }
@@ -220,7 +220,7 @@ func TestTheCommandRejoinsAndStopsItsRun(t *testing.T) {
 	p := testenv.StartModelProvider(t)
 	s := harness.Serve(t, harness.Models(p, "anthropic"))
 	p.Say(t,
-		`{"match":{"userMessage":"short"},"response":{"content":"begin `+strings.Repeat("word ", 60)+`the end"},"chunkSize":20,"latency":100}`,
+		`{"match":{"userMessage":"short"},"response":{"content":"begin `+strings.Repeat("word ", 60)+`the end"},"chunkSize":20,"latency":500}`,
 		`{"match":{"userMessage":"long"},"response":{"content":"begin `+strings.Repeat("word ", 5000)+`"},"chunkSize":5,"latency":20}`,
 		`{"match":{},"response":{"content":"Ok."}}`)
 	address, cut := proxy(t, s)

@@ -64,7 +64,7 @@ func TestAPersonAnswersWhatAPublishedServerAsksInAChat(t *testing.T) {
 		harness.ScriptToolCall(t, p, "everything__trigger-elicitation-request", `{}`)
 		start := time.Now()
 		a := s.Do(t, "POST", "/v1/chat", `{"message":"go"}`)
-		if a.Status != 200 || !strings.Contains(a.Body, "declined") || time.Since(start) > 40*time.Second {
+		if a.Status != 200 || !strings.Contains(a.Body, "declined") || time.Since(start) > time.Minute {
 			t.Errorf("after %v: %d %s", time.Since(start), a.Status, a.Body)
 		}
 	})
@@ -95,7 +95,7 @@ func TestAQuestionInAChatIsDeclinedAfterATime(t *testing.T) {
 	harness.ScriptToolCall(t, p, "everything__trigger-elicitation-request", `{}`)
 	start := time.Now()
 	_, answers, output := s.AnswerQuestions(t, func(map[string]any) {})
-	if answers[0]["action"] != "decline" || answers[0]["reason"] != "timeout" || !strings.Contains(output, "declined") || time.Since(start) > 40*time.Second {
+	if answers[0]["action"] != "decline" || answers[0]["reason"] != "timeout" || !strings.Contains(output, "declined") || time.Since(start) > time.Minute {
 		t.Errorf("after %v: %v; the tool said %s", time.Since(start), answers[0], output)
 	}
 }

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"testing"
-	"time"
 
 	"github.com/ropewalk/ropewalk/internal/testkit"
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
@@ -36,7 +35,7 @@ func TestAUserRemovedFromAuthAdminsIsNotAnAdminOnAnyServer(t *testing.T) {
 	if login, bearer := role(first, session), role(first, token); login != "member" || bearer != "member" {
 		t.Errorf("the server that was reloaded: %v with the login, %v with the token", login, bearer)
 	}
-	if !testkit.Within(2*time.Second, func() bool { return role(second, session) == "member" }) {
+	if !testkit.Within(propagationLimit, func() bool { return role(second, session) == "member" }) {
 		t.Error("the other server treats the login as an admin's")
 	}
 	if role(second, token) != "admin" { // according to its own configuration

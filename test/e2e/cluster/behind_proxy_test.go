@@ -249,8 +249,6 @@ func testServerReturn(t *testing.T, d *cluster) {
 	}
 	d.servers[0].Install(t, map[string]any{"path": harness.GoBundle(t, "meanwhile", harness.Plain)})
 	b := d.servers[1]
-	port := b.URL[strings.LastIndexByte(b.URL, ':')+1:]
-	b.Args[slices.Index(b.Args, "--port")+1] = port // where nginx expects it
 	began := time.Now()
 	passed := func(what string) { t.Logf("%s after %v", what, time.Since(began).Round(time.Millisecond)) }
 	b.Start()

@@ -80,7 +80,7 @@ func TestARunIsJoinedAndStoppedThroughAnotherServer(t *testing.T) {
 	}
 	a, b := servers[0], servers[1]
 	p.Say(t,
-		`{"match":{"userMessage":"short"},"response":{"content":"`+strings.Repeat("word ", 60)+`the end"},"chunkSize":20,"latency":200}`,
+		`{"match":{"userMessage":"short"},"response":{"content":"`+strings.Repeat("word ", 60)+`the end"},"chunkSize":20,"latency":500}`,
 		`{"match":{"userMessage":"long"},"response":{"content":"`+strings.Repeat("word ", 5000)+`"},"chunkSize":5,"latency":20}`,
 		`{"match":{},"response":{"content":"Ok."}}`)
 

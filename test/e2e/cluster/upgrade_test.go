@@ -69,7 +69,7 @@ func TestServersOfTwoVersionsServeOneDatabaseWhileEachIsRestarted(t *testing.T) 
 // fail or be repeated. Between two steps, it waits at least for pause, and until every caller has succeeded again.
 func upgradeUnderLoad(t *testing.T, pause time.Duration) {
 	old := previous(t)
-	d := startRestartable(t, 1, func(s *harness.Server) { s.Program = old })
+	d := startRestartable(t, 4, func(s *harness.Server) { s.Program = old })
 	a, b, c := d.servers[0], d.servers[1], d.servers[2]
 	d.proxy = &harness.Server{T: t, URL: startBalancer(t, d.servers)}
 	a.Install(t, map[string]any{"path": harness.GoBundle(t, "worker", harness.Worker)})
@@ -162,7 +162,7 @@ func upgradeUnderLoad(t *testing.T, pause time.Duration) {
 // interruption.
 func startRestartable(t *testing.T, delaySeconds int, options ...harness.Option) *cluster {
 	t.Helper()
-	d := startServers(t, append(options, func(s *harness.Server) {
+	return startServers(t, append(options, func(s *harness.Server) {
 		file := filepath.Join(s.Home, "ropewalk.yaml")
 		raw, err := os.ReadFile(file)
 		if err != nil {
@@ -170,10 +170,6 @@ func startRestartable(t *testing.T, delaySeconds int, options ...harness.Option)
 		}
 		harness.WriteFile(t, file, fmt.Sprintf("%shttp: {shutdownDelaySeconds: %d}\n", raw, delaySeconds))
 	})...)
-	for _, s := range d.servers { // after a restart, they have the addresses that the balancer expects
-		s.Args[slices.Index(s.Args, "--port")+1] = s.URL[strings.LastIndexByte(s.URL, ':')+1:]
-	}
-	return d
 }
 
 // noneFailed reports calls that failed, and those that were not done exactly once. It returns the number of calls by kind.

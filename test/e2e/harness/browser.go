@@ -2,24 +2,20 @@ package harness
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// FreePort returns a port for a server whose address the identity provider must know in advance.
+// FreePort returns a port for a server whose address must be known in advance, or must stay the same after a restart.
 func FreePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
+	return strconv.Itoa(testenv.FreePort(t))
 }
 
 // Browser keeps cookies and follows redirects like a browser, up to the URL in Stop.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -32,7 +31,7 @@ func Main(m *testing.M) int {
 	}
 	_ = goflag.Set("test.parallel", "4") // these tests mostly wait
 	code := Databases.Around(m).Run()
-	if left := Survivors(Descendants(os.Getpid()), time.Second); len(left) > 0 && code == 0 {
+	if left := Survivors(Descendants(os.Getpid()), Timeout); len(left) > 0 && code == 0 {
 		fmt.Fprintf(os.Stderr, "the tests are over, but these processes are left:\n%v\n", left)
 		return 1
 	}

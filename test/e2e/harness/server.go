@@ -3,6 +3,7 @@ package harness
 import (
 	"cmp"
 	"errors"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,7 +74,7 @@ func Serve(t *testing.T, options ...Option) *Server {
 	s.Start()
 	t.Cleanup(func() {
 		s.Stop()
-		if left := Survivors(ProcessesFor(s.Home), time.Second); len(left) > 0 {
+		if left := Survivors(ProcessesFor(s.Home), Timeout); len(left) > 0 {
 			t.Errorf("the server has exited but these processes remain:\n%v", left)
 		}
 		if strings.Contains(s.Log.String(), "DATA RACE") {
@@ -93,6 +94,7 @@ func (s *Server) Start() {
 	s.T.Helper()
 	s.Log, s.Out, s.Done = &testkit.Log{}, &testkit.Log{}, make(chan struct{})
 	s.Cmd = exec.Command(cmp.Or(s.Program, Binary(s.T)), append(s.Args, "--home", s.Home)...)
+	http.DefaultClient.CloseIdleConnections() // those to an earlier process at the same address
 	if s.User != nil {
 		s.Cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.User}
 	}

