@@ -117,7 +117,7 @@ func TestTheInspectorVerifiesTheSkillsOfTheWorkspaceAndOfApps(t *testing.T) {
 	put("refunds/references/a b%#?.md", "<€>")
 	put("refunds/logo.bin", "\xff\x00")
 	put("refunds/nested/SKILL.md", "---\nname: nested\ndescription: d\n---\nx")
-	put("daily.md", "---\nname: daily\ndescription: Reports\n---\nReport.")
+	put("daily.md", "---\nname: daily\ndescription: >\n  Reports\n  of the day\n---\nReport.")
 	for i, front := range []string{"name: 123\ndescription: d", "name: a--b\ndescription: d", "name: number\ndescription: 5", "name: true\ndescription: d"} {
 		put(fmt.Sprintf("invalid-%d.md", i), "---\n"+front+"\n---\nx")
 	}

@@ -29,7 +29,7 @@ func TestSkillsAreServedWithAllTheirFiles(t *testing.T) {
 	put("secret", "refunds", ".git", "config")
 	put("secret", "refunds", ".env")
 	put("elsewhere", "outside", "private.txt")
-	put("---\nname: daily\ndescription: Reports\n---\nReport.", "daily-file.md")
+	put("---\nname: daily\ndescription: |\n  Reports\n---\nReport.", "daily-file.md")
 	put("---\nname: undescribed\n---\nx", "undescribed.md")
 	put("---\nname: Not A Name\ndescription: d\n---\nx", "named.md")
 	for i, front := range []string{
@@ -61,7 +61,7 @@ func TestSkillsAreServedWithAllTheirFiles(t *testing.T) {
 		}
 		return all
 	}
-	daily := `daily {"description":"Reports","name":"daily"} SKILL.md:"---\nname: daily\ndescription: Reports\n---\nReport."`
+	daily := `daily {"description":"Reports\n","name":"daily"} SKILL.md:"---\nname: daily\ndescription: |\n  Reports\n---\nReport."`
 	want := []string{daily, `refunds {"description":"Pays back","metadata":{"3":{"\u003c\u003c":"2026-01-02 03:04:05"},"since":"2026-1-2","versions":[1,"x"]},"name":"refunds"} SKILL.md:` + fmt.Sprintf("%q", refunds) + ` references/a b.md:"€"`}
 	if got := served(core.DefaultWorkspaceID, ""); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("served:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
