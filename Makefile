@@ -19,7 +19,7 @@ LINT     = $(go) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golangci-lin
 # .github/workflows/vulnerabilities.yaml uses the newest one each week.
 VULNDB  ?= v0.0.0-20261105234957-e22db6528018
 
-.PHONY: run build plugins test test-fast test-deps test-race test-others test-plain test-postgres test-rust test-java test-keycloak servers conformance schemathesis check vulnerabilities lint generate web bench microbench chaos fuzz dist release reproducible boot clean help
+.PHONY: run build plugins test test-fast test-deps test-race test-others test-plain test-postgres test-rust test-java test-keycloak servers conformance tasks schemathesis check vulnerabilities lint generate web bench microbench chaos fuzz dist release reproducible boot clean help
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -117,6 +117,9 @@ servers: build ## install 57 npm and PyPI servers and the files in test/pasted a
 
 conformance: ## run the official MCP conformance suite against /mcp (part of make test)
 	$(go) test -count=1 -timeout 15m -v ./test/conformance
+
+tasks: ## kill -9 the server of a running task, with SQLite and as one of two servers on PostgreSQL (make test: tasks of 5 s; SECONDS=60)
+	$(PLAINTEST) -count=1 -timeout 15m -v -run '^TestATaskSurvives|^TestATaskOfARemoteAppSurvives' ./test/e2e/mcp ./test/e2e/cluster -task-seconds $(or $(SECONDS),60)
 
 schemathesis: ## search all /v1 operations for responses that the OpenAPI document does not describe (4 minutes; make test only tries boundary values)
 	$(go) test -count=1 -timeout 6m -v -run Schemathesis ./test/clients -schemathesis 200s

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -59,6 +60,8 @@ func (f *fakeApp) answer(ctx context.Context, c fakeapps.Call) (json.RawMessage,
 		return c.Asker.Ask(ctx, rpc.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"?","x":1.50,"_meta":{"progressToken":7,"y":1.0}}`), Notify: f.heard})
 	case said.URI == "demo://input":
 		return json.RawMessage(`{"resultType":"input_required","inputRequests":{}}`), nil
+	case strings.HasPrefix(said.URI, "demo://ttl"):
+		return json.RawMessage(`{"contents":[],"ttlMs":` + strings.TrimPrefix(said.URI, "demo://ttl") + `}`), nil
 	}
 	scope := ""
 	if c.Method == "resources/read" {

@@ -3,6 +3,7 @@ package mcphttp
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -170,7 +171,7 @@ func (e *Endpoint) complete(k *call, parts [][]byte) ([][]byte, error) {
 		if string(fields["resultType"]) == `"input_required"` {
 			break
 		}
-		if fields["ttlMs"] == nil {
+		if _, err := strconv.ParseUint(string(fields["ttlMs"]), 10, 63); err != nil { // missing, or not what clients accept
 			members = append(members, rawjson.Member{Name: "ttlMs", Value: json.RawMessage(freshFor)})
 		}
 		members = append(members, rawjson.Member{Name: "cacheScope", Value: json.RawMessage(`"private"`)})

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/rawjson"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // The skills of apps (MCP extension io.modelcontextprotocol/skills) are passed on as the apps describe them, with their
@@ -80,8 +83,7 @@ func (n *Namespace) showsSkills(lists *mergedLists, server string) bool {
 }
 
 func (n *Namespace) skillsOf(ctx context.Context, c core.Caller, from From, server string) (all []json.RawMessage, err error) {
-	params := json.RawMessage(`{}`)
-	size := 0
+	params, cursor, size := json.RawMessage(`{}`), "", 0
 	for range maxSkillPages {
 		result, err := n.askForSkills(ctx, c, from, server, "skills/list", server, params)
 		if err != nil {
@@ -92,7 +94,7 @@ func (n *Namespace) skillsOf(ctx context.Context, c core.Caller, from From, serv
 		}
 		var page struct {
 			Skills     []json.RawMessage `json:"skills"`
-			NextCursor *string           `json:"nextCursor"`
+			NextCursor string            `json:"nextCursor"`
 		}
 		if err := json.Unmarshal(result, &page); err != nil {
 			return nil, fmt.Errorf("the app's list of skills: %w", err)
@@ -104,10 +106,11 @@ func (n *Namespace) skillsOf(ctx context.Context, c core.Caller, from From, serv
 				n.o.Logger.Debug("a skill of an app is left out", "app", server, "workspace", c.Workspace.ID, "error", err)
 			}
 		}
-		if page.NextCursor == nil {
+		if page.NextCursor == "" || page.NextCursor == cursor {
 			break
 		}
-		if params, err = json.Marshal(map[string]string{"cursor": *page.NextCursor}); err != nil {
+		cursor = page.NextCursor
+		if params, err = json.Marshal(map[string]string{"cursor": cursor}); err != nil {
 			return nil, err
 		}
 	}
@@ -138,7 +141,14 @@ func (n *Namespace) GetSkill(ctx context.Context, c core.Caller, q Request) (jso
 	if err != nil {
 		return nil, err
 	}
-	return rawjson.EditMember(result, "skill", func(skill json.RawMessage) (json.RawMessage, error) { return withSkillURIs(skill, at.server) })
+	skill := member(result, "skill")
+	if own := rawjson.Text(member(skill, "uri")); own != at.uri {
+		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: fmt.Sprintf("the app answered with the skill %.200q", own)}
+	}
+	if skill, err = withSkillURIs(skill, at.server); err != nil {
+		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app answered with an invalid skill: " + err.Error()}
+	}
+	return rawjson.Set(result, rawjson.Member{Name: "skill", Value: skill})
 }
 
 // skillRef returns the resource that a URI of a skill's file names.
@@ -184,18 +194,50 @@ func (n *Namespace) askForSkills(ctx context.Context, c core.Caller, from From, 
 	return result, err
 }
 
-// withSkillURIs replaces the URIs in an app's skill with those that name the app. Everything else remains as the app
-// wrote it.
-func withSkillURIs(skill json.RawMessage, server string) (json.RawMessage, error) {
-	uri := func(value json.RawMessage) (json.RawMessage, error) {
-		own := rawjson.Text(value)
-		if own == "" {
-			return nil, fmt.Errorf("the URI %.100s is not a string", value)
-		}
-		return rawjson.Quote(resourceRef{server, own}.skillURI()), nil
+var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// checkSkill reports why hosts cannot load an app's skill. They may refuse a whole list with such a skill, and so the
+// skills of all other apps (SEP-2640, skill entries).
+func checkSkill(skill json.RawMessage) error {
+	uri, front, resources := rawjson.Text(member(skill, "uri")), member(skill, "frontmatter"), member(skill, "resources")
+	name := rawjson.Text(member(front, "name"))
+	switch {
+	case name == "" || rawjson.Text(member(front, "description")) == "":
+		return errors.New("frontmatter needs a name and a description, which are text")
+	case !strings.HasSuffix(uri, "/"+name+"/"+skillMain):
+		return fmt.Errorf("uri %.200q must end with /%.64s/%s", uri, name, skillMain)
+	case string(resources) == `"dynamic"`:
+		return nil
 	}
-	if member(skill, "uri") == nil {
-		return nil, fmt.Errorf("it has no uri")
+	var files []struct {
+		URI    string   `json:"uri"`
+		Digest string   `json:"digest"`
+		Size   *float64 `json:"size"`
+	}
+	if err := json.Unmarshal(resources, &files); err != nil {
+		return fmt.Errorf("resources must be \"dynamic\" or a list of files: %w", err)
+	}
+	lists := false
+	for _, f := range files {
+		if !digestPattern.MatchString(f.Digest) || f.Size == nil || *f.Size < 0 {
+			return fmt.Errorf("resources: %.200q needs a digest (sha256: and 64 lower-case hexadecimal digits) and a size", f.URI)
+		}
+		lists = lists || f.URI == uri
+	}
+	if !lists {
+		return errors.New("resources must list the skill's own uri")
+	}
+	return nil
+}
+
+// withSkillURIs replaces the URIs in an app's skill with those that name the app. Everything else remains as the app
+// wrote it. The error is that of checkSkill.
+func withSkillURIs(skill json.RawMessage, server string) (json.RawMessage, error) {
+	if err := checkSkill(skill); err != nil {
+		return nil, err
+	}
+	uri := func(value json.RawMessage) (json.RawMessage, error) {
+		return rawjson.Quote(resourceRef{server, rawjson.Text(value)}.skillURI()), nil
 	}
 	return rawjson.Edit(skill, func(name string, value json.RawMessage) (json.RawMessage, error) {
 		switch {

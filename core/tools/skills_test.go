@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -18,13 +19,16 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
 )
 
+// refunds is an app's skill.
+const refunds = `{"uri":"skill://x/refunds/SKILL.md","frontmatter":{"name":"refunds","description":"d","x":1.50},"resources":[` +
+	`{"uri":"skill://x/refunds/SKILL.md","digest":"sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","size":3}]}`
+
 // skilled returns a namespace with four apps: a and b serve a skill with the same URI, c fails, and huge has a list that
 // is too long.
 func skilled(views *view.Registry, held ...core.HeldTool) *tools.Namespace {
 	apps := &fakeapps.Apps{}
 	apps.SetSkilled("a", "b", "c", "huge")
 	apps.SetOffer("", &core.Offer{Held: held})
-	skill := `{"uri":"skill://x/refunds/SKILL.md","frontmatter":{"name":"refunds","x":1.50},"resources":[{"uri":"skill://x/refunds/SKILL.md","digest":"sha256:0","size":1}]}`
 	apps.Answer(func(_ context.Context, c fakeapps.Call) (json.RawMessage, error) {
 		var params struct{ Cursor, URI string }
 		_ = json.Unmarshal(c.Params, &params) // the namespace encoded them
@@ -32,16 +36,16 @@ func skilled(views *view.Registry, held ...core.HeldTool) *tools.Namespace {
 		case c.Server == "c":
 			return nil, core.Errorf(core.CodeUnavailable, "it is not running")
 		case c.Method == "skills/list" && params.Cursor == "":
-			return json.RawMessage(`{"skills":[` + skill + `,{"frontmatter":{}}],"nextCursor":"2"}`), nil
+			return json.RawMessage(`{"skills":[` + refunds + `,{"frontmatter":{}}],"nextCursor":"2"}`), nil
 		case c.Method == "skills/list":
 			if c.Server == "huge" {
 				return json.RawMessage(`{"skills":[{"uri":"own:x","text":"` + strings.Repeat("x", 4<<20) + `"}]}`), nil
 			}
-			return json.RawMessage(`{"skills":[{"uri":"own:y/daily/SKILL.md","frontmatter":{"name":"daily"},"resources":"dynamic"}]}`), nil
+			return json.RawMessage(`{"skills":[{"uri":"own:y/daily/SKILL.md","frontmatter":{"name":"daily","description":"d"},"resources":"dynamic"}],"nextCursor":"2"}`), nil
 		case params.URI != "skill://x/refunds/SKILL.md":
 			return nil, &rpc.Error{Code: -32602, Message: "no such skill"}
 		case c.Method == "skills/get":
-			return json.RawMessage(`{"skill":` + skill + `}`), nil
+			return json.RawMessage(`{"skill":` + refunds + `}`), nil
 		}
 		return json.RawMessage(`{"contents":[{"uri":"` + params.URI + `","text":"of ` + c.Server + `"}]}`), nil
 	})
@@ -55,8 +59,8 @@ func TestSkillsOfAppsAreListedWithURIsThatNameTheApp(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries := func(app string) string {
-		return strings.ReplaceAll(`{"uri":"skill://APP/x/refunds/SKILL.md","frontmatter":{"name":"refunds","x":1.50},"resources":[{"uri":"skill://APP/x/refunds/SKILL.md","digest":"sha256:0","size":1}]},`+
-			`{"uri":"ropewalk://APP/own:y/daily/SKILL.md","frontmatter":{"name":"daily"},"resources":"dynamic"}`, "APP", app)
+		return strings.ReplaceAll(refunds, "skill://", "skill://"+app+"/") +
+			`,{"uri":"ropewalk://` + app + `/own:y/daily/SKILL.md","frontmatter":{"name":"daily","description":"d"},"resources":"dynamic"}`
 	}
 	if want := `{"skills":[` + entries("a") + "," + entries("b") + `]}`; string(listed) != want {
 		t.Errorf("listed:\n%s\nwant:\n%s", listed, want)
@@ -71,6 +75,51 @@ func TestSkillsOfAppsAreListedWithURIsThatNameTheApp(t *testing.T) {
 	for _, unknown := range []string{"skill://d/x/refunds/SKILL.md", "skill://x/refunds/SKILL.md", "file:///a"} {
 		if got, err := n.GetSkill(t.Context(), c, tools.Request{Params: json.RawMessage(`{"uri":"` + unknown + `"}`)}); core.CodeOf(err) != core.CodeNotFound {
 			t.Errorf("%s: %s, %v", unknown, got, err)
+		}
+	}
+}
+
+// Some hosts refuse a whole list with such a skill, and so the skills of all other apps.
+func TestASkillThatNoHostCanLoadIsLeftOut(t *testing.T) {
+	apps, c := &fakeapps.Apps{}, caller("ws_a", core.RoleMember)
+	apps.SetSkilled("a")
+	n := tools.New(tools.Options{Apps: apps, Events: &events{}, Features: config.Features{}, Logger: hclog.NewNullLogger()})
+	for what, change := range map[string][2]string{
+		"":                           {"", ""},
+		"a name that is not text":    {`"name":"refunds"`, `"name":5`},
+		"no name":                    {`"name":"refunds",`, ``},
+		"no description":             {`"description":"d",`, ``},
+		"a description of null":      {`"description":"d"`, `"description":null`},
+		"front matter as text":       {`{"name":"refunds","description":"d","x":1.50}`, `"x"`},
+		"another name than its path": {`"name":"refunds"`, `"name":"other"`},
+		"no resources":               {`"resources"`, `"files"`},
+		"resources as text":          {`"resources":[`, `"resources":"none","files":[`},
+		"a resource as text":         {`[{"uri":"skill://x`, `["skill://x/refunds/a.md",{"uri":"skill://x`},
+		"another URI":                {`{"uri":"skill://x/refunds/SKILL.md","digest`, `{"uri":"skill://x/refunds/a.md","digest`},
+		"no digest":                  {`"digest"`, `"sha"`},
+		"an upper-case digest":       {`sha256:ba`, `sha256:BA`},
+		"a size as text":             {`"size":3`, `"size":"3"`},
+		"no size":                    {`,"size":3`, ``},
+		"a negative size":            {`"size":3`, `"size":-3`},
+	} {
+		skill := strings.Replace(refunds, change[0], change[1], 1)
+		apps.Answer(func(_ context.Context, c fakeapps.Call) (json.RawMessage, error) {
+			if c.Method == "skills/get" {
+				return json.RawMessage(`{"skill":` + skill + `}`), nil
+			}
+			return json.RawMessage(`{"skills":[` + skill + `]}`), nil
+		})
+		listed, err := n.ListSkills(t.Context(), c, tools.Request{Params: json.RawMessage(`{}`)})
+		_, failure := n.GetSkill(t.Context(), c, tools.Request{Params: json.RawMessage(`{"uri":"skill://a/x/refunds/SKILL.md"}`)})
+		if whole := what == ""; err != nil || (string(listed) != `{"skills":[]}`) != whole || (failure == nil) != whole {
+			t.Errorf("%s: %s, %v; skills/get: %v", what, listed, err, failure)
+		}
+	}
+	for _, answer := range []string{`{}`, `{"skill":null}`, `{"skill":` + strings.ReplaceAll(refunds, "skill://x/", "skill://y/") + `}`, `{"resultType":"task","taskId":"1"}`} {
+		apps.Answer(func(context.Context, fakeapps.Call) (json.RawMessage, error) { return json.RawMessage(answer), nil })
+		got, err := n.GetSkill(t.Context(), c, tools.Request{Params: json.RawMessage(`{"uri":"skill://a/x/refunds/SKILL.md"}`)})
+		if failure, ok := errors.AsType[*rpc.Error](err); !ok || failure.Code != rpc.CodeInternalError {
+			t.Errorf("%s: %s, %v", answer, got, err)
 		}
 	}
 }

