@@ -6,6 +6,26 @@ const message = (at) => at.getByLabel("Message", { exact: true });
 const thread = (at) => at.getByRole("region", { name: "Conversation", exact: true });
 await page.goto(`${facts.url}/chat`);
 
+// What is written before the server has the message stays in the field when the chat gets its address. It isn't the draft of the next chat.
+let written;
+const writing = new Promise((resolve) => { written = resolve; });
+await page.route("**/v1/chat/stream", async (route) => { await writing; await route.continue(); });
+await message(page).fill("hold on");
+await message(page).press("Enter");
+await page.getByRole("button", { name: "Stop", exact: true }).waitFor();
+await message(page).pressSequentially("and then");
+written();
+await page.waitForURL(/\/chat\/conv_/);
+await thread(page).getByText("Working on it.").waitFor();
+assert.equal(await message(page).inputValue(), "and then");
+const next = await context.newPage();
+await next.goto(`${facts.url}/chat`);
+assert.equal(await message(next).inputValue(), "");
+await next.close();
+await page.unroute("**/v1/chat/stream");
+await page.getByRole("button", { name: "Stop", exact: true }).click();
+await page.goto(`${facts.url}/chat`);
+
 // Esc stops an answer and focuses the message field. The text so far is kept and was announced.
 await message(page).fill("slow, please");
 await message(page).press("Enter");
@@ -46,8 +66,9 @@ await page.emulateMedia({ media: "screen" });
 const other = await context.newPage();
 await other.goto(page.url());
 await thread(other).getByText("It was echoed.").waitFor();
-await page.evaluate((id) => fetch(`/v1/conversations/${id}`, { method: "DELETE" }), /conv_\w+/.exec(page.url())[0]);
+const [deleted] = /conv_\w+/.exec(page.url());
+await page.evaluate((id) => fetch(`/v1/conversations/${id}`, { method: "DELETE" }), deleted);
 await other.getByRole("heading", { name: "This conversation was deleted" }).waitFor();
-await other.locator("a[href*='/chat/conv_']").first().waitFor({ state: "detached" });
+await other.locator(`a[href*='${deleted}']`).waitFor({ state: "detached" });
 assert.deepEqual(problems, [], "what the page complained about");
 await context.close();

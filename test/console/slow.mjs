@@ -11,6 +11,8 @@ await page.addInitScript(() => {
   new PerformanceObserver((list) => list.getEntries().forEach((e) => globalThis.tasks.push(Math.round(e.duration)))).observe({ type: "longtask" });
 });
 const session = await context.newCDPSession(page);
+// rendered waits until all of the answer is rendered. While there is more than a frame can render, the rest is shown as it is written.
+const rendered = () => page.waitForFunction(() => document.querySelectorAll("article code").length === 999 && !document.querySelector("article").textContent.includes("`"));
 const worst = [];
 for (let round = 0; round < rounds; round++) {
   await session.send("Emulation.setCPUThrottlingRate", { rate: 1 });
@@ -18,6 +20,7 @@ for (let round = 0; round < rounds; round++) {
   const message = page.getByLabel("Message", { exact: true });
   await message.waitFor();
   await message.fill("a large answer");
+  await page.waitForFunction(() => true); // installs Playwright's own script, in a task of the page that a person doesn't have
   await session.send("Emulation.setCPUThrottlingRate", { rate: slower });
   await page.evaluate(() => { globalThis.tasks.length = 0; });
   await message.press("Enter");
@@ -26,7 +29,10 @@ for (let round = 0; round < rounds; round++) {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   worst.push(await page.evaluate(() => Math.max(0, ...globalThis.tasks)));
   await page.getByText("The very end.").waitFor({ state: "attached" });
+  await rendered();
 }
+await page.reload();
+await rendered();
 worst.sort((a, b) => a - b);
 const median = worst[(worst.length - 1) / 2];
 console.log(`1,000 deltas of a 200 KB answer on a processor slowed down ${slower} times: the longest task takes ${median} ms (${worst.join(", ")})`);

@@ -1,4 +1,5 @@
 import createClient from "openapi-fetch";
+import { nextTask } from "../ui/idle";
 import { parseJson, toJson } from "./digits";
 import { answerTo } from "./early";
 import { errorOf } from "./http";
@@ -22,6 +23,7 @@ export type Skill = Schemas["Skill"];
  * the response has a Content-Length.
  */
 async function fetchExactly(request: Request): Promise<Response> {
+  if (request.method === "GET") await nextTask(); // a screen asks for several things when it is rendered, and sending takes time
   const response = await answerTo(request);
   if (!response.ok) throw await errorOf(response);
   if (!response.headers.get("Content-Type")?.startsWith("application/json")) return response;

@@ -28,7 +28,7 @@ export const identity = {
 
 /** Like fetch, with the headers that the API needs. A failed connection is an ApiError with status 0. */
 export async function send(input: Request | string, init?: RequestInit): Promise<Response> {
-  const request = new Request(input, init);
+  const request = input instanceof Request && !init ? input : new Request(input, init);
   if (identity.token) request.headers.set("Authorization", `Bearer ${identity.token}`);
   if (identity.workspace && !request.headers.has("X-Workspace-Id"))
     request.headers.set("X-Workspace-Id", identity.workspace);

@@ -14,7 +14,7 @@ import { useHeldTools } from "../approvals/waiting";
 import { useApps } from "../api/apps";
 import { useSidebars } from "../shell/sidebars";
 import { Button } from "../ui/Button";
-import { useIdle, useShown } from "../ui/idle";
+import { nextTask, useIdle, useShown } from "../ui/idle";
 import { untilLoaded } from "../ui/loading";
 import { useNarrow } from "../ui/narrow";
 import { Empty, Notice, Skeleton } from "../ui/Surface";
@@ -32,9 +32,18 @@ import css from "./chat.module.css";
 export const loadThread = () => untilLoaded(() => import("./Thread"));
 const Thread = lazy(async () => ({ default: (await loadThread()).Thread }));
 
+/** Loads the thread, and prepares what an answer needs before it arrives. */
+const prepareThread = () =>
+  loadThread()
+    .then((loaded) => loaded.prepare())
+    .catch(() => undefined); // rendering the thread tries again
+
 /** A chat with a model that can use the workspace's tools. */
 export function ChatScreen() {
   const { id } = useParams({ strict: false });
+  const [chat, setChat] = useState<{ key: number; id?: string; becomes?: string }>({ key: 0, id });
+  if (chat.id !== id) setChat({ id, key: id && chat.becomes === id ? chat.key : chat.key + 1 });
+  const begun = useCallback((becomes: string) => setChat((before) => ({ ...before, becomes })), []);
   const [listOpen, setListOpen] = useState(false);
   const navigate = useNavigate();
   const idle = useIdle();
@@ -67,7 +76,8 @@ export function ChatScreen() {
             </Button>
           </div>
         )}
-        <Conversation key={id ?? "new"} id={id} />
+        {/* A new chat stays mounted when it gets its ID. */}
+        <Conversation key={chat.key} id={id ?? chat.becomes} onBegun={begun} />
       </div>
     </div>
   );
@@ -80,12 +90,18 @@ function mayGoOn(messages: Message[]): boolean {
   return last.metadata?.model !== undefined && last.metadata.outputTokens === undefined && !last.metadata.stopReason;
 }
 
+interface ConversationProps {
+  id?: string;
+  /** Called when a new chat gets its ID. */
+  onBegun: (id: string) => void;
+}
+
 function Title({ id }: { id: string }) {
   const { data } = useConversations("");
   return data?.pages.flatMap((p) => p.conversations).find((c) => c.id === id)?.title || "Conversation";
 }
 
-function Conversation({ id }: { id?: string }) {
+const Conversation = memo(function Conversation({ id, onBegun }: ConversationProps) {
   const navigate = useNavigate();
   const { model } = useSession();
   const { run, state } = useRun(id);
@@ -95,13 +111,16 @@ function Conversation({ id }: { id?: string }) {
   const { mutate: fork } = useFork();
   const recordBranch = useRecordBranch();
   const versions = useVersions(id);
-  const here = id ?? state?.conversationId;
-  const [off, setOff] = useDisabledApps(here);
+  const [off, setOff] = useDisabledApps(id);
   const { draft, edit, clear, store } = useDraft(id);
   const field = useRef<HTMLTextAreaElement>(null);
-  useFocus(field, id);
+  useFocus(field);
+  const writing = draft.text !== "";
+  useEffect(() => {
+    if (writing) void prepareThread();
+  }, [writing]);
   const running = state?.status === "running";
-  const queued = useQueued(here);
+  const queued = useQueued(id);
 
   const open = useCallback(
     (to: string) => void navigate({ to: "/chat/$id", params: { id: to }, replace: id === undefined }),
@@ -111,10 +130,13 @@ function Conversation({ id }: { id?: string }) {
   const last = messages?.findLast((m) => m.role === "assistant")?.metadata?.model;
   const chosen = draft.model || (last && last !== model ? last : "");
   const begun = (ask: Ask) => {
+    void prepareThread();
     if (run) forget(run);
     begin({ ...ask, conversationId: id }, messages?.length ?? (id ? Infinity : 0), (made) => {
-      store();
-      if (!id) open(made);
+      store(made);
+      if (id) return;
+      onBegun(made);
+      void nextTask().then(() => open(made));
     });
   };
   // Join a run that was started in another window or before this page was loaded.
@@ -134,7 +156,7 @@ function Conversation({ id }: { id?: string }) {
     try {
       const ask = {
         message: text.trim(),
-        conversationId: here,
+        conversationId: id,
         ...(chosen && { model: chosen }),
         ...(files.length > 0 && { attachments: files }),
       };
@@ -148,9 +170,7 @@ function Conversation({ id }: { id?: string }) {
   };
   const withdraw = async () => {
     try {
-      const { queued: was } = await take(
-        api.DELETE("/v1/conversations/{id}/queue", { params: { path: { id: here! } } }),
-      );
+      const { queued: was } = await take(api.DELETE("/v1/conversations/{id}/queue", { params: { path: { id: id! } } }));
       refresh(queries, ["queued"]);
       if (was) edit((now) => withWithdrawn(now, was));
     } catch (error) {
@@ -260,10 +280,10 @@ function Conversation({ id }: { id?: string }) {
       )}
       <Composer
         running={running}
-        mayQueue={here !== undefined && !queued}
+        mayQueue={id !== undefined && !queued}
         draft={{ ...draft, model: chosen }}
-        off={here ? off : draft.off}
-        onOff={here ? setOff : (to) => edit({ off: to })}
+        off={id ? off : draft.off}
+        onOff={id ? setOff : (to) => edit({ off: to })}
         onDraft={edit}
         fieldRef={field}
         onSend={say}
@@ -330,7 +350,7 @@ function Conversation({ id }: { id?: string }) {
       {composer}
     </>
   );
-}
+});
 
 /** Explains why the model does not use some tools. */
 function HeldTools() {

@@ -281,8 +281,8 @@ function NameModel({ onDone, onClose }: { onDone: (model: string) => void; onClo
 }
 
 /** Focuses the message field when a conversation opens. */
-export function useFocus(field: { current: HTMLTextAreaElement | null }, key: string | undefined): void {
+export function useFocus(field: { current: HTMLTextAreaElement | null }): void {
   useEffect(() => {
     if (matchMedia("(hover: hover)").matches) field.current?.focus();
-  }, [field, key]);
+  }, [field]);
 }

@@ -21,8 +21,16 @@ import { isUnsent, type AsidePart, type Attachment, type Part, type RunState } f
 import { ToolCard } from "./ToolCard";
 import css from "./chat.module.css";
 
-/** Loaded with the first answer, so that a new chat is usable sooner. */
-const Markdown = lazy(async () => ({ default: (await untilLoaded(() => import("../ui/Markdown"))).Markdown }));
+let renderer: Promise<typeof import("../ui/Markdown")> | undefined;
+
+/** Loads the renderer of answers, and renders something with it. A new chat is usable without it. */
+export const loadMarkdown = () =>
+  (renderer ??= untilLoaded(() => import("../ui/Markdown")).then(async (loaded) => {
+    await loaded.prepare();
+    return loaded;
+  }));
+
+const Markdown = lazy(async () => ({ default: (await loadMarkdown()).Markdown }));
 
 export interface MessageActions {
   onEdit: (index: number, text: string) => void;

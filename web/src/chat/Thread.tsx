@@ -2,9 +2,11 @@ import { ArrowDown } from "lucide-react";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { Message } from "../api/client";
 import { Button } from "../ui/Button";
+import { moment, short } from "../ui/format";
+import { nextTask } from "../ui/idle";
 import { Failure, Notice, Skeleton } from "../ui/Surface";
 import type { Versions } from "./branches";
-import { Answer, UserMessage, type MessageActions } from "./Message";
+import { Answer, loadMarkdown, UserMessage, type MessageActions } from "./Message";
 import { isUnsent, type Part, type RunState } from "./run";
 import css from "./chat.module.css";
 
@@ -18,6 +20,14 @@ interface Props {
   actions: MessageActions;
   onRetry: () => void;
   onDiscard: () => void;
+}
+
+/** Loads and creates what answers need, in several tasks. */
+export async function prepare(): Promise<void> {
+  await loadMarkdown();
+  await nextTask();
+  moment(new Date().toISOString());
+  short(0);
 }
 
 /** The messages of a conversation. It stays scrolled to the end unless the person scrolls up. */

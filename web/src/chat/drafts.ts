@@ -39,7 +39,8 @@ function keep(key: string, { text, model, off }: Draft): void {
  */
 export function useDraft(id: string | undefined) {
   const { user, workspace } = useSession();
-  const key = `${draftPrefix}${user.id} ${workspace.id} ${id ?? "new"}`;
+  const prefix = `${draftPrefix}${user.id} ${workspace.id} `;
+  const key = prefix + (id ?? "new");
   const [draft, setDraft] = useState<Draft>(() => ({ ...empty, ...stored(key) }));
   const latest = useRef(draft);
   const files = useRef(draft.files);
@@ -47,12 +48,22 @@ export function useDraft(id: string | undefined) {
     latest.current = { ...latest.current, ...to };
     setDraft(latest.current);
   }, []);
-  const store = useCallback(() => {
-    keep(key, latest.current);
-    if (files.current === latest.current.files) return;
-    files.current = latest.current.files;
-    void fileStore("readwrite", (all) => (files.current.length > 0 ? all.put(files.current, key) : all.delete(key)));
-  }, [key]);
+  /** Stores the draft. A new chat passes the ID that it got; the next new chat begins with its model. */
+  const store = useCallback(
+    (as = id) => {
+      const now = latest.current;
+      const to = prefix + (as ?? "new");
+      if (to !== key) keep(key, { ...empty, model: now.model });
+      keep(to, now);
+      if (files.current === now.files) return;
+      files.current = now.files;
+      void fileStore("readwrite", (all) => {
+        if (to !== key) all.delete(key);
+        return now.files.length > 0 ? all.put(now.files, to) : all.delete(to);
+      });
+    },
+    [prefix, key, id],
+  );
   useEffect(() => {
     void fileStore<Attachment[]>("readonly", (all) => all.get(key)).then((before) => {
       if (!before?.length || latest.current.files.length > 0) return;
@@ -68,7 +79,7 @@ export function useDraft(id: string | undefined) {
     [change, store],
   );
   /** Clears the shown draft. The stored one stays until the server has the message. */
-  const clear = useCallback(() => change({ text: "", files: [], off: [] }), [change]);
+  const clear = useCallback(() => change({ ...empty, model: latest.current.model }), [change]);
   return { draft, edit, clear, store };
 }
 

@@ -208,6 +208,7 @@ export class Run {
       const { name, data } = this.queue[count++]!;
       if (name === "text.delta" || name === "reasoning.delta") left -= (data as Schemas["TextDelta"]).text.length;
       this.take(name, data);
+      if (name === "chat.start") left -= perFrame; // it changes the page, so the text waits for the next frame
     }
     this.queue.splice(0, count);
     if (this.queue.length === 0) this.drained();

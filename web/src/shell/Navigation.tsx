@@ -1,6 +1,6 @@
 import { Link, useNavigate, useRouterState } from "@tanstack/react-router";
 import { Ellipsis } from "lucide-react";
-import { useEffect, useMemo } from "react";
+import { memo, useEffect, useMemo } from "react";
 import { useSession } from "../api/session";
 import { useWaiting } from "../approvals/waiting";
 import { Brand } from "../ui/Brand";
@@ -13,13 +13,15 @@ import css from "./shell.module.css";
 
 function useSections(): { all: Section[]; here?: Section } {
   const session = useSession();
-  const path = useRouterState({ select: (state) => state.location.pathname });
   const all = useMemo(() => sections.filter((s) => s.allowed?.(session) ?? true), [session]);
-  return { all, here: all.find((s) => path === s.to || path.startsWith(`${s.to}/`)) };
+  const here = useRouterState({
+    select: ({ location: { pathname } }) => all.find((s) => pathname === s.to || pathname.startsWith(`${s.to}/`)),
+  });
+  return { all, here };
 }
 
 /** The navigation above or next to the screen. */
-export function Top() {
+export const Top = memo(function Top() {
   const { all, here } = useSections();
   const narrow = useNarrow();
   const idle = useIdle();
@@ -30,13 +32,13 @@ export function Top() {
     document.title = here ? `${here.name} · Ropewalk` : "Ropewalk";
   }, [here]);
   return narrow ? <MobileTop /> : <Nav all={all} here={here} />;
-}
+});
 
 /** The navigation below the screen, on a phone. */
-export function Bottom() {
+export const Bottom = memo(function Bottom() {
   const { all, here } = useSections();
   return useNarrow() && <TabBar all={all} here={here} />;
-}
+});
 
 function Nav({ all, here }: { all: Section[]; here?: Section }) {
   const groups = ["Work", "Watch", "Manage"] as const;

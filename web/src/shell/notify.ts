@@ -4,9 +4,11 @@ import { toast } from "../ui/Toast";
 const key = "ropewalk.notify";
 const readers = new Set<() => void>();
 
-/** Whether the person asked for notifications in this browser, and the browser allows them. */
+let known: boolean | undefined;
+
+/** Whether the person asked for notifications in this browser, and the browser allows them. It is slow to answer, so it is asked once. */
 const isOn = () =>
-  "Notification" in window && Notification.permission === "granted" && localStorage.getItem(key) === "on";
+  (known ??= "Notification" in window && Notification.permission === "granted" && localStorage.getItem(key) === "on");
 
 const subscribe = (reader: () => void) => {
   readers.add(reader);
@@ -22,6 +24,7 @@ export async function switchNotifications(on: boolean): Promise<void> {
   else if ((await Notification.requestPermission()) === "granted") localStorage.setItem(key, "on");
   else
     toast("The browser does not allow notifications from this page. Change that in its settings for this site.", true);
+  known = undefined;
   readers.forEach((reader) => reader());
 }
 

@@ -1,12 +1,13 @@
-import { memo, useEffect, useMemo, useState } from "react";
+import { memo, useEffect, useEffectEvent, useMemo, useState } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import rehypeSanitize from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
 import type { Root, RootContent } from "hast";
 import type { PluggableList } from "unified";
-import { blocks, definitions, withDefinitions, type Block } from "./blocks";
+import { blocks, definitions, startOfEnd, withDefinitions, type Block } from "./blocks";
 import { CopyButton } from "./Code";
 import { Formula } from "./Formula";
+import { nextTask } from "./idle";
 import { formulaOf, withMath } from "./math";
 import css from "./markdown.module.css";
 
@@ -101,12 +102,25 @@ function useColouring(wanted: boolean): Colouring | null {
 
 const Chunk = memo(function Chunk({ text, without = "nothing" }: { text: string; without?: Without }) {
   const colours = useColouring(text.includes("```") && text.length < largestColoured);
-  return (
-    <ReactMarkdown remarkPlugins={[remarkGfm]} rehypePlugins={plugins(without, colours)} components={components}>
-      {text}
-    </ReactMarkdown>
-  );
+  return <ReactMarkdown {...options} rehypePlugins={plugins(without, colours)} children={text} />;
 });
+
+const options = { remarkPlugins: [remarkGfm], components };
+
+const paragraph =
+  "Some `code`, **bold** and *italic* words, a [link](https://example.com) and https://example.com. ".repeat(4);
+const samples = ["Words.", "A `b`.", paragraph, "# A\n\n> B\n\n- C\n- D\n\n| E | F |\n|---|---|\n| g | h |", paragraph];
+
+/**
+ * Renders short texts, each in a task of its own. A function is compiled when it runs for the first time, so that the first part of
+ * an answer would take several times as long as the others.
+ */
+export async function prepare(): Promise<void> {
+  for (const text of samples) {
+    await nextTask();
+    ReactMarkdown({ ...options, rehypePlugins: plugins("nothing", null), children: text });
+  }
+}
 
 /** Code that is still arriving, without highlighting. */
 function OpenCode({ text }: { text: string }) {
@@ -145,15 +159,31 @@ const BlockView = memo(function BlockView({ block, defined }: { block: Block; de
   }
 });
 
+const perFrame = 1_500; // characters
+
 /** Sanitized Markdown. Only the last chunk of a growing text is parsed and rendered again. */
 export function Markdown({ text }: { text: string }) {
   const parts = useMemo(() => blocks(withMath(text)), [text]);
   const defined = useMemo(() => definitions(parts), [parts]);
+  // What is there from the start is rendered over several frames. Its end is rendered first, because the page is scrolled to it.
+  const [raw, setRaw] = useState(() => startOfEnd(parts, parts.length, perFrame));
+  const renderMore = useEffectEvent(() => setRaw(startOfEnd(parts, raw, perFrame)));
+  useEffect(() => {
+    if (raw === 0) return;
+    const frame = requestAnimationFrame(() => renderMore());
+    return () => cancelAnimationFrame(frame);
+  }, [raw]);
   return (
     <div className={css.markdown}>
-      {parts.map((block, i) => (
-        <BlockView key={i} block={block} defined={defined} />
-      ))}
+      {parts.map((block, i) =>
+        i < raw ? (
+          <p key={i} className={css.raw}>
+            {block.chunks.join("\n")}
+          </p>
+        ) : (
+          <BlockView key={i} block={block} defined={defined} />
+        ),
+      )}
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { blocks, definitions, withDefinitions } from "./blocks";
+import { blocks, definitions, startOfEnd, withDefinitions } from "./blocks";
 
 const kinds = (text: string) => blocks(text).map((block) => block.kind);
 const joined = (text: string) => blocks(text).flatMap((block) => block.chunks);
@@ -12,6 +12,14 @@ test("a text is split where its blocks end", () => {
     "table",
     "code",
   ]);
+});
+
+test("the end of a text is as many blocks as have the wanted size together", () => {
+  const all = blocks("one one\n\ntwo two\n\nthree");
+  expect(startOfEnd(all, 3, 5)).toBe(2);
+  expect(startOfEnd(all, 3, 6)).toBe(1);
+  expect(startOfEnd(all, 1, 100)).toBe(0);
+  expect(startOfEnd([], 0, 5)).toBe(0);
 });
 
 test("a fence hides what looks like other blocks", () => {

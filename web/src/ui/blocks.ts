@@ -39,6 +39,13 @@ export function blocks(text: string): Block[] {
   return all;
 }
 
+/** Returns where the fewest blocks before end start that have this many characters together; 0 if all of them have fewer. */
+export function startOfEnd(all: Block[], end: number, characters: number): number {
+  let start = end;
+  for (let left = characters; start > 0 && left > 0;) left -= all[--start]?.chunks.join("").length ?? 0;
+  return start;
+}
+
 const none: ReadonlyMap<string, string> = new Map();
 
 /** Returns the link definitions outside of code, by their labels. */

@@ -6,6 +6,7 @@ const once = <T>(make: () => T) => {
 const number = once(() => new Intl.NumberFormat("en"));
 const compact = once(() => new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }));
 const relative = once(() => new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" }));
+const dateAndTime = once(() => new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" }));
 
 export const count = (n: number) => number().format(n);
 export const short = (n: number) => compact().format(n);
@@ -57,8 +58,7 @@ export const sentence = (error: unknown) =>
   );
 
 export const clock = (time: string) => new Date(time).toLocaleTimeString("en-GB");
-export const moment = (time: string) =>
-  new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+export const moment = (time: string) => dateAndTime().format(new Date(time));
 
 /** Estimates the tokens of a text, at four characters per token. */
 export const tokens = (text: string) => Math.max(1, Math.round(text.length / 4));

@@ -1,5 +1,16 @@
 import { useSyncExternalStore } from "react";
 
+/** Resolves in the next task of the page, so that input and frames are handled before the caller continues. */
+export const nextTask = () =>
+  new Promise<void>((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(null);
+  });
+
 const whenIdle = (done: () => void, timeout: number) =>
   void ("requestIdleCallback" in globalThis ? requestIdleCallback(done, { timeout }) : setTimeout(done));
 
