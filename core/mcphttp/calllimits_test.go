@@ -16,8 +16,9 @@ func TestAUsersToolCallsPerSecondAreLimited(t *testing.T) {
 	w := r.join(alice)
 	call := func(w who) (*http.Response, string) { return r.say("POST", w, callBody(7, "demo__echo", "{}")) }
 	began := time.Now()
-	allowed, resp, body := 0, (*http.Response)(nil), ""
-	for resp, body = call(w); resp.StatusCode == 200; resp, body = call(w) {
+	allowed := 0
+	resp, body := call(w)
+	for ; resp.StatusCode == 200; resp, body = call(w) {
 		if allowed++; allowed > 2+int(time.Since(began)/time.Second) { // twice as many at once, and one in each later second
 			t.Fatalf("%d calls in %v", allowed, time.Since(began))
 		}

@@ -236,20 +236,17 @@ func withSkillURIs(skill json.RawMessage, server string) (json.RawMessage, error
 	if err := checkSkill(skill); err != nil {
 		return nil, err
 	}
-	uri := func(value json.RawMessage) (json.RawMessage, error) {
-		return rawjson.Quote(resourceRef{server, rawjson.Text(value)}.skillURI()), nil
-	}
-	return rawjson.Edit(skill, func(name string, value json.RawMessage) (json.RawMessage, error) {
+	var edit func(name string, value json.RawMessage) (json.RawMessage, error)
+	edit = func(name string, value json.RawMessage) (json.RawMessage, error) {
 		switch {
 		case name == "uri":
-			return uri(value)
+			return rawjson.Quote(resourceRef{server, rawjson.Text(value)}.skillURI()), nil
 		case name == "resources" && value[0] == '[':
-			return rawjson.EditElements(value, func(file json.RawMessage) (json.RawMessage, error) {
-				return rawjson.EditMember(file, "uri", uri)
-			})
+			return rawjson.EditElements(value, func(file json.RawMessage) (json.RawMessage, error) { return rawjson.Edit(file, edit) })
 		}
 		return nil, nil
-	})
+	}
+	return rawjson.Edit(skill, edit)
 }
 
 const (

@@ -104,7 +104,8 @@ await eventually("what was sent again is shown once", async () => (await thread.
 // The model and the person see the picture that a tool returns, and it is still there after a reload.
 await page.keyboard.press("Control+Shift+O");
 await page.waitForURL((url) => url.pathname.endsWith("/chat"));
-await page.waitForFunction(async () => (await (await fetch("/v1/apps/everything")).json()).status === "running");
+await eventually("the tool is listed", () =>
+  page.evaluate(async () => (await (await fetch("/v1/tools")).json()).tools.some((tool) => tool.name === "everything__get-tiny-image")));
 await message.fill("draw something");
 await message.press("Enter");
 await answers.getByText("I see a picture.").waitFor();

@@ -70,7 +70,8 @@ type alikes struct {
 	synonyms map[string][]string // from the stem of each word to the stems of the other words in its groups
 }
 
-var thesaurus = sync.OnceValue(func() alikes {
+// thesaurus parses alike.txt, once.
+var thesaurus = sync.OnceValue(func() alikes { //nolint:gochecknoglobals // it never changes, and takes milliseconds
 	t := alikes{map[string]string{}, map[string][]string{}}
 	for line := range strings.Lines(alike) {
 		if strings.HasPrefix(line, "#") {
