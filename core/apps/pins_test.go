@@ -151,7 +151,7 @@ func TestAnAcceptedChangeIsServedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	pins := y.o.Pins
-	changes, err := pins.Changes(t.Context(), ws)
+	changes, err := pins.Changes(t.Context(), core.Caller{Workspace: core.Workspace{ID: ws}})
 	if err != nil || len(changes) != 1 {
 		t.Fatal(changes, err)
 	}

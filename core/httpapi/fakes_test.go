@@ -297,7 +297,7 @@ func (y *fakeApps) Import(_ context.Context, _ string, r source.ImportRequest) (
 // fakePins has one change, pin_1.
 type fakePins struct{}
 
-func (*fakePins) Changes(context.Context, string) ([]core.PinChange, error) {
+func (*fakePins) Changes(context.Context, core.Caller) ([]core.PinChange, error) {
 	return []core.PinChange{{
 		ID: "pin_1", Server: "a", Tool: "b", Version: "1", State: core.PinWaiting, Since: core.Timestamp(time.Now()),
 		Changes: []core.Difference{{Path: "description", Before: "x", After: "y"}},
@@ -305,7 +305,7 @@ func (*fakePins) Changes(context.Context, string) ([]core.PinChange, error) {
 }
 
 func (f *fakePins) Decide(ctx context.Context, c core.Caller, id string, accept bool) (core.PinChange, error) {
-	all, _ := f.Changes(ctx, c.Workspace.ID)
+	all, _ := f.Changes(ctx, c)
 	if id != all[0].ID {
 		return core.PinChange{}, core.Errorf(core.CodeNotFound, "no such change")
 	}

@@ -171,7 +171,7 @@ func (e *Endpoint) complete(k *call, parts [][]byte) ([][]byte, error) {
 		if string(fields["resultType"]) == `"input_required"` {
 			break
 		}
-		if _, err := strconv.ParseUint(string(fields["ttlMs"]), 10, 63); err != nil { // missing, or not what clients accept
+		if _, err := strconv.ParseUint(string(fields["ttlMs"]), 10, 53); err != nil { // missing, or not an integer that every client can read
 			members = append(members, rawjson.Member{Name: "ttlMs", Value: json.RawMessage(freshFor)})
 		}
 		members = append(members, rawjson.Member{Name: "cacheScope", Value: json.RawMessage(`"private"`)})

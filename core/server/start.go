@@ -155,10 +155,13 @@ func (s *Server) openServices(ctx context.Context) error {
 	if err := s.access.RetainAdmins(ctx); err != nil {
 		return err
 	}
-	s.pins = trust.NewPins(trust.PinOptions{Mode: c.Tools.Pin, Records: s.store, Events: s.bus, Logger: s.log.Named("trust")})
+	shows := func(c core.Caller, server string, names ...string) bool {
+		return s.tools.ShowsTool(c, server, names...)
+	}
+	s.pins = trust.NewPins(trust.PinOptions{Mode: c.Tools.Pin, Records: s.store, Events: s.bus, Logger: s.log.Named("trust"), Shows: shows})
 	s.approvals = trust.NewApprovals(trust.ApprovalOptions{
 		Patterns: c.Tools.Approve, Wait: c.Tools.ApprovalWait, Expiry: c.Tools.ApprovalExpiry, Records: s.store, Events: s.bus, Logger: s.log.Named("trust"),
-		Shows: func(c core.Caller, tool string) bool { return s.tools.ShowsTool(c, "", tool) },
+		Shows: shows,
 	})
 	s.untilClosed("approvals", s.approvals.Run) // ends expired ones
 	var makeKey func() error

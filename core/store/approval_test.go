@@ -235,9 +235,11 @@ func TestAStandingApprovalCoversOneDefinitionOfAToolAndIsDeletedWithItsApp(t *te
 		if err != nil || len(all) != 1 || all[0].Tool != "a__b" || all[0].By.ID != "usr_b" || all[0].Since.IsZero() {
 			t.Fatalf("%+v %v", all, err)
 		}
-		_, other := s.WithdrawApproval(t.Context(), "ws_other", all[0].ID)
-		wantCodes(t, core.CodeNotFound, map[string]error{"another workspace": other})
-		if one, err := s.WithdrawApproval(t.Context(), ws, all[0].ID); err != nil || one.Tool != "a__b" || stands(ws, "two") {
+		shown := func(string) bool { return true }
+		_, other := s.WithdrawApproval(t.Context(), "ws_other", all[0].ID, shown)
+		_, hidden := s.WithdrawApproval(t.Context(), ws, all[0].ID, func(string) bool { return false })
+		wantCodes(t, core.CodeNotFound, map[string]error{"another workspace": other, "a hidden tool": hidden})
+		if one, err := s.WithdrawApproval(t.Context(), ws, all[0].ID, shown); err != nil || one.Tool != "a__b" || stands(ws, "two") {
 			t.Errorf("%+v %v", one, err)
 		}
 	})

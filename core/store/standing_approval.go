@@ -41,11 +41,14 @@ func (s *Store) StandingApprovals(ctx context.Context, workspace string) ([]core
 }
 
 // WithdrawApproval deletes and returns a standing approval. The error is core.CodeNotFound if the workspace has none with
-// this id.
-func (s *Store) WithdrawApproval(ctx context.Context, workspace, id string) (a core.StandingApproval, err error) {
+// this id for a tool that is shown.
+func (s *Store) WithdrawApproval(ctx context.Context, workspace, id string, shown func(tool string) bool) (a core.StandingApproval, err error) {
 	err = s.db.Update(ctx, "withdrawing a standing approval", func(ctx context.Context, tx *sql.Tx) error {
 		a, err = standingIn(tx.QueryRowContext(ctx, `DELETE FROM standing_approvals WHERE workspace = $1 AND id = $2
 			RETURNING id, workspace, tool, definition, granted_by, created_at`, workspace, id))
+		if err == nil && !shown(a.Tool) {
+			err = sql.ErrNoRows
+		}
 		return database.Missing(err, core.Errorf(core.CodeNotFound, "no standing approval has the id %.100q", id))
 	})
 	return a, err

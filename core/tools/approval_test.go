@@ -62,7 +62,7 @@ func newHeldFor(t *testing.T, wait, expiry time.Duration) *held {
 	}
 	h.approvals = trust.NewApprovals(trust.ApprovalOptions{
 		Patterns: []string{"destructiveHint", "mail__*", "system__*"}, Wait: wait, Expiry: expiry, Records: s, Events: h.events, Logger: hclog.NewNullLogger(),
-		Shows: func(c core.Caller, tool string) bool { return h.ShowsTool(c, "", tool) },
+		Shows: func(c core.Caller, server string, names ...string) bool { return h.ShowsTool(c, server, names...) },
 	})
 	h.Namespace = tools.New(tools.Options{Access: h.access, Features: config.Features{}, Apps: h.apps, Events: h.events, Logger: hclog.NewNullLogger(), Audit: h.audit, Approvals: h.approvals, Views: views})
 	return h
@@ -487,7 +487,14 @@ func TestAnAdminOtherThanTheCallerMayAllowAllCallsOfAToolUntilItChanges(t *testi
 	if _, err := h.approvals.Withdraw(t.Context(), alice, all[0].ID); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("withdrawn twice: %v", err)
 	}
-	refuse(waits(alice, "mail__send", `{"n":6}`))
+	id, done = waits(alice, "mail__send", `{"n":6}`)
+	if page, err := h.approvals.List(t.Context(), narrow, core.ApprovalQuery{State: core.ApprovalPending}); err != nil || len(page.Approvals) != 0 {
+		t.Errorf("somebody whose view hides the tool sees %+v (%v)", page.Approvals, err)
+	}
+	if _, err := h.approvals.Decide(t.Context(), narrow, id, core.Decision{}); core.CodeOf(err) != core.CodeNotFound {
+		t.Errorf("decided on by somebody whose view hides the tool: %v", err)
+	}
+	refuse(id, done)
 	if h.events.Count(core.EventApprovalWithdrawn) != 1 {
 		t.Errorf("events: %+v", h.events.All())
 	}

@@ -43,7 +43,7 @@ type ApprovalRecords interface {
 	Approvals(ctx context.Context, workspace string, q core.ApprovalQuery) (core.ApprovalPage, error)
 	HasStandingApproval(ctx context.Context, workspace, tool, definition string) (bool, error)
 	StandingApprovals(ctx context.Context, workspace string) ([]core.StandingApproval, error)
-	WithdrawApproval(ctx context.Context, workspace, id string) (core.StandingApproval, error)
+	WithdrawApproval(ctx context.Context, workspace, id string, shown func(tool string) bool) (core.StandingApproval, error)
 }
 
 // ApprovalOptions configure Approvals.
@@ -54,8 +54,15 @@ type ApprovalOptions struct {
 	Records  ApprovalRecords
 	Events   Publisher
 	Logger   hclog.Logger
-	// Shows reports whether a caller may see a tool. nil means always. Approvals of a hidden tool are as good as unknown.
-	Shows func(c core.Caller, tool string) bool
+	Shows    Shows
+}
+
+// Shows reports whether a caller sees a tool under all of these names: the full names if server is "", otherwise the
+// app's own. nil means always. What concerns a hidden tool is treated as unknown.
+type Shows func(c core.Caller, server string, names ...string) bool
+
+func (s Shows) tool(c core.Caller, server string, names ...string) bool {
+	return s == nil || s(c, server, names...)
 }
 
 // Approvals makes calls wait for a person. It is safe for concurrent use.
@@ -227,7 +234,7 @@ func (a *Approvals) Decide(ctx context.Context, c core.Caller, id string, d core
 		return core.Approval{}, core.Errorf(core.CodeBadRequest, "reason: is longer than %d characters; shorten it", core.MaxReason)
 	}
 	request, err := a.o.Records.Approval(ctx, c.Workspace.ID, id)
-	if err == nil && !a.shows(c, request.Tool) {
+	if err == nil && !a.o.Shows.tool(c, "", request.Tool) {
 		err = core.Errorf(core.CodeNotFound, "no call %.100q is waiting for an approval", id)
 	}
 	if err != nil {
@@ -264,12 +271,8 @@ func (a *Approvals) List(ctx context.Context, c core.Caller, q core.ApprovalQuer
 		q.Caller = c.User.ID
 	}
 	page, err := a.o.Records.Approvals(ctx, c.Workspace.ID, q)
-	page.Approvals = slices.DeleteFunc(page.Approvals, func(one core.Approval) bool { return !a.shows(c, one.Tool) })
+	page.Approvals = slices.DeleteFunc(page.Approvals, func(one core.Approval) bool { return !a.o.Shows.tool(c, "", one.Tool) })
 	return page, err
-}
-
-func (a *Approvals) shows(c core.Caller, tool string) bool {
-	return a.o.Shows == nil || a.o.Shows(c, tool)
 }
 
 // cancel ends the approval of a call whose context has ended, unless another call waits for it.

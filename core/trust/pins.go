@@ -44,6 +44,7 @@ type PinOptions struct {
 	Records PinRecords
 	Events  Publisher
 	Logger  hclog.Logger
+	Shows   Shows
 }
 
 // Pins compares the tools of apps with their pins. It is safe for concurrent use.
@@ -107,17 +108,16 @@ func (p *Pins) checkLater(workspace, app string) {
 	})
 }
 
-// Changes returns a workspace's changes that were not accepted, newest first.
-func (p *Pins) Changes(ctx context.Context, workspace string) ([]core.PinChange, error) {
-	keys, pins, err := p.o.Records.ChangedPins(ctx, workspace)
-	if err != nil {
-		return nil, err
-	}
-	changes := make([]core.PinChange, len(pins))
+// Changes returns the changes in c's workspace that were not accepted, newest first, except those of tools that are
+// hidden from c.
+func (p *Pins) Changes(ctx context.Context, c core.Caller) (changes []core.PinChange, err error) {
+	keys, pins, err := p.o.Records.ChangedPins(ctx, c.Workspace.ID)
 	for i, pin := range pins {
-		changes[i] = changeOf(keys[i], pin, p.before(ctx, keys[i], pin))
+		if p.o.Shows.tool(c, keys[i].App, pin.Tool, pin.RenamedFrom) {
+			changes = append(changes, changeOf(keys[i], pin, p.before(ctx, keys[i], pin)))
+		}
 	}
-	return changes, nil
+	return changes, err
 }
 
 // before returns the accepted definition that a change would replace.
@@ -145,7 +145,7 @@ func (p *Pins) Decide(ctx context.Context, c core.Caller, id string, accept bool
 		return core.PinChange{}, err
 	}
 	for i, pin := range pins {
-		if changeID(keys[i], pin) != id {
+		if changeID(keys[i], pin) != id || !p.o.Shows.tool(c, keys[i].App, pin.Tool, pin.RenamedFrom) {
 			continue
 		}
 		if err := p.o.Records.DecidePin(ctx, keys[i], pin.Tool, pin.Offered, accept); err != nil {

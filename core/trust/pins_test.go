@@ -72,7 +72,7 @@ func TestAChangedToolIsHeldBackUntilItIsAccepted(t *testing.T) {
 	want(t, "as before", verdict(t, p, listing(false, good, other)), "read write | ")
 	want(t, "events", events.Names(), []string{core.EventPinChanged})
 
-	changes, err := p.Changes(t.Context(), "ws_a")
+	changes, err := p.Changes(t.Context(), core.Caller{Workspace: core.Workspace{ID: "ws_a"}})
 	if err != nil || len(changes) != 1 {
 		t.Fatalf("%+v %v", changes, err)
 	}
@@ -95,7 +95,7 @@ func TestOnlyTheChangeThatTheAdminSawIsAccepted(t *testing.T) {
 	p := newPins(PinEnforce, newRecords(), &fakes.Events{})
 	verdict(t, p, listing(false, tool("read", "one")))
 	verdict(t, p, listing(false, tool("read", "two")))
-	changes, err := p.Changes(t.Context(), "ws_a")
+	changes, err := p.Changes(t.Context(), core.Caller{Workspace: core.Workspace{ID: "ws_a"}})
 	if err != nil || len(changes) != 1 {
 		t.Fatal(changes, err)
 	}
@@ -129,7 +129,7 @@ func TestARenamedToolIsHeldBack(t *testing.T) {
 			if changed := slices.Contains(events.Names(), core.EventPinChanged); changed != strings.Contains(c.want, "| fetch") && changed != strings.Contains(c.want, "| zip") {
 				t.Errorf("events %v", events.Names())
 			}
-			changes, _ := p.Changes(t.Context(), "ws_a")
+			changes, _ := p.Changes(t.Context(), core.Caller{Workspace: core.Workspace{ID: "ws_a"}})
 			for _, change := range changes {
 				want(t, "renamed from", change.RenamedFrom, "read")
 			}
@@ -232,7 +232,7 @@ func TestServersThatShareRecordsMakeTheSameDecisions(t *testing.T) {
 	want(t, "b sees another", verdict(t, b, listing(false, tool("read", "two"))), " | read")
 	want(t, "a sees it, too", verdict(t, a, listing(false, tool("read", "two"))), " | read")
 	want(t, "events", events.Names(), []string{core.EventPinChanged})
-	changes, _ := b.Changes(t.Context(), "ws_a")
+	changes, _ := b.Changes(t.Context(), core.Caller{Workspace: core.Workspace{ID: "ws_a"}})
 	if _, err := a.Decide(t.Context(), core.Caller{Workspace: core.Workspace{ID: "ws_a"}}, changes[0].ID, true); err != nil {
 		t.Fatal(err)
 	}

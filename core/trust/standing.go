@@ -48,20 +48,16 @@ func (a *Approvals) Standing(ctx context.Context, c core.Caller) ([]core.Standin
 		return nil, err
 	}
 	all, err := a.o.Records.StandingApprovals(ctx, c.Workspace.ID)
-	return slices.DeleteFunc(all, func(one core.StandingApproval) bool { return !a.shows(c, one.Tool) }), err
+	return slices.DeleteFunc(all, func(one core.StandingApproval) bool { return !a.o.Shows.tool(c, "", one.Tool) }), err
 }
 
 // Withdraw withdraws a standing approval, so that later calls to its tool wait again. The error is core.CodeNotFound
-// if there is none.
+// if there is none for a tool that c sees.
 func (a *Approvals) Withdraw(ctx context.Context, c core.Caller, id string) (core.StandingApproval, error) {
-	shown, err := a.Standing(ctx, c)
-	if err != nil {
+	if err := mayManage(c); err != nil {
 		return core.StandingApproval{}, err
 	}
-	if !slices.ContainsFunc(shown, func(one core.StandingApproval) bool { return one.ID == id }) {
-		return core.StandingApproval{}, core.Errorf(core.CodeNotFound, "no standing approval has the id %.100q", id)
-	}
-	withdrawn, err := a.o.Records.WithdrawApproval(ctx, c.Workspace.ID, id)
+	withdrawn, err := a.o.Records.WithdrawApproval(ctx, c.Workspace.ID, id, func(tool string) bool { return a.o.Shows.tool(c, "", tool) })
 	if err != nil {
 		return withdrawn, err
 	}

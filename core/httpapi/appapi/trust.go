@@ -3,7 +3,6 @@ package appapi
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -14,7 +13,7 @@ import (
 
 // Pins manages changes to the pinned tool definitions of apps.
 type Pins interface {
-	Changes(ctx context.Context, workspace string) ([]core.PinChange, error)
+	Changes(ctx context.Context, c core.Caller) ([]core.PinChange, error)
 	Decide(ctx context.Context, c core.Caller, id string, accept bool) (core.PinChange, error)
 }
 
@@ -28,16 +27,8 @@ type Approvals interface {
 
 // ListPins handles GET /v1/pins.
 func (h *Handlers) ListPins(c *fiber.Ctx, caller core.Caller) (any, error) {
-	changes, err := h.shownChanges(c.UserContext(), caller)
+	changes, err := h.Pins.Changes(c.UserContext(), caller)
 	return fiber.Map{"pins": httpio.OrEmpty(changes)}, err
-}
-
-// shownChanges returns the changes of tools that the caller sees.
-func (h *Handlers) shownChanges(ctx context.Context, caller core.Caller) ([]core.PinChange, error) {
-	all, err := h.Pins.Changes(ctx, caller.Workspace.ID)
-	return slices.DeleteFunc(all, func(change core.PinChange) bool {
-		return !h.Tools.ShowsTool(caller, change.Server, change.Tool, change.RenamedFrom)
-	}), err
 }
 
 // Decision is the request body of DecidePin.
@@ -50,15 +41,7 @@ func (h *Handlers) DecidePin(c *fiber.Ctx, caller core.Caller, r Decision) (any,
 	if r.Decision != "accept" && r.Decision != "refuse" {
 		return nil, core.Errorf(core.CodeBadRequest, "decision must be accept or refuse")
 	}
-	shown, err := h.shownChanges(c.UserContext(), caller)
-	if err != nil {
-		return nil, err
-	}
-	id := c.Params("id")
-	if !slices.ContainsFunc(shown, func(change core.PinChange) bool { return change.ID == id }) {
-		return nil, core.Errorf(core.CodeNotFound, "there is no pending change %.100q; the tool may have changed again: read GET /v1/pins", id)
-	}
-	return h.Pins.Decide(c.UserContext(), caller, id, r.Decision == "accept")
+	return h.Pins.Decide(c.UserContext(), caller, c.Params("id"), r.Decision == "accept")
 }
 
 // approvalResponse is a call that is waiting, or has waited, for a person's decision.

@@ -3,6 +3,7 @@ package ranking
 import (
 	"maps"
 	"strings"
+	"unicode"
 )
 
 // The weight of a query word that a document only contains in a different form, and of a word that says little.
@@ -74,7 +75,7 @@ func (x *Index) guess(word, own string, meant map[string]float64) {
 
 // isShort reports whether a word is another one without its vowels and perhaps some consonants, such as msg for message.
 func isShort(short, word string) bool {
-	if len(short) < 3 || len(short) >= len(word) || short[0] != word[0] || strings.ContainsAny(short[1:], "aeiou") {
+	if len(short) < 3 || len(short) >= len(word) || short[0] != word[0] || !isASCII(word) || strings.ContainsAny(short[1:], "aeiou") {
 		return false
 	}
 	for i := range len(short) {
@@ -85,6 +86,11 @@ func isShort(short, word string) bool {
 		word = word[at+1:]
 	}
 	return true
+}
+
+// isASCII reports whether each byte of a word is a letter. Abbreviations and errors in other words are not looked for.
+func isASCII(word string) bool {
+	return strings.IndexFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) < 0
 }
 
 // tooMany is the number of typing errors from which on two words are different words.
@@ -101,7 +107,7 @@ func typos(a, b string) int {
 	case n >= 4, n == 3 && strings.Trim(a, b) == "":
 		allowed = 1
 	}
-	if allowed == 0 || max(len(a), len(b))-min(len(a), len(b)) > allowed {
+	if allowed == 0 || !isASCII(a) || !isASCII(b) || max(len(a), len(b))-min(len(a), len(b)) > allowed {
 		return tooMany
 	}
 	if a[0] != b[0] && a[1] != b[1] && a[0] != b[1] && a[1] != b[0] {

@@ -131,21 +131,25 @@ func (x *Index) initials(words []string) (all []string) {
 // among equals. A document that contains more words of the query ranks above one that contains the same word often.
 func (x *Index) Search(query string) []int {
 	asked := x.meaning(query)
-	scores, found, best := make([]float64, x.documents), make([]int, x.documents), make([]float64, x.documents)
-	for _, word := range asked {
+	scores, found := make([]float64, x.documents), make([]int, x.documents)
+	best, one := make([]float64, x.documents), make([]float64, x.documents)
+	for _, t := range asked {
 		clear(best)
-		for stem, likeness := range x.forms(word) {
-			for _, p := range x.postings[stem] {
-				best[p.document] = max(best[p.document], likeness*p.score)
+		for _, word := range t.words {
+			x.match(word, one)
+			for document, score := range one {
+				best[document] += score
 			}
 		}
-		weight := 1.0
-		if x.light[word] {
-			weight = whenLight
+		if t.joined != "" {
+			x.match(t.joined, one)
+			for document, score := range one {
+				best[document] = max(best[document], score)
+			}
 		}
 		for document, score := range best {
 			if score > 0 {
-				scores[document] += score * weight
+				scores[document] += score
 				found[document]++
 			}
 		}
@@ -163,30 +167,58 @@ func (x *Index) Search(query string) []int {
 	return ranked
 }
 
+// match sets the score of each document for one word of a query.
+func (x *Index) match(word string, scores []float64) {
+	clear(scores)
+	weight := 1.0
+	if x.light[word] {
+		weight = whenLight
+	}
+	for stem, likeness := range x.forms(word) {
+		for _, p := range x.postings[stem] {
+			scores[p.document] = max(scores[p.document], likeness*p.score*weight)
+		}
+	}
+}
+
+// term is a part of a query: usually a single word. Two or three words in a row that may mean one, such as look up,
+// time zone or who am I, are a single term, for which a document with that word is as good as one with all of the words.
+type term struct {
+	words  []string // without fillers
+	joined string   // the one word, or ""
+}
+
 // longestQuery is the number of bytes of a query that are considered.
 const longestQuery = 1000
 
-// meaning returns the words of a query without fillers, or all words if there are only fillers.
-func (x *Index) meaning(query string) []string {
-	asked := x.joined(words(query[:min(len(query), longestQuery)]))
-	if kept := slices.DeleteFunc(slices.Clone(asked), func(w string) bool { return x.fillers[w] }); len(kept) > 0 {
-		return kept
+// meaning returns the terms of a query without fillers, or all words if there are only fillers.
+func (x *Index) meaning(query string) []term {
+	asked := words(query[:min(len(query), longestQuery)])
+	terms := x.terms(asked)
+	if len(terms) == 0 {
+		for _, word := range asked {
+			terms = append(terms, term{words: []string{word}})
+		}
 	}
-	return asked
+	return terms
 }
 
-// joined replaces two or three words in a row by one word if that is known: look up, time zone, who am I.
-func (x *Index) joined(asked []string) (all []string) {
-	for i := 0; i < len(asked); i++ {
-		word, used := asked[i], 1
-		for n := min(3, len(asked)-i); n > 1; n-- {
-			if one := strings.Join(asked[i:i+n], ""); len(one) > 3 && x.vocabulary[one] != "" {
-				word, used = one, n
+func (x *Index) terms(asked []string) (all []term) {
+	filler := func(word string) bool { return x.fillers[word] }
+	for len(asked) > 0 {
+		used, t := 1, term{}
+		for n := min(3, len(asked)); n > 1; n-- {
+			one := strings.Join(asked[:n], "")
+			if len(one) > 3 && x.vocabulary[one] != "" && (!filler(asked[0]) || !slices.ContainsFunc(asked[:n], func(w string) bool { return !filler(w) })) {
+				used, t.joined = n, one
 				break
 			}
 		}
-		all = append(all, word)
-		i += used - 1
+		t.words = slices.DeleteFunc(slices.Clone(asked[:used]), filler)
+		if len(t.words) > 0 || t.joined != "" {
+			all = append(all, t)
+		}
+		asked = asked[used:]
 	}
 	return all
 }

@@ -134,6 +134,19 @@ func TestASearchReturnsTheSameOrderEachTime(t *testing.T) {
 	}
 }
 
+func TestWordsThatMayMeanOneWordStillMeanThemselves(t *testing.T) {
+	x := New([]Document{
+		{App: "x", Name: "log_in"}, {App: "db", Name: "back_up_database"}, {App: "db", Name: "restore_database_backup"},
+		{App: "tv", Name: "schedule", Description: "programmes that are live"}, {App: "health", Name: "status", Description: "whether it is alive"},
+		{App: "x", Name: "whoami"}, {App: "sheets", Name: "form_fields"},
+	})
+	for query, want := range map[string]int{"log in": 0, "back up database": 1, "a live programme": 3, "who am i": 5, "values in form fields": 6} {
+		if got := x.Search(query); len(got) == 0 || got[0] != want {
+			t.Errorf("%q finds %v, want %d first", query, got, want)
+		}
+	}
+}
+
 func TestOddQueriesAndDocumentsFindNothing(t *testing.T) {
 	x := New([]Document{{App: "a", Name: "b"}})
 	for _, query := range []string{"", " ", "zebra", "!?", strings.Repeat("x", 100_000), "\xff\xfe", "the", "ü", "日本"} {

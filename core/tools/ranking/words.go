@@ -44,7 +44,7 @@ func stem(word string) string { return english.Stem(word, false) }
 // fillers are query words that say nothing about what is wanted.
 const fillers = `
 a an the this that these those some any all each my your our their his her its me you us them it i we he she they
-of in on at to for from by with about into over under after before between as is are was were be been do does did
+of in on at to for from by with about into over under after before between as am is are was were be been do does did
 and or not no if then so than can could would should will may might must shall have has had
 what which who whom whose where when why how there here
 say tell let tool tools please want need help use using like one something someone thing things way able

@@ -146,28 +146,6 @@ func orNil(body string) any {
 	return body
 }
 
-func TestApprovalsOfAToolThatAViewHidesAreUnknown(t *testing.T) {
-	t.Parallel()
-	s, owner, _ := withViews(t, harness.Config("tools: {approve: [one__echo, two__echo], approvalWaitSeconds: 0}\n"))
-	for _, tool := range []string{"one__echo", "two__echo"} {
-		if a := s.Do(t, "POST", "/v1/tools/call", `{"tool":"`+tool+`","arguments":{"text":"x"}}`, owner); a.Status == 200 {
-			t.Fatalf("%s was called without an approval: %s", tool, a.Body)
-		}
-	}
-	key, _ := s.Do(t, "POST", "/v1/keys", `{"name":"admin","view":"few","role":"admin"}`, owner).Object(t)["key"].(string)
-	bearer := "Authorization: Bearer " + key
-	for _, one := range s.Do(t, "GET", "/v1/approvals", nil, owner).Object(t)["approvals"].([]any) {
-		approval, _ := one.(map[string]any)
-		id, want := approval["id"].(string), 200
-		if approval["tool"] == "two__echo" {
-			want = 404
-		}
-		if a := s.Do(t, "POST", "/v1/approvals/"+id, `{"decision":"approve"}`, bearer); a.Status != want {
-			t.Errorf("deciding on %v with the key: %d %s, want %d", approval["tool"], a.Status, a.Body, want)
-		}
-	}
-}
-
 func TestAnAddressNamesAViewWhoseChangesReachItsClients(t *testing.T) {
 	t.Parallel()
 	s, owner, bound := withViews(t)
