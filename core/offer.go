@@ -77,16 +77,3 @@ func ViewURI(server, own string) string {
 	}
 	return own
 }
-
-// ServedSkill is a skill of a workspace as MCP clients receive it (extension io.modelcontextprotocol/skills).
-type ServedSkill struct {
-	Name        string
-	Frontmatter json.RawMessage // all of it, as a JSON object
-	Files       []SkillFile     // all of them, by path; SKILL.md is one
-}
-
-// SkillFile is a file of a skill.
-type SkillFile struct {
-	Path    string // within the skill, with slashes
-	Content []byte
-}

@@ -109,6 +109,8 @@ type Namespace struct {
 
 	links *lru.Cache[string, *lru.Cache[string, resourceRef]] // links that apps gave to stateless clients, by User.ID
 
+	leftOut *lru.Cache[leftOutSkills, struct{}] // what has been logged
+
 	mu     sync.RWMutex
 	merged map[listsKey]*mergedLists
 	apart  *lru.Cache[ownListsKey, *mergedLists] // for people with accounts, sessions and stateless clients, where they differ
@@ -122,6 +124,7 @@ func New(o Options) *Namespace {
 		stateless: interact.NewClient("", true, nil), sessions: newSessionRegistry(), merged: map[listsKey]*mergedLists{},
 	}
 	n.apart, _ = lru.New[ownListsKey, *mergedLists](maxOwnLists) // the only error is a size below 1
+	n.leftOut, _ = lru.New[leftOutSkills, struct{}](maxLeftOutSkills)
 	n.links, _ = lru.New[string, *lru.Cache[string, resourceRef]](maxLinkUsers)
 	if n.o.Views != nil {
 		n.o.Views.Watch(n.forgetViews)

@@ -4,12 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -82,7 +80,8 @@ func (n *Namespace) showsSkills(lists *mergedLists, server string) bool {
 	return lists.shown.ShowsApp(server) && !slices.ContainsFunc(lists.offer.Held, func(t core.HeldTool) bool { return t.Server == server })
 }
 
-func (n *Namespace) skillsOf(ctx context.Context, c core.Caller, from From, server string) (all []json.RawMessage, err error) {
+func (n *Namespace) skillsOf(ctx context.Context, c core.Caller, from From, server string) ([]json.RawMessage, error) {
+	all := &skillList{server: server, listed: map[string]bool{}}
 	params, cursor, size := json.RawMessage(`{}`), "", 0
 	for range maxSkillPages {
 		result, err := n.askForSkills(ctx, c, from, server, "skills/list", server, params)
@@ -100,11 +99,7 @@ func (n *Namespace) skillsOf(ctx context.Context, c core.Caller, from From, serv
 			return nil, fmt.Errorf("the app's list of skills: %w", err)
 		}
 		for _, entry := range page.Skills {
-			if skill, err := withSkillURIs(entry, server); err == nil {
-				all = append(all, skill)
-			} else {
-				n.o.Logger.Debug("a skill of an app is left out", "app", server, "workspace", c.Workspace.ID, "error", err)
-			}
+			all.add(entry)
 		}
 		if page.NextCursor == "" || page.NextCursor == cursor {
 			break
@@ -114,7 +109,8 @@ func (n *Namespace) skillsOf(ctx context.Context, c core.Caller, from From, serv
 			return nil, err
 		}
 	}
-	return all, nil
+	n.reportLeftOut(c.Workspace.ID, all)
+	return all.skills, nil
 }
 
 // GetSkill implements skills/get. The error is core.CodeBadRequest without a URI, and core.CodeNotFound if it is not the
@@ -145,7 +141,10 @@ func (n *Namespace) GetSkill(ctx context.Context, c core.Caller, q Request) (jso
 	if own := rawjson.Text(member(skill, "uri")); own != at.uri {
 		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: fmt.Sprintf("the app answered with the skill %.200q", own)}
 	}
-	if skill, err = withSkillURIs(skill, at.server); err != nil {
+	if _, err = checkSkill(skill); err == nil {
+		skill, err = withSkillURIs(skill, at.server)
+	}
+	if err != nil {
 		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app answered with an invalid skill: " + err.Error()}
 	}
 	return rawjson.Set(result, rawjson.Member{Name: "skill", Value: skill})
@@ -194,48 +193,9 @@ func (n *Namespace) askForSkills(ctx context.Context, c core.Caller, from From, 
 	return result, err
 }
 
-var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-
-// checkSkill reports why hosts cannot load an app's skill. They may refuse a whole list with such a skill, and so the
-// skills of all other apps (SEP-2640, skill entries).
-func checkSkill(skill json.RawMessage) error {
-	uri, front, resources := rawjson.Text(member(skill, "uri")), member(skill, "frontmatter"), member(skill, "resources")
-	name := rawjson.Text(member(front, "name"))
-	switch {
-	case name == "" || rawjson.Text(member(front, "description")) == "":
-		return errors.New("frontmatter needs a name and a description, which are text")
-	case !strings.HasSuffix(uri, "/"+name+"/"+skillMain):
-		return fmt.Errorf("uri %.200q must end with /%.64s/%s", uri, name, skillMain)
-	case string(resources) == `"dynamic"`:
-		return nil
-	}
-	var files []struct {
-		URI    string   `json:"uri"`
-		Digest string   `json:"digest"`
-		Size   *float64 `json:"size"`
-	}
-	if err := json.Unmarshal(resources, &files); err != nil {
-		return fmt.Errorf("resources must be \"dynamic\" or a list of files: %w", err)
-	}
-	lists := false
-	for _, f := range files {
-		if !digestPattern.MatchString(f.Digest) || f.Size == nil || *f.Size < 0 {
-			return fmt.Errorf("resources: %.200q needs a digest (sha256: and 64 lower-case hexadecimal digits) and a size", f.URI)
-		}
-		lists = lists || f.URI == uri
-	}
-	if !lists {
-		return errors.New("resources must list the skill's own uri")
-	}
-	return nil
-}
-
 // withSkillURIs replaces the URIs in an app's skill with those that name the app. Everything else remains as the app
-// wrote it. The error is that of checkSkill.
+// wrote it. checkSkill must have accepted the skill.
 func withSkillURIs(skill json.RawMessage, server string) (json.RawMessage, error) {
-	if err := checkSkill(skill); err != nil {
-		return nil, err
-	}
 	var edit func(name string, value json.RawMessage) (json.RawMessage, error)
 	edit = func(name string, value json.RawMessage) (json.RawMessage, error) {
 		switch {

@@ -1,6 +1,7 @@
 package tools_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -22,6 +23,8 @@ import (
 // refunds is an app's skill.
 const refunds = `{"uri":"skill://x/refunds/SKILL.md","frontmatter":{"name":"refunds","description":"d","x":1.50},"resources":[` +
 	`{"uri":"skill://x/refunds/SKILL.md","digest":"sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","size":3}]}`
+
+const digestAndSize = `"digest":"sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","size":3`
 
 // skilled returns a namespace with four apps: a and b serve a skill with the same URI, c fails, and huge has a list that
 // is too long.
@@ -101,6 +104,35 @@ func TestASkillThatNoHostCanLoadIsLeftOut(t *testing.T) {
 		"a size as text":             {`"size":3`, `"size":"3"`},
 		"no size":                    {`,"size":3`, ``},
 		"a negative size":            {`"size":3`, `"size":-3`},
+		"half a byte":                {`"size":3`, `"size":1.5`},
+		"a size above 2^53-1":        {`"size":3`, `"size":9007199254740992`},
+		"a size of null":             {`"size":3`, `"size":null`},
+		"a digest in another case":   {`"digest"`, `"Digest"`},
+		"a long description":         {`"description":"d"`, `"description":"` + strings.Repeat("d", 1025) + `"`},
+		"a name with two hyphens":    {refunds, strings.ReplaceAll(refunds, "refunds", "re--funds")},
+		"an upper-case name":         {refunds, strings.ReplaceAll(refunds, "refunds", "Refunds")},
+		"metadata with a list":       {`"x":1.50`, `"metadata":{"triggers":["x"]}`},
+		"metadata of null":           {`"x":1.50`, `"metadata":null`},
+		"an empty compatibility":     {`"x":1.50`, `"compatibility":""`},
+		"a compatibility of null":    {`"x":1.50`, `"compatibility":null`},
+		"a prototype":                {`"x":1.50`, `"__proto__":{}`},
+		"_meta as text":              {`{"uri"`, `{"_meta":"x","uri"`},
+		"_meta of null":              {`{"uri"`, `{"_meta":null,"uri"`},
+		"front matter in a case":     {`"frontmatter"`, `"Frontmatter"`},
+		"a resource of null":         {`"resources":[`, `"resources":[null,`},
+		"a resource without URI":     {`"resources":[`, `"resources":[{` + digestAndSize + `},`},
+		"a resource with null":       {`"resources":[`, `"resources":[{"uri":null,` + digestAndSize + `},`},
+		"itself twice":               {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/SKILL.md",` + digestAndSize + `},`},
+		"itself written otherwise":   {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/SKILL%2Emd",` + digestAndSize + `},`},
+		"a file elsewhere":           {`"resources":[`, `"resources":[{"uri":"skill://x/other/a.md",` + digestAndSize + `},`},
+		"a file above":               {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/%2e./a.md",` + digestAndSize + `},`},
+		"a file with a slash":        {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a%2fb",` + digestAndSize + `},`},
+		"a folder":                   {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a/",` + digestAndSize + `},`},
+		"a query":                    {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a?b",` + digestAndSize + `},`},
+		"a fragment":                 {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a#b",` + digestAndSize + `},`},
+		"a bad escape":               {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/%zz",` + digestAndSize + `},`},
+		"a line break":               {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a\nb",` + digestAndSize + `},`},
+		"a query before the path":    {refunds, strings.ReplaceAll(refunds, "skill://x/", "skill://x?y/")},
 	} {
 		skill := strings.Replace(refunds, change[0], change[1], 1)
 		apps.Answer(func(_ context.Context, c fakeapps.Call) (json.RawMessage, error) {
@@ -120,6 +152,34 @@ func TestASkillThatNoHostCanLoadIsLeftOut(t *testing.T) {
 		got, err := n.GetSkill(t.Context(), c, tools.Request{Params: json.RawMessage(`{"uri":"skill://a/x/refunds/SKILL.md"}`)})
 		if failure, ok := errors.AsType[*rpc.Error](err); !ok || failure.Code != rpc.CodeInternalError {
 			t.Errorf("%s: %s, %v", answer, got, err)
+		}
+	}
+}
+
+func TestASkillThatAnAppListsTwiceIsListedOnce(t *testing.T) {
+	var log bytes.Buffer
+	apps, c := &fakeapps.Apps{}, caller("ws_a", core.RoleMember)
+	apps.SetSkilled("a")
+	n := tools.New(tools.Options{Apps: apps, Events: &events{}, Features: config.Features{}, Logger: hclog.New(&hclog.LoggerOptions{Output: &log})})
+	changed := strings.Replace(refunds, `"x":1.50`, `"compatibility":"any","metadata":{"x":"y"}`, 1)
+	files := strings.Replace(changed, `"resources":[`, `"_meta":{},"resources":[{"uri":"skill://x/refunds/a b.md",`+digestAndSize+`},`, 1)
+	first, second := files+","+refunds, strings.ReplaceAll(refunds, "//x/", "//%78/")
+	apps.Answer(func(_ context.Context, call fakeapps.Call) (json.RawMessage, error) {
+		if strings.Contains(string(call.Params), "cursor") {
+			return json.RawMessage(`{"skills":[` + second + `]}`), nil
+		}
+		return json.RawMessage(`{"skills":[` + first + `],"nextCursor":"2"}`), nil
+	})
+	for i := range 3 {
+		listed, err := n.ListSkills(t.Context(), c, tools.Request{Params: json.RawMessage(`{}`)})
+		if want := strings.ReplaceAll(`{"skills":[`+files+`]}`, "skill://", "skill://a/"); err != nil || string(listed) != want {
+			t.Errorf("listed: %s, %v, want %s", listed, err, want)
+		}
+		if i == 1 {
+			second = "{}"
+		}
+		if want := max(1, i); strings.Count(log.String(), "\n") != want || strings.Count(log.String(), "listed more than once") != want {
+			t.Errorf("after list %d, the log is %s", i+1, &log)
 		}
 	}
 }

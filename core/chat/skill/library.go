@@ -25,8 +25,9 @@ type Library struct {
 	kept Kept     // nil if no other servers share the state
 	log  hclog.Logger
 
-	mu      sync.Mutex
-	folders map[string]map[string]file // by folder and path within it
+	mu       sync.Mutex
+	folders  map[string]map[string]file // by folder and path within it
+	unserved map[string]string          // why the skills in these files are not served to MCP clients
 }
 
 // file is the file of a skill as it was when it was last read.
@@ -40,7 +41,7 @@ type file struct {
 // NewLibrary returns a library of the skills in <home>/skills and the configured folders, which every workspace has,
 // and of those in <home>/workspaces/<id>/skills, which only that workspace has.
 func NewLibrary(home string, directories []string, log hclog.Logger) *Library {
-	return &Library{home: home, more: directories, log: log, folders: map[string]map[string]file{}}
+	return &Library{home: home, more: directories, log: log, folders: map[string]map[string]file{}, unserved: map[string]string{}}
 }
 
 // Skills returns a workspace's skills by priority and name. If several have the same name, the workspace's own wins

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -28,20 +27,33 @@ const mainFile = "SKILL.md"
 // Served returns the skills of a workspace with all their files, for MCP clients: the one with that name, or all if
 // name is "". If a skill has its own folder, its files are those in the folder, except for hidden files and links. A
 // skill is left out if its front matter does not conform to the Agent Skills specification, or if its files exceed the
-// limits.
+// limits; the reason is logged once until it changes.
 func (l *Library) Served(workspace, name string) (all []core.ServedSkill) {
 	for _, s := range l.Skills(workspace) {
 		if name != "" && s.Name != name {
 			continue
 		}
 		served, err := s.served()
-		if err != nil {
-			l.log.Debug("skill not served to MCP clients", "file", s.file, "error", err)
-			continue
+		l.reportUnserved(s.file, err)
+		if err == nil {
+			all = append(all, served)
 		}
-		all = append(all, served)
 	}
 	return all
+}
+
+// reportUnserved logs why a skill is not served, unless it is the same reason as last time. err is nil if it is served.
+func (l *Library) reportUnserved(file string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		delete(l.unserved, file)
+		return
+	}
+	if l.unserved[file] != err.Error() {
+		l.unserved[file] = err.Error()
+		l.log.Warn("skill not served to MCP clients", "file", file, "error", err)
+	}
 }
 
 func (s Skill) served() (served core.ServedSkill, err error) {
@@ -99,14 +111,6 @@ func readFiles(folder string) (files []core.SkillFile, err error) {
 	return files, err
 }
 
-// The limits of the Agent Skills specification, in characters.
-const (
-	maxServedName        = 64
-	maxServedDescription = 1024
-)
-
-var servedName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-
 // frontmatter returns the front matter of a skill's file as JSON.
 func frontmatter(content []byte) (json.RawMessage, error) {
 	front, _, err := split(content)
@@ -118,29 +122,41 @@ func frontmatter(content []byte) (json.RawMessage, error) {
 	if err := yaml.Unmarshal(front, &document); err != nil {
 		return nil, err
 	}
-	keepText(&document)
+	readAsYAML12(&document)
 	if err := document.Decode(&all); err != nil {
 		return nil, err
 	}
-	name, _ := all["name"].(string)
-	description, _ := all["description"].(string)
-	switch {
-	case len(name) > maxServedName || !servedName.MatchString(name):
-		return nil, fmt.Errorf("name: must be text of at most %d lower-case letters and digits, with single hyphens between them", maxServedName)
-	case strings.TrimSpace(description) == "" || utf8.RuneCountInString(description) > maxServedDescription:
-		return nil, fmt.Errorf("description: must be text of at most %d characters", maxServedDescription)
+	encoded, err := json.Marshal(all)
+	if err != nil {
+		return nil, err
 	}
-	return json.Marshal(all)
+	_, err = core.CheckSkillFrontmatter(encoded)
+	return encoded, err
 }
 
-// keepText makes dates, merge keys and all other keys text, as they are for hosts that read YAML 1.2: they compare the
-// front matter with the file.
-func keepText(n *yaml.Node) {
+// number matches the numbers of YAML 1.2 (core schema); zeros matches what yaml would read as an octal number.
+var (
+	number = regexp.MustCompile(`^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+	zeros  = regexp.MustCompile(`^([-+]?)0+([0-9])`)
+)
+
+// readAsYAML12 makes scalars what they are in YAML 1.2, which hosts read: they compare the front matter with the file.
+// Dates, merge keys, 1_000 and 0b11 are text there, and 017 is 17. All keys become text.
+func readAsYAML12(n *yaml.Node) {
 	for i, inner := range n.Content {
+		readAsYAML12(inner)
+		if inner.Kind != yaml.ScalarNode {
+			continue
+		}
 		isKey := n.Kind == yaml.MappingNode && i%2 == 0
-		if inner.Kind == yaml.ScalarNode && (isKey || inner.ShortTag() == "!!timestamp") {
+		switch tag := inner.ShortTag(); {
+		case isKey || tag == "!!timestamp":
+			inner.Tag = "!!str"
+		case inner.Style&yaml.TaggedStyle != 0 || tag != "!!int" && tag != "!!float":
+		case number.MatchString(inner.Value):
+			inner.Value, inner.Tag = zeros.ReplaceAllString(inner.Value, "$1$2"), ""
+		default:
 			inner.Tag = "!!str"
 		}
-		keepText(inner)
 	}
 }

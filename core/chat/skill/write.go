@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/google/renameio/v2"
 	"go.yaml.in/yaml/v3"
@@ -93,10 +95,10 @@ func (s Skill) render() ([]byte, error) {
 	}
 	meta := map[string]any{}
 	if len(s.Triggers) > 0 {
-		meta["triggers"] = s.Triggers
+		meta["triggers"] = asText(s.Triggers)
 	}
 	if len(s.Keywords) > 0 {
-		meta["keywords"] = s.Keywords
+		meta["keywords"] = asText(s.Keywords)
 	}
 	if len(meta) > 0 {
 		h["metadata"] = meta
@@ -106,4 +108,13 @@ func (s Skill) render() ([]byte, error) {
 		return nil, err
 	}
 	return bytes.Join([][]byte{[]byte("---\n"), front, []byte("---\n\n"), []byte(s.Body), []byte("\n")}, nil), nil
+}
+
+// asText joins a list with commas, because the Agent Skills specification allows only text in metadata. A list with a
+// comma in an item stays a list: chats read it, but MCP clients are not served such a skill.
+func asText(list []string) any {
+	if slices.ContainsFunc(list, func(item string) bool { return strings.Contains(item, ",") }) {
+		return list
+	}
+	return strings.Join(list, ", ")
 }
