@@ -9,15 +9,12 @@ await page.goto(`${facts.url}/chat`);
 const stop = (at) => at.getByRole("button", { name: "Stop", exact: true });
 const inField = (at) => eventually("the cursor is in the message", () => message(at).evaluate((field) => field === document.activeElement));
 const attached = (at, name) => at.getByRole("button", { name: `Remove ${name}` });
-// hold keeps messages from the server, as a slow upload does, until the function that it returns is called.
+// hold keeps the next message from the server, as a slow upload does, until the function that it returns is called.
 async function hold() {
   let release;
   const held = new Promise((resolve) => { release = resolve; });
-  await page.route("**/v1/chat/stream", async (route) => { await held; await route.continue(); });
-  return async () => {
-    release();
-    await page.unroute("**/v1/chat/stream");
-  };
+  await page.route("**/v1/chat/stream", async (route) => { await held; await route.continue(); }, { times: 1 });
+  return release;
 }
 
 // A first message that was not sent is sent again. The cursor stays in the field, although the pressed buttons are gone.
@@ -43,7 +40,7 @@ await page.evaluate(() => {
 });
 await page.keyboard.type("and then");
 await page.getByLabel("Files", { exact: true }).setInputFiles({ name: "late.txt", mimeType: "text/plain", buffer: Buffer.from("late") });
-await release();
+release();
 await page.waitForURL(/\/chat\/conv_/);
 await page.evaluate(() => globalThis.goOn());
 await attached(page, "late.txt").waitFor();
@@ -75,7 +72,7 @@ await message(page).press("Enter");
 await link.click();
 await page.waitForURL((url) => url.pathname === first);
 await message(page).fill("foo");
-await release();
+release();
 await eventually("the sent message is no draft", async () => (await draftOfNext()).length === 0);
 await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 200)));
 assert.equal(new URL(page.url()).pathname, first);
@@ -93,7 +90,7 @@ assert.equal(await message(page).inputValue(), "foo");
 await newChat();
 await thread(page).getByText("two").waitFor();
 assert.equal(await message(page).inputValue(), "");
-await release();
+release();
 await page.waitForURL(/\/chat\/conv_/);
 await thread(page).getByText("Working on it.").waitFor();
 assert.equal(await message(page).inputValue(), "");
@@ -107,7 +104,7 @@ await message(page).press("Enter");
 await stop(page).waitFor();
 await page.getByRole("link", { name: "Apps", exact: true }).click();
 await page.getByRole("heading", { name: "Apps", exact: true }).waitFor();
-await release();
+release();
 await eventually("the sent message is no draft", async () => (await draftOfNext()).length === 0);
 await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 200)));
 assert.match(page.url(), /\/apps$/);
