@@ -6,24 +6,108 @@ const message = (at) => at.getByLabel("Message", { exact: true });
 const thread = (at) => at.getByRole("region", { name: "Conversation", exact: true });
 await page.goto(`${facts.url}/chat`);
 
-// What is written before the server has the message stays in the field when the chat gets its address. It isn't the draft of the next chat.
-let written;
-const writing = new Promise((resolve) => { written = resolve; });
-await page.route("**/v1/chat/stream", async (route) => { await writing; await route.continue(); });
+const stop = (at) => at.getByRole("button", { name: "Stop", exact: true });
+const inField = (at) => eventually("the cursor is in the message", () => message(at).evaluate((field) => field === document.activeElement));
+const attached = (at, name) => at.getByRole("button", { name: `Remove ${name}` });
+// hold keeps the next message from the server, as a slow upload does, until the function that it returns is called.
+async function hold() {
+  let release;
+  const held = new Promise((resolve) => { release = resolve; });
+  await page.route("**/v1/chat/stream", async (route) => { await held; await route.continue(); }, { times: 1 });
+  return release;
+}
+
+// A first message that was not sent is sent again. The cursor stays in the field, although the pressed buttons are gone.
+await page.route("**/v1/chat/stream", (route) => route.abort());
 await message(page).fill("hold on");
-await message(page).press("Enter");
-await page.getByRole("button", { name: "Stop", exact: true }).waitFor();
-await message(page).pressSequentially("and then");
-written();
+await page.getByRole("button", { name: "Send", exact: true }).click();
+await thread(page).getByText("Not sent").waitFor();
+await inField(page);
+await page.unroute("**/v1/chat/stream");
+let release = await hold();
+await thread(page).getByRole("button", { name: "Retry", exact: true }).click();
+await stop(page).waitFor();
+await inField(page);
+
+// What is written and attached before the server has the message stays in the field when the chat gets its address. It isn't the
+// draft of the next chat, even if a file was still being read.
+await page.getByLabel("Files", { exact: true }).setInputFiles({ name: "early.txt", mimeType: "text/plain", buffer: Buffer.from("early") });
+await attached(page, "early.txt").waitFor();
+await page.evaluate(() => {
+  const read = File.prototype.arrayBuffer;
+  globalThis.readLate = new Promise((resolve) => { globalThis.goOn = resolve; });
+  File.prototype.arrayBuffer = async function () { await globalThis.readLate; return read.call(this); };
+});
+await page.keyboard.type("and then");
+await page.getByLabel("Files", { exact: true }).setInputFiles({ name: "late.txt", mimeType: "text/plain", buffer: Buffer.from("late") });
+release();
 await page.waitForURL(/\/chat\/conv_/);
+await page.evaluate(() => globalThis.goOn());
+await attached(page, "late.txt").waitFor();
 await thread(page).getByText("Working on it.").waitFor();
+await inField(page);
 assert.equal(await message(page).inputValue(), "and then");
 const next = await context.newPage();
 await next.goto(`${facts.url}/chat`);
 assert.equal(await message(next).inputValue(), "");
+await next.goto(page.url());
+await attached(next, "early.txt").waitFor();
+await attached(next, "late.txt").waitFor();
+assert.equal(await message(next).inputValue(), "and then");
 await next.close();
-await page.unroute("**/v1/chat/stream");
-await page.getByRole("button", { name: "Stop", exact: true }).click();
+await stop(page).click();
+const first = new URL(page.url()).pathname;
+const link = page.locator(`a[href='${first}']`);
+const newChat = async () => {
+  await page.keyboard.press("Control+Shift+O");
+  await page.waitForURL((url) => url.pathname.endsWith("/chat"));
+};
+const draftOfNext = () => page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith("ropewalk.draft") && key.endsWith(" new")));
+
+// A message that the server gets late does not take over the conversation that is open by then.
+await newChat();
+release = await hold();
+await message(page).fill("one");
+await message(page).press("Enter");
+await link.click();
+await page.waitForURL((url) => url.pathname === first);
+await message(page).fill("foo");
+release();
+await eventually("the sent message is no draft", async () => (await draftOfNext()).length === 0);
+await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 200)));
+assert.equal(new URL(page.url()).pathname, first);
+await thread(page).getByText("hold on").waitFor();
+assert.equal(await message(page).inputValue(), "foo");
+
+// A new chat that is opened again meanwhile shows the message, and gets its address.
+await newChat();
+release = await hold();
+await message(page).fill("two");
+await message(page).press("Enter");
+await link.click();
+await page.waitForURL((url) => url.pathname === first);
+assert.equal(await message(page).inputValue(), "foo");
+await newChat();
+await thread(page).getByText("two").waitFor();
+assert.equal(await message(page).inputValue(), "");
+release();
+await page.waitForURL(/\/chat\/conv_/);
+await thread(page).getByText("Working on it.").waitFor();
+assert.equal(await message(page).inputValue(), "");
+await stop(page).click();
+
+// Nor does it take anybody away from another screen.
+await newChat();
+release = await hold();
+await message(page).fill("three");
+await message(page).press("Enter");
+await stop(page).waitFor();
+await page.getByRole("link", { name: "Apps", exact: true }).click();
+await page.getByRole("heading", { name: "Apps", exact: true }).waitFor();
+release();
+await eventually("the sent message is no draft", async () => (await draftOfNext()).length === 0);
+await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 200)));
+assert.match(page.url(), /\/apps$/);
 await page.goto(`${facts.url}/chat`);
 
 // Esc stops an answer and focuses the message field. The text so far is kept and was announced.
@@ -33,7 +117,7 @@ await thread(page).getByText("Working on it.").waitFor();
 await page.locator("[aria-live=polite]", { hasText: "Working on it." }).first().waitFor({ state: "attached" });
 await page.keyboard.press("Escape");
 await page.getByRole("button", { name: "Send", exact: true }).waitFor();
-await eventually("the cursor is in the message", () => message(page).evaluate((field) => field === document.activeElement));
+await inField(page);
 await thread(page).getByText("Working on it.").waitFor();
 
 // A waiting call is decided in its card, with one click.

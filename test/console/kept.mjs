@@ -56,6 +56,9 @@ await page.waitForURL(/conv_/);
 await thread.getByRole("img", { name: "a.png" }).waitFor();
 assert.equal((await history())[0].metadata.attachments.length, 3);
 await drafted("");
+// The conversation knows its model, so this browser keeps no draft of it.
+assert.deepEqual(await page.evaluate(() => Object.keys(localStorage).filter((key) => /^ropewalk\.draft .* conv_/.test(key))), []);
+assert.equal(await page.getByRole("combobox", { name: "Model" }).inputValue(), "local:other");
 
 // Pictures open in full size, and other files can be downloaded.
 await thread.getByRole("button", { name: "Enlarge a.png" }).click();

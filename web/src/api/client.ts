@@ -2,7 +2,7 @@ import createClient from "openapi-fetch";
 import { nextTask } from "../ui/idle";
 import { parseJson, toJson } from "./digits";
 import { answerTo } from "./early";
-import { errorOf } from "./http";
+import { errorOf, identify } from "./http";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -23,6 +23,7 @@ export type Skill = Schemas["Skill"];
  * the response has a Content-Length.
  */
 async function fetchExactly(request: Request): Promise<Response> {
+  identify(request); // now, because the workspace may change before it is sent
   if (request.method === "GET") await nextTask(); // a screen asks for several things when it is rendered, and sending takes time
   const response = await answerTo(request);
   if (!response.ok) throw await errorOf(response);

@@ -26,12 +26,16 @@ export const identity = {
   onUnauthenticated: () => {},
 };
 
+/** Sets the headers that the API needs, unless they are set. */
+export function identify({ headers }: Request): void {
+  if (identity.token && !headers.has("Authorization")) headers.set("Authorization", `Bearer ${identity.token}`);
+  if (identity.workspace && !headers.has("X-Workspace-Id")) headers.set("X-Workspace-Id", identity.workspace);
+}
+
 /** Like fetch, with the headers that the API needs. A failed connection is an ApiError with status 0. */
 export async function send(input: Request | string, init?: RequestInit): Promise<Response> {
   const request = input instanceof Request && !init ? input : new Request(input, init);
-  if (identity.token) request.headers.set("Authorization", `Bearer ${identity.token}`);
-  if (identity.workspace && !request.headers.has("X-Workspace-Id"))
-    request.headers.set("X-Workspace-Id", identity.workspace);
+  identify(request);
   try {
     return await fetch(request);
   } catch (error) {

@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
-import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { Link, useNavigate, useParams, useRouter } from "@tanstack/react-router";
 import { Menu as MenuIcon, SquarePen } from "lucide-react";
 import { lazy, memo, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api, take, type Message } from "../api/client";
@@ -19,12 +19,12 @@ import { untilLoaded } from "../ui/loading";
 import { useNarrow } from "../ui/narrow";
 import { Empty, Notice, Skeleton } from "../ui/Surface";
 import { toast, toastError } from "../ui/Toast";
-import { Composer, useFocus } from "./Composer";
+import { Composer, focusIn, useFocus } from "./Composer";
 import { useDraft, withWithdrawn } from "./drafts";
 import { attachedBefore } from "./files";
 import { useRecordBranch, useVersions } from "./branches";
 import type { MessageActions } from "./Message";
-import { forget, useBegin, useRun } from "./runs";
+import { forget, useBegin, useReceived, useRun } from "./runs";
 import { isUnsent, requestOf, type Ask } from "./run";
 import css from "./chat.module.css";
 
@@ -43,7 +43,11 @@ export function ChatScreen() {
   const { id } = useParams({ strict: false });
   const [chat, setChat] = useState<{ key: number; id?: string; becomes?: string }>({ key: 0, id });
   if (chat.id !== id) setChat({ id, key: id && chat.becomes === id ? chat.key : chat.key + 1 });
-  const begun = useCallback((becomes: string) => setChat((before) => ({ ...before, becomes })), []);
+  const { key } = chat;
+  const begun = useCallback(
+    (becomes: string) => setChat((now) => (now.key === key ? { ...now, becomes } : now)),
+    [key],
+  );
   const [listOpen, setListOpen] = useState(false);
   const navigate = useNavigate();
   const idle = useIdle();
@@ -77,7 +81,7 @@ export function ChatScreen() {
           </div>
         )}
         {/* A new chat stays mounted when it gets its ID. */}
-        <Conversation key={chat.key} id={id ?? chat.becomes} onBegun={begun} />
+        <Conversation key={key} id={id ?? chat.becomes} onBegun={begun} />
       </div>
     </div>
   );
@@ -103,23 +107,25 @@ function Title({ id }: { id: string }) {
 
 const Conversation = memo(function Conversation({ id, onBegun }: ConversationProps) {
   const navigate = useNavigate();
+  const router = useRouter();
   const { model } = useSession();
   const { run, state } = useRun(id);
-  const history = useHistory(id, state?.status === "running");
+  const running = state?.status === "running";
+  const unsent = state !== undefined && isUnsent(state);
+  const history = useHistory(id, running);
   const begin = useBegin();
   const queries = useQueryClient();
   const { mutate: fork } = useFork();
   const recordBranch = useRecordBranch();
   const versions = useVersions(id);
   const [off, setOff] = useDisabledApps(id);
-  const { draft, edit, clear, store } = useDraft(id);
+  const { draft, edit, clear, store } = useDraft(id, unsent || (running && !state.sent) ? state.ask : undefined);
   const field = useRef<HTMLTextAreaElement>(null);
   useFocus(field);
   const writing = draft.text !== "";
   useEffect(() => {
     if (writing) void prepareThread();
   }, [writing]);
-  const running = state?.status === "running";
   const queued = useQueued(id);
 
   const open = useCallback(
@@ -127,18 +133,21 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
     [navigate, id],
   );
   const messages = history.data;
-  const last = messages?.findLast((m) => m.role === "assistant")?.metadata?.model;
+  const last = state?.ask.model ?? messages?.findLast((m) => m.role === "assistant")?.metadata?.model;
   const chosen = draft.model || (last && last !== model ? last : "");
   const begun = (ask: Ask) => {
     void prepareThread();
     if (run) forget(run);
-    begin({ ...ask, conversationId: id }, messages?.length ?? (id ? Infinity : 0), (made) => {
-      store(made);
-      if (id) return;
-      onBegun(made);
-      void nextTask().then(() => open(made));
-    });
+    begin({ ...ask, conversationId: id }, messages?.length ?? (id ? Infinity : 0));
+    focusIn(field); // the button that was pressed may be gone
   };
+  useReceived(id, (made) => {
+    store(made);
+    if (id) return;
+    onBegun(made);
+    const stays = () => router.latestLocation.pathname === "/chat"; // another screen may still be loading
+    void nextTask().then(() => stays() && open(made));
+  });
   // Join a run that was started in another window or before this page was loaded.
   const joined = useRef("");
   useEffect(() => {
@@ -147,12 +156,12 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
     const key = `${id} ${messages.length}`;
     if (joined.current === key) return;
     joined.current = key;
-    begin({ message: messages[asked]!.content, conversationId: id }, asked, () => undefined, true);
+    begin({ message: messages[asked]!.content, conversationId: id }, asked, true);
   }, [id, run, messages, begin]);
-  const unsent = state !== undefined && isUnsent(state);
   const queue = async () => {
     const { text, files } = draft;
     clear();
+    focusIn(field);
     try {
       const ask = {
         message: text.trim(),
@@ -217,7 +226,6 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
               ...(off.length > 0 && { disabledApps: off }),
             },
             index,
-            () => undefined,
           );
         } catch (error) {
           toastError(error, () => void attempt());

@@ -280,9 +280,12 @@ function NameModel({ onDone, onClose }: { onDone: (model: string) => void; onClo
   );
 }
 
+/** Focuses the message field, except where that would open a keyboard on the screen. */
+export function focusIn(field: { current: HTMLTextAreaElement | null }): void {
+  if (matchMedia("(hover: hover)").matches) field.current?.focus();
+}
+
 /** Focuses the message field when a conversation opens. */
 export function useFocus(field: { current: HTMLTextAreaElement | null }): void {
-  useEffect(() => {
-    if (matchMedia("(hover: hover)").matches) field.current?.focus();
-  }, [field]);
+  useEffect(() => focusIn(field), [field]);
 }

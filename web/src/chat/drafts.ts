@@ -2,7 +2,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import type { Schemas } from "../api/client";
 import { useSession } from "../api/session";
 import { draftPrefix, fileStore } from "../api/leave";
-import type { Attachment } from "./run";
+import type { Ask, Attachment } from "./run";
 
 /** What a person has written and chosen in a conversation, but not sent. */
 export interface Draft {
@@ -33,15 +33,32 @@ function keep(key: string, { text, model, off }: Draft): void {
   }
 }
 
+/** Returns what the keys of a person's drafts in the workspace begin with. The ID of the conversation follows, or "new". */
+export function useDraftPrefix(): string {
+  const { user, workspace } = useSession();
+  return `${draftPrefix}${user.id} ${workspace.id} `;
+}
+
+/** Removes the stored draft of a message that the server has, unless something else was written meanwhile. */
+export function dropSent(key: string, message: string): void {
+  const before = { ...empty, ...stored(key) };
+  if (before.text.trim() !== message) return;
+  keep(key, { ...empty, model: before.model });
+  void fileStore("readwrite", (all) => all.delete(key));
+}
+
 /**
  * Returns the draft of a conversation. It survives reloads and restarts of the browser. After sending, it stays stored until the
- * server has the message.
+ * server has the message, but a message that is being sent is not shown as a draft.
  */
-export function useDraft(id: string | undefined) {
-  const { user, workspace } = useSession();
-  const prefix = `${draftPrefix}${user.id} ${workspace.id} `;
-  const key = prefix + (id ?? "new");
-  const [draft, setDraft] = useState<Draft>(() => ({ ...empty, ...stored(key) }));
+export function useDraft(id: string | undefined, sending?: Ask) {
+  const prefix = useDraftPrefix();
+  const key = useRef(prefix + (id ?? "new"));
+  const [draft, setDraft] = useState<Draft>(() => {
+    const before = { ...empty, ...stored(prefix + (id ?? "new")) };
+    return before.text.trim() === sending?.message ? { ...empty, model: before.model } : before;
+  });
+  const [sent] = useState(sending?.attachments);
   const latest = useRef(draft);
   const files = useRef(draft.files);
   const change = useCallback((to: Partial<Draft>) => {
@@ -50,27 +67,32 @@ export function useDraft(id: string | undefined) {
   }, []);
   /** Stores the draft. A new chat passes the ID that it got; the next new chat begins with its model. */
   const store = useCallback(
-    (as = id) => {
+    (as?: string) => {
+      const from = key.current;
+      if (as) key.current = prefix + as;
+      const to = key.current;
+      if (to !== from) {
+        keep(from, { ...empty, model: latest.current.model });
+        change({ model: "", off: [] }); // the conversation has them
+      }
       const now = latest.current;
-      const to = prefix + (as ?? "new");
-      if (to !== key) keep(key, { ...empty, model: now.model });
       keep(to, now);
-      if (files.current === now.files) return;
+      if (to === from && files.current === now.files) return;
       files.current = now.files;
       void fileStore("readwrite", (all) => {
-        if (to !== key) all.delete(key);
+        if (to !== from) all.delete(from);
         return now.files.length > 0 ? all.put(now.files, to) : all.delete(to);
       });
     },
-    [prefix, key, id],
+    [prefix, change],
   );
   useEffect(() => {
-    void fileStore<Attachment[]>("readonly", (all) => all.get(key)).then((before) => {
+    void fileStore<Attachment[]>("readonly", (all) => all.get(key.current)).then((before) => {
       if (!before?.length || latest.current.files.length > 0) return;
       files.current = before;
-      change({ files: before });
+      change({ files: before.filter((f) => !sent?.some((s) => s.name === f.name && s.data === f.data)) });
     });
-  }, [key, change]);
+  }, [sent, change]);
   const edit = useCallback(
     (to: Partial<Draft> | ((draft: Draft) => Partial<Draft>)) => {
       change(typeof to === "function" ? to(latest.current) : to);

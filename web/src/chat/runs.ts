@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useCallback, useSyncExternalStore } from "react";
+import { useCallback, useEffect, useEffectEvent, useSyncExternalStore } from "react";
 import { useSession } from "../api/session";
+import { dropSent, useDraftPrefix } from "./drafts";
 import { Run, type Ask, type RunState } from "./run";
 import { notifyHidden } from "../shell/notify";
 import { refreshConversations } from "../api/conversationPages";
@@ -36,17 +37,30 @@ export function useRun(conversationId?: string): { run: Run | undefined; state: 
 /** Returns all runs, by conversation. */
 export const useRunning = () => useSyncExternalStore(subscribe, () => runs);
 
-/** Starts a run after the given number of messages. began is called when its conversation is known. */
-export function useBegin(): (
-  ask: Ask,
-  since: number,
-  began: (conversationId: string) => void,
-  joins?: boolean,
-) => void {
+/** Who shows a chat, by the key of its run. */
+const shown = new Map<string, (conversationId: string) => void>();
+
+/** Tells the chat that is shown that the server has its message. It need not be the one that sent it. */
+export function useReceived(conversationId: string | undefined, then: (conversationId: string) => void): void {
   const { workspace } = useSession();
+  const key = conversationId ?? fresh(workspace.id);
+  const tell = useEffectEvent(then);
+  useEffect(() => {
+    const told = (id: string) => tell(id);
+    shown.set(key, told);
+    return () => {
+      if (shown.get(key) === told) shown.delete(key);
+    };
+  }, [key]);
+}
+
+/** Starts a run after the given number of messages. */
+export function useBegin(): (ask: Ask, since: number, joins?: boolean) => void {
+  const { workspace } = useSession();
+  const drafts = useDraftPrefix();
   const queries = useQueryClient();
   return useCallback(
-    (ask, since, began, joins = false) => {
+    (ask, since, joins = false) => {
       const key = ask.conversationId ?? fresh(workspace.id);
       const run = new Run(
         ask,
@@ -74,14 +88,17 @@ export function useBegin(): (
               map.set(id, begun);
             });
           refreshConversations(queries);
-          began(id);
+          if (joins) return;
+          const tell = shown.get(key);
+          if (tell) tell(id);
+          else dropSent(drafts + (ask.conversationId ?? "new"), ask.message);
         },
         joins,
         runs.get(key),
       );
       set((map) => map.set(key, run));
     },
-    [workspace.id, queries],
+    [workspace.id, drafts, queries],
   );
 }
 

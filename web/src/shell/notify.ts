@@ -4,15 +4,32 @@ import { toast } from "../ui/Toast";
 const key = "ropewalk.notify";
 const readers = new Set<() => void>();
 
-let known: boolean | undefined;
+/** Whether the browser allows notifications. It is slow to answer, so it is asked once, and reports changes. */
+let allowed: boolean | undefined;
 
-/** Whether the person asked for notifications in this browser, and the browser allows them. It is slow to answer, so it is asked once. */
-const isOn = () =>
-  (known ??= "Notification" in window && Notification.permission === "granted" && localStorage.getItem(key) === "on");
+function isAllowed(): boolean {
+  if (!("Notification" in window)) return false;
+  const changed = () => {
+    allowed = undefined;
+    readers.forEach((reader) => reader());
+  };
+  navigator.permissions?.query({ name: "notifications" }).then(
+    (status) => status.addEventListener("change", changed, { once: true }),
+    () => undefined, // a browser that cannot tell
+  );
+  return Notification.permission === "granted";
+}
+
+/** Whether the person asked for notifications in this browser, in any of its tabs, and the browser allows them. */
+const isOn = () => localStorage.getItem(key) === "on" && (allowed ??= isAllowed());
 
 const subscribe = (reader: () => void) => {
   readers.add(reader);
-  return () => readers.delete(reader);
+  addEventListener("storage", reader);
+  return () => {
+    readers.delete(reader);
+    removeEventListener("storage", reader);
+  };
 };
 
 export const useNotifications = () => useSyncExternalStore(subscribe, isOn);
@@ -24,7 +41,7 @@ export async function switchNotifications(on: boolean): Promise<void> {
   else if ((await Notification.requestPermission()) === "granted") localStorage.setItem(key, "on");
   else
     toast("The browser does not allow notifications from this page. Change that in its settings for this site.", true);
-  known = undefined;
+  allowed = undefined;
   readers.forEach((reader) => reader());
 }
 

@@ -1,0 +1,32 @@
+import { expect, test, vi } from "vitest";
+
+vi.mock("../ui/Toast", () => ({ toast: () => undefined }));
+
+test("another tab and the browser decide about notifications too", async () => {
+  const stored = new Map<string, string>();
+  const shown: string[] = [];
+  const status = new EventTarget();
+  class Notification {
+    static permission = "granted";
+    constructor(text: string) {
+      shown.push(text);
+    }
+  }
+  vi.stubGlobal("Notification", Notification);
+  vi.stubGlobal("window", { Notification });
+  vi.stubGlobal("document", { hidden: true, title: "", addEventListener: () => undefined });
+  vi.stubGlobal("localStorage", { getItem: (key: string) => stored.get(key) ?? null });
+  vi.stubGlobal("navigator", { permissions: { query: () => Promise.resolve(status) } });
+  const { notifyHidden } = await import("./notify");
+  notifyHidden("off");
+  stored.set("ropewalk.notify", "on");
+  notifyHidden("on");
+  await Promise.resolve();
+  stored.clear();
+  notifyHidden("off again");
+  stored.set("ropewalk.notify", "on");
+  Notification.permission = "denied";
+  status.dispatchEvent(new Event("change"));
+  notifyHidden("denied");
+  expect(shown).toEqual(["on"]);
+});
