@@ -132,6 +132,11 @@ func ignoreClosed(err error) error {
 	return err
 }
 
+// shows is tools.Namespace.ShowsTool for parts that are created before the namespace.
+func (s *Server) shows(c core.Caller, server string, names ...string) bool {
+	return s.tools.ShowsTool(c, server, names...)
+}
+
 // openServices starts everything that the HTTP endpoints use.
 func (s *Server) openServices(ctx context.Context) error {
 	c := s.config()
@@ -155,13 +160,10 @@ func (s *Server) openServices(ctx context.Context) error {
 	if err := s.access.RetainAdmins(ctx); err != nil {
 		return err
 	}
-	shows := func(c core.Caller, server string, names ...string) bool {
-		return s.tools.ShowsTool(c, server, names...)
-	}
-	s.pins = trust.NewPins(trust.PinOptions{Mode: c.Tools.Pin, Records: s.store, Events: s.bus, Logger: s.log.Named("trust"), Shows: shows})
+	s.pins = trust.NewPins(trust.PinOptions{Mode: c.Tools.Pin, Records: s.store, Events: s.bus, Logger: s.log.Named("trust"), Shows: s.shows})
 	s.approvals = trust.NewApprovals(trust.ApprovalOptions{
 		Patterns: c.Tools.Approve, Wait: c.Tools.ApprovalWait, Expiry: c.Tools.ApprovalExpiry, Records: s.store, Events: s.bus, Logger: s.log.Named("trust"),
-		Shows: shows,
+		Shows: s.shows,
 	})
 	s.untilClosed("approvals", s.approvals.Run) // ends expired ones
 	var makeKey func() error

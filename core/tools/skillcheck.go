@@ -39,7 +39,7 @@ func checkSkill(skill json.RawMessage) (uri string, err error) {
 	case !ok || !strings.HasSuffix(root, "/"+name):
 		return "", fmt.Errorf("uri %.200q must end with /%s/%s", uri, name, skillMain)
 	case !validSkillURI(uri):
-		return "", fmt.Errorf("uri %.200q must be a valid URI without a query, a fragment, . and ..", uri)
+		return "", fmt.Errorf("uri %.200q must be a valid URI, without a query, a fragment or dot segments", uri)
 	case meta != nil && meta[0] != '{':
 		return "", errors.New("_meta must be an object")
 	case string(entry["resources"]) == `"dynamic"`:

@@ -401,7 +401,7 @@ func TestADefinitionThatOnlyOneAccountSeesIsHeldForThatAccount(t *testing.T) {
 	want(t, "what all accounts see, afterwards", verdict(t, p, listing(false, tool("read", "r"), tool("write", "w"))), "read write | ")
 
 	caller := core.Caller{Workspace: core.Workspace{ID: key.Workspace}}
-	changes, err := p.Changes(t.Context(), key.Workspace)
+	changes, err := p.Changes(t.Context(), core.Caller{Workspace: core.Workspace{ID: key.Workspace}})
 	i := slices.IndexFunc(changes, func(c core.PinChange) bool { return c.Account == "acc_evil" })
 	if err != nil || len(changes) != 2 || i < 0 || len(changes[i].Changes) != 1 || changes[i].Changes[0].Before != "r" {
 		t.Fatalf("%+v %v", changes, err)

@@ -46,10 +46,10 @@ export function useReceived(conversationId: string | undefined, then: (conversat
   const key = conversationId ?? fresh(workspace.id);
   const tell = useEffectEvent(then);
   useEffect(() => {
-    const told = (id: string) => tell(id);
-    shown.set(key, told);
+    const heard = (id: string) => tell(id);
+    shown.set(key, heard);
     return () => {
-      if (shown.get(key) === told) shown.delete(key);
+      if (shown.get(key) === heard) shown.delete(key);
     };
   }, [key]);
 }
