@@ -92,9 +92,14 @@ type AccountWanted struct {
 	ReadOnly bool   // the call does not change anything
 	Tool     string // the app's own name of the tool, which the account must list
 
-	// Chosen returns the id of the account that the person has chosen for the conversation, "" for none. It is called only
-	// if the person has several accounts. It is nil for a call outside a conversation.
-	Chosen func(context.Context) (string, error)
+	// Chosen is asked only if the person has several accounts. It is nil for a call outside a conversation.
+	Chosen ChosenAccounts
+}
+
+// ChosenAccounts knows which of several accounts a person has chosen for an app in one conversation.
+type ChosenAccounts interface {
+	// ChosenAccount returns the id of the chosen account, or "" if none was chosen.
+	ChosenAccount(ctx context.Context, app string) (string, error)
 }
 
 // SeveralAccounts lists the accounts that a call has to choose from. It is the details of an error with CodeBadRequest.

@@ -48,7 +48,7 @@ func (m *Manager) Choose(ctx context.Context, c core.Caller, app string, w core.
 	}
 	chosen := w.Name != "" || len(own) < 2
 	if !chosen && w.Chosen != nil {
-		id, err := w.Chosen(ctx)
+		id, err := w.Chosen.ChosenAccount(ctx, app)
 		if err != nil {
 			return core.Account{}, err
 		}

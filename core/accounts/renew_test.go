@@ -332,15 +332,12 @@ func TestAnAccountIsUsedByItsOwnerOnly(t *testing.T) {
 	key.Scope = core.Scope{Key: "key_1"}
 	keyWith.Scope = core.Scope{Key: "key_2", Accounts: true}
 	owner := core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleAdmin}}
-	conversation := func(id string) func(context.Context) (string, error) {
-		return func(context.Context) (string, error) { return id, nil }
-	}
 	for _, c := range []struct {
 		name     string
 		caller   core.Caller
 		account  string
 		readOnly bool
-		chosen   func(context.Context) (string, error)
+		chosen   core.ChosenAccounts
 		id       string
 		code     core.Code
 	}{
@@ -386,6 +383,12 @@ func TestAnAccountIsUsedByItsOwnerOnly(t *testing.T) {
 		t.Errorf("an admin could not unlink: %v", err)
 	}
 }
+
+// conversation is the account that was chosen in a conversation.
+type conversation string
+
+// ChosenAccount implements core.ChosenAccounts.
+func (c conversation) ChosenAccount(context.Context, string) (string, error) { return string(c), nil }
 
 func TestASharedAccountIsLinkedByAnAdminAndUsedByAll(t *testing.T) {
 	p := newProvider(t)

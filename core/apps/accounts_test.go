@@ -101,7 +101,7 @@ func accountServer(t testing.TB, renews bool) (address string, calls *atomic.Int
 }
 
 func callAs(ctx context.Context, m *Manager, app, account string) (string, error) {
-	raw, err := m.Call(ctx, ws, app, interact.Call{Account: account, Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"whoami","arguments":{}}`)}})
+	raw, err := m.Call(ctx, ws, app, &interact.Call{Account: account, Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"whoami","arguments":{}}`)}})
 	if err != nil {
 		return "", err
 	}

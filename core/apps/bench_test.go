@@ -22,10 +22,11 @@ func BenchmarkCall(b *testing.B) {
 	}
 	defer y.Close(b.Context())
 	params := json.RawMessage(`{"name":"echo","arguments":{"text":"x"}}`)
-	for name, c := range map[string]interact.Call{"alone": {Request: link.Request{Method: "x", Params: params}}, "with a session": {Request: link.Request{Method: "x", Params: params, Notify: func(rpc.Notification) {}}, Client: interact.NewClient("s", false, canElicit), Asker: saysWord("x")}} {
+	for name, c := range map[string]*interact.Call{"alone": {Request: link.Request{Method: "x", Params: params}}, "with a session": {Request: link.Request{Method: "x", Params: params, Notify: func(rpc.Notification) {}}, Client: interact.NewClient("s", false, canElicit), Asker: saysWord("x")}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
+				c.Params = params
 				if _, err := y.Call(b.Context(), core.DefaultWorkspaceID, "notes", c); err != nil {
 					b.Fatal(err)
 				}

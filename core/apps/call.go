@@ -20,7 +20,7 @@ import (
 //
 // Errors: core.CodeNotFound if there is no such app; core.CodeUnavailable if the app is not running; core.CodeToolHeld
 // if the tool is held back after the app has started; otherwise the errors of interact.Dialog.CallError.
-func (m *Manager) Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error) {
+func (m *Manager) Call(ctx context.Context, workspace, server string, c *interact.Call) (json.RawMessage, error) {
 	a, err := m.find(workspace, server)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (m *Manager) Call(ctx context.Context, workspace, server string, c interact
 // app with a call in flight is not put to sleep. Then the call is checked again, because the app may have started with
 // different tools, or changed them, since its tool was looked up. What an account sees was checked then. A call that has waited
 // is also checked by its sender.
-func (a *app) acquire(ctx context.Context, c interact.Call) (in instance.Instance, err error) {
+func (a *app) acquire(ctx context.Context, c *interact.Call) (in instance.Instance, err error) {
 	waited := false
 	if a.dialog.Slots().Take(c.Sender) == nil {
 		a.used.Store(time.Now().UnixNano())
@@ -67,7 +67,7 @@ func (a *app) acquire(ctx context.Context, c interact.Call) (in instance.Instanc
 }
 
 // checkHeld returns core.CodeToolHeld for a call to a tool that is being held back.
-func (a *app) checkHeld(c interact.Call) error {
+func (a *app) checkHeld(c *interact.Call) error {
 	held := a.now.Load().offer.Held
 	if c.Method != "tools/call" || len(held) == 0 {
 		return nil

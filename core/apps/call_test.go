@@ -18,7 +18,7 @@ import (
 
 func call(t *testing.T, y *Manager, method string) error {
 	t.Helper()
-	_, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: method, Params: json.RawMessage(`{"a":1}`)}})
+	_, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: method, Params: json.RawMessage(`{"a":1}`)}})
 	return err
 }
 
@@ -31,7 +31,7 @@ func TestACallWaitsForAnAppThatRestarts(t *testing.T) {
 		m.set(func(m *memoryApp) { m.takes = 3 * time.Second })
 		m.kill()
 		before := time.Now()
-		result, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{"b": [1]}`)}})
+		result, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{"b": [1]}`)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func TestACallerThatCancelsGetsItsOwnError(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "hang"}})
+		_, err := y.Call(ctx, ws, "notes", &interact.Call{Request: link.Request{Method: "hang"}})
 		if !errors.Is(err, context.DeadlineExceeded) || core.CodeOf(err) != core.CodeInternal {
 			t.Errorf("got %v, want the caller's own deadline", err)
 		}
@@ -159,7 +159,7 @@ func TestConcurrentCallsToOneAppAreBounded(t *testing.T) {
 		got := make(chan error, y.o.MaxCalls)
 		for range y.o.MaxCalls {
 			go func() {
-				_, err := y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "hang"}})
+				_, err := y.Call(ctx, ws, "notes", &interact.Call{Request: link.Request{Method: "hang"}})
 				got <- err
 			}()
 		}
@@ -184,7 +184,7 @@ func TestACallToAnAppThatIsNotRunning(t *testing.T) {
 		wait(t.Context(), time.Minute)
 		before := time.Now()
 		for name, want := range map[string]string{"notes": "dead", "off": "stopped"} {
-			_, err := y.Call(t.Context(), ws, name, interact.Call{Request: link.Request{Method: "x"}})
+			_, err := y.Call(t.Context(), ws, name, &interact.Call{Request: link.Request{Method: "x"}})
 			expect(t, "code", core.CodeOf(err), core.CodeUnavailable)
 			if !strings.Contains(core.TextOf(err), want) {
 				t.Errorf("the error does not name the state: %v", err)
@@ -202,7 +202,7 @@ func TestACallWithProgressMayTakeALongTime(t *testing.T) {
 		synctest.Wait()
 		received := 0
 		before := time.Now()
-		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "slow", Notify: func(rpc.Notification) { received++ }}}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "slow", Notify: func(rpc.Notification) { received++ }}}); err != nil {
 			t.Fatal(err)
 		}
 		expect(t, "time", time.Since(before), 10*time.Minute)
@@ -220,7 +220,7 @@ func TestOneUserCannotTakeAllCallsOfAnApp(t *testing.T) {
 			}
 		}
 		ask := func(user, method, params string, client *interact.Client) (json.RawMessage, error) {
-			return y.Call(t.Context(), ws, "notes", interact.Call{
+			return y.Call(t.Context(), ws, "notes", &interact.Call{
 				Request: link.Request{Method: method, Params: json.RawMessage(params), Sender: user}, Client: client, Owner: user,
 			})
 		}
@@ -234,7 +234,7 @@ func TestOneUserCannotTakeAllCallsOfAnApp(t *testing.T) {
 		if _, err := ask("victim", "x", `{}`, nil); err != nil {
 			t.Errorf("a call by another user: %v", err)
 		}
-		if _, err := y.Resource(t.Context(), ws, "notes", "ui://notes/x", interact.Call{Request: link.Request{Sender: "mallory"}}); core.CodeOf(err) != core.CodeRateLimited {
+		if _, err := y.Resource(t.Context(), ws, "notes", "ui://notes/x", &interact.Call{Request: link.Request{Sender: "mallory"}}); core.CodeOf(err) != core.CodeRateLimited {
 			t.Errorf("a view that is read beyond the share: %v", err)
 		}
 		time.AfterFunc(time.Second, func() { slots.Release("mallory") })

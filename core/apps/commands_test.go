@@ -24,11 +24,11 @@ func TestCommandsOnAnUnknownApp(t *testing.T) {
 			"uninstall": func() error { _, err := y.Uninstall(t.Context(), where.workspace, where.name); return err },
 			"app":       func() error { _, err := y.App(where.workspace, where.name); return err },
 			"call": func() error {
-				_, err := y.Call(t.Context(), where.workspace, where.name, interact.Call{Request: link.Request{Method: "x"}})
+				_, err := y.Call(t.Context(), where.workspace, where.name, &interact.Call{Request: link.Request{Method: "x"}})
 				return err
 			},
 			"resource": func() error {
-				_, err := y.Resource(t.Context(), where.workspace, where.name, Primary, interact.Call{})
+				_, err := y.Resource(t.Context(), where.workspace, where.name, Primary, &interact.Call{})
 				return err
 			},
 		} {

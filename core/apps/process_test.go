@@ -54,7 +54,7 @@ func install(t *testing.T, y *Manager, r source.Request) core.App {
 // callTool calls a tool and returns the text of its result.
 func callTool(t *testing.T, y *Manager, server, tool, text string) (string, error) {
 	t.Helper()
-	raw, err := y.Call(t.Context(), ws, server, interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":{"text":%q}}`, tool, text))}})
+	raw, err := y.Call(t.Context(), ws, server, &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":{"text":%q}}`, tool, text))}})
 	if err != nil {
 		return "", err
 	}

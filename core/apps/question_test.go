@@ -37,7 +37,7 @@ func (w waiting) Ask(ctx context.Context, _ rpc.Question) (json.RawMessage, erro
 func TestTheTimeoutOfACallPausesWhileItsClientIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryManager(t)
-		call := interact.Call{Request: link.Request{Method: "ask", Params: json.RawMessage(`{}`)}, Client: interact.NewClient("", false, canElicit), Asker: waiting{time.Hour}}
+		call := &interact.Call{Request: link.Request{Method: "ask", Params: json.RawMessage(`{}`)}, Client: interact.NewClient("", false, canElicit), Asker: waiting{time.Hour}}
 		before := time.Now()
 		result, err := y.Call(t.Context(), ws, "notes", call)
 		if err != nil || string(result) != `{"action":"accept"}` {
@@ -59,7 +59,7 @@ func TestProgressOfAQuestionReachesTheApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryManager(t)
 		var heard []string
-		call := interact.Call{Request: link.Request{Method: "ask", Notify: func(n rpc.Notification) { heard = append(heard, n.Method+string(n.Params)) }}, Client: interact.NewClient("", false, canElicit), Asker: teller{}}
+		call := &interact.Call{Request: link.Request{Method: "ask", Notify: func(n rpc.Notification) { heard = append(heard, n.Method+string(n.Params)) }}, Client: interact.NewClient("", false, canElicit), Asker: teller{}}
 		if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestAQuestionIsCancelledWithItsCall(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		before := time.Now()
-		_, err := y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "ask"}, Client: interact.NewClient("", false, canElicit), Asker: waiting{time.Hour}})
+		_, err := y.Call(ctx, ws, "notes", &interact.Call{Request: link.Request{Method: "ask"}, Client: interact.NewClient("", false, canElicit), Asker: waiting{time.Hour}})
 		if err == nil {
 			t.Error("it was answered")
 		}
@@ -95,7 +95,7 @@ func TestTheErrorOfAClientReachesTheAppUnchanged(t *testing.T) {
 			"what gets closed": {context.Canceled, rpc.Error{Code: -32603, Message: "the client did not answer"}},
 		} {
 			asker := &person{answer: func(string, json.RawMessage) (json.RawMessage, error) { return nil, c.err }}
-			_, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "ask"}, Client: interact.NewClient("", false, canElicit), Asker: asker})
+			_, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "ask"}, Client: interact.NewClient("", false, canElicit), Asker: asker})
 			failure, ok := errors.AsType[*rpc.Error](err)
 			if !ok || failure.Code != c.want.Code || failure.Message != c.want.Message || string(failure.Data) != string(c.want.Data) {
 				t.Errorf("%s: the app got %v", name, err)
@@ -120,7 +120,7 @@ func TestAQuestionThatDoesNotBelongToACall(t *testing.T) {
 		// An app that asks for roots gets an instance for each client that declares roots, and for no others.
 		rooted := interact.NewClient("rooted", false, json.RawMessage(`{"roots":{"listChanged":true}}`))
 		for _, c := range []*interact.Client{interact.NewClient("plain", false, json.RawMessage(`{"x":{}}`)), rooted} {
-			if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{}`)}, Client: c, Asker: saysWord("x")}); err != nil {
+			if _, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{}`)}, Client: c, Asker: saysWord("x")}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -129,7 +129,7 @@ func TestAQuestionThatDoesNotBelongToACall(t *testing.T) {
 		asker := &person{answer: func(string, json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`{"roots":[{"uri":"file:///a"}]}`), nil
 		}}
-		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{}`)}, Client: rooted, Asker: asker}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{}`)}, Client: rooted, Asker: asker}); err != nil {
 			t.Fatal(err)
 		}
 		roots, err = m.specs[1].OnRequest(t.Context(), rpc.Question{Method: instance.MethodRoots}, nil)
@@ -146,7 +146,7 @@ func TestNotificationsOfOneSessionReachNoOther(t *testing.T) {
 		defer y.Listen(ws, func(x Notification) { heard = append(heard, x.Server+" to "+x.Session+": "+x.Method) })()
 		alice := interact.NewClient("alice", false, json.RawMessage(`{"elicitation":{"url":{}}}`))
 		params := json.RawMessage(`{"mode":"url","url":"https://a.test","elicitationId":"e1"}`)
-		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "ask", Params: params}, Client: alice, Asker: saysWord("x")}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "ask", Params: params}, Client: alice, Asker: saysWord("x")}); err != nil {
 			t.Fatal(err)
 		}
 		say := func(b instance.Spec, method, params string) {
@@ -161,7 +161,7 @@ func TestNotificationsOfOneSessionReachNoOther(t *testing.T) {
 			b.OnNotification(rpc.Notification{Method: "notifications/message", Params: json.RawMessage(`{}`)}, calls)
 		}
 		say(b, "notifications/subscriptions/acknowledged", `{}`)
-		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{}`)}, Client: alice, Asker: saysWord("x")}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{}`)}, Client: alice, Asker: saysWord("x")}); err != nil {
 			t.Fatal(err)
 		}
 		say(m.specs[1], "notifications/message", `{}`)
@@ -186,7 +186,7 @@ func TestAnAppThatCannotRunTwiceServesAllClientsWithOneInstance(t *testing.T) {
 		y, m, b := memoryManager(t)
 		_, _ = b.OnRequest(t.Context(), rpc.Question{Method: instance.MethodElicit}, nil)
 		m.set(func(m *memoryApp) { m.refuses = "the port is taken" })
-		call := interact.Call{Request: link.Request{Method: "ask", Params: json.RawMessage(`{}`)}, Client: interact.NewClient("alice", false, canElicit), Asker: saysWord("red")}
+		call := &interact.Call{Request: link.Request{Method: "ask", Params: json.RawMessage(`{}`)}, Client: interact.NewClient("alice", false, canElicit), Asker: saysWord("red")}
 		for range 3 {
 			if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
 				t.Errorf("it returned %v", err)
@@ -218,7 +218,7 @@ func TestASessionSeesTheListsOfItsOwnInstance(t *testing.T) {
 		y, m, b := memoryManager(t)
 		_, _ = b.OnRequest(t.Context(), rpc.Question{Method: instance.MethodElicit}, nil)
 		alice, bob := interact.NewClient("alice", false, canElicit), interact.NewClient("bob", false, canElicit)
-		call := interact.Call{Request: link.Request{Method: "ask", Params: json.RawMessage(`{}`)}, Client: alice, Asker: saysWord("red")}
+		call := &interact.Call{Request: link.Request{Method: "ask", Params: json.RawMessage(`{}`)}, Client: alice, Asker: saysWord("red")}
 		if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
 			t.Fatal(err)
 		}

@@ -205,7 +205,7 @@ func TestACallWaitsWhileAnAppIsReplacedByAnotherServer(t *testing.T) {
 			synctest.Wait()
 			expect(t, name+": the state while the old instance ends", state(t, b.Manager, "notes"), core.StateStopped)
 			began := time.Now()
-			result, err := b.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{"a":1}`)}})
+			result, err := b.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{"a":1}`)}})
 			if running {
 				if err != nil {
 					t.Fatalf("%s: the call: %v", name, err)

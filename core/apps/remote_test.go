@@ -204,7 +204,7 @@ const markedRegion = `{"type":"object","properties":{"region":{"type":"string","
 func sell(t *testing.T, y *Manager) (string, error) {
 	t.Helper()
 	params := json.RawMessage(`{"name":"sell","arguments":{"region":"é"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)
-	result, err := y.Call(t.Context(), ws, "shop", interact.Call{Request: link.Request{Method: "tools/call", Params: params, Mirrors: y.Tools(ws)[0].Mirrors}, Client: interact.NewClient("", true, nil), Owner: "alice"})
+	result, err := y.Call(t.Context(), ws, "shop", &interact.Call{Request: link.Request{Method: "tools/call", Params: params, Mirrors: y.Tools(ws)[0].Mirrors}, Client: interact.NewClient("", true, nil), Owner: "alice"})
 	return string(result), err
 }
 

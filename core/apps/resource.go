@@ -29,7 +29,7 @@ type Resource struct {
 //
 // Errors: core.CodeNotFound if there is no such app; core.CodeResourceNotFound if the app does not have the resource;
 // otherwise those of Call.
-func (m *Manager) Resource(ctx context.Context, workspace, server, uri string, c interact.Call) (Resource, error) {
+func (m *Manager) Resource(ctx context.Context, workspace, server, uri string, c *interact.Call) (Resource, error) {
 	a, err := m.find(workspace, server)
 	if err != nil {
 		return Resource{}, err

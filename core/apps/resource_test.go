@@ -41,7 +41,7 @@ func TestResourcesAreReadFromTheApp(t *testing.T) {
 		{"an app that does not exist", "nowhere", Primary, core.CodeNotFound},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := y.Resource(t.Context(), ws, c.app, c.path, interact.Call{})
+			r, err := y.Resource(t.Context(), ws, c.app, c.path, &interact.Call{})
 			if c.code != "" {
 				expect(t, "code", core.CodeOf(err), c.code)
 				return
@@ -56,7 +56,7 @@ func TestResourcesAreReadFromTheApp(t *testing.T) {
 	if _, err := y.Stop(t.Context(), ws, "view"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := y.Resource(t.Context(), ws, "view", "main", interact.Call{})
+	_, err := y.Resource(t.Context(), ws, "view", "main", &interact.Call{})
 	expect(t, "code when the app is stopped", core.CodeOf(err), core.CodeUnavailable)
 }
 

@@ -52,7 +52,7 @@ var canElicit = json.RawMessage(`{"elicitation":{}}`)
 
 // askTool makes the test bundle ask the question in text, and returns the tool's answer.
 func askTool(ctx context.Context, y *Manager, text string, client *interact.Client, asker interact.Asker) (string, error) {
-	raw, err := y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":"ask","arguments":{"text":%q}}`, text))}, Client: client, Asker: asker})
+	raw, err := y.Call(ctx, ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"name":"ask","arguments":{"text":%q}}`, text))}, Client: client, Asker: asker})
 	if err != nil {
 		return "", err
 	}
@@ -149,7 +149,7 @@ func TestAFirstQuestionIsRefusedWhileAnotherCallRuns(t *testing.T) {
 	hanging := make(chan struct{})
 	go func() {
 		defer close(hanging)
-		_, _ = y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"hang","arguments":{"text":""}}`)}})
+		_, _ = y.Call(ctx, ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"hang","arguments":{"text":""}}`)}})
 	}()
 	waitForFile(t, y, "hanging")
 	alice, p := interact.NewClient("alice", false, canElicit), saysWord("red")
@@ -224,7 +224,7 @@ func TestADeadInstanceOfASessionAffectsThatSessionOnly(t *testing.T) {
 		if i != 1 {
 			continue
 		}
-		_, err = y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"exit","arguments":{"text":""}}`)}, Client: alice, Asker: p})
+		_, err = y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"exit","arguments":{"text":""}}`)}, Client: alice, Asker: p})
 		expect(t, "the call that it died in", core.CodeOf(err), core.CodeUnavailable)
 		expectGone(t, pids[1])
 	}
@@ -256,7 +256,7 @@ func TestStoppingAnAppEndsItsSessionInstances(t *testing.T) {
 func TestABundleOfTheNewRevisionServesClientsOfBothRevisions(t *testing.T) {
 	y := installNotes(t, modeNew, nil)
 	expect(t, "tools", names(y.Tools(ws)), "notes__word")
-	call := interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"word","arguments":{},"_meta":{"x":1}}`)}}
+	call := &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"word","arguments":{},"_meta":{"x":1}}`)}}
 	if _, err := y.Call(t.Context(), ws, "notes", call); err == nil || !strings.Contains(err.Error(), "did not declare") {
 		t.Errorf("a caller who cannot be asked got %v", err)
 	}
@@ -282,7 +282,7 @@ func TestABundleOfTheNewRevisionServesClientsOfBothRevisions(t *testing.T) {
 func TestABundleThatSpeaksBothRevisionsHasAConnectionForEach(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	shared := look(t, y, "notes").PID
-	call := interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"inside","arguments":{"text":""},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)}, Client: interact.NewClient("", true, nil)}
+	call := &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"inside","arguments":{"text":""},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)}, Client: interact.NewClient("", true, nil)}
 	for range 2 {
 		raw, err := y.Call(t.Context(), ws, "notes", call)
 		if err != nil {
@@ -329,7 +329,7 @@ func TestLogMessagesFollowTheirCall(t *testing.T) {
 	y := installNotes(t, modeTalk, nil)
 	y.SetLogLevel(t.Context(), ws, "debug")
 	var notes []string
-	_, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"log","arguments":{"text":"for my eyes"}}`), Notify: func(n rpc.Notification) { notes = append(notes, n.Method+" "+string(n.Params)) }}})
+	_, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"log","arguments":{"text":"for my eyes"}}`), Notify: func(n rpc.Notification) { notes = append(notes, n.Method+" "+string(n.Params)) }}})
 	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "for my eyes") {
 		t.Errorf("the caller heard %q (%v)", notes, err)
 	}

@@ -51,7 +51,7 @@ func asleep(t *testing.T, y *Manager, name string) bool {
 }
 
 func use(t *testing.T, y *Manager, name string) error {
-	_, err := y.Call(t.Context(), ws, name, interact.Call{Request: link.Request{Method: "echo"}})
+	_, err := y.Call(t.Context(), ws, name, &interact.Call{Request: link.Request{Method: "echo"}})
 	return err
 }
 
@@ -118,7 +118,7 @@ func TestAnAppThatIsInUseStaysAwake(t *testing.T) {
 		"a long call": func(t *testing.T, y *Manager, _ *memoryApp) {
 			go func() { // a call is cancelled after Options.CallTimeout
 				for t.Context().Err() == nil {
-					_, _ = y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "hang"}})
+					_, _ = y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "hang"}})
 				}
 			}()
 		},
@@ -250,7 +250,7 @@ func TestOnlyACallThatWokeItsAppIsCheckedAgain(t *testing.T) {
 			expect(t, "asleep when the call is checked", asleep(t, y, "notes"), false)
 			return refused
 		}
-		call := interact.Call{Request: link.Request{Method: "echo"}, Recheck: recheck}
+		call := &interact.Call{Request: link.Request{Method: "echo"}, Recheck: recheck}
 		if _, err := y.Call(t.Context(), ws, "notes", call); core.CodeOf(err) != core.CodeWorkspaceDenied {
 			t.Errorf("the call that woke the app: %v", err)
 		}

@@ -51,7 +51,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 				case 4:
 					_, _ = y.Uninstall(t.Context(), w, name)
 				case 5:
-					_, _ = y.Call(t.Context(), w, name, interact.Call{Request: link.Request{Method: "x"}})
+					_, _ = y.Call(t.Context(), w, name, &interact.Call{Request: link.Request{Method: "x"}})
 				case 6:
 					m.set(func(m *memoryApp) {
 						if m.refuses = ""; r.IntN(4) == 0 {

@@ -17,7 +17,7 @@ import (
 func touch(t *testing.T, y *Manager, client *interact.Client, asker interact.Asker) {
 	t.Helper()
 	params := `{"name":"touch","arguments":{"text":"ui://view/main"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
-	if raw, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params)}, Client: client, Asker: asker, Owner: "o"}); err != nil {
+	if raw, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params)}, Client: client, Asker: asker, Owner: "o"}); err != nil {
 		t.Fatalf("%s (%v)", raw, err)
 	}
 }
@@ -95,7 +95,7 @@ func TestStatelessClientsReceiveUpdatesFromTheirInstance(t *testing.T) {
 func touchAfterAsking(t *testing.T, y *Manager) {
 	t.Helper()
 	params := `{"name":"touch","arguments":{"text":"ui://view/main"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`
-	if raw, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params)}, Client: interact.NewClient("", true, nil), Owner: "alice"}); err != nil {
+	if raw, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params)}, Client: interact.NewClient("", true, nil), Owner: "alice"}); err != nil {
 		t.Fatalf("%s (%v)", raw, err)
 	}
 }

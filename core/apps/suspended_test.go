@@ -35,7 +35,7 @@ type asking struct {
 // statelessAsk makes the test bundle ask text, like a client of the stateless revision.
 func statelessAsk(ctx context.Context, y *Manager, owner, text, more string) (json.RawMessage, error) {
 	params := fmt.Sprintf(`{"name":"ask","arguments":{"text":%q}%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`, text, more)
-	return y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params)}, Client: interact.NewClient("", true, nil), Owner: owner})
+	return y.Call(ctx, ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params)}, Client: interact.NewClient("", true, nil), Owner: owner})
 }
 
 // answered continues a call that asked, as owner.
@@ -90,7 +90,7 @@ func TestProgressOfASuspendedCallReachesTheRequestThatResumesIt(t *testing.T) {
 	} {
 		call := func(more, meta string, notify func(rpc.Notification)) (json.RawMessage, error) {
 			params := `{"name":"ask","arguments":{"text":"?"}` + more + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}` + meta + `}}`
-			return y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params), Notify: notify}, Client: interact.NewClient("", true, nil), Owner: "alice"})
+			return y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params), Notify: notify}, Client: interact.NewClient("", true, nil), Owner: "alice"})
 		}
 		raw, err := call("", `,"progressToken":"first"`, func(n rpc.Notification) { t.Errorf("the first request received %s", n.Params) })
 		a := firstQuestion(t, raw, err)
@@ -121,7 +121,7 @@ func TestAURLElicitationIsRequestedInTheResult(t *testing.T) {
 		{"one that cannot", interact.NewClient("", true, nil), `{"elicitation":{}}`, -32021, `{"requiredCapabilities":{"elicitation":{"url":{}}}}`},
 	} {
 		params := `{"name":"visit","arguments":{"text":""},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + c.can + `}}`
-		result, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params)}, Client: c.client, Owner: "alice"})
+		result, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params)}, Client: c.client, Owner: "alice"})
 		if failure, ok := errors.AsType[*rpc.Error](err); ok {
 			expect(t, c.name+": the code", failure.Code, c.code)
 			result = failure.Data
@@ -142,7 +142,7 @@ func TestASuspendedCallIsResumedForItsOwnMethodAndTargetOnly(t *testing.T) {
 	raw, err := statelessAsk(t.Context(), y, "alice", "?", "")
 	a := firstQuestion(t, raw, err)
 	other := fmt.Sprintf(`{"name":"echo","arguments":{"text":"?"},"requestState":%q,"inputResponses":{"q1":{"action":"accept","content":{"word":"red"}}}}`, a.RequestState)
-	if raw, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(other)}, Client: interact.NewClient("", true, nil), Owner: "alice"}); !isCode(err, codeInvalidParams) {
+	if raw, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(other)}, Client: interact.NewClient("", true, nil), Owner: "alice"}); !isCode(err, codeInvalidParams) {
 		t.Errorf("another tool continued with it: %s (%v)", raw, err)
 	}
 	for _, answers := range []string{`{}`, `{"q1":5}`, `{"q1":null}`, `{"q1":[]}`, `{"q2":{}}`, `5`} {
@@ -186,7 +186,7 @@ func TestSuspendedCallsOfManyClientsAreKeptApart(t *testing.T) {
 func TestASuspendedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryManager(t)
-		call := interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`)}, Client: interact.NewClient("", true, nil), Owner: "alice"}
+		call := &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`)}, Client: interact.NewClient("", true, nil), Owner: "alice"}
 		raw, err := y.Call(t.Context(), ws, "notes", call)
 		a := firstQuestion(t, raw, err)
 		wait(t.Context(), 10*time.Minute+time.Second)

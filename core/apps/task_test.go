@@ -87,7 +87,7 @@ func TestAToolThatRequiresATaskIsCalledLikeAnyOther(t *testing.T) {
 		"a session": interact.NewClient("session-1", false, nil), "a stateless client": interact.NewClient("", true, nil), "no client": nil,
 	} {
 		var steps []string
-		raw, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"research","arguments":{"text":"x"},"_meta":{"progressToken":"p"}}`), Notify: func(n rpc.Notification) { steps = append(steps, string(n.Params)) }}, AsTask: true, Client: client})
+		raw, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"research","arguments":{"text":"x"},"_meta":{"progressToken":"p"}}`), Notify: func(n rpc.Notification) { steps = append(steps, string(n.Params)) }}, AsTask: true, Client: client})
 		if err != nil || !strings.Contains(string(raw), "found x") {
 			t.Fatalf("%s: got %s (%v)", name, raw, err)
 		}
@@ -106,7 +106,7 @@ func TestATaskIsCancelledWithItsCall(t *testing.T) {
 	open(t, y)
 	install(t, y, source.Request{Path: bundleDir(t, "@test/notes", modeTask, nil)})
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := y.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"research","arguments":{"text":"forever"},"_meta":{"progressToken":1}}`), Notify: func(rpc.Notification) { cancel() }}, AsTask: true})
+	_, err := y.Call(ctx, ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"research","arguments":{"text":"forever"},"_meta":{"progressToken":1}}`), Notify: func(rpc.Notification) { cancel() }}, AsTask: true})
 	cancel()
 	if err == nil {
 		t.Fatal("a cancelled call has a result")

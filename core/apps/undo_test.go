@@ -44,7 +44,7 @@ func TestAnUninstallCanBeUndoneForAMinute(t *testing.T) {
 		for range 2 {
 			uninstall(t, y, "notes")
 			uninstall(t, y, "idle")
-			_, called := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "x"}})
+			_, called := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "x"}})
 			_, shown := y.App(ws, "notes")
 			_, started := y.Start(t.Context(), ws, "notes")
 			_, again := y.Uninstall(t.Context(), ws, "notes")

@@ -90,7 +90,7 @@ func TestAnUnavailableRemoteAppIsRetriedAtOnceWhenItIsCalled(t *testing.T) {
 		wait(t.Context(), 2*time.Second)
 		m.set(func(m *memoryApp) { m.refuses = "" })
 		before := time.Now()
-		if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{}`)}}); err != nil {
+		if _, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "x", Params: json.RawMessage(`{}`)}}); err != nil {
 			t.Errorf("the call returned %v", err)
 		}
 		expect(t, "time until the call was answered", time.Since(before), 0)
@@ -108,7 +108,7 @@ func TestCallsToAnUnavailableRemoteAppDoNotFloodIt(t *testing.T) {
 		wait(t.Context(), time.Hour)
 		before := len(m.started())
 		for range 10 {
-			if _, err := y.Call(t.Context(), ws, "notes", interact.Call{Request: link.Request{Method: "x"}}); core.CodeOf(err) != core.CodeUnavailable {
+			if _, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "x"}}); core.CodeOf(err) != core.CodeUnavailable {
 				t.Errorf("the call returned %v", err)
 			}
 		}

@@ -174,7 +174,7 @@ func wildCall(t *testing.T, y *Manager, key string) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	received := 0
-	c := interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"does":%q,"key":%q,"_meta":{"progressToken":%q}}`, does, key, key))}}
+	c := &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(fmt.Sprintf(`{"does":%q,"key":%q,"_meta":{"progressToken":%q}}`, does, key, key))}}
 	c.Notify = func(n rpc.Notification) {
 		var said struct {
 			ProgressToken string
@@ -264,7 +264,7 @@ func TestTheTimeoutOfACallOverALinkPausesWhileItsClientIsAsked(t *testing.T) {
 		"silent": "app notes did not answer tools/call within 2s; the call was cancelled",
 		"ask":    "",
 	} {
-		c := interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"does":"` + does + `"}`)}, Asker: slow{}, Client: interact.NewClient("", false, json.RawMessage(`{"elicitation":{}}`))}
+		c := &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"does":"` + does + `"}`)}, Asker: slow{}, Client: interact.NewClient("", false, json.RawMessage(`{"elicitation":{}}`))}
 		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 		_, err := w.manager.Call(ctx, ws, "notes", c)
 		cancel()
@@ -300,7 +300,7 @@ func TestACallThatWaitsForItsAppToReadEndsAtItsTimeout(t *testing.T) {
 			cancel()
 		}
 		calls.Go(func() {
-			_, err := w.manager.Call(ctx, ws, "notes", interact.Call{Request: link.Request{Method: "tools/call", Params: fmt.Appendf(nil, `{"does":%q,"pad":"%s"}`, does, pad)}})
+			_, err := w.manager.Call(ctx, ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: fmt.Appendf(nil, `{"does":%q,"pad":"%s"}`, does, pad)}})
 			if n < 4 && (err == nil || core.TextOf(err) != "app notes did not answer tools/call within 400ms; the call was cancelled") || n == 4 && !errors.Is(err, context.Canceled) {
 				t.Errorf("call %d: %v", n, err)
 			}

@@ -3,6 +3,7 @@ package mcphttp
 import (
 	"context"
 	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,21 +12,22 @@ import (
 )
 
 // awaited returns a call whose response still lacks one answer.
-func awaited(s *session) (k *call, conn net.Conn) {
+func awaited(s *session) (e *Endpoint, k *call, conn net.Conn) {
+	e = &Endpoint{timers: sync.Pool{New: newTimer}}
 	k = &call{session: s}
 	k.context, k.cancel = context.WithCancel(context.Background())
 	k.out = sse.NewResponse(1, false)
 	conn, _ = net.Pipe()
-	return k, conn
+	return e, k, conn
 }
 
 func TestASilentCallBecomesAStream(t *testing.T) {
 	for name, s := range map[string]*session{"of a session": {}, "without one": nil} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				k, conn := awaited(s)
+				e, k, conn := awaited(s)
 				begin := time.Now()
-				if !k.await(conn) || time.Since(begin) != sse.StreamAfter {
+				if !e.await(k, conn) || time.Since(begin) != sse.StreamAfter {
 					t.Errorf("not a stream after %v", time.Since(begin))
 				}
 			})
@@ -35,7 +37,7 @@ func TestASilentCallBecomesAStream(t *testing.T) {
 
 func TestACallBecomesAStreamAtItsFirstNotification(t *testing.T) {
 	for _, speaks := range []bool{true, false} {
-		k, conn := awaited(&session{})
+		e, k, conn := awaited(&session{})
 		go func() {
 			if speaks {
 				k.out.Notify([]byte(`{}`))
@@ -43,7 +45,7 @@ func TestACallBecomesAStreamAtItsFirstNotification(t *testing.T) {
 				k.out.Answer([]byte(`{}`))
 			}
 		}()
-		if k.await(conn) != speaks {
+		if e.await(k, conn) != speaks {
 			t.Errorf("speaks %v: not known", speaks)
 		}
 	}

@@ -60,11 +60,11 @@ func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) er
 	e.noteTool(c, calls)
 	keepBody(webguard.TakeBody(c.Context()), calls)
 	for _, k := range calls {
-		e.workers.start(e.root, k, e.run)
+		e.workers.start(e.root, k)
 	}
 	k := calls[0]
 	c.Response().Header.SetCanonical(utils.UnsafeBytes(fiber.HeaderCacheControl), utils.UnsafeBytes("no-cache, no-transform")) // both are copied
-	if !k.await(c.Context().Conn()) {
+	if !e.await(k, c.Context().Conn()) {
 		defer out.Release() // the HTTP server counts the whole response
 		return sendJSON(c, k.status, out.JSON())
 	}
@@ -74,7 +74,7 @@ func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) er
 		defer out.Release()
 		return c.Status(fiber.StatusOK).Send(out.Rest())
 	}
-	c.Context().SetBodyStream(sse.NewBody(out.Queue, c.Context().Conn()), -1)
+	c.Context().SetBodyStream(sse.NewBody(&out.Queue, c.Context().Conn()), -1)
 	return nil
 }
 
@@ -99,16 +99,23 @@ func keepBody(release func(), calls []*call) {
 // watching takes a goroutine.
 const watchAfter = 20 * time.Millisecond
 
+// newTimer returns a timer for Endpoint.timers.
+func newTimer() any { return time.NewTimer(time.Hour) }
+
 // await waits until the form of the response is known, and reports whether it is a stream. It is a stream if something
 // is sent before the last answer, or if the calls are silent for sse.StreamAfter. Without a session, a client that
 // disconnects cancels its call. With one, the client may come back for the answer.
-func (k *call) await(conn net.Conn) (streamed bool) {
+func (e *Endpoint) await(k *call, conn net.Conn) (streamed bool) {
 	patience := sse.StreamAfter
 	if k.session == nil {
 		patience = watchAfter
 	}
-	slow := time.NewTimer(patience)
-	defer slow.Stop()
+	slow := e.timers.Get().(*time.Timer) //nolint:forcetypeassert,errcheck // the pool has nothing else
+	slow.Reset(patience)
+	defer func() {
+		slow.Stop()
+		e.timers.Put(slow)
+	}()
 	var left <-chan struct{}
 	for {
 		if known, streamed := k.out.Form(); known {
@@ -287,26 +294,27 @@ const maxIdle = 64
 // workers runs calls on reusable goroutines. The stack of a new goroutine is smaller than a call needs, and growing it
 // costs more than a tenth of the CPU time of the whole call (BenchmarkWorkers).
 type workers struct {
+	run   func(*call)
 	calls chan *call    // received by idle goroutines
 	idle  chan struct{} // holds a token for each idle goroutine
 }
 
-func newWorkers() workers {
-	return workers{calls: make(chan *call), idle: make(chan struct{}, maxIdle)}
+func newWorkers(run func(*call)) workers {
+	return workers{run: run, calls: make(chan *call), idle: make(chan struct{}, maxIdle)}
 }
 
 // start runs a call on an idle or a new goroutine. The goroutines end with ctx.
-func (w workers) start(ctx context.Context, k *call, run func(*call)) {
+func (w workers) start(ctx context.Context, k *call) {
 	select {
 	case w.calls <- k:
 	default:
-		go w.work(ctx, k, run)
+		go w.work(ctx, k)
 	}
 }
 
-func (w workers) work(ctx context.Context, k *call, run func(*call)) {
+func (w workers) work(ctx context.Context, k *call) {
 	for {
-		run(k)
+		w.run(k)
 		select {
 		case w.idle <- struct{}{}:
 		default:

@@ -113,6 +113,7 @@ type Endpoint struct {
 	documents *documents
 	standing  openStreams
 	workers   workers
+	timers    sync.Pool                 // of *time.Timer
 	changed   atomic.Pointer[time.Time] // when any user's access last changed; nil if never
 
 	root    context.Context // the parent of every call's context; ends with Close
@@ -133,7 +134,9 @@ func New(o Options) *Endpoint {
 	if o.Streams == nil {
 		o.Streams = stream.New(o.Logger)
 	}
-	e := &Endpoint{o: o, log: o.Logger, guard: policy(o), workers: newWorkers()}
+	e := &Endpoint{o: o, log: o.Logger, guard: policy(o)}
+	e.workers = newWorkers(e.run)
+	e.timers.New = newTimer
 	e.root, e.stop = context.WithCancel(context.Background())
 	e.self, _ = json.Marshal(e.implementation()) // strings always encode
 	e.live = newSessionSet(o.MaxSessions, o.MaxPerUser)

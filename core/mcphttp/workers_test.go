@@ -7,22 +7,21 @@ import (
 )
 
 func TestCallGoroutinesAreReusedAndBounded(t *testing.T) {
-	w := newWorkers()
 	var running sync.WaitGroup
 	block := make(chan struct{})
-	run := func(*call) {
+	w := newWorkers(func(*call) {
 		defer running.Done()
 		<-block
-	}
+	})
 	for range 3 * maxIdle {
 		running.Add(1)
-		w.start(t.Context(), nil, run)
+		w.start(t.Context(), nil)
 	}
 	close(block)
 	running.Wait()
 	for range 100 {
 		running.Add(1)
-		w.start(t.Context(), nil, run)
+		w.start(t.Context(), nil)
 		running.Wait()
 	}
 	if n := len(w.idle); n == 0 || n > maxIdle {

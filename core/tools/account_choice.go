@@ -16,8 +16,7 @@ import (
 
 // AccountMemory remembers, for one conversation, which of several accounts a person has chosen for an app.
 type AccountMemory interface {
-	// ChosenAccount returns the id of the chosen account, or "" if none was chosen.
-	ChosenAccount(ctx context.Context, app string) (string, error)
+	core.ChosenAccounts
 	ChooseAccount(ctx context.Context, app, account string) error
 }
 
@@ -27,7 +26,7 @@ type chosenAccounts struct {
 	byApp map[string]string
 }
 
-// ChosenAccount implements AccountMemory.
+// ChosenAccount implements core.ChosenAccounts.
 func (c *chosenAccounts) ChosenAccount(_ context.Context, app string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,12 +41,12 @@ func (c *chosenAccounts) ChooseAccount(_ context.Context, app, account string) e
 	return nil
 }
 
-// chosenAccount returns AccountWanted.Chosen for an app; nil if there is no session.
-func (s *Session) chosenAccount(app string) func(context.Context) (string, error) {
+// chosen returns the accounts that were chosen in a session; nil if there is no session.
+func (s *Session) chosen() core.ChosenAccounts {
 	if s == nil {
 		return nil
 	}
-	return func(ctx context.Context) (string, error) { return s.accounts.ChosenAccount(ctx, app) }
+	return s.accounts
 }
 
 const (
@@ -57,7 +56,7 @@ const (
 
 // choose returns the account of the call. name may be "".
 func (r *Call) choose(ctx context.Context, name string) (core.Account, error) {
-	return r.n.o.Accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{Name: name, ReadOnly: r.tool.ReadOnly, Tool: r.name, Chosen: r.Session.chosenAccount(r.server)})
+	return r.n.o.Accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{Name: name, ReadOnly: r.tool.ReadOnly, Tool: r.name, Chosen: r.Session.chosen()})
 }
 
 // askWhich asks the person which of several accounts the call uses. If the client cannot ask, it returns unnamed, the

@@ -49,6 +49,14 @@ func SplitAccount(name string) (tool, account string) {
 	return app + "__" + bare, account
 }
 
+// callAccount is what a call keeps of its account.
+type callAccount struct {
+	ID, Name  string
+	Exchanged bool // see core.Account
+}
+
+func accountOf(a core.Account) callAccount { return callAccount{a.ID, a.Name, a.Exchanged} }
+
 // nameWith returns the tool's name including the account of the call, for the audit log.
 func (r *Call) nameWith() string {
 	if r.account.ID == "" {
@@ -66,17 +74,21 @@ func (r *Call) chooseAccount(ctx context.Context) (err error) {
 		}
 		return nil
 	}
-	accepted := r.takeLoginAnswer()
-	if named := r.takeAccountAnswer(); r.Account == "" {
-		r.named = named
+	var accepted bool
+	if len(r.InputResponses)+len(r.RequestState) > 0 {
+		accepted = r.takeLoginAnswer()
+		if named := r.takeAccountAnswer(); r.Account == "" {
+			r.named = named
+		}
 	}
-	r.account, err = r.choose(ctx, cmp.Or(r.Account, r.named))
+	a, err := r.choose(ctx, cmp.Or(r.Account, r.named))
 	if several, ok := detailsOf[core.SeveralAccounts](err); ok {
-		r.account, err = r.askWhich(ctx, several, err)
+		a, err = r.askWhich(ctx, several, err)
 	}
 	if core.CodeOf(err) == core.CodeLoginNeeded {
-		r.account, err = r.login(ctx, err, accepted, r.progress())
+		a, err = r.login(ctx, err, accepted, r.progress())
 	}
+	r.account = accountOf(a)
 	if err != nil || r.account.ID == "" {
 		return err
 	}

@@ -47,7 +47,7 @@ func (f *fakeApps) AwaitOffer(_ context.Context, workspace, server string) error
 	return nil
 }
 
-func (f *fakeApps) Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error) {
+func (f *fakeApps) Call(ctx context.Context, workspace, server string, c *interact.Call) (json.RawMessage, error) {
 	if f.waking != nil {
 		f.waking()
 		if err := c.Recheck(ctx); err != nil {

@@ -19,7 +19,7 @@ type quickApps struct {
 	result json.RawMessage
 }
 
-func (q *quickApps) Call(context.Context, string, string, interact.Call) (json.RawMessage, error) {
+func (q *quickApps) Call(context.Context, string, string, *interact.Call) (json.RawMessage, error) {
 	return q.result, nil
 }
 

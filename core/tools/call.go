@@ -52,7 +52,7 @@ type Call struct {
 	own          *core.Tool   // system as it is listed
 
 	budget  int             // maximum tokens of the result's text; 0 for no limit
-	account core.Account    // the account that the app is called with; zero for none
+	account callAccount     // the account that the app is called with; zero for none
 	named   string          // the account that the person of a stateless client has chosen; "" for none
 	reply   json.RawMessage // the result, if the call asks for a login or an account first; otherwise nil
 }
@@ -63,16 +63,15 @@ type Call struct {
 // The checks return, in this order: core.CodeToolNotFound, CodeToolHeld, CodeFeatureDisabled, CodeForbidden,
 // CodeInvalidInput, CodeApprovalPending, CodeApprovalRefused. If the app is still starting, the call waits for it.
 func (n *Namespace) Call(ctx context.Context, c core.Caller, call Call) (result json.RawMessage, failed bool, err error) {
-	result, read, err := n.call(ctx, c, call, nil)
+	result, read, err := n.call(ctx, c, &call, nil)
 	return result, read.isError, err
 }
 
 // call is like Call. task is the task that the call is or may become; nil for none.
-func (n *Namespace) call(ctx context.Context, c core.Caller, call Call, task *taskRun) (json.RawMessage, callResult, error) {
-	if len(call.Arguments) == 0 || bytes.Equal(call.Arguments, []byte("null")) {
-		call.Arguments = json.RawMessage("{}")
+func (n *Namespace) call(ctx context.Context, c core.Caller, r *Call, task *taskRun) (json.RawMessage, callResult, error) {
+	if len(r.Arguments) == 0 || bytes.Equal(r.Arguments, []byte("null")) {
+		r.Arguments = json.RawMessage("{}")
 	}
-	r := &call
 	meant := n.unwrap(r)
 	r.n, r.caller, r.task, r.follows = n, c, task, task != nil && task.isApps()
 	r.asked.name, r.asked.account = r.Name, r.Account
@@ -198,14 +197,16 @@ func (r *Call) resolveFor(ctx context.Context, account string) error {
 	}
 	lists := r.n.listsWith(r.caller, r.From, r.server, account)
 	tool := lists.tool(r.Name, r.Session)
-	if plain, account := SplitAccount(r.Name); tool == nil && account != "" && r.n.o.Accounts != nil {
-		if r.Account != "" && r.Account != account {
-			return core.Errorf(core.CodeBadRequest, "account is %.50q, but the tool's name is for another account, %.50q", r.Account, account)
+	if tool == nil && r.n.o.Accounts != nil {
+		if plain, account := SplitAccount(r.Name); account != "" {
+			if r.Account != "" && r.Account != account {
+				return core.Errorf(core.CodeBadRequest, "account is %.50q, but the tool's name is for another account, %.50q", r.Account, account)
+			}
+			r.Name, r.Account = plain, account
+			r.server, r.name, _ = strings.Cut(plain, "__")
+			lists = r.n.listsWith(r.caller, r.From, r.server, account)
+			tool = lists.tool(plain, r.Session)
 		}
-		r.Name, r.Account = plain, account
-		r.server, r.name, _ = strings.Cut(plain, "__")
-		lists = r.n.listsWith(r.caller, r.From, r.server, account)
-		tool = lists.tool(plain, r.Session)
 	}
 	if reason, held := lists.held[r.Name]; held && tool == nil {
 		return core.Errorf(core.CodeToolHeld, "%s", reason)
@@ -214,7 +215,7 @@ func (r *Call) resolveFor(ctx context.Context, account string) error {
 		return notFound(r.Name)
 	}
 	r.server, r.name = tool.Server, tool.Name
-	r.Name = tool.FullName() // whichever name the caller uses: tasks, kept results and the audit log outlive the view and the bare name
+	r.Name = tool.full // whichever name the caller uses: tasks, kept results and the audit log outlive the view and the bare name
 	if r.CheckInput {
 		if err := r.n.validator.CheckArguments(ctx, tool.Tool, r.Arguments); err != nil {
 			return err
@@ -335,30 +336,31 @@ func (r *Call) send(ctx context.Context) (json.RawMessage, callResult, error) {
 func (r *Call) callApp(ctx context.Context) (json.RawMessage, error) {
 	progress, meta := r.progress(), r.Meta
 	call := r.forApp()
+	params := call.Params // making the call clears them
 	raw, err := r.n.o.Apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
 	if r.account.ID == "" || core.CodeOf(err) != core.CodeLoginNeeded {
 		return raw, err
 	}
 	r.Meta = meta
-	a, err := r.login(ctx, r.n.o.Accounts.Needed(r.caller, r.account, err), false, progress)
+	a, err := r.login(ctx, r.n.o.Accounts.Needed(r.caller, core.Account{ID: r.account.ID, App: r.server, Name: r.account.Name}, err), false, progress)
 	if err != nil || r.reply != nil {
 		return nil, err
 	}
 	called, approved := r.tool, r.account
-	r.account, r.CheckInput = a, false // Arguments were checked and then cleared
+	r.account, r.CheckInput = accountOf(a), false // Arguments were checked and then cleared
 	if err := r.readmit(ctx); err != nil {
 		return nil, err
 	}
 	if !bytes.Equal(r.tool.Raw, called.Raw) || r.needsApproval() && a.ID != approved.ID {
 		return nil, core.Errorf(core.CodeConflict, "tool %q or its account changed while the call waited for a login; call it again", r.Name)
 	}
-	call.Account = a.ID
+	call.Account, call.Params = a.ID, params
 	return r.n.o.Apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
 }
 
 // forApp returns the call as the app receives it. It clears the corresponding fields of r, because they may be large
 // and the app may take a long time.
-func (r *Call) forApp() interact.Call {
+func (r *Call) forApp() *interact.Call {
 	call := r.n.request(r.caller, "tools/call", params(r.tool.quoted, r), r.Meta, r.Notify, r.From)
 	call.Account, call.Recheck = r.account.ID, r.recheck
 	call.Target, call.Mirrors, call.AsTask, call.Follow = r.tool.Name, r.tool.Mirrors, r.tool.TaskOnly, r.task.follow()

@@ -34,6 +34,7 @@ type mergedLists struct {
 // callable is a tool with the data that each call of it needs.
 type callable struct {
 	core.Tool
+	full     string // FullName
 	quoted   []byte // the bare name as JSON
 	approval bool   // calls wait for an approval
 	listed   string // the name it is listed under; a view may have changed it
@@ -151,10 +152,10 @@ func (n *Namespace) newMergedLists(offer *core.Offer, views *view.Set) *mergedLi
 		raw = n.visible(raw, t.Server, t.Name)
 		r.tools = append(r.tools, Listed{Name: labels[i].Name, Tool: t, Raw: raw, session: sessionForm(raw)})
 		quoted, _ := json.Marshal(t.Name) // a string always marshals
-		one := &callable{t, quoted, n.o.Approvals != nil && n.o.Approvals.Needs(t), labels[i].Name}
-		r.byName[t.FullName()], r.byName[t.LongName()], r.byName[labels[i].Name] = one, one, one
-		if t.FullName() != t.LongName() {
-			r.byName[t.Server+"__"+t.FullName()] = one // for callers who put the server name before the listed name
+		one := &callable{t, t.FullName(), quoted, n.o.Approvals != nil && n.o.Approvals.Needs(t), labels[i].Name}
+		r.byName[one.full], r.byName[t.LongName()], r.byName[labels[i].Name] = one, one, one
+		if one.full != t.LongName() {
+			r.byName[t.Server+"__"+one.full] = one // for callers who put the server name before the listed name
 		}
 		r.bare[t.Name] = append(r.bare[t.Name], one)
 	}

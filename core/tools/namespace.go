@@ -34,9 +34,9 @@ type Apps interface {
 	Skilled(workspace string) []string
 	// Missing returns the workspace's apps that should run but whose tools are not known, by server name.
 	Missing(workspace string) []core.MissingApp
-	Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error)
+	Call(ctx context.Context, workspace, server string, c *interact.Call) (json.RawMessage, error)
 	// Resource reads a resource for a user's browser. c has the Sender, the Account and Recheck.
-	Resource(ctx context.Context, workspace, server, uri string, c interact.Call) (apps.Resource, error)
+	Resource(ctx context.Context, workspace, server, uri string, c *interact.Call) (apps.Resource, error)
 	// AwaitOffer waits for an app that is starting and whose lists are not known yet.
 	AwaitOffer(ctx context.Context, workspace, server string) error
 	Watch(workspace string, changed func(core.Kind)) (stop func())

@@ -66,6 +66,9 @@ func (n *Namespace) perform(ctx context.Context, c core.Caller, r request) (raw 
 	if err != nil {
 		return nil, result, err
 	}
+	if n.o.Audit == nil {
+		return r.send(ctx)
+	}
 	began := time.Now()
 	record.Arguments = nil
 	record.Outcome = string(core.CodeInternal) // if send panics
@@ -119,8 +122,8 @@ func outcomeOf(r callResult, err error) string {
 }
 
 // request returns a request to an app on behalf of a client. meta is the _meta of params.
-func (n *Namespace) request(c core.Caller, method string, params, meta json.RawMessage, notify func(rpc.Notification), from From) interact.Call {
-	call := interact.Call{Request: link.Request{Method: method, Params: params, Notify: notify, Sender: c.User.ID}, Asker: from.Asker, Client: n.client(from)}
+func (n *Namespace) request(c core.Caller, method string, params, meta json.RawMessage, notify func(rpc.Notification), from From) *interact.Call {
+	call := &interact.Call{Request: link.Request{Method: method, Params: params, Notify: notify, Sender: c.User.ID}, Asker: from.Asker, Client: n.client(from)}
 	if call.Asker != nil && !c.MayNameRoots() {
 		call.Asker = rootless{call.Asker}
 	}

@@ -53,7 +53,7 @@ func (r *appRequest) admit(ctx context.Context) error {
 	if err = r.await(ctx, err); err != nil || r.n.o.Accounts == nil || r.server == "" {
 		return err
 	}
-	r.account, err = r.n.o.Accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{ReadOnly: true, Chosen: r.Session.chosenAccount(r.server)})
+	r.account, err = r.n.o.Accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{ReadOnly: true, Chosen: r.Session.chosen()})
 	return err
 }
 
@@ -295,7 +295,7 @@ func (n *Namespace) ReadView(ctx context.Context, c core.Caller, server, uri str
 		return nil
 	}
 	r.answer = func(ctx context.Context) (_ json.RawMessage, err error) {
-		call := interact.Call{Request: link.Request{Sender: c.User.ID}, Account: r.account.ID, Recheck: r.recheck}
+		call := &interact.Call{Request: link.Request{Sender: c.User.ID}, Account: r.account.ID, Recheck: r.recheck}
 		view, err = n.o.Apps.Resource(ctx, c.Workspace.ID, server, uri, call)
 		return nil, err
 	}

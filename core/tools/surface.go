@@ -203,7 +203,7 @@ func (n *Namespace) needsOf(ctx context.Context, c core.Caller, from From, t *ca
 	if n.o.Accounts == nil {
 		return needs
 	}
-	_, err := n.o.Accounts.Choose(ctx, c, t.Server, core.AccountWanted{ReadOnly: t.ReadOnly, Tool: t.Name, Chosen: from.Session.chosenAccount(t.Server)})
+	_, err := n.o.Accounts.Choose(ctx, c, t.Server, core.AccountWanted{ReadOnly: t.ReadOnly, Tool: t.Name, Chosen: from.Session.chosen()})
 	if _, several := detailsOf[core.SeveralAccounts](err); several || core.CodeOf(err) == core.CodeLoginNeeded {
 		needs = append(needs, "account")
 	}

@@ -95,7 +95,7 @@ func (t *taskRun) try(call Call) (end callEnd) {
 			return end
 		}
 	}
-	end.raw, end.read, end.err = t.n.call(t.ctx, caller, call, t)
+	end.raw, end.read, end.err = t.n.call(t.ctx, caller, &call, t)
 	return end
 }
 

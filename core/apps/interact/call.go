@@ -36,7 +36,8 @@ type Call struct {
 	// Set while the call is in flight.
 	dialog *Dialog
 	ctx    context.Context //nolint:containedctx // cancelled when the call ends; ErrTimeout if the app was silent
-	mu     *sync.Mutex     // guards clock and open
+	cancel context.CancelCauseFunc
+	mu     sync.Mutex // guards clock and open
 	clock  *time.Timer
 	open   int // questions that the client has not answered yet
 }
@@ -52,7 +53,7 @@ type Asker interface {
 // cancelled when its app has been silent for Options.CallTimeout. Progress notifications reset this clock, and it stops
 // while the caller's client is answering a question. Do releases the slot that the sender has taken, once the app has
 // answered.
-func (d *Dialog) Do(ctx context.Context, shared instance.Instance, c Call) (result json.RawMessage, err error) {
+func (d *Dialog) Do(ctx context.Context, shared instance.Instance, c *Call) (result json.RawMessage, err error) {
 	held := true
 	defer func() {
 		c.Params = nil // they may be large, and the session pool keeps the newest call of an instance
@@ -60,18 +61,18 @@ func (d *Dialog) Do(ctx context.Context, shared instance.Instance, c Call) (resu
 			d.slots.Release(c.Sender)
 		}
 	}()
-	defer d.begin(ctx, &c)()
-	in, release, err := d.route(&c, shared)
+	d.begin(ctx, c)
+	defer c.end()
+	in, release, err := d.route(c, shared)
 	if err != nil {
 		return nil, d.CallError(ctx, shared, c.Method, err)
 	}
 	defer release()
-	c.Notify = c.withClock(c.Notify)
 	stateless := c.Client != nil && c.Client.stateless
 	switch {
 	case stateless && !in.Info().Stateless && mayAskForInput(c.Method):
 		held = false // the call may outlive this request
-		result, err = d.doSuspendable(c.ctx, in, c)
+		result, err = d.doSuspendable(in, c)
 	case !stateless && in.Info().Stateless:
 		result, err = c.sendWithInput(in)
 	default:
@@ -86,8 +87,7 @@ func (d *Dialog) Do(ctx context.Context, shared instance.Instance, c Call) (resu
 // send makes the call as a single request, or as a task. Apps that speak link.StatelessVersion have no tools that can
 // only be called as tasks.
 func (c *Call) send(in instance.Instance) (json.RawMessage, error) {
-	r := c.Request
-	r.Caller = c
+	r := c.request()
 	switch stateless := in.Info().Stateless; {
 	case stateless && c.Follow != nil:
 		return c.sendFollowed(in, r)
@@ -97,6 +97,13 @@ func (c *Call) send(in instance.Instance) (json.RawMessage, error) {
 		return c.sendAsTask(in, r)
 	}
 	return in.Call(c.ctx, r)
+}
+
+// request returns the call as a request, whose notifications reset the clock.
+func (c *Call) request() link.Request {
+	r := c.Request
+	r.Caller, r.Notify = c, c.withClock(c.Notify)
+	return r
 }
 
 // route picks the instance for a call. This is the shared instance, unless the client is stateless and the instance is
@@ -152,7 +159,8 @@ func (d *Dialog) accountError(err error) error {
 // Connect starts the instance of an account, if there is none yet, ahead of the first call.
 func (d *Dialog) Connect(ctx context.Context, account string) error {
 	c := &Call{Account: account}
-	defer d.begin(ctx, c)()
+	d.begin(ctx, c)
+	defer c.end()
 	_, release, err := d.routeAccount(c)
 	if err != nil {
 		return err
@@ -185,16 +193,17 @@ func (d *Dialog) poolKey(shared instance.Instance, client *Client, asker Asker) 
 }
 
 // begin starts the clock of a call. The caller must call end when the call has ended.
-func (d *Dialog) begin(ctx context.Context, c *Call) (end func()) {
+func (d *Dialog) begin(ctx context.Context, c *Call) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	c.dialog, c.ctx, c.mu, c.open = d, ctx, &sync.Mutex{}, 0
+	c.dialog, c.ctx, c.cancel, c.open = d, ctx, cancel, 0
 	c.clock = time.AfterFunc(d.broker.o.CallTimeout, func() { cancel(ErrTimeout) })
-	return func() {
-		cancel(nil)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.clock.Stop() // later progress does not restart it: the context is cancelled
-	}
+}
+
+func (c *Call) end() {
+	c.cancel(nil)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clock.Stop() // later progress does not restart it: the context is cancelled
 }
 
 // Session implements link.Caller.

@@ -65,7 +65,8 @@ func TestAnAppsTaskIsCancelledWithItsCallButNotWhenTheAppIsSilent(t *testing.T) 
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			call := &Call{Follow: &Follow{ID: c.follow, Changed: func(FollowedTask) {}}}
-			defer newDialog(newBroker(t, nil), "notes").begin(ctx, call)()
+			newDialog(newBroker(t, nil), "notes").begin(ctx, call)
+			defer call.end()
 			if c.end != nil {
 				time.AfterFunc(10*time.Second, func() { cancel(c.end) })
 			}
@@ -109,7 +110,8 @@ func TestAnInvalidTaskOfAnAppFailsTheCall(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			call := &Call{Follow: &Follow{Changed: func(FollowedTask) {}}}
-			defer newDialog(newBroker(t, nil), "notes").begin(t.Context(), call)()
+			newDialog(newBroker(t, nil), "notes").begin(t.Context(), call)
+			defer call.end()
 			result, err := call.sendFollowed(&invalidTask{handle: c.handle, state: c.state}, link.Request{Method: "tools/call", Params: json.RawMessage(`{}`)})
 			if c.name == "" {
 				expect(t, "the result of a valid task", string(result), `{"content":[]}`)
@@ -129,7 +131,8 @@ func TestResponsesThatDoNotReachTheAppAreKept(t *testing.T) {
 	call := &Call{Follow: &Follow{
 		Changed: func(FollowedTask) {}, Responses: given, Unsent: func(responses map[string]json.RawMessage) { kept += len(responses) },
 	}}
-	defer newDialog(newBroker(t, nil), "notes").begin(t.Context(), call)()
+	newDialog(newBroker(t, nil), "notes").begin(t.Context(), call)
+	defer call.end()
 	_, err := call.sendFollowed(in, link.Request{Method: "tools/call", Params: json.RawMessage(`{}`)})
 	expect(t, "the error", errors.Is(err, link.ErrClosed), true)
 	expect(t, "responses that are kept", kept, 1)

@@ -41,8 +41,7 @@ func parseInputRequired(result json.RawMessage) (r inputRequired, ok bool) {
 // sendWithInput calls a stateless app on behalf of a client with an older revision. When a result asks for input, it
 // asks the client and repeats the request with the answers.
 func (c *Call) sendWithInput(in instance.Instance) (json.RawMessage, error) {
-	r := c.Request
-	r.Caller = c
+	r := c.request()
 	if c.Asker != nil && c.Client != nil {
 		r.Capabilities = c.Client.capabilities
 	}

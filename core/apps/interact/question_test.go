@@ -17,7 +17,8 @@ func TestARequestStaysOpenWhileAnyCallThatItMayBelongToRuns(t *testing.T) {
 		d := newDialog(newBroker(t, nil), "notes")
 		call := func() (*Call, func()) {
 			c := &Call{Client: NewClient("alice", false, json.RawMessage(`{"elicitation":{}}`)), Asker: slowPerson{time.Hour}}
-			return c, d.begin(t.Context(), c)
+			d.begin(t.Context(), c)
+			return c, c.end
 		}
 		for _, c := range []struct {
 			name      string

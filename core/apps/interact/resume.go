@@ -15,7 +15,7 @@ import (
 
 // Resume resumes a suspended call if c carries the input for one. Only its owner can resume it, with the same app,
 // method and target. To anyone else the call does not exist.
-func (d *Dialog) Resume(ctx context.Context, c Call) (result json.RawMessage, resumed bool, err error) {
+func (d *Dialog) Resume(ctx context.Context, c *Call) (result json.RawMessage, resumed bool, err error) {
 	var p struct {
 		RequestState   string                     `json:"requestState"`
 		InputResponses map[string]json.RawMessage `json:"inputResponses"`
@@ -47,7 +47,7 @@ func (d *Dialog) Resume(ctx context.Context, c Call) (result json.RawMessage, re
 
 // isOwnedBy reports whether c comes from the client that made the call. A server that runs the previous version
 // forwards calls without an Owner.
-func (s *suspendedCall) isOwnedBy(c Call) bool {
+func (s *suspendedCall) isOwnedBy(c *Call) bool {
 	if c.Owner == "" {
 		return s.issued == c.Issued
 	}
@@ -110,7 +110,7 @@ func statePrefixOf(server string) string {
 	return statePrefix + server + "."
 }
 
-func (d *Dialog) resumeOnPeer(ctx context.Context, state string, c Call) (json.RawMessage, error) {
+func (d *Dialog) resumeOnPeer(ctx context.Context, state string, c *Call) (json.RawMessage, error) {
 	peers := d.broker.o.Peers
 	server, _, named := strings.Cut(strings.TrimPrefix(state, statePrefix), ".")
 	if peers == nil || !named || server == peers.ServerID() {
@@ -170,7 +170,7 @@ func resumeFor(ctx context.Context, p PeerResume, find func(AppRef) (*Dialog, er
 	if err != nil {
 		return nil, err
 	}
-	result, resumed, err := d.Resume(ctx, Call{Request: link.Request{Method: p.Method, Params: p.Params}, Owner: p.Owner, Issued: p.Issued})
+	result, resumed, err := d.Resume(ctx, &Call{Request: link.Request{Method: p.Method, Params: p.Params}, Owner: p.Owner, Issued: p.Issued})
 	if !resumed {
 		return nil, errUnknownState()
 	}

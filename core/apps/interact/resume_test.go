@@ -28,7 +28,7 @@ func TestOneUserCannotTakeAllRequestsToOtherServers(t *testing.T) {
 		d := newDialog(b, "notes")
 		ctx, cancel := context.WithCancel(t.Context())
 		resume := func(ctx context.Context, user string) error {
-			_, err := d.resumeOnPeer(ctx, statePrefix+"b.x", Call{Request: link.Request{Sender: user}})
+			_, err := d.resumeOnPeer(ctx, statePrefix+"b.x", &Call{Request: link.Request{Sender: user}})
 			return err
 		}
 		var waiting sync.WaitGroup

@@ -24,7 +24,8 @@ func TestAnAppWhoseClientHasNoRootsGetsItsGrantedPaths(t *testing.T) {
 		t.Errorf("without a call: %s (%v), want %s", got, err, want)
 	}
 	call := &Call{Client: NewClient("alice", false, json.RawMessage(`{}`)), Asker: paramsAsker{}}
-	defer d.begin(t.Context(), call)()
+	d.begin(t.Context(), call)
+	defer call.end()
 	if got, err := call.Answer(t.Context(), rpc.Question{Method: instance.MethodRoots}, []link.Caller{call}); err != nil || string(got) != want {
 		t.Errorf("a client without roots: %s (%v), want %s", got, err, want)
 	}
@@ -38,7 +39,8 @@ func TestRootsAreRequestedWithAnObjectAsParams(t *testing.T) {
 		{`{"_meta":{"a":1}}`, `"roots/list {\"_meta\":{\"a\":1}}"`},
 	} {
 		call := &Call{Client: NewClient("alice", false, json.RawMessage(`{"roots":{}}`)), Asker: paramsAsker{}}
-		defer d.begin(t.Context(), call)()
+		d.begin(t.Context(), call)
+		defer call.end()
 		got, err := call.Answer(t.Context(), rpc.Question{Method: instance.MethodRoots, Params: json.RawMessage(c.params)}, []link.Caller{call})
 		if err != nil || string(got) != c.want {
 			t.Errorf("params %q: the client received %s (%v), want %s", c.params, got, err, c.want)

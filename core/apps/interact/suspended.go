@@ -74,28 +74,32 @@ func (s *suspendedCall) Ask(ctx context.Context, q rpc.Question) (json.RawMessag
 
 // doSuspendable makes a call that can outlive its client request if the app asks for input. It releases the sender's
 // slot once the app has answered.
-func (d *Dialog) doSuspendable(ctx context.Context, shared instance.Instance, c Call) (json.RawMessage, error) {
-	life, done, err := d.broker.o.Begin(context.WithoutCancel(ctx))
+func (d *Dialog) doSuspendable(shared instance.Instance, first *Call) (json.RawMessage, error) {
+	life, done, err := d.broker.o.Begin(context.WithoutCancel(first.ctx))
 	if err != nil {
-		d.slots.Release(c.Sender)
+		d.slots.Release(first.Sender)
 		return nil, err
 	}
 	s := &suspendedCall{
-		user: cmp.Or(c.Sender, c.Owner), owner: c.Owner, issued: c.Issued, server: d.server(), method: c.Method, target: targetOf(c.Params),
-		asked: make(chan struct{}, 1), done: make(chan struct{}), open: map[string]openRequest{}, notify: c.Notify,
+		user: cmp.Or(first.Sender, first.Owner), owner: first.Owner, issued: first.Issued, server: d.server(), method: first.Method, target: targetOf(first.Params),
+		asked: make(chan struct{}, 1), done: make(chan struct{}), open: map[string]openRequest{}, notify: first.withClock(first.Notify),
 	}
-	c.Client, c.Asker = NewClient("", false, requestCapabilities(c.Params)), s
-	s.cancel = d.begin(life, &c)
+	c := &Call{
+		Request: first.Request, Account: first.Account, Client: NewClient("", false, requestCapabilities(first.Params)), Asker: s,
+		Owner: first.Owner, AsTask: first.AsTask, Follow: first.Follow,
+	}
 	if c.Notify != nil {
-		c.Notify = c.withClock(s.forward)
+		c.Notify = s.forward
 	}
+	d.begin(life, c)
+	s.cancel = c.end
 	go func() {
 		defer done()
 		defer close(s.done)
 		defer d.slots.Release(c.Sender)
 		defer s.cancel()
 		defer func() { c.Params = nil }() // as in Do
-		in, release, err := d.routeSuspendable(&c, shared)
+		in, release, err := d.routeSuspendable(c, shared)
 		if err != nil {
 			s.err = err
 			return
@@ -105,7 +109,7 @@ func (d *Dialog) doSuspendable(ctx context.Context, shared instance.Instance, c 
 			s.result, s.err = c.urlElicitationResult(d.CallError(life, in, c.Method, s.err))
 		}
 	}()
-	return d.broker.suspended.wait(ctx, s)
+	return d.broker.suspended.wait(first.ctx, s)
 }
 
 // routeSuspendable picks the instance for a call that may be suspended. An app that asks questions gets an instance for

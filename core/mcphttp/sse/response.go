@@ -13,7 +13,7 @@ const StreamAfter = 15 * time.Second
 // Response is the response to one POST: the answers to its calls, preceded by whatever the calls send while they run.
 // It is plain JSON unless something must be sent before the last answer.
 type Response struct {
-	*Queue
+	Queue
 	Batch bool // the answers are sent as an array
 
 	waiting  atomic.Int64 // calls without an answer
@@ -22,7 +22,7 @@ type Response struct {
 
 // NewResponse returns the response to the given number of calls.
 func NewResponse(calls int, batch bool) *Response {
-	r := &Response{Queue: NewQueue(), Batch: batch}
+	r := &Response{Queue: Queue{Wake: make(chan struct{}, 1)}, Batch: batch}
 	r.waiting.Store(int64(calls))
 	return r
 }

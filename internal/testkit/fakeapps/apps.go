@@ -19,7 +19,7 @@ import (
 // Call is a call that reached an app.
 type Call struct {
 	Workspace, Server string
-	interact.Call
+	*interact.Call
 }
 
 // String returns the workspace, server, method and parameters, separated by spaces.
@@ -161,12 +161,12 @@ func (a *Apps) Offer(workspace string, _ *interact.Client) *core.Offer {
 }
 
 // Resource always fails.
-func (*Apps) Resource(_ context.Context, _, _, uri string, _ interact.Call) (apps.Resource, error) {
+func (*Apps) Resource(_ context.Context, _, _, uri string, _ *interact.Call) (apps.Resource, error) {
 	return apps.Resource{}, core.Errorf(core.CodeResourceNotFound, "there is no resource %q", uri)
 }
 
 // Call records the call and answers it.
-func (a *Apps) Call(ctx context.Context, workspace, server string, c interact.Call) (json.RawMessage, error) {
+func (a *Apps) Call(ctx context.Context, workspace, server string, c *interact.Call) (json.RawMessage, error) {
 	call := Call{Workspace: workspace, Server: server, Call: c}
 	a.mu.Lock()
 	a.calls = append(a.calls, call)
