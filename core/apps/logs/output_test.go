@@ -21,13 +21,13 @@ func TestSecretsAreRemovedFromAnAppsOutput(t *testing.T) {
 		"author":{"name":"test"},"server":{"type":"binary","entry_point":"x","mcp_config":{"command":"x"}},"user_config":{
 		"folder":{"type":"directory","title":"Folder","description":"where"},
 		"key":{"type":"string","title":"Key","description":"of","sensitive":true}}}`)}
-	r.Env = map[string]core.Secret{"folder": "/srv/files", "key": "s3cret", "OTHER": "s3cret-and-more", "SHORT": "on"}
+	r.Env = map[string]core.Secret{"folder": "/srv/files", "key": "s3cret", "OTHER": "s3cret-and-more", "SHORT": "on", "LOG_LEVEL": "ERROR"}
 	r.Remote = &core.Remote{Auth: core.RemoteAuth{Token: "t0ken", Value: "v4lue"}, Headers: map[string]core.Secret{"X": "h3ader"}}
 	log := &memoryLog{}
 	s := NewOutput(log, NewRedactor(r))
-	fmt.Fprint(s, "open /srv/files with s3c")
+	fmt.Fprint(s, "ERROR: open /srv/files with s3c")
 	fmt.Fprint(s, "ret, s3cret-and-more, t0ken, v4lue and h3ader on\r\nno line break")
-	want := "open /srv/files with [redacted], [redacted], [redacted], [redacted] and [redacted] on"
+	want := "ERROR: open /srv/files with [redacted], [redacted], [redacted], [redacted] and [redacted] on"
 	expect(t, "the tail", s.Tail(), want+"\nno line break")
 	expect(t, "log", log.String(), want+"\nno line break\n")
 }

@@ -17,8 +17,8 @@ const minSecret = 4
 type Redactor struct{ replacer *strings.Replacer }
 
 // NewRedactor returns a Redactor for the secrets of an installation. These are all values in Env, except those that the
-// manifest declares without marking them as sensitive. For a remote app, they also include the credentials, the
-// headers, and the parts of the address that may be secret.
+// manifest declares without marking them as sensitive, and words that many programs have as settings. For a remote app,
+// they also include the credentials, the headers, and the parts of the address that may be secret.
 func NewRedactor(record core.Installation) Redactor {
 	var fields map[string]bundle.Field
 	if m, err := bundle.ParseManifest(record.Manifest); err == nil {
@@ -27,7 +27,7 @@ func NewRedactor(record core.Installation) Redactor {
 	var secrets []string
 	add := func(values ...core.Secret) {
 		for _, s := range values {
-			if v := s.Reveal(); len(v) >= minSecret {
+			if v := s.Reveal(); len(v) >= minSecret && !isSetting(v) {
 				secrets = append(secrets, v)
 			}
 		}
@@ -51,6 +51,19 @@ func NewRedactor(record core.Installation) Redactor {
 		pairs = append(pairs, s, "[redacted]")
 	}
 	return Redactor{strings.NewReplacer(pairs...)}
+}
+
+// isSetting reports whether a value is a word that many programs have as a setting, such as a log level. Nobody's secret is one
+// of these words, and programs print them all the time.
+func isSetting(value string) bool {
+	switch strings.ToLower(value) {
+	case "true", "false", "none", "null", "auto", "enabled", "disabled",
+		"trace", "debug", "info", "notice", "warn", "warning", "error", "critical", "fatal", "silent", "verbose",
+		"production", "development", "staging", "localhost",
+		"stdio", "http", "https", "json", "text", "utf-8":
+		return true
+	}
+	return false
 }
 
 // inAddress returns the parts of an address that may be secret: the query, the values in it, and the fragment, each as
