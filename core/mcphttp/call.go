@@ -55,14 +55,19 @@ func newCall(m Message, caller core.Caller, s *session) *call {
 // the call is cancelled. So a call that is refused must not have one.
 func (k *call) admit(ctx context.Context) { k.context, k.cancel = context.WithCancel(ctx) }
 
-// serveCalls runs the calls of one POST, each on its own goroutine, and writes the response once its form is known.
+// serveCalls runs the calls of one POST and writes the response once its form is known. Each call runs on its own goroutine,
+// except a single one that is answered at once.
 func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) error {
 	e.noteTool(c, calls)
 	keepBody(webguard.TakeBody(c.Context()), calls)
-	for _, k := range calls {
-		e.workers.start(e.root, k)
-	}
 	k := calls[0]
+	if len(calls) == 1 && k.isAnsweredAtOnce() {
+		e.run(k)
+	} else {
+		for _, k := range calls {
+			e.workers.start(e.root, k)
+		}
+	}
 	c.Response().Header.SetCanonical(utils.UnsafeBytes(fiber.HeaderCacheControl), utils.UnsafeBytes("no-cache, no-transform")) // both are copied
 	if !e.await(k, c.Context().Conn()) {
 		defer out.Release() // the HTTP server counts the whole response
@@ -76,6 +81,16 @@ func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) er
 	}
 	c.Context().SetBodyStream(sse.NewBody(&out.Queue, c.Context().Conn()), -1)
 	return nil
+}
+
+// isAnsweredAtOnce reports whether nothing is sent before the answer to a call, and the answer waits for no app. Another
+// goroutine would cost more than the call.
+func (k *call) isAnsweredAtOnce() bool {
+	switch k.Method {
+	case "ping", "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list":
+		return true
+	}
+	return false
 }
 
 // keepBody makes the last of the calls of a POST release the memory of its body: the calls may last much longer than
