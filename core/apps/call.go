@@ -16,7 +16,7 @@ import (
 
 // Call makes a call to an app. If the app is starting or restarting, Call waits for it, but no longer than
 // Options.RestartWait. If the app dies during a call, the call fails immediately. It is never repeated, because it
-// may already have taken effect.
+// may already have taken effect. To make it again, pass c.Again.
 //
 // Errors: core.CodeNotFound if there is no such app; core.CodeUnavailable if the app is not running; core.CodeToolHeld
 // if the tool is held back after the app has started; otherwise the errors of interact.Dialog.CallError.

@@ -354,8 +354,7 @@ func (r *Call) callApp(ctx context.Context) (json.RawMessage, error) {
 	if !bytes.Equal(r.tool.Raw, called.Raw) || r.needsApproval() && a.ID != approved.ID {
 		return nil, core.Errorf(core.CodeConflict, "tool %q or its account changed while the call waited for a login; call it again", r.Name)
 	}
-	call.Account, call.Params = a.ID, params
-	return r.n.o.Apps.Call(ctx, r.caller.Workspace.ID, r.server, call)
+	return r.n.o.Apps.Call(ctx, r.caller.Workspace.ID, r.server, call.Again(params, a.ID))
 }
 
 // forApp returns the call as the app receives it. It clears the corresponding fields of r, because they may be large

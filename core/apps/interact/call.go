@@ -42,6 +42,16 @@ type Call struct {
 	open   int // questions that the client has not answered yet
 }
 
+// Again returns a call like c, which can be made although c has been. Making a call clears its Params.
+func (c *Call) Again(params json.RawMessage, account string) *Call {
+	r := c.Request
+	r.Params = params
+	return &Call{
+		Request: r, Account: account, Client: c.Client, Asker: c.Asker, Owner: c.Owner, Issued: c.Issued,
+		AsTask: c.AsTask, Follow: c.Follow, Recheck: c.Recheck,
+	}
+}
+
 // Asker passes an app's question to the client of a call.
 type Asker interface {
 	// Ask returns the client's raw answer. An *rpc.Error is passed to the app unchanged. ctx is cancelled when the app

@@ -84,10 +84,8 @@ func (d *Dialog) doSuspendable(shared instance.Instance, first *Call) (json.RawM
 		user: cmp.Or(first.Sender, first.Owner), owner: first.Owner, issued: first.Issued, server: d.server(), method: first.Method, target: targetOf(first.Params),
 		asked: make(chan struct{}, 1), done: make(chan struct{}), open: map[string]openRequest{}, notify: first.withClock(first.Notify),
 	}
-	c := &Call{
-		Request: first.Request, Account: first.Account, Client: NewClient("", false, requestCapabilities(first.Params)), Asker: s,
-		Owner: first.Owner, AsTask: first.AsTask, Follow: first.Follow,
-	}
+	c := first.Again(first.Params, first.Account)
+	c.Client, c.Asker = NewClient("", false, requestCapabilities(first.Params)), s
 	if c.Notify != nil {
 		c.Notify = s.forward
 	}
