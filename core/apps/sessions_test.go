@@ -257,12 +257,12 @@ func TestABundleOfTheNewRevisionServesClientsOfBothRevisions(t *testing.T) {
 	y := installNotes(t, modeNew, nil)
 	expect(t, "tools", names(y.Tools(ws)), "notes__word")
 	call := &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"word","arguments":{},"_meta":{"x":1}}`)}}
-	if _, err := y.Call(t.Context(), ws, "notes", call); err == nil || !strings.Contains(err.Error(), "did not declare") {
+	if _, err := y.Call(t.Context(), ws, "notes", call.Again(call.Params, "")); err == nil || !strings.Contains(err.Error(), "did not declare") {
 		t.Errorf("a caller who cannot be asked got %v", err)
 	}
 	p := saysWord("red")
 	call.Client, call.Asker = interact.NewClient("alice", false, canElicit), p
-	raw, err := y.Call(t.Context(), ws, "notes", call)
+	raw, err := y.Call(t.Context(), ws, "notes", call.Again(call.Params, ""))
 	if err != nil || !strings.Contains(string(raw), "the word is red") {
 		t.Errorf("a client of the older revisions got %s (%v)", raw, err)
 	}
@@ -271,7 +271,7 @@ func TestABundleOfTheNewRevisionServesClientsOfBothRevisions(t *testing.T) {
 	}
 	call.Client, call.Asker = interact.NewClient("", true, nil), nil
 	call.Params = json.RawMessage(`{"name":"word","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}`)
-	raw, err = y.Call(t.Context(), ws, "notes", call)
+	raw, err = y.Call(t.Context(), ws, "notes", call.Again(call.Params, ""))
 	want := `{"resultType":"input_required","requestState":"s1","inputRequests":{"word":{"method":"elicitation/create","params":{"message":"capabilities are {\"roots\":{}}","requestedSchema":{}}}}}`
 	if err != nil || string(raw) != want {
 		t.Errorf("a client of the new revision got %s (%v), want the result unchanged", raw, err)
@@ -284,7 +284,7 @@ func TestABundleThatSpeaksBothRevisionsHasAConnectionForEach(t *testing.T) {
 	shared := look(t, y, "notes").PID
 	call := &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"inside","arguments":{"text":""},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)}, Client: interact.NewClient("", true, nil)}
 	for range 2 {
-		raw, err := y.Call(t.Context(), ws, "notes", call)
+		raw, err := y.Call(t.Context(), ws, "notes", call.Again(call.Params, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,7 +294,7 @@ func TestABundleThatSpeaksBothRevisionsHasAConnectionForEach(t *testing.T) {
 	}
 	expect(t, "instances besides the shared one", sessionInstances(y), 1)
 	call.Client = interact.NewClient("s", false, nil)
-	raw, err := y.Call(t.Context(), ws, "notes", call)
+	raw, err := y.Call(t.Context(), ws, "notes", call.Again(call.Params, ""))
 	if err != nil || strings.Contains(string(raw), "resultType") || !strings.Contains(string(raw), fmt.Sprintf(`\"PID\":%d,`, shared)) {
 		t.Errorf("a client of an older revision got %.300s (%v)", raw, err)
 	}

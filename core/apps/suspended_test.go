@@ -187,7 +187,7 @@ func TestASuspendedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, _, _ := memoryManager(t)
 		call := &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`)}, Client: interact.NewClient("", true, nil), Owner: "alice"}
-		raw, err := y.Call(t.Context(), ws, "notes", call)
+		raw, err := y.Call(t.Context(), ws, "notes", call.Again(call.Params, ""))
 		a := firstQuestion(t, raw, err)
 		wait(t.Context(), 10*time.Minute+time.Second)
 		synctest.Wait()
@@ -197,19 +197,19 @@ func TestASuspendedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 			t.Errorf("it continued: %v", err)
 		}
 		for range maxSuspendedPerOwner {
-			if _, err := y.Call(t.Context(), ws, "notes", call); err != nil {
+			if _, err := y.Call(t.Context(), ws, "notes", call.Again(call.Params, "")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_, err = y.Call(t.Context(), ws, "notes", call)
+		_, err = y.Call(t.Context(), ws, "notes", call.Again(call.Params, ""))
 		expect(t, "one too many", core.CodeOf(err), core.CodeUnavailable)
 		call.Owner = "bob"
-		if _, err = y.Call(t.Context(), ws, "notes", call); err != nil {
+		if _, err = y.Call(t.Context(), ws, "notes", call.Again(call.Params, "")); err != nil {
 			t.Errorf("another owner gets no slot: %v", err)
 		}
 		wait(t.Context(), time.Minute)
 		call.Owner = "alice"
-		raw, err = y.Call(t.Context(), ws, "notes", call)
+		raw, err = y.Call(t.Context(), ws, "notes", call.Again(call.Params, ""))
 		firstQuestion(t, raw, err) // replaces one that its client has abandoned
 		synctest.Wait()
 		expect(t, "suspended calls of both", suspendedCallsOf(y), maxSuspendedPerOwner+1)

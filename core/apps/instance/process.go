@@ -11,7 +11,7 @@ import (
 )
 
 // exitWait is how long to wait for the exit status of a process after its output has ended.
-const exitWait = 500 * time.Millisecond
+const exitWait = 3 * time.Second
 
 // Process is an app that runs as a process on this machine. It implements Instance.
 type Process struct {
