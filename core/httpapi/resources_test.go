@@ -139,6 +139,7 @@ func TestAResourceOfAnAppIsNeverServedAsAScript(t *testing.T) {
 	for _, declared := range []string{
 		"text/javascript", "application/javascript", "Application/JavaScript; charset=utf-8", "text/ecmascript", "application/x-javascript", "text/x-ecmascript",
 		"text/javascript1.5", "text/jscript", "text/livescript", "application/ecmascript", "text/x-javascript;profile=mcp-app",
+		"multipart/x-mixed-replace", "Multipart/X-Mixed-Replace; boundary=a", "multipart/related", "message/rfc822",
 	} {
 		h.apps.resource = apps.Resource{MIME: declared, Body: []byte("alert(1)")}
 		r := h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/main"})

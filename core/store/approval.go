@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -151,6 +152,27 @@ func (s *Store) CancelApproval(ctx context.Context, workspace, id string) (ended
 		return s.notifyPeers(ctx, tx, core.ChangeApproval, workspace, id)
 	})
 	return ended, err
+}
+
+// cancelApprovals ends the approvals of calls to an app that is deleted: another app may be installed under its name, and
+// a person approved the calls to this one.
+func (s *Store) cancelApprovals(ctx context.Context, tx *sql.Tx, workspace, app string) error {
+	open, err := database.Collect(ctx, tx, selectApprovals+` WHERE workspace = $1 AND state IN ('pending', 'approved')`, []any{workspace}, approvalIn)
+	if err != nil {
+		return err
+	}
+	for _, a := range open {
+		if server, _, _ := strings.Cut(a.Tool, "__"); server != app {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, `UPDATE approvals SET state = 'cancelled' WHERE workspace = $1 AND id = $2`, workspace, a.ID); err != nil {
+			return err
+		}
+		if err := s.notifyPeers(ctx, tx, core.ChangeApproval, workspace, a.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ExpireApprovals ends expired approvals. It returns those that no other server has ended, and the time when the next

@@ -140,6 +140,9 @@ func (s *Store) deleteApp(ctx context.Context, tx *sql.Tx, workspace, name strin
 			return err
 		}
 	}
+	if err := s.cancelApprovals(ctx, tx, workspace, name); err != nil {
+		return err
+	}
 	return s.notifyPeers(ctx, tx, core.ChangeApp, workspace, name)
 }
 

@@ -144,3 +144,35 @@ func TestARecentlyUninstalledAppDoesNotKeepItsWorkspace(t *testing.T) {
 		wantCodes(t, core.CodeNotFound, map[string]error{"restored": err})
 	})
 }
+
+func TestAnApprovalDoesNotOutliveItsApp(t *testing.T) {
+	eachSealed(t, func(t *testing.T, all []*Store) {
+		s, ws := all[0], core.DefaultWorkspaceID
+		linkOne(t, s)
+		for id, tool := range map[string]string{"apr_waiting": "far__a", "apr_approved": "far__b", "apr_other": "farther__b"} {
+			call := waitingCall(id, id)
+			call.Tool = tool
+			if _, _, err := s.RequestApproval(t.Context(), call, 9); err != nil {
+				t.Fatal(err)
+			}
+			if id == "apr_waiting" {
+				continue
+			}
+			call.State, call.DecidedBy, call.DecidedAt = core.ApprovalApproved, core.User{ID: "usr_b"}, time.Now()
+			if err := s.DecideApproval(t.Context(), call); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.DeleteInstallation(t.Context(), ws, "far", "i"); err != nil {
+			t.Fatal(err)
+		}
+		for id, want := range map[string]core.ApprovalState{"apr_waiting": core.ApprovalCancelled, "apr_approved": core.ApprovalCancelled, "apr_other": core.ApprovalApproved} {
+			if a, err := s.Approval(t.Context(), ws, id); err != nil || a.State != want {
+				t.Errorf("%s is %s, want %s: %v", id, a.State, want, err)
+			}
+		}
+		if taken, err := s.TakeApproval(t.Context(), ws, "apr_approved"); err != nil || taken {
+			t.Errorf("an approved call to the app that was deleted can be made: %v", err)
+		}
+	})
+}

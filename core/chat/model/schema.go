@@ -306,8 +306,11 @@ func (c *cleaner) fixLimits(schema map[string]any) {
 }
 
 func isCount(n json.Number) bool {
+	if len(n) >= 20 || strings.ContainsAny(string(n), "eE") { // an exponent may stand for millions of digits
+		return false
+	}
 	number, ok := new(big.Rat).SetString(n.String())
-	return ok && len(n) < 20 && number.IsInt() && number.Sign() >= 0
+	return ok && number.IsInt() && number.Sign() >= 0
 }
 
 // fixText fixes the keywords with string or boolean values, enum and examples.

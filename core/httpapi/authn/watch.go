@@ -162,13 +162,18 @@ func (a *Authenticator) notify(changes chan<- struct{}, user string) (stop func(
 }
 
 // current returns a caller with their current rights. A token that came with a proof of possession (RFC 9449, RFC
-// 8705) cannot be verified again without its request, so only its revocation is checked.
+// 8705) cannot be verified again without its request, so only its revocation is checked. A token outlives its user: when
+// the user was deleted, verifying the token again makes a new user, who is another caller.
 func (a *Authenticator) current(ctx context.Context, cred Credentials, caller core.Caller) (core.Caller, error) {
 	if cred.proven && caller.Token != "" {
 		return a.Access.Current(ctx, caller)
 	}
 	cred.Workspace = caller.Workspace.ID
-	return a.Caller(ctx, cred)
+	now, err := a.Caller(ctx, cred)
+	if err == nil && now.User.ID != caller.User.ID {
+		err = core.Errorf(core.CodeUnauthenticated, "the user was deleted")
+	}
+	return now, err
 }
 
 // isRefusal reports whether an error says that a caller has no access, as opposed to access that cannot be determined.

@@ -19,6 +19,7 @@ type rights struct {
 	now      core.Caller
 	err      error
 	valid    bool // for Current, whatever err is: only the token has expired
+	gone     bool // for Current: the user was deleted
 	asked    int  // number of token verifications
 	current  int  // number of calls to Current
 	watchers map[int]func(string)
@@ -43,6 +44,9 @@ func (r *rights) Current(context.Context, core.Caller) (core.Caller, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.current++
+	if r.gone {
+		return r.now, core.Errorf(core.CodeUnauthenticated, "x")
+	}
 	if r.valid {
 		return r.now, nil
 	}
@@ -74,6 +78,9 @@ func (r *rights) change(known string, change func()) {
 	}
 }
 
+// replaceUser deletes the user. Verifying the token again makes a new one; Current reads the old one.
+func (r *rights) replaceUser() { r.now.User.ID, r.gone = "usr_new", true }
+
 // continues reports whether a context is still open once everything under way has finished.
 func continues(ctx context.Context) bool {
 	synctest.Wait()
@@ -95,6 +102,7 @@ func TestAWatchEndsWithTheRightsOfItsCaller(t *testing.T) {
 		"the token is revoked":              {user, func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, true, true},
 		"the token has expired":             {"nobody", func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, false, true},
 		"the membership is gone":            {user, func(r *rights) { r.err = core.Errorf(core.CodeWorkspaceDenied, "x") }, true, true},
+		"the user is deleted":               {user, (*rights).replaceUser, true, true},
 		"all are to be checked":             {"", func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, true, true},
 		"the role in the workspace is less": {user, func(r *rights) { r.now.Workspace.Role = core.RoleMember }, true, true},
 		"the role of the user is less":      {user, func(r *rights) { r.now.User.OrgRole = core.RoleAdmin }, true, true},

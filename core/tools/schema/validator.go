@@ -72,6 +72,9 @@ func (v *Validator) CheckOutputSchema(schema json.RawMessage) error {
 	c.UseLoader(noLoader{})
 	c.UseRegexpEngine(func(pattern string) (jsonschema.Regexp, error) { return anyPattern(pattern), nil })
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err == nil && hasLongNumber(doc) {
+		err = errTooComplex
+	}
 	if err == nil {
 		err = c.AddResource("tool:output", doc)
 	}
@@ -99,6 +102,9 @@ func (v *Validator) checkObject(what, by string, object json.RawMessage, s compi
 	}
 	if s.schema == nil {
 		return nil
+	}
+	if hasLongNumber(value) {
+		return core.Errorf(core.CodeInvalidInput, "%s have a number of more than %d digits", what, maxDigits)
 	}
 	if !s.cost.allows(value) {
 		return core.Errorf(core.CodeInvalidInput, "%s are too large or nested too deeply to be checked against %s", what, by)
@@ -134,6 +140,9 @@ func compile(text json.RawMessage, c *jsonschema.Compiler) compiledSchema {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return compiledSchema{}
+	}
+	if hasLongNumber(doc) {
+		return compiledSchema{tooComplex: true}
 	}
 	c.UseLoader(noLoader{}) // the default loader would let a schema's references read files
 	if err := c.AddResource("tool:input", doc); err != nil {

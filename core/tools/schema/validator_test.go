@@ -131,3 +131,35 @@ func TestRegularExpressionsInSchemasTakeLinearTime(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The time to check these arguments grew with the square of the digits: 500 of these numbers took 13 seconds.
+func TestNumbersOfMillionsOfDigitsAreRefused(t *testing.T) {
+	v := New()
+	for _, schema := range []string{`{"minimum":0}`, `{"maximum":1}`, `{"multipleOf":7}`, `{"type":"integer"}`, `{"enum":[1]}`, `{"const":1}`} {
+		tool := core.Tool{Server: "a", Name: "b", Schema: json.RawMessage(`{"properties":{"n":{"items":` + schema + `}}}`)}
+		for _, number := range []string{"1e999999", "7e-999999", "1e1000001", "-1E+1000000000", "1e99999999999999999999", strings.Repeat("9", maxDigits+1)} {
+			arguments := `{"n":[` + strings.Repeat(number+",", 500) + `1]}`
+			if err := v.CheckArguments(t.Context(), tool, json.RawMessage(arguments)); core.CodeOf(err) != core.CodeInvalidInput || !strings.Contains(err.Error(), "digits") {
+				t.Errorf("%s, %.30s: got %v", schema, number, err)
+			}
+		}
+		for _, number := range []string{"1.7976931348623157e308", "4.9e-324", "1e0000000000000000000001", "9007199254740993"} {
+			if err := v.CheckArguments(t.Context(), tool, json.RawMessage(`{"n":[`+number+`]}`)); err != nil && strings.Contains(err.Error(), "digits") {
+				t.Errorf("%s, %s: %v", schema, number, err)
+			}
+		}
+	}
+}
+
+func TestASchemaWithNumbersOfMillionsOfDigitsIsTooComplex(t *testing.T) {
+	v := New()
+	for _, limit := range []string{`"minimum":1e999999`, `"multipleOf":1e-999999`, `"minLength":1e999999`, `"enum":[1e1000001]`, `"default":1e999999`} {
+		schema := json.RawMessage(`{"allOf":[` + strings.Repeat(`{`+limit+`},`, 10_000) + `{}]}`)
+		if !v.TooComplex(schema) {
+			t.Errorf("%s: accepted", limit)
+		}
+		if err := v.CheckOutputSchema(schema); err == nil {
+			t.Errorf("%s: accepted as an output schema", limit)
+		}
+	}
+}
