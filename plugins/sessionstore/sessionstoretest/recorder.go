@@ -76,7 +76,9 @@ func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops 
 	case returned > called+limit+r.late:
 		r.reject(ops[0], fmt.Sprintf("it answered %v after its deadline", (returned-called-limit).Round(time.Millisecond)), "an answer soon after the deadline", sentenceDeadline)
 	case ops[0].Answer != answerUnseen || (given || r.pending) && (late || errors.Is(err, plugins.ErrUnavailable)):
-	case errors.Is(err, plugins.ErrUnavailable) || late:
+	case late:
+		r.reject(ops[0], fmt.Sprintf("no answer within %v", limit), "an answer, because nothing was wrong with the backend", sentenceSucceeds)
+	case errors.Is(err, plugins.ErrUnavailable):
 		r.reject(ops[0], err.Error(), "an answer, because nothing was wrong with the backend", sentenceSucceeds)
 	case r.pending:
 		r.reject(ops[0], err.Error(), "UNAVAILABLE", sentenceUnavailable)

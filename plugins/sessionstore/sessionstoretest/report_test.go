@@ -8,6 +8,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
+	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
 )
 
@@ -111,7 +112,12 @@ func TestAReportShowsWhatTheKitDidAndWhatThePluginAnswered(t *testing.T) {
 		says     []string
 	}{
 		"a call that should have been refused": {
-			sessionstoretest.Refusing, func(s *store) { s.touch = func(*call) error { return nil } },
+			sessionstoretest.Refusing, touchesAll(func(c *call) error {
+				if sessionstore.CheckTouch(c.batch) != nil {
+					return nil
+				}
+				return c.rightTouch()
+			}),
 			[]string{") -> OK\n", "the plugin:   OK\n", "demanded:     INVALID_ARGUMENT\n"},
 		},
 		"a process that was killed": {
