@@ -71,7 +71,7 @@ func pluginTestCommand() *cobra.Command {
 			if err := t.prepare(cmd.Context(), args[0], s.kinds(), settings, samples); err != nil {
 				return err
 			}
-			r := &report{w: cli.Plain(cmd.OutOrStdout())}
+			r := &report{w: cli.Plain(cmd.OutOrStdout()), heard: heard}
 			if only != "" {
 				if r.only, err = regexp.Compile(only); err != nil {
 					return fmt.Errorf("--run: %w", err)
