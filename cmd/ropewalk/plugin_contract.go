@@ -29,7 +29,7 @@ func lived() kit.Property[*trial] {
 	const answered = "A call that has not returned by its deadline is of no use to the server"
 	return kit.Property[*trial]{Name: "its process lived through everything", Sentences: []string{answered}, Try: func(_ context.Context, _ *kit.Trial, t *trial) {
 		if t.restarts > 0 {
-			kit.Reject(fmt.Sprintf("its process ended while it was in use, and was replaced %d times; --verbose shows what it wrote", t.restarts), "a process that keeps running", answered)
+			kit.Reject(fmt.Sprintf("its process ended while it was in use, and was replaced %d times, first because %s; --verbose shows what it wrote", t.restarts, t.ended), "a process that keeps running", answered)
 		}
 	}}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/config/schema"
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
 func pluginInfoCommand() *cobra.Command {
@@ -132,7 +133,7 @@ type starting struct {
 
 func (s *starting) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.kind, "kind", "", kindNames()+" (default: what the file's name starts with, else the one it serves)")
-	cmd.Flags().DurationVar(&s.timeout, "start-timeout", 10*time.Second, "how long the plugin may take to start")
+	cmd.Flags().DurationVar(&s.timeout, "start-timeout", kit.StartTimeout, "how long the plugin may take to start")
 	cmd.Flags().StringSliceVar(&s.passEnv, "pass-env", nil, "environment variables that the plugin gets in addition to the usual ones, like plugins.passEnv")
 	cmd.Flags().BoolVarP(&s.verbose, "verbose", "v", false, "print what the plugin logs")
 }

@@ -19,7 +19,7 @@ func TestPluginInitWritesAPluginThatBuildsAndPassesItsKit(t *testing.T) {
 			s.run("go", "build").exits(0)
 			s.run("go", "vet", "./...").exits(0)
 			s.run("ropewalk", "plugin", "info", "./demo").exits(0, "kind         "+kind, "name         demo")
-			s.run("ropewalk", "plugin", "test", "./demo", "--effort", "quick", "--start-timeout", "30s").exits(0, "0 failed")
+			s.run("ropewalk", "plugin", "test", "./demo", "--effort", "quick", "--start-timeout", "90s").exits(0, "0 failed")
 			s.run("gofmt", "-l", ".").exits(0).silent()
 			if n := testLines(t, s.dir); n > 13 {
 				t.Errorf("its test has %d lines, want at most 13", n)
@@ -44,7 +44,7 @@ func TestPluginInitNeedsOnlyTheExecutableAndAGoToolchain(t *testing.T) {
 	}
 	s.run("go", "build").exits(0)
 	s.run("go", "test", ".").exits(0)
-	s.run("ropewalk", "plugin", "test", "./demo", "--effort", "quick", "--start-timeout", "30s").exits(0, "0 failed")
+	s.run("ropewalk", "plugin", "test", "./demo", "--effort", "quick", "--start-timeout", "90s").exits(0, "0 failed")
 }
 
 func TestTheTestOfASkeletonSurvivesAnotherMain(t *testing.T) {

@@ -52,7 +52,9 @@ func (t *trial) runSessionStore(ctx context.Context, r *report) error {
 // restart kills the only plugin's process, and waits until the next one serves.
 func (t *trial) restart(ctx context.Context) error {
 	before, limit := t.host.Status()[0], 2*t.kit.Start
-	t.restarts-- // this restart does not count against the plugin
+	t.restarts += before.Restarts
+	t.note(before)
+	t.restarts -= before.Restarts + 1 // this restart does not count against the plugin
 	if err := syscall.Kill(before.PID, syscall.SIGKILL); err != nil {
 		return err
 	}
@@ -72,5 +74,5 @@ func (t *trial) restart(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	return fmt.Errorf("the next process does not serve within %v: %s", limit, before.LastErr)
+	return fmt.Errorf("the next process does not serve within %v after kill -9; raise --start-timeout if the machine is busy; the reason the last process ended is: %s", limit, before.LastErr)
 }

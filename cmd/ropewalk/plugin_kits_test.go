@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"testing"
+
+	"github.com/ropewalk/ropewalk/core/config"
 )
 
 func TestPluginTestPassesThePluginsThatKeepTheirContract(t *testing.T) {
@@ -48,7 +50,7 @@ func TestPluginTestPassesThePluginsThatKeepTheirContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			own := &script{t: t, dir: s.dir, home: s.home}
-			line := append([]string{"ropewalk", "plugin", "test", "--effort", "quick", "--start-timeout", "30s", "--run", c.run, filepath.Join(built, c.args[0])}, c.args[1:]...)
+			line := append([]string{"ropewalk", "plugin", "test", "--effort", "quick", "--start-timeout", "90s", "--run", c.run, filepath.Join(built, c.args[0])}, c.args[1:]...)
 			own.run(line...).exits(0, c.says...)
 		})
 	}
@@ -85,7 +87,7 @@ func TestPluginTestNamesTheBrokenPromise(t *testing.T) {
 	for name, says := range map[string][]string{
 		"sessionstore-forgetful": {"FAIL", "  every answer is the one that the model expects, call after call\n", "-> NOT_FOUND", "the contract: \"NOT_FOUND once", "--seed=7 --run '^every answer", "the plugin does not keep its contract"},
 		"sessionstore-careless":  {"  wrong settings are reported", "the contract: \"A setting that does not exist"},
-		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process lived through everything\n", "was replaced", "2 failed", "left out by --run"},
+		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process lived through everything\n", "was replaced", "first because its process exited", "2 failed", "left out by --run"},
 		"sessionstore-nameless":  {"  Info and health always give the same results\n", "and a version"},
 		"sessionstore-rude":      {"  wrong settings are reported", "that is an OK response"},
 		"sessionstore-vague":     {"  wrong settings are reported", "a problem with the path"},
@@ -106,6 +108,18 @@ func TestPluginTestDoesNotPassWhatItCannotJudge(t *testing.T) {
 	s.run("ropewalk", "plugin", "test", "--run", faults, durable).exits(4, "not judged", "give its address with --backend", "1 not judged")
 	s.run("ropewalk", "plugin", "test", "--run", faults, "--backend", "none", durable).exits(0, "not applicable")
 	s.run("ropewalk", "plugin", "test", "--effort", "endless", durable).exits(2, "quick, normal or deep")
+}
+
+func TestCommandsGivePluginsAsLongToStartAsTheServerDoes(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	c, err := config.Load(config.Options{Home: t.TempDir(), Environment: config.Environment{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"test", "info", "install"} {
+		s.run("ropewalk", "plugin", command, "--help").exits(0, "--start-timeout duration", "(default "+c.Plugins.StartTimeout.String()+")")
+	}
 }
 
 func TestARecordedHistoryIsCheckedAgain(t *testing.T) {

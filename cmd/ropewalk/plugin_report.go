@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
@@ -19,6 +22,7 @@ type report struct {
 	only                   *regexp.Regexp // names of the checks to run; nil for all
 	command                string         // repeats the run, without --run
 	left                   int            // checks that only leaves out
+	heard                  *kit.Output    // what the plugin wrote
 }
 
 func (r *report) print(format string, args ...any) { _, _ = fmt.Fprintf(r.w, format, args...) }
@@ -43,19 +47,50 @@ func judge[S any](ctx context.Context, r *report, properties []kit.Property[S], 
 			r.left++
 			continue
 		}
-		r.outcome(property.Judge(ctx, trial, subject))
+		before := len(r.heard.String())
+		outcome := property.Judge(ctx, trial, subject)
+		r.outcome(outcome, lastError(r.heard.String()[before:]))
 	}
 }
 
-// outcome prints the result of a property and, for a failure, the command that repeats it.
-func (r *report) outcome(o kit.Outcome) {
+// lastError returns the last error that a plugin logged, or "". Long texts, such as stacks, are shortened to their ends.
+func lastError(written string) string {
+	lines := strings.Split(written, "\n")
+	slices.Reverse(lines)
+	for _, line := range lines {
+		var fields map[string]any
+		if json.Unmarshal([]byte(line), &fields) != nil || fields["@level"] != "error" {
+			continue
+		}
+		text := fmt.Sprint(fields["@message"])
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			if !strings.HasPrefix(name, "@") {
+				value := strings.TrimSpace(fmt.Sprint(fields[name]))
+				if runes := []rune(value); len(runes) > 300 {
+					value = "…" + string(runes[len(runes)-300:])
+				}
+				text += fmt.Sprintf(" %s=%q", name, value)
+			}
+		}
+		return text
+	}
+	return ""
+}
+
+// outcome prints the result of a property and, for a failure, the last error that the plugin logged meanwhile and the
+// command that repeats it.
+func (r *report) outcome(o kit.Outcome, logged string) {
 	details := o.Covered
 	switch o.Verdict {
 	case kit.Pass:
 		r.passed++
 	case kit.Fail:
 		r.failed++
-		details = append(strings.Split(strings.TrimRight(o.Err.Error(), "\n"), "\n"), fmt.Sprintf("again: %s --run '^%s$'", r.command, regexp.QuoteMeta(o.Property)))
+		details = strings.Split(strings.TrimRight(o.Err.Error(), "\n"), "\n")
+		if logged != "" {
+			details = append(details, "it logged:    "+logged)
+		}
+		details = append(details, fmt.Sprintf("again: %s --run '^%s$'", r.command, regexp.QuoteMeta(o.Property)))
 	case kit.NotJudged:
 		r.unjudged++
 		details = append(details, o.Why)

@@ -71,7 +71,7 @@ func pluginTestCommand() *cobra.Command {
 			if err := t.prepare(cmd.Context(), args[0], s.kinds(), settings, samples); err != nil {
 				return err
 			}
-			r := &report{w: cli.Plain(cmd.OutOrStdout())}
+			r := &report{w: cli.Plain(cmd.OutOrStdout()), heard: heard}
 			if only != "" {
 				if r.only, err = regexp.Compile(only); err != nil {
 					return fmt.Errorf("--run: %w", err)
@@ -142,7 +142,8 @@ type trial struct {
 	samplesFile  string            // may be ""
 	samples      *authtest.Samples // only for auth adapters
 	keys         *authtest.Keys    // only for adapters of OpenID providers
-	restarts     int
+	restarts     int               // of processes that the kit did not kill
+	ended        string            // why the first of them ended; "" if unknown
 	passEnv      []string
 	data         string              // directory for the files of an audit sink; may be ""
 	receiver     *audittest.Receiver // for what an audit sink forwards, with its server and the proxy in front of it; may be nil
@@ -239,10 +240,18 @@ type closer interface{ Close(context.Context) }
 func (t *trial) close(c closer) {
 	for _, s := range t.host.Status() {
 		t.restarts += s.Restarts
+		t.note(s)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	c.Close(ctx)
+}
+
+// note remembers why a process ended that the kit did not end. restarts includes those of the process's plugin.
+func (t *trial) note(s pluginhost.Status) {
+	if t.restarts > 0 && t.ended == "" {
+		t.ended = s.LastErr
+	}
 }
 
 // takesItsSettings starts the plugin once as the kit will, so that problems with its settings are reported once

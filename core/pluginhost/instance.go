@@ -142,7 +142,9 @@ func (i *instance) configure(ctx context.Context, h *Host, t target) error {
 	case errors.Is(err, plugins.ErrUnavailable):
 		return t.failed(fmt.Sprintf("its backend cannot be reached: %v", err), "check its address in the settings, and that it is running")
 	}
-	return t.failed(fmt.Sprintf("it fails in Configure: %v", err), "this is a bug in the plugin; see its log output above")
+	e := t.failed(fmt.Sprintf("it fails in Configure: %v", err), "this is a bug in the plugin")
+	e.Stderr = i.run.stderr.String()
+	return e
 }
 
 // crashedInConfigure describes a process that ended during Configure.

@@ -19,7 +19,7 @@ func PassesItsKit(t testing.TB, skipped int, adapter, settings string, flags ...
 		t.Fatal(err)
 	}
 	plugin := Executable(t, adapter)
-	args := append([]string{"plugin", "test", plugin, "--config", file, "--effort", "quick", "--start-timeout", "1m"}, flags...)
+	args := append([]string{"plugin", "test", plugin, "--config", file, "--effort", "quick", "--start-timeout", "3m"}, flags...)
 	test := exec.CommandContext(t.Context(), Executable(t, "ropewalk"), args...)
 	test.Env = append(os.Environ(), "ROPEWALK_HOME="+t.TempDir())
 	said, err := test.CombinedOutput()

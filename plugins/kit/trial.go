@@ -59,10 +59,13 @@ func (t *Trial) Count(normal int) int {
 	return normal
 }
 
+// StartTimeout is how long a plugin may take to start unless an author says otherwise. It is the server's default.
+const StartTimeout = 30 * time.Second
+
 // Limit returns a limit that the contract leaves to the kit, such as how soon after its deadline a call must return. It
-// is longer than least if the start timeout is longer than 10 s, because the plugin or the machine is slow.
+// is longer than least if the plugin may take longer to start than usual, because the plugin or the machine is slow.
 func (t *Trial) Limit(least time.Duration) time.Duration {
-	return max(least, time.Duration(float64(least)*t.Start.Seconds()/10))
+	return max(least, time.Duration(float64(least)*t.Start.Seconds()/StartTimeout.Seconds()))
 }
 
 // Rand returns the source of randomness for one history of the property.

@@ -31,7 +31,7 @@ func Judge[S any](t *testing.T, properties []kit.Property[S], trial kit.Trial, s
 
 // busy is the least start time of trials in real time: tests share their machine with others, and the limits of a trial
 // depend on it.
-const busy = 30 * time.Second
+const busy = 3 * kit.StartTimeout
 
 // JudgeInBubbles is Judge in testing/synctest bubbles, where waiting takes no time. It is for implementations in the
 // test process that use no sockets.

@@ -62,9 +62,19 @@ func (p *process) ask(configure bool, settings []byte) []*pluginv1.Problem {
 		resp, err = p.service.Validate(ctx, &pluginv1.ValidateRequest{SettingsJson: string(settings), DataDir: p.data})
 	}
 	if err != nil {
-		kit.Reject(err.Error(), "OK, with problems where settings are wrong", sentenceProblems, step+shown(settings))
+		kit.Reject(p.reason(err), "OK, with problems where settings are wrong", sentenceProblems, step+shown(settings))
 	}
 	return resp.GetProblems()
+}
+
+// reason returns the text of an error, and what the plugin logged last: an internal error says no more itself.
+func (p *process) reason(err error) string {
+	lines := strings.Split(strings.TrimSpace(p.stderr.String()), "\n")
+	if code := status.Code(err); lines[0] == "" || code != codes.Internal && code != codes.Unknown {
+		return err.Error()
+	}
+	const most = 5
+	return err.Error() + "; it logged: " + strings.Join(lines[max(0, len(lines)-most):], "\n"+strings.Repeat(" ", 14))
 }
 
 func shown(text []byte) string { return string(text[:min(len(text), 300)]) }

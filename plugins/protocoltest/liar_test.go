@@ -394,8 +394,13 @@ func (l *liar) configures(req *pluginv1.ConfigureRequest, wrong, before bool) er
 		if wrong {
 			return status.Error(codes.InvalidArgument, "bad settings")
 		}
+	case "uses the current directory without a data directory":
+		if req.GetDataDir() == "" {
+			l.keep(os.CreateTemp(".", "sessions-*.db"))
+		}
 	case "fails without a data directory":
 		if req.GetDataDir() == "" {
+			fmt.Fprintln(os.Stderr, "configure: the directory is empty")
 			return status.Error(codes.Internal, "mkdir: no such file or directory")
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -52,7 +53,7 @@ func lies() map[string][]string {
 			"refuses good settings", "configures with settings that do not exist", "reports problems without a path", "reports one problem at a time",
 			"fails where it should report problems", "configures with values of the wrong type", "takes names of settings without their case", "accepts settings that are not an object", "takes settings once only",
 			"takes a list of objects for a text", "takes null for an object", "begins its problems with a capital", "says nothing of its problems",
-			"names an unknown setting as the nearest", "names a nearest setting for a wrong type", "fails without a data directory",
+			"names an unknown setting as the nearest", "names a nearest setting for a wrong type", "fails without a data directory", "uses the current directory without a data directory",
 			"refuses capabilities that it does not know", "refuses servers that are newer", "reports wrong types before names that do not exist",
 		},
 		Validated: {
@@ -117,6 +118,26 @@ func TestEachFaultyImplementationIsCaughtByAPropertyThatCatchesOthersToo(t *test
 		}
 	}
 	plugintest.Liars(t, Properties(), plugintest.Trial(kit.Quick), func(_ *testing.T, change func(*Subject)) (s Subject) { change(&s); return s }, liars)
+}
+
+func TestAReportHasTheWholeHistoryAndWhatThePluginLogged(t *testing.T) {
+	t.Parallel()
+	for lie, c := range map[string]struct{ property, says string }{
+		"fails without a data directory":                          {Configured, "desc = mkdir: no such file or directory; it logged: configure: the directory is empty\ndemanded:"},
+		"locks its backend and does not say that it is exclusive": {Sharing, "   1  another process serves\n   2  Configure with {"},
+	} {
+		t.Run(lie, func(t *testing.T) {
+			t.Parallel()
+			for _, p := range Properties() {
+				if p.Name != c.property {
+					continue
+				}
+				if o := p.Judge(t.Context(), plugintest.Trial(kit.Quick), subject(t, lie)); o.Err == nil || !strings.Contains(o.Err.Error(), c.says) {
+					t.Errorf("there is no %q in\n%v", c.says, o.Err)
+				}
+			}
+		})
+	}
 }
 
 func TestCorrectPluginsPass(t *testing.T) {

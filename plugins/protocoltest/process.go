@@ -83,7 +83,7 @@ func (b *bench) start(versions, data string) *process {
 	kit.Must(errors.Join(os.MkdirAll(p.data, 0o700), os.Mkdir(p.socketDir(), 0o700), os.Mkdir(p.tempDir(), 0o700)))
 	p.cmd = b.Subject.command(b.ctx, host.Cookie+"="+string(b.Kind), "PLUGIN_PROTOCOL_VERSIONS="+versions, "PLUGIN_UNIX_SOCKET_DIR="+p.socketDir(), "TMPDIR="+p.tempDir(),
 		"PLUGIN_CLIENT_CERT="+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate[0]})))
-	p.cmd.Stderr = &p.stderr
+	p.cmd.Stderr, p.cmd.Dir = &p.stderr, b.current
 	stdout := kit.Got(p.cmd.StdoutPipe())
 	if err := p.cmd.Start(); err != nil {
 		kit.Must(fmt.Errorf("start the plugin: %w", err))

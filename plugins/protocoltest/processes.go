@@ -2,6 +2,7 @@ package protocoltest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -231,9 +232,10 @@ func sharing(b *bench) {
 			p = b.serving(data)
 			p.probe("x")
 		})
-		if err != nil {
-			kit.Reject(err.Error(), "the next process serves with the same settings and data_dir", sentence, step)
+		if failure, ok := errors.AsType[*kit.Failure](err); ok {
+			kit.Reject(failure.Answered, "the next process serves with the same settings and data_dir", sentence, append([]string{step}, failure.History...)...)
 		}
+		kit.Must(err)
 	}
 	if !slices.Contains(p.info().GetCapabilities(), plugins.CapabilityExclusive) {
 		free = sentenceOutlives

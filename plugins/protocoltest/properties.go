@@ -91,6 +91,7 @@ type bench struct {
 	patience  time.Duration // how long the plugin may take to start
 	processes []*process
 	dirs      []string
+	current   string // the current directory of processes; "" for the kit's own
 }
 
 // silence ends all processes, and looks for lines that they have printed.

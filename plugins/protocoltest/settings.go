@@ -113,11 +113,35 @@ func configures(b *bench) {
 		kit.Reject(fmt.Sprint(resp.GetProblems(), err), "no problems", sentenceUnknown, "Configure with a version, a capability and a field of tomorrow")
 	}
 	p.stop()
-	_, err := b.start("1", "").service.Configure(ctx, &pluginv1.ConfigureRequest{SettingsJson: b.goodSettings()})
-	if code := status.Code(err); code != codes.OK && code != codes.Unavailable {
-		kit.Reject(err.Error(), "OK, with a problem where the plugin needs a directory", sentenceNoData, "Configure without a data_dir")
-	}
+	b.configuresWithoutDirectory()
 	b.trial.Cover("%d wrong settings", len(all))
+}
+
+// configuresWithoutDirectory checks that a plugin without a data directory does not use the current one. If the settings
+// depend on the current directory, it is the kit's own, and any files that appear there do not count.
+func (b *bench) configuresWithoutDirectory() {
+	configure := func(p *process, data string) (problems int, err error) {
+		ctx, cancel := b.limited()
+		defer cancel()
+		resp, err := p.service.Configure(ctx, &pluginv1.ConfigureRequest{SettingsJson: b.goodSettings(), DataDir: data})
+		return len(resp.GetProblems()), err
+	}
+	empty := b.makeDir()
+	b.current = empty
+	p := b.start("1", "")
+	problems, err := configure(p, p.data)
+	p.stop()
+	if err != nil || problems > 0 || len(kit.Got(os.ReadDir(empty))) > 0 {
+		b.current, empty = "", b.makeDir()
+	}
+	p = b.start("1", "")
+	_, err = configure(p, "")
+	if code := status.Code(err); code != codes.OK && code != codes.Unavailable {
+		kit.Reject(p.reason(err), "OK, with a problem where the plugin needs a directory", sentenceNoData, "Configure without a data_dir")
+	}
+	if files := kit.Got(os.ReadDir(empty)); len(files) > 0 {
+		kit.Reject(fmt.Sprintf("it created %q in the current directory", files[0].Name()), "a problem, because the plugin needs a directory", sentenceNoData, "Configure without a data_dir")
+	}
 }
 
 // goodSettings returns the good settings as a request contains them.

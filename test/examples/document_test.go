@@ -43,7 +43,7 @@ func TestThePluginsInTheDocumentPassTheirKit(t *testing.T) {
 				block = withPackages(t, block)
 			}
 			// A JVM takes longer than the usual 10 s to start on a busy machine.
-			block = strings.ReplaceAll(block, "plugin test ./demo", "plugin test ./demo --start-timeout 1m")
+			block = strings.ReplaceAll(block, "plugin test ./demo", "plugin test ./demo --start-timeout 3m")
 			out, err := shell(t, t.TempDir(), block)
 			wantPassed(t, out, err)
 		})

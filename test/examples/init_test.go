@@ -32,7 +32,7 @@ func TestPluginInitWritesAPluginInPythonThatPassesItsKit(t *testing.T) {
 	for _, kind := range []string{"auth", "registry", "audit"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			passes(t, withPackages(t, "ropewalk plugin init "+kind+" demo --lang python\ncd demo\n./build\nropewalk plugin test ./demo --effort quick --start-timeout 1m\n"))
+			passes(t, withPackages(t, "ropewalk plugin init "+kind+" demo --lang python\ncd demo\n./build\nropewalk plugin test ./demo --effort quick --start-timeout 3m\n"))
 		})
 	}
 }
@@ -44,7 +44,7 @@ func TestPluginInitWritesAPluginInJavaThatPassesItsKit(t *testing.T) {
 	needJava(t)
 	for _, kind := range []string{"auth", "registry", "audit"} {
 		t.Run(kind, func(t *testing.T) {
-			passes(t, "ropewalk plugin init "+kind+" demo --lang java\ncd demo\nmvn -B -q package\nropewalk plugin test ./demo --effort quick --start-timeout 1m\n")
+			passes(t, "ropewalk plugin init "+kind+" demo --lang java\ncd demo\nmvn -B -q package\nropewalk plugin test ./demo --effort quick --start-timeout 3m\n")
 		})
 	}
 }

@@ -58,7 +58,7 @@ func TestTheSessionStoreInRustPassesTheKit(t *testing.T) {
 	if err := os.WriteFile(settings, fmt.Appendf(nil, `{"directory": %q}`, t.TempDir()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), harness.Binary(t), "plugin", "test", path, "--config", settings, "--effort", "quick", "--backend", "none", "--start-timeout", "1m").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), harness.Binary(t), "plugin", "test", path, "--config", settings, "--effort", "quick", "--backend", "none", "--start-timeout", "3m").CombinedOutput(); err != nil {
 		t.Errorf("ropewalk plugin test: %v\n%s", err, out)
 	}
 }

@@ -50,7 +50,7 @@ func sessionStoreGo(t *testing.T) string {
 
 func TestTheSessionStoreInGoPassesPluginTest(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), harness.Binary(t), "plugin", "test", sessionStoreGo(t), "--effort", "quick", "--backend", "none", "--start-timeout", "1m").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), harness.Binary(t), "plugin", "test", sessionStoreGo(t), "--effort", "quick", "--backend", "none", "--start-timeout", "3m").CombinedOutput()
 	wantPassed(t, string(out), err)
 }
 

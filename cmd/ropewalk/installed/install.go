@@ -68,7 +68,7 @@ func (p *place) dir() (string, error) { return config.FindHome(p.home, config.Ho
 func (o Options) installCommand() *cobra.Command {
 	var at place
 	var r install.Request
-	timeout := 10 * time.Second
+	timeout := 30 * time.Second // like the server
 	cmd := &cobra.Command{
 		Use: "install SOURCE", Short: "Install a plugin from a file, a folder, a URL, an OCI registry or a list of plugins", Args: cobra.ExactArgs(1),
 		Long: "Install a plugin as <home>/plugins/<kind>-<name> and record in <home>/plugins.lock where it came from, " +

@@ -122,9 +122,11 @@ func cuts(ctx context.Context, trial *kit.Trial, s Subject) {
 					r.check(ctx)
 				}
 				cutter.Cut(k, before)
+				r.happens(fmt.Sprintf("the connections will break %s write %d", map[bool]string{true: "before", false: "after"}[before], k))
 				r.pending = true
 				r.do(ctx, 0, time.Second, a.ops(p, r.attempt)...)
 				kit.Must(s.Backend.Start(ctx))
+				r.happens(backAgain)
 				r.look(ctx)
 				recorders = append(recorders, r)
 			}
@@ -152,10 +154,11 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) {
 		each := func(ctx context.Context, i int) {
 			r := recorders[i]
 			r.pending = true
+			r.happens("the backend " + name)
 			for try := range 2 {
 				last[i] = r.do(ctx, 0, time.Second, s.attempts()[i].ops(trial.Rand(100+10*try+i).IntN, r.attempt)...)
 				if r.wrong == nil && last[i].Answer != answerUnseen {
-					r.reject(last[i], last[i].answer(), "UNAVAILABLE, because the backend "+name, sentenceUnavailable)
+					r.reject(last[i], r.history.answer(last[i]), "UNAVAILABLE, because the backend "+name, sentenceUnavailable)
 				}
 			}
 			kit.Must(r.wrong)
@@ -168,11 +171,16 @@ func unavailable(ctx context.Context, trial *kit.Trial, s Subject) {
 		wait := kit.Pause(ctx, ends)
 		_ = s.Backend.Stop(ctx) // abandoned calls must not reach the backend once it is back
 		kit.Must(cmp.Or(err, wait, s.Backend.Start(context.WithoutCancel(ctx))))
+		for _, r := range recorders {
+			r.happens(backAgain)
+		}
 		lookAgain(ctx, recorders)
 		watched = append(watched, recorders...)
 	}
 	settled(ctx, trial, watched)
 }
+
+const backAgain = "the backend works again"
 
 // settled reads the sessions of attempts again after a while. Until then, a store must not repeat what it gave up.
 func settled(ctx context.Context, trial *kit.Trial, recorders []*recorder) {
@@ -192,22 +200,26 @@ func disturbed(ctx context.Context, trial *kit.Trial, s Subject) {
 	for i := range n {
 		random := trial.Rand(i)
 		kind, at, lasts := random.IntN(6), time.Duration(random.IntN(8))*time.Millisecond, time.Duration(20+random.IntN(60))*time.Millisecond
-		again[i] = s.crowd(ctx, trial, random, 4, func() error {
+		again[i] = s.crowd(ctx, trial, random, 4, func(happens func(string)) error {
 			if err := kit.Pause(ctx, at); err != nil {
 				return err
 			}
 			cutter, cuts := s.Backend.(kit.Cutter)
 			switch {
 			case kind == 0:
+				happens("the backend is stopped")
 				_ = s.Backend.Stop(ctx)
 			case kind == 1 || !cuts:
+				happens("the backend does not answer")
 				_ = s.Backend.Stall(ctx)
 			default:
+				happens("the connections will break at a write")
 				cutter.Cut(1+int64(random.IntN(6)), kind == 5)
 			}
 			err := kit.Pause(ctx, lasts)
 			_ = s.Backend.Stop(context.WithoutCancel(ctx))
 			_ = s.Backend.Start(context.WithoutCancel(ctx))
+			happens(backAgain)
 			return err
 		})
 	}
@@ -243,6 +255,8 @@ func killed(ctx context.Context, trial *kit.Trial, s Subject) {
 			if client == clients {
 				kit.Must(kit.Pause(ctx, time.Duration(random.IntN(60))*time.Millisecond))
 				r.dying.Store(true)
+				r.happens("kill -9")
+				ending.happens("kill -9")
 				kit.Must(s.Restart(ctx))
 				return
 			}
@@ -263,8 +277,8 @@ func killed(ctx context.Context, trial *kit.Trial, s Subject) {
 			r.do(ctx, 0, 0, Operation{Method: methodGet, ID: id})
 		}
 		err := kit.Catch(func() { r.check(ctx) })
-		if failure, ok := errors.AsType[*kit.Failure](err); ok {
-			failure.Sentence = sentenceDurable
+		if failure, ok := errors.AsType[*kit.Failure](err); ok && (failure.Sentence == sentenceSeen || failure.Sentence == sentenceOver) {
+			failure.Sentence = sentenceDurable // a write was lost
 		}
 		kit.Must(err)
 	}

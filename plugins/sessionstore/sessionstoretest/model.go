@@ -1,11 +1,6 @@
 package sessionstoretest
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
-	"sort"
-	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -27,7 +22,8 @@ const (
 const (
 	answerOK       = "OK"
 	answerNotFound = "NOT_FOUND"
-	answerUnseen   = "unseen" // the call may or may not have taken effect
+	answerInvalid  = "INVALID_ARGUMENT" // nothing was done
+	answerUnseen   = "unseen"           // the call may or may not have taken effect
 )
 
 // Operation is the effect of one call on one session, with its answer. A Touch of several sessions is several
@@ -48,6 +44,8 @@ type Operation struct {
 	Got      sessionstore.Record `json:"got,omitzero"`
 	Expires  time.Time           `json:"expires,omitzero"` // as reported by the store
 	Replaced bool                `json:"replaced,omitempty"`
+
+	pending bool // it had not returned yet: its answer does not count
 }
 
 // History holds recorded calls and what is needed to check them again.
@@ -56,6 +54,13 @@ type History struct {
 	Replaces bool        `json:"replaces"`         // the store has the capability "replace"
 	Behind   *Window     `json:"behind,omitempty"` // how far the store's clock is behind the kit's, if known
 	Calls    []Operation `json:"calls"`
+	Events   []Event     `json:"events,omitempty"`
+}
+
+// Event is something that the kit did to the store during a history.
+type Event struct {
+	At   time.Duration `json:"at"`
+	What string        `json:"what"`
 }
 
 // Window is a time known only to lie between two bounds.
@@ -84,6 +89,14 @@ func (w world) record() sessionstore.Record {
 	return rec
 }
 
+// there reports whether an operation may find the session.
+func (w world) there(op Operation) bool { return w.written != nil && op.Call < w.over.Until+slack }
+
+// absent reports whether an operation may find no session.
+func (w world) absent(op Operation) bool {
+	return w.written == nil || op.Return >= w.over.From-early
+}
+
 // input is an operation with the part of its record that a store must keep.
 type input struct {
 	Operation
@@ -94,15 +107,15 @@ type input struct {
 // answer is impossible.
 func (h *History) step(w world, op input) (next []world) {
 	var before []world
-	if w.written != nil && op.Call < w.over.Until+slack {
+	if w.there(op.Operation) {
 		before = append(before, w)
 	}
-	if w.written == nil || op.Return >= w.over.From-early {
+	if w.absent(op.Operation) {
 		before = append(before, world{})
 	}
 	for _, w := range before {
 		after, fits := h.effect(w, op)
-		if op.Answer == answerUnseen {
+		if op.Answer == answerUnseen || op.pending {
 			next = append(next, w, after)
 		} else if fits {
 			next = append(next, after)
@@ -116,6 +129,9 @@ func (h *History) step(w world, op input) (next []world) {
 func (h *History) effect(w world, op input) (world, bool) {
 	renewed := Window{op.Call + op.TTL, op.Return + op.TTL}
 	there := w.written != nil
+	if op.Answer == answerInvalid {
+		return w, true
+	}
 	switch op.Method {
 	case methodPut:
 		return world{op.record, op.record.LastAccessedAt.UnixMilli(), renewed}, op.Answer == answerOK
@@ -228,111 +244,4 @@ func anys[T any](all []T) []any {
 		list[i] = v
 	}
 	return list
-}
-
-// failure shortens a list of operations that fit no order. It first drops everything after the first answer that does
-// not fit, and then any reads that it can drop while the rest still fits no order.
-func (h *History) failure(ops []Operation) *kit.Failure {
-	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(a.Return, b.Return) })
-	n := 1 + sort.Search(len(ops)-1, func(i int) bool { return h.order(ops[:i+1]) == porcupine.Illegal })
-	ops = slices.Clone(ops[:n])
-	last := ops[n-1]
-	for i := len(ops) - 2; i >= 0; i-- {
-		if without := slices.Delete(slices.Clone(ops), i, i+1); ops[i].Method == methodGet && h.order(without) == porcupine.Illegal {
-			ops = without
-		}
-	}
-	f := kit.NewFailure(last.answer(), "an answer that fits some order of the calls that overlap", sentenceOrder)
-	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(a.Call, b.Call) })
-	worlds := []world{{}}
-	for i, op := range ops {
-		f.History = append(f.History, op.String())
-		if i == len(ops)-1 || worlds == nil {
-			continue
-		}
-		if ops[i+1].Call <= op.Return {
-			worlds = nil
-			continue
-		}
-		var next []world
-		for _, w := range worlds {
-			next = append(next, h.step(w, h.input(op))...)
-		}
-		worlds = next
-	}
-	if len(worlds) > 0 && ops[len(ops)-1] == last {
-		f.Demanded, f.Sentence = demand(worlds, last), sentenceFor(worlds, last)
-	}
-	return f
-}
-
-// demand describes the allowed answers.
-func demand(worlds []world, op Operation) string {
-	var all []string
-	for _, w := range worlds {
-		text := "there is no such session"
-		if w.written != nil {
-			text = fmt.Sprintf("the session is there until %v..%v: %s", w.over.From.Round(time.Millisecond), w.over.Until.Round(time.Millisecond), show(w.record()))
-			if op.Method == methodReplace {
-				text = fmt.Sprintf("the session is there and has the owner %s", shortened(w.written.Owner))
-			}
-		}
-		if !slices.Contains(all, text) {
-			all = append(all, text)
-		}
-	}
-	return strings.Join(all, "; or ")
-}
-
-// String returns the operation in the form used in reports.
-func (op Operation) String() string {
-	args := shortened(op.ID)
-	switch op.Method {
-	case methodPut:
-		args = fmt.Sprintf("%s, for %v", show(op.Record), op.TTL)
-	case methodTouch:
-		args += fmt.Sprintf(", last accessed %s, for %v", op.Accessed.UTC().Format(timeFormat), op.TTL)
-	case methodReplace:
-		args = fmt.Sprintf("%s, for %v, expecting the owner %s", show(op.Record), op.TTL, shortened(op.Owner))
-	}
-	return fmt.Sprintf("%8.3fs client %d: %s(%s) -> %s", op.Call.Seconds(), op.Client, op.Method, args, op.answer())
-}
-
-const timeFormat = "2006-01-02T15:04:05.000"
-
-func (op Operation) answer() string {
-	switch {
-	case op.Answer == answerUnseen:
-		return fmt.Sprintf("%s, so it takes effect before %.3fs or never", cmp.Or(op.Error, "no answer"), op.Return.Seconds())
-	case op.Method == methodReplace && op.Answer == answerOK:
-		return fmt.Sprintf("replaced: %t", op.Replaced)
-	case op.Method == methodGet && op.Answer == answerOK:
-		text := show(op.Got)
-		if !op.Expires.IsZero() {
-			text += ", expires " + op.Expires.UTC().Format(timeFormat)
-		}
-		return text
-	}
-	return op.Answer
-}
-
-// show returns a record without its empty fields.
-func show(rec sessionstore.Record) string {
-	var parts []string
-	for _, f := range []struct{ name, text string }{
-		{"id", rec.ID}, {"subject", rec.Subject}, {"issuer", rec.Issuer}, {"workspace", rec.WorkspaceID}, {"protocol", rec.ProtocolVersion},
-		{"client", rec.ClientInfo.Name}, {"version", rec.ClientInfo.Version}, {"owner", rec.Owner}, {"state", rec.State},
-	} {
-		if f.text != "" {
-			parts = append(parts, f.name+" "+shortened(f.text))
-		}
-	}
-	return fmt.Sprintf("{%s, created %s, accessed %s}", strings.Join(parts, ", "), rec.CreatedAt.UTC().Format(timeFormat), rec.LastAccessedAt.UTC().Format(timeFormat))
-}
-
-func shortened(text string) string {
-	if len(text) <= 48 {
-		return fmt.Sprintf("%+q", text)
-	}
-	return fmt.Sprintf("%+q…%+q of %d bytes", text[:16], text[len(text)-16:], len(text))
 }

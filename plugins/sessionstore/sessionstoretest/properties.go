@@ -183,7 +183,7 @@ func later(ctx context.Context, again []func(context.Context)) {
 
 // crowd records a history of four clients, optionally with a fault during it, and compares it with the model. It
 // returns a function that looks at the sessions again.
-func (s Subject) crowd(ctx context.Context, trial *kit.Trial, random *rand.Rand, calls int, fault func() error) (again func(context.Context)) {
+func (s Subject) crowd(ctx context.Context, trial *kit.Trial, random *rand.Rand, calls int, fault func(happens func(string)) error) (again func(context.Context)) {
 	r := s.record(trial)
 	r.pending = fault != nil
 	ids := newIDs(random.IntN(families))
@@ -200,7 +200,7 @@ func (s Subject) crowd(ctx context.Context, trial *kit.Trial, random *rand.Rand,
 			over <- nil
 			return
 		}
-		over <- fault()
+		over <- fault(r.happens)
 	}()
 	last := make([]time.Duration, len(seeds))
 	each := func(ctx context.Context, client int) {

@@ -1,6 +1,7 @@
 package sessionstoretest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,7 @@ type recorder struct {
 
 func (s Subject) record(trial *kit.Trial) *recorder {
 	_, replaces := s.Store.(sessionstore.Replacer)
-	return &recorder{subject: s, limit: max(10*time.Second, trial.Start), late: trial.Limit(2 * time.Second), history: History{Began: time.Now(), Replaces: replaces, Behind: s.behind}}
+	return &recorder{subject: s, limit: trial.Limit(10 * time.Second), late: trial.Limit(2 * time.Second), history: History{Began: time.Now(), Replaces: replaces, Behind: s.behind}}
 }
 
 // now returns the time since the start of the history.
@@ -75,7 +76,9 @@ func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops 
 	case returned > called+limit+r.late:
 		r.reject(ops[0], fmt.Sprintf("it answered %v after its deadline", (returned-called-limit).Round(time.Millisecond)), "an answer soon after the deadline", sentenceDeadline)
 	case ops[0].Answer != answerUnseen || (given || r.pending) && (late || errors.Is(err, plugins.ErrUnavailable)):
-	case errors.Is(err, plugins.ErrUnavailable) || late:
+	case late:
+		r.reject(ops[0], fmt.Sprintf("no answer within %v", limit), "an answer, because nothing was wrong with the backend", sentenceSucceeds)
+	case errors.Is(err, plugins.ErrUnavailable):
 		r.reject(ops[0], err.Error(), "an answer, because nothing was wrong with the backend", sentenceSucceeds)
 	case r.pending:
 		r.reject(ops[0], err.Error(), "UNAVAILABLE", sentenceUnavailable)
@@ -99,13 +102,15 @@ func (r *recorder) follows(other time.Duration) time.Duration {
 
 // reject records an answer that no history allows.
 func (r *recorder) reject(op Operation, answered, demanded, sentence string) {
-	f := kit.NewFailure(answered, demanded, sentence)
-	for _, call := range r.history.Calls {
-		if call.ID == op.ID {
-			f.History = append(f.History, call.String())
-		}
-	}
-	r.wrong = f
+	same := slices.DeleteFunc(slices.Clone(r.history.Calls), func(call Operation) bool { return call.ID != op.ID })
+	r.wrong = kit.NewFailure(answered, demanded, sentence, r.history.lines(same)...)
+}
+
+// happens records what the kit is doing to the store.
+func (r *recorder) happens(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.history.Events = append(r.history.Events, Event{r.now(), what})
 }
 
 // refused makes a call that the contract does not allow and that must be refused.
@@ -113,12 +118,24 @@ func (r *recorder) refused(ctx context.Context, client int, sentence string, ops
 	store := r.subject.clients()[client%len(r.subject.clients())]
 	short, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
-	if err := perform(short, store, ops); !errors.Is(err, plugins.ErrInvalid) && ctx.Err() == nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.wrong == nil {
-			r.wrong = kit.NewFailure(fmt.Sprint(err), "INVALID_ARGUMENT", sentence, ops[len(ops)-1].String())
-		}
+	called := r.follows(0)
+	err := perform(short, store, ops)
+	returned := r.follows(called)
+	answer, text := answerInvalid, ""
+	switch {
+	case err == nil:
+		answer = answerOK
+	case !errors.Is(err, plugins.ErrInvalid):
+		answer, text = answerUnseen, err.Error()
+	}
+	for i := range ops {
+		ops[i].Client, ops[i].Call, ops[i].Return, ops[i].Answer, ops[i].Error = client, called, returned, answer, text
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.history.Calls = append(r.history.Calls, ops...)
+	if answer != answerInvalid && ctx.Err() == nil && r.wrong == nil {
+		r.wrong = kit.NewFailure(cmp.Or(text, r.history.answer(ops[0])), answerInvalid, sentence, r.history.lines(ops)...)
 	}
 }
 

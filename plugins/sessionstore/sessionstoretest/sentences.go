@@ -26,23 +26,23 @@ const (
 	sentenceDurable     = `It survives the end of the process if the plugin has the capability "durable"`
 )
 
-// sentenceFor returns the sentence that an answer contradicts, given the possible states of the session.
-func sentenceFor(worlds []world, op Operation) string {
-	there := slices.ContainsFunc(worlds, func(w world) bool { return w.written != nil })
-	absent := slices.ContainsFunc(worlds, func(w world) bool { return w.written == nil })
+// sentenceFor returns the sentence that an answer contradicts, given the possible states of the session, and whether the
+// session was touched.
+func sentenceFor(worlds []world, op Operation, touched bool) string {
+	worlds = slices.DeleteFunc(slices.Clone(worlds), func(w world) bool { return !w.there(op) })
 	same := func(compare func(a, b sessionstore.Record) bool) bool {
-		return slices.ContainsFunc(worlds, func(w world) bool { return w.written != nil && compare(w.record(), op.Got) })
+		return slices.ContainsFunc(worlds, func(w world) bool { return compare(w.record(), op.Got) })
 	}
 	switch {
-	case op.Method == methodReplace && (op.Answer == answerNotFound || !there):
+	case op.Method == methodReplace && (op.Answer == answerNotFound || len(worlds) == 0):
 		return sentenceNoReplace
 	case op.Method == methodReplace:
 		return sentenceOneStep
-	case op.Answer == answerNotFound || !there && absent:
+	case op.Answer == answerNotFound || len(worlds) == 0:
 		return sentenceOver
 	case same(func(a, b sessionstore.Record) bool { return a == b }):
 		return sentenceExpires
-	case same(func(a, b sessionstore.Record) bool {
+	case touched && same(func(a, b sessionstore.Record) bool {
 		return a.Subject == b.Subject && a.LastAccessedAt != millis(b.LastAccessedAt)
 	}):
 		return sentenceAccessed
