@@ -21,7 +21,7 @@ func loadCommand() *cobra.Command {
 	var rate float64
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "load --url URL", Short: "Load one server", Args: cobra.NoArgs,
+		Use: "load --url URL", Short: "Put load on one server", Args: cobra.NoArgs,
 		Example: "  ropewalk-bench load --url http://127.0.0.1:27247/mcp --header 'X-Workspace-Id: ws_default' --tool sample__echo --concurrency 16",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			target := load.Target{URL: url, Tool: tool, Header: map[string]string{}}
@@ -45,14 +45,14 @@ func loadCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&url, "url", "", "the server's endpoint")
-	f.StringArrayVar(&headers, "header", nil, "a header of every request, 'Name: value'; may be repeated")
+	f.StringArrayVar(&headers, "header", nil, "a header to send with every request, as 'Name: value'; may be repeated")
 	f.StringVar(&tool, "tool", "echo", "the tool to call; it gets one argument, text")
 	f.StringVar(&kind, "kind", string(load.Calls), "what to do: call, list, or cycle (open a session, call, close it)")
 	f.IntVar(&concurrency, "concurrency", 1, "clients, each with its own connection and session")
-	f.DurationVar(&duration, "duration", 5*time.Second, "how long")
-	f.Int64Var(&calls, "calls", 0, "how many requests; without --duration nothing else ends the run")
+	f.DurationVar(&duration, "duration", 5*time.Second, "how long to run")
+	f.Int64Var(&calls, "calls", 0, "how many requests to make; without --duration, there is no time limit")
 	f.Float64Var(&rate, "rate", 0, "requests per second over all clients; 0 sends the next as soon as the server answers")
-	f.IntVar(&size, "size", 200, "bytes of the arguments")
+	f.IntVar(&size, "size", 200, "size of the arguments in bytes")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	_ = cmd.MarkFlagRequired("url") // the flag exists
 	return cmd

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// Light runs the bundle written by hand: it reads requests from in and writes responses to out, without
-// decoding JSON. It stands for bundles in fast languages, where the cost of the gateway itself is visible.
+// Light runs a hand-written bundle: it reads requests from in and writes responses to out, without decoding
+// JSON. It represents bundles in fast languages, where the cost of the gateway itself is visible.
 func Light(in io.Reader, out io.Writer) error {
 	lines, w := bufio.NewReaderSize(in, 256<<10), bufio.NewWriterSize(out, 256<<10)
 	for {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Model runs a model provider with Anthropic's API (POST, streaming). Each piece of its text is the time at
-// which it was written, in nanoseconds since 1970, so that the reader can calculate how long it took. A
-// response has the given number of pieces, at a steady rate; a response of the model "once" has a single piece.
-// Model writes its URL to out.
+// Model runs a model provider with Anthropic's API (POST, streaming). Each piece of text is the time at which
+// the piece was written, in nanoseconds since 1970, so that the reader can calculate the delay. A response has
+// the given number of pieces, at a steady rate; a response of the model "once" has a single piece. Model writes
+// its URL to out.
 func Model(ctx context.Context, deltas int, every time.Duration, out io.Writer) error {
 	return serve(ctx, "/v1/messages", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct {

@@ -146,7 +146,7 @@ func (b *bench) crowd(ctx context.Context) error {
 	}
 	got, err := b.race(ctx, "call c=16, 500 workspaces", load.Plan{Kind: load.Calls, Concurrency: 16}, alone, crowded)
 	if err == nil {
-		b.versus("500 workspaces with an app each configured, against 1, c=16", 0.95, got[1], got[0])
+		b.versus("500 workspaces, each with an app configured, against 1, c=16", 0.95, got[1], got[0])
 	}
 	return err
 }

@@ -137,7 +137,7 @@ func (l listener) answer(ctx context.Context) (took []float64, err error) {
 		}
 	}
 	if resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the answer's status is %s", resp.Status)
+		err = fmt.Errorf("the response's status is %s", resp.Status)
 	}
 	return took, errors.Join(err, lines.Err())
 }

@@ -33,10 +33,10 @@ func readings() []reading {
 		search("search, rare word", "seldom077"),
 		search("search, frequent word", "often"),
 		search("search, two very frequent words", "often always"),
-		search("search, frequent word of long ago", "formerly"),
+		search("search, word frequent only in old conversations", "formerly"),
 		search("search, beginning of a word", "w12"),
 		search("search, very frequent word and beginning", "always w12"),
-		search("search, no hit", "nowhere"),
+		search("search, no match", "nowhere"),
 		{name: "search, two very frequent words, far down", query: url.Values{"search": {"often always"}}, deep: true},
 	}
 }
@@ -100,7 +100,7 @@ func (b *bench) conversations(ctx context.Context) error {
 // listed starts a service that has many conversations, and returns its address.
 func (b *bench) listed(ctx context.Context, p place, conversations int) (string, error) {
 	s := service{name: p.home, bundle: lightBundle, storage: p.storage, filled: true}
-	if _, err := b.home(ctx, b.o.Service, s); err != nil { // creates the directory of the file
+	if _, err := b.home(ctx, b.o.Service, s); err != nil { // creates the directory of the database file
 		return "", err
 	}
 	begin := time.Now()
@@ -157,7 +157,7 @@ func (l *list) ask(ctx context.Context) error {
 		return errors.New("the list ended early")
 	}
 	if (page.TotalCount > 0) != (len(page.Conversations) > 0) {
-		return fmt.Errorf("%d conversations are said to be there, %d came", page.TotalCount, len(page.Conversations))
+		return fmt.Errorf("totalCount is %d, but the page has %d conversations", page.TotalCount, len(page.Conversations))
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func page(ctx context.Context, address string) (p answeredPage, err error) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return p, fmt.Errorf("the answer's status is %s", resp.Status)
+		return p, fmt.Errorf("the response's status is %s", resp.Status)
 	}
 	return p, json.NewDecoder(resp.Body).Decode(&p)
 }

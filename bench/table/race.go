@@ -10,8 +10,8 @@ import (
 )
 
 // race puts load on the contestants round by round, and starts each round with a different one. It returns the
-// samples by contestant. If a contestant has another build, both builds are measured and compared in additional
-// rows.
+// samples by contestant. If a contestant also has another build, both builds are measured, and additional rows
+// compare them.
 func (b *bench) race(ctx context.Context, what string, p load.Plan, cs ...contestant) ([][]sample, error) {
 	runners := slices.Clone(cs)
 	for _, c := range cs {

@@ -35,8 +35,8 @@ type service struct {
 	filled     bool           // its storage already contains conversations
 }
 
-// ownSchema reports whether this build writes the state before the service starts. Another build may have
-// another schema, so it is not compared.
+// ownSchema reports whether this build writes the state before the service starts. Another build may have a
+// different schema, so there is no comparison with it.
 func (s service) ownSchema() bool { return s.workspaces > 0 || s.filled }
 
 // startService installs the bundle from a directory under the name "bench", and starts an executable of the
@@ -119,7 +119,7 @@ func (b *bench) home(ctx context.Context, executable string, s service) (string,
 			return "", err
 		}
 		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, raw) {
-			continue // an app whose files have different times does not stay asleep
+			continue // an app whose files have new modification times does not stay asleep
 		}
 		if err := os.WriteFile(path, raw, 0o600); err != nil {
 			return "", err
@@ -128,7 +128,7 @@ func (b *bench) home(ctx context.Context, executable string, s service) (string,
 	return home, b.populate(ctx, home, bundle, s)
 }
 
-// appName returns the name of one of a service's apps. It has service.apps of them.
+// appName returns the name of the nth app of a service, counting from 0.
 func appName(n int) string {
 	if n == 0 {
 		return "bench"
@@ -167,7 +167,7 @@ func provide(executable, path string) error {
 }
 
 // populate creates additional workspaces, each with its own user and an app. The apps are stopped: the
-// measurement is about whether requests pay for what others have configured.
+// measurement shows whether other workspaces' configurations slow requests down.
 func (b *bench) populate(ctx context.Context, home, bundle string, s service) error {
 	if s.workspaces == 0 {
 		return nil

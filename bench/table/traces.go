@@ -47,7 +47,7 @@ func (b *bench) traces(ctx context.Context) error {
 	if received.Load() == 0 {
 		return errors.New("the collector received no span")
 	}
-	b.statement("spans that the collector received, warm-up included, and calls that were measured", fmt.Sprintf("%d, %d", received.Load(), calls), "")
+	b.statement("spans received by the collector (including the warm-up), and measured calls", fmt.Sprintf("%d, %d", received.Load(), calls), "")
 	return nil
 }
 
@@ -66,7 +66,7 @@ func countSpans(received *atomic.Int64) http.Handler {
 	})
 }
 
-// fields calls each with every message in a field of a protobuf message.
+// fields calls each with the bytes of every occurrence of a field in a protobuf message.
 func fields(message []byte, number protowire.Number, each func([]byte)) {
 	for len(message) > 0 {
 		n, kind, size := protowire.ConsumeTag(message)

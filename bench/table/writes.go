@@ -14,12 +14,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/store"
 )
 
-// talkers is how many conversations are written at the same time.
+// talkers are the numbers of conversations to write to at the same time.
 var talkers = []int{1, 16}
 
 // writes measures how many messages per second are stored. An append counts when the store has acknowledged it,
-// which means that it is on disk. For comparison, there is a row for how many bare writes per second the disk
-// syncs.
+// which means that it is on disk. For comparison, each row also shows how many bare writes per second the disk
+// can sync.
 func (b *bench) writes(ctx context.Context) error {
 	places, err := b.places(ctx, "writes")
 	if err != nil {
@@ -50,7 +50,7 @@ func (b *bench) writes(ctx context.Context) error {
 	return nil
 }
 
-// growing adds the rows for a number of conversations that are written at the same time.
+// growing adds the rows for writing to the given number of conversations at the same time.
 func (b *bench) growing(ctx context.Context, places []place, stores []*store.Store, conversations int) error {
 	rates, bare := make([][]float64, len(stores)), []float64(nil)
 	for round := range b.rounds + 1 { // the first round warms everything up
@@ -106,8 +106,8 @@ func grow(ctx context.Context, st *store.Store, conversations int, span time.Dur
 	return float64(kept.Load()) / time.Since(begin).Seconds(), errors.Join(errs...)
 }
 
-// bareSyncs returns how many times per second the disk can sync a page. The file does not grow, like most
-// writes to the databases' logs.
+// bareSyncs returns how many times per second the disk can sync a page. The writes do not make the file grow,
+// like most writes to the databases' logs.
 func bareSyncs(dir string, span time.Duration) (rate float64, err error) {
 	f, err := os.CreateTemp(dir, "bare-")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command audit-file is the built-in audit sink file as a plugin executable.
+// Command audit-file runs the built-in file audit sink as a separate plugin.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command audit-http is the built-in audit sink http as a plugin executable.
+// Command audit-http runs the built-in http audit sink as a separate plugin.
 package main
 
 import (

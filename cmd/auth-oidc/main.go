@@ -1,4 +1,4 @@
-// Command auth-oidc is the built-in auth adapter oidc as a plugin executable.
+// Command auth-oidc runs the built-in oidc auth adapter as a separate plugin.
 package main
 
 import (

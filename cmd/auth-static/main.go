@@ -1,4 +1,4 @@
-// Command auth-static is the built-in auth adapter static as a plugin executable.
+// Command auth-static runs the built-in static auth adapter as a separate plugin.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command auth-workos is the built-in auth adapter workos as a plugin executable.
+// Command auth-workos runs the built-in workos auth adapter as a separate plugin.
 package main
 
 import (

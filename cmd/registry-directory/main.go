@@ -1,4 +1,4 @@
-// Command registry-directory is the built-in registry adapter directory as a plugin executable.
+// Command registry-directory runs the built-in directory registry adapter as a separate plugin.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command registry-mcp-registry is the built-in registry adapter mcp-registry as a plugin executable.
+// Command registry-mcp-registry runs the built-in mcp-registry registry adapter as a separate plugin.
 package main
 
 import (

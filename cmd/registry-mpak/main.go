@@ -1,4 +1,4 @@
-// Command registry-mpak is the built-in registry adapter mpak as a plugin executable.
+// Command registry-mpak runs the built-in mpak registry adapter as a separate plugin.
 package main
 
 import (

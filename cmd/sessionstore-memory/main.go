@@ -1,4 +1,4 @@
-// Command sessionstore-memory is the built-in session store memory as a plugin executable.
+// Command sessionstore-memory runs the built-in memory session store as a separate plugin.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command sessionstore-postgres is the built-in session store postgres as a plugin executable.
+// Command sessionstore-postgres runs the built-in postgres session store as a separate plugin.
 package main
 
 import (

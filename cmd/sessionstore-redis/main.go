@@ -1,4 +1,4 @@
-// Command sessionstore-redis is the built-in session store redis as a plugin executable.
+// Command sessionstore-redis runs the built-in redis session store as a separate plugin.
 package main
 
 import (

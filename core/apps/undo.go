@@ -12,11 +12,11 @@ import (
 // UndoFor is the default of Options.UndoFor.
 const UndoFor = time.Minute
 
-// An app that was uninstalled is set aside until it can no longer be restored. Its record is kept, with the accounts
-// and approvals that belong to it, and so are its files on every server, but it is not listed and cannot be called.
+// An uninstalled app is set aside until it can no longer be restored: it is not listed and cannot be called, but its
+// record, its accounts and approvals, and its files on every server are kept.
 
-// Restore undoes Uninstall. The app has its settings, permissions, accounts and files as before, and it runs again if
-// it was running. If it does not start, the supervisor keeps trying.
+// Restore undoes Uninstall. The app gets its settings, permissions, accounts and files back, and starts again if it was
+// running. If it does not start, the supervisor keeps trying.
 //
 // Errors: core.CodeNotFound if it is too late; core.CodeConflict if an app of this name is installed.
 func (m *Manager) Restore(ctx context.Context, workspace, name string) (core.App, error) {
@@ -37,7 +37,7 @@ func (m *Manager) Restore(ctx context.Context, workspace, name string) (core.App
 	r, err := m.o.Records.RestoreInstallation(context.WithoutCancel(ctx), workspace, name)
 	if core.CodeOf(err) == core.CodeNotFound {
 		return core.App{}, core.Errorf(core.CodeNotFound,
-			"app %.100q cannot be restored: only an app that was uninstalled in the last %v can be, until another app is installed under its name", name, m.o.UndoFor)
+			"app %.100q cannot be restored: it was not uninstalled in the last %v, or another app has been installed under its name", name, m.o.UndoFor)
 	}
 	if err != nil {
 		return core.App{}, err
@@ -53,8 +53,8 @@ func (m *Manager) Restore(ctx context.Context, workspace, name string) (core.App
 	return m.describe(a), nil
 }
 
-// setAside removes what an uninstalled app leaves behind, as soon as it can no longer be restored. Open calls it for
-// the apps that an earlier server has set aside.
+// setAside records that an app was uninstalled and, once the app can no longer be restored, deletes what it leaves
+// behind. Open calls setAside for the apps that were set aside before the server started.
 func (m *Manager) setAside(r core.Installation, until time.Time) {
 	k := interact.AppRef{Workspace: r.Workspace, Name: r.Name}
 	m.mu.Lock()

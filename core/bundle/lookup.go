@@ -10,7 +10,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// ErrNoProgram means that a program is neither on the search path nor at its path.
+// ErrNoProgram means that a program was found neither on the search path nor at the path given for it.
 var ErrNoProgram = errors.New("program not found")
 
 // standIns returns other names under which the same runtime is installed.
@@ -77,8 +77,8 @@ func (m *Manifest) supports(goos string) error {
 		m.Name, m.Version, strings.Join(listed, ", "), platform)
 }
 
-// Runtime returns the runtime that compatibility.runtimes restricts for this server type and its version range,
-// or "" and "" without a restriction.
+// Runtime returns the name of the runtime for this server type, and the version range that compatibility.runtimes
+// requires of it. It returns "" and "" if there is no such requirement.
 func (m *Manifest) Runtime() (name, versions string) {
 	switch m.Server.Type {
 	case TypeNode:

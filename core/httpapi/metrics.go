@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Metrics measures requests and writes all metrics.
+// Metrics records requests and returns all metrics.
 type Metrics interface {
 	// Text returns the metrics in the Prometheus text format.
 	Text() ([]byte, error)

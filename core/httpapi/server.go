@@ -58,7 +58,7 @@ type Server struct {
 	largeBodies map[string]action // the POST routes, without parameters, whose bodies have their own limit
 
 	readiness *readiness
-	spans     sync.Map    // *fasthttp.RequestHeader to a tracing.Span, of requests whose credentials were checked before their bodies
+	spans     sync.Map    // *fasthttp.RequestHeader to a tracing.Span, of requests whose credentials were checked before their bodies were read
 	refused   sync.Map    // *fasthttp.RequestHeader to a copy, of requests whose bodies are not read (headerReceived)
 	accessLog atomic.Bool // whether each request is logged at info
 
@@ -92,7 +92,7 @@ func New(o Options) *Server {
 		CaseSensitive:                true,
 		StrictRouting:                true,
 		Immutable:                    true, // strings taken from a request may be kept
-		DisablePreParseMultipartForm: true, // no route takes one
+		DisablePreParseMultipartForm: true, // the upload reads its form as a stream
 		StreamRequestBody:            true, // Server.bodies reads them
 		ReadBufferSize:               maxHeaders,
 		ReadTimeout:                  o.Timeouts.Header,
@@ -168,7 +168,7 @@ func (s *Server) serveLanding() {
 	s.router.Head("/", s.withContext, s.keepOut, page.Get)
 }
 
-// withContext gives the handlers a context that holds nothing from the request. Unlike fasthttp's context, which is
+// withContext gives the handlers a context that has no reference to the request. Unlike fasthttp's context, which is
 // reused, it may be kept.
 func (s *Server) withContext(c *fiber.Ctx) error {
 	ctx, cancel := context.WithCancel(webguard.RequestOf(c.Context()).In(s.root))
@@ -213,8 +213,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	ln := s.ln
 	s.mu.Unlock()
 	defer s.stop()
-	// The listener goes first, so that clients that reconnect because their stream ended are refused and try another
-	// server.
+	// The listener is closed first, so that clients that reconnect because their stream ended are refused and try
+	// another server.
 	if ln != nil {
 		_ = ln.Close() // Serve may not accept yet
 	}

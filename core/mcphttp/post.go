@@ -47,9 +47,9 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	return e.deliver(c, s, caller, messages, batch)
 }
 
-// postWithoutSession opens a session, answers a stateless request that came without the header, or refuses the request.
-// A client that first tries a newer revision gets a 400 whose body is not one of that revision's errors, and therefore
-// falls back.
+// postWithoutSession opens a session, answers a stateless request that lacks Mcp-Protocol-Version, or refuses the
+// request. If a client tries a newer revision first, it gets a 400. The body is not one of that revision's errors, which
+// tells the client to fall back to an older one.
 func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	messages, batch, err := parseBody(body)
 	if err != nil {
@@ -130,14 +130,14 @@ func (e *Endpoint) receive(s *session, m Message) {
 	switch m.Method {
 	case "notifications/cancelled":
 		s.Cancel(m.Param("requestId"))
-	case "notifications/progress": // progress on an app's question; the server does not ask any itself
+	case "notifications/progress": // progress on an app's question; the server itself asks none
 		s.Progress(rpc.Notification{Method: m.Method, Params: m.Params}, m.Param("progressToken"))
 	case "notifications/roots/list_changed":
 		e.rootsChanged(s)
 	}
 }
 
-// rootsChanged notifies the apps that asked this client for its roots, in the background.
+// rootsChanged notifies, in the background, the apps that asked this client for its roots.
 func (e *Endpoint) rootsChanged(s *session) {
 	e.running.Go(func() {
 		ctx, cancel := context.WithTimeout(e.root, gateTimeout)
@@ -164,7 +164,7 @@ func checkMedia(c *fiber.Ctx) *fault {
 	return nil
 }
 
-// checkProtocol refuses a revision for which this endpoint has no sessions.
+// checkProtocol refuses a revision that this endpoint does not support in sessions.
 func checkProtocol(c *fiber.Ctx) *fault {
 	version, ok := rawHeader(c, headerProtocol)
 	if version == nil || ok && hasSessions(string(version)) {

@@ -50,8 +50,8 @@ func (t target) handshakeError(err error, run *runner) error {
 	}
 	e.Stderr = run.stderr.String()
 	if start, ok := errors.AsType[*process.StartError](err); ok {
-		e.Reason, e.Advice = start.Reason, "put a program for this machine there"
-		e.Stderr = "" // the same sentence
+		e.Reason, e.Advice = start.Reason, "put an executable for this machine there"
+		e.Stderr = "" // it repeats the reason
 		return e
 	}
 	if strings.Contains(err.Error(), process.ErrTampered.Error()) {
@@ -62,7 +62,7 @@ func (t target) handshakeError(err error, run *runner) error {
 	switch {
 	case strings.Contains(said, "timeout while waiting"):
 		e.Reason = "it did not answer in time"
-		e.Advice = "a plugin prints its handshake line as soon as it serves; see docs/plugins.md, or raise plugins.startTimeoutSeconds (--start-timeout of a command)"
+		e.Advice = "a plugin must print its handshake line as soon as it is ready to serve (docs/plugins.md); if it needs more time to start, raise plugins.startTimeoutSeconds (--start-timeout of a command)"
 	case strings.Contains(said, "exited before we could connect"), strings.Contains(err.Error(), "Failed to read any lines"):
 		e.Reason, e.maybeOtherKind = fmt.Sprintf("it ended before it served (%s)", run.exitReason()), true
 		e.Advice = fmt.Sprintf("check that it is a plugin of the kind %s, and run it by hand to see its output", t.kind)

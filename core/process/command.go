@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// ShimArg is the first argument that turns every binary with this package into a shim.
+// ShimArg, as the first argument, makes any executable that contains this package run as a shim.
 const ShimArg = "__shim"
 
 // startTimeout bounds the time between starting a shim and its report that the program is running.
@@ -41,7 +41,7 @@ type Command struct {
 }
 
 // Cgroup describes how the kernel limits a tree. The kernel can then kill the whole tree, however its processes
-// try to hide. Limits that the server's group cannot enforce are left to the sandbox, which measures.
+// try to hide. Limits that the server's group cannot enforce are left to the sandbox, which measures usage itself.
 type Cgroup struct {
 	Tree   *cgroup.Tree // may be nil
 	Name   string       // shown to operators

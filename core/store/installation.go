@@ -13,8 +13,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// installation is the stored form of an installed app, which is encrypted if there is a key. It is the only place
-// where the secrets of an app are written out.
+// installation is the stored form of an installed app. It is encrypted if there is a key. No other record contains
+// the secrets of an app.
 type installation struct {
 	ID         string            `json:"id,omitempty"`
 	Source     core.Source       `json:"source"`
@@ -53,8 +53,9 @@ type remote struct {
 	Scopes       string `json:"scopes,omitempty"`
 }
 
-// AddInstallation stores a new app. Its workspace must exist. The error is core.CodeAlreadyInstalled if the
-// workspace already has an app of that name, and core.CodeLimitReached beyond the quota. If several servers add one at the same time, only one succeeds.
+// AddInstallation stores a new app. Its workspace must exist. The error is core.CodeAlreadyInstalled if the workspace
+// already has an app of that name, and core.CodeLimitReached if the workspace has reached its quota. If several servers
+// add an app under the same name at the same time, only one of them succeeds.
 func (s *Store) AddInstallation(ctx context.Context, in core.Installation) error {
 	what := fmt.Sprintf("storing app %s of %s", in.Name, in.Workspace)
 	record, err := s.sealed(in)
@@ -162,7 +163,7 @@ func (s *Store) RestoreInstallation(ctx context.Context, workspace, name string)
 		case err != nil && core.CodeOf(err) != core.CodeNotFound:
 			return err
 		case err != nil || !time.Now().Before(in.UndoUntil):
-			return core.Errorf(core.CodeNotFound, "no app named %.100q was uninstalled just now", name)
+			return core.Errorf(core.CodeNotFound, "no app named %.100q was uninstalled recently", name)
 		}
 		in.UndoUntil = time.Time{}
 		return s.setUndo(ctx, tx, workspace, name, in.UndoUntil)
@@ -178,7 +179,7 @@ func (s *Store) setUndo(ctx context.Context, tx *sql.Tx, workspace, name string,
 }
 
 // PurgeUninstalled deletes the uninstalled apps that can no longer be restored, with everything that belongs to them.
-// With a name, it deletes only the uninstalled app of that name, immediately.
+// If name is not "", it deletes only the uninstalled app of that name, immediately.
 func (s *Store) PurgeUninstalled(ctx context.Context, workspace, name string) error {
 	type key struct{ workspace, name string }
 	return s.db.Update(ctx, "deleting uninstalled apps", func(ctx context.Context, tx *sql.Tx) error {
@@ -204,7 +205,8 @@ func (s *Store) Installation(ctx context.Context, workspace, name string) (core.
 	return in, err
 }
 
-// findInstallation reads an installed app. lock is appended to the SELECT in a transaction that will change the app.
+// findInstallation reads an installed app. lock is appended to the SELECT: s.db.LockRow() in a transaction that will
+// change the app, and otherwise "".
 func (s *Store) findInstallation(ctx context.Context, q database.Querier, workspace, name, lock string) (core.Installation, error) {
 	in, err := s.readInstallation(ctx, q, workspace, name, lock)
 	if err == nil && !in.UndoUntil.IsZero() {
@@ -213,7 +215,7 @@ func (s *Store) findInstallation(ctx context.Context, q database.Querier, worksp
 	return in, err
 }
 
-// readInstallation is findInstallation for an app that may have been uninstalled.
+// readInstallation is like findInstallation, but also finds an uninstalled app that has not been purged.
 func (s *Store) readInstallation(ctx context.Context, q database.Querier, workspace, name, lock string) (core.Installation, error) {
 	in, err := s.scanInstallation(q.QueryRowContext(ctx, selectInstallations+` WHERE c.workspace = $1 AND c.name = $2 `+lock, workspace, name))
 	return in, database.Missing(err, noApp(name))

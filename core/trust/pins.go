@@ -58,7 +58,7 @@ type Pins struct {
 	watcher  func(workspace, app string) <-chan struct{}
 }
 
-// checkAgainAfter is the time after which the lists of an app are checked again if they could not be.
+// checkAgainAfter is the time after which the lists of an app are checked again if a check failed.
 const checkAgainAfter = 5 * time.Second
 
 // NewPins returns Pins over the given records.
@@ -91,7 +91,7 @@ func (p *Pins) reload(workspace, app string) (checked <-chan struct{}) {
 	return p.watcher(workspace, app)
 }
 
-// checkLater has an app's lists checked again after a while. Until then, what could not be compared is held back.
+// checkLater has an app's lists checked again after a while. Until then, tools that could not be compared are held back.
 func (p *Pins) checkLater(workspace, app string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,19 +15,19 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// toolName is the form of tool names. The namespace shortens names that become too long with the prefix of their
-// server.
+// toolName is the form of tool names. The namespace shortens a name that would be too long once the name of its server
+// is added.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,128}$`)
 
 const (
-	maxPromptName = 128  // characters of a prompt's name; with the prefix it is shortened like a tool's
+	maxPromptName = 128  // characters in a prompt's name; the namespace shortens it like a tool's name
 	maxURI        = 4096 // bytes of a resource's URI or of a URI template
 	maxFaults     = 5    // number of faults per definition that a warning lists
 	maxWarnings   = 50   // number of items of a list that are named in warnings
 )
 
-// parseTools parses a list of tools. With Headers, arguments are also sent in HTTP headers (link.StatelessVersion), and
-// tools whose schemas break the rules for these are left out.
+// parseTools parses a list of tools. If r.Headers is set, arguments are also sent in HTTP headers
+// (link.StatelessVersion), and tools whose schemas break the rules for such headers are left out.
 func (r Reader) parseTools(raws []json.RawMessage) []core.Tool {
 	repaired := warnings{reader: r, kind: core.KindTools, outcome: "was made valid for clients"}
 	defer repaired.end()
@@ -64,7 +64,7 @@ func (r Reader) warn(kind core.Kind, name, outcome, reason string) {
 	}
 }
 
-// warnings are about items of one list with the same outcome. Only the first maxWarnings are named, because an app
+// warnings logs the items of one list that have the same outcome. Only the first maxWarnings are named, because an app
 // decides how many there are.
 type warnings struct {
 	reader  Reader
@@ -83,7 +83,7 @@ func (w *warnings) end() {
 	if more := w.count - maxWarnings; more > 0 {
 		w.reader.Logger.Warn("more items of an app's list "+w.outcome, "list", w.kind, "items", more)
 		if w.reader.Report != nil {
-			w.reader.Report(fmt.Sprintf("of the list of %s, %d more items: %s", w.kind, more, w.outcome))
+			w.reader.Report(fmt.Sprintf("%d more items of the list of %s: %s", more, w.kind, w.outcome))
 		}
 	}
 }
@@ -222,8 +222,8 @@ func taskOnly(execution json.RawMessage) bool {
 	return len(execution) > 0 && json.Unmarshal(execution, &x) == nil && x.TaskSupport == "required"
 }
 
-// withoutTaskSupport returns the definition of a task-only tool without that requirement, so that clients can call it
-// like any other tool. The server runs the task. Clients would refuse to call a tool that requires one.
+// withoutTaskSupport returns the definition of a task-only tool without that requirement, because clients would refuse
+// to call a tool that requires a task. The server runs the task for them.
 func withoutTaskSupport(raw json.RawMessage) json.RawMessage {
 	edited, err := rawjson.EditMember(raw, "execution", func(execution json.RawMessage) (json.RawMessage, error) {
 		return rawjson.Without(execution, "taskSupport")

@@ -17,11 +17,11 @@ var (
 	limitWords = regexp.MustCompile(`too large|too high|range|less than or equal|at most|maximum|exceed|> ?\d|<=`)
 )
 
-// AnswerLimit returns a limit on the answer that the model accepts. It returns 0 unless the model rejected the
-// request because the limit of asked tokens is too high.
+// AnswerLimit returns a lower limit on the tokens of the answer, for another attempt. It returns 0 unless the model
+// rejected the request because asked, the limit so far, is too high.
 func (e *Error) AnswerLimit(asked int) int {
 	said := strings.ToLower(e.Param + " " + e.Message)
-	if window := windowSize.FindStringSubmatch(said); window != nil { // there must be room for the messages
+	if window := windowSize.FindStringSubmatch(said); window != nil { // the messages need space in it too
 		size, _ := strconv.Atoi(strings.Join(window[1:], ""))
 		if limitName.MatchString(said) || strings.Contains(said, "complet") {
 			return lowered(asked, size/4)
@@ -85,7 +85,7 @@ func (s *EffortSubstitutes) Learn(message, rejected string) bool {
 			nearest = word
 		}
 	}
-	if at < 0 || nearest == "" || nearest == "none" && strings.Contains(message, "default") { // the default reasons
+	if at < 0 || nearest == "" || nearest == "none" && strings.Contains(message, "default") { // the model reasons by default, so "none" is not a substitute
 		return false
 	}
 	s[at] = nearest

@@ -14,8 +14,8 @@ const (
 	longest   = 20 * time.Second // longest Retry-After that is honored
 )
 
-// Call calls a model. It retries after a transient failure, provided there was no output yet. It does not retry if
-// the provider asks for a longer wait than a person would accept. waiting is called before each pause.
+// Call calls a model. It retries after a transient failure if there has been no output yet. It does not retry if the
+// provider asks for a longer wait than a person would accept. waiting is called before each pause.
 func Call(ctx context.Context, p Provider, name string, r Request, pieces Pieces, waiting func(*Error, time.Duration)) (Answer, error) {
 	begun := false
 	watched := pieces

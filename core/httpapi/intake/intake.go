@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// These limits share the memory for bodies among requests.
+// These limits divide the memory for bodies among requests.
 const (
 	SmallBody   = 16 << 10 // how many bytes every request may send without waiting
 	LargeBodies = 8        // how many requests per lane may be sending more than that at a time
@@ -27,9 +27,9 @@ type Client struct {
 	Anonymous bool
 }
 
-// Reader reads the bodies of requests and bounds how much memory incomplete bodies can use. Past SmallBody bytes, a
-// request is read further only while it has a place in a lane, and one client may take only some of the places. TCP
-// flow control slows down requests that wait. A client that sends large bodies faster than it gets responses is
+// Reader reads the bodies of requests and limits how much memory incomplete bodies can use. After the first SmallBody
+// bytes, a body is read only while its request has a place in a lane, and one client may have only some of the places.
+// TCP flow control slows down requests that wait. A client that sends large bodies faster than it gets responses is
 // slowed down too. Anonymous requests wait in a separate lane, so that they cannot delay authenticated ones.
 type Reader struct {
 	known, anonymous *lane
@@ -40,7 +40,7 @@ type Reader struct {
 }
 
 // NewReader returns a Reader whose requests wait at most patience for a place. The large bodies of in-flight requests
-// hold at most inFlight bytes, and those of one client at most a quarter of that; 0 means no bound.
+// use at most inFlight bytes, and those of one client at most a quarter of that; 0 means no limit.
 func NewReader(patience time.Duration, maxPooled int, inFlight int64) *Reader {
 	return &Reader{
 		budget: newBudget(inFlight),
@@ -57,7 +57,7 @@ func (r *Reader) Receiving() (known, anonymous int) {
 // ReadBody reads the whole body of a request into its own memory. It returns fasthttp.ErrBodyTooLarge past limit
 // bytes, and core.CodeUnavailable if no place became free. After an error the rest of the body is still on the
 // connection, which must be closed. ReadBody calls client only for a large body. done is nil for small bodies;
-// otherwise it must be called when the request has its response.
+// otherwise it must be called once the request has been answered.
 func (r *Reader) ReadBody(req *fasthttp.Request, limit int, client func() Client) (done func(), err error) {
 	stream := req.BodyStream()
 	if stream == nil && req.Header.ContentLength() > 0 {
@@ -124,7 +124,7 @@ func (r *Reader) readLarge(req *fasthttp.Request, start *bytes.Buffer, limit int
 	return done, nil
 }
 
-// take waits until a large body has its turn among the client's bodies, and a part of the budget.
+// take waits for a large body's turn among the bodies of its client, and then for its share of the budget.
 func (r *Reader) take(l *lane, client string, length int) (done func(), err error) {
 	own, err := l.keep(client, length, r.patience)
 	if err != nil {

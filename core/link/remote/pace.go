@@ -9,7 +9,7 @@ import (
 
 // The pace for reading the stream on which a server sends messages unprompted. Nothing waits for these messages and
 // each one takes work, so a server that sends without pausing would keep a processor busy. Unread data remains in the
-// connection's buffers, and then with the server.
+// connection's buffers, and then on the server.
 const (
 	pacePerSecond = 1 << 20  // bytes
 	paceAtOnce    = 64 << 10 // bytes per read
@@ -28,7 +28,7 @@ func paced(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 // pacedBody is a body read at a limited pace.
 type pacedBody struct {
 	io.ReadCloser
-	ctx  context.Context //nolint:containedctx // that of the request, which ends the waiting
+	ctx  context.Context //nolint:containedctx // the context of the request; when it is cancelled, Read stops waiting
 	pace *rate.Limiter
 }
 

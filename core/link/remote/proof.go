@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// ProofAlgorithm is the algorithm of proofs (RFC 7518).
+// ProofAlgorithm is the algorithm that proofs are signed with (RFC 7518).
 const ProofAlgorithm = "ES256"
 
 const (
@@ -60,9 +60,9 @@ func ParseProofKey(text core.Secret) (*ProofKey, error) {
 	}
 	key, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok || key.Curve != elliptic.P256() {
-		return nil, errors.New("the key of an account does not fit " + ProofAlgorithm)
+		return nil, errors.New("the key of an account cannot be used with " + ProofAlgorithm)
 	}
-	point, err := key.PublicKey.Bytes() // 4, and two coordinates of 32 bytes
+	point, err := key.PublicKey.Bytes() // the byte 4, then two coordinates of 32 bytes each
 	if err != nil {
 		return nil, err
 	}

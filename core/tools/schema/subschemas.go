@@ -7,7 +7,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// appliedToSame returns the schemas that s applies to the same value.
+// appliedToSame returns the schemas in s that apply to the same value as s itself.
 func appliedToSame(s *jsonschema.Schema) []*jsonschema.Schema {
 	all := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, slices.Collect(maps.Values(s.DependentSchemas)))
 	for _, dependency := range s.Dependencies {

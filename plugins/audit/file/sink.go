@@ -16,7 +16,7 @@ type Sink struct {
 	chain *hashchain.File
 
 	mu   sync.Mutex
-	last map[string]uint64 // the last sequence of each stream in the file
+	last map[string]uint64 // the highest sequence number of each stream in the file
 }
 
 var _ audit.Reader = (*Sink)(nil)
@@ -39,7 +39,7 @@ func (s *Sink) Configure(_ context.Context, c plugins.Config) error {
 	problems := &plugins.ConfigError{}
 	if settings.File == "" {
 		if c.DataDir == "" {
-			problems.Add("file", "is missing, and there is no directory to put one into")
+			problems.Add("file", "is missing, and there is no data directory to create it in")
 			return problems
 		}
 		settings.File = filepath.Join(c.DataDir, "audit.log")
@@ -61,7 +61,7 @@ func (s *Sink) Close() error {
 	return s.chain.Close()
 }
 
-// note remembers the sequence of a record in the file.
+// note stores the sequence number of a record in the file.
 func (s *Sink) note(record []byte) error {
 	var e struct {
 		Stream   string `json:"stream"`

@@ -39,7 +39,7 @@ func (a answers) String() string {
 // demand is what the contract requires of one call.
 type demand struct {
 	allowed  answers
-	why      string // the reason for it
+	why      string // the reason, for reports
 	sentence string // the sentence of the contract that says so
 	clause   Clause // the clause that requires a rejection; "" if none is required
 	claims   map[string]any
@@ -70,14 +70,14 @@ func (d *demand) unsure(allowed answers, why, sentence string) {
 	d.allowed, d.why, d.sentence = allowed, why, sentence
 }
 
-// answered classifies the result of a call. It returns 0 for an error that does not belong to the three kinds.
+// answered classifies the result of a call. It returns 0 for an error that is not one of the three answers.
 func answered(ctx context.Context, err error) answers {
 	switch {
 	case err == nil:
 		return accept
 	case errors.Is(err, plugins.ErrUnauthenticated):
 		return refuse
-	case errors.Is(err, plugins.ErrNotFound): // says something about the provider, not about this moment
+	case errors.Is(err, plugins.ErrNotFound): // means that there is no provider, not that it is unavailable
 		return 0
 	case errors.Is(err, plugins.ErrUnavailable), ctx.Err() != nil: // after the deadline, any error that is not a verdict will do
 		return cannotTell
@@ -200,7 +200,7 @@ func about(claims map[string]any, words ...string) map[string]any {
 }
 
 // judgeRole compares a role with the claims of the token. If the settings do not name the role claim, the adapter may
-// use a claim of its own.
+// choose one.
 func (w *world) judgeRole(claims map[string]any, got string) string {
 	ranks := []string{"", "member", "admin", "owner"}
 	rank := slices.Index(ranks, got)

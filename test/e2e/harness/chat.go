@@ -123,7 +123,7 @@ func (s *Server) Leave(t *testing.T, message string) (id string) {
 	return id
 }
 
-// Join reads the events of a conversation's run to its end.
+// Join reads the events of a conversation's run until the run ends.
 func (s *Server) Join(t *testing.T, id, last string) (status int, ids, names []string, said string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Timeout)

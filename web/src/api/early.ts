@@ -10,8 +10,8 @@ export const workspaceInAddress = () => decodeURIComponent(/^\/w\/([^/]+)/.exec(
 identity.workspace = workspaceInAddress() || (localStorage.getItem(workspaceKey) ?? "");
 
 /**
- * The requests that every visit starts with. They are sent while the rest of the page loads, because this module is a script of its
- * own (vite.config.ts).
+ * The requests that every visit starts with. They are sent while the rest of the page loads, because this module is a separate
+ * script (vite.config.ts).
  */
 const begun = new Map<string, Promise<Response>>();
 for (const path of ["/console/facts.json", "/v1/workspace"]) {

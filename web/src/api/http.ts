@@ -14,7 +14,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Reports whether the server could not be reached, so that the same request may succeed later. */
+/** Reports whether the server was unreachable. The same request may succeed later. */
 export const isUnreachable = (error: unknown) =>
   error instanceof ApiError && (error.status === 0 || error.status >= 502);
 
@@ -26,7 +26,7 @@ export const identity = {
   onUnauthenticated: () => {},
 };
 
-/** Sets the headers that the API needs, unless they are set. */
+/** Sets the headers that the API needs, unless they are already set. */
 export function identify({ headers }: Request): void {
   if (identity.token && !headers.has("Authorization")) headers.set("Authorization", `Bearer ${identity.token}`);
   if (identity.workspace && !headers.has("X-Workspace-Id")) headers.set("X-Workspace-Id", identity.workspace);
@@ -52,7 +52,7 @@ function parsed(text: string): { error?: string; message?: string; details?: unk
   }
 }
 
-/** Returns the error that a response stands for. */
+/** Converts an error response to an ApiError. */
 export async function errorOf(response: Response): Promise<ApiError> {
   const retry = Number(response.headers.get("Retry-After")) || undefined;
   if (response.status === 401) {

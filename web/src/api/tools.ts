@@ -3,7 +3,7 @@ import type { JsonSchema } from "../forms/schema";
 import { api, take, type ToolResult } from "./client";
 import { useSession } from "./session";
 
-/** A tool as its app describes it. name is the full name, made of server and tool. */
+/** A tool as its app describes it. name is the full name, made up of server and tool. */
 export interface Tool {
   name: string;
   server: string;
@@ -52,7 +52,7 @@ export function useTools() {
   });
 }
 
-/** Calls a tool as the person, outside of chats. */
+/** Calls a tool for the logged-in person, outside of chats. */
 export const callTool = (
   tool: string,
   args: Record<string, unknown>,

@@ -34,7 +34,7 @@ export function AppDetail() {
         .filter((pin) => pin.server === name)
         .map((pin) => pin.tool),
     ),
-  ]; // several accounts may see a change
+  ]; // once per tool, even if it changed for several accounts
   if (apps.isLoadingError)
     return (
       <Page title={name}>

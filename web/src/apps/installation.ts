@@ -131,7 +131,7 @@ export function useReplace(name: string) {
   });
 }
 
-/** Uploads a file. The settings come first in the form. */
+/** Uploads a file. The settings come first in the form, because the server stops reading parts at the file. */
 function upload(file: Blob, { env = {}, permissions, replace = false }: Partial<Given>, serverName = ""): Promise<App> {
   const form = new FormData();
   form.append("settings", JSON.stringify({ env, permissions, replace, serverName: serverName || undefined }));

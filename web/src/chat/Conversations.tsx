@@ -158,7 +158,7 @@ function Selection({ selected, shown, onSelect, onDeleted }: SelectionProps) {
   );
 }
 
-/** Text in which the words of a search are marked. */
+/** Text in which the words of a search are highlighted. */
 function Marked({ text, words }: { text: string; words: string }) {
   const any = words.match(/[\p{L}\p{N}]+/gu)?.join("|");
   if (!any) return text;

@@ -11,7 +11,7 @@ test("a withdrawn message returns with its files", () => {
   expect(withWithdrawn(empty, { content: "look", attachments: [file] })).toEqual({ text: "look", files: [file] });
 });
 
-test("what was written since comes after it", () => {
+test("text written since then comes after the withdrawn message", () => {
   const now = { ...empty, text: "and more", files: [{ ...file, name: "b.txt" }] };
   expect(withWithdrawn(now, { content: "look", attachments: [file] })).toEqual({
     text: "look\nand more",
