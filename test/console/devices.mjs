@@ -59,6 +59,15 @@ await list(page).getByRole("link", { name: /A title/ }).click();
 await thread.getByText("Seen.").waitFor();
 await list(page).waitFor({ state: "detached" });
 
+// A dialog opens with the cursor in its first field.
+await page.keyboard.press("Control+k");
+await page.getByRole("dialog").waitFor();
+await page.keyboard.type("usage");
+await page.keyboard.press("Enter");
+await page.getByRole("heading", { name: "Usage", exact: true }).waitFor();
+await page.goBack();
+await thread.getByText("Seen.").waitFor();
+
 // The browser's tab is named after the conversation, and after the screen elsewhere.
 const named = (title) => page.waitForFunction((title) => document.title === title, title);
 await named("A title · Ropewalk");

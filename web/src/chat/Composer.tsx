@@ -277,7 +277,7 @@ function NameModel({ onDone, onClose }: { onDone: (model: string) => void; onClo
       }
     >
       <Field label="Model" required hint="provider:model, such as anthropic:claude-sonnet-5">
-        {(props) => <Input {...props} mono autoFocus value={name} onChange={(e) => setName(e.target.value)} />}
+        {(props) => <Input {...props} mono value={name} onChange={(e) => setName(e.target.value)} />}
       </Field>
     </Dialog>,
     document.body,

@@ -211,7 +211,7 @@ function Row({
         <b>{title}</b>
         <small title={c.passage}>
           {c.passage ? (
-            <Marked text={c.passage} words={words} />
+            <Marked text={plain(c.passage)} words={words} />
           ) : (
             <>
               {running ? "answering…" : ago(c.updatedAt)}
@@ -302,9 +302,7 @@ function Rename({ title, onDone, onClose }: { title: string; onDone: (title: str
       }
     >
       <Field label="Title" required>
-        {(props) => (
-          <Input {...props} maxLength={200} value={text} autoFocus onChange={(e) => setText(e.target.value)} />
-        )}
+        {(props) => <Input {...props} maxLength={200} value={text} onChange={(e) => setText(e.target.value)} />}
       </Field>
     </Dialog>
   );

@@ -112,7 +112,7 @@ function Totals({ totals }: { totals: UsageTotals }) {
     [
       "Cost",
       cost(totals.costUsd),
-      totals.unpricedCalls ? `${count(totals.unpricedCalls)} calls without a known price` : "at list prices",
+      totals.unpricedCalls ? `${plural(totals.unpricedCalls, "call")} without a known price` : "at list prices",
     ],
     ["Tokens read", short(totals.inputTokens), `${short(totals.cacheReadTokens)} more from caches`],
     ["Tokens written", short(totals.outputTokens), `${millis(totals.llmMs)} of model time`],
