@@ -57,3 +57,9 @@ func answerDevices(w http.ResponseWriter, r *http.Request) {
 	}
 	_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 }
+
+// Without a model, a new chat suggests what works without one.
+func TestAFirstVisitWithoutAModelLeadsToTheTools(t *testing.T) {
+	t.Parallel()
+	browse(t, "nomodel.mjs", serve(t, "", "--sample"), nil)
+}

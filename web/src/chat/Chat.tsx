@@ -421,7 +421,7 @@ function NoModel() {
 }
 
 const Hello = memo(function Hello({ onPick }: { onPick: (words: string) => void }) {
-  const { user, workspace, isWorkspaceAdmin } = useSession();
+  const { user, workspace, isWorkspaceAdmin, model } = useSession();
   const { data: apps = [] } = useApps(useShown());
   const navigate = useNavigate();
   const running = apps.filter((a) => a.status === "running");
@@ -434,7 +434,9 @@ const Hello = memo(function Hello({ onPick }: { onPick: (words: string) => void 
           ? isWorkspaceAdmin
             ? "The model uses the tools of apps, but none is running yet."
             : `No apps are running yet. An admin of ${workspace.name} can install one.`
-          : `The model can use the tools of ${running.length === 1 ? running[0]!.name : `${running.length} apps`}.`}
+          : model === null
+            ? "A chat needs a model, but the tools work without one: try them here, or use them from your own client."
+            : `The model can use the tools of ${running.length === 1 ? running[0]!.name : `${running.length} apps`}.`}
       </p>
       <div className={css.chips}>
         {running.length === 0 && isWorkspaceAdmin && (
@@ -444,7 +446,13 @@ const Hello = memo(function Hello({ onPick }: { onPick: (words: string) => void 
             {apps.length === 0 ? "Install the first app" : "Start an app"}
           </Button>
         )}
-        {running.slice(0, 4).map((a) => (
+        {running.length > 0 && model === null && (
+          <>
+            <Button onClick={() => void navigate({ to: "/tools" })}>Try a tool</Button>
+            <Button onClick={() => void navigate({ to: "/connect" })}>Connect a client</Button>
+          </>
+        )}
+        {(model === null ? [] : running).slice(0, 4).map((a) => (
           <Button key={a.name} onClick={() => onPick(`What can I do with ${a.ui?.name || a.name}?`)}>
             What can {a.ui?.name || a.name} do?
           </Button>
