@@ -248,6 +248,15 @@ func (g *gate) loginProviders(ctx context.Context) ([]loginProvider, error) {
 	return nil, notConfigured()
 }
 
+// OffersBrowserLogin reports whether a browser login can be started. It is true while a provider that may support logins
+// is unavailable, and it does not wait for that provider for long.
+func (a *Access) OffersBrowserLogin(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err := a.gate.Load().loginProviders(ctx)
+	return core.CodeOf(err) != core.CodeNotConfigured
+}
+
 func notConfigured() error {
 	return core.Errorf(core.CodeNotConfigured, "browser login is not configured: set auth.adapter to one that supports it, with clientId and redirectUri")
 }

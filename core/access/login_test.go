@@ -235,10 +235,20 @@ func TestLoginNeedsAnAdapterThatSupportsIt(t *testing.T) {
 	a, _ := newAccess(t, testKey, nil)
 	b, _ := newAccess(t, "", cannot)
 	for _, x := range []*Access{a, b} {
+		if x.OffersBrowserLogin(t.Context()) {
+			t.Error("a login is offered that cannot be started")
+		}
 		_, err := x.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 		want(t, "begin", string(core.CodeOf(err)), "not_configured")
 		_, err = x.FinishLogin(t.Context(), LoginAnswer{State: "s", Code: "c"})
 		want(t, "finish", string(core.CodeOf(err)), "not_configured")
+	}
+	down := newProvider("https://idp")
+	down.down = true
+	for _, p := range []*provider{newProvider("https://idp"), down} {
+		if c, _ := newAccess(t, "", p); !c.OffersBrowserLogin(t.Context()) {
+			t.Error("a login that a provider supports is not offered")
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/url"
 	"strings"
 
@@ -9,12 +10,14 @@ import (
 
 // Options configure a Console.
 type Options struct {
-	Dev        bool        // whether the server runs without authentication
-	APIKey     bool        // whether SERVICE_API_KEY is accepted on /v1
-	Login      func() bool // whether an auth adapter is configured; nil means never
-	BaseURL    string      // the public address; "" means the address that the client used
-	ViewOrigin string      // another origin of this server, for views; "" means none is configured
-	Version    string      // the server's version
+	Dev    bool        // whether the server runs without authentication
+	APIKey bool        // whether SERVICE_API_KEY is accepted on /v1
+	Login  func() bool // whether an auth adapter is configured; nil means never
+	// BrowserLogin reports whether people can log in on an identity provider's page; nil means never.
+	BrowserLogin func(context.Context) bool
+	BaseURL      string // the public address; "" means the address that the client used
+	ViewOrigin   string // another origin of this server, for views; "" means none is configured
+	Version      string // the server's version
 }
 
 // Console serves the web interface. It is safe for concurrent use.
@@ -55,20 +58,22 @@ func (c *Console) Mount(r fiber.Router) {
 
 // facts holds what a page needs to know before anybody has logged in. It contains no secrets.
 type facts struct {
-	Product    string `json:"product"`
-	Version    string `json:"version"`
-	Dev        bool   `json:"dev"`
-	APIKey     bool   `json:"apiKey"`
-	Login      bool   `json:"login"`
-	BaseURL    string `json:"baseUrl,omitempty"`
-	ViewOrigin string `json:"viewOrigin"`
+	Product      string `json:"product"`
+	Version      string `json:"version"`
+	Dev          bool   `json:"dev"`
+	APIKey       bool   `json:"apiKey"`
+	Login        bool   `json:"login"`
+	BrowserLogin bool   `json:"browserLogin"`
+	BaseURL      string `json:"baseUrl,omitempty"`
+	ViewOrigin   string `json:"viewOrigin"`
 }
 
 func (c *Console) facts(ctx *fiber.Ctx) error {
 	ctx.Set(fiber.HeaderCacheControl, "no-store")
 	return ctx.JSON(facts{
 		Product: "Ropewalk", Version: c.o.Version, Dev: c.o.Dev, APIKey: c.o.APIKey, Login: c.o.Login != nil && c.o.Login(),
-		BaseURL: c.o.BaseURL, ViewOrigin: c.viewOrigin(ctx),
+		BrowserLogin: c.o.BrowserLogin != nil && c.o.BrowserLogin(ctx.UserContext()),
+		BaseURL:      c.o.BaseURL, ViewOrigin: c.viewOrigin(ctx),
 	})
 }
 

@@ -311,8 +311,8 @@ func (s *Server) mounts() []func(httpapi.Router) {
 	c, all := s.config(), []func(httpapi.Router){s.endpoint.Mount, apidocs.New(httpapi.OpenAPI()).Mount}
 	if c.HTTP.Console {
 		all = append(all, console.New(console.Options{
-			Dev: c.Dev(), APIKey: c.APIKey != "", Login: s.hasProviders, BaseURL: c.HTTP.BaseURL, ViewOrigin: c.HTTP.ViewOrigin,
-			Version: s.version,
+			Dev: c.Dev(), APIKey: c.APIKey != "", Login: s.hasProviders, BrowserLogin: s.access.OffersBrowserLogin,
+			BaseURL: c.HTTP.BaseURL, ViewOrigin: c.HTTP.ViewOrigin, Version: s.version,
 		}).Mount)
 	}
 	return all

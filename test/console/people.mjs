@@ -135,7 +135,7 @@ await ada.page.getByRole("link", { name: /Harbour cruise/ }).waitFor();
 await ada.page.getByLabel("Search conversations").fill("open front");
 await ada.page.getByText("Nothing found").waitFor();
 await ada.page.goto(facts.url + bobs);
-await ada.page.getByRole("alert").waitFor();
+await ada.page.getByText("There is no such conversation").waitFor();
 await settled(ada.page);
 await accessible(ada.page, "the conversation of somebody else");
 

@@ -159,7 +159,6 @@ const NameField = ({
     {(props) => (
       <Input
         {...props}
-        autoFocus
         mono
         value={value}
         autoCapitalize="none"

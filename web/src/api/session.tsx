@@ -23,7 +23,9 @@ export interface Facts {
   version: string;
   dev: boolean;
   apiKey: boolean;
+  /** Whether an identity provider is configured, and whether people can log in on its page. */
   login: boolean;
+  browserLogin: boolean;
   baseUrl?: string;
   viewOrigin: string;
 }

@@ -36,7 +36,7 @@ export function FromRegistry({ install, onTab }: { install: Installation; onTab:
   };
   return (
     <div style={{ display: "grid", gridTemplateColumns: "minmax(0, 1fr)", gap: 14 }}>
-      <Search label="Search the registries" value={query} onChange={(e) => setQuery(e.target.value)} autoFocus />
+      <Search label="Search the registries" value={query} onChange={(e) => setQuery(e.target.value)} />
       {search.data?.failures.map((failure) => (
         <Notice key={failure} tone="warn">
           {failure}

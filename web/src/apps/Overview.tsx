@@ -6,7 +6,7 @@ import type { Tool } from "../api/tools";
 import { price } from "../tools/ToolPanel";
 import { Calls } from "./Calls";
 import { statusOf } from "./state";
-import { bytes, count, duration, moment, plural } from "../ui/format";
+import { bytes, count, duration, moment, plural, sentence } from "../ui/format";
 import { Code } from "../ui/Code";
 import { Card, Facts, Notice } from "../ui/Surface";
 
@@ -51,7 +51,7 @@ export function Overview({ app, details, health, tools }: Props) {
     <div style={{ display: "grid", gap: 20 }}>
       {error && (
         <Notice tone="bad">
-          <p>{error}</p>
+          <p>{sentence(error)}</p>
           {details.lastOutput && details.lastOutput.length > 0 && (
             <Code label="The app's last output" text={details.lastOutput.join("\n")} />
           )}
@@ -65,7 +65,7 @@ export function Overview({ app, details, health, tools }: Props) {
           </p>
         </Notice>
       ))}
-      {app.status === "dead" && !error && (
+      {app.status === "dead" && (
         <Notice tone="bad">
           The app crashed too often and will not be restarted automatically. Its log may show why. Start it once the
           cause is fixed.

@@ -16,7 +16,7 @@ import { useSidebars } from "../shell/sidebars";
 import { Button } from "../ui/Button";
 import { nextTask, useIdle, useShown } from "../ui/idle";
 import { untilLoaded } from "../ui/loading";
-import { useNarrow } from "../ui/narrow";
+import { useListed } from "../ui/narrow";
 import { Empty, Notice, Skeleton } from "../ui/Surface";
 import { toast, toastError } from "../ui/Toast";
 import { Composer, focusIn, useFocus } from "./Composer";
@@ -55,7 +55,7 @@ export function ChatScreen() {
     if (idle) loadThread().catch(() => undefined); // sending the first message tries again
   }, [idle]);
   const sidebars = useSidebars();
-  const narrow = useNarrow();
+  const listed = useListed();
   return (
     <div className={css.chat}>
       {sidebars ? (
@@ -69,7 +69,8 @@ export function ChatScreen() {
             <Title id={id} />
           </h1>
         )}
-        {narrow && (
+        {id && sidebars && <TabTitle id={id} />}
+        {!listed && (
           <div className={css.top}>
             <Button look="quiet" label="Conversations" onClick={() => setListOpen(true)}>
               <MenuIcon aria-hidden="true" />
@@ -100,9 +101,25 @@ interface ConversationProps {
   onBegun: (id: string) => void;
 }
 
-function Title({ id }: { id: string }) {
+function useTitle(id: string): string | undefined {
   const { data } = useConversations("");
-  return data?.pages.flatMap((p) => p.conversations).find((c) => c.id === id)?.title || "Conversation";
+  return data?.pages.flatMap((p) => p.conversations).find((c) => c.id === id)?.title || undefined;
+}
+
+const Title = ({ id }: { id: string }) => useTitle(id) ?? "Conversation";
+
+/** Names the browser's tab after the conversation, so that several tabs can be told apart. */
+function TabTitle({ id }: { id: string }) {
+  const title = useTitle(id);
+  useEffect(() => {
+    if (!title) return;
+    const named = `${title} · Ropewalk`;
+    document.title = named;
+    return () => {
+      if (document.title === named) document.title = "Chat · Ropewalk"; // another screen may have named it already
+    };
+  }, [title]);
+  return null;
 }
 
 const Conversation = memo(function Conversation({ id, onBegun }: ConversationProps) {
@@ -302,17 +319,19 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
       />
     </>
   );
-  if (isGone && history.data) {
+  if (isGone) {
     return (
       <Empty
-        title="This conversation was deleted"
+        title={history.data ? "This conversation was deleted" : "There is no such conversation"}
         actions={
           <Button look="primary" onClick={() => void navigate({ to: "/chat" })}>
             Start a new chat
           </Button>
         }
       >
-        It was deleted in another window or by another program.
+        {history.data
+          ? "It was deleted in another window or by another program."
+          : "It may have been deleted, or it is in another workspace or somebody else's."}
       </Empty>
     );
   }
@@ -402,7 +421,7 @@ function NoModel() {
 }
 
 const Hello = memo(function Hello({ onPick }: { onPick: (words: string) => void }) {
-  const { user, workspace, isWorkspaceAdmin } = useSession();
+  const { user, workspace, isWorkspaceAdmin, model } = useSession();
   const { data: apps = [] } = useApps(useShown());
   const navigate = useNavigate();
   const running = apps.filter((a) => a.status === "running");
@@ -415,7 +434,9 @@ const Hello = memo(function Hello({ onPick }: { onPick: (words: string) => void 
           ? isWorkspaceAdmin
             ? "The model uses the tools of apps, but none is running yet."
             : `No apps are running yet. An admin of ${workspace.name} can install one.`
-          : `The model can use the tools of ${running.length === 1 ? running[0]!.name : `${running.length} apps`}.`}
+          : model === null
+            ? "A chat needs a model, but the tools work without one: try them here, or use them from your own client."
+            : `The model can use the tools of ${running.length === 1 ? running[0]!.name : `${running.length} apps`}.`}
       </p>
       <div className={css.chips}>
         {running.length === 0 && isWorkspaceAdmin && (
@@ -425,7 +446,13 @@ const Hello = memo(function Hello({ onPick }: { onPick: (words: string) => void 
             {apps.length === 0 ? "Install the first app" : "Start an app"}
           </Button>
         )}
-        {running.slice(0, 4).map((a) => (
+        {running.length > 0 && model === null && (
+          <>
+            <Button onClick={() => void navigate({ to: "/tools" })}>Try a tool</Button>
+            <Button onClick={() => void navigate({ to: "/connect" })}>Connect a client</Button>
+          </>
+        )}
+        {(model === null ? [] : running).slice(0, 4).map((a) => (
           <Button key={a.name} onClick={() => onPick(`What can I do with ${a.ui?.name || a.name}?`)}>
             What can {a.ui?.name || a.name} do?
           </Button>

@@ -32,6 +32,8 @@ interface Props {
 
 const other = "\u0000other";
 
+const onlyTouch = matchMedia("(hover: none)");
+
 /** The field for a message, with its files, apps and model. */
 export function Composer({ running, mayQueue, draft, onDraft, off, onOff, onSend, onStop, fieldRef }: Props) {
   const { model: standard } = useSession();
@@ -136,7 +138,9 @@ export function Composer({ running, mayQueue, draft, onDraft, off, onOff, onSend
             }
           }}
           onKeyDown={(e) => {
-            if (e.key === "Enter" && !e.shiftKey && !e.nativeEvent.isComposing) {
+            // The keyboard on a touch screen has no Shift+Enter: its Enter key starts a new line.
+            const sends = e.ctrlKey || e.metaKey || (!e.shiftKey && !onlyTouch.matches);
+            if (e.key === "Enter" && sends && !e.nativeEvent.isComposing) {
               e.preventDefault();
               send();
             }
@@ -273,7 +277,7 @@ function NameModel({ onDone, onClose }: { onDone: (model: string) => void; onClo
       }
     >
       <Field label="Model" required hint="provider:model, such as anthropic:claude-sonnet-5">
-        {(props) => <Input {...props} mono autoFocus value={name} onChange={(e) => setName(e.target.value)} />}
+        {(props) => <Input {...props} mono value={name} onChange={(e) => setName(e.target.value)} />}
       </Field>
     </Dialog>,
     document.body,
@@ -282,7 +286,7 @@ function NameModel({ onDone, onClose }: { onDone: (model: string) => void; onClo
 
 /** Focuses the message field, except where that would open a keyboard on the screen. */
 export function focusIn(field: { current: HTMLTextAreaElement | null }): void {
-  if (matchMedia("(hover: hover)").matches) field.current?.focus();
+  if (!onlyTouch.matches) field.current?.focus();
 }
 
 /** Focuses the message field when a conversation opens. */

@@ -1,6 +1,6 @@
 import { Link, useNavigate } from "@tanstack/react-router";
-import { Download, Ellipsis, GitFork, ListChecks, Pencil, SquarePen, Trash2 } from "lucide-react";
-import { useEffect, useState } from "react";
+import { Download, Ellipsis, GitFork, ListChecks, Pencil, SquarePen, Trash2, X } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
 import { api, take, type ConversationSummary } from "../api/client";
 import { useConversationActions, useConversations } from "../api/conversations";
 import { Button } from "../ui/Button";
@@ -33,8 +33,29 @@ export function Conversations({ here, open, onClose }: { here?: string; open: bo
       if (!next.delete(id)) next.add(id);
       return next;
     });
+  const list = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const aside = list.current;
+    if (!open || !aside) return;
+    const before = document.activeElement;
+    aside.querySelector<HTMLElement>("[data-close]")?.focus();
+    return () => {
+      const at = document.activeElement;
+      if (before instanceof HTMLElement && (at === document.body || aside.contains(at))) before.focus();
+    };
+  }, [open]);
   return (
-    <aside className={css.side} data-open={open} aria-label="Conversations">
+    <aside
+      ref={list}
+      className={css.side}
+      data-open={open}
+      aria-label="Conversations"
+      onKeyDown={(e) => {
+        if (!open || e.key !== "Escape" || e.shiftKey || document.querySelector("dialog[open], [role=menu]")) return;
+        e.preventDefault(); // it would also stop the answer
+        onClose();
+      }}
+    >
       <div className={css.sideHead}>
         <Search
           label="Search conversations"
@@ -60,6 +81,9 @@ export function Conversations({ here, open, onClose }: { here?: string; open: bo
           onClick={() => setSelected(selected ? null : new Set())}
         >
           <ListChecks aria-hidden="true" />
+        </Button>
+        <Button look="quiet" className={css.close} label="Close the list" data-close onClick={onClose}>
+          <X aria-hidden="true" />
         </Button>
       </div>
       {selected && (
@@ -187,7 +211,7 @@ function Row({
         <b>{title}</b>
         <small title={c.passage}>
           {c.passage ? (
-            <Marked text={c.passage} words={words} />
+            <Marked text={plain(c.passage)} words={words} />
           ) : (
             <>
               {running ? "answering…" : ago(c.updatedAt)}
@@ -278,9 +302,7 @@ function Rename({ title, onDone, onClose }: { title: string; onDone: (title: str
       }
     >
       <Field label="Title" required>
-        {(props) => (
-          <Input {...props} maxLength={200} value={text} autoFocus onChange={(e) => setText(e.target.value)} />
-        )}
+        {(props) => <Input {...props} maxLength={200} value={text} onChange={(e) => setText(e.target.value)} />}
       </Field>
     </Dialog>
   );

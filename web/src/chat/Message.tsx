@@ -304,20 +304,30 @@ export const Answer = memo(function Answer({ message, index = 0, state, actions,
           <Badge tone="warn">stopped</Badge>
         </div>
       )}
-      {message && <About message={message} index={index} actions={actions} />}
+      {message && <About message={message} index={index} actions={actions} explained={failed} />}
     </article>
   );
 });
 
+interface AboutProps {
+  message: Message;
+  index: number;
+  actions: MessageActions;
+  /** Whether a notice already says why the answer ended. */
+  explained: boolean;
+}
+
 /** The model, tokens and cost of an answer, with its actions. */
-function About({ message, index, actions }: { message: Message; index: number; actions: MessageActions }) {
+function About({ message, index, actions, explained }: AboutProps) {
   const m = message.metadata ?? {};
   const others = useModels().filter((name) => name !== m.model);
   return (
     <div className={css.meta}>
       {m.skill && <Badge tone="accent">skill {m.skill}</Badge>}
-      {m.stopReason && <Badge tone="warn">{stops[m.stopReason] ?? m.stopReason.replaceAll("_", " ")}</Badge>}
-      {typeof m.stopMessage === "string" && <span>{m.stopMessage}</span>}
+      {m.stopReason && !explained && (
+        <Badge tone="warn">{stops[m.stopReason] ?? m.stopReason.replaceAll("_", " ")}</Badge>
+      )}
+      {typeof m.stopMessage === "string" && !explained && <span>{m.stopMessage}</span>}
       {m.model && <span title={moment(message.timestamp)}>{m.model}</span>}
       {m.outputTokens === undefined && m.stopReason === "incomplete" && <span title="Usage unknown">– tokens</span>}
       {m.outputTokens !== undefined && (

@@ -37,7 +37,6 @@ export function ConnectScreen() {
         )}
       </Card>
       <Keys onMade={setToken} />
-      {isWorkspaceAdmin && <Views url={url} />}
       <div className={css.split}>
         <div className={css.list} role="group" aria-label="Clients">
           {clients.map((c) => (
@@ -74,6 +73,7 @@ export function ConnectScreen() {
           <Code label={client.language} text={client.snippet({ url, token: facts.dev ? "" : token })} wrap />
         </Card>
       </div>
+      {isWorkspaceAdmin && <Views url={url} />}
     </Page>
   );
 }

@@ -154,7 +154,7 @@ function NewKey({ onMade, onClose }: { onMade: (key: string) => void; onClose: (
       }
     >
       <Field label="Name" required hint="What it is for">
-        {(props) => <Input {...props} autoFocus value={name} onChange={(e) => setName(e.target.value)} />}
+        {(props) => <Input {...props} value={name} onChange={(e) => setName(e.target.value)} />}
       </Field>
       <Field label={`Role in ${workspace.name}`}>
         {(props) => (

@@ -132,9 +132,7 @@ function AddMember({ known, onClose }: { known: Set<string>; onClose: () => void
       {users.isLoadingError && <Failure error={users.error} />}
       {!isOrgAdmin && (
         <Field label="Email" required hint="The person must have logged in here before.">
-          {(props) => (
-            <Input {...props} type="email" autoFocus value={who} onChange={(e) => setWho(e.target.value.trim())} />
-          )}
+          {(props) => <Input {...props} type="email" value={who} onChange={(e) => setWho(e.target.value.trim())} />}
         </Field>
       )}
       {isOrgAdmin && (

@@ -132,7 +132,7 @@ function NameDialog({
       }
     >
       <Field label="Name" required>
-        {(props) => <Input {...props} autoFocus value={text} onChange={(e) => setText(e.target.value)} />}
+        {(props) => <Input {...props} value={text} onChange={(e) => setText(e.target.value)} />}
       </Field>
     </Dialog>
   );

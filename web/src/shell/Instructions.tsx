@@ -63,7 +63,6 @@ export function Instructions({ onClose }: { onClose: () => void }) {
             rows={10}
             maxLength={longest}
             value={text}
-            autoFocus
             placeholder="Answer briefly. Our customers are in Norway, so show prices in kroner."
             onChange={(e) => setText(e.target.value)}
           />

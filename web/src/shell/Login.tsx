@@ -28,8 +28,8 @@ export function Login({ facts, onDone }: { facts: Facts; onDone: () => void }) {
           </Notice>
         )}
         <div className={css.loginCard}>
-          {facts.login && <ProviderLogin />}
-          {facts.login && <div className={css.or}>or</div>}
+          {facts.browserLogin && <ProviderLogin />}
+          {facts.browserLogin && <div className={css.or}>or</div>}
           <KeyLogin facts={facts} onDone={onDone} />
         </div>
       </div>
@@ -90,11 +90,11 @@ function KeyLogin({ facts, onDone }: { facts: Facts; onDone: () => void }) {
             autoComplete="current-password"
             value={secret}
             onChange={(e) => setSecret(e.target.value)}
-            autoFocus={!facts.login}
+            autoFocus={!facts.browserLogin}
           />
         )}
       </Field>
-      <Button type="submit" look={facts.login ? "plain" : "primary"} className={css.big} busy={busy}>
+      <Button type="submit" look={facts.browserLogin ? "plain" : "primary"} className={css.big} busy={busy}>
         Log in
       </Button>
     </form>

@@ -23,7 +23,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const session = useSession();
   const navigate = useNavigate();
   const [query, setQuery] = useState("");
-  const words = useDeferredValue(query.trim().toLowerCase());
+  const typed = query.trim().toLowerCase();
+  const words = useDeferredValue(typed);
   const conversations = useConversations(words);
   const { workspace, workspaces, facts, switchTo, logout } = session;
   const notifies = useNotifications();
@@ -34,7 +35,12 @@ export function Palette({ onClose }: { onClose: () => void }) {
       .map((s) => ({ key: s.to, name: `Go to ${s.name}`, icon: s.icon, run: () => void navigate({ to: s.to }) })),
     ...workspaces
       .filter((w) => w.id !== workspace.id)
-      .map((w) => ({ key: w.id, name: `Switch to ${w.name}`, icon: Building2, run: () => switchTo(w.id) })),
+      .map((w) => ({
+        key: w.id,
+        name: `Switch to the workspace ${w.name}`,
+        icon: Building2,
+        run: () => switchTo(w.id),
+      })),
     { key: "system", name: "Use the system theme", icon: SunMoon, run: () => applyTheme("system") },
     { key: "light", name: "Use the light theme", icon: Sun, run: () => applyTheme("light") },
     { key: "dark", name: "Use the dark theme", icon: Moon, run: () => applyTheme("dark") },
@@ -46,8 +52,10 @@ export function Palette({ onClose }: { onClose: () => void }) {
     },
     { key: "help", name: "Show keyboard shortcuts", icon: Keyboard, run: showShortcuts },
     ...(facts.dev ? [] : [{ key: "logout", name: "Log out", icon: LogOut, run: () => void logout() }]),
-  ].filter((c) => words.split(/\s+/).every((word) => c.name.toLowerCase().includes(word)));
-  const found = (conversations.data?.pages[0]?.conversations ?? []).slice(0, 8).map((c): Command => ({
+  ].filter((c) => typed.split(/\s+/).every((word) => c.name.toLowerCase().includes(word)));
+  // Enter must not open a result of what was typed before.
+  const current = words === typed && !conversations.isPlaceholderData;
+  const found = ((current && conversations.data?.pages[0]?.conversations) || []).slice(0, 8).map((c): Command => ({
     key: c.id,
     name: c.title || c.preview || "Conversation",
     icon: MessageSquare,
@@ -75,7 +83,6 @@ export function Palette({ onClose }: { onClose: () => void }) {
           ref={field}
           label="Screen, conversation or command"
           value={query}
-          autoFocus
           onChange={(e) => setQuery(e.target.value)}
         />
         <ul ref={list} className={css.commands} aria-label="Results">

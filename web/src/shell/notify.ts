@@ -48,10 +48,10 @@ export async function switchNotifications(on: boolean): Promise<void> {
 /** Announces something in a hidden page: in its title, and with a notification if the person asked for them. */
 export function notifyHidden(text: string): void {
   if (!document.hidden) return;
-  const { title } = document;
-  document.title = `${text} · ${title}`;
+  const notice = `${text} · `;
+  document.title = notice + document.title;
   const restore = () => {
-    document.title = title;
+    if (document.title.startsWith(notice)) document.title = document.title.slice(notice.length);
   };
   document.addEventListener("visibilitychange", restore, { once: true });
   if (isOn()) new Notification(text).onclick = () => window.focus();

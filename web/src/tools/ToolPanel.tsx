@@ -2,6 +2,8 @@ import { Link } from "@tanstack/react-router";
 import { ExternalLink, Play, Square } from "lucide-react";
 import { useMemo, useRef, useState } from "react";
 import { useLinking, useOwnAccounts } from "../accounts/data";
+import { DecideCall } from "../approvals/Decide";
+import { isPending, useApprovals } from "../approvals/waiting";
 import { toJson } from "../api/digits";
 import { ApiError } from "../api/http";
 import { useSession } from "../api/session";
@@ -11,7 +13,7 @@ import { initial, kindOf, problemsOf } from "../forms/schema";
 import { SchemaForm } from "../forms/SchemaForm";
 import { Button } from "../ui/Button";
 import { Field, Select } from "../ui/Field";
-import { count, millis, tokens } from "../ui/format";
+import { clock, count, millis, tokens } from "../ui/format";
 import { Badge, Card, Failure, Notice } from "../ui/Surface";
 import { AppView } from "../views/LazyAppView";
 import { ResultView } from "./ResultView";
@@ -120,6 +122,7 @@ export function ToolPanel({ tool }: { tool: Tool }) {
         </form>
       </Card>
       <div aria-live="polite" className={css.result}>
+        {running && <Waiting tool={tool.name} />}
         {outcome?.error !== undefined &&
           (loginOf(outcome.error) ? (
             <LoginNeeded login={loginOf(outcome.error)!} onLinked={() => void run()} />
@@ -146,6 +149,21 @@ export function ToolPanel({ tool }: { tool: Tool }) {
         )}
       </div>
     </div>
+  );
+}
+
+/** The decision that the call is waiting for, if there is one. */
+function Waiting({ tool }: { tool: string }) {
+  const { user } = useSession();
+  const { data = [] } = useApprovals({ every: 3_000 });
+  const approval = data.find((a) => a.tool === tool && a.caller.id === user.id && isPending(a));
+  return (
+    approval && (
+      <Card title="Waiting for approval">
+        <p>This call needs a decision. It expires at {clock(approval.expiresAt)}.</p>
+        <DecideCall approval={approval} />
+      </Card>
+    )
   );
 }
 

@@ -13,7 +13,11 @@ interface Props {
   onSubmit?: () => void;
 }
 
-/** A modal dialog: the browser's own, so focus stays inside, Escape closes, and the page behind is inert. */
+/**
+ * A modal dialog: the browser's own, so focus stays inside, Escape closes, and the page behind is inert. It opens with the
+ * focus on its first field, if it has one. autoFocus has no effect in it: React focuses the element while the dialog is
+ * still hidden.
+ */
 export function Dialog({ title, onClose, wide, children, footer, onSubmit }: Props) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -21,6 +25,7 @@ export function Dialog({ title, onClose, wide, children, footer, onSubmit }: Pro
     const dialog = ref.current;
     const before = document.activeElement;
     dialog?.showModal();
+    dialog?.querySelector<HTMLElement>("[data-body] :is(input:not([hidden]), textarea, select)")?.focus();
     return () => {
       dialog?.close();
       if (before instanceof HTMLElement) before.focus();
@@ -34,7 +39,7 @@ export function Dialog({ title, onClose, wide, children, footer, onSubmit }: Pro
           <X aria-hidden="true" />
         </Button>
       </header>
-      <div className={css.dialogBody} tabIndex={-1}>
+      <div className={css.dialogBody} data-body tabIndex={-1}>
         {children}
       </div>
       {footer && <footer className={css.dialogFoot}>{footer}</footer>}

@@ -1,13 +1,23 @@
-import { useSyncExternalStore } from "react";
+import { useCallback, useSyncExternalStore } from "react";
 
-/** The width below which the style sheets use the phone layout. */
-const query = matchMedia("(max-width: 860px)");
+// The style sheets use the same widths.
+const narrow = matchMedia("(max-width: 860px)");
+const listed = matchMedia("(min-width: 1081px)");
 
-function subscribe(reader: () => void): () => void {
-  query.addEventListener("change", reader);
-  return () => query.removeEventListener("change", reader);
+function useMedia(query: MediaQueryList): boolean {
+  const subscribe = useCallback(
+    (reader: () => void) => {
+      query.addEventListener("change", reader);
+      return () => query.removeEventListener("change", reader);
+    },
+    [query],
+  );
+  return useSyncExternalStore(subscribe, () => query.matches);
 }
 
 /** Reports whether the page has the phone layout. */
-export const isNarrow = () => query.matches;
-export const useNarrow = () => useSyncExternalStore(subscribe, isNarrow);
+export const isNarrow = () => narrow.matches;
+export const useNarrow = () => useMedia(narrow);
+
+/** Reports whether the list of conversations is next to the chat. Otherwise it opens on top of it. */
+export const useListed = () => useMedia(listed);

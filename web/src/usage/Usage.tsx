@@ -4,7 +4,7 @@ import { useMemo, useState } from "react";
 import { api, take, type UsageTotals } from "../api/client";
 import { useSession } from "../api/session";
 import { Select } from "../ui/Field";
-import { cost, count, millis, short } from "../ui/format";
+import { cost, count, millis, plural, short } from "../ui/format";
 import { Card, Empty, Failure, Page, Skeleton } from "../ui/Surface";
 import { Table } from "../ui/Table";
 import { Tabs } from "../ui/Tabs";
@@ -112,11 +112,11 @@ function Totals({ totals }: { totals: UsageTotals }) {
     [
       "Cost",
       cost(totals.costUsd),
-      totals.unpricedCalls ? `${count(totals.unpricedCalls)} calls without a known price` : "at list prices",
+      totals.unpricedCalls ? `${plural(totals.unpricedCalls, "call")} without a known price` : "at list prices",
     ],
     ["Tokens read", short(totals.inputTokens), `${short(totals.cacheReadTokens)} more from caches`],
     ["Tokens written", short(totals.outputTokens), `${millis(totals.llmMs)} of model time`],
-    ["Model calls", count(totals.llmCalls), `in ${count(totals.conversations)} conversations`],
+    ["Model calls", count(totals.llmCalls), `in ${plural(totals.conversations, "conversation")}`],
     ["Tool calls", count(totals.toolCalls), "made by models"],
   ];
   return (
