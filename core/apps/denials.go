@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kballard/go-shellquote"
+
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/source"
@@ -160,7 +162,8 @@ func (m *Manager) hints(c core.Caller, a *app) []string {
 	return a.hintsOf(c, v.failure, "ropewalk app allow "+a.key.Name+" --%s %s")
 }
 
-// hintsOf returns the hints for a failure. Targets that appear in the failure's text come first.
+// hintsOf returns the hints for a failure. Targets that appear in the failure's text come first. The app's definition
+// chooses the targets, and people copy the commands into a shell.
 func (a *app) hintsOf(c core.Caller, failure *instance.Failure, remedy string) []string {
 	m, hints := a.manager, []string{}
 	if m.o.Confinement.Level(m.sandboxOf(a.key)) == sandbox.LevelNone {
@@ -176,7 +179,7 @@ func (a *app) hintsOf(c core.Caller, failure *instance.Failure, remedy string) [
 		if r.Kind == core.PermissionNet {
 			verb = "closes"
 		}
-		hints = append(hints, fmt.Sprintf("the sandbox %s %s; "+remedy, verb, r.Target, r.Kind, r.Target))
+		hints = append(hints, fmt.Sprintf("the sandbox %s %s; "+remedy, verb, r.Target, r.Kind, shellquote.Join(r.Target)))
 	}
 	for _, closed := range m.guard.Refused(m.definition(a.now.Load().record)) {
 		if _, err := m.guard.Check(closed); err != nil && m.guard.MayGrant(c, closed) == nil && strings.Contains(text, closed.Target) {
@@ -185,7 +188,7 @@ func (a *app) hintsOf(c core.Caller, failure *instance.Failure, remedy string) [
 	}
 	if fileMissing.MatchString(text) {
 		for _, r := range m.grantableBy(c, a.narrow()) {
-			hints = append(hints, fmt.Sprintf("the sandbox hides the files next to %s; "+remedy, r.Target, r.Also.Kind, r.Also.Target))
+			hints = append(hints, fmt.Sprintf("the sandbox hides the files next to %s; "+remedy, r.Target, r.Also.Kind, shellquote.Join(r.Also.Target)))
 		}
 	}
 	if dockerMissing.MatchString(text) {

@@ -127,7 +127,6 @@ type Options struct {
 	Sandbox     config.Sandbox       // for apps without their own sandbox settings in the configuration
 	Confinement instance.Confinement // what this machine supports
 	Closed      []string             // more paths that cannot be granted, in addition to Home and Confinement
-	Ports       func() []int         // ports of the server, its database and its plugins, which cannot be granted; may be nil
 
 	Policy              *Policy       // default: DefaultPolicy
 	StartTimeout        time.Duration // from launch to the first list of tools; default 60 s

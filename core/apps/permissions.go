@@ -54,7 +54,7 @@ const maxPermissions = 200
 func (m *Manager) newGuard() *permit.Guard {
 	o := &m.o
 	return &permit.Guard{
-		Home: o.Home, Env: o.HostEnv, Closed: slices.Concat(o.Confinement.Hide, o.Closed), Ports: o.Ports,
+		Home: o.Home, Env: o.HostEnv, Closed: slices.Concat(o.Confinement.Hide, o.Closed), Ports: o.Confinement.Ports,
 		Grantable: o.Sandbox.Grantable, Shared: o.Sandbox.Shared,
 	}
 }

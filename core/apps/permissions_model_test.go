@@ -15,6 +15,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/kballard/go-shellquote"
+
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
 	"github.com/ropewalk/ropewalk/core/apps/interact"
@@ -273,5 +275,29 @@ func TestAFailedStartNamesWhatOnlyTheConfigurationCanOpen(t *testing.T) {
 	failure.Output = nil
 	if hints := a.hintsOf(ownerOfAll(), failure, "--%s %s"); len(hints) != 0 {
 		t.Errorf("without a path in the output, the owner gets %q", hints)
+	}
+}
+
+// People copy the command of a hint into a shell, and the app's definition chooses the path in it.
+func TestTheCommandInAHintQuotesItsPath(t *testing.T) {
+	m, paths := granting(t)
+	m.o.Sandbox.Level, m.o.Confinement.Probe.Level = sandbox.LevelNamespaces, sandbox.LevelNamespaces
+	path := filepath.Join(paths[0], "a b;$(touch x)")
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{manager: m, key: interact.AppRef{Workspace: core.DefaultWorkspaceID, Name: "x"}}
+	a.now.Store(&view{record: core.Installation{
+		Workspace: core.DefaultWorkspaceID, Name: "x", Source: core.Source{Kind: core.SourceCommand, Ref: "python3"},
+		Manifest: fmt.Appendf(nil, `{"manifest_version":"0.3","name":"x","version":"1","description":"d","author":{"name":"a"},
+			"server":{"type":"binary","mcp_config":{"command":"python3","args":[%q]}}}`, path),
+	}})
+	hints := a.hintsOf(ownerOfAll(), &instance.Failure{Reason: "the process exited"}, "allow --%s %s")
+	if len(hints) != 1 {
+		t.Fatalf("%q", hints)
+	}
+	_, command, _ := strings.Cut(hints[0], "; allow ")
+	if words, err := shellquote.Split(command); err != nil || len(words) != 2 || words[1] != path {
+		t.Errorf("the command is %q: %q, %v", command, words, err)
 	}
 }

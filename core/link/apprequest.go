@@ -97,15 +97,17 @@ func (l *Link) callers() []Caller {
 }
 
 // beginAppRequest records that a request of a size is being answered. It returns false if there are too many, if they
-// are too large in total, or if the id is in use.
+// are too large in total, or if the id is in use. The app may take its time to read answers, so those that are being
+// sent count as well.
 func (l *Link) beginAppRequest(id any, size int, cancel context.CancelFunc) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, taken := l.appRequests[id]; taken || l.closing || len(l.appRequests) >= maxRequests || l.asked > 0 && l.asked+size > maxRequestBytes {
+	if _, taken := l.appRequests[id]; taken || l.closing || len(l.appRequests) >= maxRequests || l.unsent >= 2*maxRequests || l.asked > 0 && l.asked+size > maxRequestBytes {
 		return false
 	}
 	l.appRequests[id] = cancel
 	l.asked += size
+	l.unsent++
 	return true
 }
 
@@ -113,6 +115,7 @@ func (l *Link) beginAppRequest(id any, size int, cancel context.CancelFunc) bool
 func (l *Link) releaseAppRequest(size int) {
 	l.mu.Lock()
 	l.asked -= size
+	l.unsent--
 	l.mu.Unlock()
 }
 

@@ -39,7 +39,8 @@ type Link struct {
 	mu          sync.Mutex
 	calls       map[int64]*call            // pending, by id
 	appRequests map[any]context.CancelFunc // being answered, by id
-	asked       int                        // bytes of params and ids of appRequests
+	unsent      int                        // appRequests, and requests whose answers are being sent
+	asked       int                        // bytes of their params and ids
 	closing     bool
 
 	giveUp context.CancelCauseFunc // aborts the handshake; set only during it

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -183,6 +184,28 @@ func TestTheRequestsFromAnAppAreLimitedBySize(t *testing.T) {
 	ask(9)
 	wait(t, asked)
 	p.read()
+}
+
+// The app reads no answers, so each is held until it does.
+func TestTheRequestsFromAnAppAreLimitedUntilTheirAnswersAreRead(t *testing.T) {
+	var asked atomic.Int64
+	large := json.RawMessage(`{"content":"` + strings.Repeat("m", 128<<10) + `"}`) // more than a pipe holds
+	_, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{
+		"elicitation/create": func(context.Context, rpc.Question, []Caller) (json.RawMessage, error) {
+			asked.Add(1)
+			return large, nil
+		},
+	}})
+	const times = 10 * maxRequests
+	for id := range times {
+		p.send(`{"jsonrpc":"2.0","id":%d,"method":"elicitation/create","params":{}}`, id)
+	}
+	p.send(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`)
+	for string(p.read().ID) != `"ping"` { // the others are answers
+	}
+	if n := asked.Load(); n == 0 || n > 4*maxRequests {
+		t.Errorf("%d of %d requests were answered", n, times)
+	}
 }
 
 func TestAnAppThatAsksAgainAndAgainAddsOneMarkToTheQueueOfACall(t *testing.T) {

@@ -149,6 +149,8 @@ func bundle(kind string, args []string) int {
 		}
 	case "own-service":
 		useOwnService()
+	case "listen":
+		listenOn(args)
 	case "refused":
 		refused(args[0], args[1])
 	case "bind-anew":

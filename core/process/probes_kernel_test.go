@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -34,6 +36,7 @@ func kernelProbes() map[string]func(target) string {
 		"a priority over others":         priority,
 		"higher limits":                  limits,
 		"a stopped shim":                 stopsShim,
+		"the server's process group":     joinsGroup,
 		"other processes' limits":        limitsOthers,
 		"other processes' scheduling":    schedulesOthers,
 		"all inotify instances":          func(target) string { return watches() },
@@ -206,6 +209,23 @@ func limits(target) string {
 		}
 		if unix.Prlimit(0, resource, &unix.Rlimit{Cur: now.Max + 1, Max: now.Max + 1}, nil) == nil {
 			return fmt.Sprintf("limit %d was raised", resource)
+		}
+	}
+	return ""
+}
+
+// joinsGroup joins the process groups of the server and of another app. If a process leaves a group and a stopped
+// process in it behind, the kernel sends SIGHUP to the group, and no sandbox checks that.
+func joinsGroup(t target) string {
+	for _, pid := range []int{t.Server, t.Other, os.Getppid()} {
+		group, err := unix.Getpgid(pid)
+		if err != nil || group == unix.Getpgrp() {
+			continue
+		}
+		cmd := exec.Command("/proc/self/exe", bundleArg, "args")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: group}
+		if cmd.Run() == nil {
+			return fmt.Sprintf("the group of process %d", pid)
 		}
 	}
 	return ""

@@ -58,6 +58,57 @@ func useOwnService() {
 	fmt.Println("datagrams:", unix.Connect(datagrams, &unix.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}}))
 }
 
+// A client that knows a service of this machine as localhost tries ::1 first.
+func TestAnAppCannotListenBesideAServiceOfThisMachine(t *testing.T) {
+	service, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = service.Close() })
+	_, used, _ := net.SplitHostPort(service.Addr().String())
+	stopped, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := stopped.Addr().(*net.TCPAddr).Port
+	if err := stopped.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, uid := range ownUsers() {
+		c := confined(t, sandbox.LevelLandlock, "listen", "[::1]:"+used, "127.0.0.2:"+used, "[::1]:"+strconv.Itoa(taken), "127.0.0.1:0", "[::1]:0", "again", "unix")
+		c.Sandbox.Taken = []int{taken}
+		giveTo(t, &c, uid)
+		if got, want := output(t, start(t, c)), "taken\ntaken\ntaken\nlistens\nlistens\nlistens\nlistens\n"; got != want {
+			t.Errorf("user %d: %q, want %q", uid, got, want)
+		}
+	}
+}
+
+// listenOn listens on addresses, on another one with the port of the last ("again"), and on a Unix socket.
+func listenOn(addresses []string) {
+	last := ""
+	for _, address := range addresses {
+		network := "tcp"
+		switch address {
+		case "again":
+			_, port, _ := net.SplitHostPort(last)
+			address = "127.0.0.3:" + port
+		case "unix":
+			network = "unix"
+		}
+		l, err := net.Listen(network, address)
+		switch {
+		case err == nil:
+			last = l.Addr().String()
+			fmt.Println("listens")
+		case errors.Is(err, unix.EADDRINUSE):
+			fmt.Println("taken")
+		default:
+			fmt.Println(err)
+		}
+	}
+}
+
 // BenchmarkRefusedConnections reports how much processor time a shim spends on each connection that it refuses to an
 // app: to one closed port or to all, with and without its own service.
 func BenchmarkRefusedConnections(b *testing.B) {

@@ -41,8 +41,9 @@ func becomeReaper() {
 func closeOnExec() { _ = unix.CloseRange(socketFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) }
 
 func childAttributes() *syscall.SysProcAttr {
-	// The program dies if its shim is killed.
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	// The program dies if its shim is killed. In its own session, it cannot join the process groups of the server and of
+	// other programs: the kernel would hang up a group that the program leaves behind with a stopped process.
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 // signalTree signals the program's process group and every descendant of this process. The group goes first: it

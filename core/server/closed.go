@@ -80,7 +80,8 @@ func pluginsOf(c *config.Config) []config.Plugin {
 	return append(all, c.Audit.Sinks...)
 }
 
-// ownPorts returns the ports of the server, its database and its plugins. Nobody can grant an app access to them.
+// ownPorts returns the ports of the server, its database and its plugins. Nobody can grant an app access to them,
+// and no app may listen on them.
 func (s *Server) ownPorts() []int {
 	c := s.config()
 	ports := append([]int{s.addr().Port}, permit.LoopbackPorts(c.Storage.URL.Reveal())...)

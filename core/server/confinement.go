@@ -12,7 +12,7 @@ import (
 
 // confinement determines how apps can be confined on this machine, and logs it.
 func (s *Server) confinement(ctx context.Context) instance.Confinement {
-	c := instance.Confinement{Probe: process.ProbeSandbox(ctx), Home: s.config().Home}
+	c := instance.Confinement{Probe: process.ProbeSandbox(ctx), Home: s.config().Home, Ports: s.ownPorts}
 	c.Hide = append(s.secretFiles(), sandbox.PrivateSystemPaths()...)
 	s.takeCgroup(ctx, &c)
 	log := s.log.Named("sandbox")

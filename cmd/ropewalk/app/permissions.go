@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -322,7 +323,7 @@ func question(one core.PermissionRequest) (text string, answers map[string]core.
 
 // wish returns the words that follow "wants to" in a question.
 func wish(one core.PermissionRequest) string {
-	target := cli.Printable(one.Target)
+	target := cli.Line(one.Target)
 	switch one.Kind {
 	case core.PermissionNet:
 		return "connect to " + target + " of this machine"
@@ -348,9 +349,10 @@ func readLine(cmd *cobra.Command) (string, error) {
 	}
 }
 
-// printMissing prints what an installed app asks for, and how to allow it.
+// printMissing prints what an installed app asks for, and how to allow it. The app's definition chooses the targets, and
+// people copy the command into a shell.
 func printMissing(cmd *cobra.Command, app string, missing []core.PermissionRequest) {
 	for _, one := range missing {
-		cmd.PrintErrf("%s may not use %s, which %s names: ropewalk app allow %s --%s %s\n", app, cli.Printable(one.Target), one.Reason, app, one.Kind, cli.Printable(one.Target))
+		cmd.PrintErrf("%s may not use %s, which %s names: ropewalk app allow %s --%s %s\n", app, cli.Line(one.Target), one.Reason, app, one.Kind, cli.Line(shellquote.Join(one.Target)))
 	}
 }

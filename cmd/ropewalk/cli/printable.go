@@ -23,6 +23,16 @@ func Printable(text string) string {
 	}, text)
 }
 
+// Line is Printable for text within a line. A line break or a tab could make the text look like another line.
+func Line(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, Printable(text))
+}
+
 // isObeyed reports whether a terminal interprets or hides a character. Joiners are allowed, because emoji and
 // scripts use them.
 func isObeyed(r rune) bool {

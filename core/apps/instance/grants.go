@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kballard/go-shellquote"
+
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/config"
 	"github.com/ropewalk/ropewalk/core/process"
@@ -21,7 +23,7 @@ func (c Confinement) CheckGrant(s config.Sandbox, dataDir string, a core.Access)
 	if err == nil {
 		return nil
 	}
-	return core.Errorf(core.CodeForbidden, "%s cannot be given to the app, which has its own user id, %d, on this server: %v; to allow it, run setfacl -R -m u:%d:rwX,d:u:%d:rwX %s", a.Target, uid, err, uid, uid, a.Target)
+	return core.Errorf(core.CodeForbidden, "%s cannot be given to the app, which has its own user id, %d, on this server: %v; to allow it, run setfacl -R -m u:%d:rwX,d:u:%d:rwX %s", a.Target, uid, err, uid, uid, shellquote.Join(a.Target))
 }
 
 // way determines how an app's own user gets access to a path: through a mount that maps the path's owner to that user,

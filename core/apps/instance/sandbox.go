@@ -22,6 +22,8 @@ type Confinement struct {
 	Probe process.Probe
 	Home  string   // the server's home, which remains closed except for the app's own directories
 	Hide  []string // more paths of the server that remain closed
+	// Ports returns the ports of the server, its database and its plugins, on which no app may listen. nil for none.
+	Ports func() []int
 
 	Cgroups   *cgroup.Tree // limits the process trees of apps; nil if not available
 	NoCgroups string       // why Cgroups is nil
@@ -62,6 +64,9 @@ func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, er
 	p := &sandbox.Profile{
 		Level: level, Network: network(settings.Network, spec.Grants), Limits: settings.Limits, Trace: spec.Trace,
 		Hide: append([]string{s.Confinement.Home}, s.Confinement.Hide...),
+	}
+	if s.Confinement.Ports != nil {
+		p.Taken = s.Confinement.Ports()
 	}
 	granted, err := s.granted(spec)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kballard/go-shellquote"
+
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/logs"
 	"github.com/ropewalk/ropewalk/core/config"
@@ -85,5 +87,22 @@ func TestASecretOnACommandLineThatOthersCanReadIsReported(t *testing.T) {
 		if got := showsSecrets(one.profile, []string{"index.js", one.arg}, redactor); got != one.want {
 			t.Errorf("%+v with %s: %v", one.profile, one.arg, got)
 		}
+	}
+}
+
+// People copy the command into a shell, and an app's definition chose the path in it.
+func TestTheCommandThatLetsAnAppsUserInQuotesThePath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a b;$(touch x)")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := Confinement{Probe: process.Probe{Level: sandbox.LevelLandlock, OwnUID: true}}
+	err := c.CheckGrant(config.Sandbox{Level: sandbox.LevelLandlock}, "/data", core.Access{Kind: core.PermissionRead, Target: path})
+	if err == nil {
+		t.Fatal("the app's user is let in")
+	}
+	_, command, _ := strings.Cut(err.Error(), "; to allow it, run ")
+	if words, err := shellquote.Split(command); err != nil || words[len(words)-1] != path {
+		t.Errorf("the command is %q: %q, %v", command, words, err)
 	}
 }

@@ -46,6 +46,7 @@ type Broker struct {
 	names   *nameServer
 	denials denials // refused connections to this machine
 	ports   openPorts
+	taken   []int        // ports on which the app cannot listen in the server's network
 	asked   askingThread // used by receive only
 }
 
@@ -82,10 +83,10 @@ type (
 // newBroker creates the broker for the calling thread, with a network namespace at LevelNamespaces. It returns nil if
 // there is nothing to decide.
 func newBroker(p *Profile) (*Broker, error) {
-	b := &Broker{network: p.Network, uid: p.UID, group: p.Group, asked: askingThread{pidfd: -1}, private: p.Level >= LevelNamespaces && p.Network.mode() != NetworkAll, calls: map[int32]func(notification) error{}}
+	b := &Broker{network: p.Network, uid: p.UID, group: p.Group, asked: askingThread{pidfd: -1}, private: p.Level >= LevelNamespaces && p.Network.mode() != NetworkAll, taken: p.Taken, calls: map[int32]func(notification) error{}}
 	b.grant(p)
 	if p.Network.mode() != NetworkAll {
-		b.calls[unix.SYS_CONNECT] = b.connect
+		b.calls[unix.SYS_CONNECT], b.calls[unix.SYS_LISTEN] = b.connect, b.listen
 	}
 	if p.Level < LevelNamespaces && !p.Metadata {
 		b.calls[unix.SYS_FCHMOD], b.calls[unix.SYS_FCHOWN], b.calls[unix.SYS_UTIMENSAT] = b.changeMode, b.changeOwner, b.changeTimes
@@ -104,7 +105,7 @@ func newBroker(p *Profile) (*Broker, error) {
 	if !b.private {
 		return b, nil
 	}
-	b.calls[unix.SYS_BIND], b.calls[unix.SYS_LISTEN] = b.bind, b.listen
+	b.calls[unix.SYS_BIND] = b.bind
 	return b, b.isolate(p)
 }
 
@@ -377,23 +378,39 @@ func (b *Broker) bind(n notification) error {
 	})...)
 }
 
+// listen makes a listen call. In the server's network, other programs could take the app for a service of this machine
+// that listens on another address: a client that knows a service as localhost tries ::1 first. The app could have
+// changed the port after the first check.
 func (b *Broker) listen(n notification) error {
 	s, err := b.ownSocket(n)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = unix.Close(s.fd) }()
-	return onOwnThread(b.becomeApp, func() error {
-		err := unix.Listen(s.fd, int(int32(n.args[1])))
-		b.ports.open(s.fd)
-		return err
-	})
+	if !b.mayListen(s) {
+		return unix.EADDRINUSE
+	}
+	err = onOwnThread(b.becomeApp, func() error { return unix.Listen(s.fd, int(int32(n.args[1]))) })
+	if err == nil && !b.mayListen(s) {
+		return errors.Join(unix.EADDRINUSE, unix.Shutdown(s.fd, unix.SHUT_RDWR))
+	}
+	b.ports.open(s.fd)
+	return err
 }
 
-// ownSocket returns a socket of the app that is in its network namespace.
+// mayListen reports whether the port of a socket is in the app's network, or belongs to no other program.
+func (b *Broker) mayListen(s appSocket) bool {
+	port := localPort(s.fd)
+	if b.private || port == 0 {
+		return true
+	}
+	return !slices.Contains(b.taken, port) && (b.ports.contains(uint16(port)) || !othersListen(port, s.fd))
+}
+
+// ownSocket returns a socket of the app that is in its network namespace, if it has one.
 func (b *Broker) ownSocket(n notification) (appSocket, error) {
 	s, err := b.appSocket(n)
-	if err == nil && !s.private {
+	if err == nil && b.private && !s.private {
 		return s, errors.Join(unix.EACCES, unix.Close(s.fd))
 	}
 	return s, err

@@ -40,6 +40,7 @@ type Profile struct {
 	Trace bool `json:"trace,omitempty"`
 
 	Network Network `json:"network"`
+	Taken   []int   `json:"taken,omitempty"` // ports of the server: apps in its network cannot listen on them
 	Limits  Limits  `json:"limits"`
 
 	Owner Owner `json:"owner"` // set by Attributes

@@ -8,21 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openPorts records the ports of an app's network namespace on which a socket has ever listened. All listen calls
-// there go through the broker.
+// openPorts records the ports on which the sockets of an app have ever listened. All its listen calls go through the
+// broker.
 type openPorts [1 << 16 / 64]atomic.Uint64
 
 // open records the port of a socket. It does nothing for a Unix socket.
 func (p *openPorts) open(fd int) {
-	address, err := unix.Getsockname(fd)
-	if err != nil {
-		return
-	}
-	switch address := address.(type) {
-	case *unix.SockaddrInet4:
-		p.add(address.Port)
-	case *unix.SockaddrInet6:
-		p.add(address.Port)
+	if port := localPort(fd); port != 0 {
+		p.add(port)
 	}
 }
 
