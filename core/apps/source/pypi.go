@@ -42,7 +42,7 @@ func (r *Resolver) fromPyPI(o Order, pkg registry.Package) (*Candidate, error) {
 			return err
 		}
 		// RuntimeArgs are arguments for uvx or Python. They do not apply because the command runs directly.
-		return c.writeManifest(pkg, bundle.TypeBinary, "${__dirname}/venv/bin/"+script, arguments(pkg, c.Record.Env, pkg.Args))
+		return c.writeManifest(pkg, bundle.TypeBinary, "${__dirname}/venv/bin/"+script, arguments(pkg, c.Record.Env, pkg.Args), nil)
 	})
 }
 
@@ -105,11 +105,15 @@ func (r *Resolver) fillWithPip(ctx context.Context, c *Candidate, dir, venv, req
 	if err := r.install(ctx, c, program{dir: dir, trusted: true}, "python3", "-m", "venv", venv); err != nil {
 		return err
 	}
-	err := r.installInto(ctx, c, dir, venv, requirement)
+	return explainRefusal(explainPython(r.installInto(ctx, c, dir, venv, requirement)), c.Record.Name)
+}
+
+// explainPython adds to an error of pip that python3 is not of a version that a project needs.
+func explainPython(err error) error {
 	if needed := neededPython(err); needed != "" {
 		return fmt.Errorf("the PyPI project needs Python %s, but python3 is a different version: install uv, which finds or fetches the version that a project needs: %w", needed, err)
 	}
-	return explainRefusal(err, c.Record.Name)
+	return err
 }
 
 // pythonRange matches a range of Python versions, as in requires-python.
@@ -118,7 +122,7 @@ const pythonRange = `([<>=!~]+ ?[0-9.*]+(?:, ?[<>=!~]+ ?[0-9.*]+)*)`
 // otherPython matches the messages of uv and pip when a project needs a Python version that the environment does not
 // have.
 var otherPython = regexp.MustCompile(`(?:does not satisfy|depends on|requires) Python ?` + pythonRange +
-	`|requires a different Python: \S+ not in '` + pythonRange + `'|Requires-Python ` + pythonRange)
+	`|requires a different Python: \S+ not in '` + pythonRange + `'|(?:.*)Requires-Python ` + pythonRange) // pip lists the newest version last
 
 // neededPython returns the range of Python versions that a package manager's error names; "" for none.
 func neededPython(err error) string {
