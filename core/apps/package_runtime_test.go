@@ -271,3 +271,14 @@ func TestDetailsAndUninstallReturnTheActualDataPath(t *testing.T) {
 		}
 	}
 }
+
+func TestAScriptIsNotABundle(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "hello.py")
+	if err := os.WriteFile(script, []byte("print('hello, this is a script and not an archive')\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := packageManager(t, nil).Install(t.Context(), ws, source.Request{Path: script})
+	if want := script + " is not a bundle; install the command that runs it: python3 " + script; !strings.Contains(core.TextOf(err), want) {
+		t.Errorf("the message does not say %q: %v", want, err)
+	}
+}

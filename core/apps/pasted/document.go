@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -145,8 +146,24 @@ func remedyFor(text []byte, err error) string {
 	switch message := err.Error(); {
 	case strings.HasSuffix(message, "unexpected EOF"):
 		return "; the end is missing, such as a closing brace"
+	case ScriptCommand(string(bytes.TrimSpace(text))) != "":
+		return "; to run a script, paste its command: " + ScriptCommand(string(bytes.TrimSpace(text)))
 	case strings.Contains(message, "invalid literal") && bytes.ContainsRune(text, '\\'):
 		return `; in JSON, each backslash of a path is written twice: "C:\\tools"`
+	}
+	return ""
+}
+
+// ScriptCommand returns the command that runs a script, or "" if a text is not the path of one.
+func ScriptCommand(path string) string {
+	if strings.ContainsAny(path, " \t\n") {
+		return ""
+	}
+	switch filepath.Ext(path) {
+	case ".py":
+		return "python3 " + path
+	case ".js", ".mjs", ".cjs":
+		return "node " + path
 	}
 	return ""
 }
