@@ -30,6 +30,9 @@ func Servers(text []byte) (map[string]json.RawMessage, error) {
 	if len(text) == 0 {
 		return nil, errors.New("the input is empty: give the file of a client's configuration, such as ~/.cursor/mcp.json, or its text")
 	}
+	if command := ScriptCommand(string(text)); command != "" {
+		return nil, fmt.Errorf("to run a script, paste its command: %s", command)
+	}
 	c := collector{servers: map[string]json.RawMessage{}}
 	document, err := decode(text)
 	if c.walk(document, 0); !c.found {
@@ -54,12 +57,19 @@ func Servers(text []byte) (map[string]json.RawMessage, error) {
 	return c.servers, nil
 }
 
-// block matches a code block in Markdown.
-var block = regexp.MustCompile("(?ms)^[ \t]*```[^\n]*\n(.*?)^[ \t]*```")
+// block matches a code block in Markdown, and object matches a JSON object between lines of other text.
+var (
+	block  = regexp.MustCompile("(?ms)^[ \t]*```[^\n]*\n(.*?)^[ \t]*```")
+	object = regexp.MustCompile(`(?ms)^[ \t]*(\{.*\})[ \t]*$`)
+)
 
-// takeBlocks collects the servers in the code blocks of a README.
+// takeBlocks collects the servers in the code blocks of a README, or in the object that a text introduces.
 func (c *collector) takeBlocks(text []byte) {
-	for _, m := range block.FindAllSubmatch(text, -1) {
+	blocks := block.FindAllSubmatch(text, -1)
+	if inner := object.FindSubmatch(text); len(blocks) == 0 && inner != nil && len(inner[1]) < len(text) {
+		blocks = append(blocks, inner)
+	}
+	for _, m := range blocks {
 		servers, err := Servers(m[1])
 		if err != nil {
 			continue // most blocks of a README are about something else
@@ -146,8 +156,6 @@ func remedyFor(text []byte, err error) string {
 	switch message := err.Error(); {
 	case strings.HasSuffix(message, "unexpected EOF"):
 		return "; the end is missing, such as a closing brace"
-	case ScriptCommand(string(bytes.TrimSpace(text))) != "":
-		return "; to run a script, paste its command: " + ScriptCommand(string(bytes.TrimSpace(text)))
 	case strings.Contains(message, "invalid literal") && bytes.ContainsRune(text, '\\'):
 		return `; in JSON, each backslash of a path is written twice: "C:\\tools"`
 	}
