@@ -19,7 +19,7 @@ const { values: flags, positionals } = parseArgs({
 });
 const here = import.meta.dirname;
 const root = mkdtempSync(join(tmpdir(), "new-")); // short like a user's home: browsers create sockets deep below it
-const home = join(root, "home");
+const home = join(root, "h");
 const demo = join(root, "demo");
 const credentials = flags.user ? { uid: Number(flags.user), gid: Number(flags.user) } : {};
 const program = join(root, "ropewalk");
