@@ -112,8 +112,8 @@ test-keycloak: ## link an account at Keycloak, renew its tokens and revoke them 
 test-deps: ## install what the tests need, or list what is missing
 	@test/install-deps
 
-servers: build ## install 57 npm and PyPI servers and the files in test/pasted as a newcomer does, and judge each (an hour; ONLY=regex: those; AS=uid: as that user, with node and uv in the home)
-	node test/servers/run.mjs bin/ropewalk $(if $(ONLY),--only '$(ONLY)') $(if $(AS),--user $(AS))
+servers: build ## install 57 npm and PyPI servers and the files in test/pasted as a newcomer does, and judge each (an hour; ONLY=regex: those; AS=uid: as that user, with node and uv in the home; CONTAINER=1: under a container's rules)
+	$(if $(CONTAINER),test/servers/container.sh,node test/servers/run.mjs) bin/ropewalk $(if $(ONLY),--only '$(ONLY)') $(if $(filter-out as,$(AS)),--user $(AS))
 
 conformance: ## run the official MCP conformance suite against /mcp (part of make test)
 	$(go) test -count=1 -timeout 15m -v ./test/conformance

@@ -91,7 +91,7 @@ func (m *Manager) installResolved(ctx context.Context, o source.Order, resolve f
 	}
 	in, lists, err := a.launchFound(ctx, found)
 	if err != nil {
-		return core.App{}, errors.Join(a.withHints(o, withSkippedScripts(err, found)), found.Discard())
+		return core.App{}, errors.Join(a.withHints(o, m.explainFailure(ctx, err, found)), found.Discard())
 	}
 	if record.Remote = found.Record.Remote; record.Remote != nil {
 		record.Version = in.Info().Version
@@ -108,12 +108,19 @@ func (m *Manager) installResolved(ctx context.Context, o source.Order, resolve f
 	return shown.app(), nil
 }
 
-// withSkippedScripts adds to a package's failure that install scripts were not run. Native packages need them.
-func withSkippedScripts(err error, found *source.Candidate) error {
-	if len(found.SkippedScripts) == 0 || core.CodeOf(err) != core.CodeInternal {
+// explainFailure adds to the failure of a new app that its runtime has the wrong version, or that install scripts were not
+// run, which native packages need. It looks for the version only now, so that a wrong range does not block a working app.
+func (m *Manager) explainFailure(ctx context.Context, err error, found *source.Candidate) error {
+	if core.CodeOf(err) != core.CodeInternal {
 		return err
 	}
-	return fmt.Errorf("%w; %s", err, skippedScripts(found))
+	if other := m.resolver.CheckRuntime(ctx, found); other != nil {
+		return fmt.Errorf("%w (%w)", other, err)
+	}
+	if skipped := skippedScripts(found); skipped != "" {
+		return fmt.Errorf("%w; %s", err, skipped)
+	}
+	return err
 }
 
 // skippedScripts returns a sentence about install scripts that were not run and how to allow them; "" if there are

@@ -161,9 +161,10 @@ func TestTheErrorNamesAPythonThatNoProjectCanHave(t *testing.T) {
 	uv := testenv.Program(t, "uv")
 	alone := pythonAlone(t)
 	wheels := wheelFor(t, ">=3.99,<4")
-	for _, c := range []struct{ name, path, says string }{
-		{"uv", filepath.Dir(uv) + ":/usr/bin:/bin", "the PyPI project needs Python >=3.99,<4, which uv neither found nor fetched"},
-		{"pip", alone + ":/usr/bin:/bin", "the PyPI project needs Python <4,>=3.99, but python3 is a different version: install uv"},
+	for _, c := range []struct{ name, path, project, says string }{
+		{"uv", filepath.Dir(uv) + ":/usr/bin:/bin", "notes@1.0.0", "the PyPI project needs Python >=3.99,<4, which uv neither found nor fetched"},
+		{"pip", alone + ":/usr/bin:/bin", "notes@1.0.0", "the PyPI project needs Python <4,>=3.99, but python3 is a different version: install uv"},
+		{"pip for the newest version", alone + ":/usr/bin:/bin", "notes", "the PyPI project needs Python <4,>=3.99, but python3 is a different version: install uv"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			y := packageManager(t, func(o *Options) {
@@ -172,12 +173,28 @@ func TestTheErrorNamesAPythonThatNoProjectCanHave(t *testing.T) {
 					"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": wheels,
 				}
 			})
-			_, err := y.Install(t.Context(), ws, source.Request{PyPI: "notes@1.0.0"})
+			_, err := y.Install(t.Context(), ws, source.Request{PyPI: c.project})
 			expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
 			if !strings.Contains(core.TextOf(err), c.says) {
 				t.Errorf("the message does not say %q: %v", c.says, err)
 			}
 		})
+	}
+}
+
+func TestAPackageThatDoesNotStartSaysWhichNodeItNeeds(t *testing.T) {
+	for needs, says := range map[string]string{
+		`{"node":">=22.5.0"}`: "notes 1.0.0 needs node >=22.5.0, but this machine has 20.1.0", `{"node":">=18"}`: "", `["node >= 22"]`: "", `{"node":"any"}`: "",
+	} {
+		npm := npmOf(t, `echo '{"name":"notes","bin":"main.js","engines":`+needs+`}' > package.json`)
+		node := installer(t, "node", `if [ "$1" = --version ]; then echo v20.1.0; exit; fi
+echo 'No such built-in module: node:sqlite' >&2; exit 1`)
+		_, err := packageManager(t, nil, npm, node).Install(t.Context(), ws, source.Request{NPM: "notes"})
+		expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
+		text := core.TextOf(err)
+		if !strings.Contains(text, "node:sqlite") || !strings.Contains(text, says) || strings.Contains(text, " needs ") != (says != "") {
+			t.Errorf("%s: %v", needs, err)
+		}
 	}
 }
 
@@ -252,5 +269,16 @@ func TestDetailsAndUninstallReturnTheActualDataPath(t *testing.T) {
 		if _, err := os.Stat(kept); err != nil {
 			t.Errorf("the data did not stay: %v", err)
 		}
+	}
+}
+
+func TestAScriptIsNotABundle(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "hello.py")
+	if err := os.WriteFile(script, []byte("print('hello, this is a script and not an archive')\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := packageManager(t, nil).Install(t.Context(), ws, source.Request{Path: script})
+	if want := script + " is not a bundle; install the command that runs it: python3 " + script; !strings.Contains(core.TextOf(err), want) {
+		t.Errorf("the message does not say %q: %v", want, err)
 	}
 }

@@ -176,7 +176,7 @@ func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *
 			err = errors.Join(err, in.Shutdown(m.o.Grace))
 		}
 	} else {
-		err = errors.Join(withSkippedScripts(err, found), found.Discard())
+		err = errors.Join(m.explainFailure(ctx, err, found), found.Discard())
 	}
 	if err != nil {
 		a.transition(core.StateStopped, func(v *view) { v.awaited = true })

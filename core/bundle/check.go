@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
-
 	"github.com/ropewalk/ropewalk/core"
 )
 
@@ -128,7 +126,7 @@ func (k Compatibility) check(c *checker) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.Runtimes)) {
-		if _, err := semver.NewConstraint(k.Runtimes[name]); err != nil {
+		if !IsVersionRange(k.Runtimes[name]) {
 			c.add("compatibility.runtimes."+name, "is %q; it must be a version range such as >=18.0.0", k.Runtimes[name])
 		}
 	}

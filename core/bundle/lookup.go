@@ -83,9 +83,9 @@ func (m *Manifest) Runtime() (name, versions string) {
 	switch m.Server.Type {
 	case TypeNode:
 		name = "node"
-	case TypePython, TypeUV:
+	case TypePython:
 		name = "python"
-	case TypeBinary: // needs none
+	case TypeUV, TypeBinary: // uv finds a Python of the right version; a binary needs none
 	}
 	if versions = m.Compatibility.Runtimes[name]; versions == "" {
 		return "", ""
@@ -94,8 +94,7 @@ func (m *Manifest) Runtime() (name, versions string) {
 }
 
 // CheckRuntime checks the version that a runtime reports, such as "v22.4.0" or "Python 3.12.1", against
-// compatibility.runtimes. A version that cannot be parsed passes, because a wrong guess would block a working
-// bundle.
+// compatibility.runtimes. A version that cannot be parsed passes.
 func (m *Manifest) CheckRuntime(said string) error {
 	name, versions := m.Runtime()
 	words := strings.Fields(said)
@@ -110,5 +109,11 @@ func (m *Manifest) CheckRuntime(said string) error {
 	if err != nil {
 		return fmt.Errorf("compatibility.runtimes.%s: %w", name, err)
 	}
-	return fmt.Errorf("compatibility.runtimes.%s: %s %s needs %s, this server has %s", name, m.Name, m.Version, versions, have)
+	return fmt.Errorf("%s %s needs %s %s, but this machine has %s: install one of these versions, or add its directory to the server's PATH", m.Name, m.Version, name, versions, have)
+}
+
+// IsVersionRange reports whether a text is a version range such as >=18.0.0.
+func IsVersionRange(text string) bool {
+	_, err := semver.NewConstraint(text)
+	return text != "" && err == nil
 }

@@ -60,6 +60,16 @@ func TestAHostileAppRunByAnOrdinaryUserGainsNothing(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the other tests already run as an ordinary user")
 	}
+	out, err := testAgain(t, "-test.run", "TestAHostileApp|TestAConfined|TestATreeThatExceeds|TestMemoryThat", "-test.v")
+	confining := len(allLevels()) - 1 // without LevelNone
+	if err != nil || strings.Count(string(out), "--- PASS") < confining*(len(allProbes())-len(notAtLandlock)) || !strings.Contains(string(out), "--- PASS: TestATreeThatExceedsItsLimit") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// testAgain runs tests of this package as an ordinary user.
+func testAgain(t *testing.T, args ...string) ([]byte, error) {
+	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "ordinary")
 	if err != nil {
 		t.Fatal(err)
@@ -76,14 +86,10 @@ func TestAHostileAppRunByAnOrdinaryUserGainsNothing(t *testing.T) {
 	if err := os.WriteFile(binary, self, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestAHostileApp|TestAConfined|TestATreeThatExceeds|TestMemoryThat", "-test.v")
+	cmd := exec.CommandContext(t.Context(), binary, args...)
 	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir, "HOME=" + dir, "PATH=/usr/bin:/bin"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUser, Gid: ordinaryUser}}
-	out, err := cmd.CombinedOutput()
-	confining := len(allLevels()) - 1 // without LevelNone
-	if err != nil || strings.Count(string(out), "--- PASS") < confining*(len(allProbes())-len(notAtLandlock)) || !strings.Contains(string(out), "--- PASS: TestATreeThatExceedsItsLimit") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	return cmd.CombinedOutput()
 }
 
 // victim is a server that has everything a hostile app could want.

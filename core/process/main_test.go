@@ -147,6 +147,13 @@ func bundle(kind string, args []string) int {
 		if err := sendMessages(); err != nil {
 			fmt.Println(err)
 		}
+	case "container":
+		if err := inContainer(args); err != nil {
+			fmt.Println(err)
+		}
+		return 1
+	case "client":
+		useServices(args[0], args[1])
 	case "own-service":
 		useOwnService()
 	case "listen":

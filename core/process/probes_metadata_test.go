@@ -142,6 +142,24 @@ func createsFiles(target) string {
 }
 
 // changesOwn is not an attack: an app may change its own files.
+// changesByPath changes a file and a link, by absolute and relative paths and from a directory.
+func changesByPath(file string) error {
+	link := file + "-link"
+	if err := os.Symlink(filepath.Base(file), link); err != nil {
+		return err
+	}
+	dir, err := unix.Open(filepath.Dir(file), unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	name, nothing := filepath.Base(file), make([]unix.Timespec, 2)
+	return errors.Join(
+		unix.Chmod(file, 0o600), unix.Chmod(link, 0o640), unix.Fchmodat(dir, name, 0o640, 0),
+		unix.Chown(file, os.Getuid(), os.Getgid()), unix.Lchown(link, os.Getuid(), os.Getgid()), unix.Fchownat(dir, name, -1, os.Getgid(), 0),
+		unix.UtimesNano(file, nothing), unix.UtimesNanoAt(dir, name, nothing, 0), unix.UtimesNanoAt(dir, name+"-link", nothing, unix.AT_SYMLINK_NOFOLLOW))
+}
+
 func changesOwn(t target) string {
 	file, err := os.Create(filepath.Join(t.Data, "own"))
 	if err != nil {
@@ -158,6 +176,9 @@ func changesOwn(t target) string {
 		if err != nil {
 			return "its own file cannot be changed: " + err.Error()
 		}
+	}
+	if err := changesByPath(file.Name()); err != nil {
+		return "its own file cannot be changed by path: " + err.Error()
 	}
 	info, err := file.Stat()
 	if err != nil || info.Mode().Perm() != 0o640 || info.ModTime().Unix() != 0 {

@@ -32,6 +32,13 @@ func TestAnAppReachesItsOwnServiceAsSoonAsThatListens(t *testing.T) {
 	}
 }
 
+func TestAnAppWithoutItsOwnNetworkReachesItsOwnService(t *testing.T) {
+	want := "refused: permission denied\nown: <nil>\nagain: transport endpoint is already connected\nv6: <nil>\ndatagrams: permission denied\n"
+	if got := output(t, start(t, confined(t, sandbox.LevelLandlock, "own-service"))); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func useOwnService() {
 	fd, _ := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	_ = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})

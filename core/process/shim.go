@@ -51,7 +51,7 @@ func init() {
 // second to exit.
 func shimMain(args []string) int {
 	if len(args) == 1 && args[0] == probeArg {
-		return 0
+		return probe()
 	}
 	if len(args) < 3 {
 		_, _ = fmt.Fprintln(os.Stderr, "this command is for internal use by the server")

@@ -18,8 +18,8 @@ const { values: flags, positionals } = parseArgs({
   options: { user: { type: "string" }, only: { type: "string", default: "" }, jobs: { type: "string", default: "2" }, "no-pasted": { type: "boolean" } },
 });
 const here = import.meta.dirname;
-const root = mkdtempSync(join(tmpdir(), "newcomer-"));
-const home = join(root, "home");
+const root = mkdtempSync(join(tmpdir(), "new-")); // short like a user's home: browsers create sockets deep below it
+const home = join(root, "h");
 const demo = join(root, "demo");
 const credentials = flags.user ? { uid: Number(flags.user), gid: Number(flags.user) } : {};
 const program = join(root, "ropewalk");
@@ -79,11 +79,11 @@ async function until(what, condition) {
 /** Makes the home, the runtimes in it, the documents and the services. */
 async function prepare() {
   chmodSync(root, 0o755);
-  for (const dir of [home, demo, join(demo, "docs"), join(demo, "repo"), join(root, "pg")]) mkdirSync(dir);
+  for (const dir of [home, demo, join(demo, "docs"), join(demo, "repo"), join(demo, "sheets"), join(root, "pg")]) mkdirSync(dir);
   copyFileSync(resolve(positionals[0]), program);
   chmodSync(program, 0o755);
   writeFileSync(join(demo, "docs/note.txt"), "a note\n");
-  writeFileSync(join(demo, "repo/README"), "a repository\n");
+  writeFileSync(join(demo, "repo/main.py"), "print('a repository')\n");
   if (flags.user) for (const dir of [home, demo, ...readdirSync(demo, { recursive: true }).map((f) => join(demo, f))]) chownSync(dir, credentials.uid, credentials.gid);
   await must("git", ["-C", join(demo, "repo"), "init", "-q", "-b", "main"]);
   await must("/usr/bin/python3", ["-c", `import sqlite3; c = sqlite3.connect("${demo}/data.db"); c.execute("create table person (name)"); c.execute("insert into person values ('Ada')"); c.commit()`]);
@@ -94,8 +94,8 @@ async function prepare() {
   const [redis, postgres] = [await freePort(), await freePort()];
   start("redis-server", ["--port", String(redis), "--bind", "127.0.0.1", "--save", "", "--dir", root]);
   const bin = readdirSync("/usr/lib/postgresql").map((version) => `/usr/lib/postgresql/${version}/bin`)[0];
-  const owner = { uid: 65534, gid: 65534 }; // PostgreSQL does not run as root
-  chownSync(join(root, "pg"), owner.uid, owner.gid);
+  const owner = process.getuid() === 0 ? { uid: 65534, gid: 65534 } : {}; // PostgreSQL does not run as root
+  if (owner.uid) chownSync(join(root, "pg"), owner.uid, owner.gid);
   await must(`${bin}/initdb`, ["-A", "trust", "-U", "postgres", "-D", join(root, "pg")], { as: owner });
   start(`${bin}/postgres`, ["-D", join(root, "pg"), "-p", String(postgres), "-c", "listen_addresses=127.0.0.1", "-c", `unix_socket_directories=${root}/pg`], owner);
   const server = start(program, ["serve", "--port", "0"]);

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"bufio"
 	"encoding/json"
 	"errors"
@@ -234,7 +235,7 @@ func printImported(cmd *cobra.Command, c *cli.Connection, f *importFlags, answer
 
 // explain prints to standard error what a server's line does not say.
 func (s imported) explain(cmd *cobra.Command, f *importFlags) {
-	name := cli.Printable(s.Name)
+	name := cli.Printable(cmp.Or(s.Name, s.ServerName, "the command"))
 	switch {
 	case s.Status == "exists" && f.skip:
 	case s.Status == "exists":

@@ -31,3 +31,12 @@ func TestPlaywrightsServerUsesTheSystemsChromiumUnlessItsArgumentsNameABrowser(t
 		}
 	}
 }
+
+func TestGitDoesNotLookForSystemSettingsThatItCannotRead(t *testing.T) {
+	for level, want := range map[sandbox.Level]string{sandbox.LevelNamespaces: "", sandbox.LevelLandlock: "1", sandbox.LevelNone: ""} {
+		s := &Starter{Confinement: Confinement{Probe: process.Probe{Level: level}}}
+		if got := s.environment(Spec{DataDir: "/data", Sandbox: config.Sandbox{Level: level}})["GIT_CONFIG_NOSYSTEM"]; got != want {
+			t.Errorf("%s: %q, want %q", level, got, want)
+		}
+	}
+}

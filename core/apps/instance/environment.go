@@ -59,7 +59,8 @@ func (s *Starter) chromium() string {
 const maxSocketDir = 60
 
 // environment adds what was granted to baseEnvironment. git rejects directories of other users unless safe.directory
-// lists them, so the granted directories are listed there.
+// lists them, so the granted directories are listed there. git also fails if it sees system settings that it cannot read,
+// as at LevelLandlock, so it is told not to look for them.
 func (s *Starter) environment(spec Spec) map[string]string {
 	env := baseEnvironment(s.HostEnv, spec.DataDir)
 	for _, name := range grantedVariables(spec) {
@@ -75,6 +76,9 @@ func (s *Starter) environment(spec Spec) map[string]string {
 		if level >= sandbox.LevelNamespaces && len(env["TMPDIR"]) > maxSocketDir {
 			env["TMPDIR"] = "/tmp" // the app has its own
 		}
+	}
+	if s.Confinement.Level(spec.Sandbox) == sandbox.LevelLandlock {
+		env["GIT_CONFIG_NOSYSTEM"] = "1"
 	}
 	count := 0
 	for _, a := range spec.Grants {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,6 +29,9 @@ func Servers(text []byte) (map[string]json.RawMessage, error) {
 	text = unfenced(text)
 	if len(text) == 0 {
 		return nil, errors.New("the input is empty: give the file of a client's configuration, such as ~/.cursor/mcp.json, or its text")
+	}
+	if command := ScriptCommand(string(text)); command != "" {
+		return nil, fmt.Errorf("to run a script, paste its command: %s", command)
 	}
 	c := collector{servers: map[string]json.RawMessage{}}
 	document, err := decode(text)
@@ -53,12 +57,19 @@ func Servers(text []byte) (map[string]json.RawMessage, error) {
 	return c.servers, nil
 }
 
-// block matches a code block in Markdown.
-var block = regexp.MustCompile("(?ms)^[ \t]*```[^\n]*\n(.*?)^[ \t]*```")
+// block matches a code block in Markdown, and object matches a JSON object between lines of other text.
+var (
+	block  = regexp.MustCompile("(?ms)^[ \t]*```[^\n]*\n(.*?)^[ \t]*```")
+	object = regexp.MustCompile(`(?ms)^[ \t]*(\{.*\})[ \t]*$`)
+)
 
-// takeBlocks collects the servers in the code blocks of a README.
+// takeBlocks collects the servers in the code blocks of a README, or in the object that a text introduces.
 func (c *collector) takeBlocks(text []byte) {
-	for _, m := range block.FindAllSubmatch(text, -1) {
+	blocks := block.FindAllSubmatch(text, -1)
+	if inner := object.FindSubmatch(text); len(blocks) == 0 && inner != nil && len(inner[1]) < len(text) {
+		blocks = append(blocks, inner)
+	}
+	for _, m := range blocks {
 		servers, err := Servers(m[1])
 		if err != nil {
 			continue // most blocks of a README are about something else
@@ -147,6 +158,20 @@ func remedyFor(text []byte, err error) string {
 		return "; the end is missing, such as a closing brace"
 	case strings.Contains(message, "invalid literal") && bytes.ContainsRune(text, '\\'):
 		return `; in JSON, each backslash of a path is written twice: "C:\\tools"`
+	}
+	return ""
+}
+
+// ScriptCommand returns the command that runs a script, or "" if a text is not the path of one.
+func ScriptCommand(path string) string {
+	if strings.ContainsAny(path, " \t\n") {
+		return ""
+	}
+	switch filepath.Ext(path) {
+	case ".py":
+		return "python3 " + path
+	case ".js", ".mjs", ".cjs":
+		return "node " + path
 	}
 	return ""
 }

@@ -466,7 +466,7 @@ func (d Definition) NeedsNoSandbox() bool {
 func (r *reader) usual(target, what string) {
 	if filepath.IsAbs(target) {
 		if _, err := os.Stat(target); err == nil {
-			r.path(target, "apps for "+what+" usually need it", core.PermissionRead)
+			r.path(target, "what apps for "+what+" usually need", core.PermissionRead)
 		}
 		return
 	}
@@ -474,7 +474,7 @@ func (r *reader) usual(target, what string) {
 		return
 	}
 	host, port, _ := strings.Cut(target, ":")
-	r.port(host, port, "apps for "+what+" usually need it")
+	r.port(host, port, "what apps for "+what+" usually need")
 }
 
 func isFile(path string) bool {

@@ -80,7 +80,7 @@ func (r *Resolver) newestPyPI(ctx context.Context, o Order) (string, error) {
 	}
 	out, err := r.query(ctx, o, "python3", pipInstall("--dry-run", "--no-deps", "--ignore-installed", "--report", "-", "-r", requirements)...)
 	if err != nil {
-		return "", err
+		return "", explainPython(err)
 	}
 	var report struct {
 		Install []struct {
@@ -160,7 +160,7 @@ func (r *Resolver) fromCommand(o Order) (*Candidate, error) {
 	}
 	base := commandName(o.Source.Ref, o.Args)
 	pkg := registry.Package{Name: base, Version: "0.0.0", Description: "The command " + base, Variables: ownVariables(o)}
-	m, err := packageManifest(pkg, bundle.TypeBinary, bundle.CommandPart{Command: o.Source.Ref, Args: o.Args, Dir: o.Dir})
+	m, err := packageManifest(pkg, bundle.TypeBinary, bundle.CommandPart{Command: o.Source.Ref, Args: o.Args, Dir: o.Dir}, nil)
 	if err != nil {
 		return nil, badRequest("command: %v", err)
 	}

@@ -28,6 +28,15 @@ func TestTheHomeInAPastedDefinitionIsTheServersHome(t *testing.T) {
 	}
 }
 
+func TestAPastedPathOfAScriptNamesItsCommand(t *testing.T) {
+	for path, says := range map[string]string{"/home/ana/hello.py\n": "python3 /home/ana/hello.py", "~/server.mjs": "node ~/server.mjs", "/home/ana/hello": "text"} {
+		_, err := ImportRequest{Text: path}.Servers()
+		if err == nil || strings.Contains(err.Error(), "paste its command: ") != (says != "text") || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+}
+
 // TestPastedConfigurationsOfAllClientsAreParsed reads the files in test/pasted and compares how each
 // server would be installed with wanted.json.
 func TestPastedConfigurationsOfAllClientsAreParsed(t *testing.T) {

@@ -50,3 +50,20 @@ func (r *Resolver) hasUV() bool {
 	_, err := bundle.Lookup(r.HostEnv["PATH"])("uv")
 	return err == nil
 }
+
+// CheckRuntime returns an error if this machine's runtime does not have a version that a bundle needs.
+func (r *Resolver) CheckRuntime(ctx context.Context, c *Candidate) error {
+	if c.Manifest == nil {
+		return nil
+	}
+	name, _ := c.Manifest.Runtime()
+	command := map[string]string{"node": "node", "python": "python3"}[name]
+	if command == "" {
+		return nil
+	}
+	var version limitedBuffer
+	if err := r.install(ctx, c, program{trusted: true, stdout: &version}, command, "--version"); err != nil {
+		return nil //nolint:nilerr // a runtime without a version is not the wrong one
+	}
+	return c.Manifest.CheckRuntime(string(version.data))
+}

@@ -40,7 +40,7 @@ func (r *Resolver) fromNPM(o Order, pkg registry.Package) (*Candidate, error) {
 		if err != nil {
 			return explainRefusal(err, c.Record.Name)
 		}
-		entry, err := npmEntry(dir, pkg.Identifier, o.Source.Bin)
+		entry, runtimes, err := npmEntry(dir, pkg.Identifier, o.Source.Bin)
 		if err != nil {
 			return err
 		}
@@ -51,39 +51,47 @@ func (r *Resolver) fromNPM(o Order, pkg registry.Package) (*Candidate, error) {
 		}
 		script := "${__dirname}/node_modules/" + pkg.Identifier + "/" + entry
 		env := c.Record.Env
-		return c.writeManifest(pkg, bundle.TypeNode, "node", slices.Concat(arguments(pkg, env, pkg.RuntimeArgs), []string{script}, arguments(pkg, env, pkg.Args)))
+		return c.writeManifest(pkg, bundle.TypeNode, "node", slices.Concat(arguments(pkg, env, pkg.RuntimeArgs), []string{script}, arguments(pkg, env, pkg.Args)), runtimes)
 	})
 }
 
 // npmEntry returns the script of a command of a package that is installed in dir, relative to the package. It prefers
-// the command named bin, then the command with the package's name, then the only command.
-func npmEntry(dir, identifier, bin string) (string, error) {
+// the command named bin, then the command with the package's name, then the only command. runtimes has the versions of
+// Node.js that the package needs, if it says so.
+func npmEntry(dir, identifier, bin string) (entry string, runtimes map[string]string, err error) {
 	raw, err := readInstalled(dir, path.Join("node_modules", identifier, "package.json"))
 	if err != nil {
-		return "", fmt.Errorf("the npm package cannot be read: %w", err)
+		return "", nil, fmt.Errorf("the npm package cannot be read: %w", err)
 	}
 	var manifest struct {
-		Bin json.RawMessage `json:"bin"`
+		Bin     json.RawMessage `json:"bin"`
+		Engines json.RawMessage `json:"engines"` // in old packages an array
 	}
 	if err := json.Unmarshal(raw, &manifest); err != nil {
-		return "", fmt.Errorf("package.json of %s: %w", identifier, err)
+		return "", nil, fmt.Errorf("package.json of %s: %w", identifier, err)
 	}
 	var one string
 	bins := map[string]string{}
 	if json.Unmarshal(manifest.Bin, &one) == nil && one != "" {
 		bins[path.Base(identifier)] = one
 	} else if len(manifest.Bin) == 0 || json.Unmarshal(manifest.Bin, &bins) != nil || len(bins) == 0 {
-		return "", fmt.Errorf("the npm package %s has no command, so it is not a server", identifier)
+		return "", nil, fmt.Errorf("the npm package %s has no command, so it is not a server", identifier)
 	}
 	name, err := chooseCommand("npm package "+identifier, path.Base(identifier), bin, slices.Sorted(maps.Keys(bins)))
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	entry := bins[name]
+	entry = bins[name]
 	if !filepath.IsLocal(filepath.FromSlash(entry)) {
-		return "", errors.New("package.json of " + identifier + ": bin points outside the package")
+		return "", nil, errors.New("package.json of " + identifier + ": bin points outside the package")
 	}
-	return path.Clean(entry), nil
+	var engines struct {
+		Node string `json:"node"`
+	}
+	if json.Unmarshal(manifest.Engines, &engines) == nil && bundle.IsVersionRange(engines.Node) {
+		runtimes = map[string]string{"node": engines.Node}
+	}
+	return path.Clean(entry), runtimes, nil
 }
 
 // packagesWithScripts returns the names of the packages in dir whose install scripts were not run, including packages

@@ -18,7 +18,7 @@ func packageCandidate(o Order, pkg registry.Package, kind bundle.ServerType, com
 	if err := checkVariables(pkg, o.Env); err != nil {
 		return nil, err
 	}
-	m, err := packageManifest(pkg, kind, bundle.CommandPart{Command: command, Dir: o.Dir})
+	m, err := packageManifest(pkg, kind, bundle.CommandPart{Command: command, Dir: o.Dir}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("the registry's entry for %s cannot be used: %w", pkg.Name, err)
 	}
@@ -36,9 +36,9 @@ func packageCandidate(o Order, pkg registry.Package, kind bundle.ServerType, com
 // packageVersion returns the version of a package in its own ecosystem.
 func packageVersion(pkg registry.Package) string { return cmp.Or(pkg.IdentifierVersion, pkg.Version) }
 
-// writeManifest sets the complete manifest of a package once it is installed.
-func (c *Candidate) writeManifest(pkg registry.Package, kind bundle.ServerType, command string, args []string) error {
-	m, err := packageManifest(pkg, kind, bundle.CommandPart{Command: command, Args: args, Dir: c.Manifest.Server.MCPConfig.Dir})
+// writeManifest sets the complete manifest of a package once it is installed. runtimes are the versions that it needs.
+func (c *Candidate) writeManifest(pkg registry.Package, kind bundle.ServerType, command string, args []string, runtimes map[string]string) error {
+	m, err := packageManifest(pkg, kind, bundle.CommandPart{Command: command, Args: args, Dir: c.Manifest.Server.MCPConfig.Dir}, runtimes)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (r *Resolver) fromPyPI(o Order, pkg registry.Package) (*Candidate, error) {
 			return err
 		}
 		// RuntimeArgs are arguments for uvx or Python. They do not apply because the command runs directly.
-		return c.writeManifest(pkg, bundle.TypeBinary, "${__dirname}/venv/bin/"+script, arguments(pkg, c.Record.Env, pkg.Args))
+		return c.writeManifest(pkg, bundle.TypeBinary, "${__dirname}/venv/bin/"+script, arguments(pkg, c.Record.Env, pkg.Args), nil)
 	})
 }
 
@@ -54,8 +54,9 @@ func (r *Resolver) fillVenv(ctx context.Context, c *Candidate, dir, venv, requir
 	if err := fill(ctx, c, dir, venv, requirement); err != nil {
 		return err
 	}
-	if project, _, _ := strings.Cut(requirement, "=="); needsOldSDK(venv, Project(project)) {
-		return r.installInto(ctx, c, dir, venv, requirement, "mcp<2")
+	project, _, _ := strings.Cut(requirement, "==")
+	if older := olderVersions(venv, Project(project)); older != "" {
+		return r.installInto(ctx, c, dir, venv, requirement, older)
 	}
 	return nil
 }
@@ -73,6 +74,35 @@ func (r *Resolver) installInto(ctx context.Context, c *Candidate, dir, venv stri
 // oldSDK matches code that needs version 1 of the Python SDK, the project mcp: version 2 renamed FastMCP and has no
 // decorators for requests.
 var oldSDK = regexp.MustCompile(`mcp\.server\.fastmcp|(?m:^\s*@\w+\.(?:list_tools|call_tool|list_resources|read_resource|list_prompts|get_prompt)\()`)
+
+// olderVersions returns a requirement for an older version of something that a project uses without saying which versions
+// it needs, or "".
+func olderVersions(venv, project string) string {
+	switch {
+	case needsOldSDK(venv, project):
+		return "mcp<2"
+	case needsOldPydantic(venv):
+		return "pydantic<2.14"
+	}
+	return ""
+}
+
+// needsOldPydantic reports whether the installed SDK uses a part of pydantic that version 2.14 no longer has. Many projects
+// require exactly such a version of the SDK.
+func needsOldPydantic(venv string) bool {
+	const function = "eval_type_backport"
+	site, err := filepath.Glob(filepath.Join(venv, "lib", "python*", "site-packages"))
+	if err != nil || len(site) != 1 {
+		return false
+	}
+	contains := func(file string) (found, read bool) {
+		raw, err := readInstalled(site[0], filepath.FromSlash(file))
+		return strings.Contains(string(raw), function), err == nil
+	}
+	used, _ := contains("mcp/server/fastmcp/utilities/func_metadata.py")
+	provided, readable := contains("pydantic/_internal/_typing_extra.py")
+	return used && readable && !provided
+}
 
 // needsOldSDK reports whether a project was written for version 1 of the SDK and has been given a newer one, because it
 // does not say which it needs.
@@ -105,11 +135,15 @@ func (r *Resolver) fillWithPip(ctx context.Context, c *Candidate, dir, venv, req
 	if err := r.install(ctx, c, program{dir: dir, trusted: true}, "python3", "-m", "venv", venv); err != nil {
 		return err
 	}
-	err := r.installInto(ctx, c, dir, venv, requirement)
+	return explainRefusal(explainPython(r.installInto(ctx, c, dir, venv, requirement)), c.Record.Name)
+}
+
+// explainPython adds to an error of pip that python3 is not of a version that a project needs.
+func explainPython(err error) error {
 	if needed := neededPython(err); needed != "" {
 		return fmt.Errorf("the PyPI project needs Python %s, but python3 is a different version: install uv, which finds or fetches the version that a project needs: %w", needed, err)
 	}
-	return explainRefusal(err, c.Record.Name)
+	return err
 }
 
 // pythonRange matches a range of Python versions, as in requires-python.
@@ -118,7 +152,7 @@ const pythonRange = `([<>=!~]+ ?[0-9.*]+(?:, ?[<>=!~]+ ?[0-9.*]+)*)`
 // otherPython matches the messages of uv and pip when a project needs a Python version that the environment does not
 // have.
 var otherPython = regexp.MustCompile(`(?:does not satisfy|depends on|requires) Python ?` + pythonRange +
-	`|requires a different Python: \S+ not in '` + pythonRange + `'|Requires-Python ` + pythonRange)
+	`|requires a different Python: \S+ not in '` + pythonRange + `'|(?:.*)Requires-Python ` + pythonRange) // pip lists the newest version last
 
 // neededPython returns the range of Python versions that a package manager's error names; "" for none.
 func neededPython(err error) string {

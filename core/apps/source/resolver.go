@@ -14,6 +14,7 @@ import (
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/apps/instance"
+	"github.com/ropewalk/ropewalk/core/apps/pasted"
 	"github.com/ropewalk/ropewalk/core/bundle"
 	"github.com/ropewalk/ropewalk/core/config"
 )
@@ -77,7 +78,11 @@ func (r *Resolver) fromPath(ctx context.Context, o Order) (*Candidate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("path: %w", err)
 	}
-	return r.fromArchive(ctx, o, sum, func(string) (string, error) { return o.Source.Ref, nil })
+	c, err := r.fromArchive(ctx, o, sum, func(string) (string, error) { return o.Source.Ref, nil })
+	if command := pasted.ScriptCommand(o.Source.Ref); command != "" && errors.Is(err, bundle.ErrArchive) {
+		return nil, fmt.Errorf("path: %s is not a bundle; install the command that runs it: %s", o.Source.Ref, command)
+	}
+	return c, err
 }
 
 // fromArchive unpacks an .mcpb file. get returns the path of the file; it may write the file to dir. sum is the SHA-256

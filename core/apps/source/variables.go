@@ -44,7 +44,7 @@ func checkVariables(pkg registry.Package, env map[string]core.Secret) error {
 // packageManifest generates a manifest for a package, which does not have one, so that an app from a package is
 // started, checked and redacted like any other. The command may use ${__dirname}. Its arguments refer to variables
 // through user_config.
-func packageManifest(pkg registry.Package, kind bundle.ServerType, command bundle.CommandPart) (*bundle.Manifest, error) {
+func packageManifest(pkg registry.Package, kind bundle.ServerType, command bundle.CommandPart, runtimes map[string]string) (*bundle.Manifest, error) {
 	fields, env := map[string]any{}, map[string]string{}
 	for _, v := range pkg.Variables {
 		field := map[string]any{
@@ -59,7 +59,7 @@ func packageManifest(pkg registry.Package, kind bundle.ServerType, command bundl
 			env[v.Name] = userConfig(v)
 		}
 	}
-	raw, err := json.Marshal(map[string]any{
+	manifest := map[string]any{
 		"manifest_version": "0.3",
 		"name":             pkg.Name,
 		"display_name":     cmp.Or(pkg.Title, pkg.Name),
@@ -71,7 +71,11 @@ func packageManifest(pkg registry.Package, kind bundle.ServerType, command bundl
 			"mcp_config": map[string]any{"command": command.Command, "args": command.Args, "cwd": command.Dir, "env": env},
 		},
 		"user_config": fields,
-	})
+	}
+	if runtimes != nil {
+		manifest["compatibility"] = map[string]any{"runtimes": runtimes}
+	}
+	raw, err := json.Marshal(manifest)
 	if err != nil {
 		return nil, err
 	}

@@ -38,8 +38,12 @@ func copyMemory(raw []byte, pid int, at, length uintptr) ([]byte, error) {
 	return raw[:n], nil
 }
 
-// appFile opens the file that the call's first argument refers to, as a descriptor of the broker.
+// appFile opens the file that the call's first argument refers to, as a descriptor of the broker. If the broker may not
+// take descriptors, the new one only names the file (O_PATH).
 func (b *Broker) appFile(n notification) (int, error) {
+	if b.twins {
+		return b.openProc(n, "fd/"+strconv.Itoa(int(int32(n.args[0]))))
+	}
 	pidfd, err := unix.PidfdOpen(int(n.pid), unix.PIDFD_THREAD)
 	if err != nil {
 		return 0, err
@@ -51,15 +55,31 @@ func (b *Broker) appFile(n notification) (int, error) {
 	return unix.PidfdGetfd(pidfd, int(int32(n.args[0])), 0)
 }
 
+// openProc opens a file or directory that the app's thread uses, by its name below /proc/<pid>, without any right to read it.
+func (b *Broker) openProc(n notification, name string) (int, error) {
+	fd, err := unix.Open(fmt.Sprintf("/proc/%d/%s", n.pid, name), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return 0, unix.EBADF
+	}
+	if err == nil && !b.valid(n) { // the id belongs to another thread now
+		err = errors.Join(unix.ESRCH, unix.Close(fd))
+	}
+	return fd, err
+}
+
 // appSocket is a socket of the app, through a descriptor of the broker. Nothing that the app does with its own
 // descriptor changes which socket this is.
 type appSocket struct {
 	fd           int
 	domain, kind int
 	private      bool // is in the app's network namespace
+	twin         bool // is not the app's own, but takes its place
 }
 
 func (b *Broker) appSocket(n notification) (s appSocket, err error) {
+	if b.twins {
+		return b.twin(n)
+	}
 	if s.fd, err = b.appFile(n); err != nil {
 		return s, err
 	}
@@ -124,14 +144,22 @@ func (b *Broker) replace(n notification, s appSocket, address []byte) error {
 			return err
 		}
 	}
+	if err := b.put(n, fd); err != nil {
+		return err
+	}
+	return result
+}
+
+// put puts a socket in place of the app's.
+func (b *Broker) put(n notification, fd int) error {
 	r := replacement{
 		id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SETFD, source: uint32(fd), target: uint32(n.args[0]),
-		fileFlags: closeOnExec(n),
+		fileFlags: appFlags(n) & unix.O_CLOEXEC,
 	}
 	if errno := b.control(unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&r)); errno != 0 {
 		return errno
 	}
-	return result
+	return nil
 }
 
 // validInterval is how often a pending connection checks whether the app is still waiting for it.
@@ -196,8 +224,13 @@ func copyOptions(from appSocket, to int) {
 	}
 }
 
-// closeOnExec returns the close-on-exec flag of the app's descriptor.
-func closeOnExec(n notification) uint32 {
+// appDescriptor returns the path of the app's descriptor.
+func appDescriptor(n notification) string {
+	return fmt.Sprintf("/proc/%d/fd/%d", n.pid, int32(n.args[0]))
+}
+
+// appFlags returns the flags of the app's descriptor: O_NONBLOCK, O_CLOEXEC and so on.
+func appFlags(n notification) uint32 {
 	file, err := os.Open(fmt.Sprintf("/proc/%d/fdinfo/%d", n.pid, int32(n.args[0])))
 	if err != nil {
 		return unix.O_CLOEXEC
@@ -207,7 +240,7 @@ func closeOnExec(n notification) uint32 {
 		if text, ok := strings.CutPrefix(lines.Text(), "flags:"); ok {
 			flags, err := strconv.ParseUint(strings.TrimSpace(text), 8, 64)
 			if err == nil {
-				return uint32(flags) & unix.O_CLOEXEC
+				return uint32(flags)
 			}
 		}
 	}
@@ -227,12 +260,18 @@ func (b *Broker) connectUnix(n notification, s appSocket, address []byte) error 
 		}
 		return connectRaw(s.fd, address)
 	}
-	return onOwnThread(func() error { return b.becomeThread(n) }, func() error { return b.connectPath(s, path) })
+	dir, err := b.openProc(n, "cwd")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(dir) }()
+	return onOwnThread(b.becomeApp, func() error { return b.connectPath(s, dir, path) })
 }
 
-// connectPath connects a socket to one that was granted by its path. The thread has the app's rights and working directory.
-func (b *Broker) connectPath(s appSocket, path string) error {
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
+// connectPath connects a socket to one that was granted by its path, which may be relative to dir. The thread has the app's
+// rights.
+func (b *Broker) connectPath(s appSocket, dir int, path string) error {
+	fd, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ import (
 // nothing can be reached. For a permitted TCP connection the broker connects a socket in the server's network
 // and puts it in place of the app's. It also makes every bind and listen call, which are forbidden for such a
 // socket. No datagrams leave the namespace; DNS queries go through the name server. At LevelLandlock the broker
-// connects the app's own socket. It also changes the mode, owner and times of open files, which Landlock does
+// connects the app's own socket, or a twin of it. It also changes the mode, owner and times of open files, which Landlock does
 // not check.
 type Broker struct {
 	network  Network
@@ -34,6 +34,7 @@ type Broker struct {
 	calls    map[int32]func(notification) error // by system call number
 	slots    chan struct{}                      // one for each call in progress
 
+	twins   bool   // whether sockets are replaced, because the broker may not take descriptors: see twin
 	private bool   // whether the app has its own network namespace
 	cookie  uint64 // identifies the namespace
 	uid     int    // the app's user and group, as in Profile
@@ -46,7 +47,8 @@ type Broker struct {
 	names   *nameServer
 	denials denials // refused connections to this machine
 	ports   openPorts
-	taken   []int        // ports on which the app cannot listen in the server's network
+	taken   []int // ports on which the app cannot listen in the server's network
+	own     ownServices
 	asked   askingThread // used by receive only
 }
 
@@ -89,7 +91,7 @@ func newBroker(p *Profile) (*Broker, error) {
 		b.calls[unix.SYS_CONNECT], b.calls[unix.SYS_LISTEN] = b.connect, b.listen
 	}
 	if p.Level < LevelNamespaces && !p.Metadata {
-		b.calls[unix.SYS_FCHMOD], b.calls[unix.SYS_FCHOWN], b.calls[unix.SYS_UTIMENSAT] = b.changeMode, b.changeOwner, b.changeTimes
+		b.attributes()
 	}
 	if p.Trace {
 		b.traceOpens()
@@ -101,9 +103,16 @@ func newBroker(p *Profile) (*Broker, error) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
 		return nil, err
 	}
+	b.twins = !mayTakeDescriptors()
 	b.slots = make(chan struct{}, max(min(maxCalls, int(min(files.Cur, shimFiles))/2/callFiles), 1)) // half is for the name server and the shim
 	if !b.private {
+		if b.twins && p.Network.mode() != NetworkAll {
+			b.calls[unix.SYS_LISTEN] = b.noteService
+		}
 		return b, nil
+	}
+	if b.twins {
+		return nil, errors.New("a system call filter, such as that of some container runtimes, does not allow pidfd_getfd")
 	}
 	b.calls[unix.SYS_BIND] = b.bind
 	return b, b.isolate(p)
@@ -293,6 +302,16 @@ func (b *Broker) connect(n notification) error {
 		return err
 	}
 	defer func() { _ = unix.Close(socket.fd) }()
+	err = b.connectSocket(n, socket, address)
+	if socket.twin && (err == nil || errors.Is(err, unix.EINPROGRESS)) {
+		if err := b.put(n, socket.fd); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (b *Broker) connectSocket(n notification, socket appSocket, address []byte) error {
 	if len(address) < 2 {
 		return unix.EINVAL
 	}
@@ -325,7 +344,12 @@ func (b *Broker) connectInternet(n notification, s appSocket, to netip.AddrPort,
 	permitted := b.network.permits(context.Background(), to, isOwnAddress, b.lookup())
 	switch {
 	case !b.private && permitted:
+		if err := b.connectable(n, s); err != nil {
+			return err
+		}
 		return connectRaw(s.fd, raw)
+	case !b.private && s.kind == unix.SOCK_STREAM && b.own.include(to):
+		return b.connectOwn(n, s, to, raw)
 	case b.private && permitted && s.kind == unix.SOCK_STREAM:
 		return b.replace(n, s, raw)
 	case b.private && s.private: // the app's own services; everything else is unreachable from there
@@ -395,6 +419,9 @@ func (b *Broker) listen(n notification) error {
 		return errors.Join(unix.EADDRINUSE, unix.Shutdown(s.fd, unix.SHUT_RDWR))
 	}
 	b.ports.open(s.fd)
+	if err == nil && !b.private {
+		b.own.add(s.inode())
+	}
 	return err
 }
 
@@ -404,7 +431,7 @@ func (b *Broker) mayListen(s appSocket) bool {
 	if b.private || port == 0 {
 		return true
 	}
-	return !slices.Contains(b.taken, port) && (b.ports.contains(uint16(port)) || !othersListen(port, s.fd))
+	return !slices.Contains(b.taken, port) && b.own.mayAdd(s.inode(), uint16(port))
 }
 
 // ownSocket returns a socket of the app that is in its network namespace, if it has one.

@@ -27,12 +27,12 @@ func forbidden() []uintptr {
 	}, forbiddenHere()...)
 }
 
-// metadata returns the system calls that change a file's attributes, or its owner, mode or times by path.
-// Landlock does not check them, so they are forbidden at LevelLandlock. The broker makes those that take an
-// open file.
+// metadata returns the system calls that change a file's attributes, and old ones that change its times by path.
+// Landlock does not check them, so they are forbidden at LevelLandlock. The broker makes the calls that programs use to
+// change a file's mode, owner or times.
 func metadata() []uintptr {
 	return append([]uintptr{
-		unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT, unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_SETXATTRAT,
+		unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_SETXATTRAT,
 		unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_REMOVEXATTRAT, unix.SYS_FSETXATTR, unix.SYS_FREMOVEXATTR, fileSetattr,
 	}, metadataHere()...)
 }
@@ -148,7 +148,6 @@ func (p *Profile) systemCalls() (*program, error) {
 		for _, number := range metadata() {
 			f.on(number, refuse(unix.EPERM))
 		}
-		f.on(unix.SYS_UTIMENSAT, pointer(1, refuse(unix.EPERM))...) // without a path it changes the times of an open file
 	}
 	f.on(unix.SYS_CLONE, when(0, namespaceFlags, refuse(unix.EPERM))...)
 	f.on(unix.SYS_PERSONALITY, slices.Concat(equal(0, 0, permit()), equal(0, 0xffffffff, permit()), refuse1(unix.EPERM))...)

@@ -8,7 +8,7 @@ func forbiddenHere() []uintptr {
 }
 
 func metadataHere() []uintptr {
-	return []uintptr{unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT}
+	return []uintptr{unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT}
 }
 
 // modeArguments returns the system calls that set a file's mode, with the position of the mode argument.

@@ -1,12 +1,19 @@
 package sandbox
 
 import (
-	"os"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
+
+// inode returns the number that identifies the socket in /proc/net/tcp, or "" if the kernel does not say.
+func (s appSocket) inode() string {
+	var file unix.Stat_t
+	if unix.Fstat(s.fd, &file) != nil {
+		return ""
+	}
+	return strconv.FormatUint(file.Ino, 10)
+}
 
 // localPort returns the port that a socket is bound to, or 0.
 func localPort(fd int) int {
@@ -21,36 +28,4 @@ func localPort(fd int) int {
 		return address.Port
 	}
 	return 0
-}
-
-// listening is the state of a listening socket in /proc/net/tcp (proc_net_tcp.rst).
-const listening = "0A"
-
-// othersListen reports whether a socket other than fd listens on a port in this network, on any address. If the kernel
-// does not answer, one does.
-func othersListen(port, fd int) bool {
-	var own unix.Stat_t
-	if unix.Fstat(fd, &own) != nil {
-		return true
-	}
-	for _, file := range []string{"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"} {
-		table, err := os.ReadFile(file)
-		if os.IsNotExist(err) {
-			continue // without IPv6
-		}
-		if err != nil {
-			return true
-		}
-		for line := range strings.Lines(string(table)) {
-			fields := strings.Fields(line)
-			if len(fields) < 10 || fields[3] != listening || fields[9] == strconv.FormatUint(own.Ino, 10) {
-				continue
-			}
-			_, text, _ := strings.Cut(fields[1], ":")
-			if used, err := strconv.ParseUint(text, 16, 16); err == nil && int(used) == port {
-				return true
-			}
-		}
-	}
-	return false
 }

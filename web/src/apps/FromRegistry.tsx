@@ -55,6 +55,7 @@ export function FromRegistry({ install, onTab }: { install: Installation; onTab:
             !words && (
               <>
                 {isOrgAdmin && <Button onClick={() => onTab("package")}>Install a package</Button>}
+                {isOrgAdmin && <Button onClick={() => onTab("config")}>Paste a command</Button>}
                 <Button onClick={() => onTab("url")}>Connect by address</Button>
               </>
             )
@@ -63,7 +64,7 @@ export function FromRegistry({ install, onTab }: { install: Installation; onTab:
           {words
             ? "Try other words, or install from a package or an address."
             : isOrgAdmin
-              ? "Registries are configured under registries in ropewalk.yaml. Until then, install a package or a file, or connect a remote app by its address."
+              ? "Registries are configured under registries in ropewalk.yaml. Until then, install a package or a file, paste a command or another client's configuration, or connect a remote app by its address."
               : "An admin of the organization configures them. Until then, connect a remote app by its address."}
         </Empty>
       ) : (
