@@ -119,7 +119,7 @@ func homeDir(o Options) (string, error) {
 	return filepath.Abs(home)
 }
 
-// The deb, the rpm and the images keep their home and their configuration here.
+// The deb, the rpm and the Helm chart keep their home and their configuration here.
 const (
 	packagedHome = "/var/lib/ropewalk"
 	packagedFile = "/etc/ropewalk/ropewalk.yaml"
