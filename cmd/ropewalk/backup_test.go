@@ -50,5 +50,5 @@ func TestABackupIsOfTheRunningServersState(t *testing.T) {
 	s.write("elsewhere.yaml", "storage: {url: \"postgres://ropewalk:${env:ONLY_THE_SERVER_HAS_IT}@127.0.0.1:1/ropewalk\"}\n")
 	s.run("ropewalk", "backup", "two.db").exits(1, "elsewhere.yaml:1: storage.url: the environment variable ONLY_THE_SERVER_HAS_IT is not set", "EnvironmentFile")
 	s.environ = []string{"ONLY_THE_SERVER_HAS_IT=x"}
-	s.run("ropewalk", "backup", "two.db").exits(1, "127.0.0.1:1")
+	s.run("ropewalk", "backup", "two.db").exits(1, "PostgreSQL (storage.url) cannot be reached")
 }
