@@ -73,7 +73,7 @@ func restoreCommand() *cobra.Command {
 
 // state returns the options for opening the configured state.
 func (s *settings) state(cmd *cobra.Command) (store.Options, error) {
-	c, err := s.storage()
+	c, err := s.storage(cmd.Context())
 	if err != nil {
 		return store.Options{}, err
 	}

@@ -11,7 +11,7 @@ func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing
 	t.Parallel()
 	s := newScript(t)
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {port: 0}\n")
-	s.run("ropewalk", "backup", "one.db").exits(1, "there is nothing to back up")
+	s.run("ropewalk", "backup", "one.db").exits(1, "there is nothing to back up", "name the server's home with --home")
 	s.run("ropewalk", "backup", "nowhere/one.db").exits(1, "the directory nowhere does not exist: create it")
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {port: 0}\nmodels: {providers: {m: {type: openai, apiKey: \"${env:ONLY_THE_SERVER_HAS_IT}\"}}}\n")
 	s.run("ropewalk", "backup", "one.db").exits(1, "there is nothing to back up")
@@ -38,4 +38,17 @@ func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing
 	}
 	s.write(filepath.Join(s.home, "ropewalk.yaml"), "http: {port: 0}\n")
 	s.serve()
+}
+
+// Otherwise it could back up a state that the server no longer uses, such as the file from before a move to PostgreSQL.
+func TestABackupIsOfTheRunningServersState(t *testing.T) {
+	t.Parallel()
+	s := newScript(t)
+	file := s.write("elsewhere.yaml", "http: {port: 0}\n")
+	s.serve("--config", file)
+	s.run("ropewalk", "backup", "one.db").exits(0, "Written to one.db and verified")
+	s.write("elsewhere.yaml", "storage: {url: \"postgres://ropewalk:${env:ONLY_THE_SERVER_HAS_IT}@127.0.0.1:1/ropewalk\"}\n")
+	s.run("ropewalk", "backup", "two.db").exits(1, "elsewhere.yaml:1: storage.url: the environment variable ONLY_THE_SERVER_HAS_IT is not set", "EnvironmentFile")
+	s.environ = []string{"ONLY_THE_SERVER_HAS_IT=x"}
+	s.run("ropewalk", "backup", "two.db").exits(1, "PostgreSQL (storage.url) cannot be reached")
 }

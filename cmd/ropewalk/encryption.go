@@ -49,7 +49,7 @@ func rotateCommand() *cobra.Command {
 // nothing needs them anymore. If it is interrupted at any point, the file still contains the keys for the
 // state.
 func (s *settings) rotate(cmd *cobra.Command, drop bool) error {
-	c, err := s.storage()
+	c, err := s.storage(cmd.Context())
 	if err != nil {
 		return err
 	}

@@ -54,9 +54,9 @@ func TestPluginListShowsTheStateOfEachPlugin(t *testing.T) {
 }
 
 // serve starts the server with the script's home, and waits until it responds.
-func (s *script) serve() {
+func (s *script) serve(flags ...string) {
 	s.t.Helper()
-	cmd := s.command("ropewalk", "serve")
+	cmd := s.command("ropewalk", append([]string{"serve"}, flags...)...)
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		s.t.Fatal(err)

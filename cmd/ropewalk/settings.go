@@ -1,9 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ropewalk/ropewalk/core/config"
+	"github.com/ropewalk/ropewalk/core/control"
 )
 
 // settings says where a command finds its configuration, through the flags shared by every command that reads
@@ -52,9 +58,20 @@ func (s *settings) findHome() (string, error) {
 	return config.FindHome(s.home, config.HostEnvironment())
 }
 
-// storage reads only the storage section: problems elsewhere must not prevent a backup or restore.
-func (s *settings) storage() (*config.Config, error) {
-	return config.LoadStorage(config.Options{Path: s.file, Home: s.home, Environment: config.HostEnvironment(), Adapters: adapterSchemas()})
+// storage reads only the storage section: problems elsewhere must not prevent a backup or restore. Without --config, it reads
+// the file of the server that uses the home, so that the command does not take another state for the server's.
+func (s *settings) storage(ctx context.Context) (*config.Config, error) {
+	file := s.file
+	if home, err := s.findHome(); err == nil && file == "" {
+		if status, err := control.Dial(home).Status(ctx); err == nil {
+			file = status.Config
+		}
+	}
+	c, err := config.LoadStorage(config.Options{Path: file, Home: s.home, Environment: config.HostEnvironment(), Adapters: adapterSchemas()})
+	if problems, several := errors.AsType[config.Problems](err); several && slices.ContainsFunc(problems, func(p config.Problem) bool { return p.Variable != "" }) {
+		return nil, fmt.Errorf("%w; run this command with the server's environment variables, such as the ones in its EnvironmentFile (docs/operations.md)", err)
+	}
+	return c, err
 }
 
 // inspectFrom reads the configuration of a home and a file, both of which may be "", for display.

@@ -17,7 +17,7 @@ const maxFile = 1 << 20 // bytes of a configuration file
 
 // Options are the inputs to Load.
 type Options struct {
-	Path        string      // --config; "" means <home>/ropewalk.yaml if it exists
+	Path        string      // --config; "" means the file of the home if it exists (homeFile)
 	Home        string      // --home; "" means ROPEWALK_HOME, else ~/.ropewalk
 	Flags       Flags       // what was given on the command line
 	Environment Environment // usually HostEnvironment()
@@ -119,11 +119,33 @@ func homeDir(o Options) (string, error) {
 	return filepath.Abs(home)
 }
 
+// The deb, the rpm and the Helm chart keep their home and their configuration here.
+const (
+	packagedHome = "/var/lib/ropewalk"
+	packagedFile = "/etc/ropewalk/ropewalk.yaml"
+)
+
+// homeFile returns the configuration file of a home: <home>/ropewalk.yaml, unless only the packages' file exists for their
+// home. Commands that get no --config then use the same state as the packaged server.
+func homeFile(home, packagedHome, packagedFile string) string {
+	file := filepath.Join(home, "ropewalk.yaml")
+	if home != packagedHome {
+		return file
+	}
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		return file
+	}
+	if _, err := os.Lstat(packagedFile); err != nil {
+		return file
+	}
+	return packagedFile
+}
+
 // readFile finds and reads the configuration file. Without --config it may be missing.
 func readFile(path, home string) (file string, content []byte, err error) {
 	explicit := path != ""
 	if !explicit {
-		path = filepath.Join(home, "ropewalk.yaml")
+		path = homeFile(home, packagedHome, packagedFile)
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return path, nil, err

@@ -290,3 +290,29 @@ func equal(t *testing.T, what string, got, want any) {
 		t.Errorf("%s:\n got %#v\nwant %#v", what, got, want)
 	}
 }
+
+func TestThePackagesFileConfiguresTheirHomeUnlessTheHomeHasOne(t *testing.T) {
+	home, file := t.TempDir(), filepath.Join(t.TempDir(), "packaged.yaml")
+	inside := filepath.Join(home, "ropewalk.yaml")
+	if got := homeFile(home, home, file); got != inside {
+		t.Errorf("without either file: %s", got)
+	}
+	writeTestFile(t, file)
+	if got := homeFile(home, home, file); got != file {
+		t.Errorf("with the packages' file: %s", got)
+	}
+	if got := homeFile(t.TempDir(), home, file); got == file {
+		t.Error("another home has the packages' file")
+	}
+	writeTestFile(t, inside)
+	if got := homeFile(home, home, file); got != inside {
+		t.Errorf("with both files: %s", got)
+	}
+}
+
+func writeTestFile(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

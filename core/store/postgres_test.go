@@ -1,11 +1,14 @@
 package store
 
 import (
+	"errors"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
+	"github.com/ropewalk/ropewalk/core/store/backup"
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
@@ -70,6 +73,13 @@ func TestTheErrorForAnUnusableDatabaseSaysWhatToDoWithoutThePassword(t *testing.
 	if _, err := rawURL(t, good).ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9000, true)`); err != nil {
 		t.Fatal(err)
 	}
+	file := filepath.Join(t.TempDir(), "backup")
+	o := Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}
+	if err := errors.Join(openIn(t, o).Close(), backup.Write(t.Context(), o.Location(), file)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := backup.Restore(t.Context(), Options{URL: core.Secret(good)}.Location(), file, true)
+	wantError(t, err, "a newer ropewalk wrote database ", "create the database anew (dropdb, createdb)")
 	cases := map[string]struct{ url, want string }{
 		"no address":                    {"postgres://u:canary@host:port/d", "storage.url: is not a PostgreSQL address"},
 		"a missing file":                {"postgres://u:canary@h/d?sslmode=verify-full&sslrootcert=/absent.pem", "storage.url: is not a PostgreSQL address"},

@@ -44,8 +44,26 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		}
 	}
 	err := (&Client{Server: "http://127.0.0.1:1"}).Get(t.Context(), "/", nil, nil)
-	if err == nil || !strings.Contains(err.Error(), "cannot reach the server at http://127.0.0.1:1") || !strings.Contains(err.Error(), "ropewalk up") {
+	if err == nil || !strings.Contains(err.Error(), "cannot reach the server at http://127.0.0.1:1") || !strings.Contains(err.Error(), "ropewalk up") || !strings.Contains(err.Error(), "ropewalk login ADDRESS") {
 		t.Error(err)
+	}
+}
+
+func TestAnErrorOfAProxyIsNotTakenForTheServers(t *testing.T) {
+	for body, want := range map[string]string{
+		"":                                 "responded with 503 Service Unavailable, but not from a Ropewalk server",
+		"<h1>503 Service Unavailable</h1>": "run `ropewalk doctor` on the server's machine",
+		`{"error":"unavailable","message":"the database is unavailable"}`: "the database is unavailable",
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(body))
+		}))
+		err := (&Client{Server: s.URL}).Get(t.Context(), "/", nil, nil)
+		s.Close()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q gives %v, want %s", body, err, want)
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ type Error struct {
 	Message string          `json:"message,omitempty"`
 	Details json.RawMessage `json:"details,omitempty"`
 
+	proxy   string // the address, if something other than a Ropewalk server responded there; usually a proxy
 	keyFrom string // the setting with the key that was sent; "" if none was
 	login   bool   // a login was sent
 }
@@ -29,8 +30,10 @@ func (e *Error) Error() string {
 		text = strings.ReplaceAll(e.Code, "_", " ")
 	}
 	switch {
+	case e.proxy != "" && e.Status >= http.StatusInternalServerError:
+		return fmt.Sprintf("%s responded with %d %s, but not from a Ropewalk server: a proxy there reaches none that is ready; run `ropewalk doctor` on the server's machine", e.proxy, e.Status, http.StatusText(e.Status))
 	case e.Status == http.StatusUnauthorized && e.keyFrom != "":
-		return "not authenticated: the server does not accept the key from " + e.keyFrom + ": it belongs to another server, was revoked, or has expired; `ropewalk key create` creates one"
+		return "not authenticated: the server does not accept the key from " + e.keyFrom + ": it belongs to another server, was revoked, or has expired (`ropewalk key create` creates one), or its owner has to log in again after a change of identity provider"
 	case e.Status == http.StatusUnauthorized && e.login:
 		return "not authenticated: your login has ended; run `ropewalk login` again"
 	case e.Status == http.StatusUnauthorized:
@@ -70,19 +73,24 @@ func (e *Error) missing() string {
 	return b.String()
 }
 
-func newError(res *http.Response) *Error {
-	e := &Error{Status: res.StatusCode}
+// newError also reports whether the response has the form of the API's errors.
+func newError(res *http.Response) (e *Error, fromAPI bool) {
+	e = &Error{Status: res.StatusCode}
 	text, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // shows whatever arrived
-	if json.Unmarshal(text, e) != nil || e.Code == "" {
+	fromAPI = json.Unmarshal(text, e) == nil && e.Code != ""
+	if !fromAPI {
 		e.Code, e.Message = http.StatusText(res.StatusCode), strings.TrimSpace(string(text))
 	}
 	e.Status = res.StatusCode
-	return e
+	return e, fromAPI
 }
 
 // refusal returns the error for a response that is not 2xx.
 func (c *Client) refusal(res *http.Response) error {
-	e := newError(res)
+	e, fromAPI := newError(res)
+	if !fromAPI {
+		e.proxy = c.Server
+	}
 	if c.Key != "" {
 		e.keyFrom = c.KeyFrom
 	}
@@ -107,5 +115,5 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if c.ServerFrom != "" {
 		return fmt.Errorf("cannot reach the server at %s, which %s names: %w (is it running? `ropewalk up` starts one here; --server names another)", c.Server, c.ServerFrom, err)
 	}
-	return fmt.Errorf("cannot reach the server at %s: %w (is it running? `ropewalk up` starts one here; --server names another)", c.Server, err)
+	return fmt.Errorf("cannot reach the server at %s: %w (is it running? `ropewalk up` starts one here; `ropewalk login ADDRESS` logs in to another)", c.Server, err)
 }

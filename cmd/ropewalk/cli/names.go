@@ -20,7 +20,11 @@ type Named struct {
 type UnknownError struct{ Kind, Meant string }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("there is no %s %q; `ropewalk %s list` shows them", e.Kind, e.Meant, e.Kind)
+	text := fmt.Sprintf("there is no %s %q; `ropewalk %s list` shows them", e.Kind, e.Meant, e.Kind)
+	if e.Kind == "user" {
+		text += "; people are added when they first log in"
+	}
+	return text
 }
 
 // Pick returns the id of the entry with a given id, or with a name that no other entry has. Names are compared

@@ -11,6 +11,8 @@ import (
 	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/ropewalk/ropewalk/core/config/schema"
 )
 
 // Prepare applies the shared conventions to a tree of commands: a mistake on the command line exits with status
@@ -57,7 +59,7 @@ func help(cmd *cobra.Command, args []string) error {
 func prepare(cmd *cobra.Command) {
 	cmd.SuggestionsMinimumDistance = 2
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return Usage(fmt.Errorf("%w; see `%s --help`", flagError(err), cmd.CommandPath()))
+		return Usage(fmt.Errorf("%w; see `%s --help`", flagError(cmd, err), cmd.CommandPath()))
 	})
 	if cmd.HasSubCommands() && !cmd.Runnable() {
 		cmd.Args = cobra.ArbitraryArgs
@@ -77,8 +79,16 @@ func prepare(cmd *cobra.Command) {
 	}
 }
 
-// flagError says what a flag accepts, not how parsing its value failed.
-func flagError(err error) error {
+// flagError says which flag was probably meant, or what a flag accepts, not how parsing its value failed.
+func flagError(cmd *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := schema.Near(unknown.GetSpecifiedName(), names); near != "" {
+			return fmt.Errorf("%w; did you mean --%s?", err, near)
+		}
+		return err
+	}
 	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
 		return err

@@ -90,7 +90,7 @@ func claudeDesktop(e endpoint) string {
 func claudeDesktopFileSteps(e endpoint) string {
 	file, _ := claudeDesktopFile() // without a home directory only the name is shown
 	_, entry := claudeDesktopEntry(e)
-	return fmt.Sprintf("Put this into %s (Node is needed), and restart Claude:\n\n%s", file, snippet("mcpServers", e.Name, entry))
+	return fmt.Sprintf("Put this into %s (Node.js 20 or newer is needed), and restart Claude:\n\n%s", file, snippet("mcpServers", e.Name, entry))
 }
 
 func cursor(e endpoint) string {

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -200,6 +201,21 @@ func TestDoctorSaysBeforehandThatAccountsCannotBeLinked(t *testing.T) {
 		f := e.Findings[0]
 		if linked := !strings.Contains(f.Detail, "cannot be linked"); !strings.Contains(f.Detail, c.want) || linked != (c.want == "") || !strings.Contains(f.Remedy, "ROPEWALK_STORAGE_KEY") {
 			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+func TestARuntimeThatIsTooOldIsAWarning(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "node"), []byte("#!/bin/sh\necho v18.20.4\n"), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":/bin:/usr/bin")
+	for oldest, want := range map[int]string{18: ok, 20: warning} {
+		var e examination
+		e.checkRuntime(t.Context(), program{name: "node", args: "--version", need: "npm packages", oldest: oldest})
+		if len(e.Findings) != 1 || e.Findings[0].Result != want {
+			t.Errorf("%d: %+v", oldest, e.Findings)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -130,15 +131,19 @@ func (e *examination) checkCertificates() {
 	e.add("certificates", ok, "root certificates are installed", "")
 }
 
-// program is a program that bundles need. modules is code that imports the modules needed for an installation.
-type program struct{ name, args, need, modules string }
+// program is a program that bundles need. modules is code that imports the modules needed for an installation. oldest is the
+// first major version that installations and most bundles support; 0 for any.
+type program struct {
+	name, args, need, modules string
+	oldest                    int
+}
 
 func runtimes() []program {
 	return []program{
-		{"node", "--version", "bundles written in JavaScript, and npm packages", ""},
-		{"npm", "--version", "npm packages", ""},
-		{"python3", "--version", "bundles written in Python", "import venv, ensurepip"},
-		{"uv", "--version", "PyPI packages and bundles of type uv", ""},
+		{"node", "--version", "bundles written in JavaScript, and npm packages", "", 20},
+		{"npm", "--version", "npm packages", "", 0},
+		{"python3", "--version", "bundles written in Python", "import venv, ensurepip", 0},
+		{"uv", "--version", "PyPI packages and bundles of type uv", "", 0},
 	}
 }
 
@@ -170,6 +175,12 @@ func (e *examination) checkRuntime(ctx context.Context, r program) {
 		return
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	major, _, _ := strings.Cut(strings.TrimPrefix(first, "v"), ".")
+	if version, err := strconv.Atoi(major); err == nil && version < r.oldest {
+		e.add(r.name, warning, fmt.Sprintf("%s (%s) is older than version %d", first, path, r.oldest),
+			fmt.Sprintf("many packages fail with it: install version %d or newer where you need %s", r.oldest, r.need))
+		return
+	}
 	if r.modules != "" {
 		run := exec.CommandContext(limited, path, "-c", r.modules)
 		run.Env = append(os.Environ(), "PATH="+environment["PATH"])

@@ -54,7 +54,7 @@ func call(cmd *cobra.Command, c *cli.Connection, args []string) error {
 		return err
 	}
 	name, account := tools.SplitAccount(line.tool)
-	_, t, err := find(cmd.Context(), client, name)
+	t, err := await(cmd.Context(), client, name)
 	if err != nil {
 		return err
 	}

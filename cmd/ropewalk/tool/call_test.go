@@ -132,3 +132,26 @@ func TestACallWaitsForALoginAndIsThenMade(t *testing.T) {
 		})
 	}
 }
+
+// Behind a proxy, the server that lists the tools and the server that describes the app may differ.
+func TestACallWaitsForAnAppThatIsStarting(t *testing.T) {
+	for _, status := range []string{"starting", "running"} {
+		lists := 0
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/v1/tools" {
+				_, _ = fmt.Fprintf(w, `{"status":%q}`, status)
+				return
+			}
+			if lists++; lists == 1 {
+				_, _ = w.Write([]byte(`{"tools":[{"name":"system__status","server":"system"}]}`))
+				return
+			}
+			_, _ = w.Write([]byte(`{"tools":[{"name":"calc__add","server":"calc","tool":"add"}]}`))
+		}))
+		found, err := await(t.Context(), &apiclient.Client{Server: server.URL, HTTP: server.Client()}, "calc__add")
+		server.Close()
+		if err != nil || found.Tool != "add" || lists != 2 {
+			t.Errorf("%s: %+v, %v after %d lists", status, found, err, lists)
+		}
+	}
+}

@@ -4,10 +4,12 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -130,7 +132,7 @@ func missing(ctx context.Context, client *apiclient.Client, name string, listed 
 	}
 	if known && app.Status != "running" {
 		if app.Status == "starting" {
-			return fmt.Errorf("app %q is %s: try again in a moment; `ropewalk app list` and `ropewalk app logs %s` show its progress", server, app.Status, server)
+			return &startingError{fmt.Errorf("app %q is %s: try again in a moment; `ropewalk app list` and `ropewalk app logs %s` show its progress", server, app.Status, server)}
 		}
 		because := ""
 		if app.LastError != "" {
@@ -141,10 +143,14 @@ func missing(ctx context.Context, client *apiclient.Client, name string, listed 
 		}
 		return fmt.Errorf("app %q is %s%s; `ropewalk app start %s` starts it", server, app.Status, because, server)
 	}
+	err := fmt.Errorf("no running app has a tool %q; `ropewalk tool list` and `ropewalk app list` show what there is", name)
 	if near := nearest(name, listed); near != "" {
-		return fmt.Errorf("no running app has a tool %q; did you mean %s?", name, near)
+		err = fmt.Errorf("no running app has a tool %q; did you mean %s?", name, near)
 	}
-	return fmt.Errorf("no running app has a tool %q; `ropewalk tool list` and `ropewalk app list` show what there is", name)
+	if known && !slices.ContainsFunc(listed, func(t entry) bool { return t.Server == server }) {
+		return &startingError{err} // the list may come from another server, where the app is starting
+	}
+	return err
 }
 
 // nearest returns the full name of the tool that a full or bare name most likely meant, or "".
@@ -160,6 +166,31 @@ func nearest(name string, listed []entry) string {
 		return full[i]
 	}
 	return ""
+}
+
+// startingError is the error for a tool of an app that is starting, at least on one of the servers.
+type startingError struct{ error }
+
+// startWait is how long a call waits for its app to start. The server waits as long with a call that it has.
+const startWait = 10 * time.Second
+
+// await is find that waits while the tool's app is starting.
+func await(ctx context.Context, client *apiclient.Client, name string) (entry, error) {
+	limited, cancel := context.WithTimeout(ctx, startWait)
+	defer cancel()
+	tick := time.NewTicker(startWait / 40)
+	defer tick.Stop()
+	for {
+		_, t, err := find(ctx, client, name)
+		if _, starting := errors.AsType[*startingError](err); !starting {
+			return t, err
+		}
+		select {
+		case <-tick.C:
+		case <-limited.Done():
+			return entry{}, err
+		}
+	}
 }
 
 // find returns a tool by its full name, or by its bare name if only one app has it.

@@ -130,10 +130,19 @@ func installerEnvironment(host map[string]string, manager, tmp string) map[strin
 		setDefault(env, "npm_config_fetch_retry_mintimeout", "1000")
 		setDefault(env, "npm_config_fetch_retry_factor", "2")
 	}
-	if current, err := user.Current(); err == nil && env["HOME"] == "" {
-		env["HOME"] = current.HomeDir // where package managers look, so the sandbox must allow it
+	if env["HOME"] == "" {
+		env["HOME"] = homeOf(user.Current, tmp)
 	}
 	return env
+}
+
+// homeOf returns the home of the server's user, which is where package managers look, so the sandbox must allow it. A user
+// without an entry in /etc/passwd, as in a container or of a systemd unit with DynamicUser=, has none: npm would fail.
+func homeOf(current func() (*user.User, error), tmp string) string {
+	if u, err := current(); err == nil && u.HomeDir != "" {
+		return u.HomeDir
+	}
+	return tmp
 }
 
 // isInstallerSetting reports whether an environment variable is a setting of this package manager, or a proxy.

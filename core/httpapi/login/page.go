@@ -36,11 +36,16 @@ func (p page) send(c *fiber.Ctx, status int) error {
 	if err := html.Execute(&out, p); err != nil {
 		return err
 	}
-	action := "'none'"
-	if p.Ask || p.Consent != "" {
-		action = "'self' " + p.form
+	forms := "; form-action 'none'"
+	switch {
+	case p.Ask:
+		// The response redirects to the identity provider, which may redirect further. Chromium applies form-action to all of
+		// these redirects, and blocks the form without a word to the person.
+		forms = ""
+	case p.Consent != "":
+		forms = "; form-action 'self' " + p.form
 	}
-	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action "+action+"; frame-ancestors 'none'")
+	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"+forms)
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Type("html", "utf-8")
 	return c.Status(status).Send(out.Bytes())

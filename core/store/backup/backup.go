@@ -95,7 +95,7 @@ func checkDirectory(dir string) error {
 // copyOutOfFile copies an SQLite file into an empty one.
 func copyOutOfFile(ctx context.Context, path, part string) error {
 	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("there is nothing to back up: %w", err)
+		return fmt.Errorf("there is nothing to back up: %w; name the server's home with --home or ROPEWALK_HOME (the packages use /var/lib/ropewalk)", err)
 	}
 	db, err := database.OpenSQLite(path, database.Visitor())
 	if err != nil {

@@ -173,6 +173,10 @@ func restoreServer(ctx context.Context, at database.Location, file string, repla
 	db := database.OpenPool(c)
 	defer func() { _ = db.Close() }()
 	return database.Exclusively(ctx, db, database.LockSchema, func() error {
+		if found, err := migrations.Version(ctx, goose.DialectPostgres, db); err == nil && found > migrations.Latest() {
+			return fmt.Errorf("a newer ropewalk wrote %s (schema %d, this program knows %d), and a restore cannot remove its tables: create the database anew (dropdb, createdb), and restore into it",
+				database.Address(c), found, migrations.Latest())
+		}
 		if err := migrations.Apply(ctx, goose.DialectPostgres, db, hclog.NewNullLogger()); err != nil {
 			return err
 		}

@@ -145,14 +145,18 @@ func TestACommandLineWithoutABrowserLogsInWithACode(t *testing.T) {
 	login := me.logIn(t, "", s.URL)
 	code := login.find(t, `(?m)^ +([A-Z]{4}-[A-Z]{4})$`)
 	b := harness.NewBrowser(t)
-	if _, page := b.Read(t, login.find(t, `Open (\S+)`)); !strings.Contains(page, `name="device"`) {
+	r, page := b.Read(t, login.find(t, `Open (\S+)`))
+	if !strings.Contains(page, `name="device"`) {
 		t.Errorf("the page asks for no code: %s", page)
+	}
+	if policy := r.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "form-action") {
+		t.Errorf("browsers would block the form's redirect to the provider: %s", policy)
 	}
 	if r, page := b.Read(t, s.URL+"/v1/auth/authorize?device=AAAA-AAAA"); r.StatusCode != 404 || !strings.Contains(page, "unknown, used or expired") {
 		t.Errorf("a wrong code: %d %s", r.StatusCode, page)
 	}
 	typed := strings.ToLower(strings.ReplaceAll(code, "-", " "))
-	_, page := b.Read(t, s.URL+"/v1/auth/authorize?"+url.Values{"device": {typed}}.Encode())
+	_, page = b.Read(t, s.URL+"/v1/auth/authorize?"+url.Values{"device": {typed}}.Encode())
 	if r, page := answer(t, b, s, page, "allow"); r.StatusCode != 200 || !strings.Contains(page, "go back to the command line") {
 		t.Errorf("%d %s", r.StatusCode, page)
 	}
