@@ -125,7 +125,7 @@ func (e *Endpoint) await(k *call, conn net.Conn) (streamed bool) {
 	if k.session == nil {
 		patience = watchAfter
 	}
-	slow := e.timers.Get().(*time.Timer) //nolint:forcetypeassert,errcheck // the pool has nothing else
+	slow := e.timers.Get().(*time.Timer) //nolint:forcetypeassert // the pool has nothing else
 	slow.Reset(patience)
 	defer func() {
 		slow.Stop()

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// ShimArg, as the first argument, makes any executable that contains this package run as a shim.
+// ShimArg is the first argument that makes any executable with this package run as a shim.
 const ShimArg = "__shim"
 
 // startTimeout bounds the time between starting a shim and its report that the program is running.

@@ -1,8 +1,8 @@
 package app
 
 import (
-	"cmp"
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
