@@ -60,7 +60,7 @@ const maxSocketDir = 60
 
 // environment adds what was granted to baseEnvironment. git rejects directories of other users unless safe.directory
 // lists them, so the granted directories are listed there. git also fails if it sees system settings that it cannot read,
-// as at LevelLandlock, so it is told not to look for them.
+// as at LevelLandlock, so it gets a setting that stops it from looking for them.
 func (s *Starter) environment(spec Spec) map[string]string {
 	env := baseEnvironment(s.HostEnv, spec.DataDir)
 	for _, name := range grantedVariables(spec) {
