@@ -16,6 +16,14 @@ type Config struct {
 	HostCapabilities []string // what the server uses beyond the basic contract
 }
 
+// Directory returns DataDir, or a *ConfigError if there is none. A plugin that keeps files calls it in Configure.
+func (c Config) Directory() (string, error) {
+	if c.DataDir == "" {
+		return "", &ConfigError{Problems: []Problem{{Message: "the server has no directory for this plugin: its home must be writable"}}}
+	}
+	return c.DataDir, nil
+}
+
 // Problem is one thing that is wrong with the settings.
 type Problem struct {
 	Path    string // "url", "tls.caFile", "roles[2].name"; "" for the settings as a whole

@@ -45,11 +45,15 @@ func (s *store) Configure(ctx context.Context, c plugins.Config) error {
 	if err := c.Decode(&set); err != nil {
 		return err
 	}
+	dir, err := c.Directory()
+	if err != nil {
+		return err
+	}
 	patience := 5 * time.Second // for the lock
 	if deadline, limited := ctx.Deadline(); limited {
 		patience = min(patience, time.Until(deadline))
 	}
-	db, err := bbolt.Open(filepath.Join(c.DataDir, set.File), 0o600, &bbolt.Options{Timeout: patience})
+	db, err := bbolt.Open(filepath.Join(dir, set.File), 0o600, &bbolt.Options{Timeout: patience})
 	if err != nil {
 		return plugins.Unavailable(err)
 	}

@@ -18,10 +18,11 @@ type store struct{ db *sql.DB }
 func main() { sessionstore.Serve(&store{}) }
 
 func (s *store) Configure(ctx context.Context, c plugins.Config) error {
-	if err := c.Decode(&struct{}{}); err != nil { // it has no settings
+	dir, err := c.Directory()
+	if err = errors.Join(err, c.Decode(&struct{}{})); err != nil { // it has no settings
 		return err
 	}
-	s.db, _ = sql.Open("sqlite", c.DataDir+"/sessions.db?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)")
+	s.db, _ = sql.Open("sqlite", dir+"/sessions.db?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)")
 	s.db.SetMaxOpenConns(1) // SQLite has one writer at a time: calls queue here, each until its deadline
 	return s.exec(ctx, `CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, record TEXT, accessed INT, expires INT); CREATE INDEX IF NOT EXISTS by_expiry ON sessions (expires);
 		CREATE TRIGGER IF NOT EXISTS purge AFTER INSERT ON sessions BEGIN DELETE FROM sessions WHERE expires <= unixepoch('subsec') * 1000; END`)
@@ -33,9 +34,8 @@ func (s *store) Put(ctx context.Context, rec sessionstore.Record, ttl time.Durat
 }
 
 func (s *store) Get(ctx context.Context, id string) (rec sessionstore.Record, err error) {
-	var raw, accessed = "", int64(0)
-	row := s.db.QueryRowContext(ctx, `SELECT record, accessed FROM sessions WHERE id = ? AND expires > unixepoch('subsec') * 1000`, id)
-	if err = row.Scan(&raw, &accessed); errors.Is(err, sql.ErrNoRows) {
+	raw, accessed := "", int64(0)
+	if err = s.db.QueryRowContext(ctx, `SELECT record, accessed FROM sessions WHERE id = ? AND expires > unixepoch('subsec') * 1000`, id).Scan(&raw, &accessed); errors.Is(err, sql.ErrNoRows) {
 		return rec, plugins.ErrNotFound
 	}
 	err = errors.Join(err, json.Unmarshal([]byte(raw), &rec))
