@@ -61,15 +61,18 @@ func (s *settings) findHome() (string, error) {
 // storage reads only the storage section: problems elsewhere must not prevent a backup or restore. Without --config, it reads
 // the file of the server that uses the home, so that the command does not take another state for the server's.
 func (s *settings) storage(ctx context.Context) (*config.Config, error) {
-	file := s.file
+	file, named := s.file, ""
 	if home, err := s.findHome(); err == nil && file == "" {
 		if status, err := control.Dial(home).Status(ctx); err == nil {
-			file = status.Config
+			file, named = status.Config, status.Config
 		}
 	}
 	c, err := config.LoadStorage(config.Options{Path: file, Home: s.home, Environment: config.HostEnvironment(), Adapters: adapterSchemas()})
 	if problems, several := errors.AsType[config.Problems](err); several && slices.ContainsFunc(problems, func(p config.Problem) bool { return p.Variable != "" }) {
 		return nil, fmt.Errorf("%w; run this command with the server's environment variables, such as the ones in its EnvironmentFile (docs/operations.md)", err)
+	}
+	if err != nil && named != "" {
+		return nil, fmt.Errorf("%w; the running server reads %s: name that file as this command sees it with --config", err, named)
 	}
 	return c, err
 }

@@ -20,13 +20,21 @@ type Probe struct {
 	Chroot bool          // the reason is that the server runs in a chroot
 }
 
-// probeArg makes a shim exit immediately, after one call that the broker makes on its behalf. It runs inside the sandbox
-// being tested.
-const probeArg = "probe"
+// probeArgs makes a shim exit immediately, or after one call that the broker makes on its behalf. It runs inside the
+// sandbox being tested.
+func probeArgs(connects bool) []string {
+	if connects {
+		return []string{"probe", "connect"}
+	}
+	return []string{"probe"}
+}
 
 // probe connects a datagram socket, which sends nothing. A machine without a network has no route to the address
 // (TEST-NET-1, RFC 5737), but that is another error.
-func probe() int {
+func probe(connects bool) int {
+	if !connects {
+		return 0
+	}
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
 	if err == nil {
 		err = syscall.Connect(fd, &syscall.SockaddrInet4{Addr: [4]byte{192, 0, 2, 1}, Port: 9})
@@ -43,10 +51,10 @@ func ProbeSandbox(ctx context.Context) Probe {
 	level, reason := sandbox.Supported()
 	p := Probe{Reason: reason}
 	if level >= sandbox.LevelNamespaces {
-		if os.Geteuid() == 0 && trySandbox(ctx, sandbox.LevelNamespaces, firstAppUID) == nil {
+		if os.Geteuid() == 0 && trySandbox(ctx, sandbox.LevelNamespaces, firstAppUID, true) == nil {
 			return Probe{Level: sandbox.LevelNamespaces, OwnUID: true}
 		}
-		err := trySandbox(ctx, sandbox.LevelNamespaces, 0)
+		err := trySandbox(ctx, sandbox.LevelNamespaces, 0, true)
 		if err == nil {
 			return Probe{Level: sandbox.LevelNamespaces}
 		}
@@ -54,13 +62,17 @@ func ProbeSandbox(ctx context.Context) Probe {
 		level = sandbox.LevelLandlock
 	}
 	if level >= sandbox.LevelLandlock {
-		if os.Geteuid() == 0 && trySandbox(ctx, sandbox.LevelLandlock, firstAppUID) == nil {
+		if os.Geteuid() == 0 && trySandbox(ctx, sandbox.LevelLandlock, firstAppUID, true) == nil {
 			p.Level, p.OwnUID = sandbox.LevelLandlock, true
 			return p
 		}
-		err := trySandbox(ctx, sandbox.LevelLandlock, 0)
+		err := trySandbox(ctx, sandbox.LevelLandlock, 0, true)
 		if err == nil {
 			p.Level = sandbox.LevelLandlock
+			return p
+		}
+		if trySandbox(ctx, sandbox.LevelLandlock, 0, false) == nil { // better than no sandbox
+			p.Level, p.Reason = sandbox.LevelLandlock, "apps cannot connect to anything: "+err.Error()
 			return p
 		}
 		p.Reason = "Landlock does not work: " + err.Error()
@@ -71,7 +83,7 @@ func ProbeSandbox(ctx context.Context) Probe {
 // ProbeCgroup runs a program in a cgroup of the tree. It fails if a system call filter, such as that of some
 // container runtimes, prevents creating processes in another cgroup.
 func ProbeCgroup(ctx context.Context, tree *cgroup.Tree) error {
-	c := Command{Path: selfPath(), Args: []string{ShimArg, probeArg}, Cgroup: Cgroup{Tree: tree, Name: "probe"}}
+	c := Command{Path: selfPath(), Args: append([]string{ShimArg}, probeArgs(false)...), Cgroup: Cgroup{Tree: tree, Name: "probe"}}
 	if err := runProbe(ctx, c); err != nil {
 		return fmt.Errorf("cannot run a program in a cgroup below its own: %w", err)
 	}
@@ -91,7 +103,7 @@ func withoutNamespaces(err error, inChroot bool) (reason string, chroot bool) {
 }
 
 // trySandbox runs a program that exits immediately.
-func trySandbox(ctx context.Context, level sandbox.Level, uid int) error {
+func trySandbox(ctx context.Context, level sandbox.Level, uid int, connects bool) error {
 	dir, err := os.MkdirTemp("", "ropewalk-probe")
 	if err != nil {
 		return err
@@ -103,7 +115,7 @@ func trySandbox(ctx context.Context, level sandbox.Level, uid int) error {
 	}
 	exe = strings.TrimSuffix(exe, " (deleted)")
 	c := Command{
-		Path: exe, Args: []string{ShimArg, probeArg}, Dir: dir,
+		Path: exe, Args: append([]string{ShimArg}, probeArgs(connects)...), Dir: dir,
 		Sandbox: &sandbox.Profile{Level: level, UID: uid, Read: append(sandbox.SystemPaths(), exe), Write: []string{dir}},
 	}
 	if uid != 0 && level < sandbox.LevelNamespaces {

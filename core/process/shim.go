@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -50,8 +51,8 @@ func init() {
 // exits directly: it has nothing to clean up, and a binary built with the race detector would take another
 // second to exit.
 func shimMain(args []string) int {
-	if len(args) == 1 && args[0] == probeArg {
-		return probe()
+	if slices.Equal(args, probeArgs(false)) || slices.Equal(args, probeArgs(true)) {
+		return probe(len(args) > 1)
 	}
 	if len(args) < 3 {
 		_, _ = fmt.Fprintln(os.Stderr, "this command is for internal use by the server")

@@ -130,7 +130,7 @@ func tooLate(a core.Approval) error {
 	case core.ApprovalRefused:
 		why = "user " + a.DecidedBy.ID + " has already refused it"
 	case core.ApprovalCancelled:
-		why = "its caller cancelled it or disconnected"
+		why = "its caller cancelled it or disconnected, or its app was uninstalled"
 	case core.ApprovalExpired:
 		why = "nobody decided in time, and the request expired"
 	default:
@@ -157,16 +157,22 @@ func (s *Store) CancelApproval(ctx context.Context, workspace, id string) (ended
 // cancelApprovals ends the approvals of calls to an app that is deleted: another app may be installed under its name, and
 // a person approved the calls to this one.
 func (s *Store) cancelApprovals(ctx context.Context, tx *sql.Tx, workspace, app string) error {
+	prefix := core.Tool{Server: app}.LongName()
+	prefix = prefix[:min(len(prefix), core.MaxToolName-len("_12345678"))] // longer names of tools end with a hash
 	open, err := database.Collect(ctx, tx, selectApprovals+` WHERE workspace = $1 AND state IN ('pending', 'approved')`, []any{workspace}, approvalIn)
 	if err != nil {
 		return err
 	}
 	for _, a := range open {
-		if server, _, _ := strings.Cut(a.Tool, "__"); server != app {
+		if !strings.HasPrefix(a.Tool, prefix) {
 			continue
 		}
-		if _, err := tx.ExecContext(ctx, `UPDATE approvals SET state = 'cancelled' WHERE workspace = $1 AND id = $2`, workspace, a.ID); err != nil {
+		ended, err := database.Changed(ctx, tx, `UPDATE approvals SET state = 'cancelled' WHERE workspace = $1 AND id = $2 AND state IN ('pending', 'approved')`, workspace, a.ID)
+		if err != nil {
 			return err
+		}
+		if !ended { // it was decided or used in the meantime
+			continue
 		}
 		if err := s.notifyPeers(ctx, tx, core.ChangeApproval, workspace, a.ID); err != nil {
 			return err

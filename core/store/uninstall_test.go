@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -149,7 +151,9 @@ func TestAnApprovalDoesNotOutliveItsApp(t *testing.T) {
 	eachSealed(t, func(t *testing.T, all []*Store) {
 		s, ws := all[0], core.DefaultWorkspaceID
 		linkOne(t, s)
-		for id, tool := range map[string]string{"apr_waiting": "far__a", "apr_approved": "far__b", "apr_other": "farther__b"} {
+		long := strings.Repeat("n", 60) // the names of its tools are shortened
+		put(t, s, core.Installation{ID: "l", Workspace: ws, Name: long, InstalledAt: time.UnixMilli(7).UTC()})
+		for id, tool := range map[string]string{"apr_waiting": "far__a", "apr_approved": "far__b", "apr_other": "farther__b", "apr_long": core.Tool{Server: long, Name: "pay"}.FullName()} {
 			call := waitingCall(id, id)
 			call.Tool = tool
 			if _, _, err := s.RequestApproval(t.Context(), call, 9); err != nil {
@@ -163,10 +167,10 @@ func TestAnApprovalDoesNotOutliveItsApp(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := s.DeleteInstallation(t.Context(), ws, "far", "i"); err != nil {
+		if err := errors.Join(s.DeleteInstallation(t.Context(), ws, "far", "i"), s.DeleteInstallation(t.Context(), ws, long, "l")); err != nil {
 			t.Fatal(err)
 		}
-		for id, want := range map[string]core.ApprovalState{"apr_waiting": core.ApprovalCancelled, "apr_approved": core.ApprovalCancelled, "apr_other": core.ApprovalApproved} {
+		for id, want := range map[string]core.ApprovalState{"apr_waiting": core.ApprovalCancelled, "apr_approved": core.ApprovalCancelled, "apr_other": core.ApprovalApproved, "apr_long": core.ApprovalCancelled} {
 			if a, err := s.Approval(t.Context(), ws, id); err != nil || a.State != want {
 				t.Errorf("%s is %s, want %s: %v", id, a.State, want, err)
 			}

@@ -198,6 +198,9 @@ func (a *Approvals) await(limit context.Context, request core.Approval, progress
 		case now.State == core.ApprovalExpired:
 			return false, core.Errorf(core.CodeApprovalPending, "tool %q needs an administrator's approval, and nobody decided in time (%s); make the same call again to ask again",
 				request.Tool, request.ID).WithDetails(map[string]any{"approval": request.ID, "expiresAt": core.Timestamp(request.ExpiresAt)})
+		case now.State == core.ApprovalCancelled:
+			return false, core.Errorf(core.CodeApprovalRefused, "the call to tool %q is no longer waiting for an approval, because its app was uninstalled (%s)", request.Tool, request.ID).
+				WithDetails(map[string]any{"approval": request.ID})
 		case now.State != core.ApprovalPending:
 			return true, nil
 		}

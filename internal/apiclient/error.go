@@ -30,6 +30,8 @@ func (e *Error) Error() string {
 		text = strings.ReplaceAll(e.Code, "_", " ")
 	}
 	switch {
+	case e.proxy != "" && e.Status == http.StatusGatewayTimeout:
+		return e.proxy + " responded with 504 Gateway Timeout: a proxy there stopped waiting for the server, which may still carry out the request"
 	case e.proxy != "" && e.Status >= http.StatusInternalServerError:
 		return fmt.Sprintf("%s responded with %d %s, but not from a Ropewalk server: a proxy there reaches none that is ready; run `ropewalk doctor` on the server's machine", e.proxy, e.Status, http.StatusText(e.Status))
 	case e.Status == http.StatusUnauthorized && e.keyFrom != "":

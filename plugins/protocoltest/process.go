@@ -67,7 +67,11 @@ type process struct {
 
 // command returns the executable's command, with only the environment variables that it should have.
 func (s Subject) command(ctx context.Context, env ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, s.Path, s.Args...)
+	path := s.Path
+	if strings.ContainsRune(path, filepath.Separator) { // it may run in another directory
+		path = kit.Got(filepath.Abs(path))
+	}
+	cmd := exec.CommandContext(ctx, path, s.Args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}, append(s.Env, env...)...) //nolint:forbidigo // for the kit's own child process
 	cmd.WaitDelay = time.Second
 	return cmd

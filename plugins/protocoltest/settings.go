@@ -118,7 +118,7 @@ func configures(b *bench) {
 }
 
 // configuresWithoutDirectory checks that a plugin without a data directory does not use the current one. If the settings
-// depend on the current directory, it is the kit's own, and any files that appear there do not count.
+// or the executable depend on the current directory, it is the kit's own, and any files that appear there do not count.
 func (b *bench) configuresWithoutDirectory() {
 	configure := func(p *process, data string) (problems int, err error) {
 		ctx, cancel := b.limited()
@@ -128,13 +128,17 @@ func (b *bench) configuresWithoutDirectory() {
 	}
 	empty := b.makeDir()
 	b.current = empty
-	p := b.start("1", "")
-	problems, err := configure(p, p.data)
-	p.stop()
-	if err != nil || problems > 0 || len(kit.Got(os.ReadDir(empty))) > 0 {
+	var problems int
+	var err error
+	started := kit.Catch(func() {
+		p := b.start("1", "")
+		defer p.stop()
+		problems, err = configure(p, p.data)
+	})
+	if started != nil || err != nil || problems > 0 || len(kit.Got(os.ReadDir(empty))) > 0 {
 		b.current, empty = "", b.makeDir()
 	}
-	p = b.start("1", "")
+	p := b.start("1", "")
 	_, err = configure(p, "")
 	if code := status.Code(err); code != codes.OK && code != codes.Unavailable {
 		kit.Reject(p.reason(err), "OK, with a problem where the plugin needs a directory", sentenceNoData, "Configure without a data_dir")

@@ -180,7 +180,7 @@ await logIn(bob.page, "ada");
 await bob.page.getByRole("link", { name: /Harbour cruise/ }).waitFor();
 await bob.page.goBack().catch(() => undefined);
 await bob.page.goto(facts.url + bobs);
-await bob.page.getByRole("alert").waitFor();
+await bob.page.getByText("There is no such conversation").waitFor();
 await workspace(bob.page, /Ada/); // in the shared workspace, its admin has seen the waiting call
 await bob.page.goto(facts.url + "/chat"); // ends the requests of the shared workspace
 bob.answers.length = 0;

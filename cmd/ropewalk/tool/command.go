@@ -125,7 +125,10 @@ func printParameters(o *cli.Output, s params.Schema) error {
 // the listed tools.
 func missing(ctx context.Context, client *apiclient.Client, name string, listed []entry) error {
 	server, _, full := strings.Cut(name, "__")
-	var app struct{ Status, LastError, Auth string }
+	var app struct {
+		Status, LastError, Auth string
+		ToolCount               int
+	}
 	known := full && client.Get(ctx, "/v1/apps/"+url.PathEscape(server), nil, &app) == nil
 	if known && app.Auth == core.AuthUser && app.Status == "running" && !slices.ContainsFunc(listed, func(t entry) bool { return t.Server == server }) {
 		return fmt.Errorf("app %q lists no tools without a login; `ropewalk account link %s` links your account", server, server)
@@ -147,7 +150,7 @@ func missing(ctx context.Context, client *apiclient.Client, name string, listed 
 	if near := nearest(name, listed); near != "" {
 		err = fmt.Errorf("no running app has a tool %q; did you mean %s?", name, near)
 	}
-	if known && !slices.ContainsFunc(listed, func(t entry) bool { return t.Server == server }) {
+	if known && app.ToolCount > 0 && !slices.ContainsFunc(listed, func(t entry) bool { return t.Server == server }) {
 		return &startingError{err} // the list may come from another server, where the app is starting
 	}
 	return err

@@ -170,7 +170,7 @@ func (t *follower) send(ctx context.Context, method string, params map[string]an
 	if len(capabilities) == 0 { // the server asks again for the task of an earlier call
 		capabilities = json.RawMessage(`{"extensions":{"` + TasksExtension + `":{}}}`)
 	}
-	return t.in.Call(ctx, link.Request{Method: method, Target: t.task.ID, Params: encoded, Notify: t.call.Notify, Caller: t.call, Capabilities: capabilities})
+	return t.in.Call(ctx, link.Request{Method: method, Target: t.task.ID, Params: encoded, Notify: t.call.withClock(t.call.Notify), Caller: t.call, Capabilities: capabilities})
 }
 
 // abandon cancels the task if the call was cancelled. If the app was silent for too long, its task continues, because

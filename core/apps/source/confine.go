@@ -73,8 +73,12 @@ func (r *Resolver) confine(p program, path string, env map[string]string) (*sand
 	if configured.Network.Mode == sandbox.NetworkAll {
 		network = configured.Network
 	}
+	var taken []int
+	if r.Confinement.Ports != nil {
+		taken = r.Confinement.Ports()
+	}
 	return &sandbox.Profile{
-		Level: level, Metadata: true,
+		Level: level, Metadata: true, Taken: taken,
 		Read:    slices.Concat(sandbox.SystemPaths(), runtimes, settings.files, settings.paths(), configured.Read),
 		Write:   slices.Concat([]string{p.dir, p.tmp}, caches),
 		Hide:    append([]string{r.Confinement.Home}, r.Confinement.Hide...),

@@ -134,7 +134,7 @@ func (b *Broker) replace(n notification, s appSocket, address []byte) error {
 	nonblocking := status&unix.O_NONBLOCK != 0
 	result := connectRaw(fd, address)
 	if !nonblocking && errors.Is(result, unix.EINPROGRESS) {
-		result = b.await(n, fd)
+		result = b.await(n, fd, time.Time{})
 	}
 	if result != nil && !errors.Is(result, unix.EINPROGRESS) {
 		return result
@@ -167,7 +167,7 @@ const validInterval = time.Second
 
 // await waits until a connection is established or has failed, as long as the app waits for it. It does not
 // occupy a thread.
-func (b *Broker) await(n notification, fd int) error {
+func (b *Broker) await(n notification, fd int, until time.Time) error {
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -179,7 +179,11 @@ func (b *Broker) await(n notification, fd int) error {
 		return err
 	}
 	for b.valid(n) {
-		if err := file.SetWriteDeadline(time.Now().Add(validInterval)); err != nil {
+		deadline := time.Now().Add(validInterval)
+		if !until.IsZero() && until.Before(deadline) {
+			deadline = until
+		}
+		if err := file.SetWriteDeadline(deadline); err != nil {
 			return err
 		}
 		code, failed := 0, error(nil)
@@ -194,6 +198,8 @@ func (b *Broker) await(n notification, fd int) error {
 			return true
 		})
 		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded) && deadline.Equal(until):
+			return unix.EAGAIN
 		case errors.Is(err, os.ErrDeadlineExceeded):
 		case err != nil:
 			return err

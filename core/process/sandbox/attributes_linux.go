@@ -47,6 +47,9 @@ func (b *Broker) changeTimes(n notification) error {
 		if err != nil {
 			return err
 		}
+		if uintptr(len(raw)) < 2*unsafe.Sizeof(unix.Timespec{}) {
+			return unix.EFAULT
+		}
 		times = slices.Clone(unsafe.Slice((*unix.Timespec)(unsafe.Pointer(&raw[0])), 2))
 	}
 	act := func(path string) error { return unix.UtimesNanoAt(unix.AT_FDCWD, path, times, 0) }

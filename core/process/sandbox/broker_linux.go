@@ -414,15 +414,36 @@ func (b *Broker) listen(n notification) error {
 	if !b.mayListen(s) {
 		return unix.EADDRINUSE
 	}
-	err = onOwnThread(b.becomeApp, func() error { return unix.Listen(s.fd, int(int32(n.args[1]))) })
-	if err == nil && !b.mayListen(s) {
-		return errors.Join(unix.EADDRINUSE, unix.Shutdown(s.fd, unix.SHUT_RDWR))
+	listen := func() error {
+		return onOwnThread(b.becomeApp, func() error { return unix.Listen(s.fd, int(int32(n.args[1]))) })
+	}
+	if b.private {
+		err = listen()
+	} else {
+		b.own.add(s.inode()) // before another listen call of the app looks for it
+		err = b.listenBeside(s, listen)
 	}
 	b.ports.open(s.fd)
-	if err == nil && !b.private {
-		b.own.add(s.inode())
-	}
 	return err
+}
+
+// listenBeside makes a listen call in the server's network. Nobody can connect until the port has been checked again. If the
+// kernel chose the port, it may choose one on which another program listens on another address: then it chooses again.
+func (b *Broker) listenBeside(s appSocket, listen func() error) error {
+	for try := 0; ; try++ {
+		chosen := localPort(s.fd) == 0
+		open := closeTo(s)
+		err := listen()
+		if err != nil || b.mayListen(s) {
+			open()
+			return err
+		}
+		err = errors.Join(unix.EADDRINUSE, unix.Shutdown(s.fd, unix.SHUT_RDWR))
+		open()
+		if !chosen || try == 3 {
+			return err
+		}
+	}
 }
 
 // mayListen reports whether the port of a socket is in the app's network, or belongs to no other program.

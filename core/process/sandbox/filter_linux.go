@@ -110,7 +110,7 @@ func (p *program) ownFilters() {
 	p.on(unix.SYS_SECCOMP, equal(0, setFilter, refuse(unix.EINVAL))...)
 	p.on(unix.SYS_PRCTL, equal(0, unix.PR_SET_SECCOMP, equal(1, filterMode, refuse(unix.EINVAL))...)...)
 	p.on(unix.SYS_SETSOCKOPT, equal(1, unix.SOL_SOCKET, slices.Concat(
-		equal(2, unix.SO_ATTACH_FILTER, refuse(unix.ENOPROTOOPT)), equal(2, unix.SO_ATTACH_REUSEPORT_CBPF, refuse(unix.ENOPROTOOPT)))...)...)
+		equal(2, unix.SO_ATTACH_FILTER, refuse(unix.ENOPROTOOPT)), equal(2, unix.SO_DETACH_FILTER, refuse(unix.ENOENT)), equal(2, unix.SO_ATTACH_REUSEPORT_CBPF, refuse(unix.ENOPROTOOPT)))...)...)
 }
 
 // ownThread refuses signals to the calling thread, which starts the app. It is in the same Landlock domain as the app,

@@ -15,6 +15,19 @@ func (s appSocket) inode() string {
 	return strconv.FormatUint(file.Ino, 10)
 }
 
+// closeTo makes the kernel drop what arrives at a TCP socket that does not listen yet, until the returned function is called.
+func closeTo(s appSocket) (open func()) {
+	listens, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+	if err != nil || listens != 0 || s.domain == unix.AF_UNIX {
+		return func() {}
+	}
+	drop := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K}
+	if unix.SetsockoptSockFprog(s.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop}) != nil {
+		return func() {}
+	}
+	return func() { _ = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0) }
+}
+
 // localPort returns the port that a socket is bound to, or 0.
 func localPort(fd int) int {
 	address, err := unix.Getsockname(fd)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,13 +19,28 @@ type ownServices struct {
 	inodes []string // the newest last
 }
 
+// ownPatience is how long a connection of a program that does not wait may take to be made.
+const ownPatience = 250 * time.Millisecond
+
 const maxServices = 1024 // for one app; if it creates more, it cannot connect to the oldest
 
 func (o *ownServices) add(inode string) {
 	o.lock.Lock()
 	defer o.lock.Unlock()
-	if !slices.Contains(o.inodes, inode) {
-		o.inodes = append(o.inodes[max(0, len(o.inodes)+1-maxServices):], inode)
+	if slices.Contains(o.inodes, inode) {
+		return
+	}
+	if len(o.inodes) == maxServices {
+		o.forgetClosed()
+	}
+	o.inodes = append(o.inodes[max(0, len(o.inodes)+1-maxServices):], inode)
+}
+
+// forgetClosed removes the sockets that no longer listen. The caller holds the lock.
+func (o *ownServices) forgetClosed() {
+	open := map[string]bool{}
+	if eachSocket(func(s tcpSocket) { open[s.inode] = s.state == listening }) == nil {
+		o.inodes = slices.DeleteFunc(o.inodes, func(inode string) bool { return !open[inode] })
 	}
 }
 
@@ -56,9 +72,11 @@ func (o *ownServices) haveAll(inodes []string) bool {
 	return !slices.ContainsFunc(inodes, func(inode string) bool { return !slices.Contains(o.inodes, inode) })
 }
 
+// listening is the state of a socket that listens (TCP_LISTEN).
+const listening = "0A"
+
 // listeners returns the inodes of the sockets that listen on a port of the server's network.
 func listeners(port uint16) (inodes []string, err error) {
-	const listening = "0A" // TCP_LISTEN
 	suffix := fmt.Sprintf(":%04X", port)
 	err = eachSocket(func(s tcpSocket) {
 		if s.state == listening && strings.HasSuffix(s.local, suffix) {
@@ -94,13 +112,18 @@ func (b *Broker) connectOwn(n notification, s appSocket, to netip.AddrPort, raw 
 			return err
 		}
 		defer func() { _ = unix.Close(mine.fd) }()
+		copyOptions(s, mine.fd)
 	}
 	err := errors.Join(b.connectable(n, mine), unix.SetNonblock(mine.fd, true))
 	if err != nil {
 		return err
 	}
 	if err = connectRaw(mine.fd, raw); errors.Is(err, unix.EINPROGRESS) {
-		err = b.await(n, mine.fd)
+		var until time.Time
+		if appFlags(n)&unix.O_NONBLOCK != 0 { // the thread that calls may be the one that accepts
+			until = time.Now().Add(ownPatience)
+		}
+		err = b.await(n, mine.fd, until)
 	}
 	if err == nil && !b.own.include(to) {
 		err = unix.EACCES

@@ -43,7 +43,10 @@ func (b *Broker) twin(n notification) (appSocket, error) {
 	if s.domain, s.kind = socketKind(strings.TrimRight(string(name[:length]), "\x00")); s.domain == unix.AF_UNSPEC {
 		return s, unix.EOPNOTSUPP
 	}
-	s.fd, err = unix.Socket(s.domain, s.kind|unix.SOCK_CLOEXEC|int(flags&unix.O_NONBLOCK), 0)
+	err = onOwnThread(b.becomeApp, func() (err error) { // the socket belongs to the user who creates it
+		s.fd, err = unix.Socket(s.domain, s.kind|unix.SOCK_CLOEXEC|int(flags&unix.O_NONBLOCK), 0)
+		return err
+	})
 	if err == nil && s.kind == unix.SOCK_STREAM && s.domain != unix.AF_UNIX { // most programs set these
 		err = errors.Join(unix.SetsockoptInt(s.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1))
 	}

@@ -25,7 +25,7 @@ export interface Facts {
   apiKey: boolean;
   /** Whether an identity provider is configured, and whether people can log in on its page. */
   login: boolean;
-  browserLogin: boolean;
+  browserLogin?: boolean;
   baseUrl?: string;
   viewOrigin: string;
 }

@@ -67,8 +67,9 @@ export function Overview({ app, details, health, tools }: Props) {
       ))}
       {app.status === "dead" && (
         <Notice tone="bad">
-          The app crashed too often and will not be restarted automatically. Its log may show why. Start it once the
-          cause is fixed.
+          {error
+            ? "The app will not be restarted automatically."
+            : "The app crashed too often and will not be restarted automatically. Its log may show why. Start it once the cause is fixed."}
         </Notice>
       )}
       <Card>

@@ -14,6 +14,7 @@ const failed = new URLSearchParams(location.search).has("error");
 
 /** The login: with the identity provider, the API key or a token. */
 export function Login({ facts, onDone }: { facts: Facts; onDone: () => void }) {
+  const browserLogin = facts.browserLogin ?? facts.login; // a server of the previous version says only login
   return (
     <main className={css.center}>
       <div className={css.login}>
@@ -28,8 +29,8 @@ export function Login({ facts, onDone }: { facts: Facts; onDone: () => void }) {
           </Notice>
         )}
         <div className={css.loginCard}>
-          {facts.browserLogin && <ProviderLogin />}
-          {facts.browserLogin && <div className={css.or}>or</div>}
+          {browserLogin && <ProviderLogin />}
+          {browserLogin && <div className={css.or}>or</div>}
           <KeyLogin facts={facts} onDone={onDone} />
         </div>
       </div>

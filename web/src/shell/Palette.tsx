@@ -95,7 +95,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
             </li>
           ))}
         </ul>
-        {all.length === 0 && <p role="status">Nothing found</p>}
+        {all.length === 0 && current && !conversations.isPending && <p role="status">Nothing found</p>}
       </div>
       <p className={css.keys}>
         <kbd>Enter</kbd> opens the first result. <kbd>{keysHere("Ctrl /")}</kbd> lists all shortcuts.

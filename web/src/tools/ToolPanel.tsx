@@ -12,6 +12,7 @@ import type { ToolResult } from "../api/client";
 import { initial, kindOf, problemsOf } from "../forms/schema";
 import { SchemaForm } from "../forms/SchemaForm";
 import { Button } from "../ui/Button";
+import { Code } from "../ui/Code";
 import { Field, Select } from "../ui/Field";
 import { clock, count, millis, tokens } from "../ui/format";
 import { Badge, Card, Failure, Notice } from "../ui/Surface";
@@ -122,7 +123,7 @@ export function ToolPanel({ tool }: { tool: Tool }) {
         </form>
       </Card>
       <div aria-live="polite" className={css.result}>
-        {running && <Waiting tool={tool.name} />}
+        {running && <Waiting tool={tool.name} sent={value} account={account} />}
         {outcome?.error !== undefined &&
           (loginOf(outcome.error) ? (
             <LoginNeeded login={loginOf(outcome.error)!} onLinked={() => void run()} />
@@ -152,15 +153,32 @@ export function ToolPanel({ tool }: { tool: Tool }) {
   );
 }
 
-/** The decision that the call is waiting for, if there is one. */
-function Waiting({ tool }: { tool: string }) {
+/** The decision that the call is waiting for, if there is one. The person may have other calls of the tool that wait. */
+function Waiting({ tool, sent, account }: { tool: string; sent: Record<string, unknown>; account: string }) {
   const { user } = useSession();
   const { data = [] } = useApprovals({ every: 3_000 });
-  const approval = data.find((a) => a.tool === tool && a.caller.id === user.id && isPending(a));
+  const approval = data.find(
+    (a) =>
+      isPending(a) &&
+      a.tool === tool &&
+      a.caller.id === user.id &&
+      (account === "" || a.account === account) &&
+      toJson(a.arguments) === toJson(sent),
+  );
   return (
     approval && (
       <Card title="Waiting for approval">
-        <p>This call needs a decision. It expires at {clock(approval.expiresAt)}.</p>
+        <p>
+          This call needs a decision
+          {approval.account && (
+            <>
+              {" "}
+              (with the account <b>{approval.account}</b>)
+            </>
+          )}
+          . It expires at {clock(approval.expiresAt)}.
+        </p>
+        <Code label="Call arguments" text={toJson(approval.arguments, 2)} wrap />
         <DecideCall approval={approval} />
       </Card>
     )
