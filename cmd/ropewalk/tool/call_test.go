@@ -139,7 +139,7 @@ func TestACallWaitsForAnAppThatIsStarting(t *testing.T) {
 		lists := 0
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/v1/tools" {
-				_, _ = fmt.Fprintf(w, `{"status":%q}`, status)
+				_, _ = fmt.Fprintf(w, `{"status":%q,"toolCount":1}`, status)
 				return
 			}
 			if lists++; lists == 1 {

@@ -47,6 +47,7 @@ func attacks() []check {
 		{"A hostile app", "test/e2e/apps", "TestAHostileAppOfARealServerGainsNothing"},
 		{"A file of the server that is replaced", "core/process", "TestAHiddenPathStaysClosedAfterItIsReplaced"},
 		{"An app connects to a socket of the server", "core/process", "TestAHiddenSocketStaysClosed|TestAHostileAppGainsNothing"},
+		{"An app listens on the port of a service", "core/process", "TestAnAppCannotListenBesideAServiceOfThisMachine"},
 		{"A role or group that the caller of an open", "core/mcphttp", "TestSessionsAndStreamsLoseTheirCallersLostRights"},
 		{"An app that names a different authorization server", "core/accounts", "TestAConfiguredClientIsOnlyUsedAtItsAuthorizationServer"},
 		{"Apps that take all threads", "core/process", "TestAThreadBombLeavesTheServerItsThreads"},
