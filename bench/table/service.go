@@ -36,7 +36,7 @@ type service struct {
 }
 
 // ownSchema reports whether this build writes the state before the service starts. Another build may have a
-// different schema, so there is no comparison with it.
+// different schema, so the two are not compared.
 func (s service) ownSchema() bool { return s.workspaces > 0 || s.filled }
 
 // startService installs the bundle from a directory under the name "bench", and starts an executable of the

@@ -41,7 +41,7 @@ func (c *chosenAccounts) ChooseAccount(_ context.Context, app, account string) e
 	return nil
 }
 
-// chosen returns the accounts that were chosen in a session; nil if there is no session.
+// chosen returns the session's record of chosen accounts, or nil without a session.
 func (s *Session) chosen() core.ChosenAccounts {
 	if s == nil {
 		return nil

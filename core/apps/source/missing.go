@@ -59,7 +59,7 @@ func (r *Resolver) CheckRuntime(ctx context.Context, c *Candidate) error {
 	name, _ := c.Manifest.Runtime()
 	command := map[string]string{"node": "node", "python": "python3"}[name]
 	if own := c.Manifest.Server.MCPConfig; command == "" || own != nil && own.Command != command && own.Command != name {
-		return nil // there is no requirement, or the bundle has its own runtime
+		return nil // nothing is required, or the bundle names its own runtime
 	}
 	var version limitedBuffer
 	if err := r.install(ctx, c, program{trusted: true, stdout: &version}, command, "--version"); err != nil {

@@ -77,7 +77,7 @@ func answered(ctx context.Context, err error) answers {
 		return accept
 	case errors.Is(err, plugins.ErrUnauthenticated):
 		return refuse
-	case errors.Is(err, plugins.ErrNotFound): // means that there is no provider, not that it is unavailable
+	case errors.Is(err, plugins.ErrNotFound): // there is no provider; it is not just unavailable
 		return 0
 	case errors.Is(err, plugins.ErrUnavailable), ctx.Err() != nil: // after the deadline, any error that is not a verdict will do
 		return cannotTell
