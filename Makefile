@@ -28,7 +28,8 @@ run: build ## build and start the server with the sample app running (PORT=8080 
 	@exec $(BIN)/ropewalk serve --sample $(if $(PORT),--port $(PORT))
 
 build: ## build bin/ropewalk
-	@CGO_ENABLED=0 $(go) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ropewalk ./cmd/ropewalk
+	@GO='$(go)' deploy/shim
+	@CGO_ENABLED=0 $(go) build -tags shim -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ropewalk ./cmd/ropewalk
 
 plugins: ## build every built-in adapter as a separate plugin binary
 	@for d in $(foreach kind,$(notdir $(wildcard proto/ropewalk/*)),$(wildcard cmd/$(kind)-*)); do \

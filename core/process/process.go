@@ -296,13 +296,13 @@ func Self() string { return selfPath() }
 // shimCommand returns the command for the shim that runs c. Closing the server's end of the socket ends the
 // shim and the whole tree.
 func shimCommand(c Command, group *cgroup.Group) (*exec.Cmd, *shimSocket, error) {
-	socket, err := newShimSocket(c.Verified, group)
+	socket, err := newShimSocket(c, group)
 	if err != nil {
 		return nil, nil, err
 	}
 	how := byPath
 	switch {
-	case c.Verified != nil:
+	case socket.program != nil:
 		how = byDescriptor
 	case c.Sandbox != nil && c.Sandbox.Level != sandbox.LevelNone:
 		how = bySandbox
@@ -311,7 +311,7 @@ func shimCommand(c Command, group *cgroup.Group) (*exec.Cmd, *shimSocket, error)
 		how += inGroup
 	}
 	//nolint:noctx // the socket ends it, with the whole tree; a context would end the shim alone
-	cmd := exec.Command(selfPath(), append([]string{ShimArg, how, c.Path, cmp.Or(c.Name, c.Path)}, c.Args...)...)
+	cmd := exec.Command(shimPath(), append([]string{ShimArg, how, c.Path, cmp.Or(c.Name, c.Path)}, c.Args...)...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(make([]string, 0, len(c.Env)+8), c.Env...) // never nil: nil would inherit
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}       // a Ctrl-C is meant for the server alone

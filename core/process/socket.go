@@ -8,14 +8,15 @@ import (
 	"syscall"
 
 	"github.com/ropewalk/ropewalk/core/process/cgroup"
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
 // The descriptors that a shim inherits.
 const (
-	socketFD   = 3 // its end of the shim socket
-	verifiedFD = 4 // the verified executable, if any
-	killFD     = 5 // kills the cgroup, if any
-	mountFD    = 6 // the first of the mounts in Profile.Mapped
+	socketFD  = 3 // its end of the shim socket
+	programFD = 4 // the program, unless the shim opens it by its path
+	killFD    = 5 // kills the cgroup, if any
+	mountFD   = 6 // the first of the mounts in Profile.Mapped
 )
 
 // shimSocket connects the server and one shim. The server writes "stop <nanoseconds>", and "tasks <number>" to
@@ -23,27 +24,31 @@ const (
 // what Command.Denied is called with, then "exited <status> [<signal>]".
 // When the server's end closes, for whatever reason, the shim ends its tree.
 type shimSocket struct {
-	server   *os.File
-	shim     *os.File
-	kill     *os.File // nil without a cgroup
-	verified *os.File // nil unless the program is a verified one
-	mounts   []*os.File
-	profile  []byte // the first line for the shim; nil for an unconfined program
+	server  *os.File
+	shim    *os.File
+	kill    *os.File // nil without a cgroup
+	program *os.File // nil if the shim opens it by its path
+	mounts  []*os.File
+	profile []byte // the first line for the shim; nil for an unconfined program
 
 	once sync.Once
 	err  error
 }
 
-func newShimSocket(v *Verified, group *cgroup.Group) (*shimSocket, error) {
+func newShimSocket(c Command, group *cgroup.Group) (*shimSocket, error) {
 	server, shim, err := socketPair()
 	if err != nil {
 		return nil, fmt.Errorf("open the socket of a shim: %w", err)
 	}
 	s := &shimSocket{server: server, shim: shim}
-	if v != nil {
-		if s.verified, err = v.open(); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
+	switch confined := c.Sandbox != nil && c.Sandbox.Level != sandbox.LevelNone; {
+	case c.Verified != nil:
+		s.program, err = c.Verified.open()
+	case c.Path == selfPath() && !confined: // this path leads a shim to the shim's own program
+		s.program, err = os.Open(c.Path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	if group != nil {
 		if s.kill, err = group.KillFile(); err != nil {
@@ -72,15 +77,15 @@ func socketPair() (server, shim *os.File, err error) {
 
 // extraFiles returns the shim's descriptors from socketFD on.
 func (s *shimSocket) extraFiles() []*os.File {
-	return append([]*os.File{s.shim, s.verified, s.kill}, s.mounts...)
+	return append([]*os.File{s.shim, s.program, s.kill}, s.mounts...)
 }
 
 // closeShimSide closes what only the shim needs. The server's end reads as closed as soon as no process holds
 // the other end.
 func (s *shimSocket) closeShimSide() {
 	_ = s.shim.Close()
-	if s.verified != nil {
-		_ = s.verified.Close()
+	if s.program != nil {
+		_ = s.program.Close()
 	}
 	if s.kill != nil {
 		_ = s.kill.Close()

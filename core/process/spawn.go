@@ -16,14 +16,14 @@ func (s *shim) spawn(byFD bool, path string, argv []string) error {
 	target, err := s.find(path)
 	if byFD {
 		// Not closed on exec: a script's interpreter opens it again.
-		target, files, err = descriptorPath(len(files), path), append(files, verifiedFD), nil
+		target, files, err = descriptorPath(len(files), path), append(files, programFD), nil
 	}
 	if err != nil {
 		return explain(path, err)
 	}
 	pid, err := syscall.ForkExec(target, argv, &syscall.ProcAttr{Env: s.env, Files: files, Sys: childAttributes()})
 	if byFD {
-		_ = syscall.Close(verifiedFD)
+		_ = syscall.Close(programFD)
 	}
 	if err != nil {
 		return explain(path, err)

@@ -23,6 +23,9 @@ func selfPath() string {
 	return path
 }
 
+// shimPath returns the program that runs shims.
+func shimPath() string { return selfPath() }
+
 func descriptorPath(_ int, path string) string { return path }
 
 func duplicate(from, to int) error { return syscall.Dup2(from, to) }

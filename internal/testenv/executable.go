@@ -69,10 +69,26 @@ func executables(t testing.TB, commands, flags []string) (dir string) {
 		args = append(args, command)
 	}
 	defer Lock(t, dir+".lock")()
+	if slices.Contains(commands, "ropewalk") {
+		args = append([]string{"-tags=shim"}, args...)
+		if err := buildShim(t.Context(), Root(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := Build(t.Context(), Root(t), dir+"/", args...); err != nil {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// buildShim builds the program that a build of the server with the tag shim embeds.
+func buildShim(ctx context.Context, root string) error {
+	cmd := exec.CommandContext(ctx, filepath.Join(root, "deploy", "shim"))
+	cmd.Env = append(os.Environ(), GoEnviron()...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("deploy/shim: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // GoEnviron returns the environment in which the go tool compiles as make build does, with additional go flags.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -152,12 +151,12 @@ func (b *Broker) grant(p *Profile) {
 		}
 	}
 	for _, path := range paths {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
+		if real, err := evalSymlinks(path); err == nil {
 			b.write = append(b.write, real)
 		}
 	}
 	for _, path := range p.Read {
-		real, err := filepath.EvalSymlinks(path)
+		real, err := evalSymlinks(path)
 		if err != nil {
 			continue
 		}

@@ -161,7 +161,7 @@ func contains(path string, closed []string) bool {
 
 // realPath resolves the symbolic links of a path as far as it exists: a hidden file may be created later.
 func realPath(path string) string {
-	real, err := filepath.EvalSymlinks(path)
+	real, err := evalSymlinks(path)
 	if err == nil {
 		return real
 	}

@@ -91,7 +91,7 @@ func (p *Profile) layout() layout {
 		}
 	}
 	for _, layer := range p.Layers {
-		if real, err := filepath.EvalSymlinks(layer.Dir); err == nil {
+		if real, err := evalSymlinks(layer.Dir); err == nil {
 			l.layers[real] = layer
 		}
 	}
@@ -119,7 +119,7 @@ func (p *Profile) place(l layout, path string, write bool) (bind, bool) {
 			b.mount = m.FD
 		}
 	}
-	real, err := filepath.EvalSymlinks(path)
+	real, err := evalSymlinks(path)
 	return b, err == nil && real == path
 }
 
@@ -128,6 +128,9 @@ const maxLinks = 40
 
 // follow records the symbolic links on the way to path and returns where it leads.
 func (l layout) follow(path string) (real string, ok bool) {
+	if real, err := evalSymlinks(path); err == nil && real == path {
+		return path, true
+	}
 	todo := strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
 	at, links := "/", 0
 	for len(todo) > 0 {

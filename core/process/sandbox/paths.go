@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -58,12 +57,16 @@ func privateIn(paths []string) (private []string) {
 	return private
 }
 
-// closedLog matches the end of a closed log file's name (package hashchain).
-var closedLog = regexp.MustCompile(`\.[0-9]{6,}$`)
-
-// LogOf returns the log that a closed log file is a part of, and the path itself if it does not have the name of
-// one. Closed files of a hidden log are hidden as well, including those that a later rotation makes.
-func LogOf(path string) string { return closedLog.ReplaceAllString(path, "") }
+// LogOf returns the log that a closed log file belongs to, or path itself if its name does not end like that of a
+// closed log: with a dot and at least six digits (package hashchain). Closed files of a hidden log are hidden as well,
+// including those that a later rotation creates.
+func LogOf(path string) string {
+	log := strings.TrimRight(path, "0123456789")
+	if len(path)-len(log) < 6 || !strings.HasSuffix(log, ".") {
+		return path
+	}
+	return strings.TrimSuffix(log, ".")
+}
 
 // RuntimePaths returns what a program needs in addition to the system's files: its interpreters, libraries and
 // packages. The program is one that the server chose, such as one on its search path. Nothing else in the
@@ -355,5 +358,6 @@ func nearestDir(path string, dirs []string) (length int) {
 
 // PathWithin reports whether path is dir or is below it, by name only.
 func PathWithin(path, dir string) bool {
-	return path == dir || dir == "/" || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+	below, found := strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
+	return path == dir || dir == "/" || found && strings.HasPrefix(below, "/")
 }

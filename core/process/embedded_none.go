@@ -1,0 +1,5 @@
+//go:build linux && !(shim && (amd64 || arm64))
+
+package process
+
+var embeddedShim []byte
