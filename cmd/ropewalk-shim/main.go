@@ -3,13 +3,9 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
-	_ "github.com/ropewalk/ropewalk/core/process" // runs the shim before main
+	"github.com/ropewalk/ropewalk/core/process"
 )
 
-func main() {
-	_, _ = fmt.Fprintln(os.Stderr, "this program is for internal use by ropewalk")
-	os.Exit(2)
-}
+func main() { os.Exit(process.Shim(os.Args[1:])) }

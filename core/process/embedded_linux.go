@@ -13,20 +13,20 @@ import (
 // it between fork and exec.
 const embeddedFD = 512
 
-// shimPath returns the program that runs shims: ropewalk-shim if it was embedded when this executable was built (see
-// deploy/shim), or else this executable. The server keeps the embedded program in memory, so that all shims share its
-// pages and nobody can replace it.
+// shimProgram returns the command line that runs a shim: ropewalk-shim if it was embedded when this executable was
+// built (see deploy/shim), or else this executable. The server keeps the embedded program in memory, so that all shims
+// share its pages and nobody can replace it.
 //
 //nolint:gochecknoglobals // never changes
-var shimPath = sync.OnceValue(func() string {
+var shimProgram = sync.OnceValue(func() []string {
 	if len(embeddedShim) == 0 {
-		return selfPath()
+		return selfShim()
 	}
 	path, err := loadProgram(embeddedShim)
 	if err != nil {
-		return selfPath()
+		return selfShim()
 	}
-	return path
+	return []string{path}
 })
 
 // loadProgram writes a program to memory, and executes it once, because a system may not allow that

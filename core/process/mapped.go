@@ -3,7 +3,6 @@ package process
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"syscall"
 
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
@@ -28,7 +27,7 @@ func OpenMapped(path string, uid int, write bool) (*os.File, error) {
 // namespace only with a process, so one is stopped before its first instruction and then killed.
 func mapping(owner sandbox.Owner, uid int) (*os.File, error) {
 	//nolint:noctx // it does not run
-	cmd := exec.Command(shimPath(), append([]string{ShimArg}, probeArgs(false)...)...)
+	cmd := shimCommand(probeArgs(false)...)
 	cmd.SysProcAttr = mappingAttributes(owner, uid)
 	err := children.start(func() (int, error) {
 		if err := cmd.Start(); err != nil {

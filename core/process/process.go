@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,7 +56,7 @@ func Start(c Command) (*Process, error) {
 	if err != nil {
 		return nil, &StartError{Path: c.Path, Reason: fmt.Sprintf("cannot start %q: %v", c.Path, err)}
 	}
-	cmd, socket, err := shimCommand(c, group)
+	cmd, socket, err := supervised(c, group)
 	if err != nil {
 		return nil, errors.Join(err, removeGroup(group))
 	}
@@ -293,9 +294,20 @@ func (p *Process) Kill() { _ = p.socket.Close() }
 // while the server runs.
 func Self() string { return selfPath() }
 
-// shimCommand returns the command for the shim that runs c. Closing the server's end of the socket ends the
+// selfShim returns the command line of a shim that is this executable.
+func selfShim() []string { return []string{selfPath(), ShimArg} }
+
+// shimCommand returns the command that runs a shim with arguments.
+func shimCommand(args ...string) *exec.Cmd {
+	line := slices.Concat(shimProgram(), args)
+	cmd := exec.Command(line[0], line[1:]...) //nolint:noctx // the socket ends it, with the whole tree; a context would end the shim alone
+	cmd.Args[0] = os.Args[0]
+	return cmd
+}
+
+// supervised returns the command for the shim that runs c. Closing the server's end of the socket ends the
 // shim and the whole tree.
-func shimCommand(c Command, group *cgroup.Group) (*exec.Cmd, *shimSocket, error) {
+func supervised(c Command, group *cgroup.Group) (*exec.Cmd, *shimSocket, error) {
 	socket, err := newShimSocket(c, group)
 	if err != nil {
 		return nil, nil, err
@@ -310,9 +322,7 @@ func shimCommand(c Command, group *cgroup.Group) (*exec.Cmd, *shimSocket, error)
 	if group != nil {
 		how += inGroup
 	}
-	//nolint:noctx // the socket ends it, with the whole tree; a context would end the shim alone
-	cmd := exec.Command(shimPath(), append([]string{ShimArg, how, c.Path, cmp.Or(c.Name, c.Path)}, c.Args...)...)
-	cmd.Args[0] = os.Args[0]
+	cmd := shimCommand(append([]string{how, c.Path, cmp.Or(c.Name, c.Path)}, c.Args...)...)
 	cmd.Env = append(make([]string, 0, len(c.Env)+8), c.Env...) // never nil: nil would inherit
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}       // a Ctrl-C is meant for the server alone
 	if group != nil {

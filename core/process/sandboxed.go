@@ -74,12 +74,12 @@ func (s *shim) receiveProfile() (*sandbox.Profile, error) {
 	return &p, nil
 }
 
-// spawnConfined executes the program from a thread that is restricted permanently. The thread stays alive,
-// because the program ends when the thread that started it does.
+// spawnConfined executes the program from a thread that is restricted permanently. The thread stays alive where the
+// program ends when the thread that started it does.
 func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) error {
 	spawned := make(chan error)
 	kills := make(chan chan struct{})
-	s.sandboxKills = kills
+	s.sandboxKills, s.isInit = kills, p.KillsAnywhere()
 	go func() {
 		runtime.LockOSThread()
 		broker, err := p.Confine()
@@ -92,6 +92,9 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 			go broker.Serve()
 		}
 		spawned <- s.spawn(false, path, argv)
+		if s.isInit {
+			return
+		}
 		for done := range kills {
 			p.KillAll()
 			close(done)
@@ -119,7 +122,7 @@ func (s *shim) killSandbox() {
 	if s.sandboxKills == nil {
 		return
 	}
-	if s.profile != nil && s.profile.KillsAnywhere() {
+	if s.isInit {
 		s.profile.KillAll()
 		return
 	}

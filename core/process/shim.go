@@ -34,23 +34,21 @@ const (
 	exitSignalShift = 128
 )
 
-// A process with ShimArg is a shim. It does not get as far as main: there is one for every app, and most packages of
-// the server allocate memory when they are initialized. Go initializes a package as soon as its imports are
-// initialized, in the order of import paths, so this package comes before all that import it and most of the others.
-// make bench ONLY=apps measures what a shim costs.
+// An executable with this package that is run with ShimArg is a shim, if no program for shims was embedded. It does not
+// get as far as main.
 //
 //nolint:gochecknoinits // see above
 func init() {
 	if len(os.Args) > 1 && os.Args[1] == ShimArg {
-		os.Exit(shimMain(os.Args[2:]))
+		os.Exit(Shim(os.Args[2:]))
 	}
 }
 
-// shimMain runs a shim. args are the arguments after ShimArg. The exit status is the program's own, 128+n if
+// Shim runs a shim. args are the arguments after ShimArg, if it is there. The exit status is the program's own, 128+n if
 // signal n ended it, or 126 if it could not be executed. It returns only for wrong arguments. Otherwise a shim
 // exits directly: it has nothing to clean up, and a binary built with the race detector would take another
 // second to exit.
-func shimMain(args []string) int {
+func Shim(args []string) int {
 	if slices.Equal(args, probeArgs(false)) || slices.Equal(args, probeArgs(true)) {
 		return probe(len(args) > 1)
 	}
@@ -58,8 +56,6 @@ func shimMain(args []string) int {
 		_, _ = fmt.Fprintln(os.Stderr, "this command is for internal use by the server")
 		return exitUsage
 	}
-	// The kernel ties a child's parent-death signal to the thread that forked it.
-	runtime.LockOSThread()
 	_ = syscall.SetNonblock(socketFD, true) // reading it then needs no thread
 	s := &shim{socket: os.NewFile(socketFD, "shim socket"), env: syscall.Environ(), exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}), exceeded: make(chan string, 1)}
 	s.requests = bufio.NewReader(s.socket)
@@ -88,6 +84,7 @@ func shimMain(args []string) int {
 // begin starts the program, confined if the server sent a profile.
 func (s *shim) begin(how, path string, argv []string) error {
 	if how != bySandbox {
+		runtime.LockOSThread() // the kernel ties a child's parent-death signal to the thread that forked it
 		return s.spawn(how == byDescriptor, path, argv)
 	}
 	p, err := s.receiveProfile()
@@ -112,6 +109,7 @@ type shim struct {
 	exceeded chan string // the limit that the tree exceeds
 
 	groupKill    *os.File             // kills the cgroup of the tree, including the shim; may be nil
+	isInit       bool                 // the first process of its namespace: the kernel kills the others with it
 	sandboxKills chan<- chan struct{} // asks the thread in the sandbox to kill everything in it; may be nil
 }
 

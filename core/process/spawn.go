@@ -21,7 +21,7 @@ func (s *shim) spawn(byFD bool, path string, argv []string) error {
 	if err != nil {
 		return explain(path, err)
 	}
-	pid, err := syscall.ForkExec(target, argv, &syscall.ProcAttr{Env: s.env, Files: files, Sys: childAttributes()})
+	pid, err := syscall.ForkExec(target, argv, &syscall.ProcAttr{Env: s.env, Files: files, Sys: childAttributes(s.isInit)})
 	if byFD {
 		_ = syscall.Close(programFD)
 	}

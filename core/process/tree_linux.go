@@ -40,10 +40,14 @@ func becomeReaper() {
 // server itself inherited.
 func closeOnExec() { _ = unix.CloseRange(socketFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) }
 
-func childAttributes() *syscall.SysProcAttr {
-	// The program dies if its shim is killed. In its own session, it cannot join the process groups of the server and of
+func childAttributes(isInit bool) *syscall.SysProcAttr {
+	death := syscall.SIGKILL
+	if isInit {
+		death = 0 // the kernel kills the program with its shim anyway
+	}
+	// The program dies if the thread of its shim ends. In its own session, it cannot join the process groups of the server and of
 	// other programs: the kernel would hang up a group that the program leaves behind with a stopped process.
-	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: death}
 }
 
 // signalTree signals the program's process group and every descendant of this process. The group goes first: it

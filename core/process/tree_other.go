@@ -23,8 +23,8 @@ func selfPath() string {
 	return path
 }
 
-// shimPath returns the program that runs shims.
-func shimPath() string { return selfPath() }
+// shimProgram returns the command line that runs a shim.
+func shimProgram() []string { return selfShim() }
 
 func descriptorPath(_ int, path string) string { return path }
 
@@ -34,7 +34,7 @@ func closeOnExec() { syscall.CloseOnExec(socketFD) }
 
 func becomeReaper() {}
 
-func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func childAttributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // signalTree signals the program's process group.
 func signalTree(child int, sig syscall.Signal) { _ = syscall.Kill(-child, sig) }
