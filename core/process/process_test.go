@@ -151,7 +151,7 @@ func TestTheErrorForAProgramThatCannotBeExecutedSaysWhatToDo(t *testing.T) {
 		"a directory":                       {process.Command{Path: dir}, "may not be executed"},
 		"a file that is not a program":      {process.Command{Path: file("text", "hello", 0o700)}, "not a program that this machine can execute"},
 		"a missing interpreter":             {process.Command{Path: file("script", "#!/no/such/thing\n", 0o700)}, "interpreter"},
-		"a missing working directory":       {process.Command{Path: process.Self(), Dir: filepath.Join(dir, "gone")}, "working directory"},
+		"a missing working directory":       {process.Command{Path: self(), Dir: filepath.Join(dir, "gone")}, "working directory"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -53,11 +53,15 @@ func useOwnService() {
 	_ = unix.Listen(fd, 5)
 	fmt.Println("own:", unix.Connect(client, own))
 	fmt.Println("again:", unix.Connect(client, own))
-	v6, err := net.Listen("tcp6", "[::1]:0")
-	if err == nil {
+	for range 5 { // another program may be listening on this port of 127.0.0.1
+		var v6 net.Listener
+		if v6, err = net.Listen("tcp6", "[::1]:0"); err != nil {
+			break
+		}
 		var conn net.Conn
 		if conn, err = net.Dial("tcp6", v6.Addr().String()); err == nil {
 			err = conn.Close()
+			break
 		}
 	}
 	fmt.Println("v6:", err)

@@ -141,7 +141,7 @@ func TestAThreadBombLeavesTheServerItsThreads(t *testing.T) {
 		for _, level := range confinedLevels() {
 			t.Run(fmt.Sprintf("%d apps at %v", apps, level), func(t *testing.T) {
 				p := start(t, process.Command{
-					Path: process.Self(), Args: []string{bundleArg, "bombed-server", strconv.Itoa(apps), level.String()}, Env: []string{"PATH=/usr/bin:/bin", "TMPDIR=" + t.TempDir()},
+					Path: self(), Args: []string{bundleArg, "bombed-server", strconv.Itoa(apps), level.String()}, Env: []string{"PATH=/usr/bin:/bin", "TMPDIR=" + t.TempDir()},
 				})
 				if got := output(t, p); !strings.HasSuffix(got, "alive\n") {
 					t.Errorf("%q", got)
