@@ -104,9 +104,6 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 		return err
 	}
 	s.profile = p
-	if err := s.limit(s.child, p.Limits.Tasks); err != nil || s.isAlone() {
-		return err
-	}
 	return s.limitTree(p.Limits.Tasks)
 }
 
@@ -137,7 +134,10 @@ const limitPasses = 100
 // limitTree gives the program and its descendants a task limit, along with the other limits that the shim does
 // not have itself.
 func (s *shim) limitTree(tasks int) error {
-	limited := map[int]bool{}
+	if err := s.limit(s.child, tasks); err != nil || s.isAlone() {
+		return err // what the program starts from now on inherits the limit
+	}
+	limited := map[int]bool{s.child: true}
 	for range limitPasses {
 		found := false
 		for _, d := range descendants(os.Getpid(), processes()) {
