@@ -15,14 +15,15 @@ import (
 // Activity reports what the program and its descendants have done and what they hold. ok is false if the system does
 // not expose it.
 func (p *Process) Activity() (a Activity, ok bool) {
-	for _, d := range descendants(p.cmd.Process.Pid, processes()) {
-		u, alive := sandbox.ProcessUsage(d.pid)
-		if !alive || d.zombie {
+	meter := new(sandbox.Meter)
+	for _, pid := range below(p.cmd.Process.Pid) {
+		u, zombieOf, ok := meter.Usage(pid)
+		if !ok || zombieOf != 0 {
 			continue
 		}
 		a.CPUTime += u.CPUTime
-		a.Processes = append(a.Processes, d.pid)
-		open, err := hasConnections(d.pid)
+		a.Processes = append(a.Processes, pid)
+		open, err := hasConnections(pid)
 		if err != nil {
 			return Activity{}, false
 		}

@@ -224,8 +224,8 @@ func (p *Process) PID() int { return p.pid }
 // Memory returns how much memory the program and its descendants use, in bytes: the pages they have written,
 // without library code. It is 0 if the system does not expose it.
 func (p *Process) Memory() (sum int64) {
-	for _, d := range descendants(p.cmd.Process.Pid, processes()) {
-		if u, ok := sandbox.ProcessUsage(d.pid); ok {
+	for _, pid := range below(p.cmd.Process.Pid) {
+		if u, ok := sandbox.ProcessUsage(pid); ok {
 			sum += u.Memory
 		}
 	}

@@ -107,11 +107,9 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 	return s.limitTree(p.Limits.Tasks)
 }
 
-// isAlone reports whether the program appears to have started no other process, without searching the process
-// table.
+// isAlone reports whether the program appears to have started no other process.
 func (s *shim) isAlone() bool {
-	tree, listed := new(sandbox.Meter).Descendants(os.Getpid(), nil)
-	return listed && len(tree) == 1
+	return len(below(os.Getpid())) == 1
 }
 
 // killSandbox sends SIGKILL to everything in the sandbox at once.

@@ -78,12 +78,22 @@ func killOrphans() (found bool) {
 // childOf returns the only child of a shim, as the server sees it, or 0. A shim in its own PID namespace knows
 // it by another number.
 func childOf(shim int) int {
-	for _, p := range processes() {
-		if p.parent == shim {
-			return p.pid
-		}
+	if found := below(shim); len(found) > 0 {
+		return found[0]
 	}
 	return 0
+}
+
+// below returns the descendants of a process, its children first. The kernel lists them in less time than it takes to
+// search the process table, but it may leave one out if another ends at that moment.
+func below(root int) []int {
+	found, listed := new(sandbox.Meter).Descendants(root, nil)
+	if !listed {
+		for _, p := range descendants(root, processes()) {
+			found = append(found, p.pid)
+		}
+	}
+	return found
 }
 
 // Busy reports whether a thread of the program is running, or waiting for a processor or the disk

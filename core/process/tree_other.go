@@ -59,6 +59,8 @@ func sweepOrphans() {}
 
 func childOf(int) int { return 0 }
 
+func below(int) []int { return nil }
+
 func descendants(int, []proc) []proc { return nil }
 
 func processes() []proc { return nil }

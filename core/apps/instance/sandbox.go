@@ -79,7 +79,7 @@ func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, er
 	}
 	p.Read = append(sandbox.SystemPaths(), own...)
 	runtimes := s.runtimes(spec, launch.Path)
-	p.Read = slices.Concat(p.Read, runtimes, sandbox.SearchPathPrograms(s.searchPath(), s.protected()), settings.Read)
+	p.Read = slices.Concat(p.Read, runtimes, s.programs.of(s.searchPath(), s.protected()), settings.Read)
 	if err := s.setUser(p, spec, launch.Path, runtimes); err != nil {
 		return nil, err
 	}

@@ -31,6 +31,8 @@ type Starter struct {
 	Confinement Confinement
 
 	Measure func(app, method string, took time.Duration, err error) // called at the end of each request to an app; may be nil
+
+	programs searchPathPrograms
 }
 
 // Start starts the app in spec.Record and completes the MCP handshake. Its errors are safe to show to users. A failed

@@ -1,0 +1,39 @@
+package instance
+
+import (
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ropewalk/ropewalk/core/process/sandbox"
+)
+
+// programsAge is how long the list of programs on the search path may be used again. Finding them, with the libraries
+// that each needs, takes most of the time of a start; a server starts hundreds of apps at once.
+const programsAge = time.Second
+
+// searchPathPrograms keeps the last result of sandbox.SearchPathPrograms.
+type searchPathPrograms struct {
+	lock    sync.Mutex // apps that start at the same time wait for one search
+	found   []string
+	changes []time.Time // of the search path's directories when they were searched
+	until   time.Time
+}
+
+// of returns the programs on the search path. The caller must not change the list.
+func (p *searchPathPrograms) of(searchPath, protected []string) []string {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	changes := make([]time.Time, len(searchPath))
+	for i, dir := range searchPath {
+		if info, err := os.Stat(dir); err == nil {
+			changes[i] = info.ModTime()
+		}
+	}
+	if time.Now().After(p.until) || !slices.EqualFunc(changes, p.changes, time.Time.Equal) {
+		p.found = sandbox.SearchPathPrograms(searchPath, protected)
+		p.changes, p.until = changes, time.Now().Add(programsAge)
+	}
+	return p.found
+}
