@@ -1,5 +1,5 @@
 import { ArrowDown } from "lucide-react";
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { Message } from "../api/client";
 import { Button } from "../ui/Button";
 import { moment, short } from "../ui/format";
@@ -38,14 +38,12 @@ export function Thread({ messages, versions, loading, error, state, actions, onR
   const tall = useRef(0);
   const [away, setAway] = useState(false);
   const toEnd = () => scroller.current?.scrollTo({ top: scroller.current.scrollHeight });
-  useLayoutEffect(() => {
-    if (atEnd.current) toEnd();
-  }, [messages, state]);
+  // The observer runs after the layout. Scrolling any earlier would need a layout of its own.
   useEffect(() => {
-    const content = scroller.current?.firstElementChild;
-    if (!content) return;
+    const box = scroller.current!;
     const observer = new ResizeObserver(() => atEnd.current && toEnd());
-    observer.observe(content);
+    observer.observe(box);
+    observer.observe(box.firstElementChild!);
     return () => observer.disconnect();
   }, []);
   // The run's message and answer, if the history has them.
