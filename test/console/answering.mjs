@@ -144,7 +144,7 @@ await message(page).press("Enter");
 const reason = "does not accept the server's key";
 const answer = async (at) => {
   await thread(at).getByRole("button", { name: "Fork from here" }).waitFor({ state: "attached" });
-  return at.getByRole("article", { name: "Answer" }).innerText();
+  return at.getByRole("article", { name: "Answer" }).textContent(); // a hidden page has no innerText
 };
 await thread(page).getByText(reason).waitFor();
 const live = await answer(page);
@@ -184,6 +184,7 @@ await decision.getByRole("button", { name: "Allow once" }).click();
 await thread(page).getByText("It was echoed.").waitFor();
 await thread(page).getByRole("button", { name: "Fork from here" }).last().waitFor();
 await decision.waitFor({ state: "detached" });
+await page.locator("[aria-live=polite]", { hasText: "It was echoed." }).first().waitFor({ state: "attached" }); // its end came with the text
 
 // The palette opens screens and conversations.
 await page.keyboard.press("Control+k");

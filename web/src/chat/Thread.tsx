@@ -1,5 +1,5 @@
 import { ArrowDown } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { Message } from "../api/client";
 import { Button } from "../ui/Button";
 import { moment, short } from "../ui/format";
@@ -150,7 +150,8 @@ const announced = 2_000; // characters; an answer that grows faster than this in
 function Announcer({ state }: { state?: RunState }) {
   const [sentence, setSentence] = useState("");
   const latest = useRef(state);
-  useEffect(() => {
+  // A layout effect, because the cleanup below runs before other effects and must know the end of the answer.
+  useLayoutEffect(() => {
     latest.current = state;
   }, [state]);
   const running = state?.status === "running";
