@@ -81,6 +81,7 @@ func TestAChatPrintsTheAnswerAndTheToolCallsOfARun(t *testing.T) {
 	p.Say(t,
 		`{"match":{"userMessage":"hello","hasToolResult":false},"response":{"toolCalls":[{"id":"c1","name":"sample__echo","arguments":{"text":"across"}}]}}`,
 		`{"match":{"userMessage":"again"},"response":{"content":"Once more."}}`,
+		`{"match":{"userMessage":"fail"},"response":{"error":{"message":"no such deployment","type":"invalid_request_error"},"status":400}}`,
 		`{"match":{},"response":{"content":"It said across."}}`)
 	answer, notes, status := s.split("", "ropewalk", "chat", "hello")
 	if status != 0 || !strings.Contains(answer, "It said across.") || !strings.Contains(notes, "sample__echo") {
@@ -90,6 +91,9 @@ func TestAChatPrintsTheAnswerAndTheToolCallsOfARun(t *testing.T) {
 	if answer, _, status = s.split("again\n", "ropewalk", "chat", "--conversation", id, "-"); status != 0 || !strings.Contains(answer, "Once more.") {
 		t.Errorf("conversation %s continues with status %d: %q", id, status, answer)
 	}
+	const failure = "the provider of openai:test-model did not accept the request. It says: no such deployment"
+	s.run("ropewalk", "chat", "--conversation", id, "fail").exits(1, failure)
+	s.run("ropewalk", "conversation", "show", id).exits(0, "fail", "✗ provider error: "+failure)
 	s.run("ropewalk", "conversation", "show", id).exits(0, "hello", `→ sample__echo {"text":"across"} ✓ ok, `, "It said across.", "again", "Once more.")
 	s.run("ropewalk", "conversation", "show", id, "--json").exits(0, `"toolCalls"`, `"output": "across"`)
 }

@@ -153,8 +153,13 @@ func (e *Engine) newTask(ctx context.Context, c core.Caller, in delegation, oute
 	l.store = func(ctx context.Context, t turn) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 		defer cancel()
-		t.used.Conversation = conversation
-		return e.store.PutUsage(ctx, t.used)
+		for _, used := range t.usage() {
+			used.Conversation = conversation
+			if err := e.store.PutUsage(ctx, used); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	return l, nil
 }

@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log"
@@ -59,8 +60,18 @@ func TestProviderFailuresHaveReadableMessages(t *testing.T) {
 				conversation := events.data("chat.start")[0]["conversationId"].(string)
 				messages, err := h.History(t.Context(), owner(), conversation)
 				said := events.data("text.delta")
-				if want := 1 + min(1, len(said)); err != nil || len(messages) != want {
+				if err != nil || len(messages) != 2 {
 					t.Fatalf("%d messages are kept, %v", len(messages), err)
+				}
+				var kept struct {
+					StopReason, StopMessage   string
+					InputTokens, OutputTokens *int
+				}
+				if err := json.Unmarshal(messages[1].Metadata, &kept); err != nil || kept.StopReason != "provider_error" || kept.StopMessage != failed[0]["message"] {
+					t.Errorf("the history says %s, the event %v (%v)", messages[1].Metadata, failed, err)
+				}
+				if len(said) == 0 && (kept.InputTokens != nil || kept.OutputTokens != nil) {
+					t.Errorf("unknown usage is kept as %s", messages[1].Metadata)
 				}
 				if len(said) > 0 && !strings.HasPrefix(messages[1].Content, "This ") {
 					t.Errorf("kept %q", messages[1].Content)
@@ -294,5 +305,10 @@ func TestARunThatPanicsFailsAlone(t *testing.T) {
 	if said := events.data("error"); core.CodeOf(err) != core.CodeEngineError || len(said) != 1 || said[0]["error"] != "engine_error" {
 		t.Errorf("%v, events %v", err, events.names())
 	}
-	h.must(chat.Request{Message: "again", ConversationID: events.data("chat.start")[0]["conversationId"].(string)})
+	id := events.data("chat.start")[0]["conversationId"].(string)
+	messages := must2(h.History(t.Context(), owner(), id))
+	if len(messages) != 2 || !strings.Contains(string(messages[1].Metadata), `"stopMessage":"the server failed to run the chat; its log has the reason"`) {
+		t.Errorf("the history has %+v", messages)
+	}
+	h.must(chat.Request{Message: "again", ConversationID: id})
 }

@@ -57,11 +57,24 @@ type turn struct {
 	text     string
 	messages []model.Message // as the next model call needs them; empty if the model said nothing
 	calls    []ToolCall
-	used     core.Usage
+	used     core.Usage   // see usage and hasUsage
 	stopped  StopReason   // set if the run ended here without being complete
 	summary  *model.Block // a summary of earlier messages, written before the turn; nil for none
 
 	stopMessage string // explains stopped to the person
+}
+
+// usage returns the usage to record: none if the provider did not answer at all.
+func (t turn) usage() []core.Usage {
+	if t.used.At.IsZero() {
+		return nil
+	}
+	return []core.Usage{t.used}
+}
+
+// hasUsage reports whether the usage of the turn is known. A provider reports it at the end of an answer.
+func (t turn) hasUsage() bool {
+	return t.stopped == "" || t.stopped != Incomplete && t.used.InputTokens+t.used.OutputTokens > 0
 }
 
 // response returns the text of all turns.
@@ -125,10 +138,7 @@ func (l *loop) endTurn(ctx context.Context, answer model.Answer, used core.Usage
 		reason = reasonOf(answer.End)
 	}
 	if reason != Complete {
-		t.stopped, t.stopMessage = reason, l.stopMessage(reason)
-		if len(t.messages) == 0 { // the history says why there is no answer
-			t.messages = []model.Message{{Role: model.Assistant}}
-		}
+		t.stop(reason, l.stopMessage(reason))
 	}
 	return reason, true, l.store(ctx, t)
 }
@@ -148,7 +158,7 @@ func (l *loop) runTools(ctx context.Context, calls []*model.Block, t turn, emit 
 	case l.isOutOfTokens(ctx, t.used):
 		reason = TokenBudget
 	}
-	t.stopped, t.stopMessage = reason, l.stopMessage(reason)
+	t.stop(reason, l.stopMessage(reason))
 	if err := l.store(ctx, t); err != nil {
 		return "", err
 	}
@@ -175,30 +185,37 @@ func (l *loop) isOutOfTokens(ctx context.Context, used core.Usage) bool {
 	return true
 }
 
-// storePartial stores the answer so far when a model call failed or the run was cancelled.
+// storePartial stores the answer so far, and why there is no more, when a model call failed or the run was cancelled.
 func (l *loop) storePartial(ctx context.Context, answer model.Answer, used core.Usage, err error) (StopReason, error) {
 	l.turn.end()
-	t, left := turn{text: wordsOf(answer), used: used, summary: l.summary}, ctx.Err() != nil
-	t.stopped = ProviderError
-	if left {
-		t.stopped = l.leftFor(ctx)
-	}
-	t.stopMessage = l.stopMessage(t.stopped)
+	t := turn{text: wordsOf(answer), used: used, summary: l.summary}
 	if t.text != "" {
 		t.messages = []model.Message{{Role: model.Assistant, Blocks: partialBlocks(answer.Blocks)}}
+	} else if used.InputTokens+used.OutputTokens == 0 {
+		t.used.At = time.Time{} // see turn.usage
 	}
-	if t.text != "" || t.summary != nil || used.InputTokens+used.OutputTokens > 0 {
-		l.totals.add(used)
-		if failed := l.store(ctx, t); failed != nil && core.CodeOf(failed) != core.CodeNotFound {
-			return "", errors.Join(failed, err)
-		}
-	} else if l.save != nil {
-		l.save(context.WithoutCancel(ctx), nil)
-	}
-	if left {
+	if ctx.Err() != nil {
+		reason := l.leftFor(ctx)
+		t.stop(reason, l.stopMessage(reason))
 		err = nil // a cancelled run is not a failure
+	} else {
+		failure := l.e.failure(l.caller, l.llm, err)
+		t.stop(ProviderError, failure.Message)
+		err = failure
+	}
+	l.totals.add(used)
+	if failed := l.store(ctx, t); failed != nil && core.CodeOf(failed) != core.CodeNotFound {
+		return "", errors.Join(failed, err)
 	}
 	return t.stopped, err
+}
+
+// stop ends the run with a turn. The history says why, even if there is nothing else in the turn.
+func (t *turn) stop(reason StopReason, message string) {
+	t.stopped, t.stopMessage = reason, message
+	if len(t.messages) == 0 {
+		t.messages = []model.Message{{Role: model.Assistant}}
+	}
 }
 
 // leftFor returns the stop reason for a run whose context has ended.

@@ -148,9 +148,7 @@ func (r *Run) whileClaimed(ctx context.Context, emit Emit) (answer Answer, last 
 			r.e.log.Error("chat run panicked", "conversation", r.ref.ID, "panic", p, "stack", string(debug.Stack()))
 			failure := core.Errorf(core.CodeEngineError, "the server failed to run the chat; its log has the reason")
 			answer, last, err = Answer{}, Event{EventError, failedEvent(failure)}, failure
-			if r.loop.turn != nil {
-				r.loop.turn.end()
-			}
+			r.storeBroken(ctx, failure)
 		}
 	}()
 	ctx, ok := r.claim.Start(ctx)
@@ -184,6 +182,21 @@ func (r *Run) whileClaimed(ctx context.Context, emit Emit) (answer Answer, last 
 	return answer, Event{EventDone, answer}, nil
 }
 
+// storeBroken stores the current turn as far as it got before a failure of the server.
+func (r *Run) storeBroken(ctx context.Context, failure *core.Error) {
+	if r.loop.turn == nil {
+		return
+	}
+	t, ok := r.loop.turn.end()
+	if !ok {
+		return
+	}
+	t.stop(Incomplete, failure.Message)
+	if err := r.storeTurn(ctx, t); err != nil {
+		r.e.log.Warn("could not store a part of an answer", "conversation", r.ref.ID, "error", err)
+	}
+}
+
 // emitElicitation returns an elicit.Emit that passes events to emit, or nil if emit is nil.
 func emitElicitation(emit Emit) elicit.Emit {
 	if emit == nil {
@@ -210,14 +223,14 @@ func (r *Run) storeTurn(ctx context.Context, t turn) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	if len(t.messages) == 0 && t.summary == nil {
-		_, err := r.e.store.AppendMessages(ctx, r.ref, nil, t.used)
+		_, err := r.e.store.AppendMessages(ctx, r.ref, nil, t.usage()...)
 		return err
 	}
 	stored, err := r.said(t)
 	if err != nil {
 		return err
 	}
-	_, err = r.e.store.AppendMessages(ctx, r.ref, []core.Message{stored}, t.used)
+	_, err = r.e.store.AppendMessages(ctx, r.ref, []core.Message{stored}, t.usage()...)
 	r.appended = r.appended || err == nil
 	return err
 }
@@ -263,11 +276,11 @@ func (r *Run) said(t turn) (core.Message, error) {
 		return core.Message{}, err
 	}
 	m := messageMetadata{
-		Skill: r.skill, ToolCalls: append([]ToolCall{}, t.calls...), CostUSD: t.used.CostUSD, Model: cmp.Or(t.used.Model, r.loop.llm.full),
+		Skill: r.skill, ToolCalls: append([]ToolCall{}, t.calls...), Model: cmp.Or(t.used.Model, r.loop.llm.full),
 		LLMMs: t.used.LLM.Milliseconds(), Iterations: 1, StopReason: t.stopped, StopMessage: t.stopMessage,
 	}
-	if t.stopped != Incomplete { // the usage of an unfinished turn is unknown
-		m.InputTokens, m.OutputTokens = &t.used.InputTokens, &t.used.OutputTokens
+	if t.hasUsage() {
+		m.InputTokens, m.OutputTokens, m.CostUSD = &t.used.InputTokens, &t.used.OutputTokens, t.used.CostUSD
 	}
 	metadata, err := json.Marshal(m)
 	return core.Message{

@@ -23,7 +23,7 @@ const (
 	Refusal       StopReason = "refusal"        // the model refused to answer
 	ContextWindow StopReason = "context_window" // the model's context is full
 	UnknownEnd    StopReason = "unknown_end"    // the provider gave an unknown reason
-	ProviderError StopReason = "provider_error" // the provider failed in the middle of an answer
+	ProviderError StopReason = "provider_error" // the provider failed, before its answer or in the middle of it
 	Incomplete    StopReason = "incomplete"     // the server ended in the middle of the run
 	Queued        StopReason = "queued"         // there is no run yet: the message waits for the one in progress
 )

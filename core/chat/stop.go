@@ -54,8 +54,6 @@ func (l *loop) stopMessage(reason StopReason) string {
 		return "The conversation fills the model's context window. Continue in a new conversation, or fork this one at an earlier message."
 	case UnknownEnd:
 		return fmt.Sprintf("The provider ended the answer for an unknown reason: %.100q.", l.word)
-	case ProviderError:
-		return "The provider broke off in the middle of its answer. The part that arrived is kept."
 	case Incomplete:
 		return "The server stopped in the middle of the answer. The part that was saved is kept."
 	default:

@@ -102,9 +102,11 @@ func (u *unfinished) answered(call ToolCall, result model.Block) {
 	u.change(func() { u.calls, u.results = append(u.calls, call), append(u.results, result) })
 }
 
-// end stops saving. Nothing is saved after it returns.
-func (u *unfinished) end() {
+// end stops saving, and returns the content so far. Nothing is saved after it returns. ok is false if the turn had ended
+// before.
+func (u *unfinished) end() (t turn, ok bool) {
 	u.mu.Lock()
+	t, ok = u.turn(), !u.ended
 	u.ended = true
 	if u.timer != nil {
 		u.timer.Stop()
@@ -112,4 +114,5 @@ func (u *unfinished) end() {
 	u.mu.Unlock()
 	u.saving.Lock() // wait for a save in progress
 	defer u.saving.Unlock()
+	return t, ok
 }

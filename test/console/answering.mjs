@@ -23,6 +23,12 @@ await message(page).fill("hold on");
 await page.getByRole("button", { name: "Send", exact: true }).click();
 await thread(page).getByText("Not sent").waitFor();
 await inField(page);
+// Discard puts an unsent message back into the field, with the cursor, and it can be sent later.
+await thread(page).getByRole("button", { name: "Discard", exact: true }).click();
+await inField(page);
+assert.equal(await message(page).inputValue(), "hold on");
+await page.keyboard.press("Enter");
+await thread(page).getByText("Not sent").waitFor();
 await page.unroute("**/v1/chat/stream");
 let release = await hold();
 await thread(page).getByRole("button", { name: "Retry", exact: true }).click();
@@ -110,6 +116,54 @@ await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 200)));
 assert.match(page.url(), /\/apps$/);
 await page.goto(`${facts.url}/chat`);
 
+// The new chats of two tabs have drafts of their own, which survive reloads. The draft of a closed tab is found in the next one.
+const wrote = async (at, text) => {
+  await at.goto(`${facts.url}/chat`);
+  await message(at).fill(text);
+  return at;
+};
+await wrote(page, "in the first tab");
+const second = await wrote(await context.newPage(), "in the second tab");
+for (const [at, text] of [[page, "in the first tab"], [second, "in the second tab"]]) {
+  await at.reload();
+  await message(at).waitFor();
+  assert.equal(await message(at).inputValue(), text);
+}
+await second.close();
+const third = await context.newPage();
+await third.goto(`${facts.url}/chat`);
+await message(third).waitFor();
+assert.equal(await message(third).inputValue(), "in the second tab");
+await message(third).fill("");
+await third.close();
+assert.equal(await message(page).inputValue(), "in the first tab");
+
+// Why a provider failed before its answer is shown alike during the run, after a reload, and in another window.
+await message(page).fill("please fail");
+await message(page).press("Enter");
+const reason = "does not accept the server's key";
+const answer = async (at) => {
+  await thread(at).getByRole("button", { name: "Fork from here" }).waitFor({ state: "attached" });
+  return at.getByRole("article", { name: "Answer" }).textContent(); // a hidden page has no innerText
+};
+await thread(page).getByText(reason).waitFor();
+const live = await answer(page);
+const window2 = await context.newPage();
+await window2.goto(page.url());
+await page.reload();
+for (const at of [page, window2]) {
+  await thread(at).getByText(reason).waitFor();
+  assert.equal(await answer(at), live);
+  assert.equal(await thread(at).getByText("There is no answer yet.").count(), 0);
+}
+await window2.close();
+await accessible(page, "an answer that failed");
+const failed = page.url();
+await thread(page).getByRole("button", { name: "Retry", exact: true }).filter({ hasText: "Retry" }).click();
+await page.waitForURL((url) => url.href !== failed && /conv_/.test(url.pathname));
+await thread(page).getByText(reason).waitFor();
+await newChat();
+
 // Esc stops an answer and focuses the message field. The text so far is kept and was announced.
 await message(page).fill("slow, please");
 await message(page).press("Enter");
@@ -130,6 +184,7 @@ await decision.getByRole("button", { name: "Allow once" }).click();
 await thread(page).getByText("It was echoed.").waitFor();
 await thread(page).getByRole("button", { name: "Fork from here" }).last().waitFor();
 await decision.waitFor({ state: "detached" });
+await page.locator("[aria-live=polite]", { hasText: "It was echoed." }).first().waitFor({ state: "attached" }); // its end came with the text
 
 // The palette opens screens and conversations.
 await page.keyboard.press("Control+k");

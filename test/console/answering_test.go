@@ -27,6 +27,8 @@ func TestAnAnswerIsStoppedAndItsCallsAreApprovedInPlace(t *testing.T) {
 		case strings.Contains(body, "Write a title"):
 			say("A title")
 			end("stop")
+		case strings.Contains(body, "please fail"):
+			http.Error(w, `{"error":{"message":"no more credit"}}`, http.StatusForbidden)
 		case strings.Contains(body, `"tool"`) && strings.Contains(body, "call_1"):
 			say("It was echoed.")
 			end("stop")

@@ -28,7 +28,7 @@ await page.evaluate(() => {
 const began = Date.now();
 await message.fill("a long answer");
 await message.press("Enter");
-const end = page.getByText("The very end.");
+const end = page.locator("article").getByText("The very end."); // it is announced, too
 await end.waitFor({ state: "attached" });
 await page.getByRole("button", { name: "Fork from here" }).waitFor({ state: "attached" });
 const took = Date.now() - began;

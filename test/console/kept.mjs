@@ -118,5 +118,24 @@ await ended();
 await page.reload();
 await drawn.waitFor();
 assert.ok(await drawn.evaluate((image) => image.decode().then(() => image.naturalWidth > 1)), "the picture is drawn");
+
+// The server's default model can be chosen in a conversation that another model answered.
+await page.keyboard.press("Control+Shift+O");
+await page.waitForURL((url) => url.pathname.endsWith("/chat"));
+const model = page.getByRole("combobox", { name: "Model" });
+await model.selectOption({ label: "local:other" });
+await message.fill("who are you?");
+await message.press("Enter");
+await answers.getByText("Seen by other.").waitFor();
+await ended();
+await model.selectOption({ label: "local:test" });
+await message.fill("and now?");
+await message.press("Enter");
+await answers.getByText("Seen by test.").waitFor();
+await ended();
+await model.selectOption({ label: "local:other" });
+await message.fill("and again?");
+await message.press("Enter");
+await answers.nth(2).getByText("Seen by other.").waitFor();
 assert.deepEqual(problems, [], "what the page complained about");
 await context.close();

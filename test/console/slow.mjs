@@ -28,7 +28,7 @@ for (let round = 0; round < rounds; round++) {
   await page.waitForFunction(() => document.querySelector('[aria-label="Fork from here"]'), undefined, { polling: 200 });
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   worst.push(await page.evaluate(() => Math.max(0, ...globalThis.tasks)));
-  await page.getByText("The very end.").waitFor({ state: "attached" });
+  await page.locator("article").getByText("The very end.").waitFor({ state: "attached" });
   await rendered();
 }
 await page.reload();

@@ -13,8 +13,10 @@ import (
 type message struct {
 	Role, Content, Timestamp string
 	Metadata                 struct {
-		ToolCalls []toolCall
-		Parts     []part
+		ToolCalls   []toolCall
+		Parts       []part
+		StopReason  string
+		StopMessage string
 	}
 }
 
@@ -33,26 +35,36 @@ type part struct {
 	Index      int
 }
 
-// print prints the text parts and tool calls in their original order. If that is unknown, the calls come first,
-// because the last text of an answer follows them.
+// print prints the text parts and tool calls in their original order, and why the answer ended early. If the order is
+// unknown, the calls come first, because the last text of an answer follows them.
 func (m message) print(o *cli.Output) {
 	o.Line("%s", o.Faint(m.Role+", "+m.Timestamp))
-	if len(m.Metadata.Parts) == 0 {
-		for _, c := range m.Metadata.ToolCalls {
-			c.print(o)
-		}
-		o.Line("%s\n", m.Content)
-		return
-	}
-	for _, p := range m.Metadata.Parts {
+	for _, p := range m.parts() {
 		switch {
 		case p.Type == "text":
 			o.Line("%s", p.Text)
-		case p.Index >= 0 && p.Index < len(m.Metadata.ToolCalls):
+		case p.Type == "toolCall" && p.Index >= 0 && p.Index < len(m.Metadata.ToolCalls):
 			m.Metadata.ToolCalls[p.Index].print(o)
 		}
 	}
+	if m.Metadata.StopReason != "" {
+		o.Line("%s", o.Faint(fmt.Sprintf("✗ %s: %s", strings.ReplaceAll(m.Metadata.StopReason, "_", " "), m.Metadata.StopMessage)))
+	}
 	o.Line("")
+}
+
+// parts returns the text parts and tool calls in order.
+func (m message) parts() (parts []part) {
+	if len(m.Metadata.Parts) > 0 {
+		return m.Metadata.Parts
+	}
+	for i := range m.Metadata.ToolCalls {
+		parts = append(parts, part{Type: "toolCall", Index: i})
+	}
+	if m.Content != "" {
+		parts = append(parts, part{Type: "text", Text: m.Content})
+	}
+	return parts
 }
 
 func (c toolCall) print(o *cli.Output) {

@@ -15,6 +15,7 @@ import { answerTo, tokenKey, workspaceKey } from "./early";
 import { ApiError, identity, isUnreachable } from "./http";
 import { forgetDrafts } from "./leave";
 import { refreshAll } from "./refresh";
+import { claimTab } from "./tab";
 import { toast } from "../ui/Toast";
 
 /** The facts that the server reveals before a login. */
@@ -110,7 +111,7 @@ const bootQuery = (workspace: string) => ({
 /** Waits briefly for the data of the first render, so that the whole page is rendered at once. */
 export const beforeFirstRender = (queries: QueryClient) =>
   Promise.race([
-    Promise.all([queries.prefetchQuery(factsQuery), queries.prefetchQuery(bootQuery(identity.workspace))]),
+    Promise.all([queries.prefetchQuery(factsQuery), queries.prefetchQuery(bootQuery(identity.workspace)), claimTab()]),
     new Promise((resolve) => setTimeout(resolve, 1_000)),
   ]);
 

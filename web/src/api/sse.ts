@@ -1,4 +1,5 @@
 import { createParser } from "eventsource-parser";
+import { nextTask } from "../ui/idle";
 import { parseJson } from "./digits";
 
 export interface ServerEvent {
@@ -6,6 +7,8 @@ export interface ServerEvent {
   data: unknown;
   id?: string;
 }
+
+const perTask = 16_384; // characters; more would keep a slow device from reacting to its user
 
 /** Reads a stream of server-sent events until it ends or the signal aborts it. */
 export async function readEvents(
@@ -20,11 +23,20 @@ export async function readEvents(
     onEvent: (event) => each({ name: event.event ?? "message", data: parse(event.data), id: event.id }),
   });
   const reader = data.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
+  let inTask = 0; // characters
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      parser.feed(value);
+      for (let at = 0; at < value.length; at += perTask) {
+        if (inTask >= perTask) {
+          await nextTask();
+          inTask = 0;
+        }
+        const piece = value.slice(at, at + perTask);
+        parser.feed(piece);
+        inTask += piece.length;
+      }
     }
   } finally {
     reader.cancel().catch(() => undefined);

@@ -1,9 +1,12 @@
 import { Check, X } from "lucide-react";
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { api } from "../api/client";
+import { toJson } from "../api/digits";
 import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
+import { Code } from "../ui/Code";
 import { Field, Input } from "../ui/Field";
+import { clock } from "../ui/format";
 import { useDecision, type Approval } from "./waiting";
 
 interface Props {
@@ -69,3 +72,21 @@ export function DecideCall({ approval }: { approval: Approval }) {
     </>
   );
 }
+
+/** A call that waits where it was made, and the decision on it. The children say what it waits for. */
+export const WaitingCall = ({ approval, children }: { approval: Approval; children: ReactNode }) => (
+  <>
+    <p>
+      {children}
+      {approval.account && (
+        <>
+          {" "}
+          (with the account <b>{approval.account}</b>)
+        </>
+      )}
+      . It expires at {clock(approval.expiresAt)}.
+    </p>
+    <Code label="Call arguments" text={toJson(approval.arguments, 2)} wrap />
+    <DecideCall approval={approval} />
+  </>
+);

@@ -12,6 +12,7 @@ import { refresh } from "../api/refresh";
 import { useAccounts } from "../accounts/data";
 import { useHeldTools } from "../approvals/waiting";
 import { useApps } from "../api/apps";
+import { pageTitle, setPageTitle } from "../shell/notify";
 import { useSidebars } from "../shell/sidebars";
 import { Button } from "../ui/Button";
 import { nextTask, useIdle, useShown } from "../ui/idle";
@@ -114,9 +115,9 @@ function TabTitle({ id }: { id: string }) {
   useEffect(() => {
     if (!title) return;
     const named = `${title} · Ropewalk`;
-    document.title = named;
+    setPageTitle(named);
     return () => {
-      if (document.title === named) document.title = "Chat · Ropewalk"; // another screen may have named it already
+      if (pageTitle() === named) setPageTitle("Chat · Ropewalk"); // another screen may have named it already
     };
   }, [title]);
   return null;
@@ -219,6 +220,7 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
     if (!state || !run) return;
     if (!draft.text && draft.files.length === 0) edit({ text: state.ask.message, files: state.ask.attachments ?? [] });
     forget(run);
+    focusIn(field); // the button that was pressed is gone
   };
   // A message cannot be changed. It is sent again, with its files and model, in a fork that ends before it.
   const sayAgain = useCallback(
@@ -306,10 +308,10 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
       <Composer
         running={running}
         mayQueue={id !== undefined && !queued}
-        draft={{ ...draft, model: chosen }}
+        draft={{ ...draft, model: chosen === model ? "" : chosen }}
         off={id ? off : draft.off}
         onOff={id ? setOff : (to) => edit({ off: to })}
-        onDraft={edit}
+        onDraft={(to) => edit(to.model === "" && last ? { ...to, model: model ?? "" } : to)}
         fieldRef={field}
         onSend={say}
         onStop={() => {

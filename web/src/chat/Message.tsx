@@ -249,8 +249,14 @@ const stops: Record<string, string> = {
   context_window: "too long for the model",
   no_tool_calls: "no tool call",
   unknown_end: "ended early",
-  provider_error: "the provider failed",
 };
+
+/** Returns why an answer failed, from the run or from the history. It is undefined unless it failed. */
+function failureOf(message?: Message, state?: RunState): Error | undefined {
+  if (state?.status === "failed" && !isUnsent(state)) return state.error;
+  const { stopReason, stopMessage } = message?.metadata ?? {};
+  return stopReason === "provider_error" ? new Error(stopMessage ?? "The provider failed.") : undefined;
+}
 
 interface AnswerProps {
   /** The answer from the history. */
@@ -272,7 +278,7 @@ export const Answer = memo(function Answer({ message, index = 0, state, actions,
   const running = !message && state?.status === "running";
   const waiting = running && (last === undefined || (last.type === "tool" && last.state !== "running"));
   let texts = 0;
-  const failed = state?.status === "failed" && !isUnsent(state);
+  const failure = failureOf(message, state);
   return (
     <article
       className={clsx(css.assistant, running && css.live)}
@@ -289,11 +295,12 @@ export const Answer = memo(function Answer({ message, index = 0, state, actions,
           <i />
         </span>
       )}
-      {failed && (
+      {failure && (
         <Failure
-          error={state.error}
+          error={failure}
+          isPast={!state}
           action={
-            <Button small onClick={onRetry}>
+            <Button small onClick={onRetry ?? (() => actions.onRetry(index))}>
               Retry
             </Button>
           }
@@ -304,7 +311,7 @@ export const Answer = memo(function Answer({ message, index = 0, state, actions,
           <Badge tone="warn">stopped</Badge>
         </div>
       )}
-      {message && <About message={message} index={index} actions={actions} explained={failed} />}
+      {message && <About message={message} index={index} actions={actions} explained={failure !== undefined} />}
     </article>
   );
 });
@@ -327,9 +334,9 @@ function About({ message, index, actions, explained }: AboutProps) {
       {m.stopReason && !explained && (
         <Badge tone="warn">{stops[m.stopReason] ?? m.stopReason.replaceAll("_", " ")}</Badge>
       )}
-      {typeof m.stopMessage === "string" && !explained && <span>{m.stopMessage}</span>}
+      {m.stopMessage && !explained && <span>{m.stopMessage}</span>}
       {m.model && <span title={moment(message.timestamp)}>{m.model}</span>}
-      {m.outputTokens === undefined && m.stopReason === "incomplete" && <span title="Usage unknown">– tokens</span>}
+      {m.outputTokens === undefined && m.stopReason && <span title="Usage unknown">– tokens</span>}
       {m.outputTokens !== undefined && (
         <span title="Tokens read and written">
           {m.inputTokens === undefined ? "–" : short(m.inputTokens)} → {short(m.outputTokens)} tokens

@@ -38,14 +38,12 @@ export function Thread({ messages, versions, loading, error, state, actions, onR
   const tall = useRef(0);
   const [away, setAway] = useState(false);
   const toEnd = () => scroller.current?.scrollTo({ top: scroller.current.scrollHeight });
-  useLayoutEffect(() => {
-    if (atEnd.current) toEnd();
-  }, [messages, state]);
+  // The observer runs after the layout. Scrolling any earlier would need a layout of its own.
   useEffect(() => {
-    const content = scroller.current?.firstElementChild;
-    if (!content) return;
+    const box = scroller.current!;
     const observer = new ResizeObserver(() => atEnd.current && toEnd());
-    observer.observe(content);
+    observer.observe(box);
+    observer.observe(box.firstElementChild!);
     return () => observer.disconnect();
   }, []);
   // The run's message and answer, if the history has them.
@@ -152,7 +150,8 @@ const announced = 2_000; // characters; an answer that grows faster than this in
 function Announcer({ state }: { state?: RunState }) {
   const [sentence, setSentence] = useState("");
   const latest = useRef(state);
-  useEffect(() => {
+  // A layout effect, because the cleanup below runs before other effects and must know the end of the answer.
+  useLayoutEffect(() => {
     latest.current = state;
   }, [state]);
   const running = state?.status === "running";

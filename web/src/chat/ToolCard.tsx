@@ -4,8 +4,8 @@ import { useTools, viewOf } from "../api/tools";
 import type { ToolResult } from "../api/client";
 import { ResultView } from "../tools/ResultView";
 import { Code } from "../ui/Code";
-import { clock, millis } from "../ui/format";
-import { DecideCall } from "../approvals/Decide";
+import { millis } from "../ui/format";
+import { WaitingCall } from "../approvals/Decide";
 import { isPending, useApprovals, type Approval } from "../approvals/waiting";
 import { Picture } from "../ui/Picture";
 import { Spinner } from "../ui/Spinner";
@@ -130,18 +130,9 @@ function Held({ call }: { call: ToolPart }) {
   }
   return (
     <section className={css.question} aria-label={`Decision on ${approval.tool}`}>
-      <p>
+      <WaitingCall approval={approval}>
         {waits ? "This call is waiting for a decision" : "Nobody has decided on this call yet"}
-        {approval.account && (
-          <>
-            {" "}
-            (with the account <b>{approval.account}</b>)
-          </>
-        )}
-        . It expires at {clock(approval.expiresAt)}.
-      </p>
-      <Code label="Call arguments" text={toJson(approval.arguments, 2)} wrap />
-      <DecideCall approval={approval} />
+      </WaitingCall>
     </section>
   );
 }

@@ -2,6 +2,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import type { Schemas } from "../api/client";
 import { useSession } from "../api/session";
 import { draftPrefix, fileStore } from "../api/leave";
+import { newChat } from "../api/tab";
 import type { Ask, Attachment } from "./run";
 
 /** What a person has written and chosen in a conversation, but not sent. */
@@ -33,7 +34,7 @@ function keep(key: string, { text, model, off }: Draft): void {
   }
 }
 
-/** Returns what the keys of a person's drafts in the workspace begin with. The ID of the conversation follows, or "new". */
+/** Returns what the keys of a person's drafts in the workspace begin with. The ID of the conversation follows, or newChat(). */
 export function useDraftPrefix(): string {
   const { user, workspace } = useSession();
   return `${draftPrefix}${user.id} ${workspace.id} `;
@@ -53,9 +54,9 @@ export function dropSent(key: string, message: string): void {
  */
 export function useDraft(id: string | undefined, sending?: Ask) {
   const prefix = useDraftPrefix();
-  const key = useRef(prefix + (id ?? "new"));
+  const key = useRef(prefix + (id ?? newChat()));
   const [draft, setDraft] = useState<Draft>(() => {
-    const before = { ...empty, ...stored(prefix + (id ?? "new")) };
+    const before = { ...empty, ...stored(prefix + (id ?? newChat())) };
     return before.text.trim() === sending?.message ? { ...empty, model: before.model } : before;
   });
   const [sent] = useState(sending?.attachments);

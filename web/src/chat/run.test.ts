@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { ApiError } from "../api/http";
 import type { ServerEvent } from "../api/sse";
+import { nextTask } from "../ui/idle";
 import { isUnsent, Run, type Ask } from "./run";
 
 type Each = (event: ServerEvent) => void;
@@ -170,6 +171,21 @@ describe("a run", () => {
     expect((await settled).state.status).toBe("done");
   });
 
+  test("shows what arrived in a task after the frame, not within it", async () => {
+    vi.stubGlobal("document", { hidden: false });
+    mocks.responses = [sends(start, text("words"), done)];
+    const run = new Run(
+      { message: "hi" },
+      0,
+      () => undefined,
+      () => undefined,
+    );
+    while (frames.length === 0) await nextTask();
+    nextFrame();
+    expect(run.snapshot().sent).toBe(false);
+    await vi.waitFor(() => expect(run.snapshot().sent).toBe(true));
+  });
+
   test("takes in at most 1,500 characters a frame while the page is visible", async () => {
     vi.stubGlobal("document", { hidden: false });
     const settled = settle(
@@ -182,11 +198,31 @@ describe("a run", () => {
     });
     let count = 0;
     while (!run && count < 100) {
-      await Promise.resolve();
+      await nextTask();
       nextFrame();
       count++;
     }
     expect((await settled).state.parts).toMatchObject([{ type: "text", text: "x".repeat(3000) }]);
     expect(count).toBeGreaterThan(1);
+  });
+
+  test("takes in less if the last paragraph, which is rendered again, is long already", async () => {
+    vi.stubGlobal("document", { hidden: false });
+    mocks.responses = [sends(start, ...Array.from({ length: 6 }, () => text("x".repeat(1_000))), done)];
+    const run = new Run(
+      { message: "hi" },
+      0,
+      () => undefined,
+      () => undefined,
+    );
+    const lengths: number[] = [];
+    run.subscribe(() =>
+      lengths.push(run.snapshot().parts.reduce((sum, p) => sum + (p.type === "text" ? p.text.length : 0), 0)),
+    );
+    while (run.snapshot().status !== "done") {
+      await nextTask();
+      nextFrame();
+    }
+    expect(lengths.slice(0, 4)).toEqual([0, 2_000, 3_000, 5_000]);
   });
 });

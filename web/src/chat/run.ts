@@ -2,6 +2,7 @@ import { api, eventStream, type Schemas } from "../api/client";
 import { ApiError } from "../api/http";
 import type { paths } from "../api/schema";
 import { readEvents, type ServerEvent } from "../api/sse";
+import { nextTask } from "../ui/idle";
 
 export interface ToolPart {
   type: "tool";
@@ -70,6 +71,9 @@ export interface RunState {
 }
 
 const perFrame = 1_500; // characters of text
+
+/** Returns the number of characters in the last paragraph of a text. */
+const openLength = (part?: Part) => (part?.type === "text" ? part.text.length - 1 - part.text.lastIndexOf("\n\n") : 0);
 
 const rejoinPauses = [500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000, 8_000, 8_000, 8_000, 8_000, 8_000]; // ms
 
@@ -313,11 +317,16 @@ export class Run {
 
   /** Notifies readers once per frame, regardless of the number of deltas. */
   private nextFrame(): void {
-    this.frame ||= requestAnimationFrame(() => {
-      this.takeQueued(perFrame);
-      for (const reader of this.readers) reader();
-      this.frame = 0;
-      if (this.queue.length > 0) this.nextFrame();
-    });
+    this.frame ||= requestAnimationFrame(() => void this.showQueued());
+  }
+
+  /** Shows what has arrived. It is a task of its own, because the frame's layout and painting take long enough. */
+  private async showQueued(): Promise<void> {
+    await nextTask();
+    // The last paragraph is rendered again as a whole, so it counts too.
+    this.takeQueued(perFrame - (openLength(this.state.parts.at(-1)) % perFrame));
+    for (const reader of this.readers) reader();
+    this.frame = 0;
+    if (this.queue.length > 0) this.nextFrame();
   }
 }

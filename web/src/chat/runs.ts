@@ -3,6 +3,7 @@ import { useCallback, useEffect, useEffectEvent, useSyncExternalStore } from "re
 import { useSession } from "../api/session";
 import { dropSent, useDraftPrefix } from "./drafts";
 import { Run, type Ask, type RunState } from "./run";
+import { newChat } from "../api/tab";
 import { notifyHidden } from "../shell/notify";
 import { refreshConversations } from "../api/conversationPages";
 
@@ -91,7 +92,7 @@ export function useBegin(): (ask: Ask, since: number, joins?: boolean) => void {
           if (joins) return;
           const tell = shown.get(key);
           if (tell) tell(id);
-          else dropSent(drafts + (ask.conversationId ?? "new"), ask.message);
+          else dropSent(drafts + (ask.conversationId ?? newChat()), ask.message);
         },
         joins,
         runs.get(key),

@@ -8,6 +8,7 @@ import { useIdle } from "../ui/idle";
 import { loadMenus, Menu, MenuItem } from "../ui/Menu";
 import { useNarrow } from "../ui/narrow";
 import { AccountMenu, WorkspaceMenu } from "./Account";
+import { setPageTitle } from "./notify";
 import { sections, type Section } from "./sections";
 import css from "./shell.module.css";
 
@@ -29,7 +30,7 @@ export const Top = memo(function Top() {
     if (idle) loadMenus().catch(() => undefined); // opening a menu tries again
   }, [idle]);
   useEffect(() => {
-    document.title = here ? `${here.name} · Ropewalk` : "Ropewalk";
+    setPageTitle(here ? `${here.name} · Ropewalk` : "Ropewalk");
   }, [here]);
   return narrow ? <MobileTop /> : <Nav all={all} here={here} />;
 });

@@ -30,3 +30,20 @@ test("another tab and the browser decide about notifications too", async () => {
   notifyHidden("denied");
   expect(shown).toEqual(["on"]);
 });
+
+test("a notice stays before the title until the page is seen, even if the title changes meanwhile", async () => {
+  const page = Object.assign(new EventTarget(), { hidden: true, title: "" });
+  vi.stubGlobal("document", page);
+  vi.stubGlobal("localStorage", { getItem: () => null });
+  const { notifyHidden, setPageTitle } = await import("./notify");
+  setPageTitle("Chat");
+  notifyHidden("Answer ready");
+  expect(page.title).toBe("Answer ready · Chat");
+  setPageTitle("A title");
+  expect(page.title).toBe("Answer ready · A title");
+  notifyHidden("Answer ready");
+  expect(page.title).toBe("Answer ready · A title");
+  page.hidden = false;
+  page.dispatchEvent(new Event("visibilitychange"));
+  expect(page.title).toBe("A title");
+});

@@ -45,14 +45,31 @@ export async function switchNotifications(on: boolean): Promise<void> {
   readers.forEach((reader) => reader());
 }
 
+let name = "Ropewalk"; // of the page
+let notice = "";
+
+const showTitle = () => {
+  document.title = notice + name;
+};
+
+/** Returns the title of the page, without a notice. */
+export const pageTitle = () => name;
+
+/** Sets the title of the page. A notice stays before it until somebody sees it. */
+export function setPageTitle(to: string): void {
+  name = to;
+  showTitle();
+}
+
 /** Announces something in a hidden page: in its title, and with a notification if the person asked for them. */
 export function notifyHidden(text: string): void {
   if (!document.hidden) return;
-  const notice = `${text} · `;
-  document.title = notice + document.title;
-  const restore = () => {
-    if (document.title.startsWith(notice)) document.title = document.title.slice(notice.length);
+  notice = `${text} · `;
+  showTitle();
+  const seen = () => {
+    notice = "";
+    showTitle();
   };
-  document.addEventListener("visibilitychange", restore, { once: true });
+  document.addEventListener("visibilitychange", seen, { once: true });
   if (isOn()) new Notification(text).onclick = () => window.focus();
 }

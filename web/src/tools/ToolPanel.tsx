@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { ExternalLink, Play, Square } from "lucide-react";
 import { useMemo, useRef, useState } from "react";
 import { useLinking, useOwnAccounts } from "../accounts/data";
-import { DecideCall } from "../approvals/Decide";
+import { WaitingCall } from "../approvals/Decide";
 import { isPending, useApprovals } from "../approvals/waiting";
 import { toJson } from "../api/digits";
 import { ApiError } from "../api/http";
@@ -12,9 +12,8 @@ import type { ToolResult } from "../api/client";
 import { initial, kindOf, problemsOf } from "../forms/schema";
 import { SchemaForm } from "../forms/SchemaForm";
 import { Button } from "../ui/Button";
-import { Code } from "../ui/Code";
 import { Field, Select } from "../ui/Field";
-import { clock, count, millis, tokens } from "../ui/format";
+import { count, millis, tokens } from "../ui/format";
 import { Badge, Card, Failure, Notice } from "../ui/Surface";
 import { AppView } from "../views/LazyAppView";
 import { ResultView } from "./ResultView";
@@ -168,18 +167,7 @@ function Waiting({ tool, sent, account }: { tool: string; sent: Record<string, u
   return (
     approval && (
       <Card title="Waiting for approval">
-        <p>
-          This call needs a decision
-          {approval.account && (
-            <>
-              {" "}
-              (with the account <b>{approval.account}</b>)
-            </>
-          )}
-          . It expires at {clock(approval.expiresAt)}.
-        </p>
-        <Code label="Call arguments" text={toJson(approval.arguments, 2)} wrap />
-        <DecideCall approval={approval} />
+        <WaitingCall approval={approval}>This call needs a decision</WaitingCall>
       </Card>
     )
   );

@@ -79,16 +79,19 @@ export const Empty = ({ icon, title, children, actions }: EmptyProps) => (
 
 export function Notice({
   tone = "info",
+  isPast,
   children,
   action,
 }: {
   tone?: "info" | "warn" | "bad";
+  /** Whether it was there before the page, so that it is not announced. */
+  isPast?: boolean;
   children: ReactNode;
   action?: ReactNode;
 }) {
   const Icon = { info: Info, warn: TriangleAlert, bad: CircleAlert }[tone];
   return (
-    <div className={clsx(css.notice, css[`notice${tone}`])} role={tone === "bad" ? "alert" : undefined}>
+    <div className={clsx(css.notice, css[`notice${tone}`])} role={tone === "bad" && !isPast ? "alert" : undefined}>
       <Icon aria-hidden="true" />
       <div>{children}</div>
       {action}
@@ -96,9 +99,15 @@ export function Notice({
   );
 }
 
+interface FailureProps {
+  error: unknown;
+  isPast?: boolean;
+  action?: ReactNode;
+}
+
 /** The error that a screen shows in place of its content. */
-export const Failure = ({ error, action }: { error: unknown; action?: ReactNode }) => (
-  <Notice tone="bad" action={action}>
+export const Failure = ({ error, ...rest }: FailureProps) => (
+  <Notice tone="bad" {...rest}>
     {sentence(error)}
   </Notice>
 );
