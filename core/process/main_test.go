@@ -129,6 +129,8 @@ func bundle(kind string, args []string) int {
 		leaveZombies()
 	case "threads":
 		startThreads()
+	case "first-thread":
+		firstThread()
 	case "stop-shim":
 		_ = syscall.Kill(os.Getppid(), syscall.SIGSTOP)
 		fmt.Println("ready")

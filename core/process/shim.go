@@ -49,6 +49,8 @@ func init() {
 // exits directly: it has nothing to clean up, and a binary built with the race detector would take another
 // second to exit.
 func Shim(args []string) int {
+	// A thread that enters the sandbox must not be the first one: a signal to a process is allowed if one to its first thread is.
+	runtime.LockOSThread()
 	if slices.Equal(args, probeArgs(false)) || slices.Equal(args, probeArgs(true)) {
 		return probe(len(args) > 1)
 	}
@@ -81,10 +83,10 @@ func Shim(args []string) int {
 	return exitUsage // not reached
 }
 
-// begin starts the program, confined if the server sent a profile.
+// begin starts the program, confined if the server sent a profile. An unconfined program ends with the calling thread,
+// because the kernel ties its parent-death signal to the thread that forked it.
 func (s *shim) begin(how, path string, argv []string) error {
 	if how != bySandbox {
-		runtime.LockOSThread() // the kernel ties a child's parent-death signal to the thread that forked it
 		return s.spawn(how == byDescriptor, path, argv)
 	}
 	p, err := s.receiveProfile()
