@@ -129,7 +129,7 @@ func TestAnUpdateKeepsDataAndRollsBackIfTheNewVersionDoesNotStart(t *testing.T) 
 	}
 	publish("2.0.0", modeDying)
 	_, err := y.Update(t.Context(), ws, "notes", source.UpdateRequest{})
-	if core.CodeOf(err) != core.CodeInstallFailed || !strings.Contains(core.TextOf(err), "version 1.2.3 runs again") {
+	if core.CodeOf(err) != core.CodeInstallFailed || !strings.Contains(core.TextOf(err), "version 1.2.3 is running again") {
 		t.Errorf("an update that does not start returned %v", err)
 	}
 	if len(events.progress) == 0 || events.progress[len(events.progress)-1].Name != "notes" {

@@ -186,7 +186,7 @@ func TestAVirtualEnvironmentIsReinstalledInTheRecordedVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := events.all()[len(events.all())-1].Data.(core.BundleDead).Message
-	if !strings.Contains(text, "the registry now has a different bundle as io.test/notes 1.0.0") {
+	if !strings.Contains(text, "the registry now has a different bundle for io.test/notes 1.0.0") {
 		t.Errorf("it died saying %q", text)
 	}
 }
