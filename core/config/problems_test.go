@@ -167,7 +167,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 4: apps.System: must be a server name of lower-case letters, digits and hyphens
 5: apps.system: system is the name of the server's own tools: choose another
 6: apps.ftp.url: must be an absolute address that starts with https:// or http://
-7: apps.user.url: must not carry a user or password
+7: apps.user.url: must not contain a user or password
 8: apps.env.env: a remote server has no process to give environment variables to: use transport.headers or transport.auth
 9: apps.stdio.transport: requires url
 10: apps.version.version: requires name
