@@ -69,7 +69,7 @@ func TestAnotherUsersWorkspaceLooksLikeAnUnknownOne(t *testing.T) {
 	_, missing := a.Caller(t.Context(), alice, "ws_nowhere")
 	want(t, "foreign", string(core.CodeOf(foreign)), "workspace_access_denied")
 	if foreign.Error() != missing.Error() || strings.Contains(foreign.Error(), bobs[0].ID) {
-		t.Errorf("%q tells more than %q", foreign, missing)
+		t.Errorf("%q reveals more than %q", foreign, missing)
 	}
 }
 

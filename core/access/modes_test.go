@@ -103,7 +103,7 @@ func TestTheAdapterIsAskedForTheConfiguredAudiences(t *testing.T) {
 	}{
 		{"those that are set", Options{Audiences: []string{"https://base"}}, Provider{Audiences: []string{"https://base/mcp"}}, "https://base https://base/mcp"},
 		{"\"any\" turns the check off", Options{Audiences: []string{"https://base"}}, Provider{AnyAudience: true}, ""},
-		{"none set is not any", Options{}, Provider{}, noAudience},
+		{"no audience is set", Options{}, Provider{}, noAudience},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -112,7 +112,7 @@ func TestABrowserLogsInWithTheProviderItChose(t *testing.T) {
 }
 
 // A malicious or compromised provider may redirect a browser that started to log in with it to another provider of this
-// server. It would then receive that provider's code (RFC 9207 section 1, mix-up attack).
+// server, and would then receive that provider's code (RFC 9207 section 1, mix-up attack).
 func TestALoginRefusesAResponseFromAnotherProvider(t *testing.T) {
 	a, one, two := several(t)
 	for name, c := range map[string]struct {
@@ -121,7 +121,7 @@ func TestALoginRefusesAResponseFromAnotherProvider(t *testing.T) {
 	}{
 		"of the other provider":                              {"https://one", "unauthenticated", false},
 		"of the other provider, where answers state it":      {"https://one", "unauthenticated", true},
-		"of nobody's issuer":                                 {"https://two/", "unauthenticated", true},
+		"of an unknown issuer":                               {"https://two/", "unauthenticated", true},
 		"without an issuer, where answers state it":          {"", "unauthenticated", true},
 		"without an issuer, where answers need not state it": {"", "", false},
 		"of the provider":                                    {"https://two", "", true},

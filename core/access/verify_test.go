@@ -255,6 +255,6 @@ func TestATokenForAWorkspacesAddressIsAcceptedThereOnly(t *testing.T) {
 		t.Errorf("/mcp/ws_one accepts %q, want %s too", got, want)
 	}
 	if got := (&trusted{}).audiencesOf("ws_one"); len(got) != 0 {
-		t.Errorf("with audience: any, %q are asked for", got)
+		t.Errorf("with audience: any, %q are requested", got)
 	}
 }
