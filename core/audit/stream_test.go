@@ -242,7 +242,7 @@ func TestRecordsAreValidUTF8AndFitInABatch(t *testing.T) {
 	})
 }
 
-func TestAFloodOfStrangersLeavesSpaceForTheRecordsOfPeople(t *testing.T) {
+func TestAFloodFromStrangersLeavesSpaceForTheRecordsOfUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{err: plugins.Unavailable(errors.New("refused"))}
 		s := stream(k, false)
