@@ -41,7 +41,7 @@ func TestACallWaitsForAnAppThatRestarts(t *testing.T) {
 }
 
 // During a restart or a change of values, an app is briefly unavailable. Callers notice nothing except the delay.
-func TestCallsWaitAndToolsStayListedWhileACommandStartsAnAppAgain(t *testing.T) {
+func TestCallsWaitAndToolsStayListedWhileACommandRestartsAnApp(t *testing.T) {
 	blue := "blue"
 	commands := map[string]func(context.Context, *Manager) (core.App, error){
 		"restart": func(ctx context.Context, y *Manager) (core.App, error) { return y.Restart(ctx, ws, "notes") },
@@ -235,7 +235,7 @@ func TestOneUserCannotTakeAllCallsOfAnApp(t *testing.T) {
 			t.Errorf("a call by another user: %v", err)
 		}
 		if _, err := y.Resource(t.Context(), ws, "notes", "ui://notes/x", &interact.Call{Request: link.Request{Sender: "mallory"}}); core.CodeOf(err) != core.CodeRateLimited {
-			t.Errorf("a view that is read beyond the share: %v", err)
+			t.Errorf("reading a view beyond the share: %v", err)
 		}
 		time.AfterFunc(time.Second, func() { slots.Release("mallory") })
 		if _, err := ask("mallory", "x", `{}`, nil); err != nil {

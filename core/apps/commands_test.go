@@ -102,7 +102,7 @@ func TestARestartedAppStaysStartedAcrossAServerRestart(t *testing.T) {
 	})
 }
 
-func TestOneOfConcurrentInstallsOfOneNameSucceeds(t *testing.T) {
+func TestOnlyOneOfConcurrentInstallsOfTheSameNameSucceeds(t *testing.T) {
 	m := &memoryApp{takes: 10 * time.Millisecond}
 	y, events := managerOf(t, m, newMemoryRecords())
 	var all sync.WaitGroup
@@ -335,7 +335,7 @@ func TestACallerWaitsForTheFirstStartOfAnApp(t *testing.T) {
 		open(t, dying)
 		err = dying.AwaitOffer(t.Context(), ws, "notes")
 		if core.CodeOf(err) != core.CodeUnavailable {
-			t.Errorf("one that dies: %v", err)
+			t.Errorf("an app that dies: %v", err)
 		}
 	})
 }

@@ -54,7 +54,7 @@ func TestAppsAreReconfiguredWithoutAskingForStoredValuesAgain(t *testing.T) {
 	}
 	r, _ := records.get(ws, "notes")
 	if len(r.Env) != 2 || r.Env["key"] != "hunter2" || r.Env["COLOUR"] != "blue" {
-		t.Errorf("the values are %d, among them %v", len(r.Env), r.Env["COLOUR"].Reveal())
+		t.Errorf("there are %d values, among them %v", len(r.Env), r.Env["COLOUR"].Reveal())
 	}
 	if after := look(t, y, "notes").PID; after == before {
 		t.Error("the app was not restarted")

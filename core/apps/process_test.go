@@ -391,7 +391,7 @@ func TestAToolThatAppearsIsListedAtOnce(t *testing.T) {
 	expect(t, "tool count", count, 6)
 }
 
-// callEnd is how and when a call ended.
+// callEnd describes how and when a call ended.
 type callEnd struct {
 	err error
 	at  time.Time

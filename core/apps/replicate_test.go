@@ -17,7 +17,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// runs waits until an app is running, and returns what it sees. If the app is being replaced, that is the new one.
+// runs waits until an app is running, and returns its environment as the app sees it. If the app is being replaced, it
+// returns the environment of the new one.
 func runs(t *testing.T, y *Manager, name string) (i inside) {
 	t.Helper()
 	if !testkit.Within(time.Minute, func() bool {
@@ -57,7 +58,7 @@ func TestAnAppInstalledOnOneServerRunsOnAllOfThem(t *testing.T) {
 			file := bundleFile(t, "@test/notes", modeNormal, nil)
 			return source.Request{Path: file}, file
 		}},
-		"a registry that only one knows": {
+		"a registry that only one server has": {
 			request: func(*testing.T) (source.Request, string) { return source.Request{Name: pkg.Name}, "" },
 			options: with(source.NamedRegistry{Name: "has", Registry: memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}}),
 		},
@@ -115,7 +116,7 @@ func TestFilesInstalledBeforeJoiningAClusterAreShared(t *testing.T) {
 			again, _ := realManager(t, home, nil, h.joins())
 			open(t, again)
 			runs(t, again, "notes")
-			before := runs(t, other, "notes") // it finds a directory on this machine as well
+			before := runs(t, other, "notes") // it finds a directory too, since both servers are on one machine
 			if _, err := again.Stop(t.Context(), ws, "notes"); err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +130,7 @@ func TestFilesInstalledBeforeJoiningAClusterAreShared(t *testing.T) {
 	}
 }
 
-func TestADeclaredBundleThatChangedIsReplacedOnServersThatDoNotHaveItEither(t *testing.T) {
+func TestAChangedBundleIsAlsoReplacedOnServersThatDoNotDeclareIt(t *testing.T) {
 	dir := bundleDir(t, "@test/notes", modeNormal, nil)
 	h := newHub()
 	d := map[string]config.App{"mine": byPath(dir)}
@@ -187,7 +188,7 @@ func TestAVirtualEnvironmentIsReinstalledInTheRecordedVersion(t *testing.T) {
 	}
 	text := events.all()[len(events.all())-1].Data.(core.BundleDead).Message
 	if !strings.Contains(text, "the registry now has a different bundle for io.test/notes 1.0.0") {
-		t.Errorf("it died saying %q", text)
+		t.Errorf("it died with %q", text)
 	}
 }
 
@@ -238,9 +239,9 @@ func TestFilesNotYetOnTheDiskAreUnpackedAgainAfterAReboot(t *testing.T) {
 		mark  string
 		again bool
 	}{
-		"since this start of the machine":    {bootID(), bootID() == ""},
-		"since another start of the machine": {"another", true},
-		"started but never finished":         {"", true},
+		"since the current boot":     {bootID(), bootID() == ""},
+		"since an earlier boot":      {"another", true},
+		"started but never finished": {"", true},
 	} {
 		if err := errors.Join(os.WriteFile(manifest, nil, 0o600), os.WriteFile(incompleteMark(r.Dir), []byte(c.mark), 0o600)); err != nil {
 			t.Fatal(err)

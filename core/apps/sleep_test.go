@@ -55,7 +55,7 @@ func use(t *testing.T, y *Manager, name string) error {
 	return err
 }
 
-// pass lets d pass and waits for the effects.
+// pass advances the clock by d and waits for the effects.
 func pass(t *testing.T, d time.Duration) {
 	wait(t.Context(), d)
 	synctest.Wait()
@@ -127,11 +127,11 @@ func TestAnAppThatIsInUseStaysAwake(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"a child":               doing(func(a *process.Activity) bool { a.Processes = append(a.Processes, 2); return true }),
-		"a connection":          doing(func(a *process.Activity) bool { a.Connected = true; return true }),
-		"processor time":        doing(func(a *process.Activity) bool { cpu += quietCPU; a.CPUTime = cpu; return true }),
-		"what cannot be seen":   doing(func(*process.Activity) bool { return false }),
-		"another configuration": func(_ *testing.T, y *Manager, _ *memoryApp) { y.Reconfigure(nil, nil) },
+		"a child":                      doing(func(a *process.Activity) bool { a.Processes = append(a.Processes, 2); return true }),
+		"a connection":                 doing(func(a *process.Activity) bool { a.Connected = true; return true }),
+		"processor time":               doing(func(a *process.Activity) bool { cpu += quietCPU; a.CPUTime = cpu; return true }),
+		"activity that cannot be seen": doing(func(*process.Activity) bool { return false }),
+		"another configuration":        func(_ *testing.T, y *Manager, _ *memoryApp) { y.Reconfigure(nil, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestAnAppThatIsInUseStaysAwake(t *testing.T) {
 	}
 }
 
-func TestAReloadPutsAppsToSleepThatRanBefore(t *testing.T) {
+func TestAReloadPutsRunningAppsToSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true)))

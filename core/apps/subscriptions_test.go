@@ -90,8 +90,8 @@ func TestStatelessClientsReceiveUpdatesFromTheirInstance(t *testing.T) {
 	})
 }
 
-// touchAfterAsking is touch by a stateless client that can be asked. In an app that speaks an older revision, such
-// a call gets its own instance.
+// touchAfterAsking is like touch, but with a stateless client that can be asked. In an app that speaks an older
+// revision, such a call gets its own instance.
 func touchAfterAsking(t *testing.T, y *Manager) {
 	t.Helper()
 	params := `{"name":"touch","arguments":{"text":"ui://view/main"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`

@@ -131,7 +131,7 @@ func TestAnAppThatKeepsDyingIsDeadAfterThreeAttemptsAtTheTimesOfThePolicy(t *tes
 		expectEvents(t, events, "bundle.crashed 1", "bundle.crashed 2", "bundle.crashed 3", "bundle.dead")
 		starts := m.started()
 		if len(starts) != 4 {
-			t.Fatalf("started %d times, want once and three times again", len(starts))
+			t.Fatalf("started %d times, want one start and three restarts", len(starts))
 		}
 		for i, want := range []time.Duration{0, time.Second, 5 * time.Second} {
 			expect(t, "time of an attempt after the crash", starts[i+1].Sub(starts[0]), want)
@@ -313,7 +313,7 @@ func TestTheDefaultPolicyHasThreeAttempts(t *testing.T) {
 			t.Fatal("a fourth attempt within the healthy time")
 		}
 		if n, _, ok := tries.Next(time.Minute); !ok || n != 1 {
-			t.Fatal("the counter does not start again after the healthy time")
+			t.Fatal("the counter is not reset after the healthy time")
 		}
 	}
 }

@@ -122,7 +122,7 @@ func TestAnUndoAppliesToAllServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		b.seat.deaf = true // it has not heard of the uninstall
+		b.seat.deaf = true // it does not know about the uninstall
 		uninstall(t, a.Manager, "notes")
 		if app, err := b.Restore(t.Context(), ws, "notes"); err != nil || app.Status != core.StateRunning {
 			t.Fatalf("%+v, %v", app, err)

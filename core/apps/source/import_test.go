@@ -69,7 +69,7 @@ func TestPastedConfigurationsOfAllClientsAreParsed(t *testing.T) {
 	}
 }
 
-// isAsWanted compares a line. For an error, it checks that the wanted words appear in it.
+// isAsWanted compares a line. For an error, it only checks that the wanted words appear in the line.
 func isAsWanted(got, want string) bool {
 	place, words, ok := strings.Cut(want, ": error ")
 	if !ok {
@@ -188,7 +188,7 @@ func TestPlaceholdersArePromptedForAndNeverStoredAsText(t *testing.T) {
 	}
 }
 
-func TestTheSourceOfAnInlineProgramIsNotAskedFor(t *testing.T) {
+func TestAnInlineProgramIsNotSearchedForPlaceholders(t *testing.T) {
 	for _, definition := range []string{
 		`{"command":"node","args":["-e","console.log(` + "`${about} $x`" + `)"]}`, `{"command":"/usr/bin/python3.12","args":["-c","print(f'{a} $b')"]}`,
 	} {
