@@ -128,9 +128,9 @@ func TestAStreamEndsWithItsBus(t *testing.T) {
 
 func TestAStreamWhoseReaderLosesAccessEndsAtTheNextCheck(t *testing.T) {
 	for name, revoke := range map[string]func(*fakeAccess){
-		"the login ended":            func(a *fakeAccess) { delete(a.bearers, "alice") },
-		"the membership was removed": func(a *fakeAccess) { a.members["alice"] = nil },
-		"it cannot be determined":    func(a *fakeAccess) { a.down = true },
+		"the login ended":              func(a *fakeAccess) { delete(a.bearers, "alice") },
+		"the membership was removed":   func(a *fakeAccess) { a.members["alice"] = nil },
+		"the rights cannot be checked": func(a *fakeAccess) { a.down = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, newAccess(), func(o *Options) { o.Timeouts.Recheck = time.Millisecond })

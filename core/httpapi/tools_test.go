@@ -23,8 +23,8 @@ func TestToolResultsKeepEverythingAndGainAResult(t *testing.T) {
 		{"the tool's own error", `{"content":[{"type":"text","text":"no"}],"isError":true}`, `{"content":[{"type":"text","text":"no"}],"isError":true,"result":"no"}`},
 		{"structured content, links, meta and unknown members", `{"_meta":{"k":"<&>"},"structuredContent":{"n":1.0,"big":9007199254740993},"content":[{"type":"resource_link","uri":"ui://a","name":"a","x":1}],"new":[ 1 ]}`,
 			`{"_meta":{"k":"<&>"},"structuredContent":{"n":1.0,"big":9007199254740993},"content":[{"type":"resource_link","uri":"ui://a","name":"a","x":1}],"new":[ 1 ],"isError":false,"result":""}`},
-		{"an isError of another kind", `{"content":[],"isError":"yes"}`, `{"content":[],"isError":false,"result":""}`},
-		{"a result of the app's own", `{"content":[],"result":"theirs"}`, `{"content":[],"result":"","isError":false}`},
+		{"an isError of the wrong type", `{"content":[],"isError":"yes"}`, `{"content":[],"isError":false,"result":""}`},
+		{"a result member from the app", `{"content":[],"result":"theirs"}`, `{"content":[],"result":"","isError":false}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h.tools.result = c.raw

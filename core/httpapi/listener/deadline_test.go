@@ -81,6 +81,6 @@ func TestAPassedDeadlineEndsAWaitingRead(t *testing.T) {
 		t.Errorf("the read ended with %v", err)
 	}
 	if _, err := conn.Write([]byte("x")); err != nil {
-		t.Errorf("writing has its own: %v", err)
+		t.Errorf("the deadline also applies to writes: %v", err)
 	}
 }
