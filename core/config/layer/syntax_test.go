@@ -94,7 +94,7 @@ func TestAFaultInALongTextIsPinpointed(t *testing.T) {
 	}
 }
 
-func TestTheSearchForAFreeSlotIsBounded(t *testing.T) {
+func TestTheSearchForAnUnclosedBracketIsBounded(t *testing.T) {
 	s := &search{text: strings.Repeat("x: {\n", 200), left: 1 << 14}
 	if line := s.opened(); line < 1 || s.left > 0 {
 		t.Errorf("line %d, %d bytes of the budget remain", line, s.left)
