@@ -89,8 +89,8 @@ func (a *Access) Current(ctx context.Context, c core.Caller) (core.Caller, error
 }
 
 // Revoke ends everything that depends on a subject, a token or a session of an identity provider, on all
-// servers: cached verdicts, logins, sessions and streams. This server's cache is cleared even if it returns an
-// error. If the provider's message was used before, the error is core.CodeConflict and nothing ends.
+// servers: cached verdicts, logins, sessions and streams. This server's cache is cleared even if Revoke
+// returns an error. If the provider's message was used before, the error is core.CodeConflict and nothing ends.
 func (a *Access) Revoke(ctx context.Context, r core.Revocation) error {
 	forget := func() {
 		a.unrevoked.forget(func(c credential, _ bool) bool { return c.issuer == r.Issuer })

@@ -102,7 +102,7 @@ func (m *Manager) discoverWith(ctx context.Context, r core.Remote, challenge rem
 		}
 		s.Resource, s.Servers, s.Private, s.Proofs = about.Resource, about.Servers, private, challenge.Proofs || about.Proofs
 		if s.Proofs && !slices.Contains(s.ProofAlgs, remote.ProofAlgorithm) {
-			failed = errors.Join(failed, fmt.Errorf("the app wants tokens that are bound to a key (DPoP), and %s does not say that it supports that with %s (dpop_signing_alg_values_supported)", hostOf(s.Issuer), remote.ProofAlgorithm))
+			failed = errors.Join(failed, fmt.Errorf("the app wants tokens that are bound to a key (DPoP), but %s does not announce support for DPoP with %s (dpop_signing_alg_values_supported)", hostOf(s.Issuer), remote.ProofAlgorithm))
 			continue
 		}
 		s.Wanted = scopesFor(r, challenge, about, s)
@@ -217,7 +217,7 @@ func (s server) check(issuer string, private bool) error {
 	case strings.TrimSuffix(s.Issuer, "/") != strings.TrimSuffix(issuer, "/"):
 		return fmt.Errorf("the metadata of %.200q names another issuer, %.200q", issuer, s.Issuer)
 	case !slices.Contains(s.Challenges, "S256"):
-		return fmt.Errorf("%.200q does not say that it supports PKCE with S256 (code_challenge_methods_supported)", issuer)
+		return fmt.Errorf("%.200q does not announce support for PKCE with S256 (code_challenge_methods_supported)", issuer)
 	case s.Authorize == "" || s.Token == "":
 		return fmt.Errorf("%.200q has no authorization_endpoint or no token_endpoint", issuer)
 	}

@@ -99,9 +99,9 @@ func (m *Manager) exchangeNow(ctx context.Context, id string, refused core.Secre
 	}
 	switch {
 	case codeOf(err) != "":
-		return remote.Token{}, core.Errorf(core.CodeForbidden, "your token was not exchanged for one of app %s: %s", a.App, describe(auth.TokenURL, err))
+		return remote.Token{}, core.Errorf(core.CodeForbidden, "your token was not exchanged for a token of app %s: %s", a.App, describe(auth.TokenURL, err))
 	case err != nil:
-		return remote.Token{}, core.Errorf(core.CodeUnavailable, "your token was not exchanged for one of app %s: %s", a.App, describe(auth.TokenURL, err)).WithRetryAfter(5 * time.Second)
+		return remote.Token{}, core.Errorf(core.CodeUnavailable, "your token was not exchanged for a token of app %s: %s", a.App, describe(auth.TokenURL, err)).WithRetryAfter(5 * time.Second)
 	}
 	a.Grant = grant
 	take(&a, token)

@@ -173,7 +173,7 @@ func (a *app) ready(ctx context.Context, timeout <-chan time.Time) (instance.Ins
 			if v.failure != nil && v.failure.Final {
 				return nil, unavailable(0, "app %q is dead%s", a.key.Name, v.because())
 			}
-			return nil, unavailable(0, "app %q is dead after too many failed restarts%s; correct that, then start it", a.key.Name, v.because())
+			return nil, unavailable(0, "app %q is dead after too many failed restarts%s; fix the cause, then start it", a.key.Name, v.because())
 		case core.StateRunning:
 			if in := a.current(); in != nil {
 				return in, nil

@@ -129,7 +129,7 @@ func (m *Manager) command(ctx context.Context, k interact.AppRef, code core.Code
 	return a.now.Load().app(), nil
 }
 
-// invalidCommand is an error that a command returns as it is, because it is about the request and not about what the
+// invalidCommand is an error that a command returns unchanged, because it is about the request and not about what the
 // command did.
 type invalidCommand struct{ error }
 

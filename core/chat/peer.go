@@ -20,7 +20,7 @@ const (
 	peerPause   = 100 * time.Millisecond // time to collect events for one reply
 	peerWait    = 20 * time.Second       // maximum wait for the next event: the requesting server may have ended
 	leastAsking = 64                     // requests of one user that may wait at a time, if limits.streams is not higher
-	mostAsking  = 1024                   // this number if limits.streams is 0
+	mostAsking  = 1024                   // the same, if limits.streams is 0
 	askingUsers = 4                      // users who can have the maximum number of requests waiting at once; the server also handles no more than that
 	keepRelayed = time.Minute            // how long the events of an ended run are kept
 )

@@ -28,7 +28,7 @@ func (s *Server) beginLarge(ctx context.Context, user string) (done func(), err 
 	ctx, cancel := context.WithTimeout(ctx, largeWait)
 	defer cancel()
 	if s.large.Await(ctx, user) != nil {
-		return nil, core.Errorf(core.CodeRateLimited, "too many large responses are being read; one user reads %d at a time", largePerUser).WithRetryAfter(largeWait)
+		return nil, core.Errorf(core.CodeRateLimited, "too many large responses are being read; one user may read %d at a time", largePerUser).WithRetryAfter(largeWait)
 	}
 	return func() { s.large.Release(user) }, nil
 }

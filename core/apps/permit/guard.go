@@ -227,7 +227,7 @@ func checkDestination(target string) error {
 	host, _, splitErr := net.SplitHostPort(target)
 	switch {
 	case err != nil || splitErr != nil:
-		return core.Errorf(core.CodeBadRequest, "%.200q is not a destination: give host:port, in which the port may be *", target)
+		return core.Errorf(core.CodeBadRequest, "%.200q is not a destination: give host:port; the port may be *", target)
 	case isLoopback(host):
 		return core.Errorf(core.CodeBadRequest, "%.200q is on the server's machine: netOnly restricts connections to other machines; allow the kind net as well, and another destination here", target)
 	}
