@@ -146,7 +146,7 @@ func TestARevokedOrExpiredAPIKeyIsRefusedAtOnce(t *testing.T) {
 	if err := directory(state).RevokeKey(t.Context(), alice, key.ID); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "whose rights changed", <-changed, alice.User.ID)
+	want(t, "users whose rights changed", <-changed, alice.User.ID)
 	want(t, "revoked", outcome(a.API(t.Context(), text, "")), "unauthenticated")
 	want(t, "revoked, on /mcp", outcome(a.MCP(t.Context(), text, "")), "unauthenticated")
 	<-time.After(time.Until(ends) + 50*time.Millisecond)

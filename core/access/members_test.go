@@ -226,9 +226,9 @@ func TestAnAnswerFromBeforeAChangeIsNotCached(t *testing.T) {
 		synctest.Wait()
 		a.MembersChanged("usr_alice")
 		close(p.block)
-		want(t, "who asked before the change", <-late, "alice")
+		want(t, "a request from before the change", <-late, "alice")
 		calls := p.calls.Load()
-		want(t, "who asks after it", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
+		want(t, "a request after the change", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
 		if p.calls.Load() == calls {
 			t.Error("the answer from before the change was remembered")
 		}

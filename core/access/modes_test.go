@@ -140,7 +140,7 @@ func TestATokenBeingVerifiedDuringASwapIsJudgedByTheNewProvider(t *testing.T) {
 	testkit.Eventually(t, "the old adapter is called", func() bool { return before.calls.Load() == 1 })
 	a.SetProviders(only(after), nil)
 	close(before.block)
-	want(t, "verified by the old one, which is gone", <-answer, "unauthenticated")
+	want(t, "a token verified by the old provider, which is gone", <-answer, "unauthenticated")
 	if after.calls.Load() != 1 {
 		t.Error("the new provider was not called")
 	}

@@ -165,7 +165,7 @@ func TestConcurrentCallsToOneAppAreBounded(t *testing.T) {
 		}
 		synctest.Wait()
 		before := time.Now()
-		expect(t, "code of one too many", core.CodeOf(call(t, y, "x")), core.CodeUnavailable)
+		expect(t, "code of one call too many", core.CodeOf(call(t, y, "x")), core.CodeUnavailable)
 		expect(t, "time it waited for a slot", time.Since(before), 10*time.Second)
 		cancel()
 		for range y.o.MaxCalls {

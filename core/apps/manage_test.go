@@ -282,8 +282,8 @@ func TestAPastedMCPServersObjectIsPlannedAndInstalled(t *testing.T) {
 		if notes.Status != want || notes.Source != core.SourceCommand || want != "exists" && notes.ServerName != "notes" {
 			t.Errorf("got %+v, want it %s", notes, want)
 		}
-		expect(t, "one that is broken", broken.Status+" "+broken.Error, "failed bad_request")
-		expect(t, "one whose program is missing", gone.Status+" "+gone.Error, "failed install_failed")
+		expect(t, "a broken definition", broken.Status+" "+broken.Error, "failed bad_request")
+		expect(t, "a server whose program is missing", gone.Status+" "+gone.Error, "failed install_failed")
 		if !strings.HasPrefix(gone.Message, `command: program not found: "no-such-program" is not on the server's search path: install it`) {
 			t.Errorf("the message does not say what to do: %s", gone.Message)
 		}

@@ -149,7 +149,7 @@ func TestAChangedBundleIsAlsoReplacedOnServersThatDoNotDeclareIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	a = start() // nothing changed
-	expect(t, "the process on the other", runs(t, b, "mine").PID, first.PID)
+	expect(t, "the process on the other server", runs(t, b, "mine").PID, first.PID)
 	if err := a.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestAChangedBundleIsAlsoReplacedOnServersThatDoNotDeclareIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	start()
-	testkit.Eventually(t, "the new file is on the other", func() bool {
+	testkit.Eventually(t, "the new file is on the other server", func() bool {
 		return files.Exists(filepath.Join(runs(t, b, "mine").Dir, "more.txt"))
 	})
 	expectGone(t, first.PID)

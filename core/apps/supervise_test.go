@@ -194,7 +194,7 @@ func TestAnAppThatWasStoppedStaysStopped(t *testing.T) {
 		y, events := managerOf(t, m, records)
 		open(t, y)
 		synctest.Wait()
-		expect(t, "one that was stopped before", state(t, y, "stopped"), core.StateStopped)
+		expect(t, "an app that was stopped earlier", state(t, y, "stopped"), core.StateStopped)
 		m.set(func(m *memoryApp) { m.refuses = "no" })
 		m.kill()
 		wait(t.Context(), 500*time.Millisecond) // between the first attempt and the second
@@ -208,7 +208,7 @@ func TestAnAppThatWasStoppedStaysStopped(t *testing.T) {
 		expect(t, "starts", len(m.started()), 2)
 		expectEvents(t, events, "bundle.crashed 1", "bundle.crashed 2", "bundle.stopped")
 		r, _ := records.get(ws, "notes")
-		expect(t, "what is recorded", r.Running, false)
+		expect(t, "the recorded state", r.Running, false)
 		expect(t, "state of health", y.Health(ws)[0].Uptime, 0)
 	})
 }
@@ -278,7 +278,7 @@ func TestAppsThatHangDoNotDelayTheOthers(t *testing.T) {
 		open(t, y)
 		expect(t, "time of Open", time.Since(before), 0)
 		wait(t.Context(), 4*time.Second+time.Millisecond) // at most two batches of eight hanging apps
-		expect(t, "state of the good one", state(t, y, "good"), core.StateRunning)
+		expect(t, "state of the app that works", state(t, y, "good"), core.StateRunning)
 	})
 }
 

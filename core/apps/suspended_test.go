@@ -202,7 +202,7 @@ func TestASuspendedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 			}
 		}
 		_, err = y.Call(t.Context(), ws, "notes", call.Again(call.Params, ""))
-		expect(t, "one too many", core.CodeOf(err), core.CodeUnavailable)
+		expect(t, "one call too many", core.CodeOf(err), core.CodeUnavailable)
 		call.Owner = "bob"
 		if _, err = y.Call(t.Context(), ws, "notes", call.Again(call.Params, "")); err != nil {
 			t.Errorf("another owner gets no slot: %v", err)

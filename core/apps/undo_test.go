@@ -105,10 +105,10 @@ func TestInstallingAnotherAppUnderTheSameNameRulesOutTheUndo(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := y.Restore(t.Context(), ws, "notes")
-		expect(t, "code while the other is installed", core.CodeOf(err), core.CodeConflict)
+		expect(t, "code while another app is installed", core.CodeOf(err), core.CodeConflict)
 		wait(t.Context(), UndoFor+time.Second)
 		now, err := records.Installation(t.Context(), ws, "notes")
-		expect(t, "the other is still installed", err == nil && now.ID != old.ID, true)
+		expect(t, "the other app is still installed", err == nil && now.ID != old.ID, true)
 		left, _ := records.Uninstalled(t.Context())
 		expect(t, "records that are left", len(left), 0)
 	})
