@@ -121,7 +121,7 @@ func TestALoginRefusesAResponseFromAnotherProvider(t *testing.T) {
 	}{
 		"of the other provider":                              {"https://one", "unauthenticated", false},
 		"of the other provider, where answers state it":      {"https://one", "unauthenticated", true},
-		"a token of an unknown issuer":                               {"https://two/", "unauthenticated", true},
+		"of an unknown issuer":                               {"https://two/", "unauthenticated", true},
 		"without an issuer, where answers state it":          {"", "unauthenticated", true},
 		"without an issuer, where answers need not state it": {"", "", false},
 		"of the provider":                                    {"https://two", "", true},
