@@ -120,7 +120,7 @@ func TestACallThatHangsEndsAtItsDeadlineAndTheAppIsNotRestarted(t *testing.T) {
 		}
 		synctest.Wait()
 		if err := call(t, y, "x"); err != nil {
-			t.Errorf("another call does not continue: %v", err)
+			t.Errorf("another call was affected: %v", err)
 		}
 		for range 100 {
 			err := <-got
@@ -239,7 +239,7 @@ func TestOneUserCannotTakeAllCallsOfAnApp(t *testing.T) {
 		}
 		time.AfterFunc(time.Second, func() { slots.Release("mallory") })
 		if _, err := ask("mallory", "x", `{}`, nil); err != nil {
-			t.Errorf("a call that waits for one of the same user: %v", err)
+			t.Errorf("a call that waits for another of the same user: %v", err)
 		}
 	})
 }

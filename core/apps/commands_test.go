@@ -126,7 +126,7 @@ func TestOnlyOneOfConcurrentInstallsOfTheSameNameSucceeds(t *testing.T) {
 	expect(t, "winners", count["won"], 1)
 	expect(t, "refused with already_installed", count[core.CodeAlreadyInstalled], 19)
 	expect(t, "instances", m.alive(), 1)
-	expect(t, "events of failures", len(failures(events)), 19)
+	expect(t, "failure events", len(failures(events)), 19)
 	expect(t, "events", len(events.texts()), 20)
 }
 
@@ -145,9 +145,9 @@ func TestDifferentAppsAreInstalledInParallelWithoutBlockingReaders(t *testing.T)
 		}
 		synctest.Wait()
 		expect(t, "apps seen in the meantime", len(y.List(ws))+len(y.Health(ws))+len(y.Tools(ws)), 0)
-		expect(t, "time of reading", time.Since(before), 0)
+		expect(t, "time taken by reads", time.Since(before), 0)
 		all.Wait()
-		expect(t, "time of all", time.Since(before), 3*time.Second)
+		expect(t, "time taken by all installs", time.Since(before), 3*time.Second)
 		list := y.List(ws)
 		expect(t, "apps", len(list), 10)
 		for i, a := range list {

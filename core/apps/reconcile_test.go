@@ -96,7 +96,7 @@ func TestIfServersInstallTheSameNameOneSucceeds(t *testing.T) {
 			failed += len(failures(r.events))
 		}
 		expect(t, "events", published, 1)
-		expect(t, "events of failures", failed, len(all)-1)
+		expect(t, "failure events", failed, len(all)-1)
 		_, err := all[0].Install(t.Context(), ws, notesByURL())
 		expect(t, "code of a later install", core.CodeOf(err), core.CodeAlreadyInstalled)
 	})

@@ -70,7 +70,7 @@ func TestAnUnusedAppSleepsUntilItIsCalled(t *testing.T) {
 		pass(t, time.Minute)
 		changes = 0
 		pass(t, idleLimit-time.Minute)
-		expect(t, "asleep before its time", asleep(t, y, "notes"), false)
+		expect(t, "asleep before the limit", asleep(t, y, "notes"), false)
 		pass(t, idleLimit)
 		expect(t, "asleep", asleep(t, y, "notes"), true)
 		expect(t, "asleep apps", y.Asleep(), 1)
@@ -271,11 +271,11 @@ func TestAToolThatChangedWhileItsAppSleptIsHeldBack(t *testing.T) {
 	testkit.Eventually(t, "it sleeps", func() bool { return asleep(t, y, "notes") })
 	m.set(func(m *memoryApp) { m.tools[0] = rugPulls()["description"](m.tools[0]) })
 	_, err := callTool(t, y, "notes", "read", "")
-	expect(t, "the call of the changed tool", core.CodeOf(err), core.CodeToolHeld)
+	expect(t, "a call of the changed tool", core.CodeOf(err), core.CodeToolHeld)
 	expect(t, "it is listed", slices.Contains(served(y), "read"), false)
 	// The caller may have looked up the tool before another call woke the app.
 	_, err = callTool(t, y, "notes", "read", "")
-	expect(t, "a call of the running app", core.CodeOf(err), core.CodeToolHeld)
+	expect(t, "a call to the running app", core.CodeOf(err), core.CodeToolHeld)
 	if _, err := callTool(t, y, "notes", "write", ""); core.CodeOf(err) == core.CodeToolHeld {
 		t.Errorf("another tool: %v", err)
 	}

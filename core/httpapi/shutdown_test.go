@@ -35,7 +35,7 @@ func TestShutdownFinishesPendingRequestsAndRefusesNewOnes(t *testing.T) {
 	if _, err := io.WriteString(late, getHead[:half]); err != nil {
 		t.Fatal(err)
 	}
-	h.await(t, "the late connection was not taken", func() bool { return h.router.Server().GetOpenConnectionsCount() > calls })
+	h.await(t, "the late connection was not accepted", func() bool { return h.router.Server().GetOpenConnectionsCount() > calls })
 	var events []*bufio.Reader
 	for range readers {
 		_, r := h.listen(t, nil)
