@@ -337,8 +337,8 @@ func TestHostileRegistrationsAreRefused(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = w.Write([]byte(`{"error":"invalid_redirect_uri"}`))
 		},
-		"no client": func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated); _, _ = w.Write([]byte(`{}`)) },
-		"no JSON":   func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated); _, _ = w.Write([]byte(`<html>`)) },
+		"a response without a client": func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated); _, _ = w.Write([]byte(`{}`)) },
+		"a response that is not JSON": func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated); _, _ = w.Write([]byte(`<html>`)) },
 		"a long client": func(w http.ResponseWriter) {
 			w.WriteHeader(http.StatusCreated)
 			_, _ = w.Write([]byte(`{"client_id":"` + strings.Repeat("x", 5000) + `"}`))
@@ -371,7 +371,7 @@ func TestHostileRegistrationsAreRefused(t *testing.T) {
 // The app names another authorization server, which sends the browser on to the one that the client is registered
 // with.
 func TestAConfiguredClientIsOnlyUsedAtItsAuthorizationServer(t *testing.T) {
-	for name, named := range map[string]bool{"the one of the first login": false, "the one of the configuration": true} {
+	for name, named := range map[string]bool{"the client of the first login": false, "the client of the configuration": true} {
 		t.Run(name, func(t *testing.T) {
 			honest, evil := newProvider(t), newProvider(t)
 			auth := core.RemoteAuth{Type: core.AuthUser, ClientID: "configured", ClientSecret: "operators-secret"}

@@ -202,7 +202,7 @@ func TestAnUploadedAppIsReplacedByAnotherUploadAndKeepsItsSettings(t *testing.T)
 	}
 	first, err := upload(modeNormal, "1.0.0", source.Request{Replace: true, Env: map[string]core.Secret{"key": "hunter2"}})
 	if err != nil || first.Version != "1.0.0" {
-		t.Fatalf("the first one: %+v, %v", first, err)
+		t.Fatalf("the first upload: %+v, %v", first, err)
 	}
 	before, _ := records.get(ws, "notes")
 
@@ -250,7 +250,7 @@ func TestAnUploadThatIsNotABundleIsABadRequest(t *testing.T) {
 		return b.String()
 	}
 	for what, file := range map[string]string{
-		"nothing": "", "a text": "no bundle", "half an archive": string(whole[:len(whole)/2]), "an archive without a manifest": archive("readme.md", "x"),
+		"nothing": "", "plain text": "not a bundle", "half an archive": string(whole[:len(whole)/2]), "an archive without a manifest": archive("readme.md", "x"),
 		"a manifest that is not JSON": archive("manifest.json", "{"), "a manifest without a server": archive("manifest.json", `{"manifest_version":"0.3","name":"x","version":"1.0.0"}`),
 	} {
 		_, err := y.InstallUpload(t.Context(), ws, strings.NewReader(file), source.Request{})

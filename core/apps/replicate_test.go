@@ -202,13 +202,13 @@ func TestIncompleteFilesAreNotExecuted(t *testing.T) {
 	}
 	err := y.files.Provide(t.Context(), r)
 	if err == nil || !strings.Contains(err.Error(), "uninstall it and install it again") {
-		t.Errorf("half a bundle: %v", err)
+		t.Errorf("an incomplete bundle: %v", err)
 	}
 	if err := os.Remove(incompleteMark(dir)); err != nil {
 		t.Fatal(err)
 	}
 	if err := y.files.Provide(t.Context(), r); err != nil {
-		t.Errorf("a whole one: %v", err)
+		t.Errorf("a complete bundle: %v", err)
 	}
 	r.Dir, r.Files = dir+"0", strings.Repeat("0", 64)
 	h.files[r.Files] = []byte("a file that someone else wrote")

@@ -115,7 +115,7 @@ func hostileStructure(t testing.TB, add func(string, []byte)) {
 		return out
 	}
 	add("nothing", nil)
-	add("no zip", []byte("#!/bin/sh\nid\n"))
+	add("not a zip", []byte("#!/bin/sh\nid\n"))
 	add("an empty zip", rawZip(nil))
 	add("no manifest", rawZip([]rawEntry{{name: "a", data: "x"}}))
 	add("a manifest in a folder", rawZip([]rawEntry{{name: "x/manifest.json", data: "{}"}}))

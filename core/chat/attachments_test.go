@@ -121,7 +121,7 @@ func TestAttachmentsHaveLimits(t *testing.T) {
 			a.Data, a.URL, a.MIMEType = "", "https://x.example/"+strings.Repeat("a", 2048), "image/png"
 		}), core.CodeBadRequest, "2048"},
 		"another type":                    {with(func(a *chat.Attachment) { a.MIMEType = "application/zip" }), core.CodeBadRequest, "attachments[0].mimeType"},
-		"no base64":                       {with(func(a *chat.Attachment) { a.Data = "%" }), core.CodeBadRequest, "attachments[0].data is not base64"},
+		"not base64":                      {with(func(a *chat.Attachment) { a.Data = "%" }), core.CodeBadRequest, "attachments[0].data is not base64"},
 		"both":                            {with(func(a *chat.Attachment) { a.URL = "https://x.example/a" }), core.CodeBadRequest, "either data or url"},
 		"neither":                         {with(func(a *chat.Attachment) { a.Data = "" }), core.CodeBadRequest, "either data or url"},
 		"a text by URL":                   {with(func(a *chat.Attachment) { a.Data, a.URL = "", "https://x.example/a" }), core.CodeBadRequest, "only images"},

@@ -95,7 +95,7 @@ func TestImagesInResultsAreScaledToWhatModelsCanSee(t *testing.T) {
 		"too many pixels":          {bomb(50_000, 50_000), 0, 0, ""},
 		"slightly too many pixels": {bomb(20_000, 1001), 0, 0, ""},
 		"a truncated one":          {broken, 2000, 10, "image/png"},
-		"no image":                 {model.Block{MIMEType: "image/png", Data: []byte("\x89PNG\r\n\x1a\nx")}, -1, 0, "image/png"},
+		"not an image":             {model.Block{MIMEType: "image/png", Data: []byte("\x89PNG\r\n\x1a\nx")}, -1, 0, "image/png"},
 	} {
 		original := bytes.Clone(c.of.Data)
 		for range 2 { // the second time, the result is cached
@@ -152,7 +152,7 @@ func TestAttachedImagesThatProvidersRejectAreSentInAnotherForm(t *testing.T) {
 		"too many bytes": {heavy, false, "image/jpeg", 1500, imageLimit},
 		"too wide":       {file(t, "image/png", picture(8001, 10, false, false)), false, "image/png", imageEdge, imageLimit},
 		"a wrong type":   {mistaken, true, "image/png", 10, imageLimit},
-		"no image":       {model.Block{Kind: model.File, MIMEType: "image/png", Data: []byte("words")}, true, "image/png", 0, 5},
+		"not an image":   {model.Block{Kind: model.File, MIMEType: "image/png", Data: []byte("words")}, true, "image/png", 0, 5},
 	} {
 		got := newImageScaler().fitAll(t.Context(), []model.Message{{Role: model.User, Blocks: []model.Block{c.of}}})[0].Blocks[0]
 		about, _, _ := image.DecodeConfig(bytes.NewReader(got.Data))

@@ -34,7 +34,7 @@ func TestMarkedArgumentsOfASchema(t *testing.T) {
 		{"in an alternative", `{"anyOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]}`, nil, true},
 		{"in a condition", `{"if":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`, nil, true},
 		{"in a definition", `{"$defs":{"d":{"type":"string","x-mcp-header":"A"}},"properties":{"a":{"$ref":"#/$defs/d"}}}`, nil, true},
-		{"no object", `5`, nil, false},
+		{"not an object", `5`, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := FromSchema(json.RawMessage(c.schema))

@@ -80,7 +80,7 @@ func TestAPreflightAllowsTheHeadersThatCarryArguments(t *testing.T) {
 		{"some among other headers", "content-type,mcp-param-a,x-evil , Mcp-Param-B", ", mcp-param-a, Mcp-Param-B"},
 		{"a prefix alone", "mcp-param-", ""},
 		{"another prefix", "x-mcp-param-a,mcp-parameter", ""},
-		{"no token", "mcp-param-a b,mcp-param-\"c\",mcp-param-d:e,mcp-param-\u00e9", ""},
+		{"names that are not tokens", "mcp-param-a b,mcp-param-\"c\",mcp-param-d:e,mcp-param-\u00e9", ""},
 		{"a wildcard", "*,mcp-param-*", ", mcp-param-*"}, // a token here, because wildcards do not apply to requests with credentials
 		{"empty elements", ",, ,mcp-param-a,", ", mcp-param-a"},
 	} {

@@ -144,7 +144,7 @@ func TestAStreamWhoseReaderLosesAccessEndsAtTheNextCheck(t *testing.T) {
 			revoke(h.access)
 			asked := h.access.asked
 			h.access.mu.Unlock()
-			if name == "it cannot be determined" {
+			if name == "the rights cannot be checked" {
 				h.await(t, "the credentials are not checked again", func() bool {
 					h.access.mu.Lock()
 					defer h.access.mu.Unlock()
@@ -153,7 +153,7 @@ func TestAStreamWhoseReaderLosesAccessEndsAtTheNextCheck(t *testing.T) {
 				h.bus.Publish(core.Event{Name: core.EventBundleRecovered, Workspace: "ws_alice", Data: core.BundleRecovered{Name: "notes"}})
 			}
 			got, err := next(r)
-			if ended := err != nil && got == ""; ended == (name == "it cannot be determined") {
+			if ended := err != nil && got == ""; ended == (name == "the rights cannot be checked") {
 				t.Errorf("%q, %v", got, err)
 			}
 		})

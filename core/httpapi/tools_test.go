@@ -15,7 +15,7 @@ func TestToolResultsKeepEverythingAndGainAResult(t *testing.T) {
 		{"text that is JSON", `{"content":[{"type":"text","text":"{\"a\": [1, null]}"}]}`, `{"content":[{"type":"text","text":"{\"a\": [1, null]}"}],"isError":false,"result":{"a": [1, null]}}`},
 		{"a number past 53 bits", `{"content":[{"type":"text","text":"12345678901234567890.10"}]}`, `{"content":[{"type":"text","text":"12345678901234567890.10"}],"isError":false,"result":12345678901234567890.10}`},
 		{"a JSON string", `{"content":[{"type":"text","text":"\"x\""}]}`, `{"content":[{"type":"text","text":"\"x\""}],"isError":false,"result":"x"}`},
-		{"JSON with something after it", `{"content":[{"type":"text","text":"{} x"}]}`, `{"content":[{"type":"text","text":"{} x"}],"isError":false,"result":"{} x"}`},
+		{"JSON with text after it", `{"content":[{"type":"text","text":"{} x"}]}`, `{"content":[{"type":"text","text":"{} x"}],"isError":false,"result":"{} x"}`},
 		{"several texts", `{"content":[{"type":"text","text":"a"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"b"}]}`, `{"content":[{"type":"text","text":"a"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"b"}],"isError":false,"result":"a\nb"}`},
 		{"an invalid part", `{"content":[{"type":"text","text":5},"x",{"type":"text","text":"a"}]}`, `{"content":[{"type":"text","text":5},"x",{"type":"text","text":"a"}],"isError":false,"result":"a"}`},
 		{"no content", `{}`, `{"content":[],"isError":false,"result":""}`},
