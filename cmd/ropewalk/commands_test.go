@@ -193,7 +193,7 @@ func TestANameIsLookedUpInTheRegistriesEvenIfAFolderHasIt(t *testing.T) {
 		}
 	}
 	s.run("ropewalk", "app", "install", "plain").exits(1,
-		"plain is looked up in the registries; write ./plain to install the file", "no registry of the configuration (ours, official) has plain for",
+		"plain is looked up in the registries; write ./plain to install the file", "no configured registry (ours, official) has plain for",
 		"ours: the folder has no bundle plain", `official: "plain" cannot be a name in this registry: names there have the form namespace/name`)
 	s.run("ropewalk", "app", "install", "@test/notes").exits(1, "write ./@test/notes to install", "has @test/notes for")
 	s.run("ropewalk", "app", "install", "notes").exits(0, "write ./notes to install", "notes 1.0.0 is running")

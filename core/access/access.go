@@ -38,7 +38,7 @@ type Cookies interface {
 }
 
 // Logins stores pending browser logins if the browser may return to a peer server. *store.Store implements it. client
-// is whoever started a login. If there are too many logins, those of the client with the most are dropped. TakeLogin
+// identifies who started a login. If too many logins are pending, the client with the most loses its oldest. TakeLogin
 // returns a login once. After that, and for unknown or expired logins, it returns core.CodeNotFound.
 type Logins interface {
 	PutLogin(ctx context.Context, state, client string, login json.RawMessage, expires time.Time) error
@@ -84,7 +84,7 @@ type Access struct {
 	keys          *apiKeys
 	watchers      watchers
 	revoked       Revocations
-	machine       core.Secret // proves that its holder is on this machine, and is its owner
+	machine       core.Secret // a bearer that proves that the caller owns the server
 	machineKey    key
 
 	provisioned *known[provisionedAs, core.User] // read each time; the last result is used only during an outage
@@ -140,7 +140,7 @@ func (a *Access) SetProviders(providers []Provider, audiences []string) {
 	a.logMode(g)
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
-	if err := a.RetainAdmins(ctx); err != nil { // this server does not let them act as admins in any case
+	if err := a.RetainAdmins(ctx); err != nil { // this server ignores their admin role in any case
 		a.log.Error("could not demote the stored admins that auth.admins no longer names", "error", err)
 	}
 	a.MembersChanged("")
@@ -194,13 +194,13 @@ func (a *Access) API(ctx context.Context, bearer, cookie string) (core.Identity,
 }
 
 // OwnerToken returns a bearer that API accepts as the owner's while this Access exists. It is for callers who have
-// proven in another way that the server is theirs.
+// proven in another way that they own the server.
 func (a *Access) OwnerToken() core.Secret { return a.machine }
 
-// MCP authenticates a caller of /mcp by a token of an adapter or an API key; in dev mode everyone is
-// the owner. SERVICE_API_KEY is refused and not passed to the adapter. resource is the rest of the
-// path: "" for /mcp, a workspace id for /mcp/<workspace>, or "me" for /mcp/me. A token whose audience is the
-// URL of one of the latter two is accepted only there.
+// MCP authenticates a caller of /mcp by a token of an adapter or an API key; in dev mode everyone is the owner.
+// SERVICE_API_KEY is refused and not passed to the adapter. resource is the rest of the path: "" for /mcp, a workspace
+// id for /mcp/<workspace>, or "me" for /mcp/me. A token issued for the URL of a workspace, or of /mcp/me, is accepted
+// only at that URL.
 func (a *Access) MCP(ctx context.Context, bearer, resource string) (core.Identity, error) {
 	g := a.gate.Load()
 	switch {

@@ -146,7 +146,7 @@ func TestARevokedOrExpiredAPIKeyIsRefusedAtOnce(t *testing.T) {
 	if err := directory(state).RevokeKey(t.Context(), alice, key.ID); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "whose rights changed", <-changed, alice.User.ID)
+	want(t, "users whose rights changed", <-changed, alice.User.ID)
 	want(t, "revoked", outcome(a.API(t.Context(), text, "")), "unauthenticated")
 	want(t, "revoked, on /mcp", outcome(a.MCP(t.Context(), text, "")), "unauthenticated")
 	<-time.After(time.Until(ends) + 50*time.Millisecond)
@@ -158,7 +158,7 @@ func TestAnAPIKeyIsStoredAsAHashOnly(t *testing.T) {
 	_, state, alice := withAlice(t)
 	_, text := newKeyOf(t, directory(state), alice, people.NewKey{Name: "k"})
 	if _, err := state.APIKey(t.Context(), text); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("the text is a key of the table: %v", err)
+		t.Errorf("the key was found by its plain text: %v", err)
 	}
 	if k, err := state.APIKey(t.Context(), fingerprintOf(text).String()); err != nil || k.User.ID != alice.User.ID {
 		t.Errorf("%+v %v", k, err)

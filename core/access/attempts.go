@@ -25,7 +25,7 @@ const (
 // CountWrongKey counts a wrong key against a client's address, and against the peer that sent the request if its
 // address differs, because it is then a proxy. A client may send 10 at once and then one every 6 seconds; a proxy may
 // send 20 times as many. Beyond that the error is core.CodeRateLimited with RetryAfter. Correct keys are neither
-// counted nor refused: somebody who guesses must not lock out others behind the same proxy.
+// counted nor refused: whoever guesses keys must not lock out others behind the same proxy.
 func (a *Access) CountWrongKey(client, peer string) error {
 	if err := allow(a.attempts, client); err != nil || network(peer) == network(client) {
 		return err

@@ -114,8 +114,8 @@ func TestAWholeNetworkHasAFewTimesTheAttemptsOfOneClient(t *testing.T) {
 	})
 }
 
-// Nobody has logged in when a device asks for a login, so little is stored.
-func TestADeviceStoresLittle(t *testing.T) {
+// A device asks for a login before anybody has logged in, so the server stores little for it.
+func TestLittleIsStoredForADevicesLogin(t *testing.T) {
 	a, _ := newAccess(t, "", newProvider("https://idp", "alice"))
 	if _, err := a.AskForLogin(t.Context(), Device{Name: "laptop", Redirect: "http://127.0.0.1:8000/done"}); err != nil {
 		t.Error(err)

@@ -54,7 +54,7 @@ type pendingLogin struct {
 	Device      *Device // set if the login is for a command line; nil if it is for the browser
 }
 
-// of reports whether a pending login started with a provider.
+// of reports whether the login started with the given provider.
 func (l pendingLogin) of(p *trusted, about auth.Description) bool {
 	return l.Issuer == about.Issuer && (l.provider == nil || l.provider.Adapter == p.Adapter)
 }
@@ -121,8 +121,8 @@ type Finished struct {
 }
 
 // FinishLogin completes a browser login. The error is core.CodeUnauthenticated for a state that is unknown, used,
-// expired, from another browser, or older than the current adapter, for an answer from another provider, and for a
-// code that the provider refuses. The cause, which is for the log, says which.
+// expired, from another browser, or older than the current adapter, for an answer from another provider, and for a code
+// that the provider refuses. The wrapped cause, which is only for the log, says which.
 func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (done Finished, err error) {
 	g := a.gate.Load()
 	all, err := g.loginProviders(ctx)
@@ -176,7 +176,8 @@ type loginProvider struct {
 	about auth.Description
 }
 
-// exchange has the provider exchange the code in an answer for an identity, if the answer came from that provider.
+// exchange asks the provider to exchange the answer's code for an identity. The answer must have come from that
+// provider.
 func (p loginProvider) exchange(ctx context.Context, login pendingLogin, answer LoginAnswer) (auth.Identity, error) {
 	if err := p.checkIssuer(ctx, answer.Issuer); err != nil {
 		return auth.Identity{}, err
@@ -192,9 +193,9 @@ func (p loginProvider) exchange(ctx context.Context, login pendingLogin, answer 
 	return said, err
 }
 
-// checkIssuer returns an error if an answer that states this issuer did not come from the provider (RFC 9207 section
-// 2.4): otherwise the code could be sent to a provider that did not issue it. An answer without an issuer is accepted
-// if the provider's metadata does not announce the parameter.
+// checkIssuer returns an error if the issuer that an answer states shows that another provider sent it (RFC 9207
+// section 2.4). Without this check, the code could be sent to a provider that did not issue it. An answer without an
+// issuer is accepted if the provider's metadata does not announce the iss parameter.
 func (p loginProvider) checkIssuer(ctx context.Context, stated string) error {
 	if stated == p.about.Issuer {
 		return nil
@@ -248,8 +249,8 @@ func (g *gate) loginProviders(ctx context.Context) ([]loginProvider, error) {
 	return nil, notConfigured()
 }
 
-// OffersBrowserLogin reports whether a browser login can be started. It is true while a provider that may support logins
-// is unavailable, and it does not wait for that provider for long.
+// OffersBrowserLogin reports whether a browser login can be started. The result is true while a provider that may
+// support logins is unavailable. The check takes at most a second.
 func (a *Access) OffersBrowserLogin(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -271,7 +272,7 @@ func loginFailed(err error) error {
 	return unavailable(err)
 }
 
-// refusedLogin returns the error for a login that is refused for a reason that only the log may show.
+// refusedLogin returns the error for a refused login. Only the log may show the reason.
 func refusedLogin(reason string) error {
 	return core.Wrap(core.CodeUnauthenticated, errors.New(reason), "authorization required")
 }

@@ -40,14 +40,14 @@ func (a *Access) Logout(ctx context.Context, token string) error {
 	return nil
 }
 
-// EndOldLogins deletes the logins that were created with a key other than the current one, so that they do not
-// become valid again if an old key is restored. Call it at startup.
+// EndOldLogins deletes the logins that were created with another key, so that they do not become valid again if an old
+// key is restored. Call it at startup.
 func (a *Access) EndOldLogins(ctx context.Context) error {
 	return a.cookies.EndLogins(ctx, a.gate.Load().key.print())
 }
 
-// newLogin makes a token valid: it stores the token's hash, with the renewal of a login through an identity provider. The
-// error is core.CodeUnauthenticated if the provider has revoked the identity since it vouched for it (id.Since).
+// newLogin stores the token's hash, which makes the token valid, and the renewal if the login is through an identity
+// provider. The error is core.CodeUnauthenticated if the provider has revoked the identity since id.Since.
 func (a *Access) newLogin(ctx context.Context, token string, id core.Identity, keyPrint string, renewal plugins.Secret) (string, error) {
 	now := time.Now()
 	checked := now
@@ -65,8 +65,8 @@ func (a *Access) newLogin(ctx context.Context, token string, id core.Identity, k
 	if id.Since.IsZero() || a.revoked == nil {
 		return token, nil
 	}
-	// A revocation deletes the logins that are stored by then, so it is read after the login was stored. The provider's
-	// clock does not matter: it vouched for the identity at Since.
+	// A revocation deletes only the logins that are already stored, so check for revocations after storing this one.
+	// Compare with Since and not with Issued, so that the provider's clock does not matter.
 	id.Issued = time.Time{}
 	revoked, err := a.revoked.Revoked(ctx, id)
 	switch {

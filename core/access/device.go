@@ -14,13 +14,13 @@ import (
 )
 
 // Device is a computer whose command line asks for a login (RFC 8628). A person logs in with a browser, on that
-// computer or on another, and agrees. From then on the token that the command line already holds is valid.
+// computer or on another, and consents. This makes the token that the command line already holds valid.
 type Device struct {
 	Name     string // the name it gives itself
 	Address  string // the address that the request came from
 	Redirect string // where the command line listens for the browser (RFC 8252 section 7.3); "" if it polls
 	Code     string // what the person compares, such as "WDJB-MJHT"
-	Token    string // the login's token; with Redirect only its first part, and the browser brings the second
+	Token    string // the login's token; with Redirect only its first part, because the browser brings the rest
 	Expires  time.Time
 }
 
@@ -37,7 +37,7 @@ const (
 	codeLetters = "BCDFGHJKLMNPQRSTVWXZ" // no vowels, so that codes do not form words (RFC 8628 section 6.1)
 	codeLength  = 8
 	maxDevice   = 100 // characters of a name
-	maxRedirect = 500 // bytes of a redirect address: nobody has logged in while it is stored
+	maxRedirect = 500 // bytes of a redirect address; short, because anybody can have one stored without a login
 )
 
 func newCode() string {
@@ -94,7 +94,8 @@ func loopbackURL(address string) bool {
 	return err == nil && to.Addr().IsLoopback() && to.Port() != 0 && to.Addr().Zone() == "" && !to.Addr().Is4In6()
 }
 
-// device returns the device with a code and keeps it pending: a person may open the page more than once.
+// device returns the device with the given code. The device stays pending, because a person may open the page more than
+// once.
 func (a *Access) device(ctx context.Context, code string) (*Device, error) {
 	d, err := take[Device](ctx, a.pending, deviceKey(code))
 	if core.CodeOf(err) == core.CodeUnauthenticated {

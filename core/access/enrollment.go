@@ -72,7 +72,7 @@ func (e *enrollment) adminBy(said auth.Identity) string {
 	return said.Issuer + " " + e.rules.Admins[i]
 }
 
-// groupRoles returns the roles that an identity's groups give, in the form of core.User.GroupRoles. If several groups
+// groupRoles returns the roles that an identity's groups grant, in the form of core.User.GroupRoles. If several groups
 // give a role in the same workspace, the highest role counts.
 func (e *enrollment) groupRoles(said auth.Identity) string {
 	roles := map[string]core.Role{}
@@ -88,8 +88,8 @@ func (e *enrollment) groupRoles(said auth.Identity) string {
 	return strings.Join(all, " ")
 }
 
-// retained returns a stored user with the role that auth.admins gives now. The setting may have changed since the user
-// was stored, and differs briefly between servers that are reloaded one after the other.
+// retained returns a stored user without the admin role if auth.admins no longer grants it. The setting may have
+// changed since the user was stored. While servers reload one after another, it also differs between them.
 func (g *gate) retained(ctx context.Context, user core.User) (core.User, error) {
 	if user.AdminBy == "" {
 		return user, nil
@@ -123,7 +123,7 @@ func (a *Access) RetainAdmins(ctx context.Context) error {
 	return a.enroller.RetainAdmins(ctx, listed)
 }
 
-// enroll applies the rules to a provisioned user. groups holds the roles that the user's groups give.
+// enroll applies the rules to a provisioned user. groups holds the roles that the user's groups grant.
 func (a *Access) enroll(ctx context.Context, e *enrollment, user core.User, groups string) (core.User, error) {
 	e.mu.Lock()
 	_, done := e.done[user.ID]

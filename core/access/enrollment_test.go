@@ -116,7 +116,7 @@ func TestMembershipsFollowTheGroupsOfAUser(t *testing.T) {
 	}
 	for _, groups := range [][]string{{"leads"}, {}} {
 		if got := seen(rules, groups...); got != "member" {
-			t.Errorf("added by hand, in %v: %s", groups, got)
+			t.Errorf("a member added by hand, in %v: %s", groups, got)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type gate struct {
 	key       key
 	providers []*trusted
 	binds     bool                               // a provider checks tokens against their requests
-	verified  *known[fingerprint, core.Identity] // whom the adapters accepted tokens for
+	verified  *known[fingerprint, core.Identity] // identities of the accepted tokens
 	refused   *lru.Cache[fingerprint, time.Time]
 	pending   singleflight.Group // pending verifications, by token
 }
@@ -39,7 +39,8 @@ func newGate(k key, providers []Provider, audiences []string, enroller Enroller)
 	return g
 }
 
-// forget drops the cached tokens of a user, "" for all users: the cached identities include the organization role.
+// forget drops the cached tokens of a user, "" for all users, because the cached identities include the organization
+// role.
 func (g *gate) forget(userID string) {
 	g.forgetIf(func(id core.Identity) bool { return userID == "" || id.User.ID == userID })
 }

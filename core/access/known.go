@@ -13,14 +13,14 @@ import (
 
 const (
 	lookWait   = 10 * time.Second // how long a lookup may take
-	staleWait  = time.Second      // the same if the last result can be used instead
+	staleWait  = time.Second      // how long a lookup may take if the last result can be used instead
 	staleRetry = 2 * time.Second  // how long the last result is used before the next lookup
 )
 
-// known caches what the store returned. While the store cannot be read, it returns the last result for
-// up to stale, so that callers with open sessions continue to be served. A forgotten result is never
-// returned again, so a received revocation takes effect even then. Store errors that are answers, such
-// as core.CodeNotFound, are returned and discard the last result.
+// known caches what the store returned. While the store cannot be read, it returns the last result for up to stale, so
+// that callers with open sessions continue to be served. A forgotten result is never returned again, so a received
+// revocation takes effect even then. An error that is an answer, such as core.CodeNotFound, is returned, and the last
+// result is dropped.
 type known[K comparable, V any] struct {
 	stale   time.Duration
 	onStale func(error) // called with the lookup's error when the last result is used
@@ -76,7 +76,7 @@ func (*known[K, V]) look(ctx context.Context, usable bool, read func(context.Con
 	return read(ctx)
 }
 
-// isAnswer reports whether an error is an answer from the store, and not a failure to read it.
+// isAnswer reports whether an error is an answer from the store, as opposed to a failure to read the store.
 func isAnswer(err error) bool {
 	code := core.CodeOf(err)
 	return code != core.CodeUnavailable && code != core.CodeInternal
@@ -89,7 +89,7 @@ func (c *known[K, V]) change() uint64 {
 	return c.changes
 }
 
-// put stores an entry and reports whether it did. It does not if something has changed since.
+// put stores an entry unless something has changed since, and reports whether it did.
 func (c *known[K, V]) put(key K, e entry[V], since uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,8 +125,8 @@ func (c *known[K, V]) forget(match func(K, V) bool) {
 // staleLogInterval is the minimum time between two log messages that the store cannot be read.
 const staleLogInterval = 30 * time.Second
 
-// staleLog logs the use of values from before an outage of the store, but not every time. The zero
-// value is ready to use.
+// staleLog logs that values from before a store outage are in use, at most once per staleLogInterval. The zero value is
+// ready to use.
 type staleLog struct {
 	mu   sync.Mutex
 	next time.Time

@@ -163,14 +163,14 @@ func TestABrowserCannotFinishALoginThatAnotherBrowserStarted(t *testing.T) {
 		spoil func(a *Access, p *provider, answer *LoginAnswer)
 		want  core.Code
 	}{
-		"an unknown state":            {func(_ *Access, _ *provider, l *LoginAnswer) { l.State = "made-up" }, core.CodeUnauthenticated},
-		"no state":                    {func(_ *Access, _ *provider, l *LoginAnswer) { l.State = "" }, core.CodeUnauthenticated},
-		"another browser":             {func(_ *Access, _ *provider, l *LoginAnswer) { l.Binding = "other" }, core.CodeUnauthenticated},
-		"no code":                     {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "" }, core.CodeUnauthenticated},
-		"a refused code":              {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "bad" }, core.CodeUnauthenticated},
-		"a swap in between":           {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetProviders(only(newProvider("https://idp")), nil) }, core.CodeUnauthenticated},
-		"a provider that is down":     {func(_ *Access, p *provider, _ *LoginAnswer) { p.down = true }, core.CodeUnavailable},
-		"an adapter that was removed": {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetProviders(only(nil), nil) }, core.CodeNotConfigured},
+		"an unknown state":              {func(_ *Access, _ *provider, l *LoginAnswer) { l.State = "made-up" }, core.CodeUnauthenticated},
+		"no state":                      {func(_ *Access, _ *provider, l *LoginAnswer) { l.State = "" }, core.CodeUnauthenticated},
+		"another browser":               {func(_ *Access, _ *provider, l *LoginAnswer) { l.Binding = "other" }, core.CodeUnauthenticated},
+		"no code":                       {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "" }, core.CodeUnauthenticated},
+		"a refused code":                {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "bad" }, core.CodeUnauthenticated},
+		"a provider swapped in between": {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetProviders(only(newProvider("https://idp")), nil) }, core.CodeUnauthenticated},
+		"a provider that is down":       {func(_ *Access, p *provider, _ *LoginAnswer) { p.down = true }, core.CodeUnavailable},
+		"an adapter that was removed":   {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetProviders(only(nil), nil) }, core.CodeNotConfigured},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestLoginNeedsAnAdapterThatSupportsIt(t *testing.T) {
 	b, _ := newAccess(t, "", cannot)
 	for _, x := range []*Access{a, b} {
 		if x.OffersBrowserLogin(t.Context()) {
-			t.Error("a login is offered that cannot be started")
+			t.Error("a login that cannot be started is offered")
 		}
 		_, err := x.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 		want(t, "begin", string(core.CodeOf(err)), "not_configured")
@@ -352,7 +352,7 @@ func TestABrowserMayComeBackToAnotherServer(t *testing.T) {
 	want(t, "a login that cannot be kept", string(core.CodeOf(err)), "unavailable")
 }
 
-// deviceLogin returns the consent to a login that a device asked for, and the device.
+// deviceLogin starts a login that a device asked for. It returns the consent that the login needs, and the device.
 func deviceLogin(t *testing.T, a *Access, subject string) (consent string, d Device) {
 	t.Helper()
 	d, err := a.AskForLogin(t.Context(), Device{Name: "laptop"})

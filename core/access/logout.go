@@ -15,7 +15,7 @@ import (
 // supports logout tokens, and core.CodeUnavailable if the token cannot be checked or recorded.
 func (a *Access) BackchannelLogout(ctx context.Context, token string) error {
 	if token == "" || len(token) > maxToken {
-		return wrongLogout(errors.New("it is missing or too long"))
+		return wrongLogout(errors.New("the token is missing or too long"))
 	}
 	g := a.gate.Load()
 	var refused, failed error

@@ -69,7 +69,7 @@ func TestAnotherUsersWorkspaceLooksLikeAnUnknownOne(t *testing.T) {
 	_, missing := a.Caller(t.Context(), alice, "ws_nowhere")
 	want(t, "foreign", string(core.CodeOf(foreign)), "workspace_access_denied")
 	if foreign.Error() != missing.Error() || strings.Contains(foreign.Error(), bobs[0].ID) {
-		t.Errorf("%q tells more than %q", foreign, missing)
+		t.Errorf("%q reveals more than %q", foreign, missing)
 	}
 }
 
@@ -226,9 +226,9 @@ func TestAnAnswerFromBeforeAChangeIsNotCached(t *testing.T) {
 		synctest.Wait()
 		a.MembersChanged("usr_alice")
 		close(p.block)
-		want(t, "who asked before the change", <-late, "alice")
+		want(t, "a request from before the change", <-late, "alice")
 		calls := p.calls.Load()
-		want(t, "who asks after it", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
+		want(t, "a request after the change", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
 		if p.calls.Load() == calls {
 			t.Error("the answer from before the change was remembered")
 		}

@@ -103,7 +103,7 @@ func TestTheAdapterIsAskedForTheConfiguredAudiences(t *testing.T) {
 	}{
 		{"those that are set", Options{Audiences: []string{"https://base"}}, Provider{Audiences: []string{"https://base/mcp"}}, "https://base https://base/mcp"},
 		{"\"any\" turns the check off", Options{Audiences: []string{"https://base"}}, Provider{AnyAudience: true}, ""},
-		{"none set is not any", Options{}, Provider{}, noAudience},
+		{"no audience is set", Options{}, Provider{}, noAudience},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestATokenBeingVerifiedDuringASwapIsJudgedByTheNewProvider(t *testing.T) {
 	testkit.Eventually(t, "the old adapter is called", func() bool { return before.calls.Load() == 1 })
 	a.SetProviders(only(after), nil)
 	close(before.block)
-	want(t, "verified by the old one, which is gone", <-answer, "unauthenticated")
+	want(t, "a token verified by the old provider, which is gone", <-answer, "unauthenticated")
 	if after.calls.Load() != 1 {
 		t.Error("the new provider was not called")
 	}

@@ -56,8 +56,8 @@ func (p *pending) put(ctx context.Context, key, client string, value any, expire
 	return nil
 }
 
-// makeRoom drops the expired steps if there are too many, and then the oldest step of the client that has the most:
-// whoever starts many logins drops only their own. The caller holds mu.
+// makeRoom drops the expired steps if there are too many, and then the oldest step of the client that has the most: a
+// client that starts many logins loses only its own. The caller holds mu.
 func (p *pending) makeRoom() {
 	if len(p.steps) < maxPending {
 		return

@@ -38,8 +38,8 @@ func (a *Access) Describe(ctx context.Context) (auth.Description, error) {
 	return all, nil
 }
 
-// Reach asks all identity providers for their metadata concurrently. It returns, by name, why a provider cannot be
-// reached; nil for one that can be reached or has no metadata.
+// Reach asks all identity providers for their metadata concurrently. The result maps the name of each provider to the
+// error, or to nil if the provider can be reached or has no metadata.
 func (a *Access) Reach(ctx context.Context) map[string]error {
 	g := a.gate.Load()
 	failed := make([]error, len(g.providers))

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	recheckEarly = 5                // a login is rechecked when 1/5 of the interval is left: streams are authenticated every 30 s
+	recheckEarly = 5                // a login is rechecked when 1/5 of the interval is left, because streams are authenticated only every 30 s
 	recheckPause = 20 * time.Second // between two attempts to check a login, here and on peer servers
 	awaitTimeout = 5 * time.Second  // how long to wait for a peer server's check
 	awaitPause   = 100 * time.Millisecond
@@ -33,9 +33,9 @@ func newRechecks() *rechecks {
 	return &rechecks{next: next}
 }
 
-// recheck asks the provider of a login again when the last answer is almost as old as the interval. The
-// error is core.CodeUnauthenticated when the provider no longer vouches for the login, which ends it,
-// and core.CodeUnavailable when the provider has been unreachable for too long.
+// recheck asks a login's provider again when its last answer is almost one interval old. The error is
+// core.CodeUnauthenticated when the provider no longer vouches for the login, which ends it, and core.CodeUnavailable
+// when the provider has been unreachable for too long.
 func (a *Access) recheck(ctx context.Context, p *trusted, token string, c core.Cookie) error {
 	interval := p.Recheck
 	sessions, can := p.Adapter.(auth.Sessions)
@@ -118,7 +118,7 @@ func (a *Access) awaitCheck(ctx context.Context, p *trusted, c core.Cookie) erro
 	for overdue(time.Since(c.CheckedAt), p.Recheck, nil) != nil {
 		select {
 		case <-ctx.Done():
-			return errors.New("another server asks the identity provider")
+			return errors.New("another server is still checking the login with the identity provider")
 		case <-time.After(awaitPause):
 		}
 		now, err := a.cookies.Cookie(ctx, c.Hash)

@@ -89,8 +89,8 @@ func (a *Access) Current(ctx context.Context, c core.Caller) (core.Caller, error
 }
 
 // Revoke ends everything that depends on a subject, a token or a session of an identity provider, on all
-// servers: cached verdicts, logins, sessions and streams. This server's cache is cleared even if it returns an
-// error. If the provider's message was used before, the error is core.CodeConflict and nothing ends.
+// servers: cached verdicts, logins, sessions and streams. This server's cache is cleared even if Revoke
+// returns an error. If the provider's message was used before, the error is core.CodeConflict and nothing ends.
 func (a *Access) Revoke(ctx context.Context, r core.Revocation) error {
 	forget := func() {
 		a.unrevoked.forget(func(c credential, _ bool) bool { return c.issuer == r.Issuer })
@@ -111,7 +111,7 @@ func (a *Access) Revoke(ctx context.Context, r core.Revocation) error {
 	return nil
 }
 
-// restsOn reports whether an identity depends on what is revoked.
+// restsOn reports whether a revocation applies to an identity.
 func restsOn(id core.Identity, r core.Revocation) bool {
 	switch {
 	case id.Issuer != r.Issuer:
@@ -133,7 +133,7 @@ func (a *Access) TokenRevoked(hash string) {
 // credential holds the parts of an identity that can be revoked.
 type credential struct{ issuer, subject, session, token string }
 
-// refuseRevoked returns an error if something that an identity depends on was revoked. While the store cannot be
+// refuseRevoked returns an error if an identity's token, session or subject was revoked. While the store cannot be
 // read, the last result counts.
 func (a *Access) refuseRevoked(ctx context.Context, id core.Identity) error {
 	if a.revoked == nil {

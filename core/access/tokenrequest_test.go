@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// bound accepts the token "bound" once for each proof. It treats other tokens like provider does.
+// bound accepts the token "bound" once for each proof. It treats other tokens as provider does.
 type bound struct {
 	*provider
 	seen []string

@@ -27,7 +27,7 @@ type Provider struct {
 	Recheck time.Duration
 }
 
-// noAudience is passed when no audience is configured: adapters treat an empty list as any audience.
+// noAudience is passed when no audience is configured, because adapters treat an empty list as any audience.
 const noAudience = "urn:ropewalk:no-audience-is-configured"
 
 // requestVerifier is implemented by adapters that can check tokens against the requests that carry them.
@@ -101,8 +101,8 @@ func (g *gate) ofIssuer(ctx context.Context, issuer string) (*trusted, error) {
 	return nil, failed
 }
 
-// isForgotten reports whether no configured provider has one of these issuers. It is false while a provider cannot
-// describe itself.
+// isForgotten reports whether no configured provider has one of these issuers. The result is false while a provider
+// cannot describe itself.
 func (g *gate) isForgotten(ctx context.Context, issuers []string) bool {
 	return !slices.ContainsFunc(issuers, func(issuer string) bool {
 		if issuer == core.IssuerLocal {

@@ -43,14 +43,14 @@ func TestATokenIsCheckedByItsIssuersProvider(t *testing.T) {
 
 func TestATokenWithoutAnIssuerIsTriedWithEachProvider(t *testing.T) {
 	a, one, two := several(t)
-	want(t, "of the first", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
-	want(t, "of the second", outcome(a.MCP(t.Context(), "token-of-bob", "")), "bob")
-	want(t, "of none", outcome(a.MCP(t.Context(), "token-of-nobody", "")), "unauthenticated")
-	want(t, "of an unknown issuer", outcome(a.MCP(t.Context(), "e30.eyJpc3MiOiJ4In0.c2ln", "")), "unauthenticated")
+	want(t, "a token of the first", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
+	want(t, "a token of the second", outcome(a.MCP(t.Context(), "token-of-bob", "")), "bob")
+	want(t, "a token of neither", outcome(a.MCP(t.Context(), "token-of-nobody", "")), "unauthenticated")
+	want(t, "a token of an unknown issuer", outcome(a.MCP(t.Context(), "e30.eyJpc3MiOiJ4In0.c2ln", "")), "unauthenticated")
 	one.set(func(p *provider) { p.down = true })
 	two.tokens["another-token"] = two.identity("erin")
-	want(t, "of the second, while the first is down", outcome(a.MCP(t.Context(), "another-token", "")), "erin")
-	want(t, "perhaps of the first, which is down", outcome(a.MCP(t.Context(), "token-of-somebody", "")), "unavailable")
+	want(t, "a token of the second, while the first is down", outcome(a.MCP(t.Context(), "another-token", "")), "erin")
+	want(t, "a token that may be of the first, which is down", outcome(a.MCP(t.Context(), "token-of-somebody", "")), "unavailable")
 }
 
 func TestAProviderVouchesOnlyForItsOwnIssuer(t *testing.T) {
@@ -112,7 +112,7 @@ func TestABrowserLogsInWithTheProviderItChose(t *testing.T) {
 }
 
 // A malicious or compromised provider may redirect a browser that started to log in with it to another provider of this
-// server. It would then receive that provider's code (RFC 9207 section 1, mix-up attack).
+// server, and would then receive that provider's code (RFC 9207 section 1, mix-up attack).
 func TestALoginRefusesAResponseFromAnotherProvider(t *testing.T) {
 	a, one, two := several(t)
 	for name, c := range map[string]struct {
@@ -121,7 +121,7 @@ func TestALoginRefusesAResponseFromAnotherProvider(t *testing.T) {
 	}{
 		"of the other provider":                              {"https://one", "unauthenticated", false},
 		"of the other provider, where answers state it":      {"https://one", "unauthenticated", true},
-		"of nobody's issuer":                                 {"https://two/", "unauthenticated", true},
+		"of an unknown issuer":                               {"https://two/", "unauthenticated", true},
 		"without an issuer, where answers state it":          {"", "unauthenticated", true},
 		"without an issuer, where answers need not state it": {"", "", false},
 		"of the provider":                                    {"https://two", "", true},

@@ -54,8 +54,8 @@ func (a *Access) verify(ctx context.Context, token, resource string) (core.Ident
 	return core.Identity{}, unavailable(errors.New("the auth adapter was replaced repeatedly"))
 }
 
-// verifyProof authenticates a token of a request that may prove who holds it. A proof is valid for one request, so the
-// verdict is neither cached nor shared.
+// verifyProof authenticates a token whose request carries a proof of possession (DPoP or a client certificate). A proof
+// is valid for one request, so the verdict is neither cached nor shared.
 func (a *Access) verifyProof(ctx context.Context, token, resource string) (core.Identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -87,10 +87,10 @@ func (a *Access) failure(err error) error {
 	return unavailable(err)
 }
 
-// shared joins the pending verification of the token, or starts one. A cancelled request does not
-// cancel it for the others.
+// shared joins the pending verification of the token, or starts one. Cancelling one request does not cancel the
+// verification for the others.
 func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token, resource string) (core.Identity, error) {
-	since := g.verified.change() // a verdict from before a change of a user is not used
+	since := g.verified.change() // a verdict reached before a user changed is not used
 	answer := g.pending.DoChan(string(strconv.AppendUint(hash[:], since, 36)), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
@@ -170,7 +170,7 @@ func (a *Access) judge(ctx context.Context, g *gate, token, resource string) (co
 	return core.Identity{}, time.Time{}, refused
 }
 
-// verify has the adapter verify a token, against the request in ctx if the adapter binds tokens.
+// verify has the adapter verify a token. If the adapter binds tokens to requests, it also checks the request in ctx.
 func (t *trusted) verify(ctx context.Context, token, resource string) (auth.Identity, error) {
 	req := auth.VerifyRequest{Token: token, Audiences: t.audiencesOf(resource)}
 	if request := core.TokenRequestOf(ctx); t.binds && request != nil {
@@ -181,7 +181,7 @@ func (t *trusted) verify(ctx context.Context, token, resource string) (auth.Iden
 	}
 	said, err := guarded(func() (auth.Identity, error) { return t.Adapter.Verify(ctx, req) })
 	if err == nil && !said.ExpiresAt.After(time.Now()) {
-		err = fmt.Errorf("the adapter accepted a token that has expired or never does: %w", plugins.ErrUnauthenticated)
+		err = fmt.Errorf("the adapter accepted a token that has expired or has no expiry: %w", plugins.ErrUnauthenticated)
 	}
 	return said, err
 }
@@ -195,7 +195,7 @@ func (t *trusted) speaksFor(ctx context.Context, said auth.Identity) error {
 	return err
 }
 
-// provisionedAs is the key of the user cache. It includes the roles because a role that a token no longer has must
+// provisionedAs is the key of the user cache. It includes the roles because a role that the token no longer grants must
 // not count.
 type provisionedAs struct {
 	issuer, subject string
@@ -215,7 +215,7 @@ func (a *Access) admit(ctx context.Context, p *trusted, said auth.Identity) (cor
 	if said.Subject != core.PlainText(said.Subject) {
 		return core.Identity{}, fmt.Errorf("the adapter returned a subject with control characters: %w", plugins.ErrUnauthenticated)
 	}
-	if said.Email != core.PlainText(said.Email) { // it would otherwise be stored, and found, as somebody else's
+	if said.Email != core.PlainText(said.Email) { // otherwise it would be stored, and matched, as somebody else's
 		said.Email = ""
 	}
 	id := core.Identity{Issuer: said.Issuer, Subject: said.Subject, User: core.User{

@@ -185,7 +185,7 @@ func TestConcurrentRequestsWithOneTokenCallTheAdapterOnce(t *testing.T) {
 		a := New(Options{Providers: only(p), Users: memory{}})
 		var wg sync.WaitGroup
 		for range 50 {
-			wg.Go(func() { want(t, "a waiter", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice") })
+			wg.Go(func() { want(t, "a waiting request", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice") })
 		}
 		synctest.Wait()
 		close(p.block)
@@ -208,9 +208,9 @@ func TestACallerThatLeavesDoesNotDepriveTheOthersOfTheAnswer(t *testing.T) {
 		go func() { second <- outcome(a.MCP(t.Context(), "token-of-alice", "")) }()
 		synctest.Wait()
 		leave()
-		want(t, "the one that left", <-first, "unavailable")
+		want(t, "the cancelled request", <-first, "unavailable")
 		close(p.block)
-		want(t, "the other", <-second, "alice")
+		want(t, "the other request", <-second, "alice")
 	})
 }
 
@@ -255,6 +255,6 @@ func TestATokenForAWorkspacesAddressIsAcceptedThereOnly(t *testing.T) {
 		t.Errorf("/mcp/ws_one accepts %q, want %s too", got, want)
 	}
 	if got := (&trusted{}).audiencesOf("ws_one"); len(got) != 0 {
-		t.Errorf("with audience: any, %q are asked for", got)
+		t.Errorf("with audience: any, %q are requested", got)
 	}
 }

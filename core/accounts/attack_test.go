@@ -20,7 +20,7 @@ type attack struct {
 	before func(p, evil *provider)                               // prepares the servers
 	answer func(t *testing.T, r *rig, evil *provider, a *Answer) // changes what the browser brings back
 	slow   bool                                                  // requests time out soon
-	says   string                                                // a part of the error
+	says   string                                                // part of the error
 }
 
 // responds makes a path of a provider respond with do.
@@ -76,7 +76,7 @@ func resourceIs(change func(address string) string) func(p, evil *provider) {
 // silent keeps an authorization server from stating its issuer in its responses.
 func silent(p, _ *provider) { p.metadata["authorization_response_iss_parameter_supported"] = false }
 
-// wantsProofs makes the app want bound tokens.
+// wantsProofs makes the app require bound tokens.
 func wantsProofs(p, _ *provider) {
 	p.resource["dpop_bound_access_tokens_required"] = true
 	p.metadata["dpop_signing_alg_values_supported"] = []string{"RS256", "ES256"}
@@ -87,7 +87,7 @@ func attacks() []attack {
 	return []attack{
 		// The app's metadata (RFC 9728 section 7).
 		{name: "metadata in a file", before: challenges(`Bearer resource_metadata="file:///etc/passwd"`), says: "is not a URL"},
-		{name: "metadata at the address of a cloud's metadata", before: challenges(`Bearer resource_metadata="` + linkLocal + `"`), says: "cannot be reached"},
+		{name: "metadata at a cloud's metadata address", before: challenges(`Bearer resource_metadata="` + linkLocal + `"`), says: "cannot be reached"},
 		{name: "metadata with a password", before: challenges(`Bearer resource_metadata="https://a:b@far.example/x"`), says: "is not a URL"},
 		{name: "a resource at another port", before: resourceIs(func(string) string { return "http://127.0.0.1:1/mcp" }), says: "a different resource"},
 		{name: "a resource with another scheme", before: resourceIs(func(a string) string { return strings.Replace(a, "http:", "https:", 1) }), says: "a different resource"},
@@ -106,19 +106,19 @@ func attacks() []attack {
 		{name: "a header that is too large", before: responds(metadata, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X", strings.Repeat("x", 1<<20))
 		}), says: "cannot be reached"},
-		{name: "an authorization endpoint that brings its redirect URI", before: func(p, _ *provider) {
+		{name: "an authorization endpoint that contains a redirect URI", before: func(p, _ *provider) {
 			p.metadata["authorization_endpoint"] = p.URL + "/authorize?redirect_uri=https://evil.example"
 		}, says: "already has the parameter redirect_uri"},
-		{name: "an authorization endpoint that brings its client", before: func(p, _ *provider) {
+		{name: "an authorization endpoint that contains a client ID", before: func(p, _ *provider) {
 			p.metadata["authorization_endpoint"] = p.URL + "/authorize?client_id=evil"
 		}, says: "already has the parameter client_id"},
-		{name: "an authorization endpoint that brings its request", before: func(p, _ *provider) {
+		{name: "an authorization endpoint that contains a request", before: func(p, _ *provider) {
 			p.metadata["authorization_endpoint"] = p.URL + "/authorize?request_uri=https://evil.example"
 		}, says: "already has the parameter request_uri"},
 		{name: "a token endpoint with a password", before: describes("token_endpoint", "https://a:b@idp.example/token"), says: "is not a URL"},
 		{name: "a token endpoint with a fragment", before: describes("token_endpoint", "https://idp.example/token#x"), says: "is not a URL"},
-		{name: "a token endpoint at the address of a cloud's metadata", before: describes("token_endpoint", linkLocal), says: "cannot be reached"},
-		{name: "a registration endpoint at the address of a cloud's metadata", before: describes("registration_endpoint", linkLocal), says: "cannot be reached"},
+		{name: "a token endpoint at a cloud's metadata address", before: describes("token_endpoint", linkLocal), says: "cannot be reached"},
+		{name: "a registration endpoint at a cloud's metadata address", before: describes("registration_endpoint", linkLocal), says: "cannot be reached"},
 		{name: "registration that never ends", before: responds("/register", hangs), slow: true, says: "did not send its whole response"},
 		{name: "registration with a long secret", before: sends("/register", `{"client_id":"c","client_secret":"`+strings.Repeat("x", 5000)+`"}`), says: "did not register"},
 
@@ -130,7 +130,7 @@ func attacks() []attack {
 			answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) {
 				a.Issuer, a.Mark = "", hashOf(evil.URL)[:markLength]
 			}, says: "the response did not come from"},
-		{name: "the response of a server that an operator registered at, to a server that states no issuer", before: silent,
+		{name: "the response of a server with a configured client, to a server that states no issuer", before: silent,
 			answer: func(_ *testing.T, _ *rig, _ *provider, a *Answer) { a.Issuer, a.Mark = "", "" }, says: "the response did not come from"},
 		{name: "the mark of another server", answer: func(_ *testing.T, _ *rig, evil *provider, a *Answer) { a.Mark = hashOf(evil.URL)[:markLength] }, says: "the response did not come from"},
 		{name: "the code of another login", before: func(p, _ *provider) {
@@ -159,13 +159,13 @@ func attacks() []attack {
 		{name: "a token endpoint that never ends", before: responds(token, hangs), slow: true, says: "the account was not linked"},
 		{name: "a token endpoint that redirects with the request", before: redirects(http.StatusTemporaryRedirect, token), says: "cannot be reached"},
 		{name: "a token endpoint that redirects without the request", before: redirects(http.StatusFound, token), says: "cannot be reached"},
-		{name: "bound tokens, which the server doesn't know", before: func(p, _ *provider) { p.resource["dpop_bound_access_tokens_required"] = true }, says: "(DPoP)"},
-		{name: "bound tokens, for which the server knows another algorithm", before: func(p, _ *provider) {
+		{name: "bound tokens at a server that does not support them", before: func(p, _ *provider) { p.resource["dpop_bound_access_tokens_required"] = true }, says: "(DPoP)"},
+		{name: "bound tokens at a server with another algorithm", before: func(p, _ *provider) {
 			challenges(`DPoP resource_metadata="`+p.URL+`/.well-known/oauth-protected-resource/mcp"`)(p, nil)
 			p.metadata["dpop_signing_alg_values_supported"] = []string{"RS256"}
 		}, says: "(DPoP)"},
 		{name: "an unbound token for an app that wants bound ones", before: wantsProofs, says: "did not send a valid answer"},
-		{name: "a server that wants one nonce after the other", before: func(p, evil *provider) {
+		{name: "a server that keeps asking for another nonce", before: func(p, evil *provider) {
 			wantsProofs(p, evil)
 			responds(token, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("DPoP-Nonce", time.Now().String())
@@ -175,7 +175,7 @@ func attacks() []attack {
 	}
 }
 
-// putLogin stores a login that fits everything but its key or its end.
+// putLogin stores a login that is valid except for its key or its expiry.
 func putLogin(t *testing.T, r *rig, key, binding string, expires time.Time) {
 	t.Helper()
 	record, err := json.Marshal(pending{Workspace: core.DefaultWorkspaceID, By: r.caller.User.ID, Owner: r.caller.User.ID, App: "far", AppID: "first", Binding: hashOf(binding)})
@@ -307,7 +307,8 @@ type connTo struct {
 
 func (c connTo) RemoteAddr() net.Addr { return &net.TCPAddr{IP: c.ip, Port: 443} }
 
-// The owner of an app decides which addresses its name has, and may list a private one among them or for a moment.
+// The owner of an app decides which addresses its name resolves to. A private address may be one of several, or the
+// only one for a moment.
 func TestAnAppAtAPublicAddressCannotReachPrivateOnesThroughItsName(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
@@ -336,8 +337,8 @@ func TestHostileRegistrationsAreRefused(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = w.Write([]byte(`{"error":"invalid_redirect_uri"}`))
 		},
-		"no client": func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated); _, _ = w.Write([]byte(`{}`)) },
-		"no JSON":   func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated); _, _ = w.Write([]byte(`<html>`)) },
+		"a response without a client": func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated); _, _ = w.Write([]byte(`{}`)) },
+		"a response that is not JSON": func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated); _, _ = w.Write([]byte(`<html>`)) },
 		"a long client": func(w http.ResponseWriter) {
 			w.WriteHeader(http.StatusCreated)
 			_, _ = w.Write([]byte(`{"client_id":"` + strings.Repeat("x", 5000) + `"}`))
@@ -361,7 +362,7 @@ func TestHostileRegistrationsAreRefused(t *testing.T) {
 				}
 			})
 			if _, err := r.begin(t, r.caller, Want{App: "far"}, callback); err == nil {
-				t.Error("a client was taken")
+				t.Error("a client was accepted")
 			}
 		})
 	}
@@ -370,7 +371,7 @@ func TestHostileRegistrationsAreRefused(t *testing.T) {
 // The app names another authorization server, which sends the browser on to the one that the client is registered
 // with.
 func TestAConfiguredClientIsOnlyUsedAtItsAuthorizationServer(t *testing.T) {
-	for name, named := range map[string]bool{"the one of the first login": false, "the one of the configuration": true} {
+	for name, named := range map[string]bool{"the client of the first login": false, "the client of the configuration": true} {
 		t.Run(name, func(t *testing.T) {
 			honest, evil := newProvider(t), newProvider(t)
 			auth := core.RemoteAuth{Type: core.AuthUser, ClientID: "configured", ClientSecret: "operators-secret"}

@@ -67,8 +67,8 @@ func (m *Manager) Choose(ctx context.Context, c core.Caller, app string, w core.
 	return a, nil
 }
 
-// Offer implements tools.Accounts. If c has an account with the given name for an app, its other accounts for that
-// app do not count.
+// Offer implements tools.Accounts. If c has an account with the given name for an app, its other accounts for that app
+// are ignored.
 func (m *Manager) Offer(c core.Caller, app, name string, shared *core.Offer) *core.Offer {
 	owner, err := m.ownerFor(c, core.RemoteAuth{Type: core.AuthUser})
 	if err != nil {
@@ -79,13 +79,13 @@ func (m *Manager) Offer(c core.Caller, app, name string, shared *core.Offer) *co
 	case time.Now().Before(known.until):
 	case !m.apps.UsesAccounts(c.Workspace.ID):
 		return shared
-	case known.accounts != nil: // it is outdated only if a peer server's notice was lost: no call waits for the store
+	case known.accounts != nil: // refresh the cache in the background: it is outdated only if a peer server's notice was lost
 		m.read(context.Background(), c.Workspace.ID, since)
 	default:
 		ctx, cancel := context.WithTimeout(context.Background(), exchangeWithin)
 		defer cancel()
 		if known.accounts, err = m.inWorkspace(ctx, c.Workspace.ID); err != nil {
-			m.log.Warn("the accounts of a person could not be read, so the lists are those without an account", "error", err)
+			m.log.Warn("could not read a person's accounts; listing the tools without them", "error", err)
 		}
 	}
 	own := known.accounts[owner]
@@ -98,8 +98,7 @@ func (m *Manager) Offer(c core.Caller, app, name string, shared *core.Offer) *co
 	return m.apps.OfferOf(shared, own)
 }
 
-// ownerFor returns the User.ID of the owner of the accounts that c uses for an app: "" for accounts that everybody
-// uses.
+// ownerFor returns the User.ID of the owner of the accounts that c uses for an app: "" for shared accounts.
 func (m *Manager) ownerFor(c core.Caller, auth core.RemoteAuth) (string, error) {
 	switch {
 	case auth.Type == core.AuthShared:
@@ -141,7 +140,7 @@ func severalAccounts(app string, own []core.Account) error {
 		app, strings.Join(names, ", "), app, names[0]).WithDetails(core.SeveralAccounts{App: app, Names: names})
 }
 
-// Needed completes the error of a call if the account lacks a login or rights: it adds what the person has to do.
+// Needed adds to a call's error what the person must do, if the account lacks a login or rights.
 func (m *Manager) Needed(c core.Caller, a core.Account, err error) error {
 	var scopes []string
 	if known, ok := asNeeded(err); ok {
@@ -165,7 +164,8 @@ func (m *Manager) needed(c core.Caller, app, name string, scopes []string, reaso
 // LinkPath is the path of the page where a person links an account.
 const LinkPath = "/v1/accounts/link"
 
-// LinkURL returns the address where c's user links an account. It is useless to anybody else and contains no secret.
+// LinkURL returns the address where c's user links an account. The address is useless to anybody else and contains no
+// secret.
 func (m *Manager) LinkURL(c core.Caller, app, name string, scopes []string) string {
 	q := url.Values{"workspace": {c.Workspace.ID}, "app": {app}, "account": {name}, "for": {c.User.ID}}
 	if len(scopes) > 0 {
@@ -174,7 +174,7 @@ func (m *Manager) LinkURL(c core.Caller, app, name string, scopes []string) stri
 	return cmp.Or(m.o.BaseURL, m.o.URL()) + LinkPath + "?" + q.Encode()
 }
 
-// pollEvery is how often Await looks for the login in the store: it may have completed on a peer server.
+// pollEvery is how often Await looks for the login in the store, because the login may have completed on a peer server.
 const pollEvery = 2 * time.Second
 
 // Await waits until c's user has linked the account that an error of Choose or Needed describes, and returns the account.
@@ -207,7 +207,7 @@ func (m *Manager) Await(ctx context.Context, c core.Caller, want core.AccountNee
 func (m *Manager) List(ctx context.Context, c core.Caller) (seen []core.Account, err error) {
 	all, err := m.o.Store.Accounts(ctx, c.Workspace.ID)
 	for _, a := range all {
-		if _, err := m.apps.AuthOf(a.Workspace, a.App); err != nil { // it was uninstalled, and may be restored
+		if _, err := m.apps.AuthOf(a.Workspace, a.App); err != nil { // the app was uninstalled, and may be restored
 			continue
 		}
 		if a.Owner == "" || a.Owner == c.User.ID || c.Workspace.Role.Admin() {

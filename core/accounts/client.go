@@ -31,7 +31,8 @@ const (
 	CallbackPath = "/v1/accounts/callback"
 )
 
-// maxInstant is the last second of the year 9999. JSON cannot represent later times, which a server that counts milliseconds sends.
+// maxInstant is the last second of the year 9999, the latest time that Go encodes as JSON. A server that sends
+// milliseconds instead of seconds would exceed it.
 const maxInstant = 253402300799
 
 // MarkParameter is the parameter of CallbackPath that marks an authorization server.
@@ -130,10 +131,10 @@ func (m *Manager) clientFor(ctx context.Context, in core.Installation, s server,
 	return made, m.o.Store.PutOAuthClient(ctx, r, made)
 }
 
-// bind returns an error if the client that the operator configured for an app belongs to a different authorization server.
-// The app names its server, so it could name one that wants to steal the client's secret or the right server's codes.
-// Unless the configuration names the issuer, the first login does: it is stored like the ID of a client without an
-// issuer.
+// bind returns an error if the client that the operator configured for an app belongs to a different authorization
+// server. The app names its server, so it could name one that wants to steal the client's secret or the right server's
+// codes. If the configuration does not name the issuer, the first login fixes it: the issuer is stored as the ID of a
+// client registration that has no issuer.
 func (m *Manager) bind(ctx context.Context, in core.Installation, issuer string) error {
 	own := in.Remote.Auth.Issuer
 	if own == "" {
@@ -192,7 +193,7 @@ func (m *Manager) register(ctx context.Context, s server, redirectURI string) (c
 	bad := json.Unmarshal(answer, &said) != nil
 	switch {
 	case status != http.StatusOK && status != http.StatusCreated:
-		return core.OAuthClient{}, core.Errorf(core.CodeUnavailable, "%s did not register this server as a client: it returned %d %.100q. If it registers nobody, register this server there by hand, and install the app with transport.auth.clientId",
+		return core.OAuthClient{}, core.Errorf(core.CodeUnavailable, "%s did not register this server as a client: it returned %d %.100q. If it does not register clients, register this server there by hand, and install the app with transport.auth.clientId",
 			hostOf(s.Issuer), status, said.Error)
 	case bad || said.ID == "" || len(said.ID) > 4096 || len(said.Secret) > 4096:
 		return core.OAuthClient{}, core.Errorf(core.CodeUnavailable, "%s did not register this server as a client: its response has no client_id", hostOf(s.Issuer))

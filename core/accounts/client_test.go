@@ -109,7 +109,7 @@ func TestTheMetadataDocumentIsUsedAtAPublicAddress(t *testing.T) {
 	}
 }
 
-// tenant gives a provider's issuer a path, with the metadata only in one place.
+// tenant gives a provider's issuer a path, and serves the metadata in only one place.
 func tenant(issuer, metadata string) func(p *provider) {
 	return func(p *provider) {
 		p.resource["authorization_servers"] = []string{p.URL + issuer}

@@ -4,7 +4,7 @@ package accounts
 
 import "time"
 
-// What people_test.go does in `make chaos`.
+// These are the amounts that people_test.go uses in `make chaos`.
 const (
 	people        = 20
 	appsOfPeople  = 5

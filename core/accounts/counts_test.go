@@ -4,7 +4,7 @@ package accounts
 
 import "time"
 
-// The amounts that people_test.go tries.
+// These are the amounts that people_test.go uses, except in `make chaos`.
 const (
 	people        = 4
 	appsOfPeople  = 3

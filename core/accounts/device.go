@@ -35,9 +35,9 @@ type deviceCode struct {
 	Expires  time.Time
 }
 
-// BeginDevice starts to link an account after c has agreed to it, without a browser here: the person enters a code at the
-// authorization server. FinishDevice completes it. The person who enters the code decides which account is linked, so an
-// API key, which may be stolen, cannot start it.
+// BeginDevice starts to link an account after c has agreed to it, without a browser on this device: the person enters a
+// code at the authorization server. FinishDevice completes it. The person who enters the code decides which account is
+// linked, so API keys, which may be stolen, cannot start a login.
 func (m *Manager) BeginDevice(ctx context.Context, c core.Caller, w Want) (Device, error) {
 	if c.Scope.Key != "" {
 		return Device{}, core.Errorf(core.CodeForbidden, "an API key cannot link accounts with a code: run ropewalk login, or open the page in a browser")
@@ -63,8 +63,8 @@ func (m *Manager) BeginDevice(ctx context.Context, c core.Caller, w Want) (Devic
 	return d, m.putLogin(ctx, deviceKey(d.Login), p, d.Expires)
 }
 
-// askForCode asks an authorization server for a code. If it refuses the scopes and nobody insists on them, it is asked
-// again with fewer.
+// askForCode asks an authorization server for a code. If the server refuses optional scopes, askForCode tries again
+// with fewer.
 func (m *Manager) askForCode(ctx context.Context, p *pending, endpoint string) (d Device, code core.Secret, err error) {
 	ctx, cancel := context.WithTimeout(ctx, exchangeWithin)
 	defer cancel()
@@ -114,7 +114,7 @@ func within(seconds float64, usual, most time.Duration) time.Duration {
 }
 
 // FinishDevice completes a login with a code for the person who started it. While the person has not entered the code,
-// it returns how long to wait until it is called again. The error is core.CodeForbidden if the person declines, does not
+// it returns how long to wait before the next call. The error is core.CodeForbidden if the person declines, does not
 // enter the code in time, or may no longer link the account.
 func (m *Manager) FinishDevice(ctx context.Context, c core.Caller, login string) (a core.Account, wait time.Duration, err error) {
 	key := deviceKey(login)
@@ -128,7 +128,7 @@ func (m *Manager) FinishDevice(ctx context.Context, c core.Caller, login string)
 	if err := m.mayComplete(ctx, c, p); err != nil {
 		return a, 0, err
 	}
-	ctx = context.WithoutCancel(ctx) // the login is no longer stored anywhere else
+	ctx = context.WithoutCancel(ctx) // takeLogin has removed the stored login, so continue even if the request is cancelled
 	if wait = time.Until(p.Device.Next); wait > 0 {
 		return a, wait, m.putLogin(ctx, key, p, p.Device.Expires)
 	}
@@ -148,7 +148,7 @@ func (m *Manager) FinishDevice(ctx context.Context, c core.Caller, login string)
 			a, err = m.keep(ctx, p, token)
 			return a, 0, err
 		}
-		m.log.Debug("the authorization server could not be asked about a login with a code; asking again", "app", p.App, "reason", describe(p.Issuer, err))
+		m.log.Debug("could not ask the authorization server about a login with a code; trying again", "app", p.App, "reason", describe(p.Issuer, err))
 	default:
 		return a, 0, core.Errorf(core.CodeUnavailable, "the account was not linked: %s", describe(p.Issuer, err))
 	}
@@ -156,5 +156,6 @@ func (m *Manager) FinishDevice(ctx context.Context, c core.Caller, login string)
 	return a, p.Device.Interval, m.putLogin(ctx, key, p, p.Device.Expires)
 }
 
-// deviceKey returns the key under which a login with a code is stored. It is not a state, which a browser could bring back.
+// deviceKey returns the key under which a login with a code is stored. Its prefix keeps it apart from the states that
+// browsers bring back.
 func deviceKey(login string) string { return hashOf(strings.Join([]string{"device", login}, "\x00")) }

@@ -47,7 +47,7 @@ func (r *rig) beginDevice(t *testing.T, c core.Caller, w Want) (Device, error) {
 	return r.BeginDevice(t.Context(), c, w)
 }
 
-// withCode returns a rig in which the caller has begun a login with a code of p.
+// withCode returns a rig in which the caller has begun a login with a code from p.
 func withCode(t *testing.T, p *provider) (*rig, Device) {
 	t.Helper()
 	givesCodes(p)
@@ -110,7 +110,7 @@ func TestAnAccountIsLinkedWithACodeThatItsUserEnters(t *testing.T) {
 	}
 }
 
-func TestALoginWithACodeOutlivesAnOutage(t *testing.T) {
+func TestALoginWithACodeSurvivesAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := idleProvider("http://127.0.0.1:2")
 		givesCodes(p)
@@ -175,7 +175,7 @@ func TestAMismatchedCodeLoginIsRefused(t *testing.T) {
 	})
 }
 
-func TestNoCodeIsRequestedWithoutItsUser(t *testing.T) {
+func TestNoCodeIsRequestedUnlessAUserHasAgreed(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	if _, err := r.beginDevice(t, r.caller, Want{App: "far"}); core.CodeOf(err) != core.CodeBadRequest {
@@ -205,7 +205,7 @@ func TestAnInvalidDeviceCodeResponseIsRefused(t *testing.T) {
 		`{` + rest + `"https://a.a","error":"invalid_client"}`: nil,
 		`<html>`:                      nil,
 		"a device endpoint in a file": describes("device_authorization_endpoint", "file:///etc/passwd"),
-		"a device endpoint at the address of a cloud's metadata": describes("device_authorization_endpoint", "http://169.254.169.254/latest/meta-data"),
+		"a device endpoint at a cloud's metadata address": describes("device_authorization_endpoint", "http://169.254.169.254/latest/meta-data"),
 	} {
 		p, evil := newProvider(t), newProvider(t)
 		givesCodes(p)

@@ -79,9 +79,9 @@ func (m *Manager) discover(ctx context.Context, r core.Remote) (server, error) {
 	return m.discoverWith(ctx, r, challenge, private)
 }
 
-// discoverWith is discover with the challenge of an app. private says that the app is at a private address. Only then may
-// its authorization server be at a private address: a public app must not be able to make this server call into its own
-// network.
+// discoverWith is discover with the challenge of an app. private reports whether the app is at a private address. Only
+// then may its authorization server be at one too. Otherwise, a public app could make this server send requests into
+// its own private network.
 func (m *Manager) discoverWith(ctx context.Context, r core.Remote, challenge remote.Challenge, private bool) (server, error) {
 	private = private && r.AllowPrivate
 	app, err := url.Parse(r.URL)
@@ -102,7 +102,7 @@ func (m *Manager) discoverWith(ctx context.Context, r core.Remote, challenge rem
 		}
 		s.Resource, s.Servers, s.Private, s.Proofs = about.Resource, about.Servers, private, challenge.Proofs || about.Proofs
 		if s.Proofs && !slices.Contains(s.ProofAlgs, remote.ProofAlgorithm) {
-			failed = errors.Join(failed, fmt.Errorf("the app wants tokens that are bound to a key (DPoP), and %s does not say that it supports that with %s (dpop_signing_alg_values_supported)", hostOf(s.Issuer), remote.ProofAlgorithm))
+			failed = errors.Join(failed, fmt.Errorf("the app wants tokens that are bound to a key (DPoP), but %s does not announce support for DPoP with %s (dpop_signing_alg_values_supported)", hostOf(s.Issuer), remote.ProofAlgorithm))
 			continue
 		}
 		s.Wanted = scopesFor(r, challenge, about, s)
@@ -217,7 +217,7 @@ func (s server) check(issuer string, private bool) error {
 	case strings.TrimSuffix(s.Issuer, "/") != strings.TrimSuffix(issuer, "/"):
 		return fmt.Errorf("the metadata of %.200q names another issuer, %.200q", issuer, s.Issuer)
 	case !slices.Contains(s.Challenges, "S256"):
-		return fmt.Errorf("%.200q does not say that it supports PKCE with S256 (code_challenge_methods_supported)", issuer)
+		return fmt.Errorf("%.200q does not announce support for PKCE with S256 (code_challenge_methods_supported)", issuer)
 	case s.Authorize == "" || s.Token == "":
 		return fmt.Errorf("%.200q has no authorization_endpoint or no token_endpoint", issuer)
 	}
@@ -239,7 +239,8 @@ func (s server) check(issuer string, private bool) error {
 	return nil
 }
 
-// isOwnParameter reports whether an authorization request sets a parameter, or another parameter overrides it.
+// isOwnParameter reports whether this server sets a parameter in authorization requests, or the parameter could
+// override one that it sets.
 func isOwnParameter(name string) bool {
 	switch name {
 	case "client_id", "redirect_uri", "response_type", "response_mode", "state", "scope", "resource", "prompt",
@@ -262,8 +263,8 @@ func checkEndpoint(name, address string, private bool) error {
 	return nil
 }
 
-// errNoDocument means that there is no document at an address, and errInvalid that there is something else, such as a page
-// that some servers return for every unknown path.
+// errNoDocument means that there is no document at an address, and errInvalid that something other than a document is
+// there, such as the page that some servers return for every unknown path.
 var (
 	errNoDocument = errors.New("there is no document")
 	errInvalid    = errors.New("did not send a valid JSON object")

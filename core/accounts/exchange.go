@@ -13,7 +13,7 @@ import (
 
 const (
 	exchangedLife = time.Minute // assumed for a token with an unknown expiry
-	seenEvery     = time.Minute // how often a person who lists tools makes Seen read the unpublished apps
+	seenEvery     = time.Minute // minimum time between two checks of a workspace for unpublished apps
 )
 
 // exchangedPrefix begins the ids of accounts that exist only in memory.
@@ -33,7 +33,7 @@ func (m *Manager) exchangedFor(c core.Caller, app string, auth core.RemoteAuth) 
 		return core.Account{}, core.Errorf(core.CodeForbidden, "app %s needs a token from your identity provider, which the server exchanges for the app's. A browser session, an API key or SERVICE_API_KEY cannot be exchanged: send a token from the identity provider", app)
 	}
 	// Different settings result in a different account, with its own connections and tokens. So does another token: the
-	// provider may exchange it for less, or not at all.
+	// provider may exchange it for fewer rights, or not at all.
 	id := exchangedPrefix + hashOf(strings.Join([]string{c.Workspace.ID, app, c.User.ID, c.Bearer.Reveal(), auth.TokenURL, auth.Audience, auth.ClientID, auth.Scopes}, "\x00"))[:32]
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,7 +48,8 @@ func (m *Manager) exchangedFor(c core.Caller, app string, auth core.RemoteAuth) 
 	return e.account, nil
 }
 
-// exchangedToken returns the token of an account from exchangedFor. It is cached until it expires, or the app refuses it.
+// exchangedToken returns the token of an account from exchangedFor. It is cached until it expires or the app refuses
+// it.
 func (m *Manager) exchangedToken(ctx context.Context, id string, refused core.Secret) (remote.Token, error) {
 	if a, err := m.account(ctx, id); err == nil && usable(a, refused) {
 		return tokenOf(a)
@@ -98,9 +99,9 @@ func (m *Manager) exchangeNow(ctx context.Context, id string, refused core.Secre
 	}
 	switch {
 	case codeOf(err) != "":
-		return remote.Token{}, core.Errorf(core.CodeForbidden, "your token was not exchanged for one of app %s: %s", a.App, describe(auth.TokenURL, err))
+		return remote.Token{}, core.Errorf(core.CodeForbidden, "your token was not exchanged for a token of app %s: %s", a.App, describe(auth.TokenURL, err))
 	case err != nil:
-		return remote.Token{}, core.Errorf(core.CodeUnavailable, "your token was not exchanged for one of app %s: %s", a.App, describe(auth.TokenURL, err)).WithRetryAfter(5 * time.Second)
+		return remote.Token{}, core.Errorf(core.CodeUnavailable, "your token was not exchanged for a token of app %s: %s", a.App, describe(auth.TokenURL, err)).WithRetryAfter(5 * time.Second)
 	}
 	a.Grant = grant
 	take(&a, token)

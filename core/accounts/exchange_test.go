@@ -50,7 +50,7 @@ func exchangeRig(t *testing.T, e *exchanger) *rig {
 	})
 }
 
-// call returns the token of a call by a person with a token of the identity provider.
+// call returns the app's token for a call by a person who has the given token of the identity provider.
 func (r *rig) call(t *testing.T, c core.Caller, bearer, refused core.Secret) (core.Secret, error) {
 	t.Helper()
 	c.Bearer = bearer
@@ -95,7 +95,7 @@ func TestATokenIsExchangedOnceForEachPerson(t *testing.T) {
 	}
 }
 
-func TestATokenThatCannotBeExchangedGetsNothingFromAnotherToken(t *testing.T) {
+func TestATokenThatCannotBeExchangedDoesNotUseAnotherTokensResult(t *testing.T) {
 	e := newExchanger(t)
 	r := exchangeRig(t, e)
 	wide, err := r.call(t, r.caller, "wide", "")
@@ -129,7 +129,7 @@ func TestACallerWithoutATokenExchangesNone(t *testing.T) {
 	e := newExchanger(t)
 	r := exchangeRig(t, e)
 	if _, err := r.call(t, r.caller, "", ""); core.CodeOf(err) != core.CodeForbidden {
-		t.Errorf("a session of a browser: %v", err)
+		t.Errorf("a browser session: %v", err)
 	}
 	if err := r.MayLink(t.Context(), r.caller, "far"); core.CodeOf(err) != core.CodeBadRequest {
 		t.Errorf("an account is linked: %v", err)

@@ -185,7 +185,7 @@ func (p *provider) count(kind string) (n int) {
 	return n
 }
 
-// change changes the provider while it holds the lock, so that no request is being served.
+// change changes the provider while holding its lock, so that no request is served meanwhile.
 func (p *provider) change(do func(p *provider)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -317,7 +317,7 @@ func (r *rig) consented(t *testing.T, p *provider) Answer {
 	return answer
 }
 
-// as returns a person with unchanged rights for Finish.
+// as returns a function for Finish that finds the caller's rights unchanged.
 func as(c core.Caller) func(context.Context, string) (core.Caller, error) {
 	return func(context.Context, string) (core.Caller, error) { return c, nil }
 }

@@ -44,8 +44,8 @@ type Consent struct {
 	Device    bool // the authorization server can also give a code (BeginDevice)
 }
 
-// Digest identifies everything that a Consent says. An app could show one thing on the page and ask for another when the
-// person agrees to it.
+// Digest identifies the whole content of a Consent. Without it, an app could show one thing on the page and ask for
+// another when the person agrees.
 func (c Consent) Digest() string {
 	c.Scopes = slices.Sorted(slices.Values(c.Scopes))
 	return hashOf(fmt.Sprintf("%#v", c))
@@ -161,8 +161,8 @@ func (m *Manager) agreed(ctx context.Context, c core.Caller, w Want) (in core.In
 	return in, s, consent, m.ensureKey()
 }
 
-// ensureKey makes the key that encrypts tokens if there is none. Of several first logins at once, only one makes it: with two
-// keys, the tokens could be encrypted with the one that was not kept.
+// ensureKey makes the key that encrypts tokens if there is none. If several first logins run at once, only one of them
+// makes the key. Otherwise, tokens could be encrypted with a key that is not kept.
 func (m *Manager) ensureKey() error {
 	m.making.Lock()
 	defer m.making.Unlock()
@@ -219,7 +219,7 @@ func (m *Manager) send(ctx context.Context, p pending) (Start, error) {
 	if slices.Contains(p.Scopes, offline) { // OpenID providers grant it only with consent
 		options = append(options, oauth2.SetAuthURLParam("prompt", "consent"))
 	}
-	if p.Issuer == google { // which has no scope for long-lived tokens, and gives them only with consent
+	if p.Issuer == google { // Google has no scope for long-lived tokens, and issues them only with consent
 		options = append(options, oauth2.AccessTypeOffline, oauth2.SetAuthURLParam("prompt", "consent"))
 	}
 	config := oauth2.Config{ClientID: p.ClientID, RedirectURL: p.RedirectURI, Scopes: p.Scopes, Endpoint: oauth2.Endpoint{AuthURL: p.Authorize}}
@@ -234,7 +234,7 @@ func (m *Manager) putLogin(ctx context.Context, key string, p pending, expires t
 	return m.o.Store.PutLogin(ctx, key, p.By, record, expires)
 }
 
-// takeLogin returns a login in progress, which only one of several concurrent callers gets.
+// takeLogin removes and returns a login in progress, so only one of several concurrent callers gets it.
 func (m *Manager) takeLogin(ctx context.Context, key string) (p pending, err error) {
 	record, err := m.o.Store.TakeLogin(ctx, key)
 	if core.CodeOf(err) == core.CodeNotFound {
@@ -280,9 +280,8 @@ type Answer struct {
 // Finish completes a login for the person who started it, in the browser where it started. caller returns the person
 // with their current rights in a workspace. The error is core.CodeForbidden for an answer that does not match the
 // login, and for a person who may no longer link the account. If the authorization server reported an error, the
-// message includes it. The browser goes to again.URL for another login if the server refused scopes that nobody
-// insists on: the next login asks for fewer. It also goes there if the code ended with the grant that the login
-// replaces.
+// message includes it. If again.URL is not empty, the browser must go there for another login: the server refused
+// optional scopes, so the next login asks for fewer, or the code ended with the grant that the login replaces.
 func (m *Manager) Finish(ctx context.Context, caller func(ctx context.Context, workspace string) (core.Caller, error), answer Answer) (a core.Account, again Start, err error) {
 	p, err := m.takeLogin(ctx, stateKey(answer.State))
 	if err != nil {
@@ -324,7 +323,7 @@ func fewerScopes(refused []string) []string {
 }
 
 // revokeReplaced revokes the grant that a login replaces, if its authorization server may have a single grant for the
-// person and this client: it would end the new one too if it were revoked later. It is tried once.
+// person and this client: revoking that grant later would end the new one too. The revocation is tried once.
 func (m *Manager) revokeReplaced(ctx context.Context, p pending) bool {
 	own, err := m.of(ctx, p.Workspace, p.Owner, p.App)
 	before, replaces := pick(own, p.Name)
@@ -337,7 +336,7 @@ func (m *Manager) revokeReplaced(ctx context.Context, p pending) bool {
 	ctx, cancel := context.WithTimeout(ctx, exchangeWithin)
 	defer cancel()
 	if err := m.revoke(ctx, before.Grant); err != nil {
-		m.log.Warn("the tokens of a replaced login could not be revoked; they are forgotten", "account", before.ID, "reason", err)
+		m.log.Warn("could not revoke the tokens of a replaced login; they are forgotten", "account", before.ID, "reason", err)
 	}
 	return true
 }
@@ -350,7 +349,7 @@ func (m *Manager) mayComplete(ctx context.Context, c core.Caller, p pending) err
 	}
 	owner, err := m.mayLink(c, in)
 	if err == nil && owner != p.Owner {
-		err = core.Errorf(core.CodeConflict, "app %s now takes different accounts than when the login started", p.App)
+		err = core.Errorf(core.CodeConflict, "app %s now uses a different kind of account than when the login started", p.App)
 	}
 	return err
 }
@@ -389,7 +388,7 @@ func (m *Manager) keep(ctx context.Context, p pending, token *oauth2.Token) (cor
 	take(&a, token)
 	a, err := m.o.Store.LinkAccount(ctx, a)
 	if err != nil {
-		_ = m.revoke(context.WithoutCancel(ctx), a.Grant) // nobody would use its tokens
+		_ = m.revoke(context.WithoutCancel(ctx), a.Grant) // the tokens would never be used
 		return a, err
 	}
 	m.grants.Remove(a.ID)

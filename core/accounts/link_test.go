@@ -213,7 +213,7 @@ func TestAUserWhoLosesTheRightDuringALoginCannotLinkAnAccount(t *testing.T) {
 	}
 }
 
-func TestAnotherUsersAnswerUsesUpNoAccount(t *testing.T) {
+func TestAnotherUsersAnswerLinksNoAccount(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	other := r.person(t, "mallory")
@@ -319,7 +319,7 @@ func TestServerQuirksAreHandled(t *testing.T) {
 	}
 }
 
-func TestAPersonLinksALimitedNumberOfAccountsAtAnApp(t *testing.T) {
+func TestAPersonCanLinkOnlyALimitedNumberOfAccountsPerApp(t *testing.T) {
 	p := newProvider(t)
 	r := newRig(t, p, core.RemoteAuth{Type: core.AuthUser})
 	a := r.link(t, p, r.caller, "")
@@ -393,7 +393,7 @@ type keyless struct {
 
 func (k *keyless) Encrypts() bool { return k.encrypts.Load() }
 
-func TestFirstLoginsAtOnceMakeOneKey(t *testing.T) {
+func TestConcurrentFirstLoginsCreateOneKey(t *testing.T) {
 	r := newRig(t, newProvider(t), core.RemoteAuth{Type: core.AuthUser})
 	k := &keyless{Store: r.store}
 	var made atomic.Int32

@@ -50,7 +50,8 @@ type Store interface {
 	TakeLogin(ctx context.Context, state string) (json.RawMessage, error)
 }
 
-// Apps knows how apps are called, and is notified of changes to accounts. *apps.Manager implements it.
+// Apps returns how the server authenticates to apps, and is notified of changes to accounts. *apps.Manager implements
+// it.
 type Apps interface {
 	AuthOf(workspace, app string) (core.RemoteAuth, error)
 	AccountLinked(a core.Account)
@@ -74,7 +75,7 @@ type Options struct {
 	Events  Publisher
 	Logger  hclog.Logger
 	Remote  remote.Options // how to reach authorization servers, and which addresses are allowed
-	MakeKey func() error   // makes the key that encrypts tokens if there is none; nil if the operator has to
+	MakeKey func() error   // makes the key that encrypts tokens if there is none; nil if the operator must make it
 	Dev     bool           // every caller is the owner, who then counts as a person
 	BaseURL string         // the public address without a trailing slash; "" if it is not configured
 	URL     func() string  // the address of this server, used if BaseURL is ""
@@ -185,7 +186,7 @@ func (m *Manager) read(ctx context.Context, workspace string, since uint64) <-ch
 	})
 }
 
-// cached returns what was read last about a workspace, and how many changes there were until then.
+// cached returns the accounts of a workspace as they were last read, and the number of changes so far.
 func (m *Manager) cached(workspace string) (known listed, since uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -229,8 +230,8 @@ func (m *Manager) Listed(ctx context.Context, workspace, app, account string) (m
 }
 
 // Publish implements apps.Accounts. The lists that a person's account sees are stored for that person. An app is
-// published with the lists of one account of an admin, until that account is gone. If callers' tokens are
-// exchanged, everybody can publish it, but an admin takes precedence.
+// published with the lists of one admin's account until that account is gone. If callers' tokens are exchanged,
+// anybody's lists can publish the app, but an admin's take precedence.
 func (m *Manager) Publish(ctx context.Context, account string, lists core.AppLists) (bool, error) {
 	a, err := m.account(ctx, account)
 	if err != nil {

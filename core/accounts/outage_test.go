@@ -31,7 +31,7 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// Within a day, an authorization server is unusable for ten minutes three times, each time for another reason. A person
+// Three times in a day, an authorization server is unusable for ten minutes, each time for a different reason. A person
 // calls an app every half minute. No grant is lost, nobody has to log in, and calls fail only during an outage.
 func TestOutagesOfAProviderLoseNoGrant(t *testing.T) {
 	for name, seconds := range map[string]int{"tokens for an hour": 3600, "tokens for five minutes": 300} {

@@ -316,7 +316,7 @@ func TestAChangedDefaultAccountIsAnnouncedWithItsLists(t *testing.T) {
 	}
 }
 
-// Calls with the two kinds of accounts alternate, so that whatever else the machine does slows both down.
+// Calls with the two kinds of accounts alternate, so that other load on the machine slows down both equally.
 func TestAPersonalAccountCostsNoMoreThanASharedOne(t *testing.T) {
 	w := newWorld(t, map[string]string{"mine": core.AuthUser, "ours": core.AuthShared})
 	c := w.personWithBearer(t, "admin")
@@ -352,7 +352,7 @@ func TestAPersonalAccountCostsNoMoreThanASharedOne(t *testing.T) {
 	})
 }
 
-// The authorization server cannot be reached, while a person calls all the time and tokens live for four seconds.
+// The authorization server is unreachable while a person keeps calling and tokens live for four seconds.
 func TestARealOutageOfAProviderLosesNoGrant(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -383,7 +383,7 @@ func TestARealOutageOfAProviderLosesNoGrant(t *testing.T) {
 		}
 		<-time.After(100 * time.Millisecond)
 	}
-	testkit.Eventually(t, "its address is free", func() bool { // a connection may have its port by chance, for a while
+	testkit.Eventually(t, "its address is free", func() bool { // another connection may happen to use its port for a while
 		listener, err = net.Listen("tcp", address)
 		return err == nil
 	})
@@ -428,7 +428,7 @@ func TestOnlyAnAdminPublishesTheListsOfAnApp(t *testing.T) {
 	}
 }
 
-// slowStore counts reads of a workspace's accounts, and holds them up.
+// slowStore counts reads of a workspace's accounts, and delays them.
 type slowStore struct {
 	*store.Store
 	reads atomic.Int64

@@ -31,8 +31,8 @@ const (
 	storeWithin   = 10 * time.Second
 	renewPause    = 30 * time.Second // a token that is refused this soon after a renewal is not renewed again
 
-	// Each renewal holds a database connection while it waits for an authorization server. Servers that hang must leave
-	// connections for everybody else, and one that hangs must leave renewals for the others.
+	// Each renewal holds a database connection while it waits for an authorization server. Servers that hang must not
+	// use up all connections, and a single server that hangs must not use up all renewals.
 	maxRenewals     = 9
 	maxRenewalsEach = 3 // at a time, for the accounts of one app, and for one token endpoint's host
 	exchangeWithin  = 10 * time.Second
@@ -74,8 +74,9 @@ func (m *Manager) exchange(ctx context.Context, g core.Grant, form url.Values) (
 	return token, nil
 }
 
-// roundedLife is an http.RoundTripper for a token endpoint. The oauth2 library rejects a response whose expires_in is not a whole
-// number, and with it a refresh token that the server will not send again. It takes a negative one for a token that has expired.
+// roundedLife is an http.RoundTripper for a token endpoint. The oauth2 library rejects a response whose expires_in is
+// not a whole number, and with it a refresh token that the server will not send again. It treats a negative expires_in
+// as an expired token.
 type roundedLife struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -116,8 +117,8 @@ func validToken(token string) bool {
 	return token != "" && len(token) <= maxToken && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// codeOf returns the OAuth error code with which a token endpoint refused a request, or "" for an error from exchange that says
-// nothing about the request.
+// codeOf returns the OAuth error code with which a token endpoint refused a request, or "" for an error from exchange
+// that is not a verdict on the request.
 func codeOf(err error) string {
 	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok || refused.ErrorCode == "temporarily_unavailable" || refused.ErrorCode == "server_error" {
@@ -259,7 +260,7 @@ func (m *Manager) renew(ctx context.Context, id string, refused core.Secret) (co
 	if a.ID != "" && core.CodeOf(err) == core.CodeUnavailable && m.hasMoved(ctx, a) {
 		a, err = change(func(_ context.Context, a *core.Account) (bool, error) {
 			a.State = core.AccountLoginNeeded
-			return true, core.Errorf(core.CodeLoginNeeded, "the app names another authorization server now")
+			return true, core.Errorf(core.CodeLoginNeeded, "the app now names another authorization server")
 		})
 	}
 	if ended && a.State == core.AccountLoginNeeded { // otherwise it was linked again or unlinked in the meantime
@@ -298,7 +299,7 @@ func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Sec
 		return true, loginEnded()
 	case limited && time.Until(end) < refreshWithin+storeWithin && still:
 		return false, nil
-	case limited && time.Until(end) < refreshWithin+storeWithin: // it has waited for others
+	case limited && time.Until(end) < refreshWithin+storeWithin: // waiting for other renewals took too long
 		return false, errTooMany()
 	}
 	ctx, cancel := context.WithTimeout(ctx, refreshWithin)
@@ -311,13 +312,13 @@ func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Sec
 	case endsGrant(code):
 		a.State = core.AccountLoginNeeded
 		return true, loginEnded()
-	case code == "invalid_client": // the next login registers a new one
+	case code == "invalid_client": // the next login registers a new client
 		if err := m.o.Store.DeleteOAuthClient(ctx, core.ClientRegistration{Workspace: a.Workspace, App: a.App, Issuer: a.Issuer}); err != nil {
-			m.log.Warn("a client that an authorization server no longer knows is kept", "account", a.ID, "error", err)
+			m.log.Warn("could not delete a client that the authorization server no longer knows", "account", a.ID, "error", err)
 		}
 	}
 	if still {
-		m.log.Warn("token of an account not renewed; it is used until it expires", "account", a.ID, "reason", describe(a.Issuer, err))
+		m.log.Warn("could not renew the token of an account; using it until it expires", "account", a.ID, "reason", describe(a.Issuer, err))
 		return false, nil
 	}
 	return false, core.Wrap(core.CodeUnavailable, errors.New(describe(a.Issuer, err)), "the token of the account has expired and could not be renewed: "+describe(a.Issuer, err)).WithRetryAfter(5 * time.Second)
@@ -334,8 +335,8 @@ func endsGrant(code string) bool {
 	return false
 }
 
-// namedFor is how long an app's authorization servers are remembered. Without that, an app that refuses every token
-// would make this server read its metadata for every call.
+// namedFor is how long an app's authorization servers are remembered. Without this cache, an app that refuses every
+// token would make this server read the app's metadata on every call.
 const namedFor = time.Minute
 
 // named holds the authorization servers that an app named; servers is empty if they could not be read.
@@ -344,9 +345,9 @@ type named struct {
 	at      time.Time
 }
 
-// hasMoved reports whether the app of an account now names other authorization servers than the one that issued its
-// tokens. If the app refuses the token, or that server no longer renews it, a person has to log in to another one
-// (MCP 2026-07-28, authorization).
+// hasMoved reports whether the app of an account now names only authorization servers that did not issue the account's
+// tokens. If the app then refuses the token, or the issuer no longer renews it, a person has to log in at one of the
+// named servers (MCP 2026-07-28, authorization).
 func (m *Manager) hasMoved(ctx context.Context, a core.Account) bool {
 	app := a.Workspace + " " + a.App
 	now, ok := m.named.Get(app)

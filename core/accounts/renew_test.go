@@ -343,16 +343,16 @@ func TestAnAccountIsUsedByItsOwnerOnly(t *testing.T) {
 	}{
 		{"the default, to read", r.caller, "", true, nil, work.ID, ""},
 		{"a named one", r.caller, "home", false, nil, home.ID, ""},
-		{"none of two, to change", r.caller, "", false, nil, "", core.CodeBadRequest},
+		{"no choice between two, to change", r.caller, "", false, nil, "", core.CodeBadRequest},
 		{"one that does not exist", r.caller, "other", true, nil, "", core.CodeLoginNeeded},
 		{"another person", bob, "work", true, nil, "", core.CodeLoginNeeded},
 		{"a key without accounts", key, "work", true, nil, "", core.CodeForbidden},
 		{"a key with accounts", keyWith, "work", true, nil, work.ID, ""},
 		{"SERVICE_API_KEY", owner, "", true, nil, "", core.CodeForbidden},
-		{"the one of the conversation, to change", r.caller, "", false, conversation(home.ID), home.ID, ""},
-		{"the one of the conversation, to read", r.caller, "", true, conversation(home.ID), home.ID, ""},
+		{"the conversation's, to change", r.caller, "", false, conversation(home.ID), home.ID, ""},
+		{"the conversation's, to read", r.caller, "", true, conversation(home.ID), home.ID, ""},
 		{"a different one from the conversation's", r.caller, "work", false, conversation(home.ID), work.ID, ""},
-		{"one of the conversation that is unlinked, to change", r.caller, "", false, conversation("acc_gone"), "", core.CodeBadRequest},
+		{"the conversation's, which is unlinked, to change", r.caller, "", false, conversation("acc_gone"), "", core.CodeBadRequest},
 	} {
 		a, err := r.Choose(t.Context(), c.caller, "far", core.AccountWanted{Name: c.account, ReadOnly: c.readOnly, Chosen: c.chosen})
 		if a.ID != c.id || err != nil && core.CodeOf(err) != c.code || err == nil && c.code != "" {

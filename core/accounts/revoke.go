@@ -26,7 +26,7 @@ func (m *Manager) Run(ctx context.Context) {
 	for {
 		due, err := m.o.Store.ClaimRevocations(ctx, revokeAtOnce, revokeRetry)
 		if err != nil && ctx.Err() == nil {
-			m.log.Warn("tokens of unlinked accounts could not be read", "error", err)
+			m.log.Warn("could not read the tokens of unlinked accounts", "error", err)
 		}
 		for _, one := range due {
 			m.finishRevocation(ctx, one)
@@ -63,10 +63,10 @@ func (m *Manager) finishRevocation(ctx context.Context, one core.AccountRevocati
 		m.log.Debug("tokens of an unlinked account not revoked; trying again", "account", one.Account, "attempts", one.Attempts, "reason", err)
 		return
 	case err != nil:
-		m.log.Warn("tokens of an unlinked account could not be revoked; they are forgotten", "account", one.Account, "attempts", one.Attempts, "reason", err)
+		m.log.Warn("could not revoke the tokens of an unlinked account; they are forgotten", "account", one.Account, "attempts", one.Attempts, "reason", err)
 	}
 	if err := m.o.Store.RevocationDone(ctx, one.Account); err != nil && ctx.Err() == nil {
-		m.log.Warn("a revocation will be repeated: it could not be recorded as done", "account", one.Account, "error", err)
+		m.log.Warn("could not record a revocation as done; it will be repeated", "account", one.Account, "error", err)
 	}
 }
 

@@ -64,7 +64,8 @@ func TestAccountsOfPeopleWhoLeaveAreRevoked(t *testing.T) {
 	}
 }
 
-// Some authorization servers have a single grant for a person and a client: revoking one of its tokens ends it.
+// endsGrants makes a provider behave like authorization servers that have a single grant for a person and a client:
+// revoking one of its tokens ends the grant.
 func endsGrants(p *provider) {
 	p.fail = func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == "/revoke" {

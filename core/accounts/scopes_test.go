@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Some servers refuse a login for scopes that they or the app announce.
+// Some servers refuse a login because of scopes that they or the app announce.
 func TestRefusedScopesAreOmitted(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -59,7 +59,7 @@ func TestRefusedScopesAreOmitted(t *testing.T) {
 	}
 }
 
-// Keycloak reports only when it is asked for the tokens that a person may not have long-lived ones.
+// Keycloak reports only at the token request that a person may not have long-lived tokens.
 func TestAPersonWhoGetsNoLongLivedTokensLinksAnAccountWithoutThem(t *testing.T) {
 	p := newProvider(t)
 	p.metadata["scopes_supported"] = []string{offline}

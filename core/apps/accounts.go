@@ -42,7 +42,7 @@ func (a *app) takesAccounts(ctx context.Context, found *source.Candidate, refuse
 // addPublished adds the published lists to spec. The shared instance of an app with linked accounts shows them.
 func (a *app) addPublished(ctx context.Context, spec *instance.Spec) error {
 	if a.manager.o.Accounts == nil {
-		return errors.New("it uses linked accounts, and this server has none")
+		return errors.New("it uses linked accounts, which this server does not support")
 	}
 	lists, err := a.manager.o.Accounts.Published(ctx, a.key.Workspace, a.key.Name)
 	if err == nil && len(lists.Lists) == 0 && a.usesOwnAccounts() {
@@ -55,7 +55,7 @@ func (a *app) addPublished(ctx context.Context, spec *instance.Spec) error {
 	return err
 }
 
-// listWithoutLogin returns the lists that the app shows to everybody, or none if it wants a login for them.
+// listWithoutLogin returns the lists that the app shows to everybody, or none if listing requires a login.
 func (a *app) listWithoutLogin(ctx context.Context, spec instance.Spec) (lists core.AppLists) {
 	limit, cancel := context.WithTimeout(ctx, anonymousTimeout)
 	defer cancel()
@@ -105,7 +105,7 @@ func (a *app) publishOnce(ctx context.Context, in instance.Instance, account str
 	return err
 }
 
-// readLists returns the lists of an instance after it has checked that they can be used.
+// readLists reads the lists of an instance and checks that they can be used.
 func (a *app) readLists(ctx context.Context, in instance.Instance) (core.AppLists, error) {
 	r := newRecorder(in, "")
 	_, err := a.reader(in).ReadAll(ctx, r)
@@ -186,8 +186,8 @@ func (m *Manager) AccountUnlinked(account string) {
 // announces the lists: what the default account sees takes precedence over what the person's other accounts see.
 func (m *Manager) DefaultAccountChanged(workspace string) { m.catalog.Announce(workspace) }
 
-// RefreshPublished shows the lists that peer servers have published or read with an account, for one workspace and
-// account; "" means all. It works in the background.
+// RefreshPublished shows, in the background, the lists that peer servers have published or read with an account.
+// workspace and account limit what is refreshed; "" means all.
 func (m *Manager) RefreshPublished(workspace, account string) {
 	m.background(func(ctx context.Context) {
 		for _, a := range m.allApps() {

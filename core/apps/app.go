@@ -25,7 +25,7 @@ type app struct {
 	turn  chan struct{}    // holds one token while a command is running
 	retry chan struct{}    // capacity 1; receives when a crashed remote app is called
 	wake  chan struct{}    // capacity 1; receives when a sleeping app is needed
-	rest  chan chan<- bool // receives to put the app to sleep now; the reply says whether it may sleep
+	rest  chan chan<- bool // receives to put the app to sleep now; the reply reports whether it may sleep
 	used  atomic.Int64     // when it last started running or took a slot for a call, in Unix nanoseconds
 
 	now atomic.Pointer[view]

@@ -35,10 +35,10 @@ func (m *Manager) Call(ctx context.Context, workspace, server string, c *interac
 	return a.dialog.Do(ctx, in, c)
 }
 
-// acquire returns the shared instance and takes a slot, which Dialog.Do releases. It takes the slot first because an
-// app with a call in flight is not put to sleep. Then the call is checked again, because the app may have started with
-// different tools, or changed them, since its tool was looked up. What an account sees was checked then. A call that has waited
-// is also checked by its sender.
+// acquire takes a slot, which Dialog.Do releases, and returns the shared instance. It takes the slot first, because an
+// app with a call in flight is not put to sleep. It then checks the call again, because the app's tools may have
+// changed since the tool was looked up. A call that uses an account is checked again only if it has waited. A call that
+// has waited is also checked by its sender (c.Recheck).
 func (a *app) acquire(ctx context.Context, c *interact.Call) (in instance.Instance, err error) {
 	waited := false
 	if a.dialog.Slots().Take(c.Sender) == nil {
@@ -173,7 +173,7 @@ func (a *app) ready(ctx context.Context, timeout <-chan time.Time) (instance.Ins
 			if v.failure != nil && v.failure.Final {
 				return nil, unavailable(0, "app %q is dead%s", a.key.Name, v.because())
 			}
-			return nil, unavailable(0, "app %q is dead after too many failed restarts%s; correct that, then start it", a.key.Name, v.because())
+			return nil, unavailable(0, "app %q is dead after too many failed restarts%s; fix the cause, then start it", a.key.Name, v.because())
 		case core.StateRunning:
 			if in := a.current(); in != nil {
 				return in, nil

@@ -41,7 +41,7 @@ func TestACallWaitsForAnAppThatRestarts(t *testing.T) {
 }
 
 // During a restart or a change of values, an app is briefly unavailable. Callers notice nothing except the delay.
-func TestCallsWaitAndToolsStayListedWhileACommandStartsAnAppAgain(t *testing.T) {
+func TestCallsWaitAndToolsStayListedWhileACommandRestartsAnApp(t *testing.T) {
 	blue := "blue"
 	commands := map[string]func(context.Context, *Manager) (core.App, error){
 		"restart": func(ctx context.Context, y *Manager) (core.App, error) { return y.Restart(ctx, ws, "notes") },
@@ -120,7 +120,7 @@ func TestACallThatHangsEndsAtItsDeadlineAndTheAppIsNotRestarted(t *testing.T) {
 		}
 		synctest.Wait()
 		if err := call(t, y, "x"); err != nil {
-			t.Errorf("another call does not continue: %v", err)
+			t.Errorf("another call was affected: %v", err)
 		}
 		for range 100 {
 			err := <-got
@@ -165,7 +165,7 @@ func TestConcurrentCallsToOneAppAreBounded(t *testing.T) {
 		}
 		synctest.Wait()
 		before := time.Now()
-		expect(t, "code of one too many", core.CodeOf(call(t, y, "x")), core.CodeUnavailable)
+		expect(t, "code of one call too many", core.CodeOf(call(t, y, "x")), core.CodeUnavailable)
 		expect(t, "time it waited for a slot", time.Since(before), 10*time.Second)
 		cancel()
 		for range y.o.MaxCalls {
@@ -235,11 +235,11 @@ func TestOneUserCannotTakeAllCallsOfAnApp(t *testing.T) {
 			t.Errorf("a call by another user: %v", err)
 		}
 		if _, err := y.Resource(t.Context(), ws, "notes", "ui://notes/x", &interact.Call{Request: link.Request{Sender: "mallory"}}); core.CodeOf(err) != core.CodeRateLimited {
-			t.Errorf("a view that is read beyond the share: %v", err)
+			t.Errorf("reading a view beyond the share: %v", err)
 		}
 		time.AfterFunc(time.Second, func() { slots.Release("mallory") })
 		if _, err := ask("mallory", "x", `{}`, nil); err != nil {
-			t.Errorf("a call that waits for one of the same user: %v", err)
+			t.Errorf("a call that waits for another of the same user: %v", err)
 		}
 	})
 }

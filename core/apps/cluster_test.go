@@ -73,7 +73,7 @@ func (s *memorySeat) Installation(ctx context.Context, workspace, name string) (
 	s.down--
 	s.mu.Unlock()
 	if fails {
-		return core.Installation{}, core.Errorf(core.CodeUnavailable, "the records are down")
+		return core.Installation{}, core.Errorf(core.CodeUnavailable, "the records are unavailable")
 	}
 	return s.memoryRecords.Installation(ctx, workspace, name)
 }

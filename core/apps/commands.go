@@ -129,13 +129,13 @@ func (m *Manager) command(ctx context.Context, k interact.AppRef, code core.Code
 	return a.now.Load().app(), nil
 }
 
-// invalidCommand is an error that a command returns as it is, because it is about the request and not about what the
+// invalidCommand is an error that a command returns unchanged, because it is about the request and not about what the
 // command did.
 type invalidCommand struct{ error }
 
-// awaitSupervisor waits until the supervisor has started an app that is starting or crashed. For a process, the
-// result is running or dead. A remote app is never dead: it is tried immediately. If that attempt fails as well, its
-// error is returned and the supervisor keeps trying.
+// awaitSupervisor waits until the supervisor has started an app that is starting or crashed. For a process, the result
+// is running or dead. A remote app is never dead, so it is tried immediately. If that attempt fails as well, its error
+// is returned and the supervisor keeps trying.
 func (a *app) awaitSupervisor(ctx context.Context) error {
 	before := a.now.Load()
 	if before.record.Remote == nil {

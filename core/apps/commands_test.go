@@ -75,7 +75,7 @@ func TestAStartThatFailsLeavesAStoppedAppStopped(t *testing.T) {
 	expect(t, "message", core.TextOf(err), "app notes was not started: the command is missing")
 	expect(t, "state", state(t, y, "notes"), core.StateStopped)
 	r, _ := records.get(ws, "notes")
-	expect(t, "what is recorded", r.Running, false)
+	expect(t, "the recorded state", r.Running, false)
 	expectEvents(t, events)
 }
 
@@ -94,7 +94,7 @@ func TestARestartedAppStaysStartedAcrossAServerRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, _ := records.get(ws, "notes")
-		expect(t, "what is recorded after Close", r.Running, true)
+		expect(t, "the recorded state after Close", r.Running, true)
 		again, _ := managerOf(t, m, records)
 		open(t, again)
 		synctest.Wait()
@@ -102,7 +102,7 @@ func TestARestartedAppStaysStartedAcrossAServerRestart(t *testing.T) {
 	})
 }
 
-func TestOneOfConcurrentInstallsOfOneNameSucceeds(t *testing.T) {
+func TestOnlyOneOfConcurrentInstallsOfTheSameNameSucceeds(t *testing.T) {
 	m := &memoryApp{takes: 10 * time.Millisecond}
 	y, events := managerOf(t, m, newMemoryRecords())
 	var all sync.WaitGroup
@@ -126,7 +126,7 @@ func TestOneOfConcurrentInstallsOfOneNameSucceeds(t *testing.T) {
 	expect(t, "winners", count["won"], 1)
 	expect(t, "refused with already_installed", count[core.CodeAlreadyInstalled], 19)
 	expect(t, "instances", m.alive(), 1)
-	expect(t, "events of failures", len(failures(events)), 19)
+	expect(t, "failure events", len(failures(events)), 19)
 	expect(t, "events", len(events.texts()), 20)
 }
 
@@ -144,10 +144,10 @@ func TestDifferentAppsAreInstalledInParallelWithoutBlockingReaders(t *testing.T)
 			})
 		}
 		synctest.Wait()
-		expect(t, "apps that are seen meanwhile", len(y.List(ws))+len(y.Health(ws))+len(y.Tools(ws)), 0)
-		expect(t, "time of reading", time.Since(before), 0)
+		expect(t, "apps seen in the meantime", len(y.List(ws))+len(y.Health(ws))+len(y.Tools(ws)), 0)
+		expect(t, "time taken by reads", time.Since(before), 0)
 		all.Wait()
-		expect(t, "time of all", time.Since(before), 3*time.Second)
+		expect(t, "time taken by all installs", time.Since(before), 3*time.Second)
 		list := y.List(ws)
 		expect(t, "apps", len(list), 10)
 		for i, a := range list {
@@ -168,7 +168,7 @@ func TestTwoWorkspacesMayUseTheSameName(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, "tools of the other workspace", len(y.Tools(ws)), 1)
-	expect(t, "tools of the one", len(y.Tools("ws_b")), 0)
+	expect(t, "tools of the workspace without the app", len(y.Tools("ws_b")), 0)
 	for i, want := range []string{ws, "ws_b", "ws_b"} {
 		expect(t, "workspace of an event", events.all()[i].Workspace, want)
 	}
@@ -328,14 +328,14 @@ func TestACallerWaitsForTheFirstStartOfAnApp(t *testing.T) {
 		open(t, late)
 		arrivesLate := time.Now()
 		err := late.AwaitOffer(t.Context(), ws, "notes")
-		expect(t, "code of one that hangs", core.CodeOf(err), core.CodeUnavailable)
+		expect(t, "code for an app that hangs", core.CodeOf(err), core.CodeUnavailable)
 		expect(t, "patience", time.Since(arrivesLate), 10*time.Second)
 
 		dying, _ := managerOf(t, &memoryApp{refuses: "no"}, newMemoryRecords(record("notes", true)))
 		open(t, dying)
 		err = dying.AwaitOffer(t.Context(), ws, "notes")
 		if core.CodeOf(err) != core.CodeUnavailable {
-			t.Errorf("one that dies: %v", err)
+			t.Errorf("an app that dies: %v", err)
 		}
 	})
 }

@@ -123,7 +123,7 @@ func (a *app) restNow(ctx context.Context) bool {
 	answer := make(chan bool, 1)
 	select {
 	case a.rest <- answer:
-	case <-v.replaced: // it is about to sleep, or has ended
+	case <-v.replaced: // the app is about to sleep, or its instance has ended
 		return false
 	case <-ctx.Done():
 		return false

@@ -23,8 +23,8 @@ import (
 
 // The configuration declares apps under apps.<name>, in the default workspace and with exactly this name. When the
 // server starts, a declared app that is missing is installed, and an app whose declaration or bundle has changed is
-// replaced. It keeps its data, and is not started if it was stopped. An app that cannot be installed is logged and
-// skipped. An app that cannot be started is kept and restarted like any other.
+// replaced. The replaced app keeps its data, and is not started if it was stopped. An app that cannot be installed is
+// logged and skipped. An app that cannot be started is kept and restarted like any other.
 //
 // An entry without a source does not declare an app. It only contains settings, such as protected, for an app of this
 // name that someone installs.
@@ -57,7 +57,7 @@ func (m *Manager) installMissing(ctx context.Context, name string, d config.App)
 	o := declaredOrder(name, d)
 	err := m.installDeclared(ctx, o)
 	if core.CodeOf(err) == core.CodeAlreadyInstalled && m.o.Cluster != nil {
-		return // another server installed it at the same time, and this one will reconcile
+		return // another server installed it at the same time; this server will reconcile with the record
 	}
 	if err != nil {
 		m.failedInstalls.add(o, err)
@@ -184,7 +184,7 @@ func (m *Manager) isUnchanged(ctx context.Context, o source.Order, r core.Instal
 
 // asStored returns a manifest as its record holds it: without white space, and with the escapes that encoding/json adds.
 func asStored(manifest json.RawMessage) []byte {
-	raw, _ := json.Marshal(manifest) // it was parsed before
+	raw, _ := json.Marshal(manifest) // cannot fail: the manifest was parsed before
 	return raw
 }
 

@@ -220,7 +220,7 @@ func TestAManagerWhoseRecordsCannotBeReadIsNotOpened(t *testing.T) {
 	}
 }
 
-// unreadable are records on a disk that cannot be read.
+// unreadable holds records on a disk that cannot be read.
 type unreadable struct{ *memoryRecords }
 
 func (unreadable) Installations(context.Context) ([]core.Installation, error) {

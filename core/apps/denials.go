@@ -26,7 +26,7 @@ type Denial struct {
 	Count    int    `json:"count"`
 	First    string `json:"first"`
 	Last     string `json:"last"`
-	Observed bool   `json:"observed"` // by the sandbox; otherwise inferred from a failed start and the definition
+	Observed bool   `json:"observed"` // the sandbox observed it; otherwise it is inferred from a failed start and the definition
 }
 
 // maxDenials limits how many denials are remembered per app. The oldest is dropped first.
@@ -38,8 +38,8 @@ type denials struct {
 	all []Denial
 }
 
-// add counts denials of an access. It reports whether they are news: the first for this access, with space left to
-// record it. An app can try one address after another, and must not flood the workspace's events.
+// add counts denials of an access. It reports whether they are news: the first for this access, and recorded because
+// there was space. An app that tries one address after another therefore cannot flood the workspace's events.
 func (d *denials) add(a core.Access, count int, observed bool) (news bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -98,8 +98,8 @@ func (a *app) noteDenied(access core.Access, count int) {
 	}
 }
 
-// TracePermissions restarts an app, watches for a while which files it opens, and restarts it again. The denials in
-// the result include the files that it could not open. It ends early if ctx ends.
+// TracePermissions restarts an app, watches for d which files it opens, and restarts it again. The denials in the
+// result include the files that it could not open. It ends early if ctx ends.
 //
 // Errors: core.CodeNotFound; core.CodeBadRequest if nothing can be watched; core.CodeConflict if the app is already being
 // traced.
@@ -113,14 +113,14 @@ func (m *Manager) TracePermissions(ctx context.Context, c core.Caller, name stri
 	case d <= 0 || d > maxTrace:
 		return Permissions{}, core.Errorf(core.CodeBadRequest, "seconds must be between 1 and %d", int(maxTrace.Seconds()))
 	case record.Remote != nil || m.o.Confinement.Level(m.sandboxOf(a.key)) == sandbox.LevelNone:
-		return Permissions{}, core.Errorf(core.CodeBadRequest, "app %s is not running in a sandbox of this server: nothing is refused", name)
+		return Permissions{}, core.Errorf(core.CodeBadRequest, "app %s is not running in a sandbox of this server, so nothing is refused", name)
 	case !record.Running:
 		return Permissions{}, core.Errorf(core.CodeBadRequest, "app %s is stopped; start it first", name)
 	case !a.traced.CompareAndSwap(false, true):
 		return Permissions{}, core.Errorf(core.CodeConflict, "app %s is already being traced", name)
 	}
 	if _, err = m.Restart(ctx, a.key.Workspace, name); err == nil || core.CodeOf(err) == core.CodeStartFailed {
-		err = nil // a failed start is what people want to see
+		err = nil // an app that does not start is worth tracing too
 		select {
 		case <-ctx.Done():
 		case <-time.After(d):
@@ -136,7 +136,7 @@ func (m *Manager) TracePermissions(ctx context.Context, c core.Caller, name stri
 // maxTrace limits how long an app is traced.
 const maxTrace = 5 * time.Minute
 
-// noteFailure records what the sandbox hides, according to the definition of an app that did not start.
+// noteFailure records what the sandbox hides from an app that did not start, according to the app's definition.
 func (a *app) noteFailure() {
 	m := a.manager
 	if m.o.Confinement.Level(m.sandboxOf(a.key)) == sandbox.LevelNone {
@@ -152,8 +152,8 @@ func (a *app) noteFailure() {
 	}
 }
 
-// hints returns what the sandbox hides from an app that is not running, and how to allow it. It contains only what the
-// caller may grant.
+// hints returns what the sandbox hides from an app that is not running, and how to allow it. The result contains only
+// what the caller may grant.
 func (m *Manager) hints(c core.Caller, a *app) []string {
 	v := a.now.Load()
 	if v.failure == nil {
@@ -162,8 +162,8 @@ func (m *Manager) hints(c core.Caller, a *app) []string {
 	return a.hintsOf(c, v.failure, "ropewalk app allow "+a.key.Name+" --%s %s")
 }
 
-// hintsOf returns the hints for a failure. Targets that appear in the failure's text come first. The app's definition
-// chooses the targets, and people copy the commands into a shell.
+// hintsOf returns the hints for a failure. Targets that appear in the failure's text come first. Targets are quoted for
+// the shell, because the app's definition chooses them and people copy the commands.
 func (a *app) hintsOf(c core.Caller, failure *instance.Failure, remedy string) []string {
 	m, hints := a.manager, []string{}
 	if m.o.Confinement.Level(m.sandboxOf(a.key)) == sandbox.LevelNone {
@@ -226,7 +226,8 @@ func boolOrder(x, y bool) int {
 	return 1
 }
 
-// Hints returns hints about the sandbox for the last failure of an app. It contains only what the caller may grant.
+// Hints returns hints about the sandbox for the last failure of an app. The result contains only what the caller may
+// grant.
 func (m *Manager) Hints(c core.Caller, name string) []string {
 	a, err := m.find(c.Workspace.ID, name)
 	if err != nil {

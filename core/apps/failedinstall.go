@@ -59,7 +59,7 @@ func (f *failedInstalls) in(workspace string) (list []core.App) {
 	return list
 }
 
-// workspaces returns the workspaces with an app that could not be installed. It may contain duplicates.
+// workspaces returns the workspaces with an app that could not be installed. The result may contain duplicates.
 func (f *failedInstalls) workspaces() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

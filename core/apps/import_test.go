@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps/source"
 )
 
-func TestAURLWithoutATransportIsAlsoTriedWithTheOlderOne(t *testing.T) {
+func TestAURLWithoutATransportIsAlsoTriedWithTheOlderTransport(t *testing.T) {
 	s := remoteServer(t, "", "", true)
 	records := newMemoryRecords()
 	y, _ := realManager(t, t.TempDir(), records, private)
@@ -26,7 +26,7 @@ func TestAURLWithoutATransportIsAlsoTriedWithTheOlderOne(t *testing.T) {
 	}
 }
 
-func TestAnImportThatIsRepeatedSkipsOrReplacesWhatIsInstalled(t *testing.T) {
+func TestARepeatedImportSkipsOrReplacesInstalledApps(t *testing.T) {
 	one, other := remoteServer(t, "", "", false), remoteServer(t, "", "", true)
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), private)
 	run := func(url, existing, want string) core.App {
@@ -55,7 +55,7 @@ func TestAnImportThatIsRepeatedSkipsOrReplacesWhatIsInstalled(t *testing.T) {
 		}
 	}
 	if app := run(other.URL+"/b", source.ExistingReplace, statusReplaced); app.BundleName != other.URL+"/b" || app.Status != core.StateRunning {
-		t.Errorf("replaced, it is %+v", app)
+		t.Errorf("after the replacement, it is %+v", app)
 	}
 	if app := run("http://127.0.0.1:1/mcp", source.ExistingReplace, statusFailed); app.BundleName != other.URL+"/b" {
 		t.Errorf("after a replacement that does not start it is %+v", app)

@@ -108,8 +108,9 @@ func (m *Manager) installResolved(ctx context.Context, o source.Order, resolve f
 	return shown.app(), nil
 }
 
-// explainFailure adds to the failure of a new app that its runtime has the wrong version, or that install scripts were not
-// run, which native packages need. It looks for the version only now, so that a wrong range does not block a working app.
+// explainFailure adds likely causes to the failure of a new app: its runtime has the wrong version, or install scripts,
+// which native packages need, were not run. The version is checked only after a failure, so that a wrong version range
+// does not block a working app.
 func (m *Manager) explainFailure(ctx context.Context, err error, found *source.Candidate) error {
 	if core.CodeOf(err) != core.CodeInternal {
 		return err

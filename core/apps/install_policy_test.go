@@ -67,7 +67,7 @@ func TestEachRoleInstallsFromItsRegistries(t *testing.T) {
 		o.Registries, o.Install = []source.NamedRegistry{notesRegistry(t, "public"), {Name: "curated", Registry: memoryRegistry{}}}, policy
 	})
 	_, err := y.Install(t.Context(), ws, source.Request{Name: "@test/notes", Restricted: true})
-	if core.CodeOf(err) != core.CodeInstallFailed || !strings.Contains(core.TextOf(err), "no registry of the configuration (curated) has @test/notes") {
+	if core.CodeOf(err) != core.CodeInstallFailed || !strings.Contains(core.TextOf(err), "no configured registry (curated) has @test/notes") {
 		t.Errorf("from a registry of the other role: %v", err)
 	}
 	install(t, y, source.Request{Name: "@test/notes"})

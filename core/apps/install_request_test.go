@@ -56,7 +56,7 @@ func TestTheServerNameOfARemoteApp(t *testing.T) {
 		{"is the last segment of the path", "https://host.test/a/Weather_Now", "", "weather-now"},
 		{"with a slash at the end", "https://host.test/weather/", "", "weather"},
 		{"is the host when there is no path", "https://weather.test:8443", "", "weather-test"},
-		{"is the one that was asked for", "https://host.test/mcp", "My Server", "my-server"},
+		{"is the requested one", "https://host.test/mcp", "My Server", "my-server"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			y, events := managerOf(t, &memoryApp{}, newMemoryRecords())

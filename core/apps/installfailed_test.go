@@ -67,7 +67,7 @@ func TestAnInstallationThatFailsIsPublishedOnce(t *testing.T) {
 			}
 			expect(t, "the event", got[0], c.want)
 			if c.never != "" && strings.Contains(got[0].Message, c.never) {
-				t.Errorf("the event has %q: %s", c.never, got[0].Message)
+				t.Errorf("the event contains %q: %s", c.never, got[0].Message)
 			}
 		})
 	}

@@ -16,8 +16,8 @@ import (
 
 // decideInstall checks the decisions that come with an installation and adds them to its record. Nothing else is
 // granted, except for the paths in user_config when someone installs from a path on this machine. Without decisions,
-// all of these paths are granted. Otherwise, only those are granted that the sandbox can open but that nobody is
-// asked about.
+// all of these paths are granted. With decisions, only the paths that the sandbox can open and that nobody is asked
+// about are granted.
 func (m *Manager) decideInstall(ctx context.Context, o source.Order, record *core.Installation) error {
 	key := interact.AppRef{Workspace: record.Workspace, Name: record.Name}
 	change := core.PermissionChange{}
@@ -96,8 +96,8 @@ func (m *Manager) requireDecisions(c core.Caller, record core.Installation, requ
 		WithDetails(map[string]any{"missing": missing})
 }
 
-// userConfigGrants returns the paths in the user_config of an app from a path on this machine, as permissions. It returns
-// none if only the configuration grants anything.
+// userConfigGrants returns the paths in the user_config of an app from a path on this machine, as permissions. The
+// result is empty if only the configuration may grant permissions.
 func (m *Manager) userConfigGrants(record core.Installation, by string) (all []core.Permission) {
 	manifest, err := bundle.ParseManifest(record.Manifest)
 	if err != nil || record.Source.Kind != core.SourcePath || record.Remote != nil || m.guard.Grantable == config.GrantersNobody {
@@ -114,8 +114,8 @@ func (m *Manager) userConfigGrants(record core.Installation, by string) (all []c
 	return all
 }
 
-// recordGrants records permissions for the paths in user_config, for an app from a server version that did not record
-// permissions.
+// recordGrants records permissions for the paths in user_config, for an app that was installed by a server version that
+// did not record permissions.
 func (m *Manager) recordGrants(ctx context.Context, r core.Installation) (core.Installation, error) {
 	if r.Permissions != nil || r.Source.Kind != core.SourcePath || len(m.userConfigGrants(r, "")) == 0 {
 		return r, nil
@@ -136,8 +136,7 @@ func (m *Manager) recordGrants(ctx context.Context, r core.Installation) (core.I
 	return r, err
 }
 
-// checkOrder does what decideInstall does for the requests that the order itself implies, so that nothing is fetched
-// before they are decided.
+// checkOrder is decideInstall for the requests that the order itself implies. It runs before anything is fetched.
 func (m *Manager) checkOrder(ctx context.Context, o source.Order) error {
 	if o.Permissions == nil {
 		return nil
@@ -157,8 +156,9 @@ func (m *Manager) checkOrder(ctx context.Context, o source.Order) error {
 	return m.requireDecisions(o.Caller, known, m.orderRequests(o))
 }
 
-// grantAnew changes the permissions from the user_config of an app from a path, together with its values. Only an admin of
-// the organization grants anything, and only the values that this change names: somebody else may have set the others.
+// grantAnew updates the permissions for the paths in the user_config of an app that was installed from a path, after
+// its values have changed. Only a change by an organization admin grants paths, and only those in the values that the
+// change names, because somebody else may have set the others.
 func (m *Manager) grantAnew(in *core.Installation, s Settings) {
 	if in.Source.Kind != core.SourcePath {
 		return

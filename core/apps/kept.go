@@ -15,15 +15,16 @@ import (
 	"github.com/ropewalk/ropewalk/core/bundle"
 )
 
-// An app that may sleep is asleep when the server starts: its lists were stored together with a hash of everything that
-// determines them. If the hash has changed since, the app is started like one that never sleeps.
+// An app that may sleep is asleep when the server starts, and its stored lists are shown. They were stored with a hash
+// of everything that determines them. If the hash has changed since, the app starts with the server, like an app that
+// never sleeps.
 
 // keptLists are the lists of a process, byte for byte.
 type keptLists struct {
 	Lists        map[core.Kind][][]byte `json:"lists"`
 	Instructions string                 `json:"instructions,omitempty"`
-	Dynamic      bool                   `json:"dynamic,omitempty"` // it announces changes to its tools
-	Skilled      bool                   `json:"skilled,omitempty"` // it serves skills
+	Dynamic      bool                   `json:"dynamic,omitempty"` // the app announces changes to its tools
+	Skilled      bool                   `json:"skilled,omitempty"` // the app serves skills
 }
 
 // List implements offer.Lister.
@@ -98,11 +99,11 @@ func (a *app) keepLists(in instance.Instance) {
 	if !ok || listed == nil || !a.maySleep() {
 		return
 	}
-	if _, seen := local.Activity(); !seen { // it never sleeps
+	if _, seen := local.Activity(); !seen { // without known activity, the app never sleeps
 		return
 	}
 	if err := a.storeLists(listed, in); err != nil && a.manager.life.Err() == nil {
-		a.log.Warn("could not store an app's lists; the next time, the app starts with the server", "error", err)
+		a.log.Warn("could not store an app's lists; the app will start with the server next time", "error", err)
 	}
 }
 

@@ -168,7 +168,7 @@ func (a *app) launch(ctx context.Context) (_ instance.Instance, _ core.Offer, er
 		return in, lists, nil
 	}
 	failure := &instance.Failure{Reason: fmt.Sprintf("its lists could not be read: %v", err)}
-	if refused, ok := errors.AsType[*remote.Error](err); ok && refused.Status == http.StatusUnauthorized { // it lets everybody initialize
+	if refused, ok := errors.AsType[*remote.Error](err); ok && refused.Status == http.StatusUnauthorized { // the app lets everybody initialize
 		failure.Status, failure.Challenge = refused.Status, refused.Challenge
 	}
 	switch {

@@ -147,7 +147,7 @@ func (a *app) setListings(next map[string]*listing) {
 	same := map[*core.Offer]*core.Offer{}
 	changed := len(now) != len(next)
 	for account, one := range next {
-		before, one := now[account], *one // the one in next may be in now, which others read
+		before, one := now[account], *one // copy it: other goroutines may read the value through now
 		switch known := same[one.shown]; {
 		case known != nil:
 			one.shown = known
@@ -176,8 +176,8 @@ func (m *Manager) listing(account core.Account) *core.Offer {
 	return nil
 }
 
-// ListsTool reports whether a tool was in the list that an app last sent to an account. It returns true if nothing is
-// known.
+// ListsTool reports whether a tool was in the list that an app last sent to an account. It returns true if the lists
+// are unknown.
 func (m *Manager) ListsTool(account core.Account, tool string) bool {
 	lists := m.listing(account)
 	return lists == nil || slices.ContainsFunc(lists.Tools, func(t core.Tool) bool { return t.Name == tool })

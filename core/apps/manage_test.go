@@ -54,7 +54,7 @@ func TestAppsAreReconfiguredWithoutAskingForStoredValuesAgain(t *testing.T) {
 	}
 	r, _ := records.get(ws, "notes")
 	if len(r.Env) != 2 || r.Env["key"] != "hunter2" || r.Env["COLOUR"] != "blue" {
-		t.Errorf("the values are %d, among them %v", len(r.Env), r.Env["COLOUR"].Reveal())
+		t.Errorf("there are %d values, among them %v", len(r.Env), r.Env["COLOUR"].Reveal())
 	}
 	if after := look(t, y, "notes").PID; after == before {
 		t.Error("the app was not restarted")
@@ -129,7 +129,7 @@ func TestAnUpdateKeepsDataAndRollsBackIfTheNewVersionDoesNotStart(t *testing.T) 
 	}
 	publish("2.0.0", modeDying)
 	_, err := y.Update(t.Context(), ws, "notes", source.UpdateRequest{})
-	if core.CodeOf(err) != core.CodeInstallFailed || !strings.Contains(core.TextOf(err), "version 1.2.3 runs again") {
+	if core.CodeOf(err) != core.CodeInstallFailed || !strings.Contains(core.TextOf(err), "version 1.2.3 is running again") {
 		t.Errorf("an update that does not start returned %v", err)
 	}
 	if len(events.progress) == 0 || events.progress[len(events.progress)-1].Name != "notes" {
@@ -202,7 +202,7 @@ func TestAnUploadedAppIsReplacedByAnotherUploadAndKeepsItsSettings(t *testing.T)
 	}
 	first, err := upload(modeNormal, "1.0.0", source.Request{Replace: true, Env: map[string]core.Secret{"key": "hunter2"}})
 	if err != nil || first.Version != "1.0.0" {
-		t.Fatalf("the first one: %+v, %v", first, err)
+		t.Fatalf("the first upload: %+v, %v", first, err)
 	}
 	before, _ := records.get(ws, "notes")
 
@@ -250,7 +250,7 @@ func TestAnUploadThatIsNotABundleIsABadRequest(t *testing.T) {
 		return b.String()
 	}
 	for what, file := range map[string]string{
-		"nothing": "", "a text": "no bundle", "half an archive": string(whole[:len(whole)/2]), "an archive without a manifest": archive("readme.md", "x"),
+		"nothing": "", "plain text": "not a bundle", "half an archive": string(whole[:len(whole)/2]), "an archive without a manifest": archive("readme.md", "x"),
 		"a manifest that is not JSON": archive("manifest.json", "{"), "a manifest without a server": archive("manifest.json", `{"manifest_version":"0.3","name":"x","version":"1.0.0"}`),
 	} {
 		_, err := y.InstallUpload(t.Context(), ws, strings.NewReader(file), source.Request{})
@@ -282,8 +282,8 @@ func TestAPastedMCPServersObjectIsPlannedAndInstalled(t *testing.T) {
 		if notes.Status != want || notes.Source != core.SourceCommand || want != "exists" && notes.ServerName != "notes" {
 			t.Errorf("got %+v, want it %s", notes, want)
 		}
-		expect(t, "one that is broken", broken.Status+" "+broken.Error, "failed bad_request")
-		expect(t, "one whose program is missing", gone.Status+" "+gone.Error, "failed install_failed")
+		expect(t, "a broken definition", broken.Status+" "+broken.Error, "failed bad_request")
+		expect(t, "a server whose program is missing", gone.Status+" "+gone.Error, "failed install_failed")
 		if !strings.HasPrefix(gone.Message, `command: program not found: "no-such-program" is not on the server's search path: install it`) {
 			t.Errorf("the message does not say what to do: %s", gone.Message)
 		}

@@ -187,10 +187,10 @@ func (m *Manager) InFlight() map[string]int {
 	return calls
 }
 
-// Offer returns what the workspace's apps offer to a client, as long as they are running, asleep or being restarted.
-// A nil client stands for one that cannot be asked anything. If an app has an instance for the client's session, the
-// lists of that instance are used; otherwise, those of the shared instance. The result is immutable, and remains the
-// same value until something changes.
+// Offer returns what the workspace's apps offer to a client, as long as they are running, asleep or being restarted. A
+// nil client stands for one that cannot answer questions. If an app has an instance for the client's session, the lists
+// of that instance are used; otherwise, those of the shared instance. The result is immutable, and remains the same
+// value until something changes.
 func (m *Manager) Offer(workspace string, client *interact.Client) *core.Offer {
 	if session, ok := client.Session(); ok {
 		return m.catalog.OfferOf(workspace, session)

@@ -21,14 +21,14 @@ func (m *Manager) Listen(workspace string, receive func(Notification)) (stop fun
 	return m.listeners.Listen(workspace, receive)
 }
 
-// publishNotification forwards a notification from the app's shared instance that does not belong to a call, or
-// belongs to one of several.
+// publishNotification forwards a notification from the app's shared instance that does not belong to a call, or could
+// belong to any of several.
 func (a *app) publishNotification(n rpc.Notification, callers []link.Caller) {
 	out := Notification{Server: a.key.Name, Notification: n}
 	switch n.Method {
 	case "notifications/message":
 		if out.Session = interact.SessionOf(callers); out.Session == "" && len(callers) > 0 {
-			return // it is about calls of several clients, and does not say which
+			return // the message is about a call of one of several clients, and does not say which
 		}
 	case "notifications/resources/updated":
 		out.Without = a.dialog.Sessions()
@@ -86,9 +86,9 @@ func (a *app) applyLogLevel(ctx context.Context, in instance.Instance) {
 }
 
 // Subscribe subscribes a user to a resource, identified by the URI that its app uses, for a session (interact.Client);
-// session is "" for a client without one. Listen delivers the updates until Unsubscribe has been called as many times. The
-// subscription is repeated when the app restarts, and when it starts another instance for the session. The errors are
-// those of Call.
+// session is "" for a client without one. Listen delivers the updates until Unsubscribe has been called as often as
+// Subscribe. The subscription is repeated when the app restarts, and when it starts another instance for the session.
+// The errors are those of Call.
 func (m *Manager) Subscribe(ctx context.Context, workspace, server, session, user, uri string) error {
 	a, err := m.find(workspace, server)
 	if err != nil {

@@ -37,7 +37,7 @@ func TestACallToAnAppThatIsNotRunningSaysWhy(t *testing.T) {
 		wait(t.Context(), time.Minute)
 		err = y.AwaitOffer(t.Context(), ws, "fake")
 		if core.CodeOf(err) != core.CodeUnavailable || !strings.HasPrefix(core.TextOf(err), `app "fake" is dead after too many failed restarts: `) ||
-			!strings.HasSuffix(core.TextOf(err), "the process exited with status 7; correct that, then start it") {
+			!strings.HasSuffix(core.TextOf(err), "the process exited with status 7; fix the cause, then start it") {
 			t.Errorf("waiting for a dead app returned %v", err)
 		}
 		expect(t, "why it is dead", y.List(ws)[0].LastError, "the process exited with status 7")

@@ -135,7 +135,7 @@ func (a *app) resumeAndRelease() {
 func (m *Manager) contributeAllFiles(ctx context.Context) {
 	for _, a := range m.allApps() {
 		if err := m.contributeFiles(ctx, a); err != nil && ctx.Err() == nil {
-			a.log.Warn("could not store an app's files for the other servers; it runs on this one only", "error", err)
+			a.log.Warn("could not store an app's files for the other servers; it runs only on this server", "error", err)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (m *Manager) contributeFiles(ctx context.Context, a *app) error {
 	defer a.releaseTurn()
 	changed, err := m.o.Records.ChangeInstallation(ctx, a.key.Workspace, a.key.Name, func(in *core.Installation) error {
 		if in.ID != old.ID || in.Files != "" || m.files.CurrentDir(*in) != old.Dir {
-			return errors.New("it was changed in the meantime")
+			return errors.New("the app was changed in the meantime")
 		}
 		if in.Files = sum; !m.files.Owns(old) {
 			in.Dir = filepath.Join(source.LayoutOf(m.o.Home, in.Workspace).BundlesDir(in.Name), source.LabelOf(sum))

@@ -28,7 +28,8 @@ type Records interface {
 	// Uninstall removes a record. RestoreInstallation can bring it back before the time in until. It is not an error
 	// if the record does not exist or has a different ID.
 	Uninstall(ctx context.Context, workspace, name, id string, until time.Time) error
-	// RestoreInstallation returns core.CodeNotFound if no app of this name was uninstalled, or if it is too late.
+	// RestoreInstallation returns core.CodeNotFound if no app of this name was uninstalled, or if the time to restore
+	// it has passed.
 	RestoreInstallation(ctx context.Context, workspace, name string) (core.Installation, error)
 	// Uninstalled returns the records that Uninstall removed and PurgeUninstalled has not deleted yet.
 	Uninstalled(ctx context.Context) ([]core.Installation, error)
@@ -55,7 +56,7 @@ type Cluster interface {
 	// Changes sends the changes that other servers make to the records, until ctx ends. Then it closes the channel.
 	// Earlier changes are not sent.
 	Changes(ctx context.Context) <-chan core.Change
-	// PutFiles stores content under its SHA-256 for other servers. It does not read content if that is already stored.
+	// PutFiles stores content under its SHA-256 for other servers. It does not read content if it is already stored.
 	PutFiles(ctx context.Context, sum string, content io.Reader) error
 	// ServerID returns the ID of this server.
 	ServerID() string

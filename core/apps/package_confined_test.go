@@ -25,7 +25,7 @@ func confined(t *testing.T, level sandbox.Level) func(*Options) {
 	t.Helper()
 	probe := process.ProbeSandbox(t.Context())
 	if probe.Level < level {
-		t.Fatalf("the sandbox of this machine is %s (%s); this test takes %s", probe.Level, probe.Reason, level)
+		t.Fatalf("the sandbox of this machine is %s (%s); this test needs %s", probe.Level, probe.Reason, level)
 	}
 	return func(o *Options) {
 		o.Confinement.Probe, o.Confinement.Home, o.Sandbox = probe, o.Home, config.Sandbox{Level: level}

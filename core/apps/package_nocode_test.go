@@ -103,7 +103,8 @@ func writeAll(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// This test uses the real npm. A git repository can itself determine which program is run as git for its dependencies.
+// This test uses the real npm. A package in a git repository can choose the program that npm runs as git to fetch its
+// dependencies.
 func TestAGitDependencyOfAnNPMPackageRunsNoCode(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	nested := repository(t, map[string]string{"package.json": `{"name": "nested", "version": "1.0.0"}`})
@@ -173,7 +174,7 @@ func TestNoPartOfAPyPIProjectIsBuilt(t *testing.T) {
 	}
 }
 
-// This test uses the real uv. It compiles with the Python of the environment, which runs .pth files.
+// This test uses the real uv. To compile wheels, uv runs the Python of the environment, which executes .pth files.
 func TestAWheelRunsNoCodeEvenIfTheOperatorCompilesWheels(t *testing.T) {
 	uv := testenv.Program(t, "uv")
 	for name, text := range map[string]string{"the environment": "", "uv.toml": "[pip]\ncompile-bytecode = true\n"} {

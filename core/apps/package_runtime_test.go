@@ -52,8 +52,8 @@ func called(t *testing.T, program string) string {
 	return string(raw)
 }
 
-// uvOf returns a uv whose environments contain the command notes. Its pip fails with a message until an environment was
-// created with --python.
+// uvOf returns a uv whose environments contain the command notes. Its pip fails with a message until an environment has
+// been created with --python.
 func uvOf(t *testing.T, message string) string {
 	t.Helper()
 	return installer(t, "uv", `here=$(dirname "$0")
@@ -157,7 +157,7 @@ func wheelWith(t *testing.T, requiresPython string, files map[string]string) str
 }
 
 // This test uses the real uv and pip, offline.
-func TestTheErrorNamesAPythonThatNoProjectCanHave(t *testing.T) {
+func TestAMissingVersionOfPythonIsNamed(t *testing.T) {
 	uv := testenv.Program(t, "uv")
 	alone := pythonAlone(t)
 	wheels := wheelFor(t, ">=3.99,<4")
@@ -227,7 +227,7 @@ func TestInstallScriptsRunOnlyWhereTheConfigurationAllowsThem(t *testing.T) {
 		{"a request that sets it", ws, nil, " --ignore-scripts "},
 		{"the configuration", ws, allowed, " --ignore-scripts=false "},
 		{"the configuration of another app", ws, declare(map[string]config.App{"other": {InstallScripts: true}}), " --ignore-scripts "},
-		{"the configuration, in a workspace that it does not declare apps of", "ws_b", allowed, " --ignore-scripts "},
+		{"the configuration, in a workspace without declared apps", "ws_b", allowed, " --ignore-scripts "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			npm := npmOf(t, "")
@@ -254,7 +254,7 @@ func TestDetailsAndUninstallReturnTheActualDataPath(t *testing.T) {
 		}
 		kept := filepath.Join(want, "data", "kept")
 		if err := os.WriteFile(kept, []byte("x"), 0o600); err != nil {
-			t.Errorf("the data of the app is not there: %v", err)
+			t.Errorf("the data of the app is missing: %v", err)
 		}
 		d, err := y.Details(workspace, "notes")
 		if err != nil {
@@ -267,7 +267,7 @@ func TestDetailsAndUninstallReturnTheActualDataPath(t *testing.T) {
 		}
 		expect(t, "the path in the answer of the uninstall", path, want)
 		if _, err := os.Stat(kept); err != nil {
-			t.Errorf("the data did not stay: %v", err)
+			t.Errorf("the data is gone: %v", err)
 		}
 	}
 }

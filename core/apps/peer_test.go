@@ -23,7 +23,7 @@ func TestAStatelessClientResumesItsCallOnAnotherServer(t *testing.T) {
 	}
 	q := ask()
 	if _, err := answered(t.Context(), b, "mallory", q, "stolen"); !isCode(err, codeInvalidParams) {
-		t.Errorf("another's call continued: %v", err)
+		t.Errorf("another user resumed the call: %v", err)
 	}
 	raw, err := answered(t.Context(), b, "alice", q, "red")
 	if err != nil || !strings.Contains(string(raw), `"text":"red `) {
@@ -66,7 +66,7 @@ func TestACallSuspendedOnAServerThatIsGoneCannotBeResumed(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfAPeerServerKeepsItsCode(t *testing.T) {
+func TestAnErrorFromAPeerServerKeepsItsCode(t *testing.T) {
 	y := installNotes(t, modeOld, nil)
 	for question, want := range map[string]string{
 		`{`: `"code":"internal_error"`,
@@ -75,7 +75,7 @@ func TestAnErrorOfAPeerServerKeepsItsCode(t *testing.T) {
 		`{"workspace":"ws_default","app":"notes","params":{"requestState":"ropewalk.suspended"}}`: `"rpc":{"code":-32602`,
 	} {
 		if got := y.answerPeer(t.Context(), json.RawMessage(question)); !strings.Contains(string(got), want) {
-			t.Errorf("%s is answered %s, want %s", question, got, want)
+			t.Errorf("%s is answered with %s, want %s", question, got, want)
 		}
 	}
 }

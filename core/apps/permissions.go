@@ -94,7 +94,7 @@ func (m *Manager) note(a *app) string {
 	settings := m.sandboxOf(a.key)
 	switch {
 	case a.now.Load().record.Remote != nil:
-		return "The app runs on another machine: permissions do not bound it."
+		return "The app runs on another machine: permissions do not apply to it."
 	case m.o.Confinement.Level(settings) == sandbox.LevelNone && settings.Level == sandbox.LevelNone:
 		return "Permissions are recorded and not enforced: the sandbox is turned off (sandbox.level: none)."
 	case m.o.Confinement.Level(settings) == sandbox.LevelNone:
@@ -128,15 +128,15 @@ func (m *Manager) stateOf(record core.Installation, p core.Permission) (state, r
 	return core.PermissionGranted, ""
 }
 
-// whyOpen returns why an app can use a path although it was denied, or "". It can if a directory that contains the path
-// was granted.
+// whyOpen returns why an app can use a path although it was denied: a directory that contains the path was granted. It
+// returns "" if the app cannot use the path.
 func (m *Manager) whyOpen(record core.Installation, denied core.Permission) string {
 	for _, p := range record.Permissions {
 		if p.Denied || !p.Kind.IsPath() || !denied.Kind.IsPath() || !sandbox.PathWithin(denied.Target, p.Target) {
 			continue
 		}
 		if state, _ := m.stateOf(record, p); state == core.PermissionGranted {
-			return "still open, because " + p.Target + " is granted, which contains it"
+			return "still open, because " + p.Target + ", which contains it, is granted"
 		}
 	}
 	return ""
@@ -199,7 +199,7 @@ func (m *Manager) orderRequests(o source.Order) []core.PermissionRequest {
 	return m.guard.Requests(orderDefinition(o))
 }
 
-// orderDefinition returns what is known about an order before its bundle is.
+// orderDefinition returns what is known about an order before its bundle is known.
 func orderDefinition(o source.Order) permit.Definition {
 	return permit.Definition{Names: []string{o.Source.Ref}, Program: o.Source.Ref, Args: o.Args, Dir: o.Dir, Env: core.RevealAll(o.Env)}
 }
@@ -240,8 +240,8 @@ func (m *Manager) undecided(record core.Installation, requested []core.Permissio
 	return missing
 }
 
-// answers reports whether a decision about an access covers a request. For paths, it does if it is about the same path
-// or a directory that contains it, whether for reading or for writing.
+// answers reports whether a decision about an access covers a request. A decision about a directory also covers the
+// paths in it. For paths, reading and writing count as the same.
 func answers(a core.Access, r core.PermissionRequest) bool {
 	if !a.Kind.IsPath() || !r.Kind.IsPath() {
 		return a == r.Access
@@ -383,8 +383,8 @@ func (m *Manager) changed(now []core.Permission, from core.Source, c core.Caller
 	return next
 }
 
-// plain returns an access in the spelling in which it is recorded. It does not resolve symbolic links: whoever denies
-// something does not learn where they lead.
+// plain returns an access in the spelling in which it is recorded. It does not resolve symbolic links, so that someone
+// who denies an access does not learn where they lead.
 func (m *Manager) plain(access core.Access) core.Access {
 	if access.Kind.IsPath() {
 		if filepath.IsAbs(access.Target) {

@@ -24,7 +24,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// granting returns a Manager without apps that decides about permissions, and paths that every user may read.
+// granting returns a Manager without apps, for decisions about permissions, and paths that every user may read.
 func granting(t *testing.T) (m *Manager, paths []string) {
 	t.Helper()
 	root, err := os.MkdirTemp("/tmp", "granting-")
@@ -56,11 +56,11 @@ func ownerOfAll() (c core.Caller) {
 func TestAnAppsPermissionsMatchTheRecord(t *testing.T) {
 	m, paths := granting(t)
 	owner := ownerOfAll()
-	random := rand.New(rand.NewPCG(28, 1)) //nolint:gosec // a test that can be repeated
+	random := rand.New(rand.NewPCG(28, 1)) //nolint:gosec // the test must be repeatable
 	key := interact.AppRef{Workspace: core.DefaultWorkspaceID, Name: "x"}
 	for range 500 {
 		record := core.Installation{Workspace: key.Workspace, Name: key.Name, Source: core.Source{Kind: core.SourceNPM, Ref: "x"}}
-		model := map[string]core.PermissionKind{} // the access that is in force, by path
+		model := map[string]core.PermissionKind{} // the access in force, by path
 		m.identity.name = "first"
 		for range 12 {
 			path := paths[random.IntN(len(paths))]
@@ -133,8 +133,8 @@ func withFolders(one, two string) core.Installation {
 	}
 }
 
-// An admin of a workspace may change an app's values. If an admin of the organization then changes other values, that
-// must not grant the first ones.
+// An admin of a workspace may change an app's values. If an admin of the organization then changes other values, this
+// must not grant the values that the workspace admin set.
 func TestAnAdminOfTheOrganizationGrantsOnlyTheValuesThatTheChangeNames(t *testing.T) {
 	m, paths := granting(t)
 	owner, admin := ownerOfAll(), core.Caller{}
@@ -184,11 +184,11 @@ func TestAnAdminOfTheOrganizationGrantsOnlyTheValuesThatTheChangeNames(t *testin
 }
 
 // The sandbox opens the packages that a bundle links to, so nobody has to be asked about a script in one of them.
-func TestAPackageThatABundleLinksToIsNotAskedFor(t *testing.T) {
+func TestNoPermissionIsRequestedForAPackageThatABundleLinksTo(t *testing.T) {
 	m, paths := granting(t)
 	packages := filepath.Join(paths[0], "node_modules")
 	script := filepath.Join(packages, "server", "index.js")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(script), 0o755), os.WriteFile(script, nil, 0o644), os.Symlink(packages, filepath.Join(paths[1], "node_modules"))); err != nil { //nolint:gosec // what every user may read
+	if err := errors.Join(os.MkdirAll(filepath.Dir(script), 0o755), os.WriteFile(script, nil, 0o644), os.Symlink(packages, filepath.Join(paths[1], "node_modules"))); err != nil { //nolint:gosec // every user may read it
 		t.Fatal(err)
 	}
 	app := core.Installation{
@@ -208,7 +208,7 @@ func TestAPackageThatABundleLinksToIsNotAskedFor(t *testing.T) {
 	}
 }
 
-func TestADecisionIsRecordedInOneSpelling(t *testing.T) {
+func TestADecisionIsRecordedInOneSpellingOfItsPath(t *testing.T) {
 	m, paths := granting(t)
 	owner, source := ownerOfAll(), core.Source{Kind: core.SourceNPM, Ref: "x"}
 	net := func(target string) []core.Access { return []core.Access{{Kind: core.PermissionNet, Target: target}} }
@@ -225,7 +225,7 @@ func TestADecisionIsRecordedInOneSpelling(t *testing.T) {
 	}
 	both := core.PermissionChange{Allow: net("localhost:1"), Deny: net("localhost:1")}
 	if err := m.checkDecisions(owner, interact.AppRef{}, &both); core.CodeOf(err) != core.CodeBadRequest {
-		t.Errorf("what is both allowed and denied: %v", err)
+		t.Errorf("a path that is both allowed and denied: %v", err)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestADeniedPathInAGrantedDirectoryIsShownAsOpen(t *testing.T) {
 	}
 }
 
-func TestAFailedStartNamesWhatOnlyTheConfigurationCanOpen(t *testing.T) {
+func TestAFailedStartNamesThePathsThatOnlyTheConfigurationCanOpen(t *testing.T) {
 	m, _ := granting(t)
 	m.o.Sandbox.Level, m.o.Confinement.Probe.Level = sandbox.LevelNamespaces, sandbox.LevelNamespaces
 	script := filepath.Join(m.o.HostEnv["HOME"], ".ssh", "s.py")
@@ -278,7 +278,7 @@ func TestAFailedStartNamesWhatOnlyTheConfigurationCanOpen(t *testing.T) {
 	}
 }
 
-// People copy the command of a hint into a shell, and the app's definition chooses the path in it.
+// People copy the command in a hint into a shell, and the path in the command comes from the app's definition.
 func TestTheCommandInAHintQuotesItsPath(t *testing.T) {
 	m, paths := granting(t)
 	m.o.Sandbox.Level, m.o.Confinement.Probe.Level = sandbox.LevelNamespaces, sandbox.LevelNamespaces

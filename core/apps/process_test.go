@@ -219,7 +219,7 @@ func TestAnInstallThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 	}
 	empty := t.TempDir()
 	broken := filepath.Join(t.TempDir(), "broken.mcpb")
-	if err := os.WriteFile(broken, []byte("no zip"), 0o600); err != nil {
+	if err := os.WriteFile(broken, []byte("not a zip"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -391,7 +391,7 @@ func TestAToolThatAppearsIsListedAtOnce(t *testing.T) {
 	expect(t, "tool count", count, 6)
 }
 
-// callEnd is how and when a call ended.
+// callEnd describes how and when a call ended.
 type callEnd struct {
 	err error
 	at  time.Time

@@ -90,9 +90,9 @@ func TestTheErrorOfAClientReachesTheAppUnchanged(t *testing.T) {
 			err  error
 			want rpc.Error
 		}{
-			"a refusal":        {&rpc.Error{Code: -1, Message: "no", Data: json.RawMessage(`7`)}, rpc.Error{Code: -1, Message: "no", Data: json.RawMessage(`7`)}},
-			"what went wrong":  {errors.New("the wire 10.0.0.7 broke"), rpc.Error{Code: -32603, Message: "the client did not answer"}},
-			"what gets closed": {context.Canceled, rpc.Error{Code: -32603, Message: "the client did not answer"}},
+			"a refusal":             {&rpc.Error{Code: -1, Message: "no", Data: json.RawMessage(`7`)}, rpc.Error{Code: -1, Message: "no", Data: json.RawMessage(`7`)}},
+			"an error with details": {errors.New("the wire 10.0.0.7 broke"), rpc.Error{Code: -32603, Message: "the client did not answer"}},
+			"a cancelled context":   {context.Canceled, rpc.Error{Code: -32603, Message: "the client did not answer"}},
 		} {
 			asker := &person{answer: func(string, json.RawMessage) (json.RawMessage, error) { return nil, c.err }}
 			_, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "ask"}, Client: interact.NewClient("", false, canElicit), Asker: asker})
@@ -153,7 +153,7 @@ func TestNotificationsOfOneSessionReachNoOther(t *testing.T) {
 			b.OnNotification(rpc.Notification{Method: method, Params: json.RawMessage(params)}, nil)
 		}
 		say(b, "notifications/elicitation/complete", `{"elicitationId":"e1"}`)
-		say(b, "notifications/elicitation/complete", `{"elicitationId":"e2"}`) // no one was asked that
+		say(b, "notifications/elicitation/complete", `{"elicitationId":"e2"}`) // no client was sent this request
 		say(b, "notifications/message", `{}`)
 		for _, calls := range [][]link.Caller{
 			{of("alice"), of("alice")}, {of("alice"), of("bob")}, {of("bob"), of("alice")}, {of("alice"), of("")}, {of(""), of("")}, {of("")},
@@ -224,7 +224,7 @@ func TestASessionSeesTheListsOfItsOwnInstance(t *testing.T) {
 		}
 		synctest.Wait()
 		if y.Offer(ws, alice) != y.Offer(ws, nil) {
-			t.Error("equal lists are not one value")
+			t.Error("equal lists do not share one value")
 		}
 		m.set(func(m *memoryApp) { m.tools = []string{"new"} })
 		m.announce()

@@ -108,7 +108,7 @@ func (m *Manager) reconcile(k interact.AppRef, announced bool) (done <-chan stru
 }
 
 // syncRecord makes sure, before a command, that this server knows the app if and only if it is recorded. This way, a
-// client that has just changed something through another server does not have to wait for this one.
+// client that has just changed something through another server does not have to wait until this server has caught up.
 func (m *Manager) syncRecord(ctx context.Context, k interact.AppRef) error {
 	if m.o.Cluster == nil {
 		return nil
@@ -171,7 +171,7 @@ func (m *Manager) addRecorded(ctx context.Context, k interact.AppRef) error {
 	return nil
 }
 
-// addResumed adds an app that is recorded already, and resumes it.
+// addResumed adds an app that is already recorded, and resumes it.
 func (m *Manager) addResumed(r core.Installation) *app {
 	r.Dir = m.files.CurrentDir(r)
 	a := m.newApp(r)
@@ -182,7 +182,8 @@ func (m *Manager) addResumed(r core.Installation) *app {
 	return a
 }
 
-// awaitName waits until no install in progress has the name, and reserves it. The error says so if an app has it.
+// awaitName waits until no install in progress has the name, and reserves it. It returns an error if an app has the
+// name.
 func (m *Manager) awaitName(ctx context.Context, k interact.AppRef) (free func(), err error) {
 	for {
 		m.mu.RLock()
@@ -217,7 +218,7 @@ func (a *app) applyRecord(ctx context.Context, announced bool) error {
 		a.cancelStart()
 	}
 	if err := a.acquireTurn(ctx); err != nil {
-		if core.CodeOf(err) == core.CodeNotFound { // it was removed here in the meantime, and may be back
+		if core.CodeOf(err) == core.CodeNotFound { // the app was removed here in the meantime, and may have been installed again
 			a.manager.reconcile(a.key, announced)
 			return nil
 		}

@@ -33,7 +33,7 @@ func TestACommandAppliesToAllServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantAll("install", core.StateRunning)
-		expect(t, "tools on another", len(c.Tools(ws)), 1)
+		expect(t, "tools on another server", len(c.Tools(ws)), 1)
 		if _, err := b.Stop(t.Context(), ws, "notes"); err != nil {
 			t.Fatal(err)
 		}
@@ -96,9 +96,9 @@ func TestIfServersInstallTheSameNameOneSucceeds(t *testing.T) {
 			failed += len(failures(r.events))
 		}
 		expect(t, "events", published, 1)
-		expect(t, "events of failures", failed, len(all)-1)
+		expect(t, "failure events", failed, len(all)-1)
 		_, err := all[0].Install(t.Context(), ws, notesByURL())
-		expect(t, "code of a later one", core.CodeOf(err), core.CodeAlreadyInstalled)
+		expect(t, "code of a later install", core.CodeOf(err), core.CodeAlreadyInstalled)
 	})
 }
 
@@ -111,8 +111,8 @@ func TestEachServerHasItsOwnStateOfAnAppAndAStartAppliesToAll(t *testing.T) {
 		b.app.kill()
 		wait(t.Context(), time.Minute)
 		expect(t, "state where it crashed", state(t, b.Manager, "notes"), core.StateDead)
-		expect(t, "state on the other", state(t, a.Manager, "notes"), core.StateRunning)
-		expect(t, "restarts on the other", a.Health(ws)[0].RestartCount, 0)
+		expect(t, "state on the other server", state(t, a.Manager, "notes"), core.StateRunning)
+		expect(t, "restarts on the other server", a.Health(ws)[0].RestartCount, 0)
 		expectEvents(t, a.events)
 
 		b.app.set(func(m *memoryApp) { m.refuses = "" })
@@ -124,7 +124,7 @@ func TestEachServerHasItsOwnStateOfAnAppAndAStartAppliesToAll(t *testing.T) {
 		}
 		synctest.Wait()
 		expect(t, "state after a start where it is running", state(t, b.Manager, "notes"), core.StateRunning)
-		expect(t, "launches on the other", len(a.app.started()), 1)
+		expect(t, "launches on the other server", len(a.app.started()), 1)
 	})
 }
 
@@ -185,7 +185,7 @@ func TestAnAppThatWasReplacedUnderItsNameIsReplacedEverywhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		expect(t, "what runs on the other", app.BundleName, "http://elsewhere.test/notes")
+		expect(t, "what runs on the other server", app.BundleName, "http://elsewhere.test/notes")
 		expect(t, "its state", app.Status, core.StateRunning)
 		expect(t, "instances", b.app.alive(), 1)
 	})
@@ -216,7 +216,7 @@ func TestACallWaitsWhileAnAppIsReplacedByAnotherServer(t *testing.T) {
 			} else {
 				expect(t, name+": the code of the call", core.CodeOf(err), core.CodeUnavailable)
 			}
-			expect(t, name+": launches on the other", len(a.app.started()), 1)
+			expect(t, name+": launches on the other server", len(a.app.started()), 1)
 		})
 	}
 }

@@ -90,15 +90,15 @@ func TestAPackageThatARegistryCannotDeliverIsNotInstalled(t *testing.T) {
 	}{
 		{"another sha256", func(p *registry.Package) { p.SHA256 = strings.Repeat("0", 64) }, false, "@test/notes", "sha256"},
 		{"no sha256", func(p *registry.Package) { p.SHA256 = "" }, false, "@test/notes", "sha256"},
-		{"a larger file than it said", func(p *registry.Package) { p.Size-- }, false, "@test/notes", "bytes"},
+		{"a file larger than stated", func(p *registry.Package) { p.Size-- }, false, "@test/notes", "bytes"},
 		{"a file that is too large", func(p *registry.Package) { p.Size = 1 << 40 }, false, "@test/notes", "the limit for a bundle is"},
-		{"a smaller file than it said", func(p *registry.Package) { p.Size++ }, false, "@test/notes", "bytes"},
-		{"a kind that is unknown", func(p *registry.Package) { p.Kind = "oci" }, false, "@test/notes", "oci"},
-		{"an npm package with an option for a name", func(p *registry.Package) { p.Kind, p.Identifier = registry.KindNPM, "--prefix=/" }, false, "@test/notes", "not a valid name"},
-		{"a PyPI project with an option for a name", func(p *registry.Package) { p.Kind, p.Identifier = registry.KindPyPI, "--target=/" }, false, "@test/notes", "not a valid name"},
+		{"a file smaller than stated", func(p *registry.Package) { p.Size++ }, false, "@test/notes", "bytes"},
+		{"an unknown kind", func(p *registry.Package) { p.Kind = "oci" }, false, "@test/notes", "oci"},
+		{"an npm package whose name is an option", func(p *registry.Package) { p.Kind, p.Identifier = registry.KindNPM, "--prefix=/" }, false, "@test/notes", "not a valid name"},
+		{"a PyPI project whose name is an option", func(p *registry.Package) { p.Kind, p.Identifier = registry.KindPyPI, "--target=/" }, false, "@test/notes", "not a valid name"},
 		{"another name", nil, false, "@test/other", "@test/other"},
 		{"another version", nil, false, "@test/notes@9.9.9", "9.9.9"},
-		{"nothing, because the registry is down", nil, true, "@test/notes", "registry packages could not be reached"},
+		{"a package of a registry that is down", nil, true, "@test/notes", "registry packages could not be reached"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pkg := good
@@ -149,8 +149,8 @@ func TestARemotePackageTakesItsVariablesFromEnv(t *testing.T) {
 	expect(t, "version", app.Version, "9.9.9")
 }
 
-// installer creates a program in its own directory that behaves like npm, uv or python3 as far as the manager uses it.
-// It is a script that records its arguments and environment.
+// installer creates a directory with a script that replaces npm, uv or python3 as far as the manager uses it. The
+// script records its arguments and environment.
 func installer(t *testing.T, name, script string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -233,7 +233,7 @@ func TestAPackageThatNPMDoesNotKnowIsReportedInOneLine(t *testing.T) {
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) { o.HostEnv["PATH"] = npm + ":/usr/bin:/bin" })
 	_, err := y.Install(t.Context(), ws, source.Request{NPM: "notes@9.9.9"})
 	expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
-	expect(t, "message", core.TextOf(err), "npm has no package notes with the version 9.9.9, or it needs a login")
+	expect(t, "message", core.TextOf(err), "npm has no package notes with the version 9.9.9, or the package needs a login")
 }
 
 func TestTheErrorOfAnInstallerIsShownAndAMissingInstallerIsNamed(t *testing.T) {
@@ -243,7 +243,7 @@ func TestTheErrorOfAnInstallerIsShownAndAMissingInstallerIsNamed(t *testing.T) {
 		{"missing", t.TempDir(), "npm is needed to install io.test/notes"},
 		{"failing", installer(t, "npm", "echo 'npm error 404 no such package' >&2; exit 1") + ":/usr/bin:/bin", "404 no such package"},
 		{"without a command", installer(t, "npm", `mkdir -p "$3/node_modules/notes"; echo '{}' > "$3/node_modules/notes/package.json"`) + ":/usr/bin:/bin", "has no command"},
-		{"leaving the package", installer(t, "npm", `mkdir -p "$3/node_modules/notes"; echo '{"bin":"../../x.js"}' > "$3/node_modules/notes/package.json"`) + ":/usr/bin:/bin", "points outside the package"},
+		{"a command outside the package", installer(t, "npm", `mkdir -p "$3/node_modules/notes"; echo '{"bin":"../../x.js"}' > "$3/node_modules/notes/package.json"`) + ":/usr/bin:/bin", "points outside the package"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			home := t.TempDir()

@@ -21,8 +21,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry/mpak"
 )
 
-// webRegistry acts over HTTP as an mpak registry and as an MCP registry. It has a single package. The metadata that it
-// states and the file that it sends can differ.
+// webRegistry is an HTTP server that acts both as an mpak registry and as an MCP registry. It has a single package. The
+// stated metadata and the file that is sent can differ.
 type webRegistry struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -85,7 +85,7 @@ func (w *webRegistry) answer(what func() any) http.HandlerFunc {
 	}
 }
 
-// offer makes the registry state and send a file.
+// offer makes the registry state a version and a file's checksum and size, and send that file.
 func (w *webRegistry) offer(version string, file []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +136,7 @@ func registryPulls(good, evil []byte, other *webRegistry) map[string]func(*webRe
 	return map[string]func(*webRegistry){
 		"other bytes":                             func(w *webRegistry) { w.file = evil },
 		"other bytes of the same length":          func(w *webRegistry) { w.file = bytes.Clone(good); w.file[len(good)/2] ^= 1 },
-		"a part of the bytes":                     func(w *webRegistry) { w.file = good[:len(good)-1] },
+		"only part of the bytes":                  func(w *webRegistry) { w.file = good[:len(good)-1] },
 		"more bytes":                              func(w *webRegistry) { w.file = append(bytes.Clone(good), 0) },
 		"another checksum":                        func(w *webRegistry) { w.sum = strings.Repeat("a", 64) },
 		"no checksum":                             func(w *webRegistry) { w.sum = "" },

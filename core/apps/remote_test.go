@@ -200,7 +200,7 @@ func shop(t *testing.T, schema string) (url string, change func(schema string)) 
 
 const markedRegion = `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`
 
-// sell calls the shop's tool as a client that speaks the new revision does.
+// sell calls the shop's tool like a client that speaks the new revision.
 func sell(t *testing.T, y *Manager) (string, error) {
 	t.Helper()
 	params := json.RawMessage(`{"name":"sell","arguments":{"region":"é"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)

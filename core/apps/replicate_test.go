@@ -17,7 +17,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// runs waits until an app is running, and returns what it sees. If the app is being replaced, that is the new one.
+// runs waits until an app is running, and returns its environment as the app sees it. If the app is being replaced, it
+// returns the environment of the new one.
 func runs(t *testing.T, y *Manager, name string) (i inside) {
 	t.Helper()
 	if !testkit.Within(time.Minute, func() bool {
@@ -57,7 +58,7 @@ func TestAnAppInstalledOnOneServerRunsOnAllOfThem(t *testing.T) {
 			file := bundleFile(t, "@test/notes", modeNormal, nil)
 			return source.Request{Path: file}, file
 		}},
-		"a registry that only one knows": {
+		"a registry that only one server has": {
 			request: func(*testing.T) (source.Request, string) { return source.Request{Name: pkg.Name}, "" },
 			options: with(source.NamedRegistry{Name: "has", Registry: memoryRegistry{packages: map[string]registry.Package{pkg.Name: pkg}, files: map[string][]byte{pkg.Name: raw}}}),
 		},
@@ -115,7 +116,7 @@ func TestFilesInstalledBeforeJoiningAClusterAreShared(t *testing.T) {
 			again, _ := realManager(t, home, nil, h.joins())
 			open(t, again)
 			runs(t, again, "notes")
-			before := runs(t, other, "notes") // it finds a directory on this machine as well
+			before := runs(t, other, "notes") // it finds a directory too, since both servers are on one machine
 			if _, err := again.Stop(t.Context(), ws, "notes"); err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +130,7 @@ func TestFilesInstalledBeforeJoiningAClusterAreShared(t *testing.T) {
 	}
 }
 
-func TestADeclaredBundleThatChangedIsReplacedOnServersThatDoNotHaveItEither(t *testing.T) {
+func TestAChangedBundleIsAlsoReplacedOnServersThatDoNotDeclareIt(t *testing.T) {
 	dir := bundleDir(t, "@test/notes", modeNormal, nil)
 	h := newHub()
 	d := map[string]config.App{"mine": byPath(dir)}
@@ -148,7 +149,7 @@ func TestADeclaredBundleThatChangedIsReplacedOnServersThatDoNotHaveItEither(t *t
 		t.Fatal(err)
 	}
 	a = start() // nothing changed
-	expect(t, "the process on the other", runs(t, b, "mine").PID, first.PID)
+	expect(t, "the process on the other server", runs(t, b, "mine").PID, first.PID)
 	if err := a.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestADeclaredBundleThatChangedIsReplacedOnServersThatDoNotHaveItEither(t *t
 		t.Fatal(err)
 	}
 	start()
-	testkit.Eventually(t, "the new file is on the other", func() bool {
+	testkit.Eventually(t, "the new file is on the other server", func() bool {
 		return files.Exists(filepath.Join(runs(t, b, "mine").Dir, "more.txt"))
 	})
 	expectGone(t, first.PID)
@@ -186,8 +187,8 @@ func TestAVirtualEnvironmentIsReinstalledInTheRecordedVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := events.all()[len(events.all())-1].Data.(core.BundleDead).Message
-	if !strings.Contains(text, "the registry now has a different bundle as io.test/notes 1.0.0") {
-		t.Errorf("it died saying %q", text)
+	if !strings.Contains(text, "the registry now has a different bundle for io.test/notes 1.0.0") {
+		t.Errorf("it died with %q", text)
 	}
 }
 
@@ -201,13 +202,13 @@ func TestIncompleteFilesAreNotExecuted(t *testing.T) {
 	}
 	err := y.files.Provide(t.Context(), r)
 	if err == nil || !strings.Contains(err.Error(), "uninstall it and install it again") {
-		t.Errorf("half a bundle: %v", err)
+		t.Errorf("an incomplete bundle: %v", err)
 	}
 	if err := os.Remove(incompleteMark(dir)); err != nil {
 		t.Fatal(err)
 	}
 	if err := y.files.Provide(t.Context(), r); err != nil {
-		t.Errorf("a whole one: %v", err)
+		t.Errorf("a complete bundle: %v", err)
 	}
 	r.Dir, r.Files = dir+"0", strings.Repeat("0", 64)
 	h.files[r.Files] = []byte("a file that someone else wrote")
@@ -238,9 +239,9 @@ func TestFilesNotYetOnTheDiskAreUnpackedAgainAfterAReboot(t *testing.T) {
 		mark  string
 		again bool
 	}{
-		"since this start of the machine":    {bootID(), bootID() == ""},
-		"since another start of the machine": {"another", true},
-		"started but never finished":         {"", true},
+		"since the current boot":     {bootID(), bootID() == ""},
+		"since an earlier boot":      {"another", true},
+		"started but never finished": {"", true},
 	} {
 		if err := errors.Join(os.WriteFile(manifest, nil, 0o600), os.WriteFile(incompleteMark(r.Dir), []byte(c.mark), 0o600)); err != nil {
 			t.Fatal(err)

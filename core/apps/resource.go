@@ -25,7 +25,7 @@ type Resource struct {
 }
 
 // Resource reads a resource from its app. It never opens a file. uri is a URI with a scheme, a path below the app's own
-// ui://<server>/, or Primary. c says for whom: it has the Sender, the Account and Recheck, and nothing else.
+// ui://<server>/, or Primary. c describes the caller: only its Sender, Account and Recheck are set.
 //
 // Errors: core.CodeNotFound if there is no such app; core.CodeResourceNotFound if the app does not have the resource;
 // otherwise those of Call.

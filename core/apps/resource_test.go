@@ -33,7 +33,7 @@ func TestResourcesAreReadFromTheApp(t *testing.T) {
 		{"a file", "view", "file:///etc/passwd", core.CodeResourceNotFound},
 		{"a file in capitals", "view", "FILE:///etc/passwd", core.CodeResourceNotFound},
 		{"a path with ..", "view", "../../etc/passwd", core.CodeResourceNotFound},
-		{"a URI that climbs", "view", "ui://view/../main", core.CodeResourceNotFound},
+		{"a URI with ..", "view", "ui://view/../main", core.CodeResourceNotFound},
 		{"an absolute path", "view", "/etc/passwd", core.CodeResourceNotFound},
 		{"a backslash", "view", `..\..\etc\passwd`, core.CodeResourceNotFound},
 		{"a NUL", "view", "main\x00", core.CodeResourceNotFound},

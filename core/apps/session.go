@@ -57,7 +57,7 @@ func (a *app) StartFor(ctx context.Context, s interact.Session) (instance.Instan
 		session = "" // it serves a stateless client
 	}
 	spec.OnNotification = func(n rpc.Notification, _ []link.Caller) {
-		if session != "" || n.Method == "notifications/resources/updated" { // any other belongs to an older revision
+		if session != "" || n.Method == "notifications/resources/updated" { // other notifications belong to older revisions
 			a.publishTo(session, n)
 		}
 	}

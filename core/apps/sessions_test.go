@@ -103,7 +103,7 @@ func TestAnAppThatAsksGetsAnInstanceForEachSession(t *testing.T) {
 	if pids[0] != pids[2] || pids[0] == pids[1] || pids[0] == fmt.Sprint(shared) || pids[1] == fmt.Sprint(shared) {
 		t.Errorf("the shared instance is %d, the instances of alice, bob and alice are %v", shared, pids)
 	}
-	expect(t, "who cannot be asked stays with the shared one", look(t, y, "notes").PID, shared)
+	expect(t, "a client that cannot be asked keeps the shared instance", look(t, y, "notes").PID, shared)
 	y.EndSession("alice")
 	var gone int
 	_, _ = fmt.Sscan(pids[0], &gone)
@@ -322,7 +322,7 @@ func TestNotificationsOfAnAppStayInItsWorkspace(t *testing.T) {
 	if _, err := callTool(t, y, "notes", "echo", "after it"); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "what is received without a subscription", len(heard), 0)
+	expect(t, "updates received without a subscription", len(heard), 0)
 }
 
 func TestLogMessagesFollowTheirCall(t *testing.T) {

@@ -66,7 +66,7 @@ func TestASignedBundleIsInstalledAndItsSignerShown(t *testing.T) {
 		return err
 	}
 	if err := try(signed, nil, "unknown"); core.CodeOf(err) != core.CodeForbidden {
-		t.Errorf("of an unknown signer: %v", err)
+		t.Errorf("from an unknown signer: %v", err)
 	}
 	changed := append([]byte{}, signed...)
 	changed[len(raw)/2] ^= 1

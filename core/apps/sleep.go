@@ -11,8 +11,8 @@ import (
 )
 
 // To clients, a sleeping app looks like a running one: its lists are kept, nothing is announced, and its restart count
-// and start time do not change. But it has no process. The supervisor puts it to sleep and wakes it up. So there is a
-// single start no matter how many calls wait, and none while the old processes are still ending.
+// and start time do not change. But it has no process. The supervisor puts it to sleep and wakes it up. This way, the
+// app is started once no matter how many calls wait, and never while its old processes are still ending.
 
 // quietCPU is how much processor time an app may use in total while it counts as idle.
 const quietCPU = 50 * time.Millisecond
@@ -60,8 +60,8 @@ func (a *app) idleLimit() (limit time.Duration, changed <-chan struct{}) {
 	return a.manager.o.Idle, s.replaced
 }
 
-// awaitIdle waits until the instance has been unused for the idle limit, or may sleep when asked to. It returns false
-// if ctx ends first, or immediately if the instance cannot be measured.
+// awaitIdle waits until the instance has been unused for the idle limit, or until the app is asked to sleep (app.rest)
+// and may. It returns false if ctx ends first, or immediately if the instance cannot be measured.
 func (a *app) awaitIdle(ctx context.Context, in instance.Instance) bool {
 	m, ok := in.(measured)
 	if !ok {
@@ -123,7 +123,7 @@ func (u *usage) continues() bool {
 		return true
 	}
 	now, ok := u.instance.Activity()
-	if u.own == nil && len(now.Processes) == 1 { // the limit was set by a reload
+	if u.own == nil && len(now.Processes) == 1 { // a reload has set the limit, so begin was not called
 		u.own = now.Processes
 	}
 	if !ok || now.Connected || now.CPUTime-u.cpu >= quietCPU || now.CPUTime < u.cpu {
@@ -164,7 +164,7 @@ func (a *app) fallAsleep(in instance.Instance) bool {
 		a.transition(sameState, func(v *view) { v.instance, v.asleep = in, false })
 		return false
 	}
-	a.keepLists(in) // the limit may have been set by a reload
+	a.keepLists(in) // the idle limit may have been set by a reload, after the lists were read
 	if err := in.Shutdown(a.manager.o.Grace); err != nil {
 		a.log.Error("could not end the processes of an app that was put to sleep", "error", err)
 	}

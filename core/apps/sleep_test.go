@@ -55,7 +55,7 @@ func use(t *testing.T, y *Manager, name string) error {
 	return err
 }
 
-// pass lets d pass and waits for the effects.
+// pass advances the clock by d and waits for the effects.
 func pass(t *testing.T, d time.Duration) {
 	wait(t.Context(), d)
 	synctest.Wait()
@@ -70,7 +70,7 @@ func TestAnUnusedAppSleepsUntilItIsCalled(t *testing.T) {
 		pass(t, time.Minute)
 		changes = 0
 		pass(t, idleLimit-time.Minute)
-		expect(t, "asleep before its time", asleep(t, y, "notes"), false)
+		expect(t, "asleep before the limit", asleep(t, y, "notes"), false)
 		pass(t, idleLimit)
 		expect(t, "asleep", asleep(t, y, "notes"), true)
 		expect(t, "asleep apps", y.Asleep(), 1)
@@ -127,11 +127,11 @@ func TestAnAppThatIsInUseStaysAwake(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"a child":               doing(func(a *process.Activity) bool { a.Processes = append(a.Processes, 2); return true }),
-		"a connection":          doing(func(a *process.Activity) bool { a.Connected = true; return true }),
-		"processor time":        doing(func(a *process.Activity) bool { cpu += quietCPU; a.CPUTime = cpu; return true }),
-		"what cannot be seen":   doing(func(*process.Activity) bool { return false }),
-		"another configuration": func(_ *testing.T, y *Manager, _ *memoryApp) { y.Reconfigure(nil, nil) },
+		"a child":                      doing(func(a *process.Activity) bool { a.Processes = append(a.Processes, 2); return true }),
+		"a connection":                 doing(func(a *process.Activity) bool { a.Connected = true; return true }),
+		"processor time":               doing(func(a *process.Activity) bool { cpu += quietCPU; a.CPUTime = cpu; return true }),
+		"activity that cannot be seen": doing(func(*process.Activity) bool { return false }),
+		"another configuration":        func(_ *testing.T, y *Manager, _ *memoryApp) { y.Reconfigure(nil, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestAnAppThatIsInUseStaysAwake(t *testing.T) {
 	}
 }
 
-func TestAReloadPutsAppsToSleepThatRanBefore(t *testing.T) {
+func TestAReloadPutsRunningAppsToSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memoryApp{tools: []string{"echo"}}
 		y, _ := managerOf(t, m, newMemoryRecords(record("notes", true)))
@@ -271,11 +271,11 @@ func TestAToolThatChangedWhileItsAppSleptIsHeldBack(t *testing.T) {
 	testkit.Eventually(t, "it sleeps", func() bool { return asleep(t, y, "notes") })
 	m.set(func(m *memoryApp) { m.tools[0] = rugPulls()["description"](m.tools[0]) })
 	_, err := callTool(t, y, "notes", "read", "")
-	expect(t, "the call of the changed tool", core.CodeOf(err), core.CodeToolHeld)
+	expect(t, "a call of the changed tool", core.CodeOf(err), core.CodeToolHeld)
 	expect(t, "it is listed", slices.Contains(served(y), "read"), false)
 	// The caller may have looked up the tool before another call woke the app.
 	_, err = callTool(t, y, "notes", "read", "")
-	expect(t, "a call of the running app", core.CodeOf(err), core.CodeToolHeld)
+	expect(t, "a call to the running app", core.CodeOf(err), core.CodeToolHeld)
 	if _, err := callTool(t, y, "notes", "write", ""); core.CodeOf(err) == core.CodeToolHeld {
 		t.Errorf("another tool: %v", err)
 	}

@@ -63,7 +63,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 					})
 				case 7:
 					if len(y.Tools(w)) > len(y.List(w))+3 || len(y.Health(w)) > 3 {
-						t.Error("apps are shown that do not exist")
+						t.Error("apps that do not exist are shown")
 					}
 				}
 			}

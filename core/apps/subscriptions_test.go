@@ -52,11 +52,11 @@ func TestASessionReceivesUpdatesFromItsOwnInstance(t *testing.T) {
 	ask(bob)
 	subscribe("bob") // after his has started
 	touch(t, y, alice, p)
-	expect(t, "of alice's", received(), "alice apart=true without=[]")
+	expect(t, "an update of alice's instance", received(), "alice apart=true without=[]")
 	touch(t, y, bob, p)
-	expect(t, "of bob's", received(), "bob apart=true without=[]")
+	expect(t, "an update of bob's instance", received(), "bob apart=true without=[]")
 	touch(t, y, nil, nil)
-	expect(t, "of the shared one", received(), " apart=false without=[alice bob]")
+	expect(t, "an update of the shared instance", received(), " apart=false without=[alice bob]")
 	if err := y.Unsubscribe(t.Context(), ws, "notes", "bob", "usr_1", "ui://view/main"); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestASessionReceivesUpdatesFromItsOwnInstance(t *testing.T) {
 	expect(t, "after bob's subscription ended", received(), "alice apart=true without=[]")
 	y.EndSession("alice")
 	touch(t, y, nil, nil)
-	expect(t, "when alice's instance has gone", received(), " apart=false without=[bob]")
+	expect(t, "when alice's instance is gone", received(), " apart=false without=[bob]")
 }
 
 func TestStatelessClientsReceiveUpdatesFromTheirInstance(t *testing.T) {
@@ -90,8 +90,8 @@ func TestStatelessClientsReceiveUpdatesFromTheirInstance(t *testing.T) {
 	})
 }
 
-// touchAfterAsking is touch by a stateless client that can be asked. In an app that speaks an older revision, such
-// a call gets its own instance.
+// touchAfterAsking is like touch, but with a stateless client that can be asked. In an app that speaks an older
+// revision, such a call gets its own instance.
 func touchAfterAsking(t *testing.T, y *Manager) {
 	t.Helper()
 	params := `{"name":"touch","arguments":{"text":"ui://view/main"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`

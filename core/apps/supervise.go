@@ -15,7 +15,7 @@ import (
 //     failed attempt if another one is left. A healthy app that is killed causes crashed 1 and recovered.
 //     An app that always dies causes crashed 1, 2, 3 and then dead. An app whose files were changed is dead at once.
 //   - bundle.recovered: an attempt succeeded.
-//   - bundle.dead: no attempt is left. It replaces the next bundle.crashed.
+//   - bundle.dead: no attempts are left. It is published instead of another bundle.crashed.
 //   - An app that fails when the server starts is treated as crashed.
 //
 // The state remains crashed from the death until the app is running again or dead. A remote app is never dead: it is
@@ -136,7 +136,7 @@ func (a *app) tryStart(ctx context.Context, warn bool) (in instance.Instance, fa
 }
 
 func (a *app) markRunning(in instance.Instance, lists core.Offer) {
-	a.keepLists(in) // first, so that an app that was seen running need not start with the next server
+	a.keepLists(in) // store the lists first, so that an app that was seen running can be asleep when the next server starts
 	a.used.Store(time.Now().UnixNano())
 	a.transition(core.StateRunning, func(v *view) {
 		if !v.asleep {
@@ -275,7 +275,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// limitExceeded returns the limit that an instance exceeded and was killed for; "" for none, and if in is nil.
+// limitExceeded returns the limit that an instance exceeded and was killed for, or "" if there is none or in is nil.
 func limitExceeded(in instance.Instance) string {
 	if limited, ok := in.(interface{ LimitExceeded() string }); ok {
 		return limited.LimitExceeded()

@@ -131,7 +131,7 @@ func TestAnAppThatKeepsDyingIsDeadAfterThreeAttemptsAtTheTimesOfThePolicy(t *tes
 		expectEvents(t, events, "bundle.crashed 1", "bundle.crashed 2", "bundle.crashed 3", "bundle.dead")
 		starts := m.started()
 		if len(starts) != 4 {
-			t.Fatalf("started %d times, want once and three times again", len(starts))
+			t.Fatalf("started %d times, want one start and three restarts", len(starts))
 		}
 		for i, want := range []time.Duration{0, time.Second, 5 * time.Second} {
 			expect(t, "time of an attempt after the crash", starts[i+1].Sub(starts[0]), want)
@@ -194,7 +194,7 @@ func TestAnAppThatWasStoppedStaysStopped(t *testing.T) {
 		y, events := managerOf(t, m, records)
 		open(t, y)
 		synctest.Wait()
-		expect(t, "one that was stopped before", state(t, y, "stopped"), core.StateStopped)
+		expect(t, "an app that was stopped earlier", state(t, y, "stopped"), core.StateStopped)
 		m.set(func(m *memoryApp) { m.refuses = "no" })
 		m.kill()
 		wait(t.Context(), 500*time.Millisecond) // between the first attempt and the second
@@ -208,7 +208,7 @@ func TestAnAppThatWasStoppedStaysStopped(t *testing.T) {
 		expect(t, "starts", len(m.started()), 2)
 		expectEvents(t, events, "bundle.crashed 1", "bundle.crashed 2", "bundle.stopped")
 		r, _ := records.get(ws, "notes")
-		expect(t, "what is recorded", r.Running, false)
+		expect(t, "the recorded state", r.Running, false)
 		expect(t, "state of health", y.Health(ws)[0].Uptime, 0)
 	})
 }
@@ -278,7 +278,7 @@ func TestAppsThatHangDoNotDelayTheOthers(t *testing.T) {
 		open(t, y)
 		expect(t, "time of Open", time.Since(before), 0)
 		wait(t.Context(), 4*time.Second+time.Millisecond) // at most two batches of eight hanging apps
-		expect(t, "state of the good one", state(t, y, "good"), core.StateRunning)
+		expect(t, "state of the app that works", state(t, y, "good"), core.StateRunning)
 	})
 }
 
@@ -313,7 +313,7 @@ func TestTheDefaultPolicyHasThreeAttempts(t *testing.T) {
 			t.Fatal("a fourth attempt within the healthy time")
 		}
 		if n, _, ok := tries.Next(time.Minute); !ok || n != 1 {
-			t.Fatal("the counter does not start again after the healthy time")
+			t.Fatal("the counter is not reset after the healthy time")
 		}
 	}
 }

@@ -32,13 +32,13 @@ type asking struct {
 	}
 }
 
-// statelessAsk makes the test bundle ask text, like a client of the stateless revision.
+// statelessAsk makes the test bundle ask the question in text, as a client of the stateless revision.
 func statelessAsk(ctx context.Context, y *Manager, owner, text, more string) (json.RawMessage, error) {
 	params := fmt.Sprintf(`{"name":"ask","arguments":{"text":%q}%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`, text, more)
 	return y.Call(ctx, ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params)}, Client: interact.NewClient("", true, nil), Owner: owner})
 }
 
-// answered continues a call that asked, as owner.
+// answered resumes a call that asked a question, on behalf of owner.
 func answered(ctx context.Context, y *Manager, owner string, a asking, word string) (json.RawMessage, error) {
 	responses := map[string]any{}
 	for name := range a.InputRequests {
@@ -68,7 +68,7 @@ func TestABundleOfAnOlderRevisionAsksAStatelessClientThroughAResult(t *testing.T
 			expect(t, "the question", q.Method+" "+q.Params.Message, "elicitation/create what word?")
 		}
 		if _, err := answered(t.Context(), y, "mallory", a, "stolen"); !isCode(err, codeInvalidParams) {
-			t.Errorf("another's call continued: %v", err)
+			t.Errorf("another user resumed the call: %v", err)
 		}
 		raw, err = answered(t.Context(), y, "alice", a, "red")
 		if err != nil || !strings.Contains(string(raw), `"text":"red `) {
@@ -116,9 +116,9 @@ func TestAURLElicitationIsRequestedInTheResult(t *testing.T) {
 		want   string
 	}{
 		{"a client of the older revisions", interact.NewClient("s", false, nil), `{}`, -32042, `{"elicitations":[{"mode":"url","elicitationId":"7","url":"https://a.test","message":"here"}]}`},
-		{"one of the newer", interact.NewClient("", true, nil), `{"elicitation":{"form":{},"url":{}}}`, 0,
+		{"a client of the newer revision", interact.NewClient("", true, nil), `{"elicitation":{"form":{},"url":{}}}`, 0,
 			`{"inputRequests":{"page1":{"method":"elicitation/create","params":{"mode":"url","elicitationId":"7","url":"https://a.test","message":"here"}}},"resultType":"input_required"}`},
-		{"one that cannot", interact.NewClient("", true, nil), `{"elicitation":{}}`, -32021, `{"requiredCapabilities":{"elicitation":{"url":{}}}}`},
+		{"a client that cannot open URLs", interact.NewClient("", true, nil), `{"elicitation":{}}`, -32021, `{"requiredCapabilities":{"elicitation":{"url":{}}}}`},
 	} {
 		params := `{"name":"visit","arguments":{"text":""},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + c.can + `}}`
 		result, err := y.Call(t.Context(), ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(params)}, Client: c.client, Owner: "alice"})
@@ -202,7 +202,7 @@ func TestASuspendedCallEndsWhenItsClientDoesNotComeBack(t *testing.T) {
 			}
 		}
 		_, err = y.Call(t.Context(), ws, "notes", call.Again(call.Params, ""))
-		expect(t, "one too many", core.CodeOf(err), core.CodeUnavailable)
+		expect(t, "one call too many", core.CodeOf(err), core.CodeUnavailable)
 		call.Owner = "bob"
 		if _, err = y.Call(t.Context(), ws, "notes", call.Again(call.Params, "")); err != nil {
 			t.Errorf("another owner gets no slot: %v", err)

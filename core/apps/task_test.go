@@ -20,7 +20,7 @@ import (
 )
 
 // taskMain is a bundle whose only tool can only be called as a task (MCP 2025-11-25). The task completes on the third
-// poll, except for the text "forever".
+// poll, unless the text is "forever".
 func taskMain() int {
 	polls, text := 0, ""
 	lines := bufio.NewReader(os.Stdin)

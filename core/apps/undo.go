@@ -47,7 +47,7 @@ func (m *Manager) Restore(ctx context.Context, workspace, name string) (core.App
 	if a.now.Load().state == core.StateStarting {
 		limit, cancel := context.WithTimeout(ctx, m.o.RestartWait)
 		defer cancel()
-		_, _ = a.ready(limit, nil) // if it does not start, its state says so
+		_, _ = a.ready(limit, nil) // if the app does not start, its state shows that
 	}
 	a.publishInstalled(a.now.Load())
 	return m.describe(a), nil

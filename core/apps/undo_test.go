@@ -105,10 +105,10 @@ func TestInstallingAnotherAppUnderTheSameNameRulesOutTheUndo(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := y.Restore(t.Context(), ws, "notes")
-		expect(t, "code while the other is installed", core.CodeOf(err), core.CodeConflict)
+		expect(t, "code while another app is installed", core.CodeOf(err), core.CodeConflict)
 		wait(t.Context(), UndoFor+time.Second)
 		now, err := records.Installation(t.Context(), ws, "notes")
-		expect(t, "the other is still installed", err == nil && now.ID != old.ID, true)
+		expect(t, "the other app is still installed", err == nil && now.ID != old.ID, true)
 		left, _ := records.Uninstalled(t.Context())
 		expect(t, "records that are left", len(left), 0)
 	})
@@ -122,7 +122,7 @@ func TestAnUndoAppliesToAllServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		b.seat.deaf = true // it has not heard of the uninstall
+		b.seat.deaf = true // it does not know about the uninstall
 		uninstall(t, a.Manager, "notes")
 		if app, err := b.Restore(t.Context(), ws, "notes"); err != nil || app.Status != core.StateRunning {
 			t.Fatalf("%+v, %v", app, err)

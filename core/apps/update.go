@@ -97,7 +97,7 @@ func (m *Manager) updateUploaded(ctx context.Context, o source.Order, r source.R
 // a bundle from another registry, which may have given the name to someone else, and a different file under the
 // installed version.
 func checkSameSource(old core.Installation, found *source.Candidate) error {
-	const again = "to install it all the same, uninstall the app and install it again"
+	const again = "to install it anyway, uninstall the app and install it again"
 	if signed := old.Signature; signed != nil && found.Record.Signature == nil {
 		return fmt.Errorf("the app is signed by %q, but version %s has no signature; %s", signed.Signer, found.Record.Version, again)
 	}
@@ -109,7 +109,7 @@ func checkSameSource(old core.Installation, found *source.Candidate) error {
 	case old.Source.Registry != "" && from != old.Source.Registry:
 		return fmt.Errorf("version %s comes from registry %s, but the app was installed from registry %s; %s", found.Record.Version, from, old.Source.Registry, again)
 	case found.Label != "" && old.Dir != "" && found.Label != filepath.Base(old.Dir) && found.Record.Version == old.Version:
-		return fmt.Errorf("registry %s now has a different file as version %s from the installed one; %s", from, old.Version, again)
+		return fmt.Errorf("registry %s now has a file for version %s that differs from the installed one; %s", from, old.Version, again)
 	}
 	return nil
 }
@@ -141,8 +141,8 @@ func (m *Manager) updateOrder(r core.Installation, update source.UpdateRequest) 
 	}
 }
 
-// packageArgs returns the arguments that a package was installed with. For npm, these are the arguments after its
-// script.
+// packageArgs returns the arguments that a package was installed with. For npm, these are the arguments after the
+// package's script.
 func packageArgs(r core.Installation) []string {
 	manifest, err := bundle.ParseManifest(r.Manifest)
 	if err != nil || manifest.Server.MCPConfig == nil {
@@ -186,7 +186,7 @@ func (a *app) replaceVersion(ctx context.Context, old core.Installation, found *
 		if found.Record.Version == "" { // a remote app that has not reported its version
 			newVersion = "the new app"
 		}
-		return core.Wrap(core.CodeInstallFailed, err, newVersion+" did not start, version "+old.Version+" runs again: "+core.TextOf(err))
+		return core.Wrap(core.CodeInstallFailed, err, newVersion+" did not start, so version "+old.Version+" is running again: "+core.TextOf(err))
 	}
 	a.markRunning(in, lists)
 	a.startSupervisor(in)

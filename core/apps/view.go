@@ -45,7 +45,7 @@ func (v *view) shows() bool {
 	return v.state != core.StateDead && (v.state != core.StateStopped || v.startsSoon())
 }
 
-// isMissing reports whether clients would see lists of the app if nothing were wrong with it, but see none.
+// isMissing reports whether clients see none of the app's lists although they would if the app worked.
 func (v *view) isMissing() bool {
 	o := &v.offer
 	known := len(o.Tools)+len(o.Held)+len(o.Prompts)+len(o.Resources)+len(o.Templates) > 0

@@ -60,7 +60,7 @@ func (l *Log) all() []Sink {
 	return *l.sinks.Load()
 }
 
-// Ready returns why records cannot be written.
+// Ready returns an error if records cannot be written.
 func (l *Log) Ready() error {
 	var errs []error
 	for _, s := range l.all() {
@@ -86,8 +86,8 @@ func (l *Log) Status() []Status {
 	return all
 }
 
-// maxTarget is how many bytes of a target are recorded. No app lists longer names or URIs, but callers can name anything, and
-// refused requests are recorded as well.
+// maxTarget is how many bytes of a target are recorded. No app lists longer names or URIs, but refused requests are
+// recorded too, and they can name anything.
 const maxTarget = 4 << 10
 
 // Record passes a record to every sink. The error is core.CodeUnavailable if the log fails closed and a sink
@@ -140,8 +140,8 @@ type Reader interface {
 	Records(ctx context.Context, q core.AuditQuery) (core.AuditPage, error)
 }
 
-// Records returns records from the first sink that can be read. Errors are
-// core.Errors: core.CodeNotConfigured if no sink can be read, core.CodeBadRequest for a wrong cursor.
+// Records returns records from the first sink that can be read. Errors are core.Errors: core.CodeNotConfigured if no
+// sink can be read, core.CodeBadRequest for an invalid cursor.
 func (l *Log) Records(ctx context.Context, q core.AuditQuery) (core.AuditPage, error) {
 	for _, s := range l.all() {
 		if r, ok := s.(Reader); ok {

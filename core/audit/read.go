@@ -20,9 +20,9 @@ import (
 const (
 	readBlock = 64 << 10  // bytes per read
 	readMost  = 16 << 20  // bytes per page: a rare record in a large file takes several pages to find
-	readAfter = 1 << 20   // bytes after a full page: the arguments of its last calls may be there
+	readAfter = 1 << 20   // bytes read beyond a full page, to find the arguments of its last calls
 	showMost  = 4 << 10   // bytes of the arguments of a call
-	disorder  = time.Hour // how much earlier a record may be than the one before it: clocks are set back
+	disorder  = time.Hour // how much earlier a record may be than the one before it, because clocks are set back
 )
 
 // place is a position in the files: the end of a line.
@@ -79,8 +79,7 @@ func wrongCursor() error {
 }
 
 // readFile reads one file backwards from a place; -1 means its end. It returns the place where the page ends; at is 0
-// if the page continues in the previous file. A file that was deleted by the retention in the meantime ends the
-// trail.
+// if the page continues in the previous file. If the file has been deleted at the end of its retention, the trail ends.
 func (f *File) readFile(ctx context.Context, page *pageReader, from place) (next place, err error) {
 	file, err := f.chain.OpenNumber(from.number)
 	if errors.Is(err, os.ErrNotExist) {
@@ -152,7 +151,7 @@ func (p *pageReader) read(ctx context.Context, file io.ReaderAt, end int64) (at 
 		}
 		p.addArguments(record)
 		switch {
-		case at > 0: // it is on the next page
+		case at > 0: // the record belongs to the next page
 		case record.Time.Before(p.query.From.Add(-disorder)):
 			p.done = true
 			return 0, nil
@@ -198,7 +197,7 @@ func shownOf(raw []byte) (r core.AuditRecord, err error) {
 type backward struct {
 	from io.ReaderAt
 	at   int64  // start of the line that next returned, and so the end of the one before
-	held []byte // what was read ahead of at
+	held []byte // bytes that were read but not returned yet; they end at at
 }
 
 // next returns the line that ends at b.at, without its line break. The line is valid until the next call.

@@ -181,7 +181,7 @@ func TestClosedFilesOlderThanTheRetentionAreDeletedAndTheRestStaysVerifiable(t *
 	if err != nil || len(page.Records) != 4 || page.Records[0].Action != audit.ActionDeleteFile || !strings.HasPrefix(page.Records[0].Target, "audit.log.000002 ") {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if err := os.Remove(path + ".000003"); err != nil { // not through the retention
+	if err := os.Remove(path + ".000003"); err != nil { // deleted, but not by the retention
 		t.Fatal(err)
 	}
 	if _, err := audit.Verify(path); err == nil || !strings.Contains(err.Error(), "no record says that the file was deleted") {

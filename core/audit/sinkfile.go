@@ -12,15 +12,15 @@ import (
 )
 
 // ActionDeleteFile is the action of the record that is written before a closed file is deleted. Its target is the name
-// of the file and the hash of its last line. That lets Verify distinguish a file that was deleted at the end of its
-// retention from one that someone removed.
+// of the file and the hash of its last line. The record lets Verify distinguish a file that was deleted at the end of
+// its retention from one that someone removed.
 const ActionDeleteFile = "audit.delete_file"
 
 // FileOptions configure a File.
 type FileOptions struct {
 	Durable  bool          // a record is on disk before Write returns
-	MaxBytes int64         // a file of this size is closed and the next one started; 0 means any size
-	MaxAge   time.Duration // the same for a file whose first record is this old; 0 means any age
+	MaxBytes int64         // a file of this size is closed and the next one started; 0 means no limit
+	MaxAge   time.Duration // a file whose first record is this old is closed too; 0 means no limit
 	Keep     time.Duration // a closed file is deleted when its last record is this old; 0 keeps all files
 
 	// Problem is called when a file could not be closed or deleted; records are still written. May be nil.

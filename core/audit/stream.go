@@ -137,9 +137,9 @@ func (s *Stream) enqueue(r core.AuditRecord) (chan error, error) {
 	case s.wait && s.down != nil:
 		return nil, fmt.Errorf("the audit sink %s does not accept records: %w", s.name, s.down)
 	case isAnonymous(&r) && (len(s.waiting) >= maxWaiting/2 || s.bytes+e.size > maxBytes/2):
-		return nil, fmt.Errorf("%d records wait for the audit sink %s: this one, of an unknown sender, is lost", len(s.waiting), s.name)
+		return nil, fmt.Errorf("%d records are waiting for the audit sink %s: this record, from an unknown sender, is lost", len(s.waiting), s.name)
 	case len(s.waiting) >= maxWaiting || s.bytes+e.size > maxBytes:
-		return nil, fmt.Errorf("%d records wait for the audit sink %s: this one is lost", len(s.waiting), s.name)
+		return nil, fmt.Errorf("%d records are waiting for the audit sink %s: this record is lost", len(s.waiting), s.name)
 	}
 	if s.wait {
 		e.done = make(chan error, 1)
@@ -151,8 +151,9 @@ func (s *Stream) enqueue(r core.AuditRecord) (chan error, error) {
 	return e.done, nil
 }
 
-// isAnonymous reports whether a record is about a request that anyone could have sent. Such records use only half of the
-// space, so that a flood of them leaves room for what people do. The first record of a change does not name its sender.
+// isAnonymous reports whether a record is about a request that anyone could have sent. Such records use only half of
+// the space, so that a flood of them leaves room for other records. The first record of a change has no actor either,
+// but is not anonymous unless it is a login.
 func isAnonymous(r *core.AuditRecord) bool {
 	return r.Actor == "" && r.Outcome != "" && (r.Outcome != "begun" || strings.HasPrefix(r.Action, "POST /v1/auth/"))
 }
@@ -219,7 +220,7 @@ func (s *Stream) settle(n int, err error) {
 	answered := n
 	switch before := s.down; {
 	case again:
-		if answered = len(s.waiting); before == nil { // everyone waiting learns about it
+		if answered = len(s.waiting); before == nil { // report the failure to every waiting caller
 			s.log.Error("the audit sink does not accept records; they are kept until it does", "sink", s.name, "error", err)
 		}
 	case err != nil:
@@ -265,7 +266,7 @@ func (s *Stream) Close(ctx context.Context) error {
 	defer s.mu.Unlock()
 	if n := len(s.waiting); n > 0 {
 		s.waiting = nil
-		return fmt.Errorf("%d audit records are lost: the sink %s did not take them: %w", n, s.name, s.down)
+		return fmt.Errorf("%d audit records are lost: the sink %s did not accept them: %w", n, s.name, s.down)
 	}
 	return nil
 }

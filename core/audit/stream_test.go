@@ -194,13 +194,13 @@ func TestLostRecordsAreReported(t *testing.T) {
 		for range 10_000 {
 			send(t, s, "x")
 		}
-		if err := s.Write(t.Context(), core.AuditRecord{}); err == nil || !strings.Contains(err.Error(), "10000 records wait for the audit sink keeper: this one is lost") {
+		if err := s.Write(t.Context(), core.AuditRecord{}); err == nil || !strings.Contains(err.Error(), "10000 records are waiting for the audit sink keeper: this record is lost") {
 			t.Errorf("the record after the last slot: %v", err)
 		}
 		if got := s.Status(); got != (audit.Status{Sink: "keeper", Waiting: 10_000, Lost: 1}) {
 			t.Errorf("the stream is %+v", got)
 		}
-		if err := s.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "10000 audit records are lost: the sink keeper did not take them") {
+		if err := s.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "10000 audit records are lost: the sink keeper did not accept them") {
 			t.Errorf("at the end: %v", err)
 		}
 	})
@@ -242,7 +242,7 @@ func TestRecordsAreValidUTF8AndFitInABatch(t *testing.T) {
 	})
 }
 
-func TestAFloodOfStrangersLeavesSpaceForTheRecordsOfPeople(t *testing.T) {
+func TestAFloodFromStrangersLeavesSpaceForTheRecordsOfUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{err: plugins.Unavailable(errors.New("refused"))}
 		s := stream(k, false)

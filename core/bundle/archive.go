@@ -104,7 +104,7 @@ func countEntries(r io.ReaderAt, size int64, limit int) error {
 	}
 }
 
-// directoryEnd finds the end of central directory record like archive/zip: the last one.
+// directoryEnd finds the last end of central directory record, as archive/zip does.
 func directoryEnd(r io.ReaderAt, size int64) (record []byte, at int64, err error) {
 	tail := make([]byte, min(size, endLen+65535))
 	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
@@ -118,7 +118,7 @@ func directoryEnd(r io.ReaderAt, size int64) (record []byte, at int64, err error
 	return nil, 0, refused("it is not a zip archive")
 }
 
-// checkOverlap rejects entries that share bytes, as in bombs made of one compressed block.
+// checkOverlap rejects entries that share bytes, as in zip bombs that reuse one compressed block.
 func checkOverlap(entries []entry) error {
 	type span struct{ from, to int64 }
 	var spans []span

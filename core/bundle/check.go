@@ -96,8 +96,8 @@ func (s Server) check(c *checker) {
 	}
 }
 
-// checkCommand enforces the two rules that keep an operator's values from choosing what is run: the command comes
-// from the manifest alone, as does every variable that affects how a program loads code.
+// checkCommand enforces the two rules that keep an operator's values from choosing what runs: the command comes from
+// the manifest alone, as does every variable that affects how a program loads code.
 func checkCommand(c *checker, field string, p CommandPart) {
 	if refersToUserConfig(p.Command) {
 		c.add(field+".command", "must not come from user_config")

@@ -117,7 +117,7 @@ func isDevice(segment string) bool {
 	return ok && len(port) == 1 && port[0] >= '1' && port[0] <= '9'
 }
 
-// names records the names seen so far, case-folded: true for files.
+// names records the names seen so far, case-folded. The value is true for files.
 type names map[string]bool
 
 // add reports whether name may be unpacked in addition to the earlier ones: no file twice, and no file where

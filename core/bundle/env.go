@@ -60,19 +60,19 @@ const settingWords = " ACCESS ACCOUNT ACCOUNTS ADDRESS ADMIN API APP ARN AUTH BA
 	"SCOPE SCOPES SECRET SECRETS SEED SETTING SETTINGS SERVER SERVICE SESSION SITE SIZE SOURCE SPACE STORAGE STRING SUBDOMAIN SUBSCRIPTION SUFFIX TABLE TAG TAGS TARGET TEAM TEMPERATURE " +
 	"TENANT TEXT THEME THRESHOLD TIMEOUT TIMEZONE TITLE TOKEN TOKENS TOPIC TTL TYPE UNIT UNITS URI URL URLS USER USERNAME USERS VALUE VALUES VAR VARIABLE VERBOSE VERSION WEBHOOK WORKSPACE ZONE "
 
-// isSetting reports whether a variable that the bundle does not declare is named like a setting: a single word,
-// or words of which the last is in settingWords. Variables that control a runtime unknown to this package, such
-// as X_OPTIONS or X_STARTUP_HOOKS, are not.
+// isSetting reports whether a variable that the bundle does not declare is named like a setting: a single word, or
+// several words, the last of which is in settingWords. Variables that control a runtime unknown to this package, such
+// as X_OPTIONS or X_STARTUP_HOOKS, are not settings.
 func isSetting(name string) bool {
 	upper := strings.Trim(strings.ToUpper(name), "_0123456789")
 	last := upper[strings.LastIndexByte(upper, '_')+1:]
 	return last == upper && last != "" || strings.Contains(settingWords, " "+last+" ")
 }
 
-// CheckEnv checks environment variables that a caller wants a process to have. It allows variables that the
-// bundle declares and those named like a setting, unless they affect how programs are found or loaded. The
-// first rejected variable, by name, gives a core.CodeBadRequest error with its name but never its value. This
-// is the rule for callers: a manifest's own env may set PYTHONPATH, because a manifest already chooses the
+// CheckEnv checks environment variables that a caller wants a process to have. It allows variables that the bundle
+// declares and those named like a setting, unless they affect how programs are found or loaded. The error is
+// core.CodeBadRequest for the first rejected variable, by name. It contains the variable's name, but never its value.
+// This is the rule for callers: a manifest's own env may set PYTHONPATH, because a manifest already chooses the
 // program, but values from user_config may not reach such a variable.
 func CheckEnv(env map[string]core.Secret, declared ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(env)) {

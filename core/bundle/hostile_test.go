@@ -89,7 +89,7 @@ func hostileSizes(t testing.TB, add func(string, []byte)) {
 	add("too many files", rawZip(many))
 }
 
-// pointInside adds a central header for the entry of inner, which is within raw's last file.
+// pointInside adds a central header for the entry in the archive inner, which is stored uncompressed in raw.
 func pointInside(raw []byte, inner string) []byte {
 	at := strings.Index(string(raw), inner)
 	end := len(raw) - endLen
@@ -115,7 +115,7 @@ func hostileStructure(t testing.TB, add func(string, []byte)) {
 		return out
 	}
 	add("nothing", nil)
-	add("no zip", []byte("#!/bin/sh\nid\n"))
+	add("not a zip", []byte("#!/bin/sh\nid\n"))
 	add("an empty zip", rawZip(nil))
 	add("no manifest", rawZip([]rawEntry{{name: "a", data: "x"}}))
 	add("a manifest in a folder", rawZip([]rawEntry{{name: "x/manifest.json", data: "{}"}}))
@@ -192,12 +192,12 @@ func TestLimitsCountWhatIsWritten(t *testing.T) {
 		raw    []byte
 		ok     bool
 	}{
-		"within all of them":           {Limits{Files: 3, Total: 4000, Single: 1000, Archive: 1 << 20}, bundleOf(t, file, second), true},
-		"one entry too many":           {Limits{Files: 2}, bundleOf(t, file, second), false},
-		"one file too large":           {Limits{Single: 999}, bundleOf(t, file), false},
-		"all too large":                {Limits{Total: 1999}, bundleOf(t, file, second), false},
-		"the archive too large":        {Limits{Archive: 100}, bundleOf(t, file), false},
-		"one that lies about its size": {Limits{Single: 999}, bundleOf(t, liar), false},
+		"within all limits":               {Limits{Files: 3, Total: 4000, Single: 1000, Archive: 1 << 20}, bundleOf(t, file, second), true},
+		"one entry too many":              {Limits{Files: 2}, bundleOf(t, file, second), false},
+		"one file too large":              {Limits{Single: 999}, bundleOf(t, file), false},
+		"all too large":                   {Limits{Total: 1999}, bundleOf(t, file, second), false},
+		"the archive too large":           {Limits{Archive: 100}, bundleOf(t, file), false},
+		"a file that lies about its size": {Limits{Single: 999}, bundleOf(t, liar), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Unpack(t.Context(), writeFile(t, c.raw), filepath.Join(t.TempDir(), "b"), c.limits)

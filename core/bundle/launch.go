@@ -134,7 +134,7 @@ func (m *Manifest) command(goos string) CommandPart {
 	}
 	maps.Copy(part.Env, over.Env)
 	if m.Server.Type == TypePython || m.Server.Type == TypeUV {
-		setDefault(part.Env, "PYTHONDONTWRITEBYTECODE", "1") // the bundle's directory is read-only to us
+		setDefault(part.Env, "PYTHONDONTWRITEBYTECODE", "1") // nothing may be written to the bundle's directory
 	}
 	return part
 }

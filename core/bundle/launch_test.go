@@ -101,7 +101,7 @@ func TestLaunchEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Contains(l.Env, "TOKEN=s3cret") || !slices.Contains(l.Env, "MODE=test") || slices.Contains(l.Env, "token=s3cret") {
-		t.Fatalf("a value by its key fills the field only, a variable of the caller wins: %q", l.Env)
+		t.Fatalf("a value given by its key must only fill the field, and a variable of the caller must win: %q", l.Env)
 	}
 }
 
@@ -119,11 +119,11 @@ func TestFieldsWithSeveralValuesBecomeArguments(t *testing.T) {
 		values map[string]core.Secret
 		want   []string
 	}{
-		"two of them":              {map[string]core.Secret{"dirs": `["/a b","/c"]`}, []string{"--dirs", "/a b", "/c", "in /a b,/c", ""}},
-		"none of them":             {map[string]core.Secret{"dirs": `[]`}, []string{"--dirs", "in ", ""}},
-		"one that is not a list":   {map[string]core.Secret{"dirs": "/a b"}, []string{"--dirs", "/a b", "in /a b", ""}},
-		"a list for a single one":  {map[string]core.Secret{"one": `["a"]`}, []string{"--dirs", "in ", `["a"]`}},
-		"a list of something else": {map[string]core.Secret{"dirs": `[{"a":1}]`}, []string{"--dirs", `[{"a":1}]`, `in [{"a":1}]`, ""}},
+		"two of them":               {map[string]core.Secret{"dirs": `["/a b","/c"]`}, []string{"--dirs", "/a b", "/c", "in /a b,/c", ""}},
+		"none of them":              {map[string]core.Secret{"dirs": `[]`}, []string{"--dirs", "in ", ""}},
+		"one that is not a list":    {map[string]core.Secret{"dirs": "/a b"}, []string{"--dirs", "/a b", "in /a b", ""}},
+		"a list for a single value": {map[string]core.Secret{"one": `["a"]`}, []string{"--dirs", "in ", `["a"]`}},
+		"a list of something else":  {map[string]core.Secret{"dirs": `[{"a":1}]`}, []string{"--dirs", `[{"a":1}]`, `in [{"a":1}]`, ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, err := parse(t, doc).Launch(input(t, c.values))

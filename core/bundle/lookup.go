@@ -13,7 +13,7 @@ import (
 // ErrNoProgram means that a program was found neither on the search path nor at the path given for it.
 var ErrNoProgram = errors.New("program not found")
 
-// standIns returns other names under which the same runtime is installed.
+// standIns returns the names under which a runtime may be installed.
 func standIns(name string) []string {
 	switch name {
 	case "python":

@@ -53,7 +53,7 @@ const (
 	TypeUV     ServerType = "uv"
 )
 
-// Server says how to start a bundle's server. A nil MCPConfig means through its entry point.
+// Server says how to start a bundle's server. If MCPConfig is nil, its entry point is run.
 type Server struct {
 	Type       ServerType `json:"type"`
 	EntryPoint string     `json:"entry_point"`
@@ -171,7 +171,7 @@ func readManifest(r io.Reader) (*Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", ManifestName, err)
 	}
-	// Another program could read the other of two members with the same name.
+	// If two members have the same name, another program could use the other one.
 	if err := rawjson.CheckUnique(raw); errors.Is(err, rawjson.ErrDuplicate) {
 		return nil, &ManifestError{[]Problem{{"", err.Error()}}}
 	}

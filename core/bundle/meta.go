@@ -56,7 +56,7 @@ func (m *Manifest) Type() string {
 	return AppPlain
 }
 
-// maxServerName is the maximum length of server names in characters: they are also directory names.
+// maxServerName is the maximum length of server names in characters. Server names are also directory names.
 const maxServerName = 128
 
 // reservedServer is the name of the server's own tools.

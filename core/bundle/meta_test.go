@@ -41,11 +41,11 @@ func TestTheTypeOfAnAppFollowsItsMetadata(t *testing.T) {
 		meta map[string]any
 		want string
 	}{
-		"no _meta":              {map[string]any{}, "plain"},
-		"the framework's key":   {map[string]any{"ai.nimblebrain/upjack": map[string]any{"namespace": "apps/crm"}}, "upjack"},
-		"another framework":     {map[string]any{"ai.nimblebrain/synapse": map[string]any{}}, "plain"},
-		"a key turned off":      {map[string]any{"ai.nimblebrain/upjack": false}, "plain"},
-		"a name that only ends": {map[string]any{"com.acme/notupjack": map[string]any{}}, "plain"},
+		"no _meta":                           {map[string]any{}, "plain"},
+		"the framework's key":                {map[string]any{"ai.nimblebrain/upjack": map[string]any{"namespace": "apps/crm"}}, "upjack"},
+		"another framework":                  {map[string]any{"ai.nimblebrain/synapse": map[string]any{}}, "plain"},
+		"a key turned off":                   {map[string]any{"ai.nimblebrain/upjack": false}, "plain"},
+		"a name that only ends in the key's": {map[string]any{"com.acme/notupjack": map[string]any{}}, "plain"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := parse(t, with(minimal(), "_meta", c.meta)).Type(); got != c.want {

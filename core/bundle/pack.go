@@ -135,7 +135,7 @@ func UnpackPacked(ctx context.Context, r io.Reader, sum, dest string, limits Lim
 	return nil
 }
 
-// Flush writes a bundle's directory to disk. That may take long if other programs are writing.
+// Flush writes a bundle's directory to disk. This may take a long time if other programs are writing.
 func Flush(dir string) error {
 	return errors.Join(syncTree(dir), syncDir(filepath.Dir(dir)))
 }

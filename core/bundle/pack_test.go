@@ -104,7 +104,7 @@ func TestADirectoryThatCannotBeSharedIsNotPacked(t *testing.T) {
 		"a pipe":                  {dir: pipe},
 		"too many files":          {dir: planted(t, map[string]string{"a": "", "b": ""}), limits: Limits{Files: 1}},
 		"a file that is too long": {dir: planted(t, map[string]string{"a": "12345"}), limits: Limits{Single: 4}},
-		"too much in all":         {dir: planted(t, map[string]string{"a": "123", "b": "12"}), limits: Limits{Total: 4}},
+		"too much in total":       {dir: planted(t, map[string]string{"a": "123", "b": "12"}), limits: Limits{Total: 4}},
 	} {
 		if _, err := Pack(t.Context(), c.dir, io.Discard, c.limits); !errors.Is(err, ErrArchive) {
 			t.Errorf("%s: %v", name, err)
@@ -113,7 +113,7 @@ func TestADirectoryThatCannotBeSharedIsNotPacked(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Pack(ctx, planted(t, map[string]string{"a": ""}), io.Discard, Limits{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller that left: %v", err)
+		t.Errorf("a cancelled caller: %v", err)
 	}
 }
 
@@ -136,14 +136,14 @@ func TestOtherFormatsAreNotUnpackedAndLeaveNothingBehind(t *testing.T) {
 		limits  Limits
 		sum     string
 	}{
-		"other files":       {content: packed.Bytes(), sum: strings.Repeat("0", 64)},
-		"a part of it":      {content: packed.Bytes()[:600], sum: sum},
-		"something behind":  {content: append(bytes.Clone(packed.Bytes()), 'x'), sum: sum},
-		"more than allowed": {content: packed.Bytes(), sum: sum, limits: Limits{Total: 4}},
-		"a link out of it":  {content: crafted(&tar.Header{Typeflag: tar.TypeSymlink, Name: "a", Linkname: "../x"})},
-		"a path out of it":  {content: crafted(&tar.Header{Typeflag: tar.TypeReg, Name: "../x"})},
-		"a device":          {content: crafted(&tar.Header{Typeflag: tar.TypeChar, Name: "x"})},
-		"no tar":            {content: bytes.Repeat([]byte("x"), 2000)},
+		"other files":        {content: packed.Bytes(), sum: strings.Repeat("0", 64)},
+		"only part of it":    {content: packed.Bytes()[:600], sum: sum},
+		"data after the end": {content: append(bytes.Clone(packed.Bytes()), 'x'), sum: sum},
+		"more than allowed":  {content: packed.Bytes(), sum: sum, limits: Limits{Total: 4}},
+		"a link out of it":   {content: crafted(&tar.Header{Typeflag: tar.TypeSymlink, Name: "a", Linkname: "../x"})},
+		"a path out of it":   {content: crafted(&tar.Header{Typeflag: tar.TypeReg, Name: "../x"})},
+		"a device":           {content: crafted(&tar.Header{Typeflag: tar.TypeChar, Name: "x"})},
+		"not a tar":          {content: bytes.Repeat([]byte("x"), 2000)},
 	} {
 		if c.sum == "" {
 			digest := sha256.Sum256(c.content)

@@ -90,7 +90,7 @@ func checkUnsigned(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// verify verifies a signature over what content reads.
+// verify verifies a signature over the bytes that content reads.
 func verify(der []byte, content func() io.Reader) (*Signature, error) {
 	signed, err := signedAttributes(der)
 	if err != nil {

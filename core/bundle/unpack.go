@@ -20,7 +20,7 @@ type Limits struct {
 	Archive int64 // bytes of the archive itself; default 512 MiB
 }
 
-// ratioFree is what any archive may unpack to, whatever its size: small text compresses very well.
+// ratioFree is how many bytes any archive may unpack to, whatever its size, because small texts compress very well.
 const ratioFree = 16 << 20
 
 func (l Limits) withDefaults() Limits {
@@ -49,16 +49,16 @@ func refused(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrArchive, fmt.Errorf(format, args...))
 }
 
-// Unpack unpacks an .mcpb file to dest, which must not exist yet, although its parent must. Everything is
-// written to a temporary directory next to dest, synced to disk and renamed once. So dest exists completely or
-// not at all, and nothing is left behind if Unpack fails or ctx ends.
+// Unpack unpacks an .mcpb file to dest, which must not exist yet, although its parent must. Everything is written to a
+// temporary directory next to dest, synced to disk and renamed once. This way, dest exists completely or not at all,
+// and nothing is left behind if Unpack fails or ctx ends.
 //
-// An archive is rejected, with an error wrapping ErrArchive, if it has no manifest.json, exceeds a limit, or
-// contains a bad entry. An entry is bad if it is absolute, leaves the directory, is a link or any other special
-// file, is encrypted, or shares its name (ignoring case) or its bytes with another. So is one whose name
-// contains a backslash or a control character, or is a device name. Only the executable bit of a file's mode is
-// kept, and a binary server's entry point always gets it. A signature (MCPB_SIG_V1) at the end of the file is
-// skipped: Unpack does not verify it.
+// An archive is rejected, with an error wrapping ErrArchive, if it has no manifest.json, exceeds a limit, or contains a
+// bad entry. An entry is bad if it is absolute, leaves the directory, is a link or any other special file, is
+// encrypted, or shares its name (ignoring case) or its bytes with another. An entry is also bad if its name contains a
+// backslash or a control character, or is a device name. Only the executable bit of a file's mode is kept, and a binary
+// server's entry point always gets it. A signature (MCPB_SIG_V1) at the end of the file is skipped: Unpack does not
+// verify it.
 func Unpack(ctx context.Context, archivePath, dest string, limits Limits) error {
 	limits = limits.withDefaults()
 	if _, err := os.Lstat(dest); !errors.Is(err, fs.ErrNotExist) {

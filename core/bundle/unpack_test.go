@@ -77,8 +77,7 @@ func TestUnpackMakesABinaryServerExecutable(t *testing.T) {
 	}
 }
 
-// sign appends a signature block like packing tools do. counted says whether the zip's comment length includes
-// it.
+// sign appends a signature block as packing tools do. counted says whether the zip's comment length includes it.
 func sign(raw []byte, signature string, counted bool) []byte {
 	var block bytes.Buffer
 	block.WriteString(signatureStart)

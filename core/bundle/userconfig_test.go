@@ -78,18 +78,18 @@ func TestCheckValuesChecksTypes(t *testing.T) {
 		key, value string
 		ok         bool
 	}{
-		"a number":                       {"limit", "5", true},
-		"a number with a fraction":       {"limit", "5.5", true},
-		"a word for a number":            {"limit", "many", false},
-		"infinity":                       {"limit", "Inf", false},
-		"under the least":                {"limit", "0", false},
-		"over the most":                  {"limit", "11", false},
-		"by upper snake, too much":       {"LIMIT", "11", false},
-		"true":                           {"verbose", "true", true},
-		"yes":                            {"verbose", "yes", false},
-		"a NUL in a string":              {"api_key", "a\x00", false},
-		"a refused variable":             {"LD_PRELOAD", "x", false},
-		"an empty number is not a value": {"limit", "", true},
+		"a number":                          {"limit", "5", true},
+		"a number with a fraction":          {"limit", "5.5", true},
+		"a word in place of a number":       {"limit", "many", false},
+		"infinity":                          {"limit", "Inf", false},
+		"below the minimum":                 {"limit", "0", false},
+		"above the maximum":                 {"limit", "11", false},
+		"above the maximum, by upper snake": {"LIMIT", "11", false},
+		"true":                              {"verbose", "true", true},
+		"yes":                               {"verbose", "yes", false},
+		"a NUL in a string":                 {"api_key", "a\x00", false},
+		"a refused variable":                {"LD_PRELOAD", "x", false},
+		"an empty number is not a value":    {"limit", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := m.CheckValues(map[string]core.Secret{c.key: core.Secret(c.value)})

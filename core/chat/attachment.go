@@ -147,7 +147,7 @@ func userMessage(conversation string, r Request) (core.Message, model.Message, e
 	for _, a := range r.Attachments {
 		content, err := base64.StdEncoding.DecodeString(a.Data)
 		if err != nil {
-			return stored, said, err // not expected: the request was checked
+			return stored, said, err // cannot happen: check has decoded it before
 		}
 		id, media := core.RandomID("att_"), a.mediaType()
 		reference := shownAttachment{ID: id, Name: a.Name, MIMEType: media, Size: len(content), URL: a.URL}

@@ -107,25 +107,25 @@ func TestAttachmentsHaveLimits(t *testing.T) {
 		code core.Code
 		want string
 	}{
-		"too many":       {make([]chat.Attachment, 11), core.CodeBadRequest, "10"},
-		"one too large":  {with(func(a *chat.Attachment) { a.Data = encoded(strings.Repeat("x", 5<<20+3)) }), core.CodePayloadTooLarge, "attachments[0].data"},
-		"all too large":  {[]chat.Attachment{large, large, large}, core.CodePayloadTooLarge, "10 MiB in total"},
-		"no name":        {with(func(a *chat.Attachment) { a.Name = "" }), core.CodeBadRequest, "attachments[0].name"},
-		"a path":         {with(func(a *chat.Attachment) { a.Name = "../x" }), core.CodeBadRequest, "attachments[0].name"},
-		"a directory":    {with(func(a *chat.Attachment) { a.Name = ".." }), core.CodeBadRequest, "attachments[0].name"},
-		"a control":      {with(func(a *chat.Attachment) { a.Name = "a\x1b[2Jb" }), core.CodeBadRequest, "attachments[0].name"},
-		"a C1 control":   {with(func(a *chat.Attachment) { a.Name = "a\u009bb" }), core.CodeBadRequest, "attachments[0].name"},
-		"another end":    {with(func(a *chat.Attachment) { a.Name = "invoice\u202efdp.exe" }), core.CodeBadRequest, "attachments[0].name"},
-		"vectors by url": {with(func(a *chat.Attachment) { a.Data, a.URL, a.MIMEType = "", "https://x.example/a", "image/svg+xml" }), core.CodeBadRequest, "only images"},
+		"too many":                        {make([]chat.Attachment, 11), core.CodeBadRequest, "10"},
+		"an attachment that is too large": {with(func(a *chat.Attachment) { a.Data = encoded(strings.Repeat("x", 5<<20+3)) }), core.CodePayloadTooLarge, "attachments[0].data"},
+		"too large in total":              {[]chat.Attachment{large, large, large}, core.CodePayloadTooLarge, "10 MiB in total"},
+		"no name":                         {with(func(a *chat.Attachment) { a.Name = "" }), core.CodeBadRequest, "attachments[0].name"},
+		"a path":                          {with(func(a *chat.Attachment) { a.Name = "../x" }), core.CodeBadRequest, "attachments[0].name"},
+		"a directory":                     {with(func(a *chat.Attachment) { a.Name = ".." }), core.CodeBadRequest, "attachments[0].name"},
+		"a control":                       {with(func(a *chat.Attachment) { a.Name = "a\x1b[2Jb" }), core.CodeBadRequest, "attachments[0].name"},
+		"a C1 control":                    {with(func(a *chat.Attachment) { a.Name = "a\u009bb" }), core.CodeBadRequest, "attachments[0].name"},
+		"another end":                     {with(func(a *chat.Attachment) { a.Name = "invoice\u202efdp.exe" }), core.CodeBadRequest, "attachments[0].name"},
+		"a vector image by URL":           {with(func(a *chat.Attachment) { a.Data, a.URL, a.MIMEType = "", "https://x.example/a", "image/svg+xml" }), core.CodeBadRequest, "only images"},
 		"a long url": {with(func(a *chat.Attachment) {
 			a.Data, a.URL, a.MIMEType = "", "https://x.example/"+strings.Repeat("a", 2048), "image/png"
 		}), core.CodeBadRequest, "2048"},
-		"another type":   {with(func(a *chat.Attachment) { a.MIMEType = "application/zip" }), core.CodeBadRequest, "attachments[0].mimeType"},
-		"no base64":      {with(func(a *chat.Attachment) { a.Data = "%" }), core.CodeBadRequest, "attachments[0].data is not base64"},
-		"both":           {with(func(a *chat.Attachment) { a.URL = "https://x.example/a" }), core.CodeBadRequest, "either data or url"},
-		"neither":        {with(func(a *chat.Attachment) { a.Data = "" }), core.CodeBadRequest, "either data or url"},
-		"a text by url":  {with(func(a *chat.Attachment) { a.Data, a.URL = "", "https://x.example/a" }), core.CodeBadRequest, "only images"},
-		"an inner image": {with(func(a *chat.Attachment) { a.Data, a.URL, a.MIMEType = "", "http://127.0.0.1/a", "image/png" }), core.CodeBadRequest, "https"},
+		"another type":                    {with(func(a *chat.Attachment) { a.MIMEType = "application/zip" }), core.CodeBadRequest, "attachments[0].mimeType"},
+		"not base64":                      {with(func(a *chat.Attachment) { a.Data = "%" }), core.CodeBadRequest, "attachments[0].data is not base64"},
+		"both":                            {with(func(a *chat.Attachment) { a.URL = "https://x.example/a" }), core.CodeBadRequest, "either data or url"},
+		"neither":                         {with(func(a *chat.Attachment) { a.Data = "" }), core.CodeBadRequest, "either data or url"},
+		"a text by URL":                   {with(func(a *chat.Attachment) { a.Data, a.URL = "", "https://x.example/a" }), core.CodeBadRequest, "only images"},
+		"an image in the private network": {with(func(a *chat.Attachment) { a.Data, a.URL, a.MIMEType = "", "http://127.0.0.1/a", "image/png" }), core.CodeBadRequest, "https"},
 	} {
 		_, err := h.Begin(t.Context(), owner(), chat.Request{Message: "m", Attachments: c.all})
 		if core.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.want) {
@@ -138,7 +138,7 @@ func TestAttachmentsHaveLimits(t *testing.T) {
 }
 
 // The type is used in a header, in a data: URL and in requests to vendors, so it is normalized.
-func TestTheTypeOfAnAttachmentIsKeptInOneForm(t *testing.T) {
+func TestTheTypeOfAnAttachmentIsNormalized(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.model.Say(t, titled, `{"match":{},"response":{"content":"Seen."}}`)
 	for given, want := range map[string]string{

@@ -167,7 +167,7 @@ func (cs *claims) Interrupt(ctx context.Context, conversation string) error {
 
 const (
 	// defaultLease is how long other servers respect a claim after its server was killed. An active run extends its
-	// lease every third of that time.
+	// lease whenever a third of that time has passed.
 	defaultLease   = 15 * time.Second
 	releaseTimeout = 10 * time.Second
 )

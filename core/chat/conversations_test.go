@@ -30,7 +30,7 @@ func TestAConversationContinuesWithAnotherVendorsModel(t *testing.T) {
 	asked := h.asked()
 	last := asked[len(asked)-1]
 	if answer.Usage.Model != "openai:other" || last["model"] != "other" {
-		t.Errorf("it asked %v", last["model"])
+		t.Errorf("it asked the model %v", last["model"])
 	}
 	var roles []string
 	for _, m := range last["messages"].([]any) {
@@ -178,14 +178,14 @@ func TestARunCanDelegateATask(t *testing.T) {
 		t.Errorf("%d and %d tokens were used", answer.InputTokens, answer.OutputTokens)
 	}
 	if got := strings.Join(h.apps.calls(), "; "); got != "files read {}" {
-		t.Errorf("the task called %s: it may do no more than the run that gave it", got)
+		t.Errorf("the task called %s, but it may call only the tools of the run that delegated it", got)
 	}
 	progress := text(events.data("tool.progress"))
 	if !strings.Contains(progress, "calls files__read") || !strings.Contains(progress, `"id":"d1"`) {
 		t.Errorf("progress %s", progress)
 	}
 	if messages, _ := h.History(t.Context(), owner(), answer.ConversationID); len(messages) != 2 {
-		t.Errorf("%d messages are stored: the task's are not the conversation's", len(messages))
+		t.Errorf("%d messages are stored: those of the task do not belong to the conversation", len(messages))
 	}
 }
 
@@ -237,7 +237,7 @@ func TestCostsAreKnownByModel(t *testing.T) {
 	}
 }
 
-func TestASkillsAllowedToolsBindSystemTools(t *testing.T) {
+func TestASkillsAllowedToolsApplyToSystemToolsToo(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.apps.add("files", "read", "")
 	h.model.Say(t, titled, `{"match":{"hasToolResult":false},"response":{"toolCalls":[{"name":"system__delegate","arguments":{"task":"x"}}]}}`, `{"match":{"hasToolResult":true},"response":{"content":"Ok."}}`)

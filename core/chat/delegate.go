@@ -22,7 +22,7 @@ const (
 		"The other assistant receives only your last message: put everything it needs into it."
 )
 
-// task is the tool call on whose behalf something runs.
+// task is the tool call that a context belongs to.
 type task struct {
 	loop     *loop
 	call     string
@@ -79,7 +79,7 @@ func (e *Engine) delegate(ctx context.Context, c core.Caller, arguments json.Raw
 	if outer != nil && outer.loop.depth > 0 {
 		return nil, core.Errorf(core.CodeBadRequest, "a delegated task cannot delegate further; do it yourself")
 	}
-	if outer == nil { // outside a run, it counts as one itself
+	if outer == nil { // outside a run, the delegated task itself counts as a run
 		release, err := e.AcquireRun(ctx, c)
 		if err != nil {
 			return nil, err
@@ -123,8 +123,8 @@ func (e *Engine) guardOf(c core.Caller) func(context.Context) (core.Caller, erro
 	}
 }
 
-// newTask creates the loop of a delegated task. It uses the model of the delegating run, may do no more than that run
-// may, and its usage counts toward that run.
+// newTask creates the loop of a delegated task. It uses the model of the delegating run and has no more rights than
+// that run. Its usage counts toward that run.
 func (e *Engine) newTask(ctx context.Context, c core.Caller, in delegation, outer *task) (*loop, error) {
 	instructions, err := e.Instructions(ctx, c)
 	if err != nil {

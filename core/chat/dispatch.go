@@ -20,7 +20,7 @@ import (
 // Results up to these sizes, in bytes, are sent to the client in full. A result with a view is always sent in full,
 // because the view needs it. The history has every result in full.
 const (
-	wholeText   = 64 << 10 // for a text-only result: the client receives what the model received as Output anyway
+	wholeText   = 64 << 10 // for a text-only result, because the client receives the text for the model as Output anyway
 	wholeResult = 8 << 20
 )
 
@@ -114,7 +114,7 @@ func (l *loop) call(ctx context.Context, c *ToolCall, emit Emit) (raw json.RawMe
 	return raw, output, ok
 }
 
-// callTool makes a tool call during which the app may ask the person of the run.
+// callTool makes a tool call during which the app may ask the person questions.
 func (l *loop) callTool(ctx context.Context, caller core.Caller, call tools.Call) (raw json.RawMessage, err error) {
 	var asker *elicit.Asker
 	if l.session != nil {

@@ -126,8 +126,8 @@ func TestAPersonAnswersAFormOfAnApp(t *testing.T) {
 	}
 }
 
-// untilTried keeps the app's call, and with it the question, open until the returned function is called: when all replies
-// were tried.
+// untilTried keeps the app's call, and with it the question, open until the returned function is called. A test calls
+// it once all replies have been tried.
 func (h *fixture) untilTried() func() {
 	tried := make(chan struct{})
 	ask := h.apps.asking["do"]
@@ -221,14 +221,14 @@ func TestAQuestionIsDeclinedInAnUnstreamedAnswer(t *testing.T) {
 
 func TestQuestionsThatCannotBeShownAreRefused(t *testing.T) {
 	for name, params := range map[string]string{
-		"no message":            `{"requestedSchema":{"type":"object"}}`,
-		"no schema":             `{"message":"m"}`,
-		"a schema of a list":    `{"message":"m","requestedSchema":{"type":"array"}}`,
-		"another mode":          `{"mode":"voice","message":"m"}`,
-		"an address of a file":  `{"mode":"url","message":"m","url":"file:///etc/passwd","elicitationId":"e"}`,
-		"a script":              `{"mode":"url","message":"m","url":"javascript:alert(1)","elicitationId":"e"}`,
-		"an address without id": `{"mode":"url","message":"m","url":"https://a.example"}`,
-		"too long":              `{"message":"` + strings.Repeat("m", 64<<10) + `","requestedSchema":{"type":"object"}}`,
+		"no message":               `{"requestedSchema":{"type":"object"}}`,
+		"no schema":                `{"message":"m"}`,
+		"a schema for a list":      `{"message":"m","requestedSchema":{"type":"array"}}`,
+		"another mode":             `{"mode":"voice","message":"m"}`,
+		"the address of a file":    `{"mode":"url","message":"m","url":"file:///etc/passwd","elicitationId":"e"}`,
+		"a script":                 `{"mode":"url","message":"m","url":"javascript:alert(1)","elicitationId":"e"}`,
+		"an address without an ID": `{"mode":"url","message":"m","url":"https://a.example"}`,
+		"too long":                 `{"message":"` + strings.Repeat("m", 64<<10) + `","requestedSchema":{"type":"object"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, "openai", nil)

@@ -8,8 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
-// failedEvent returns the data of EventError. It maps every code that is not one of the five of that event to
-// core.CodeEngineError.
+// failedEvent returns the data of EventError. Codes that the event does not define become core.CodeEngineError.
 func failedEvent(e *core.Error) runFailed {
 	switch e.Code {
 	case core.CodeProviderAuth, core.CodeProviderOverloaded, core.CodeProviderError, core.CodeRateLimited:
@@ -70,7 +69,8 @@ func sentenceFor(p *model.Error, full string) (core.Code, string) {
 	}
 }
 
-// wordsFor returns the rest of the sentence: the reason for an admin, or where an admin finds it.
+// wordsFor returns the rest of the sentence: the reason if c is an admin, and otherwise where an admin can find the
+// reason.
 func wordsFor(c core.Caller, p *model.Error) string {
 	isAdmin, said := c.User.OrgRole.Admin(), p.Status != 0 || p.Reported
 	switch {

@@ -43,8 +43,8 @@ func newImageScaler() *imageScaler {
 	return &imageScaler{turn: make(chan struct{}, 1), scaled: scaled}
 }
 
-// fitAll scales the latest images in the tool results and removes the others. It scales attached images only if they are
-// too large, and corrects their types: browsers go by a file's name.
+// fitAll scales the latest images in the tool results and removes the others. It scales attached images only if they
+// are too large, and corrects their types, because browsers derive them from the file name.
 func (s *imageScaler) fitAll(ctx context.Context, messages []model.Message) []model.Message {
 	out := withLatestImages(messages)
 	edge := longestEdge
@@ -99,7 +99,7 @@ func countImages(messages []model.Message) (n int) {
 	return n
 }
 
-// fitAttached returns an attached image in a form that providers accept, if there is one.
+// fitAttached returns an attached image in a form that providers accept, if possible.
 func (s *imageScaler) fitAttached(ctx context.Context, b model.Block, edge int) model.Block {
 	if media := http.DetectContentType(b.Data); isForModels(media) {
 		b.MIMEType = media

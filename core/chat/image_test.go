@@ -84,18 +84,18 @@ func TestImagesInResultsAreScaledToWhatModelsCanSee(t *testing.T) {
 		width, height int // 0 if it is not sent; -1 if it cannot be decoded
 		media         string
 	}{
-		"a small one":            {file(t, "image/png", picture(1568, 20, false, false)), 1568, 20, "image/png"},
-		"a wide one":             {file(t, "image/png", picture(3136, 100, false, false)), 1568, 50, "image/png"},
-		"a high one":             {file(t, "image/jpeg", picture(40, 4000, false, false)), 15, 1568, "image/jpeg"},
-		"a narrow one":           {file(t, "image/png", picture(1, 8000, false, false)), 1, 1568, "image/png"},
-		"a GIF":                  {file(t, "image/gif", picture(1600, 200, false, false)), 1568, 196, "image/png"},
-		"a transparent one":      {file(t, "image/png", picture(2000, 100, true, true)), 1568, 78, "image/png"},
-		"one of more than 5 MiB": {file(t, "image/png", picture(2000, 1000, true, false)), 1568, 784, "image/jpeg"},
-		"a JPEG":                 {file(t, "image/jpeg", picture(1700, 1700, true, false)), 1568, 1568, "image/jpeg"},
-		"too many pixels":        {bomb(50_000, 50_000), 0, 0, ""},
-		"just too many":          {bomb(20_000, 1001), 0, 0, ""},
-		"one that is cut off":    {broken, 2000, 10, "image/png"},
-		"no image":               {model.Block{MIMEType: "image/png", Data: []byte("\x89PNG\r\n\x1a\nx")}, -1, 0, "image/png"},
+		"a small one":              {file(t, "image/png", picture(1568, 20, false, false)), 1568, 20, "image/png"},
+		"a wide one":               {file(t, "image/png", picture(3136, 100, false, false)), 1568, 50, "image/png"},
+		"a tall one":               {file(t, "image/jpeg", picture(40, 4000, false, false)), 15, 1568, "image/jpeg"},
+		"a narrow one":             {file(t, "image/png", picture(1, 8000, false, false)), 1, 1568, "image/png"},
+		"a GIF":                    {file(t, "image/gif", picture(1600, 200, false, false)), 1568, 196, "image/png"},
+		"a transparent one":        {file(t, "image/png", picture(2000, 100, true, true)), 1568, 78, "image/png"},
+		"one of more than 5 MiB":   {file(t, "image/png", picture(2000, 1000, true, false)), 1568, 784, "image/jpeg"},
+		"a JPEG":                   {file(t, "image/jpeg", picture(1700, 1700, true, false)), 1568, 1568, "image/jpeg"},
+		"too many pixels":          {bomb(50_000, 50_000), 0, 0, ""},
+		"slightly too many pixels": {bomb(20_000, 1001), 0, 0, ""},
+		"a truncated one":          {broken, 2000, 10, "image/png"},
+		"not an image":             {model.Block{MIMEType: "image/png", Data: []byte("\x89PNG\r\n\x1a\nx")}, -1, 0, "image/png"},
 	} {
 		original := bytes.Clone(c.of.Data)
 		for range 2 { // the second time, the result is cached
@@ -152,7 +152,7 @@ func TestAttachedImagesThatProvidersRejectAreSentInAnotherForm(t *testing.T) {
 		"too many bytes": {heavy, false, "image/jpeg", 1500, imageLimit},
 		"too wide":       {file(t, "image/png", picture(8001, 10, false, false)), false, "image/png", imageEdge, imageLimit},
 		"a wrong type":   {mistaken, true, "image/png", 10, imageLimit},
-		"no image":       {model.Block{Kind: model.File, MIMEType: "image/png", Data: []byte("words")}, true, "image/png", 0, 5},
+		"not an image":   {model.Block{Kind: model.File, MIMEType: "image/png", Data: []byte("words")}, true, "image/png", 0, 5},
 	} {
 		got := newImageScaler().fitAll(t.Context(), []model.Message{{Role: model.User, Blocks: []model.Block{c.of}}})[0].Blocks[0]
 		about, _, _ := image.DecodeConfig(bytes.NewReader(got.Data))

@@ -72,7 +72,7 @@ func TestATaskDelegatedFromOutsideARunEndsWithTheRightsOfItsCaller(t *testing.T)
 		calls int
 	}{
 		"nothing changes": {func(c core.Caller) (core.Caller, error) { return c, nil }, 1},
-		"the store is away": {func(core.Caller) (core.Caller, error) {
+		"the store is unavailable": {func(core.Caller) (core.Caller, error) {
 			return core.Caller{}, core.Errorf(core.CodeUnavailable, "away")
 		}, 1},
 		"the key is revoked": {func(core.Caller) (core.Caller, error) {
@@ -81,7 +81,7 @@ func TestATaskDelegatedFromOutsideARunEndsWithTheRightsOfItsCaller(t *testing.T)
 		"the membership ended": {func(core.Caller) (core.Caller, error) {
 			return core.Caller{}, core.Errorf(core.CodeWorkspaceDenied, "left")
 		}, 0},
-		"the role is less": {func(c core.Caller) (core.Caller, error) {
+		"the role is lower": {func(c core.Caller) (core.Caller, error) {
 			c.Workspace.Role, c.User.OrgRole = core.RoleMember, core.RoleMember
 			return c, nil
 		}, 0},

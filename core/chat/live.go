@@ -69,9 +69,9 @@ func (d *detached) close(ctx context.Context) error {
 	})
 }
 
-// Detach starts a run that continues when its client disconnects. It ends after an hour, with the context that within
-// derives from the engine's, or, as Incomplete, when the engine closes. The derived context must end when the person
-// loses access. done is called at the end.
+// Detach starts a run that continues when its client disconnects. It ends after an hour, when the context that within
+// derives from the engine's ends, or when the engine closes (as Incomplete). The derived context must end when the
+// person loses access. done is called at the end.
 func (e *Engine) Detach(run *Run, within func(context.Context) (context.Context, context.CancelFunc), done func()) *Live {
 	l := &Live{id: run.id, ended: make(chan struct{}), grown: make(chan struct{}), first: 1}
 	d := e.detached
@@ -85,7 +85,7 @@ func (e *Engine) Detach(run *Run, within func(context.Context) (context.Context,
 		ctx, stop := within(ctx)
 		defer stop()
 		l.answer, l.err = run.Do(ctx, func(ev Event) { l.add(e, ev) })
-		d.remove(run.ref.ID, l) // first: whoever has read the end finds no active run
+		d.remove(run.ref.ID, l) // first, so that a client that has read the end finds no active run
 		close(l.ended)
 	})
 	return l
@@ -121,7 +121,7 @@ type Follower interface {
 	Follow(ctx context.Context, last string, write func(id, name string, data []byte) error) error
 }
 
-// Live returns the detached run that is active in a conversation of c's, on whichever server it runs. The error is
+// Live returns the detached run that is active in one of c's conversations, on any server. The error is
 // core.CodeNotFound if there is none.
 func (e *Engine) Live(ctx context.Context, c core.Caller, id string) (Follower, error) {
 	ref := c.Conversation(id)
@@ -134,8 +134,8 @@ func (e *Engine) Live(ctx context.Context, c core.Caller, id string) (Follower, 
 	return e.joinPeer(ctx, ref)
 }
 
-// StopRun ends the run in a conversation of c's, on whichever server it runs, and returns when the conversation is
-// free. The error is core.CodeNotFound if there is no run.
+// StopRun ends the run in one of c's conversations, on any server, and returns when the conversation is free. The error
+// is core.CodeNotFound if there is no run.
 func (e *Engine) StopRun(ctx context.Context, c core.Caller, id string) error {
 	ref := c.Conversation(id)
 	if _, err := e.store.Conversation(ctx, ref); err != nil {

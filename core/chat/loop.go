@@ -44,7 +44,7 @@ type loop struct {
 	calls      []ToolCall
 	summary    *model.Block    // replaces older messages; nil once it is stored with a turn
 	fits       int             // bytes of messages assumed to fit after the provider rejected more; 0 if only the model's window counts
-	probed     bool            // the refused tools were searched for
+	probed     bool            // this run has already searched for refused tools
 	leftOut    map[string]bool // hashes of the tools that are left out of this run
 	shrunk     int             // how many times the provider rejected the messages as too long
 	word       string          // the provider's own reason, for UnknownEnd

@@ -59,7 +59,7 @@ func (f *fakeApps) Offer(string, *interact.Client) *core.Offer {
 	return &core.Offer{Tools: f.listed}
 }
 
-// params is the params of a tool call.
+// params are the parameters of a tool call.
 type params struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`

@@ -17,10 +17,10 @@ func TestPartsMatchOnlyTheirOwnMessage(t *testing.T) {
 	}{
 		{"all of it", []chat.Part{text, first, text, second}, "a\n\na", 2, true},
 		{"with reasoning and a summary", []chat.Part{{Type: "summary", Text: "s"}, {Type: "reasoning", Text: "r"}, text, first}, "a", 1, true},
-		{"a call less", []chat.Part{text, first}, "a", 2, false},
-		{"a call twice", []chat.Part{text, first, first}, "a", 2, false},
+		{"a missing call", []chat.Part{text, first}, "a", 2, false},
+		{"a repeated call", []chat.Part{text, first, first}, "a", 2, false},
 		{"a call that does not exist", []chat.Part{text, first, second}, "a", 1, false},
-		{"another order of calls", []chat.Part{second, first, text}, "a", 2, false},
+		{"calls in another order", []chat.Part{second, first, text}, "a", 2, false},
 		{"a call without its index", []chat.Part{text, {Type: "toolCall"}}, "a", 1, false},
 		{"another text", []chat.Part{text, first}, "b", 1, false},
 		{"an unknown type", []chat.Part{text, {Type: "image"}}, "a", 0, false},

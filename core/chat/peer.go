@@ -20,7 +20,7 @@ const (
 	peerPause   = 100 * time.Millisecond // time to collect events for one reply
 	peerWait    = 20 * time.Second       // maximum wait for the next event: the requesting server may have ended
 	leastAsking = 64                     // requests of one user that may wait at a time, if limits.streams is not higher
-	mostAsking  = 1024                   // the same if limits.streams is 0
+	mostAsking  = 1024                   // the same, if limits.streams is 0
 	askingUsers = 4                      // users who can have the maximum number of requests waiting at once; the server also handles no more than that
 	keepRelayed = time.Minute            // how long the events of an ended run are kept
 )
@@ -165,8 +165,8 @@ func (l *Live) gather(ctx context.Context, q runRequest) (runReply, error) {
 	return r, nil
 }
 
-// askPeer sends a user's request to the server that has the run of a conversation. The error is core.CodeNotFound if it
-// has no such run, and core.CodeRateLimited if too many of the user's requests are waiting.
+// askPeer sends a user's request to the server that has the run of a conversation. The error is core.CodeNotFound if
+// that server has no such run, and core.CodeRateLimited if too many of the user's requests are waiting.
 func (e *Engine) askPeer(ctx context.Context, server, user string, q runRequest) (runReply, error) {
 	if e.asking.Take(user) != nil {
 		return runReply{}, core.Errorf(core.CodeRateLimited, "too many of your requests to other servers are waiting: the limit is %d", e.asking.Share()).WithRetryAfter(time.Second)

@@ -72,7 +72,7 @@ func TestAnotherServerRelaysEveryEventWhateverItsSize(t *testing.T) {
 		t.Errorf("the largest event has %d bytes: the result of the tool is missing", size)
 	}
 	if _, err := b.Live(t.Context(), owner(), all.Conversations[0].ID); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("after its end: %v", err)
+		t.Errorf("after the end of the run: %v", err)
 	}
 }
 

@@ -272,12 +272,12 @@ func TestAToolThatAProviderRejectsAffectsOnlyThatTool(t *testing.T) {
 		probes  int                      // at most
 		lost    []string                 // tools
 	}{
-		"named":                      {refusesTool("Invalid schema for function '%s': it has a colour.", "many__tool33"), 3, []string{"tool33"}},
-		"not named":                  {refusesTool("Invalid schema.", "many__tool33"), 10, []string{"tool33"}},
-		"the last one, not named":    {refusesTool("Invalid schema.", "many__tool59"), 10, []string{"tool59"}},
-		"several, all named":         {refusesTool("Invalid schema for function '%s'.", "many__tool03", "many__tool33", "many__tool58"), 7, []string{"tool03", "tool33", "tool58"}},
-		"named with an innocent one": {refusesTool("Invalid schema for function '%s': many__tool05 has a colour.", "many__tool33"), 4, []string{"tool33"}},
-		"an innocent one named":      {refusesTool("Invalid schema: many__tool05 has a colour.", "many__tool33"), 10, []string{"tool33"}},
+		"named":                        {refusesTool("Invalid schema for function '%s': it has a colour.", "many__tool33"), 3, []string{"tool33"}},
+		"not named":                    {refusesTool("Invalid schema.", "many__tool33"), 10, []string{"tool33"}},
+		"the last one, not named":      {refusesTool("Invalid schema.", "many__tool59"), 10, []string{"tool59"}},
+		"several, all named":           {refusesTool("Invalid schema for function '%s'.", "many__tool03", "many__tool33", "many__tool58"), 7, []string{"tool03", "tool33", "tool58"}},
+		"named along with a valid one": {refusesTool("Invalid schema for function '%s': many__tool05 has a colour.", "many__tool33"), 4, []string{"tool33"}},
+		"only a valid one named":       {refusesTool("Invalid schema: many__tool05 has a colour.", "many__tool33"), 10, []string{"tool33"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, all := openVendors(t)
@@ -304,7 +304,7 @@ func TestAToolThatAProviderRejectsAffectsOnlyThatTool(t *testing.T) {
 				t.Errorf("lost %v, want %v", lost, c.lost)
 			}
 			if other := h.refused(t, "files"); len(other) > 0 {
-				t.Errorf("of another app: %+v", other)
+				t.Errorf("a tool of another app: %+v", other)
 			}
 			before := asked
 			h.pleases(chat.Request{Message: "please go on", Model: "openrouter:m", ConversationID: id})

@@ -13,7 +13,7 @@ import (
 const queuePoll = 500 * time.Millisecond // how often a queued message checks whether a run on another server has ended
 
 // Queue stores a message that waits for the end of the run in its conversation. Then start starts the message's run,
-// which is detached. Queue returns nil if no run is active, so the message does not have to wait. The error is
+// which is detached. Queue returns nil if no run is active, because the message does not have to wait. The error is
 // core.CodeConflict if a message is already waiting.
 //
 // start may be called several times: it returns core.CodeRunInProgress if another run started first.
@@ -123,13 +123,13 @@ func (e *Engine) leaveQueued(ref core.ConversationRef, id string, why error) {
 	e.publishQueued(ref, false)
 }
 
-// Queued returns the message that is waiting in a conversation of c's. The error is core.CodeNotFound if there is
+// Queued returns the message that is waiting in one of c's conversations. The error is core.CodeNotFound if there is
 // none.
 func (e *Engine) Queued(ctx context.Context, c core.Caller, id string) (core.QueuedMessage, error) {
 	return e.store.QueuedMessage(ctx, c.Conversation(id))
 }
 
-// Withdraw removes the message that is waiting in a conversation of c's, and returns it. The error is
+// Withdraw removes the message that is waiting in one of c's conversations, and returns it. The error is
 // core.CodeNotFound if there is none.
 func (e *Engine) Withdraw(ctx context.Context, c core.Caller, id string) (core.QueuedMessage, error) {
 	ref := c.Conversation(id)

@@ -45,7 +45,7 @@ func (l *loop) putVerdicts(ctx context.Context, all ...core.ToolVerdict) {
 		all[i].Origin, all[i].Model, all[i].At = l.llm.origin, l.llm.full, time.Now()
 	}
 	if err := l.e.store.PutToolVerdicts(ctx, all...); err != nil {
-		l.e.log.Warn("a model's verdicts on tools could not be stored", "model", l.llm.full, "error", err)
+		l.e.log.Warn("could not store a model's verdicts on tools", "model", l.llm.full, "error", err)
 	}
 }
 
@@ -82,7 +82,7 @@ func (l *loop) tools(ctx context.Context) []model.Tool {
 	all := l.toolset.tools()
 	verdicts, err := l.e.verdicts(ctx, l.llm.origin)
 	if err != nil {
-		l.e.log.Warn("the tools that a model refuses could not be read", "model", l.llm.full, "error", err)
+		l.e.log.Warn("could not read which tools a model refuses", "model", l.llm.full, "error", err)
 	}
 	if len(verdicts)+len(l.leftOut) == 0 {
 		return all
@@ -104,8 +104,8 @@ func isRefusal(err error) (*model.Error, bool) {
 		slices.Contains([]int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError}, failed.Status)
 }
 
-// leaveOutRefused finds the tools for which the provider refused a request. It reports whether to call the model
-// again, without them. It probes once in a run.
+// leaveOutRefused finds the tools for which the provider refused a request. It reports whether to call the model again,
+// without them. It probes at most once per run.
 func (l *loop) leaveOutRefused(ctx context.Context, answer model.Answer, err error) bool {
 	_, refused := isRefusal(err)
 	if !refused || len(answer.Blocks) > 0 || l.probed {
@@ -118,7 +118,7 @@ func (l *loop) leaveOutRefused(ctx context.Context, answer model.Answer, err err
 	verdicts, _ := l.e.verdicts(ctx, l.llm.origin) // tools has logged an error
 	hash := hashOf(offered...)
 	if slices.ContainsFunc(verdicts, func(v core.ToolVerdict) bool { return v.Hash == hash && v.Reason == "" }) {
-		return false // they are not why it refused the request
+		return false // the model has accepted these tools, so they are not the reason for the refusal
 	}
 	l.probed = true
 	l.turn.end()
@@ -129,7 +129,7 @@ func (l *loop) leaveOutRefused(ctx context.Context, answer model.Answer, err err
 		hash := hashOf(offered[i])
 		l.leftOut[hash] = true
 		verdicts = append(verdicts, core.ToolVerdict{Hash: hash, Reason: reason})
-		l.e.log.Warn("model refuses a tool, which is left out of its chats", "model", l.llm.full, "tool", offered[i].Name, "reason", reason)
+		l.e.log.Warn("model refuses a tool; leaving it out of chats with this model", "model", l.llm.full, "tool", offered[i].Name, "reason", reason)
 	}
 	for _, i := range unknown {
 		l.leftOut[hashOf(offered[i])] = true
@@ -147,13 +147,13 @@ type prober struct {
 	left    int  // probes that may still be made
 	lost    bool // a probe failed for another reason, which ends the search
 	accepts bool // the provider has accepted a probe
-	bare    bool // it was asked without tools
+	bare    bool // the provider was asked without tools
 }
 
-// search returns the reasons why the provider refuses tools, by index. A probe has confirmed each of them: apps choose
-// the names in their definitions, so a refusal may name another app's tool. unknown holds the tools that were neither
-// refused nor accepted when the probes ran out. search finds nothing if the provider refused the request for a reason
-// other than its tools.
+// search returns the reasons why the provider refuses tools, by index. A probe has confirmed each of them, because a
+// refusal may name another app's tool: apps choose the names in their definitions. unknown holds the tools that were
+// neither refused nor accepted when the probes ran out. search finds nothing if the provider refused the request for a
+// reason other than its tools.
 func (p *prober) search(ctx context.Context, all []model.Tool) (refused map[int]string, unknown []int) {
 	refused = map[int]string{}
 	accepted, why := p.probe(ctx, all, refused)
@@ -182,12 +182,12 @@ func (p *prober) search(ctx context.Context, all []model.Tool) (refused map[int]
 		}
 	}
 	if len(refused)+len(unknown) == len(all) {
-		return nil, nil // the model does not take tools at all
+		return nil, nil // the model does not accept tools at all
 	}
 	return refused, unknown
 }
 
-// acceptsWithout reports whether the provider accepts a request without tools, or with some.
+// acceptsWithout reports whether the provider accepts a request without tools, or with some of them.
 func (p *prober) acceptsWithout(ctx context.Context) bool {
 	if !p.accepts && !p.bare {
 		p.bare = true

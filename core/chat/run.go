@@ -124,11 +124,12 @@ func (e *Engine) admit(ctx context.Context, c core.Caller, r Request, ref core.C
 	return run, nil
 }
 
-// Guard sets a check that is called before each model call and each tool call, and returns the caller with their current
-// rights. The run ends if it returns an error, whose message is a sentence that explains why.
+// Guard sets a check that is called before each model call and each tool call, and returns the caller with their
+// current rights. If the check returns an error, the run ends. The error's message must be a sentence that explains
+// why.
 func (r *Run) Guard(check func(context.Context) (core.Caller, error)) { r.loop.guard = check }
 
-// Do runs until the model has nothing more to do. It passes the events to emit: chat.start first, then done or error
+// Do runs until the model has nothing more to do. It passes the events to emit: chat.start first, and done or error
 // last. If ctx ends, the run ends with the text so far and the stop reason Cancelled, or Incomplete if the server is
 // shutting down. A nil emit is for a client that sees nothing before the answer: app questions are then declined
 // immediately. The errors are core.Errors.
@@ -144,7 +145,7 @@ func (r *Run) Do(ctx context.Context, emit Emit) (Answer, error) {
 func (r *Run) whileClaimed(ctx context.Context, emit Emit) (answer Answer, last Event, err error) {
 	defer r.Abandon()
 	defer func() {
-		if p := recover(); p != nil { // one run must not end the server, whose other runs go on
+		if p := recover(); p != nil { // a panic in one run must not end the server and its other runs
 			r.e.log.Error("chat run panicked", "conversation", r.ref.ID, "panic", p, "stack", string(debug.Stack()))
 			failure := core.Errorf(core.CodeEngineError, "the server failed to run the chat; its log has the reason")
 			answer, last, err = Answer{}, Event{EventError, failedEvent(failure)}, failure

@@ -61,7 +61,7 @@ func TestARunCallsToolsAndIsStored(t *testing.T) {
 	}
 }
 
-// wasKept checks what the store holds about the run in TestARunCallsToolsAndIsStored.
+// wasKept checks what the store contains about the run in TestARunCallsToolsAndIsStored.
 func (h *fixture) wasKept(answer chat.Answer) {
 	h.t.Helper()
 	if err := h.Close(h.t.Context()); err != nil { // this also ends the title generation
@@ -134,7 +134,7 @@ func TestARunFollowsTheRightsOfItsCaller(t *testing.T) {
 	}
 	run.Guard(func(context.Context) (core.Caller, error) {
 		now := owner()
-		now.Workspace.ID = "ws_other" // what the caller may use has changed
+		now.Workspace.ID = "ws_other" // the caller now has access to another workspace
 		return now, nil
 	})
 	if _, err := run.Do(t.Context(), (&tape{}).emit); err != nil {

@@ -36,7 +36,7 @@ func reasonOf(end model.End) StopReason {
 func (l *loop) stopMessage(reason StopReason) string {
 	switch reason {
 	case MaxIterations:
-		return fmt.Sprintf("The run ended after %d turns of the model, the most it may take.", l.limit)
+		return fmt.Sprintf("The run ended after %d turns of the model, which is the limit.", l.limit)
 	case TokenBudget:
 		if l.cutCall {
 			return "The answer reached its length limit in the middle of a tool call. The call was not made."

@@ -88,7 +88,7 @@ func (in manageSkills) run(ctx context.Context, e *Engine, c core.Caller) (any, 
 
 func mayManageSkills(c core.Caller) error {
 	if c.Workspace.ID == core.DefaultWorkspaceID && !c.User.OrgRole.Admin() {
-		return core.Errorf(core.CodeForbidden, "the skills of the default workspace are everyone's: changing them requires an organization admin or owner")
+		return core.Errorf(core.CodeForbidden, "everyone uses the skills of the default workspace: changing them requires an organization admin or owner")
 	}
 	if !c.Workspace.Role.Admin() {
 		return core.Errorf(core.CodeForbidden, "changing skills requires the admin role in workspace %s", c.Workspace.ID)

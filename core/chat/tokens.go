@@ -9,7 +9,7 @@ import (
 )
 
 // AcquireRun counts a run against the caller's share (limits.chatRuns). It refuses the run with core.CodeRateLimited if
-// the share is taken, or if the caller has used up the tokens of the day.
+// the share is taken, or if the caller has used up the daily tokens.
 func (e *Engine) AcquireRun(ctx context.Context, c core.Caller) (release func(), err error) {
 	if err := e.checkTokens(ctx, c, 0); err != nil {
 		return nil, err
@@ -17,8 +17,8 @@ func (e *Engine) AcquireRun(ctx context.Context, c core.Caller) (release func(),
 	return e.limits.Acquire(limits.ChatRuns, c.User.ID)
 }
 
-// checkTokens returns core.CodeRateLimited if the caller has used up the tokens of the day. more are tokens that are
-// not stored yet.
+// checkTokens returns core.CodeRateLimited if the caller has used up the daily tokens. more is the number of tokens
+// that are not stored yet.
 func (e *Engine) checkTokens(ctx context.Context, c core.Caller, more int64) error {
 	if e.tokensPerDay == 0 {
 		return nil

@@ -112,7 +112,7 @@ func sameJSON(text, compact string) bool {
 }
 
 // imagesOfResult returns the images of a CallToolResult that every provider supports. The type is detected from the
-// bytes. A model receives the images that imageScaler.fit leaves.
+// bytes. imageScaler.fit decides which of them a model receives.
 func imagesOfResult(raw json.RawMessage) (images []model.Block) {
 	var result toolResult
 	if len(raw) == 0 || json.Unmarshal(raw, &result) != nil {

@@ -98,7 +98,8 @@ func TestAFailedCallIsExplainedToTheModel(t *testing.T) {
 	}
 }
 
-// Some servers start from the same id in each answer. Other providers reject a conversation with an id used twice.
+// Some servers number the calls of each answer from the same ID. Other providers reject a conversation that contains an
+// ID twice.
 func TestRepeatedIDsOfToolCallsAreReplaced(t *testing.T) {
 	h := open(t, "openai", nil)
 	h.apps.add("files", "do", "")
@@ -180,9 +181,9 @@ func TestAModelIsOfferedTheToolsOfItsCaller(t *testing.T) {
 		allowed []string
 		want    []string
 	}{
-		"all that are for models":  {nil, []string{"files__read", "files__shared", "files__write_all_now_ab5a9a03", "system__delegate", "system__manage_skills", "system__read_result", "system__search", "system__set_model_config"}},
-		"those that are allowed":   {[]string{"*__read", "system__s?arch"}, []string{"files__read", "system__read_result", "system__search"}},
-		"none that does not match": {[]string{"memory__*"}, nil},
+		"all tools for models":        {nil, []string{"files__read", "files__shared", "files__write_all_now_ab5a9a03", "system__delegate", "system__manage_skills", "system__read_result", "system__search", "system__set_model_config"}},
+		"the allowed tools":           {[]string{"*__read", "system__s?arch"}, []string{"files__read", "system__read_result", "system__search"}},
+		"no tool that does not match": {[]string{"memory__*"}, nil},
 	} {
 		before := len(h.asked())
 		h.must(chat.Request{Message: "hello " + name, AllowedTools: c.allowed})

@@ -99,7 +99,7 @@ func (s *toolset) update(listed []tools.Listed) {
 		if slices.Contains(s.disabled, l.Tool.Server) && l.Name != readTool {
 			continue
 		}
-		if !usable || !s.allowed.allows(l.Name) && l.Name != readTool { // it only reads the results of allowed tools
+		if !usable || !s.allowed.allows(l.Name) && l.Name != readTool { // readTool only reads the results of allowed tools
 			continue
 		}
 		s.known = append(s.known, modelTool{tool: l.Tool, model: model.Tool{Name: l.Name, Description: d, Schema: l.Tool.Schema}})

@@ -147,7 +147,7 @@ func (s *strict) chunks(mark string, ids []string, calls, breaks bool) (chunks [
 		for _, id := range ids {
 			s.issued[id] = back
 		}
-		if s.reasons == "reasoning_content" { // these put empty lines between reasoning and calls
+		if s.reasons == "reasoning_content" { // these vendors put empty lines between reasoning and calls
 			add(`{"content":"\n\n"}`)
 		}
 		call := func(index, id, name, arguments, rest string) string {
@@ -174,7 +174,7 @@ func (s *strict) chunks(mark string, ids []string, calls, breaks bool) (chunks [
 	return append(chunks, `{"choices":[{"index":0,"delta":{},"finish_reason":"`+finish+`"}]}`, `{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}`, "[DONE]")
 }
 
-// reason sends reasoning. It returns the members of the first call that belong to it, and what must come back.
+// reason sends reasoning. It returns the members that the first call gets for it, and the text that must come back.
 func (s *strict) reason(add func(string), mark string) (extra, back string) {
 	switch s.reasons {
 	case "reasoning_content", "reasoning":

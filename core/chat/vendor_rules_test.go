@@ -95,7 +95,7 @@ func (m sentMessage) results() (ids []string) {
 	return ids
 }
 
-// refusal is why a request is refused.
+// refusal describes why a request is refused.
 type refusal struct {
 	words, member string
 	status        int
@@ -213,7 +213,7 @@ func schemaFault(raw json.RawMessage, root bool) string {
 	return ""
 }
 
-// checkOrder checks that results follow their calls, all of them and nothing else.
+// checkOrder checks that the results of all calls, and nothing else, directly follow the calls.
 func (s *strict) checkOrder(_ *http.Request, in sent) *refusal {
 	var open []string
 	issued := map[string]bool{}

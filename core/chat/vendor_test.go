@@ -21,17 +21,17 @@ type vendor struct {
 
 	members  string // the members that a request may have; "" for a vendor that ignores unknown ones
 	limit    string // the member that limits the answer; the other one is refused
-	unknown  string // its words for an unknown member, with the member's name
+	unknown  string // its message about an unknown member, with the member's name
 	status   int    // the status of its refusals
-	failure  string // the body of a refusal: its words as JSON, and the member's name as JSON
+	failure  string // the body of a refusal, with its message and the member's name as JSON
 	parts    string // the types of parts of a person's message
-	badPart  string // its words for another part, with the part's type
-	badParts int    // the status for it; 0 means status
+	badPart  string // its message about another part, with the part's type
+	badParts int    // the status of that refusal; 0 means status
 	inTools  bool   // images are allowed in tool messages, and a user message may not follow one
 	ids      string // what the ids of tool calls match
 
 	reasons  string // the member in which reasoning arrives and goes back
-	needs    string // its words if reasoning does not come back with tool calls
+	needs    string // its message if reasoning does not come back with tool calls
 	foreign  string // the value of reasons in tool calls of other models; "" if it must be absent
 	whole    bool   // tool calls arrive in one piece
 	comment  string // a comment that it sends while it works
@@ -145,7 +145,7 @@ type strict struct {
 	issued  map[string]string // what must come back with a tool call, by the call's id
 	marks   []string          // what must never reach another vendor
 	saw     map[string]bool   // what arrived
-	refused map[string]bool   // the words in which it refused requests
+	refused map[string]bool   // the messages with which it refused requests
 	tools   func(name string) string
 }
 

@@ -139,7 +139,7 @@ func webAddress(text string) (*url.URL, error) {
 		return nil, errors.New("must be an absolute address that starts with https:// or http://")
 	}
 	if u.User != nil {
-		return nil, errors.New("must not carry a user or password")
+		return nil, errors.New("must not contain a user or password")
 	}
 	return u, hostport.Check(u)
 }

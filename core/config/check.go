@@ -47,8 +47,8 @@ func (k *check) run() Problems {
 	return k.problems
 }
 
-// add reports a problem at a path, unless something there (or at what it depends on) was already rejected: in
-// that case, the value seen here is not what was written.
+// add reports a problem at a path, unless a value there, or one that it depends on, was already rejected. In that case,
+// the value seen here is not the one that was written.
 func (k *check) add(path, format string, args ...any) {
 	k.addUnless(path, nil, format, args...)
 }

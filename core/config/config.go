@@ -24,7 +24,7 @@ type Config struct {
 	Auth           []Auth         `section:"auth" reload:"applied"`   // a token without a known issuer is tried with each in this order; may be empty
 	SessionStore   Plugin         `section:"sessionStore" reload:"applied"`
 	Storage        Storage        `section:"storage" reload:"restart"`
-	Registries     []Plugin       `section:"registries" reload:"applied"` // in the order they are asked
+	Registries     []Plugin       `section:"registries" reload:"applied"` // in the order in which they are queried
 	Features       Features       `section:"features" reload:"applied"`
 	Apps           map[string]App `section:"apps" reload:"applied"` // apps to have installed, by server name
 	MaxAwake       int            `section:"apps" reload:"applied"` // if more apps than this are awake, idle ones are put to sleep; 0 for no limit
@@ -174,7 +174,7 @@ type Log struct {
 	Access bool   `json:"access" reload:"applied"` // whether each request is logged
 }
 
-// Plugins has the settings that apply to every plugin process.
+// Plugins holds the settings that apply to every plugin process.
 type Plugins struct {
 	StartTimeout time.Duration
 	CallTimeout  time.Duration
@@ -246,7 +246,7 @@ type Tools struct {
 	ApprovalWait   time.Duration
 	ApprovalExpiry time.Duration
 
-	Surface    string            // how MCP clients that do not choose see the tools
+	Surface    string            // the surface for MCP clients that do not choose one
 	Surfaces   map[string]string // by workspace: the workspace's own Surface, if it differs
 	Budget     int               // if the definitions of all tools have at most this many tokens, the search surface lists them all; 0 means never
 	Favourites []string          // tools that the search surface always lists; patterns as in Approve

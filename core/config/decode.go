@@ -54,7 +54,7 @@ type appsSection struct {
 	named    map[string]appSection
 }
 
-// UnmarshalJSON distinguishes the two: names of apps have no capital letters.
+// UnmarshalJSON separates the two. They cannot collide, because names of apps have no capital letters.
 func (s *appsSection) UnmarshalJSON(raw []byte) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -180,7 +180,7 @@ func decode(value map[string]any) (document, error) {
 	return d, nil
 }
 
-// unmarshal keeps numbers as written: an adapter gets exactly what the operator wrote.
+// unmarshal keeps numbers as written, so that an adapter gets exactly what the operator wrote.
 func unmarshal(raw []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

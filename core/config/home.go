@@ -29,7 +29,7 @@ func CheckHome(dir string) error {
 	case obstacle(around) != "":
 		return homeError(dir, syscall.ENOTDIR)
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil // the code that uses it reports what is wrong with it
+		return nil // the code that uses the directory reports what is wrong with it
 	}
 	probe, err := os.MkdirTemp(around, ".ropewalk-*")
 	if err != nil {
@@ -88,8 +88,8 @@ func existing(path string) string {
 	}
 }
 
-// ExplainHome adds what to do to an error from writing to a home, if this process lacks permission. Other
-// errors are returned unchanged.
+// ExplainHome adds a remedy to an error from writing to a home, if this process lacks permission. Other errors are
+// returned unchanged.
 func ExplainHome(dir string, err error) error {
 	readOnly := errors.Is(err, syscall.EROFS)
 	if !readOnly && !errors.Is(err, fs.ErrPermission) || writable(dir) {

@@ -65,7 +65,7 @@ func (k *check) readSigners() {
 		k.cfg.Install.Signers = append(k.cfg.Install.Signers, found...)
 	}
 	if section.RequireSignature && len(section.TrustedSigners) == 0 {
-		k.addUnless("install.requireSignature", []string{"install.trustedSigners"}, "requires install.trustedSigners: without a certificate no signature counts")
+		k.addUnless("install.requireSignature", []string{"install.trustedSigners"}, "requires install.trustedSigners: without a certificate, no signature is trusted")
 	}
 }
 

@@ -19,7 +19,7 @@ func TestARoleNamesOnlyRegistriesThatExist(t *testing.T) {
 		t.Error(said)
 	}
 	if mustLoad(t, "", nil).Install.Allow != nil || mustLoad(t, "install: {allow: []}", nil).Install.Allow == nil {
-		t.Error("no list allows everything, and an empty one nothing")
+		t.Error("a missing list must allow everything, and an empty list nothing")
 	}
 }
 

@@ -276,7 +276,7 @@ func TestAllowedButUnwiseSettingsCauseWarnings(t *testing.T) {
 		"a short key": {"apiKey: fifteen-letters", []string{"the API key has 15 characters: use 16 or more"}},
 		"any audience": {"auth: {adapter: x, audience: any}",
 			[]string{"auth.audience is any: tokens that were issued for other services are accepted"}},
-		"everyone a proxy": {"http: {trustedProxies: [0.0.0.0/0]}",
+		"every address a trusted proxy": {"http: {trustedProxies: [0.0.0.0/0]}",
 			[]string{"http.trustedProxies trusts everyone: any client can claim another address, host and scheme"}},
 	}
 	for name, c := range cases {

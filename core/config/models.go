@@ -131,7 +131,7 @@ func (k *check) checkModels() {
 	for _, name := range slices.Sorted(maps.Keys(m.Providers)) {
 		p, at := m.Providers[name], "models.providers."+name
 		if p.Type != ProviderAnthropic && p.Type != ProviderOpenAI {
-			k.addUnless(at, []string{at + ".type"}, "type is missing: %s or %s, the API that the provider has", ProviderAnthropic, ProviderOpenAI)
+			k.addUnless(at, []string{at + ".type"}, "type is missing: %s or %s, the API that the provider speaks", ProviderAnthropic, ProviderOpenAI)
 		}
 		if p.BaseURL == "" {
 			if name != p.Type {
@@ -144,7 +144,7 @@ func (k *check) checkModels() {
 		}
 	}
 	if m.Proxy.URL != "" && m.Proxy.Host() == "" {
-		k.add("models.proxy", "is not an address, or HTTPS_PROXY is not; it must be one such as http://proxy.example:3128, or none")
+		k.add("models.proxy", "must be an address such as http://proxy.example:3128, or none, and so must HTTPS_PROXY")
 	}
 	for _, chosen := range m.chosen() {
 		name, of, ok := strings.Cut(chosen.model, ":")

@@ -167,7 +167,7 @@ func TestEveryProblemIsReportedAtOnce(t *testing.T) {
 4: apps.System: must be a server name of lower-case letters, digits and hyphens
 5: apps.system: system is the name of the server's own tools: choose another
 6: apps.ftp.url: must be an absolute address that starts with https:// or http://
-7: apps.user.url: must not carry a user or password
+7: apps.user.url: must not contain a user or password
 8: apps.env.env: a remote server has no process to give environment variables to: use transport.headers or transport.auth
 9: apps.stdio.transport: requires url
 10: apps.version.version: requires name
@@ -233,7 +233,7 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 6: http: << is not part of YAML 1.2: write the keys out, or use an alias for the whole value`,
 		},
 		{
-			name: "an environment variable that is not set, once each",
+			name: "environment variables that are not set, each reported once",
 			file: "models: {default: '${env:NOPE}', providers: {anthropic: {apiKey: '${env:NOPE}'}}}\nstorage: {url: '${env:NOPE}'}\nregistries: [{name: a, adapter: directory, path: '${env:NOPE}'}]\n",
 			want: `1: models.default: the environment variable NOPE is not set
 1: models.providers.anthropic.apiKey: the environment variable NOPE is not set
@@ -241,7 +241,7 @@ environment SERVICE_API_KEY: apiKey: must have at least 8 characters; leave it o
 3: registries[0].path: the environment variable NOPE is not set`,
 		},
 		{
-			name: "an unknown provider type, once",
+			name: "an unknown provider type, reported once",
 			file: "models: {default: 'm:x', providers: {m: {type: opnai, baseUrl: 'http://127.0.0.1:1'}}}\n",
 			want: `1: models.providers.m.type: "opnai" is not one of anthropic, openai; did you mean openai?`,
 		},

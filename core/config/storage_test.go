@@ -36,7 +36,7 @@ func TestAnUnsupportedStorageURLIsRefusedWithoutShowingIt(t *testing.T) {
 
 func TestTheRetentionOfUsageIsInDays(t *testing.T) {
 	equal(t, "retention", mustLoad(t, "storage: {usageRetentionDays: 400}", nil).Storage.UsageRetention, 400*24*time.Hour)
-	equal(t, "for ever", mustLoad(t, "", nil).Storage.UsageRetention, time.Duration(0))
+	equal(t, "forever", mustLoad(t, "", nil).Storage.UsageRetention, time.Duration(0))
 }
 
 func TestApprovalsEventsAndAuditFilesHaveARetention(t *testing.T) {

@@ -54,8 +54,8 @@ func (s *Server) attach(c Commands, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Attach directs a plugin's calls to a process that someone else started, until ctx ends (nil) or the
-// attachment does (the reason). The error is ErrNotRunning without a server.
+// Attach directs a plugin's calls to a process that someone else started, until ctx ends or the attachment does. It
+// returns nil if ctx ended, and otherwise the reason. The error is ErrNotRunning without a server.
 func (c *Client) Attach(ctx context.Context, a Attach, attached func(Attached)) error {
 	body, err := json.Marshal(a)
 	if err != nil {

@@ -228,7 +228,8 @@ func TestAHomeThatOthersCanChangeHasNoSocket(t *testing.T) {
 	}
 }
 
-// impostorVariable is the socket path for the test as another user's process, which listens there.
+// impostorVariable is the environment variable with the socket path. It is set in the process that runs this test as
+// another user and listens there.
 const impostorVariable = "CONTROL_TEST_IMPOSTOR"
 
 func TestAnotherUsersSocketGetsNoCommand(t *testing.T) {
@@ -282,7 +283,7 @@ func TestAnotherUsersSocketGetsNoCommand(t *testing.T) {
 	if err := os.Chmod(home, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := control.Dial(home).Status(t.Context()); err == nil || !strings.Contains(err.Error(), "the user 65534 listens") {
+	if _, err := control.Dial(home).Status(t.Context()); err == nil || !strings.Contains(err.Error(), "the user 65534, who listens") {
 		t.Errorf("a command trusts it: %v", err)
 	}
 	if !lines.Scan() || lines.Text() != "read 0 bytes" {

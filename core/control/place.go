@@ -15,9 +15,8 @@ import (
 // socketLimit is the length of a path that fits in a sockaddr_un on every supported system, in bytes.
 const socketLimit = 100
 
-// place is the location of a home's socket: in the home itself, however long its path is. Nobody else can put a
-// socket there. Both sides check who the other one is, because a command sends keys to the address that a
-// server names.
+// place is the location of a home's socket: in the home itself, however long its path is. Nobody else can put a socket
+// there. Each side checks who the other is, because a command sends keys to the address that a server names.
 type place struct {
 	dir   *os.File
 	home  string
@@ -101,7 +100,7 @@ func (p *place) dial(ctx context.Context) (net.Conn, error) {
 	}
 	server, err := peerOf(conn)
 	if err == nil && !slices.Contains(trusted, server.uid) {
-		err = fmt.Errorf("the user %d listens on the control socket of %s, which is not its owner", server.uid, p.home)
+		err = fmt.Errorf("the user %d, who listens on the control socket of %s, is not its owner", server.uid, p.home)
 	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())

@@ -24,8 +24,8 @@ type Commands interface {
 	Plan(ctx context.Context) (Plan, error)
 	// Plugins returns the state of the plugins.
 	Plugins() []pluginhost.Status
-	// Attach directs a plugin's calls to a process that someone else started, until ctx ends (nil) or the
-	// process does. attached is called once the process answers.
+	// Attach directs a plugin's calls to a process that someone else started, until ctx ends or the process does. It
+	// returns nil if ctx ended. attached is called once the process answers.
 	Attach(ctx context.Context, a Attach, attached func(Attached)) error
 	// Apps returns the apps of all workspaces.
 	Apps() []App
@@ -44,8 +44,8 @@ type Commands interface {
 type Status struct {
 	URL     string `json:"url"`               // where the HTTP API listens
 	BaseURL string `json:"baseUrl,omitempty"` // the address at which others reach it (http.baseUrl); may be ""
-	// Certificate is the certificate that the server presents there, in DER. Whoever may use the control socket
-	// needs no other proof of the server's identity. Empty without TLS.
+	// Certificate is the certificate that the server presents at URL, in DER. Whoever may use the control socket needs
+	// no other proof of the server's identity. Empty without TLS.
 	Certificate []byte `json:"certificate,omitempty"`
 	Workspace   string `json:"workspace"`
 	Version     string `json:"version"`
@@ -55,7 +55,8 @@ type Status struct {
 	SearchPath string `json:"searchPath"`
 	// Config is the file that the server read; may be "".
 	Config string `json:"config,omitempty"`
-	// Encrypts says that the secrets of apps are stored encrypted. The key may be in a variable that only the server has.
+	// Encrypts reports whether the secrets of apps are stored encrypted. The key may be in a variable that only the
+	// server has.
 	Encrypts bool `json:"encrypts,omitempty"`
 
 	Sandbox Sandbox `json:"sandbox"`

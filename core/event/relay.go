@@ -23,7 +23,7 @@ func (b *Bus) Join(r Relay) {
 	b.relay = r
 }
 
-// receive publishes what other servers send until ctx ends. wait returns after that.
+// receive publishes what other servers send until ctx ends. wait returns once it has ended.
 func (b *Bus) receive(ctx context.Context) (wait func()) {
 	b.mu.Lock()
 	relay := b.relay

@@ -51,8 +51,8 @@ type marks struct {
 	used map[string]bool // header names in lower case
 }
 
-// read walks a schema. reachable is true if only "properties" keywords lead to it: nothing else may be
-// marked, because no path could say where the value is.
+// read walks a schema. reachable is true if only "properties" keywords lead to it: nothing else may be marked, because
+// no path could locate the value.
 func (m *marks) read(schema any, path []string, reachable bool) error {
 	members, ok := schema.(map[string]any)
 	if !ok {

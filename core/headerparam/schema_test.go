@@ -16,7 +16,7 @@ func TestMarkedArgumentsOfASchema(t *testing.T) {
 	}{
 		{"none", `{"type":"object","properties":{"a":{"type":"string"}}}`, nil, false},
 		{"one", `{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}`, []core.Mirror{{Header: "A", Path: []string{"a"}}}, false},
-		{"deep ones, by header", `{"properties":{"o":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"},"b":{"type":"boolean","x-mcp-header":"B"}}}}}`,
+		{"nested arguments, by header", `{"properties":{"o":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"},"b":{"type":"boolean","x-mcp-header":"B"}}}}}`,
 			[]core.Mirror{{Header: "B", Path: []string{"o", "b"}}, {Header: "N", Path: []string{"o", "n"}}}, false},
 		{"one that may be null", `{"properties":{"a":{"type":["string","null"],"x-mcp-header":"A"}}}`, []core.Mirror{{Header: "A", Path: []string{"a"}}}, false},
 		{"an argument of that name", `{"properties":{"x-mcp-header":{"type":"string"}}}`, nil, false},
@@ -25,7 +25,7 @@ func TestMarkedArgumentsOfASchema(t *testing.T) {
 		{"a name that is not a string", `{"properties":{"a":{"type":"string","x-mcp-header":5}}}`, nil, true},
 		{"a name with a space", `{"properties":{"a":{"type":"string","x-mcp-header":"A b"}}}`, nil, true},
 		{"a name with a line end", `{"properties":{"a":{"type":"string","x-mcp-header":"A\r\nX"}}}`, nil, true},
-		{"the same name in other letters", `{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`, nil, true},
+		{"the same name in another case", `{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`, nil, true},
 		{"a number", `{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`, nil, true},
 		{"an object", `{"properties":{"a":{"type":"object","x-mcp-header":"A"}}}`, nil, true},
 		{"no type", `{"properties":{"a":{"x-mcp-header":"A"}}}`, nil, true},
@@ -34,7 +34,7 @@ func TestMarkedArgumentsOfASchema(t *testing.T) {
 		{"in an alternative", `{"anyOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]}`, nil, true},
 		{"in a condition", `{"if":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`, nil, true},
 		{"in a definition", `{"$defs":{"d":{"type":"string","x-mcp-header":"A"}},"properties":{"a":{"$ref":"#/$defs/d"}}}`, nil, true},
-		{"no object", `5`, nil, false},
+		{"not an object", `5`, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := FromSchema(json.RawMessage(c.schema))

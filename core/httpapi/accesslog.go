@@ -45,7 +45,7 @@ func (s *Server) beginInfo(ctx *fasthttp.RequestCtx) *webguard.RequestInfo {
 // logsRequests reports whether requests are logged: in the access log, or at level debug.
 func (s *Server) logsRequests() bool { return s.accessLog.Load() || s.log.IsDebug() }
 
-// texts copies the values of a header. It is up to the reader to refuse more than one.
+// texts copies the values of a header. The caller decides whether to refuse more than one.
 func texts(values [][]byte) []string {
 	all := make([]string, len(values))
 	for i, value := range values {

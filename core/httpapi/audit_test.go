@@ -163,7 +163,7 @@ func TestTheAuditTrailIsFilteredAndPaged(t *testing.T) {
 	}
 }
 
-func TestARequestOfAStrangerFillsLittleOfTheAuditTrail(t *testing.T) {
+func TestAnAnonymousRequestTakesLittleSpaceInTheAuditTrail(t *testing.T) {
 	log := &fakes.Audit{}
 	h := open(t, newAccess(), func(o *Options) { o.Audit = log })
 	long := strings.Repeat("a", 6000)

@@ -72,15 +72,15 @@ func TestTheWorkspaceHeaderChoosesTheWorkspace(t *testing.T) {
 		name, who, workspace, code, ends string
 		status                           int
 	}{
-		{"without it the default one", h.access.key, "", "", core.DefaultWorkspaceID, 200},
-		{"without it a user's only one", "alice", "", "", "ws_alice", 200},
-		{"another one of the caller's", h.access.key, "ws_second", "", "ws_second", 200},
+		{"without the header, the default workspace", h.access.key, "", "", core.DefaultWorkspaceID, 200},
+		{"without the header, a user's only workspace", "alice", "", "", "ws_alice", 200},
+		{"another workspace of the caller", h.access.key, "ws_second", "", "ws_second", 200},
 		{"another user's workspace", "alice", "ws_second", "workspace_access_denied", "", 403},
-		{"one that does not exist", "alice", "ws_none", "workspace_access_denied", "", 403},
-		{"no such form", h.access.key, "default", "bad_request", "", 400},
-		{"a path in it", h.access.key, "ws_../../x", "bad_request", "", 400},
+		{"a workspace that does not exist", "alice", "ws_none", "workspace_access_denied", "", 403},
+		{"an invalid ID", h.access.key, "default", "bad_request", "", 400},
+		{"an ID with a path", h.access.key, "ws_../../x", "bad_request", "", 400},
 		{"too long", h.access.key, "ws_" + strings.Repeat("a", 65), "bad_request", "", 400},
-		{"strangers do not learn the form", "wrong", "default", "", "", 401},
+		{"an invalid ID from a stranger", "wrong", "default", "", "", 401},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := h.do(t, call{method: "GET", path: "/v1/workspace", header: map[string]string{"Authorization": "Bearer " + c.who, "X-Workspace-Id": c.workspace}})

@@ -23,7 +23,7 @@ const (
 
 // paramHeader is the prefix of the headers in which a call under revision 2026-07-28 repeats arguments. Tools choose
 // the names (x-mcp-header), so no list is complete, and wildcards do not apply when a page sends credentials. A
-// preflight is therefore allowed the ones that it asks for.
+// preflight is therefore allowed the names that it asks for.
 const paramHeader = "Mcp-Param-"
 
 // cors sets the CORS headers of a response: for every origin in dev mode, and otherwise for those in ALLOWED_ORIGINS.
@@ -67,15 +67,15 @@ func paramsAsked(h *fasthttp.RequestHeader) string {
 }
 
 // keepOut runs before the routes of /v1. In dev mode, where no credential protects anything, it refuses every request
-// from another site's pages, including reads and event streams. The Host must then be one of this machine's, which a
-// rebound DNS name is not. With authentication it refuses changes that another site's page attempts with the cookie,
-// which browsers send on their own. Browsers do not send a bearer token on their own, and CORS hides responses from
-// the page.
+// from another site's pages, including reads and event streams. The Host must then be one of this machine's names,
+// which stops DNS rebinding. With authentication it refuses changes that another site's page attempts with the cookie,
+// which browsers send on their own. Browsers do not send a bearer token on their own, and CORS hides responses from the
+// page.
 func (s *Server) keepOut(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	ctx := c.Context()
 	if s.guard.Dev && !s.guard.HostAllowed(ctx) {
-		return core.Errorf(core.CodeForbidden, "the Host is not this machine; name it in http.allowedHosts to accept it")
+		return core.Errorf(core.CodeForbidden, "the Host header does not name this machine; to accept it, add it to http.allowedHosts")
 	}
 	if !s.guard.Dev && (ctx.IsGet() || ctx.IsHead() || authn.Bearer(ctx) != "") {
 		return c.Next()

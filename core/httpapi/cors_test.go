@@ -76,11 +76,11 @@ func TestAPreflightAllowsTheHeadersThatCarryArguments(t *testing.T) {
 	usual := h.preflight(t, listed)
 	for _, c := range []struct{ name, asked, more string }{
 		{"none", "", ""},
-		{"one, as browsers write it", "mcp-param-region", ", mcp-param-region"},
-		{"some among others", "content-type,mcp-param-a,x-evil , Mcp-Param-B", ", mcp-param-a, Mcp-Param-B"},
+		{"a single header, as browsers write it", "mcp-param-region", ", mcp-param-region"},
+		{"some among other headers", "content-type,mcp-param-a,x-evil , Mcp-Param-B", ", mcp-param-a, Mcp-Param-B"},
 		{"a prefix alone", "mcp-param-", ""},
 		{"another prefix", "x-mcp-param-a,mcp-parameter", ""},
-		{"no token", "mcp-param-a b,mcp-param-\"c\",mcp-param-d:e,mcp-param-\u00e9", ""},
+		{"names that are not tokens", "mcp-param-a b,mcp-param-\"c\",mcp-param-d:e,mcp-param-\u00e9", ""},
 		{"a wildcard", "*,mcp-param-*", ", mcp-param-*"}, // a token here, because wildcards do not apply to requests with credentials
 		{"empty elements", ",, ,mcp-param-a,", ", mcp-param-a"},
 	} {
@@ -95,7 +95,7 @@ func TestAPreflightAllowsTheHeadersThatCarryArguments(t *testing.T) {
 	}
 }
 
-// preflight returns the headers that a page of an origin may send when it asks for some.
+// preflight returns the headers that a page of an origin may send if it asks for the given ones.
 func (h *testServer) preflight(t *testing.T, origin string, asked ...string) string {
 	t.Helper()
 	r := h.do(t, call{method: "OPTIONS", path: "/mcp", header: map[string]string{

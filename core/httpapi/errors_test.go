@@ -150,7 +150,7 @@ func TestARequestIDIsKeptIfValidAndOtherwiseGenerated(t *testing.T) {
 		}
 	}
 	if first, second := ask(""), ask(""); first == second {
-		t.Error("two requests have one id")
+		t.Error("two requests have the same id")
 	}
 }
 

@@ -26,7 +26,7 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) (any, error) {
 		return nil, err
 	}
 	return nil, s.streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
-		var reads atomic.Pointer[core.Caller] // with their current rights: a view may have been bound to their groups
+		var reads atomic.Pointer[core.Caller] // the caller's current rights count, because a view may have been bound to the caller's groups
 		reads.Store(&caller)
 		ctx, stop := s.authn.Watch(ctx, cred, caller, func(now core.Caller) { reads.Store(&now) })
 		defer stop()

@@ -128,9 +128,9 @@ func TestAStreamEndsWithItsBus(t *testing.T) {
 
 func TestAStreamWhoseReaderLosesAccessEndsAtTheNextCheck(t *testing.T) {
 	for name, revoke := range map[string]func(*fakeAccess){
-		"the login ended":            func(a *fakeAccess) { delete(a.bearers, "alice") },
-		"the membership was removed": func(a *fakeAccess) { a.members["alice"] = nil },
-		"it cannot be determined":    func(a *fakeAccess) { a.down = true },
+		"the login ended":              func(a *fakeAccess) { delete(a.bearers, "alice") },
+		"the membership was removed":   func(a *fakeAccess) { a.members["alice"] = nil },
+		"the rights cannot be checked": func(a *fakeAccess) { a.down = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, newAccess(), func(o *Options) { o.Timeouts.Recheck = time.Millisecond })
@@ -144,7 +144,7 @@ func TestAStreamWhoseReaderLosesAccessEndsAtTheNextCheck(t *testing.T) {
 			revoke(h.access)
 			asked := h.access.asked
 			h.access.mu.Unlock()
-			if name == "it cannot be determined" {
+			if name == "the rights cannot be checked" {
 				h.await(t, "the credentials are not checked again", func() bool {
 					h.access.mu.Lock()
 					defer h.access.mu.Unlock()
@@ -153,7 +153,7 @@ func TestAStreamWhoseReaderLosesAccessEndsAtTheNextCheck(t *testing.T) {
 				h.bus.Publish(core.Event{Name: core.EventBundleRecovered, Workspace: "ws_alice", Data: core.BundleRecovered{Name: "notes"}})
 			}
 			got, err := next(r)
-			if ended := err != nil && got == ""; ended == (name == "it cannot be determined") {
+			if ended := err != nil && got == ""; ended == (name == "the rights cannot be checked") {
 				t.Errorf("%q, %v", got, err)
 			}
 		})

@@ -16,7 +16,7 @@ type fakeAccess struct {
 	dev     bool
 	key     string
 	adapter bool
-	several []string // the names of the login providers, when there are several
+	several []string // the names of the login providers, if there are several
 
 	mu       sync.Mutex
 	bearers  map[string]core.Identity

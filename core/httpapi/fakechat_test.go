@@ -25,7 +25,7 @@ import (
 
 // fakeConversations is an in-memory store of conversations and of everything else that the chat keeps.
 type fakeConversations struct {
-	chat.Store // for methods that only several servers need
+	chat.Store // for the methods that only a cluster needs
 
 	mu            sync.Mutex
 	made          int
@@ -230,8 +230,8 @@ func newChat(t testing.TB, conversations *fakeConversations, tools chat.Tools, c
 	return e
 }
 
-// speaker is a provider with OpenAI's protocol that sends the parts one after another. If hold is set, it waits for it
-// before the last part. It signals left when its client disconnects.
+// speaker is a provider with OpenAI's protocol that sends the parts one after another. If hold is set, the speaker
+// waits for it before the last part. It signals left when its client disconnects.
 type speaker struct {
 	url  string
 	hold chan struct{}

@@ -29,7 +29,7 @@ func TestHealthNeedsNoLogin(t *testing.T) {
 	}{
 		{"a stranger sees the default workspace", anonymous, "", "echo"},
 		{"a stranger who names a workspace sees the default one", anonymous, "ws_alice", "echo"},
-		{"a wrong credential is a stranger's", "Bearer wrong", "ws_alice", "echo"},
+		{"a wrong credential counts as none", "Bearer wrong", "ws_alice", "echo"},
 		{"a member sees the workspace", "Bearer alice", "ws_alice", "private"},
 		{"a member without the header sees the only workspace", "Bearer alice", "", "private"},
 		{"somebody else sees the default one", "Bearer the-right-key-0123", "ws_alice", "echo"},

@@ -139,7 +139,7 @@ func TestSlowAnonymousBodiesDelayOnlyAnonymousRequests(t *testing.T) {
 	}
 }
 
-func TestSlowBodiesFromOneClientDoNotTakeTheOthersSlots(t *testing.T) {
+func TestSlowBodiesFromOneClientDoNotTakeOtherClientsSlots(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) { o.Timeouts.Body = time.Minute })
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleMember})
 	for range intake.LargeBodies {

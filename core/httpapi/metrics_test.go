@@ -23,9 +23,9 @@ func TestMetricsAreForTheOrganizationsAdmins(t *testing.T) {
 		authorization string
 		status        int
 	}{
-		"an admin":       {"Bearer admin", 200},
-		"a member":       {"Bearer member", 403},
-		"nobody we know": {anonymous, 401},
+		"an admin":            {"Bearer admin", 200},
+		"a member":            {"Bearer member", 403},
+		"an anonymous client": {anonymous, 401},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := h.do(t, call{method: "GET", path: "/v1/metrics", header: map[string]string{"Authorization": c.authorization}})

@@ -142,7 +142,7 @@ const (
 	maxImport      = 16 << 20 // for POST /v1/conversations/import
 	maxChat        = 15 << 20 // for POST /v1/chat: 10 MiB of attachments as base64, and the message
 	maxMountedBody = 16 << 20 // elsewhere, unless Options.MaxBody says otherwise
-	maxHeaders     = 16 << 10 // bytes of request line and headers; past it 431. Each connection has a buffer of this size
+	maxHeaders     = 16 << 10 // bytes of request line and headers; more is refused with 431. Each connection has a buffer of this size
 )
 
 func (o *Options) setDefaults() {

@@ -11,6 +11,6 @@ func TestQueryParametersThatAnOperationDoesNotHaveAreIgnored(t *testing.T) {
 		}
 	}
 	if r := h.do(t, call{method: "GET", path: "/v1/conversations?limit=no"}); r.StatusCode != 400 {
-		t.Errorf("a value that a parameter cannot have: %d %s", r.StatusCode, r.body)
+		t.Errorf("an invalid value of a parameter: %d %s", r.StatusCode, r.body)
 	}
 }

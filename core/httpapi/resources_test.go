@@ -46,7 +46,7 @@ func TestABarePathIsAlsoLookedForNextToThePrimaryView(t *testing.T) {
 		"one that calls itself as the server does": {"ui://echo/main", "missing", []string{"ui://echo/missing"}},
 		"a view that is there":                     {"ui://my-echo/main", "main", []string{"ui://echo/main"}},
 		"no view":                                  {"", "missing", []string{"ui://echo/missing"}},
-		"another's whole URI":                      {"ui://my-echo/main", "ui://other/missing", []string{"ui://other/missing"}},
+		"the whole URI of another app's view":      {"ui://my-echo/main", "ui://other/missing", []string{"ui://other/missing"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, newAccess(), nil)
@@ -86,7 +86,7 @@ func TestPathsThatLeaveTheAppAreRefusedWithoutAskingIt(t *testing.T) {
 	}
 }
 
-func TestAClimbingResourcePathIsNotFound(t *testing.T) {
+func TestAResourcePathThatLeavesTheAppIsNotFound(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, path := range []string{"..", "x/../y", "x/..", "./x", ".", "x//y", "/etc/passwd", "..\\x", "x\ny", "ui://echo/../x", "ui:///x", "file:///etc/passwd", "%2e%2e/x"} {
 		r := h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/" + url.PathEscape(path)})

@@ -40,7 +40,7 @@ func (a action) upTo(most int) action {
 	return a
 }
 
-// large says that the response may be large.
+// large marks an action whose response may be large.
 func large(a action) action {
 	a.large = true
 	return a

@@ -94,7 +94,7 @@ func TestEveryRouteRefusesTheCallersThatTheTableExcludes(t *testing.T) {
 					continue
 				}
 				err := r.requires.Check(caller, func(string) bool { return on }, "this")
-				if r.path == "/v1/events" { // a response without an end
+				if r.path == "/v1/events" { // a response that does not end
 					continue
 				}
 				got := h.do(t, call{method: r.method, path: concrete(r.path), body: bodyOf(r), header: map[string]string{"Authorization": "Bearer " + name}})

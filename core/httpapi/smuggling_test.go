@@ -83,8 +83,8 @@ const (
 	postHead = "POST /v1/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 	getHead  = "GET /v1/health HTTP/1.1\r\nHost: localhost\r\n"
 
-	// otherHead differs from getHead in its request line. If two requests arrive together with the same line, the first
-	// is refused if the line of the second ends in a bare line feed.
+	// otherHead differs from getHead in its request line. If two requests with the same request line arrive together,
+	// the first is refused if the line of the second ends in a bare line feed.
 	otherHead = "GET /v1/health?b=1 HTTP/1.1\r\nHost: localhost\r\n"
 )
 

@@ -50,7 +50,7 @@ func loopbackOnly() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
 
-// open starts a server. change may alter its options. The server has an API key unless a says dev.
+// open starts a server. change may alter its options. The server has an API key unless a is in dev mode.
 func open(t testing.TB, a *fakeAccess, change func(*Options)) *testServer {
 	t.Helper()
 	h := &testServer{access: a, apps: newApps(), tools: &fakeTools{}, conversations: newFakeConversations(), bus: event.New(hclog.NewNullLogger()), log: &bytes.Buffer{}, served: make(chan error, 1)}

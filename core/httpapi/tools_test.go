@@ -15,7 +15,7 @@ func TestToolResultsKeepEverythingAndGainAResult(t *testing.T) {
 		{"text that is JSON", `{"content":[{"type":"text","text":"{\"a\": [1, null]}"}]}`, `{"content":[{"type":"text","text":"{\"a\": [1, null]}"}],"isError":false,"result":{"a": [1, null]}}`},
 		{"a number past 53 bits", `{"content":[{"type":"text","text":"12345678901234567890.10"}]}`, `{"content":[{"type":"text","text":"12345678901234567890.10"}],"isError":false,"result":12345678901234567890.10}`},
 		{"a JSON string", `{"content":[{"type":"text","text":"\"x\""}]}`, `{"content":[{"type":"text","text":"\"x\""}],"isError":false,"result":"x"}`},
-		{"JSON with something after it", `{"content":[{"type":"text","text":"{} x"}]}`, `{"content":[{"type":"text","text":"{} x"}],"isError":false,"result":"{} x"}`},
+		{"JSON with text after it", `{"content":[{"type":"text","text":"{} x"}]}`, `{"content":[{"type":"text","text":"{} x"}],"isError":false,"result":"{} x"}`},
 		{"several texts", `{"content":[{"type":"text","text":"a"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"b"}]}`, `{"content":[{"type":"text","text":"a"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"b"}],"isError":false,"result":"a\nb"}`},
 		{"an invalid part", `{"content":[{"type":"text","text":5},"x",{"type":"text","text":"a"}]}`, `{"content":[{"type":"text","text":5},"x",{"type":"text","text":"a"}],"isError":false,"result":"a"}`},
 		{"no content", `{}`, `{"content":[],"isError":false,"result":""}`},
@@ -23,8 +23,8 @@ func TestToolResultsKeepEverythingAndGainAResult(t *testing.T) {
 		{"the tool's own error", `{"content":[{"type":"text","text":"no"}],"isError":true}`, `{"content":[{"type":"text","text":"no"}],"isError":true,"result":"no"}`},
 		{"structured content, links, meta and unknown members", `{"_meta":{"k":"<&>"},"structuredContent":{"n":1.0,"big":9007199254740993},"content":[{"type":"resource_link","uri":"ui://a","name":"a","x":1}],"new":[ 1 ]}`,
 			`{"_meta":{"k":"<&>"},"structuredContent":{"n":1.0,"big":9007199254740993},"content":[{"type":"resource_link","uri":"ui://a","name":"a","x":1}],"new":[ 1 ],"isError":false,"result":""}`},
-		{"an isError of another kind", `{"content":[],"isError":"yes"}`, `{"content":[],"isError":false,"result":""}`},
-		{"a result of the app's own", `{"content":[],"result":"theirs"}`, `{"content":[],"result":"","isError":false}`},
+		{"an isError of the wrong type", `{"content":[],"isError":"yes"}`, `{"content":[],"isError":false,"result":""}`},
+		{"a result member from the app", `{"content":[],"result":"theirs"}`, `{"content":[],"result":"","isError":false}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h.tools.result = c.raw

@@ -16,7 +16,7 @@ import (
 const countedResponse = 256 << 10
 
 // Large responses are read and encoded for a few requests at a time, because each takes several times its size in
-// memory until then.
+// memory until it is encoded.
 const (
 	largeAtATime = 32
 	largePerUser = 4
@@ -28,13 +28,13 @@ func (s *Server) beginLarge(ctx context.Context, user string) (done func(), err 
 	ctx, cancel := context.WithTimeout(ctx, largeWait)
 	defer cancel()
 	if s.large.Await(ctx, user) != nil {
-		return nil, core.Errorf(core.CodeRateLimited, "too many large responses are being read; one user reads %d at a time", largePerUser).WithRetryAfter(largeWait)
+		return nil, core.Errorf(core.CodeRateLimited, "too many large responses are being read; one user may read %d at a time", largePerUser).WithRetryAfter(largeWait)
 	}
 	return func() { s.large.Release(user) }, nil
 }
 
-// holdResponse counts a large response against its caller's share of memory until the client has read it, or refuses it:
-// otherwise a client that reads nothing could fill the memory with responses.
+// holdResponse counts a large response against its caller's share of memory until the client has read it. It refuses
+// the response if the share is used up. Otherwise, a client that reads nothing could fill the memory with responses.
 func (s *Server) holdResponse(ctx *fasthttp.RequestCtx) {
 	own := bytes.HasPrefix(ctx.Path(), []byte("/v1/")) || bytes.HasPrefix(ctx.Path(), []byte("/mcp")) // all clients share the files of the console
 	if !own || ctx.Response.IsBodyStream() || ctx.Hijacked() || ctx.IsHead() || len(ctx.Response.Body()) < countedResponse {
@@ -63,8 +63,8 @@ func (s *Server) principal(ctx *fasthttp.RequestCtx) string {
 	return s.guard.ClientAddress(ctx)
 }
 
-// heldBody is the body of a response that is counted until it is closed, which happens when it has been written or cannot
-// be.
+// heldBody is the body of a response that is counted until it is closed. That happens when it has been written, or when
+// writing it has failed.
 type heldBody struct {
 	bytes.Reader
 	release func()

@@ -13,7 +13,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// Clients that read nothing hold a bounded part of the memory, each user a quarter of it.
+// Clients that do not read their responses can hold only a limited amount of memory, and each user at most a quarter of
+// it.
 func TestLargeResponsesThatNobodyReadsAreBounded(t *testing.T) {
 	const size = 24 << 20 // more than the buffers of the kernel
 	h := open(t, newAccess(), func(o *Options) {

@@ -36,7 +36,7 @@ INEXPRESSIBLE = [
     ("the header X-Workspace-Id is empty", "an optional header that is sent empty, which does not fit its pattern"),
     ("the file is not a usable bundle", "the content of a file"),
     ("is not the name of a variable", "a form that follows from another member"),
-    ("is not an absolute path of the server's machine", "a form that follows from another member"),
+    ("is not an absolute path on the server's machine", "a form that follows from another member"),
     ("is not a destination", "a form that follows from another member"),
     ("is not a port of this machine", "a form that follows from another member"),
     ("does not exist on the server's machine", "the server's files"),

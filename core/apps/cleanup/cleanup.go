@@ -14,8 +14,8 @@ import (
 const maxOpenLevels = 64
 
 // RemoveAll removes a file, or a directory with all its contents, regardless of depth and permissions. It is not an
-// error if the path does not exist. Symbolic links are removed, not followed. No app may change the directory in the
-// meantime.
+// error if the path does not exist. Symbolic links are removed, not followed. No app may change the directory while it
+// is being removed.
 //
 // It exists because [os.RemoveAll] uses a descriptor for each level and fails on directories that their owner may not
 // read.

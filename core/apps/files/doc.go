@@ -6,7 +6,7 @@
 //
 // Each server of a cluster runs its own process of an app, from files in its own home. The server that installs an app
 // stores the files together with the records. A server that starts an app without having its files gets them from
-// there. So all servers run the same files, even if the original source changes or disappears.
+// there. This way, all servers run the same files, even if the original source changes or disappears.
 //
 // Python virtual environments contain their own path in many files and cannot be moved. They are installed again from
 // their registry, in the recorded version.

@@ -17,10 +17,10 @@ import (
 const maxFingerprint = 20_000
 
 // Fingerprint identifies the current state of a directory that is used in place, without reading its files. It covers
-// the path, mode, size, inode and times of each file, including others: the paths of files outside the directory that
-// belong to the app. The change time also covers a file that was replaced by one with the same size and modification
-// time. The result is "" if the state is not known: there are too many files, some of them cannot be examined, or a
-// directory outside belongs to the app.
+// the path, mode, size, inode and times of each file in the directory, and of others, which are files outside the
+// directory that belong to the app. The change time also covers a file that was replaced by one with the same size and
+// modification time. The result is "" if the state is not known: there are too many files, some of them cannot be
+// examined, or a directory outside belongs to the app.
 func (s *Store) Fingerprint(dir string, others ...string) string {
 	s.looking <- struct{}{}
 	defer func() { <-s.looking }()
@@ -55,7 +55,8 @@ func (s *Store) Fingerprint(dir string, others ...string) string {
 	return "in place " + hex.EncodeToString(hash.Sum(nil))
 }
 
-// addTarget adds the file that a path leads to if it is outside of root. It fails for a directory outside.
+// addTarget adds the file that a path leads to if it is outside root. It fails if the path leads to a directory outside
+// root.
 func addTarget(to io.Writer, root, path string) error {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil || target == root || strings.HasPrefix(target, root+string(filepath.Separator)) {

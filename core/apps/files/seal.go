@@ -111,7 +111,7 @@ func readSealed(r core.Installation) (bundle.Sums, error) {
 }
 
 func changed(what string) error {
-	return fmt.Errorf("%w after it was installed (%s), so it is not started: find out who did that, then update the app or uninstall it and install it again", ErrChanged, what)
+	return fmt.Errorf("%w after it was installed (%s), so it is not started: find out who changed them, then update the app or uninstall it and install it again", ErrChanged, what)
 }
 
 // removeUnusedSums removes the hash lists of bundles that no longer exist.

@@ -16,7 +16,7 @@ import (
 
 const program = "console.log('harmless')\n"
 
-// sealed returns an installed app with a few files, which are sealed.
+// sealed returns an installed app with a few sealed files.
 func sealed(t *testing.T) (*files.Store, core.Installation) {
 	t.Helper()
 	home := t.TempDir()
@@ -66,7 +66,7 @@ func TestEveryFlippedByteOfAnInstalledFileIsFound(t *testing.T) {
 }
 
 // This is the situation after the state has been restored: the files are back, but their list of hashes is missing.
-func TestAMissingListOfHashesIsMadeAgainFromTheInstalledFilesOnly(t *testing.T) {
+func TestAMissingListOfHashesIsRebuiltFromUnchangedFilesOnly(t *testing.T) {
 	s, r := sealed(t)
 	list, main := source.SumsFile(r.Dir), filepath.Join(r.Dir, "server", "main.js")
 	if err := os.Remove(list); err != nil {

@@ -48,7 +48,7 @@ type Options struct {
 // app must not overlap.
 type Store struct {
 	o       Options
-	looking chan struct{} // has room for as many calls to Fingerprint as may run at once
+	looking chan struct{} // limits the number of concurrent calls to Fingerprint
 }
 
 // New returns a Store with the given options.
@@ -163,7 +163,7 @@ func (s *Store) installAgain(ctx context.Context, r core.Installation) error {
 		}
 	}()
 	if found.IsPlaced() || found.Label != filepath.Base(r.Dir) {
-		return fmt.Errorf("the registry now has a different bundle as %s %s: uninstall it and install it again", r.Source.Ref, r.Version)
+		return fmt.Errorf("the registry now has a different bundle for %s %s: uninstall it and install it again", r.Source.Ref, r.Version)
 	}
 	mark := incompleteMark(r.Dir)
 	if err := errors.Join(os.WriteFile(mark, nil, 0o600), cleanup.RemoveAll(r.Dir)); err != nil {

@@ -36,7 +36,7 @@ var startsBrowser = regexp.MustCompile(`(?i)playwright|puppeteer|chrome|browser`
 // choosesBrowser matches the options of Playwright's server that say which browser it uses.
 var choosesBrowser = regexp.MustCompile(`--(browser|executable-path|cdp-|config|extension|device|endpoint)`)
 
-// chrome is where Playwright's server looks for the only browser that it uses without being asked for another.
+// chrome is where Playwright's server looks for its default browser.
 const chrome = "/opt/google/chrome/chrome"
 
 // chromium returns the path of the system's Chromium if there is no Chrome. It returns "" if there is no Chromium, or one
@@ -54,8 +54,8 @@ func (s *Starter) chromium() string {
 	return ""
 }
 
-// maxSocketDir is how long TMPDIR may be for Chromium, which creates a socket two levels below it: the kernel limits the
-// path of a socket to 107 bytes.
+// maxSocketDir is the maximum length of TMPDIR for Chromium. Chromium creates a socket two levels below it, and the
+// kernel limits socket paths to 107 bytes.
 const maxSocketDir = 60
 
 // environment adds what was granted to baseEnvironment. git rejects directories of other users unless safe.directory
@@ -74,7 +74,7 @@ func (s *Starter) environment(spec Spec) map[string]string {
 			env["PLAYWRIGHT_MCP_EXECUTABLE_PATH"] = path
 		}
 		if level >= sandbox.LevelNamespaces && len(env["TMPDIR"]) > maxSocketDir {
-			env["TMPDIR"] = "/tmp" // the app has its own
+			env["TMPDIR"] = "/tmp" // the app has its own /tmp
 		}
 	}
 	if s.Confinement.Level(spec.Sandbox) == sandbox.LevelLandlock {

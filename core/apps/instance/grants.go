@@ -96,7 +96,7 @@ func network(n sandbox.Network, grants []core.Access) sandbox.Network {
 			n = sandbox.Network{Mode: sandbox.NetworkNone}
 		}
 	case len(n.Allow) > 0:
-	case n.Mode != sandbox.NetworkAll: // only restricts: whoever may manage the app may grant it
+	case n.Mode != sandbox.NetworkAll: // this only restricts connections, so whoever may manage the app may grant it
 		n.Also, n.Only = slices.Concat(n.Also, ports), only
 	case len(only) > 0:
 		n = sandbox.Network{Allow: slices.Concat(only, ports)}
@@ -115,7 +115,7 @@ func grantedVariables(spec Spec) (names []string) {
 }
 
 // denied returns the function to call when a process was denied a connection to a service on this machine, or when a
-// traced one opens a file. It returns nil if nothing listens for that.
+// traced process opens a file. It returns nil if nothing listens for denials.
 func (s Spec) denied(p *sandbox.Profile) func(kind, target string, count int) {
 	if s.OnDenied == nil || p == nil {
 		return nil

@@ -44,7 +44,7 @@ type Spec struct {
 
 	StartTimeout time.Duration // for error messages; the context enforces it
 
-	Declared map[string]core.Secret // the values of an app that the configuration declares; nil for any other
+	Declared map[string]core.Secret // the values of an app that the configuration declares; nil for any other app
 	Grants   []core.Access          // grants that were checked and are in force
 	Given    []core.Access          // the Grants that come from user_config, for which the app may lose its own user
 
@@ -66,7 +66,7 @@ type Spec struct {
 
 // StartedTooLong returns the start timeout and how to raise it, for error messages.
 func (s Spec) StartedTooLong() string {
-	return fmt.Sprintf("%v; apps.%s.startTimeoutSeconds, or --timeout when it is installed, gives it longer", s.StartTimeout, s.Record.Name)
+	return fmt.Sprintf("%v; to allow more time, set apps.%s.startTimeoutSeconds, or --timeout when you install it", s.StartTimeout, s.Record.Name)
 }
 
 // These are the requests that an app can send to its client.

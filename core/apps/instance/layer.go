@@ -50,7 +50,8 @@ func prepareLayer(l sandbox.Layer, uid int) error {
 	return err
 }
 
-// ownDirectories stays within the layer: an app that was started at the same time may already change what is in it.
+// ownDirectories copies the bundle's directories into the layer and gives them to the app's user. It uses os.Root to
+// stay within the layer, because an app that was started at the same time may already be changing the layer.
 func ownDirectories(l sandbox.Layer, uid int) (err error) {
 	upper, err := os.OpenRoot(l.Upper)
 	if err != nil {

@@ -29,7 +29,7 @@ type Confinement struct {
 	NoCgroups string       // why Cgroups is nil
 }
 
-// Held returns the limits that are actually enforced for an app with these settings. Limits by cgroup are enforced at
+// Held returns the limits that are actually enforced for an app with these settings. Cgroup limits are enforced at
 // every level, the others only in a sandbox.
 func (c Confinement) Held(s config.Sandbox) sandbox.Limits {
 	if c.Level(s) > sandbox.LevelNone {
@@ -53,7 +53,7 @@ func (s *Starter) profile(spec Spec, launch bundle.Launch) (*sandbox.Profile, er
 	settings := spec.Sandbox
 	level := s.Confinement.Level(settings)
 	if level < settings.Required {
-		return nil, fmt.Errorf("the sandbox %q is required and this machine gives %q: %s", settings.Required, level, s.Confinement.Probe.Reason)
+		return nil, fmt.Errorf("sandbox level %q is required, but this machine supports only %q: %s", settings.Required, level, s.Confinement.Probe.Reason)
 	}
 	if level == sandbox.LevelNone {
 		return nil, nil
@@ -101,9 +101,9 @@ func (s *Starter) searchPath() []string { return filepath.SplitList(s.HostEnv["P
 // protected returns the directories that do not become readable because a program is inside them.
 func (s *Starter) protected() []string { return []string{s.Confinement.Home, s.HostEnv["HOME"]} }
 
-// granted returns the directories that the configuration gives to a declared app, if that app is installed from a
-// path on this machine. The app may have been given other values since then. Those grant nothing: grants by people
-// are in Spec.Grants.
+// granted returns the directories that the configuration gives to a declared app, if that app is installed from a path
+// on this machine. The app may have been given other values since then. Such values grant nothing: permissions granted
+// by people are in Spec.Grants.
 func (s *Starter) granted(spec Spec) ([]string, error) {
 	if spec.Record.Source.Kind != core.SourcePath {
 		return nil, nil
@@ -117,7 +117,7 @@ func (s *Starter) granted(spec Spec) ([]string, error) {
 		switch {
 		case !filepath.IsAbs(path):
 		case Within(path, s.Confinement.Home) || Within(s.Confinement.Home, path):
-			return nil, fmt.Errorf("%q cannot be given to an app: it contains the server's home", path)
+			return nil, fmt.Errorf("%q cannot be given to an app: it contains the server's home or is inside it", path)
 		default:
 			paths = append(paths, path)
 		}
@@ -154,7 +154,7 @@ func (s *Starter) setUser(p *sandbox.Profile, spec Spec, program string, runtime
 	if !s.Confinement.Probe.OwnUID {
 		return nil
 	}
-	if err := process.Own(spec.DataDir, p.UID, temporaryDir); err != nil { // it may have just been created
+	if err := process.Own(spec.DataDir, p.UID, temporaryDir); err != nil { // the directory may have just been created
 		return fmt.Errorf("its data directory cannot be given to its user: %w", err)
 	}
 	return nil
@@ -172,7 +172,7 @@ func openWay(path string) (reachable bool, err error) {
 		mode, owner := info.Mode().Perm(), info.Sys().(*syscall.Stat_t)
 		switch {
 		case mode&0o001 != 0 || owner.Gid == process.AppsGroup && mode&0o010 != 0:
-		case int(owner.Uid) != os.Geteuid() || mode&0o070 != 0: // a group of the operator may use it
+		case int(owner.Uid) != os.Geteuid() || mode&0o070 != 0: // the operator may have given the group access
 			return false, nil
 		default:
 			if err := errors.Join(os.Chown(dir, -1, process.AppsGroup), os.Chmod(dir, mode|0o010)); err != nil {

@@ -90,8 +90,8 @@ func TestASecretOnACommandLineThatOthersCanReadIsReported(t *testing.T) {
 	}
 }
 
-// People copy the command into a shell, and an app's definition chose the path in it.
-func TestTheCommandThatLetsAnAppsUserInQuotesThePath(t *testing.T) {
+// People copy the command into a shell, and the path in it comes from the app's definition.
+func TestTheCommandThatGivesAnAppsUserAccessQuotesThePath(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b;$(touch x)")
 	if err := os.Mkdir(path, 0o700); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestTheCommandThatLetsAnAppsUserInQuotesThePath(t *testing.T) {
 	c := Confinement{Probe: process.Probe{Level: sandbox.LevelLandlock, OwnUID: true}}
 	err := c.CheckGrant(config.Sandbox{Level: sandbox.LevelLandlock}, "/data", core.Access{Kind: core.PermissionRead, Target: path})
 	if err == nil {
-		t.Fatal("the app's user is let in")
+		t.Fatal("the app's user has access")
 	}
 	_, command, _ := strings.Cut(err.Error(), "; to allow it, run ")
 	if words, err := shellquote.Split(command); err != nil || words[len(words)-1] != path {

@@ -18,8 +18,9 @@ import (
 // ErrTimeout is the cancellation cause of a call whose app was silent for longer than Options.CallTimeout.
 var ErrTimeout = errors.New("the app did not answer in time")
 
-// Call is one call to an app. It becomes one or more requests. Its clock ends it when the app is silent for too long. The
-// clock stops while the client is being asked something, because a person may need more time than an app is allowed.
+// Call is one call to an app. It becomes one or more requests. A clock ends the call when the app is silent for too
+// long. The clock stops while the client is being asked something, because a person may need more time than an app is
+// allowed.
 type Call struct {
 	link.Request
 	Account string  // the linked account to call with; "" for an app without accounts
@@ -30,7 +31,8 @@ type Call struct {
 	AsTask  bool    // the tool can only be called as a task (taskSupport: required)
 	Follow  *Follow // lets an app that speaks link.StatelessVersion answer with a task; nil if the client does not accept tasks
 
-	// Recheck checks the call again, if it has waited for the app to start: its caller may have lost access. nil checks nothing.
+	// Recheck checks a call again that has waited for the app to start, because its caller may have lost access. nil
+	// means no check.
 	Recheck func(context.Context) error
 
 	// Set while the call is in flight.
@@ -42,7 +44,8 @@ type Call struct {
 	open   int // questions that the client has not answered yet
 }
 
-// Again returns a call like c, which can be made although c has been. Making a call clears its Params.
+// Again returns a copy of c that can be made even if c has been made already. It needs its own Params, because making a
+// call clears them.
 func (c *Call) Again(params json.RawMessage, account string) *Call {
 	r := c.Request
 	r.Params = params
@@ -109,7 +112,7 @@ func (c *Call) send(in instance.Instance) (json.RawMessage, error) {
 	return in.Call(c.ctx, r)
 }
 
-// request returns the call as a request, whose notifications reset the clock.
+// request returns the call as a request. Its notifications reset the clock.
 func (c *Call) request() link.Request {
 	r := c.Request
 	r.Caller, r.Notify = c, c.withClock(c.Notify)
@@ -134,7 +137,7 @@ func (d *Dialog) route(c *Call, shared instance.Instance) (in instance.Instance,
 		return shared, keep, nil
 	case err != nil:
 		return nil, nil, err
-	case c.Client.stateless && !p.instance.Info().Stateless: // it completed the stateful handshake after all
+	case c.Client.stateless && !p.instance.Info().Stateless: // the instance completed the stateful handshake after all
 		d.learn(func(known *bundleCapabilities) { known.onlySessions = true })
 		release()
 		d.broker.pool.discard(p)
@@ -213,7 +216,7 @@ func (c *Call) end() {
 	c.cancel(nil)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.clock.Stop() // later progress does not restart it: the context is cancelled
+	c.clock.Stop() // later progress does not restart the clock, because the context is cancelled
 }
 
 // Session implements link.Caller.

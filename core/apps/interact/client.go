@@ -54,7 +54,7 @@ const AllCapabilities = `{"elicitation":{"form":{},"url":{}},"sampling":{"contex
 	`"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}`
 
 // parseAbilities reads client capabilities. An elicitation capability without a mode means forms (MCP 2025-11-25,
-// client/elicitation). Capabilities that cannot be parsed give 0.
+// client/elicitation). The result is 0 if the capabilities cannot be parsed.
 func parseAbilities(capabilities json.RawMessage) ability {
 	var declared struct {
 		Elicitation *struct {
@@ -90,7 +90,7 @@ func parseAbilities(capabilities json.RawMessage) ability {
 	return can
 }
 
-// neededAbilities returns the abilities that a client needs to answer a request. It is 0 for other methods.
+// neededAbilities returns the abilities that a client needs to answer a request. It returns 0 for other methods.
 func neededAbilities(method string, params json.RawMessage) ability {
 	switch method {
 	case instance.MethodSample:

@@ -67,7 +67,7 @@ func (c *Call) sendFollowed(in instance.Instance, r link.Request) (json.RawMessa
 	if json.Unmarshal(raw, &t.task) != nil || t.task.ID == "" {
 		return nil, errInvalidTask()
 	}
-	t.task.InputRequests = nil // they are part of the answers to tasks/get only
+	t.task.InputRequests = nil // input requests are only part of the answers to tasks/get
 	return t.wait(c.ctx)
 }
 

@@ -16,9 +16,9 @@ import (
 )
 
 // pool is the session pool: the instances that running apps have in addition to their shared one. An app has one for
-// each session whose client it asks, and one for stateless clients if the shared instance is stateful, because one
-// connection cannot serve both kinds well. Instances start when a call needs them. They end with their session, with
-// their app, or after a time without use. Their number is limited.
+// each session whose client it asks questions, and one for stateless clients if the shared instance is stateful,
+// because one connection cannot serve both kinds well. Instances start when a call needs them. They end with their
+// session, with their app, or after some time without use. Their number is limited.
 type pool struct {
 	o Options
 
@@ -272,7 +272,7 @@ type pooled struct {
 	newest    atomic.Pointer[Call] // the newest call: its client gets the requests that do not belong to a call
 
 	users       int         // calls in flight; the pool's mutex guards this and the fields below
-	user        string      // the user who started first among those who use it now
+	user        string      // the first of the users who use it now
 	unusedSince time.Time   // when the last call ended
 	timer       *time.Timer // ends the instance once it has been unused for long enough; nil while in use
 }

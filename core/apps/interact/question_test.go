@@ -56,13 +56,13 @@ func TestUnfinishedElicitationsAreRemoved(t *testing.T) {
 	session := func(d *Dialog, id string) string {
 		return d.ElicitationSession(rpc.Notification{Params: json.RawMessage(`{"elicitationId":"` + id + `"}`)})
 	}
-	expect(t, "the oldest", session(notes, "e0"), "")
-	expect(t, "the second", session(notes, "e1"), "alice")
-	expect(t, "the number that is kept", len(b.elicitations.sessions), maxElicitations)
-	expect(t, "another app's", session(other, "e1"), "")
+	expect(t, "the oldest elicitation", session(notes, "e0"), "")
+	expect(t, "the second elicitation", session(notes, "e1"), "alice")
+	expect(t, "the number of elicitations kept", len(b.elicitations.sessions), maxElicitations)
+	expect(t, "another app's elicitation", session(other, "e1"), "")
 	long := strings.Repeat("e", maxElicitationID+1)
 	b.elicitations.record(notes, json.RawMessage(`{"elicitationId":"`+long+`"}`), "alice")
-	expect(t, "one with a long id", session(notes, long), "")
+	expect(t, "an elicitation with a long ID", session(notes, long), "")
 }
 
 func TestARequestNeedsTheAbilitiesThatItsParamsUse(t *testing.T) {

@@ -183,7 +183,7 @@ const (
 	maxSuspended        = 256
 	maxSuspendedPerUser = 16
 	suspendTimeout      = 10 * time.Minute // how long a call is kept for its client
-	minSuspension       = time.Minute      // how long it is kept at least before another call may replace it
+	minSuspension       = time.Minute      // minimum time before another call may replace it
 )
 
 // suspendedCalls holds the calls that are waiting for input from their clients.
@@ -240,9 +240,9 @@ func (c *suspendedCalls) suspend(s *suspendedCall) (json.RawMessage, error) {
 	return json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": requests, "requestState": state})
 }
 
-// evictFor makes room for another call of a user. If the user (with all keys) or the server has reached its limit, it
-// cancels the call that has been waiting longest, because clients may never come back. It returns false if that call is
-// too recent to cancel. The caller holds the mutex.
+// evictFor makes room for another call of a user. If the user (across all API keys) or the server has reached its
+// limit, it cancels the call that has been waiting longest, because clients may never come back. It returns false if
+// that call is too recent to cancel. The caller holds the mutex.
 func (c *suspendedCalls) evictFor(user string) bool {
 	userFull := c.countOf(user) >= maxSuspendedPerUser
 	if !userFull && len(c.calls) < maxSuspended {

@@ -32,7 +32,7 @@ func TestSuspendedCallsAreLimitedPerUserAcrossKeys(t *testing.T) {
 		}
 	}
 	if err := suspend("mallory", "another key"); err == nil {
-		t.Error("another key suspends more calls")
+		t.Error("another API key got around the limit")
 	}
 	if err := suspend("victim", "k"); err != nil {
 		t.Errorf("another user: %v", err)

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// These are the limits of what is kept in memory of a process's stderr: the current line and the last lines.
+// These limit how much of a process's stderr is kept in memory: the current line and the last lines.
 const (
 	maxLine   = 16 << 10 // bytes; a longer line is written in pieces
 	tailLines = 20

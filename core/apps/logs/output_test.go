@@ -82,7 +82,7 @@ func TestALogIsRotatedWhenItIsFull(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(path + ".3"); !os.IsNotExist(err) {
-		t.Error("more old files are kept than were asked for")
+		t.Error("too many old files are kept")
 	}
 	info, err := os.Stat(path)
 	if err != nil {

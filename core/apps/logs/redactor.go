@@ -10,7 +10,7 @@ import (
 )
 
 // minSecret is the minimum length in bytes of a value that is redacted. A shorter value would match too much ordinary
-// text, and does not protect anything.
+// text, and is too short to protect anything.
 const minSecret = 4
 
 // Redactor removes the secrets of one installation from text.
@@ -53,8 +53,8 @@ func NewRedactor(record core.Installation) Redactor {
 	return Redactor{strings.NewReplacer(pairs...)}
 }
 
-// isSetting reports whether a value is a word that many programs have as a setting, such as a log level. Nobody's secret is one
-// of these words, and programs print them all the time.
+// isSetting reports whether a value is a word that many programs have as a setting, such as a log level. Such words are
+// not secrets, and programs print them all the time.
 func isSetting(value string) bool {
 	switch strings.ToLower(value) {
 	case "true", "false", "none", "null", "auto", "enabled", "disabled",

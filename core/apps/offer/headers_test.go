@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-func TestAToolWhoseMarksAreWrongIsNotCalledOverHTTP(t *testing.T) {
+func TestAToolWithInvalidHeaderMarksIsNotCalledOverHTTP(t *testing.T) {
 	raws := []json.RawMessage{
 		json.RawMessage(`{"name":"good","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`),
 		json.RawMessage(`{"name":"bad","inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}}`),
@@ -15,9 +15,9 @@ func TestAToolWhoseMarksAreWrongIsNotCalledOverHTTP(t *testing.T) {
 	local := Reader{Server: "notes", Logger: hclog.NewNullLogger()}.parseTools(raws)
 	remote := Reader{Server: "notes", Headers: true, Logger: hclog.NewNullLogger()}.parseTools(raws)
 	if len(local) != 2 || len(local[0].Mirrors) != 1 || local[1].Mirrors != nil {
-		t.Errorf("of a process: %v", local)
+		t.Errorf("a tool of a process: %v", local)
 	}
 	if len(remote) != 1 || remote[0].Name != "good" {
-		t.Errorf("of a remote server: %v", remote)
+		t.Errorf("a tool of a remote server: %v", remote)
 	}
 }

@@ -129,8 +129,8 @@ func replaced[T any](shared []T, apps map[string]*core.Offer, listOf func(*core.
 	return list
 }
 
-// Union merges lists of one app: the items of the first, and then those that only the others have. What is held back in
-// one list and not in another is not held back.
+// Union merges lists of one app: the items of the first, and then those that only the others have. A tool that is held
+// back in one list but not in another is not held back.
 func Union(lists []*core.Offer) *core.Offer {
 	if len(lists) == 1 {
 		return lists[0]

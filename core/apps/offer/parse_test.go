@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// An app with 10,000 such items, which announces changes, would write gigabytes to the server's log.
+// An app with 10,000 such items that keeps announcing changes would write gigabytes to the server's log.
 func TestOnlyTheFirstItemsThatAreLeftOutOrRepairedAreNamed(t *testing.T) {
 	for _, raw := range []string{`{}`, `{"name":"t%d"}`} {
 		var raws []json.RawMessage

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// within adds to a definition what the object around it says about the server: whether the client uses it, which of its
-// tools, and the defaults of the inputs that it refers to. Clients keep these outside the definition.
+// within adds to a definition what the object around it says about the server: whether the client uses the server,
+// which tools it uses, and the defaults of the inputs that the definition refers to. Clients keep these outside the
+// definition.
 func within(around map[string]json.RawMessage, name string, definition json.RawMessage) json.RawMessage {
 	object := fields(definition)
 	if object == nil {

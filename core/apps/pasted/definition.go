@@ -34,7 +34,7 @@ type Definition struct {
 	Transport string // "streamable-http" or "sse"; "" to detect it
 	Headers   map[string]string
 
-	// Hidden is Args with references ${user_config.KEY} in the place of given values. KEY is a key of Env or of Secrets.
+	// Hidden is Args with given values replaced by references, ${user_config.KEY}. KEY is a key of Env or of Secrets.
 	Hidden  []string
 	Secrets map[string]string
 
@@ -90,7 +90,7 @@ func Read(name string, raw json.RawMessage, given map[string]string) (Definition
 	}
 	r.leave()
 	if r.Dir != "" && !filepath.IsAbs(r.Dir) && !strings.HasPrefix(r.Dir, "${HOME}") {
-		return Definition{}, errors.New(": its working directory is relative to a folder of the client: give an absolute path of the server's machine")
+		return Definition{}, errors.New(": its working directory is relative to a folder of the client: give an absolute path on the server's machine")
 	}
 	slices.Sort(r.Left)
 	return r.Definition, nil
@@ -257,7 +257,7 @@ func (r *reader) command(key string, value json.RawMessage) {
 		return
 	}
 	if string(value) == `""` {
-		return // clients write it for a server with a url
+		return // clients write an empty command for a server with a url
 	}
 	words := []string{strings.TrimSpace(text(value))}
 	if array := list(value); array != nil {
@@ -279,7 +279,7 @@ func (r *reader) texts(key string, value json.RawMessage) (words []string) {
 	for i, element := range array {
 		word, ok := scalar(element)
 		if !ok {
-			r.fail(".%s[%d] is neither a text nor a number", key, i)
+			r.fail(".%s[%d] is neither text nor a number", key, i)
 		}
 		words = append(words, word)
 	}
@@ -311,7 +311,7 @@ func (r *reader) pairs(key string, value json.RawMessage, into map[string]string
 		}
 		v, ok := scalar(element)
 		if !ok {
-			r.fail(".%s.%s is neither a text nor a number", key, name)
+			r.fail(".%s.%s is neither text nor a number", key, name)
 		}
 		into[name] = v
 	}
@@ -370,7 +370,7 @@ func (r *reader) unwrap() error {
 	return nil
 }
 
-// splitWords splits a command line as a shell does, except that the backslashes of a Windows path stay.
+// splitWords splits a command line as a shell does, except that it keeps the backslashes of Windows paths.
 func splitWords(line string) ([]string, error) {
 	return shellquote.Split(strings.ReplaceAll(line, `\`, `\\`))
 }

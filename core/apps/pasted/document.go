@@ -50,7 +50,7 @@ func Servers(text []byte) (map[string]json.RawMessage, error) {
 	case slices.Contains(c.twice, ""):
 		return nil, errors.New("several of the definitions have no name: give each one a \"name\"")
 	case len(c.twice) > 0:
-		return nil, fmt.Errorf("the configuration defines %s more than once, each time differently: give only the part with one of the definitions", strings.Join(c.twice, ", "))
+		return nil, fmt.Errorf("the configuration defines %s more than once, with different values: give only the part with one of the definitions", strings.Join(c.twice, ", "))
 	case len(c.servers) == 0:
 		return nil, fmt.Errorf("it does not name a server: %s", shape)
 	}
@@ -63,7 +63,7 @@ var (
 	object = regexp.MustCompile(`(?ms)^[ \t]*(\{.*\})[ \t]*$`)
 )
 
-// takeBlocks collects the servers in the code blocks of a README, or in the object that a text introduces.
+// takeBlocks collects the servers in the code blocks of a README, or in a JSON object between lines of text.
 func (c *collector) takeBlocks(text []byte) {
 	blocks := block.FindAllSubmatch(text, -1)
 	if inner := object.FindSubmatch(text); len(blocks) == 0 && inner != nil && len(inner[1]) < len(text) {
@@ -121,7 +121,7 @@ func decode(text []byte) (json.RawMessage, error) {
 // loose matches the beginning of an object whose keys have no quotes, or single ones.
 var loose = regexp.MustCompile(`^\{\s*['A-Za-z_]`)
 
-// curly matches what word processors and web pages make of straight quotation marks.
+// curly matches the quotation marks that word processors and web pages use instead of straight ones.
 var curly = regexp.MustCompile("[“”„]")
 
 // decodeJSON reads JSON with comments and trailing commas, or a fragment of it without the outer braces.
@@ -178,8 +178,8 @@ func ScriptCommand(path string) string {
 
 var errTwice = errors.New("keep one of them")
 
-// checkTwice returns an error that wraps errTwice if an object has two values for one name. JSON libraries take the last
-// of them and say nothing.
+// checkTwice returns an error that wraps errTwice if an object has two values for one name. JSON libraries silently use
+// the last one.
 func checkTwice(v hujson.Value, text []byte) error {
 	object, ok := v.Value.(*hujson.Object)
 	if !ok {
@@ -196,7 +196,7 @@ func checkTwice(v hujson.Value, text []byte) error {
 	for _, member := range object.Members {
 		name := member.Name.Value.(hujson.Literal).String()
 		if before, ok := seen[name]; ok && !bytes.Equal(packed(before), packed(member.Value)) {
-			return fmt.Errorf("%.100q is given twice with different values, in line %d and line %d: %w", name, lineOf(text, before), lineOf(text, member.Value), errTwice)
+			return fmt.Errorf("%.100q is given twice with different values, on line %d and line %d: %w", name, lineOf(text, before), lineOf(text, member.Value), errTwice)
 		}
 		seen[name] = member.Value
 		if err := checkTwice(member.Value, text); err != nil {

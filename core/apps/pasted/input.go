@@ -24,16 +24,17 @@ var (
 	// bare matches placeholders without braces: $TOKEN at the start of a word, $token as the whole text, and %TOKEN%.
 	bare = regexp.MustCompile(`(^|[\s=:/,;"'@(])\$([A-Z_][A-Z0-9_]*)|^()\$([A-Za-z_][A-Za-z0-9_]*)$|()%([A-Z_][A-Z0-9_]{2,})%`)
 
-	// tilde matches the home directory in a path, which clients leave to the app. Here, each app has its own home.
+	// tilde matches the home directory in a path, which clients leave for the app to expand. Here, however, each app
+	// has its own home.
 	tilde     = regexp.MustCompile(`(^|[=,])~(/|$)`)
 	inputName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 	// clientOnly matches placeholders for locations and settings that exist only in the client.
 	clientOnly = regexp.MustCompile(`^(workspaceFolder|workspaceRoot|pathSeparator|/|file$|file[A-Z:]|relativeFile|cwd$|execPath|(command|config):)`)
 	// ownScope matches placeholders that the client fills from a source of its own, such as ${cmd: op read x}.
 	ownScope = regexp.MustCompile(`^[a-z][A-Za-z]*:[^-?+=]`)
-	// sample matches what documentation has in the place of a value: <YOUR_TOKEN>, Bearer <token>, your-api-key.
+	// sample matches what documentation shows in place of a value: <YOUR_TOKEN>, Bearer <token>, your-api-key.
 	sample = regexp.MustCompile(`^(|.*[\s=:/@])(<[A-Za-z][A-Za-z0-9 _-]*>|(?i:your)[_-][A-Za-z0-9_-]+)$`)
-	// filled matches the marks that fill leaves in the place of given values.
+	// filled matches the marks that fill leaves in place of given values.
 	filled = regexp.MustCompile("\x00([0-9]+)\x00")
 )
 
@@ -78,8 +79,8 @@ func (r *reader) ask() error {
 	return err
 }
 
-// fill replaces the placeholders in one text. own contains the definition's own variables, which take precedence. What
-// looks like a placeholder in a given value is a part of the value.
+// fill replaces the placeholders in one text. own contains the definition's own variables, which take precedence. Text
+// in a given value that looks like a placeholder is not replaced.
 func (r *reader) fill(field, text string, own map[string]string) (string, error) {
 	var failed error
 	var values []string
@@ -121,7 +122,7 @@ func (r *reader) fill(field, text string, own map[string]string) (string, error)
 	}), failed
 }
 
-// IsSample reports whether a default is only what documentation has in the place of a value.
+// IsSample reports whether a default is only a sample value, as in documentation.
 func IsSample(fallback string) bool { return sample.MatchString(fallback) }
 
 // parsePlaceholder returns the name and the default of a placeholder. ok is false if only the client can replace it.
@@ -186,7 +187,8 @@ func (r *reader) value(field, name, fallback string, own map[string]string) stri
 	return value
 }
 
-// inputPrefix begins the keys of Definition.Secrets. With its dot, none of them is the name of an environment variable.
+// inputPrefix begins the keys of Definition.Secrets. Because of the dot, none of them can be the name of an environment
+// variable.
 const inputPrefix = "input."
 
 // isShell reports whether the command is a shell that expands the variables in its arguments.

@@ -79,7 +79,7 @@ func (c *collector) takeLink(link string) bool {
 		definition := map[string]any{"command": query.Get("cmd"), "args": query["arg"], "url": query.Get("url"), "type": query.Get("type")}
 		variables := map[string]string{}
 		for _, variable := range query["env"] {
-			name, _, _ := strings.Cut(variable, "=") // and what it is for
+			name, _, _ := strings.Cut(variable, "=") // the rest describes the variable
 			variables[name] = "${" + name + "}"
 		}
 		definition["env"] = variables
@@ -205,7 +205,7 @@ func (a *addition) read(words []string) {
 	}
 }
 
-// option reads one option with a value. Most have the name of a field, which Read knows or reports.
+// option reads one option with a value. Most options have the name of a field that Read knows or reports.
 func (a *addition) option(option, value string) {
 	switch option {
 	case "s", "scope":

@@ -46,7 +46,7 @@ func (r *reader) toolFilter(key string, value json.RawMessage) {
 }
 
 // toolNames reads the names in a field. Without names, a field that excludes tools excludes none. One that includes
-// tools must name some: clients differ about what an empty list means.
+// tools must name some, because clients differ about what an empty list means.
 func (r *reader) toolNames(key string, names []string) {
 	without := excludes(canonical(key))
 	if len(names) == 0 && !without && canonical(key) != "availabletools" {

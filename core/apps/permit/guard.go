@@ -79,7 +79,7 @@ func (g *Guard) Check(a core.Access) (core.Access, error) {
 
 func (g *Guard) checkPath(path string, write bool) (real string, err error) {
 	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
-		return "", core.Errorf(core.CodeBadRequest, "%.200q is not an absolute path of the server's machine", path)
+		return "", core.Errorf(core.CodeBadRequest, "%.200q is not an absolute path on the server's machine", path)
 	}
 	real, err = filepath.EvalSymlinks(path)
 	switch {
@@ -111,7 +111,7 @@ func (g *Guard) checkPath(path string, write bool) (real string, err error) {
 // rejects only protected paths and malformed ones.
 func (g *Guard) CheckProtected(a core.Access) (core.Access, error) {
 	if !filepath.IsAbs(a.Target) || strings.ContainsRune(a.Target, 0) {
-		return a, core.Errorf(core.CodeBadRequest, "%.200q is not an absolute path of the server's machine", a.Target)
+		return a, core.Errorf(core.CodeBadRequest, "%.200q is not an absolute path on the server's machine", a.Target)
 	}
 	real := RealPath(a.Target)
 	if why := g.protects(real, a.Kind == core.PermissionWrite); why != "" {
@@ -131,7 +131,7 @@ func isOpenToServer(path string, info fs.FileInfo, write bool) error {
 		mode |= unix.W_OK
 	}
 	if unix.Access(path, mode) != nil {
-		return core.Errorf(core.CodeForbidden, "the server's own user may not open %s that way", path)
+		return core.Errorf(core.CodeForbidden, "the server's own user does not have that access to %s", path)
 	}
 	if os.Geteuid() == 0 {
 		if why := onlyRoot(path, info, write); why != "" {
@@ -220,14 +220,14 @@ func (g *Guard) checkPort(target string) (recorded string, err error) {
 	return net.JoinHostPort(strings.ToLower(host), strconv.FormatUint(port, 10)), nil
 }
 
-// checkDestination returns an error if target is not a destination, or if it is on this machine: a restriction to it would
-// close everything.
+// checkDestination returns an error if target is not a destination, or if it is on this machine, because a restriction
+// to it would close all other connections.
 func checkDestination(target string) error {
 	_, err := sandbox.ParseNetwork([]string{target})
 	host, _, splitErr := net.SplitHostPort(target)
 	switch {
 	case err != nil || splitErr != nil:
-		return core.Errorf(core.CodeBadRequest, "%.200q is not a destination: give host:port, in which the port may be *", target)
+		return core.Errorf(core.CodeBadRequest, "%.200q is not a destination: give host:port; the port may be *", target)
 	case isLoopback(host):
 		return core.Errorf(core.CodeBadRequest, "%.200q is on the server's machine: netOnly restricts connections to other machines; allow the kind net as well, and another destination here", target)
 	}

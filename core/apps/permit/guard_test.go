@@ -113,7 +113,7 @@ func TestPathsThatOnlyRootCanReadNeedTheConfiguration(t *testing.T) {
 			t.Errorf("%v: %v", a, err)
 		}
 	}
-	if _, err := g.Check(core.Access{Kind: core.PermissionRead, Target: docs}); err != nil { // no rights of root there
+	if _, err := g.Check(core.Access{Kind: core.PermissionRead, Target: docs}); err != nil { // every user can read it
 		t.Error(err)
 	}
 	many := filepath.Join(filepath.Dir(docs), "many")

@@ -17,9 +17,9 @@ type closed struct {
 	write     bool // closed only for writing
 }
 
-// protects returns why only the configuration may open a path: it is a protected path, contains one or is inside one.
-// It returns "" if that is not the case. path must not contain symbolic links. Files are compared by identity as well,
-// because a path can have other names through bind mounts and on file systems that ignore case.
+// protects returns why only the configuration may open a path, or "" if others may. The reason is that the path is
+// protected, contains a protected path or is inside one. path must not contain symbolic links. Files are compared by
+// identity as well, because a path can have other names through bind mounts and on file systems that ignore case.
 func (g *Guard) protects(path string, write bool) (why string) {
 	above, parents := ancestors(path), map[string]place{}
 	own, ownErr := os.Stat(path)
@@ -76,7 +76,7 @@ func isAmong(info os.FileInfo, files []os.FileInfo) bool {
 }
 
 const (
-	whySystem   = "it is a part of the system"
+	whySystem   = "it is part of the system"
 	whySockets  = "it leads to sockets of the system or of users"
 	whySecrets  = "it holds keys, passwords or cookies of a person"
 	whyStartup  = "files written there are executed outside the sandbox"

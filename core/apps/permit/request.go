@@ -52,7 +52,7 @@ func (g *Guard) read(d Definition) reader {
 	r.hostAndPort(d.Env)
 	closed := r.closed
 	r.wellKnown(d)
-	r.closed = closed // what apps of a kind usually need is not named
+	r.closed = closed // do not report what apps of this kind usually need
 	return r
 }
 
@@ -372,7 +372,7 @@ func (r *reader) path(path, reason string, kind core.PermissionKind) {
 			r.ask(core.PermissionRequest{Access: parent, Reason: reason, Choice: []string{"read", "write"}})
 			return
 		}
-		if err != nil { // whether only the configuration can open it does not depend on whether it exists
+		if err != nil { // even if the path does not exist, it may be one that only the configuration can open
 			r.ask(core.PermissionRequest{Access: core.Access{Kind: core.PermissionRead, Target: path}})
 			return
 		}
@@ -451,8 +451,8 @@ func browsers() []string { return []string{"playwright", "puppeteer", "chrome-de
 // ownSandbox matches settings that turn off the browser's own sandbox.
 var ownSandbox = regexp.MustCompile(`(?i)no-?sandbox`)
 
-// NeedsNoSandbox reports whether an app appears to start Chromium with its own sandbox, which cannot be created inside the
-// app's.
+// NeedsNoSandbox reports whether an app appears to start Chromium with Chromium's own sandbox, which cannot be created
+// inside the app's sandbox.
 func (d Definition) NeedsNoSandbox() bool {
 	starts := slices.ContainsFunc(d.Names, func(name string) bool {
 		return !strings.Contains(name, "playwright") && slices.ContainsFunc(browsers(), func(word string) bool { return strings.Contains(strings.ToLower(name), word) })

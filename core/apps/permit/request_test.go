@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestADefinitionAsksForWhatItNames(t *testing.T) {
+func TestADefinitionRequestsThePathsThatItNames(t *testing.T) {
 	g, home, docs := machine(t)
 	root := filepath.Dir(home)
 	for file, text := range map[string]string{"x.db": "", "s.py": "", "project/pyproject.toml": ""} {
@@ -106,7 +106,7 @@ func TestAScriptIsRequestedAloneWithItsDirectoryAsAnAlternative(t *testing.T) {
 	}
 }
 
-func TestWhatADefinitionNamesAndOnlyTheConfigurationCanOpenIsKnown(t *testing.T) {
+func TestPathsInADefinitionThatOnlyTheConfigurationCanOpenAreListed(t *testing.T) {
 	g, home, docs := machine(t)
 	key, none := filepath.Join(home, ".ssh", "id"), filepath.Join(home, ".ssh", "none")
 	var closed []string

@@ -43,7 +43,7 @@ type Candidate struct {
 // IsPlaced reports whether there is nothing to place: the bundle is used in place, or has no files.
 func (c *Candidate) IsPlaced() bool { return c.place == nil }
 
-// Place puts the bundle's files into dir, which must not exist. It must not be called if IsPlaced.
+// Place puts the bundle's files into dir, which must not exist. It must not be called if IsPlaced returns true.
 func (c *Candidate) Place(ctx context.Context, dir string) error {
 	c.Record.Dir = dir
 	return c.place(ctx, c, dir)

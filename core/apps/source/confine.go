@@ -25,7 +25,8 @@ const (
 	installerProcesses = 256
 )
 
-// confine returns the sandbox profile for a package manager, and changes env to match. It returns nil for no sandbox.
+// confine returns the sandbox profile for a package manager, and changes env to match. It returns nil if there is no
+// sandbox.
 //
 // The sandbox is needed because a package manager reads the contents of packages and follows the addresses in them. It
 // may read the machine's programs, its own settings and the files that the settings name. It may write to its own
@@ -46,7 +47,7 @@ func (r *Resolver) confine(p program, path string, env map[string]string) (*sand
 	}
 	cache := LayoutOf(r.Home, p.record.Workspace).InstallerCache()
 	if p.scripts {
-		// Nothing that programs from packages write is used again, so they get their own home and cache.
+		// Programs from packages get their own home and cache, because nothing that they write may be used again.
 		setDefault(env, "npm_config_userconfig", filepath.Join(env["HOME"], ".npmrc"))
 		env["HOME"] = p.tmp
 		for name := range cacheSettings() {
@@ -265,8 +266,8 @@ func (s settings) checkReadable(level sandbox.Level) error {
 	return nil
 }
 
-// isPermitted reports whether the mode of a path alone gives the server's user a permission. Of the user's groups, only
-// the primary one counts.
+// isPermitted reports whether the mode of a path alone gives the server's user a permission. Only the user's primary
+// group counts.
 func isPermitted(path string, wanted os.FileMode) bool {
 	info, err := os.Stat(path)
 	if err != nil {

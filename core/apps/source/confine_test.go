@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-func TestPackageManagerSettingsNameWhatTheirSandboxOpens(t *testing.T) {
+func TestTheSettingsOfPackageManagersDecideWhatTheirSandboxOpens(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a dir")
 	home, server, wheels, file := filepath.Join(dir, "home"), filepath.Join(dir, "server"), filepath.Join(dir, "wheels"), filepath.Join(dir, "home", "ca.pem")
 	for _, d := range []string{filepath.Join(home, ".config", "pip"), filepath.Join(home, ".config", "uv"), server, wheels} {
@@ -69,7 +69,7 @@ func TestPackageManagerSettingsNameWhatTheirSandboxOpens(t *testing.T) {
 
 func TestSettingsThatTheSandboxCannotReadAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("an ordinary user owns no file of others")
+		t.Skip("an ordinary user cannot create another user's file")
 	}
 	home := t.TempDir()
 	npmrc := filepath.Join(home, ".npmrc")
@@ -132,7 +132,7 @@ func TestOnlyRegularFilesOfPackagesAreRead(t *testing.T) {
 	}
 }
 
-func TestPackagesWithScriptsAreFoundOnceWhateverTheLinks(t *testing.T) {
+func TestAPackageWithScriptsIsFoundOnceHoweverManyLinksLeadToIt(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"node_modules/a/package.json":                   `{"name":"a","scripts":{"install":"x"}}`,

@@ -31,7 +31,7 @@ func (r *Resolver) fromNPMName(ctx context.Context, o Order) (*Candidate, error)
 	wanted := cmp.Or(o.Version, "latest")
 	out, err := r.query(ctx, o, "npm", "view", "--json", "--loglevel=error", "--", o.Source.Ref+"@"+wanted, "version")
 	if failure, ok := errors.AsType[*instance.Failure](err); ok && slices.ContainsFunc(failure.Output, isNotFound) {
-		return nil, fmt.Errorf("npm has no package %s with the version %s, or it needs a login", o.Source.Ref, wanted)
+		return nil, fmt.Errorf("npm has no package %s with the version %s, or the package needs a login", o.Source.Ref, wanted)
 	}
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (r *Resolver) fromCommand(o Order) (*Candidate, error) {
 // scripts matches the scripts that interpreters run.
 var scripts = regexp.MustCompile(`(?i)\.(py|[mc]?[jt]s|rb|sh|php|jar)$`)
 
-// generic matches names of scripts and of the directories that contain them which say nothing about the app.
+// generic matches names of scripts, and of their directories, that say nothing about the app.
 var generic = regexp.MustCompile(`(?i)^(index|main|__main__|server|app|cli|run|start|build|dist|out|src|lib|bin|\.|\.\.|)$`)
 
 // commandName returns the name of what a command line runs: the script or module of an interpreter, or else the program.

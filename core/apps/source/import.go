@@ -53,7 +53,7 @@ type ImportedServer struct {
 	Headers    []string         `json:"headers,omitempty"`    // names of the headers that are sent
 	Inputs     []pasted.Input   `json:"inputs,omitempty"`     // what the definition asks for
 	Left       []string         `json:"left,omitempty"`       // keys of the definition that were ignored
-	ToolFilter *core.ToolFilter `json:"toolFilter,omitempty"` // the tools that the definition leaves
+	ToolFilter *core.ToolFilter `json:"toolFilter,omitempty"` // the tools that the definition leaves enabled
 
 	// Requests lists what a planned server asks for and the caller may grant.
 	Requests []core.PermissionRequest `json:"requests,omitempty"`

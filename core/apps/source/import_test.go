@@ -69,7 +69,7 @@ func TestPastedConfigurationsOfAllClientsAreParsed(t *testing.T) {
 	}
 }
 
-// isAsWanted compares a line. For an error, it checks that the wanted words appear in it.
+// isAsWanted compares a line. For an error, it only checks that the wanted words appear in the line.
 func isAsWanted(got, want string) bool {
 	place, words, ok := strings.Cut(want, ": error ")
 	if !ok {
@@ -188,7 +188,7 @@ func TestPlaceholdersArePromptedForAndNeverStoredAsText(t *testing.T) {
 	}
 }
 
-func TestTheSourceOfAnInlineProgramIsNotAskedFor(t *testing.T) {
+func TestAnInlineProgramIsNotSearchedForPlaceholders(t *testing.T) {
 	for _, definition := range []string{
 		`{"command":"node","args":["-e","console.log(` + "`${about} $x`" + `)"]}`, `{"command":"/usr/bin/python3.12","args":["-c","print(f'{a} $b')"]}`,
 	} {
@@ -246,7 +246,7 @@ func TestTextThatIsNotAConfigurationIsRefusedWithAHint(t *testing.T) {
 		"": "empty", "{": "not JSON", "{}": "it does not name a server", "[]": "it does not name a server", "please install it": "it does not name a server", "npx -y a\nand then restart": "it does not name a server", `{"mcpServers": {}}`: "it does not name a server",
 		"a: [": "neither JSON nor valid TOML or YAML", "[a]\nb = ": "neither JSON nor valid TOML or YAML",
 		`{"a": {"mcpServers": {"x": {"command": "a"}}}, "b": {"mcpServers": {"x": {"command": "b"}}}}`: "defines x more than once",
-		"{\"mcpServers\": {\n\"x\": {\"command\": \"a\"},\n\"x\": {\"command\": \"b\"}}}":              `"x" is given twice with different values, in line 2 and line 3`,
+		"{\"mcpServers\": {\n\"x\": {\"command\": \"a\"},\n\"x\": {\"command\": \"b\"}}}":              `"x" is given twice with different values, on line 2 and line 3`,
 		`"x": {"command": "a", "env": {"A": "1", "A": "2"}}`:                                           `"A" is given twice`,
 		`{"mcpServers": {"x": {"command": "a"}}, "mcpServers": {"y": {"command": "b"}}}`:               `"mcpServers" is given twice`,
 		"{\"x\": {\n\"command\": \"a\"\n":                                                              "unexpected EOF; the end is missing", `{"x": {"command": "C:\Program Files\x.exe"}}`: "each backslash of a path is written twice",

@@ -35,8 +35,8 @@ func (r *Resolver) runInstaller(ctx context.Context, c *Candidate, dir, command 
 	return r.install(ctx, c, program{dir: dir}, command, args...)
 }
 
-// install runs a package manager and waits for it to end. It gets its own temporary directory, not the app's: an
-// earlier version of the app may be running, and could replace what is unpacked there.
+// install runs a package manager and waits for it to end. The package manager gets its own temporary directory, not the
+// app's, because an earlier version of the app may be running, and could replace what is unpacked there.
 func (r *Resolver) install(ctx context.Context, c *Candidate, p program, command string, args ...string) (err error) {
 	if p.tmp, err = r.scratch(c.Record.Workspace); err != nil {
 		return err
@@ -136,8 +136,9 @@ func installerEnvironment(host map[string]string, manager, tmp string) map[strin
 	return env
 }
 
-// homeOf returns the home of the server's user, which is where package managers look, so the sandbox must allow it. A user
-// without an entry in /etc/passwd, as in a container or of a systemd unit with DynamicUser=, has none: npm would fail.
+// homeOf returns the home of the server's user. Package managers look for their settings there, so the sandbox must
+// allow it. A user without an entry in /etc/passwd, as in a container or a systemd unit with DynamicUser=, has no home.
+// Without one, npm would fail, so homeOf returns tmp.
 func homeOf(current func() (*user.User, error), tmp string) string {
 	if u, err := current(); err == nil && u.HomeDir != "" {
 		return u.HomeDir

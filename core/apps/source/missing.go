@@ -29,8 +29,8 @@ func remedyFor(output string) string {
 	return ""
 }
 
-// ensurePython makes sure that uv has a Python interpreter to query. If the machine has none, it fetches one. It
-// does so outside the sandbox, because a sandboxed uv could not.
+// ensurePython makes sure that uv has a Python interpreter to query. If the machine has none, uv fetches one. It runs
+// outside the sandbox, because a sandboxed uv could not do this.
 func (r *Resolver) ensurePython(ctx context.Context, p program) error {
 	p.trusted = true
 	if r.runProgram(ctx, p, "uv", "python", "find", "--quiet") == nil {
@@ -51,7 +51,7 @@ func (r *Resolver) hasUV() bool {
 	return err == nil
 }
 
-// CheckRuntime returns an error if this machine's runtime does not have a version that a bundle needs.
+// CheckRuntime returns an error if the version of this machine's runtime is not one that a bundle needs.
 func (r *Resolver) CheckRuntime(ctx context.Context, c *Candidate) error {
 	if c.Manifest == nil {
 		return nil
@@ -63,7 +63,7 @@ func (r *Resolver) CheckRuntime(ctx context.Context, c *Candidate) error {
 	}
 	var version limitedBuffer
 	if err := r.install(ctx, c, program{trusted: true, stdout: &version}, command, "--version"); err != nil {
-		return nil //nolint:nilerr // a runtime without a version is not the wrong one
+		return nil //nolint:nilerr // without a version, there is nothing to check
 	}
 	return c.Manifest.CheckRuntime(string(version.data))
 }

@@ -10,10 +10,10 @@ import (
 // settings, which may contain credentials.
 
 // noGit sets npm's git option. npm prepares a package from a git repository with the settings in that repository, and
-// those can name the program to run as git. --ignore-scripts does not prevent that.
+// these settings can name the program to run as git. --ignore-scripts does not prevent that.
 const noGit = "--git=" + missingGit
 
-// missingGit is a program that does not exist. It appears in npm's error message when npm tried to run git.
+// missingGit is a program that does not exist. It appears in npm's error message when npm tries to run git.
 const missingGit = "/nonexistent/git"
 
 // noCompile keeps uv from starting the Python of the environment that it has just filled. That Python would run code
@@ -31,7 +31,7 @@ sys.addaudithook(refuse)
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 `
 
-// buildRefused is part of pip's error message when it tried to build a package.
+// buildRefused is part of pip's error message when pip tries to build a package.
 const buildRefused = "ropewalk: no program may be started while packages are installed"
 
 // pipInstall returns the arguments that make Python run pip install.
@@ -48,7 +48,7 @@ func explainRefusal(err error, app string) error {
 		return fmt.Errorf("the npm package, or one that it depends on, comes from a git repository, where npm would run code from the package: "+
 			"only packages from a registry are installed; an organization admin can allow it with apps.%s.installScripts: true", app)
 	case strings.Contains(err.Error(), buildRefused):
-		return errors.New("the PyPI project, or one that it depends on, would have to be built, which runs code from the package: only wheels are installed (nor may pip start other programs, such as a keyring helper)")
+		return errors.New("the PyPI project, or one that it depends on, would have to be built, which runs code from the package: only wheels are installed, and pip may not start other programs, such as a keyring helper")
 	}
 	return err
 }

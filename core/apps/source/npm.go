@@ -135,7 +135,7 @@ func packageWithScripts(dir, at string) (name string, err error) {
 		Name    string            `json:"name"`
 		Scripts map[string]string `json:"scripts"`
 	}
-	valid := json.Unmarshal(raw, &manifest) == nil // npm deals with invalid ones
+	valid := json.Unmarshal(raw, &manifest) == nil // npm handles invalid manifests
 	_, missing := os.Lstat(filepath.Join(at, "binding.gyp"))
 	if valid && (missing == nil || manifest.Scripts["preinstall"]+manifest.Scripts["install"]+manifest.Scripts["postinstall"] != "") {
 		return manifest.Name, nil

@@ -19,7 +19,7 @@ func TestAnMCPClientsDefinitionInstallsThePackageThatItRuns(t *testing.T) {
 		{"npx with a package and its command", `{"command":"npx","args":["-y","--package","x@2","server","--port","1"]}`, "npm x 2 server [--port 1]"},
 		{"npx with a package after =", `{"command":"npx","args":["--package=@a/b","-y","serve"]}`, "npm @a/b  serve []"},
 		{"npx with two packages", `{"command":"npx","args":["-p","x","-p","y","server"]}`, "command npx  [-p x -p y server]"},
-		{"npx with an option that is not known", `{"command":"npx","args":["--call","x","server"]}`, "command npx  [--call x server]"},
+		{"npx with an unknown option", `{"command":"npx","args":["--call","x","server"]}`, "command npx  [--call x server]"},
 		{"uvx with a project and its command", `{"command":"uvx","args":["--from","mcp[cli]==1.2","mcp","run"]}`, "pypi mcp[cli] 1.2 mcp [run]"},
 		{"uvx from a repository", `{"command":"uvx","args":["--from","git+https://a.test/x","serve"]}`, "command uvx  [--from git+https://a.test/x serve]"},
 		{"uvx", `{"command":"uvx","args":["mcp-server-time==2.0","--tz","UTC"]}`, "pypi mcp-server-time 2.0 [--tz UTC]"},
@@ -59,7 +59,7 @@ func TestACommandIsNamedAfterTheScriptOrModuleThatItRuns(t *testing.T) {
 func TestADefinitionThatOnlyItsClientCanUseIsRefusedWithAdvice(t *testing.T) {
 	for definition, want := range map[string]string{
 		`{"command":"npx","args":["-y","server","${workspaceFolder}/data"]}`: "mcpServers.x.args[2] contains ${workspaceFolder}, which only the client can replace: put the value there",
-		`{"command":"node","args":["server.js"],"cwd":"."}`:                  "mcpServers.x: its working directory is relative to a folder of the client: give an absolute path of the server's machine",
+		`{"command":"node","args":["server.js"],"cwd":"."}`:                  "mcpServers.x: its working directory is relative to a folder of the client: give an absolute path on the server's machine",
 		`{"command":"npx","args":["server"],"envFile":".env"}`:               "mcpServers.x.envFile is a file on the client's machine: give its variables as env",
 		`{"command":"npx","args":["server"],"disabled":true}`:                "mcpServers.x is disabled in this configuration: remove `disabled` to install it",
 	} {

@@ -36,7 +36,8 @@ func packageCandidate(o Order, pkg registry.Package, kind bundle.ServerType, com
 // packageVersion returns the version of a package in its own ecosystem.
 func packageVersion(pkg registry.Package) string { return cmp.Or(pkg.IdentifierVersion, pkg.Version) }
 
-// writeManifest sets the complete manifest of a package once it is installed. runtimes are the versions that it needs.
+// writeManifest sets the complete manifest of a package once it is installed. runtimes holds the versions of runtimes
+// that the package needs.
 func (c *Candidate) writeManifest(pkg registry.Package, kind bundle.ServerType, command string, args []string, runtimes map[string]string) error {
 	m, err := packageManifest(pkg, kind, bundle.CommandPart{Command: command, Args: args, Dir: c.Manifest.Server.MCPConfig.Dir}, runtimes)
 	if err != nil {

@@ -68,7 +68,7 @@ func (p *Policy) Check(o Order) (Order, error) {
 	if p.everything || slices.ContainsFunc(p.allow, func(r *regexp.Regexp) bool { return r.MatchString(subject) }) {
 		return o, nil
 	}
-	return o, core.Errorf(core.CodeForbidden, "install.allow of the configuration has no pattern for %.200s", subject)
+	return o, core.Errorf(core.CodeForbidden, "install.allow in the configuration has no pattern for %.200s", subject)
 }
 
 // withoutQuery returns a server's address without query and fragment, because a pattern for a host could match text in

@@ -104,8 +104,8 @@ func needsOldPydantic(venv string) bool {
 	return used && readable && !provided
 }
 
-// needsOldSDK reports whether a project was written for version 1 of the SDK and has been given a newer one, because it
-// does not say which it needs.
+// needsOldSDK reports whether a project was written for version 1 of the SDK and got a newer one because it does not
+// state which version it needs.
 func needsOldSDK(venv, project string) bool {
 	newer, err := filepath.Glob(filepath.Join(venv, "lib", "python*", "site-packages", "mcp-[2-9]*.dist-info"))
 	records, err2 := metadataFiles(venv, project, "RECORD")
@@ -138,7 +138,7 @@ func (r *Resolver) fillWithPip(ctx context.Context, c *Candidate, dir, venv, req
 	return explainRefusal(explainPython(r.installInto(ctx, c, dir, venv, requirement)), c.Record.Name)
 }
 
-// explainPython adds to an error of pip that python3 is not of a version that a project needs.
+// explainPython adds to pip's error that python3 is not a version that the project supports.
 func explainPython(err error) error {
 	if needed := neededPython(err); needed != "" {
 		return fmt.Errorf("the PyPI project needs Python %s, but python3 is a different version: install uv, which finds or fetches the version that a project needs: %w", needed, err)

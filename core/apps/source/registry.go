@@ -62,7 +62,7 @@ func (r *Resolver) fromRegistry(ctx context.Context, o Order) (*Candidate, error
 	}
 	which := "no registry that answered has"
 	if len(unreachable) == 0 {
-		which = "no registry of the configuration (" + strings.Join(names(registries), ", ") + ") has"
+		which = "no configured registry (" + strings.Join(names(registries), ", ") + ") has"
 	}
 	missing := fmt.Errorf("%s %s for %s/%s", which, what, ref.OS, ref.Arch)
 	if len(reasons) > 0 {
@@ -97,7 +97,7 @@ func (r *Resolver) fromPackage(ctx context.Context, o Order, from NamedRegistry,
 	case registry.KindRemote:
 		c, err = fromRemotePackage(o, pkg)
 	default:
-		err = fmt.Errorf("registry %s gives %s as a package of kind %q, which this server cannot install", from.Name, pkg.Name, pkg.Kind)
+		err = fmt.Errorf("registry %s lists %s as a package of kind %q, which this server cannot install", from.Name, pkg.Name, pkg.Kind)
 	}
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (r *Resolver) fromPackage(ctx context.Context, o Order, from NamedRegistry,
 // states.
 func fetch(ctx context.Context, r NamedRegistry, pkg registry.Package, dir string) (path string, err error) {
 	if len(pkg.SHA256) != hex.EncodedLen(sha256.Size) {
-		return "", fmt.Errorf("registry %s gives no sha256 for %s %s, so its file cannot be trusted", r.Name, pkg.Name, pkg.Version)
+		return "", fmt.Errorf("registry %s states no sha256 for %s %s, so its file cannot be trusted", r.Name, pkg.Name, pkg.Version)
 	}
 	if pkg.Size > maxBundle {
 		return "", fmt.Errorf("the file of %s %s has %d bytes according to registry %s; the limit for a bundle is %d", pkg.Name, pkg.Version, pkg.Size, r.Name, int64(maxBundle))
@@ -139,9 +139,9 @@ func fetch(ctx context.Context, r NamedRegistry, pkg registry.Package, dir strin
 	case err != nil:
 		return "", fmt.Errorf("registry %s stopped while sending %s %s: %w", r.Name, pkg.Name, pkg.Version, err)
 	case n > limit, pkg.Size > 0 && n != pkg.Size:
-		return "", fmt.Errorf("the file of %s %s is not %d bytes long, as registry %s states: refused", pkg.Name, pkg.Version, limit, r.Name)
+		return "", fmt.Errorf("the file of %s %s was refused: it does not have the %d bytes that registry %s states", pkg.Name, pkg.Version, limit, r.Name)
 	case hex.EncodeToString(hash.Sum(nil)) != pkg.SHA256:
-		return "", fmt.Errorf("the file of %s %s does not have the sha256 that registry %s states: refused", pkg.Name, pkg.Version, r.Name)
+		return "", fmt.Errorf("the file of %s %s was refused: it does not have the sha256 that registry %s states", pkg.Name, pkg.Version, r.Name)
 	}
 	return path, nil
 }

@@ -35,11 +35,13 @@ type Request struct {
 	// Tools limits the tools of the app; nil for all. An import sets it.
 	Tools *core.ToolFilter `json:"-"`
 
-	// hidden is Args with references to Env and to secrets in the place of secret values; nil for none. An import sets it.
+	// hidden is Args with secret values replaced by references to Env and to secrets; nil if there are none. An import
+	// sets it.
 	hidden  []string
 	secrets map[string]core.Secret
 
-	// Caller is who installs. Hints allows an error to say what the sandbox hides. The HTTP API sets both.
+	// Caller is the person who installs. If Hints is set, errors may say what the sandbox hides. The HTTP API sets
+	// both.
 	Caller core.Caller `json:"-"`
 	Hints  bool        `json:"-"`
 	// AllowPrivate allows a remote server on a loopback or private address. The HTTP API sets it from the caller's
@@ -100,13 +102,13 @@ func (r Request) check() error {
 		return badRequest("transport can only be used with url")
 	}
 	if r.Args != nil && r.Command == "" && r.NPM == "" && r.PyPI == "" {
-		return badRequest("args goes with command, npm and pypi only")
+		return badRequest("args can only be used with command, npm and pypi")
 	}
 	if r.StartTimeout < 0 || r.StartTimeout > maxStartTimeout {
 		return badRequest("startTimeoutSeconds is %d; it can be 1 to %d", r.StartTimeout, maxStartTimeout)
 	}
 	if r.Bin != "" && r.NPM == "" && r.PyPI == "" {
-		return badRequest("bin goes with npm and pypi only")
+		return badRequest("bin can only be used with npm and pypi")
 	}
 	return checkBin("bin", r.Bin)
 }

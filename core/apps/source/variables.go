@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry"
 )
 
-// values returns a function that looks up a package's variable in env, and then uses the variable's default.
+// values returns a function that looks up a package's variable in env, and falls back to the variable's default.
 func values(env map[string]core.Secret) func(registry.Variable) (string, bool) {
 	return func(v registry.Variable) (string, bool) {
 		value := cmp.Or(env[v.Name].Reveal(), v.Default)
@@ -55,7 +55,7 @@ func packageManifest(pkg registry.Package, kind bundle.ServerType, command bundl
 			field["default"] = v.Default
 		}
 		fields[v.Name] = field
-		if !pkg.Places(v.Name) && !strings.ContainsRune(v.Name, '.') { // with a dot, it is only for arguments
+		if !pkg.Places(v.Name) && !strings.ContainsRune(v.Name, '.') { // a name with a dot is only for arguments
 			env[v.Name] = userConfig(v)
 		}
 	}

@@ -118,8 +118,8 @@ func (a *Asker) giveUp(ctx context.Context, one *question, action, reason string
 	return reply, reason
 }
 
-// AcceptsURLs reports whether a call failed because its person must visit URLs first, and the person agreed to. If
-// so, make the call again.
+// AcceptsURLs reports whether a call failed because the person must visit URLs first, and whether the person has agreed
+// to do so. If both are true, make the call again.
 func (a *Asker) AcceptsURLs(ctx context.Context, err error) bool {
 	refused, ok := errors.AsType[*rpc.Error](err)
 	if !ok || refused.Code != urlRequired {

@@ -22,7 +22,7 @@ const (
 	maxOpen      = 8   // per run at the same time
 )
 
-// Session is the client session of a run. Through it, the apps that the run calls can ask its person.
+// Session is the client session of a run. Through it, the apps that the run calls can ask the person questions.
 type Session struct {
 	questions *Questions
 	caller    core.Caller

@@ -20,8 +20,8 @@ type EventStream struct {
 // NewEventStream returns a stream that reads from body.
 func NewEventStream(body io.Reader) *EventStream { return &EventStream{r: bufio.NewReader(body)} }
 
-// Object returns the whole body if it is JSON instead of a stream: some servers return that although a stream was requested.
-// It returns nil for a stream.
+// Object returns the whole body if it is JSON instead of a stream: some servers return JSON although a stream was
+// requested. It returns nil for a stream.
 func (s *EventStream) Object() ([]byte, error) {
 	first, err := peekText(s.r)
 	if err == nil && (first == '{' || first == '[') {
@@ -62,7 +62,7 @@ func (s *EventStream) Next() ([]byte, error) {
 		}
 		if len(line) == 0 || err != nil {
 			if len(bytes.TrimSpace(data)) > 0 {
-				return data, nil // the end of the body comes after the event that it cuts off
+				return data, nil // the next call returns the end of the body
 			}
 			data, seen = nil, false // some gateways send empty events while they wait
 		}

@@ -47,7 +47,8 @@ func Post(ctx context.Context, client *http.Client, address string, header http.
 	return response, nil
 }
 
-// isPage reports whether a web page answered. Some servers send a stream with the type of a page.
+// isPage reports whether the response is a web page. It looks at the content, because some servers send a stream with
+// the content type of a page.
 func isPage(response *http.Response) bool {
 	if !strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") {
 		return false

@@ -86,7 +86,7 @@ func FromStatus(status int, header http.Header, kind, message string, cause erro
 	return &Error{Failure: failureOf(status, kind, message), Status: status, Message: message, cause: cause, RetryAfter: retryAfter(header)}
 }
 
-// aboutTools matches llama.cpp's internal errors about the definition of a tool: they do not go away by themselves.
+// aboutTools matches llama.cpp's internal errors about the definition of a tool, which do not go away by themselves.
 var aboutTools = regexp.MustCompile(`(?i)json schema|grammar|tools param`)
 
 // filtered matches what providers say when a content filter withholds the answer: Azure, Qwen, OpenAI, LiteLLM, DeepSeek,

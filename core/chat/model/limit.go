@@ -21,7 +21,7 @@ var (
 // rejected the request because asked, the limit so far, is too high.
 func (e *Error) AnswerLimit(asked int) int {
 	said := strings.ToLower(e.Param + " " + e.Message)
-	if window := windowSize.FindStringSubmatch(said); window != nil { // the messages need space in it too
+	if window := windowSize.FindStringSubmatch(said); window != nil { // the messages need space in the window too
 		size, _ := strconv.Atoi(strings.Join(window[1:], ""))
 		if limitName.MatchString(said) || strings.Contains(said, "complet") {
 			return lowered(asked, size/4)
@@ -43,7 +43,7 @@ func (e *Error) AnswerLimit(asked int) int {
 	return lowered(asked, named)
 }
 
-// lowered returns a limit if it is lower than what was asked, and otherwise 0.
+// lowered returns limit, or leastAnswer if that is higher. It returns 0 if the result would not be lower than asked.
 func lowered(asked, limit int) int {
 	if limit = max(limit, leastAnswer); limit < asked {
 		return limit

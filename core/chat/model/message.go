@@ -51,7 +51,7 @@ type Block struct {
 	// Files are the images of a ToolResult. They are stored with the result of the call.
 	Files []Block `json:"-"`
 
-	// Of File: the type, and either the content or the address.
+	// For File: the type, and either the content or the address.
 	MIMEType string `json:"mimeType,omitempty"`
 	URL      string `json:"url,omitempty"`
 	Data     []byte `json:"-"` // stored with the attachments

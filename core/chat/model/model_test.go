@@ -47,7 +47,7 @@ func TestSchemasAreObjectsWithProperties(t *testing.T) {
 	}
 }
 
-func TestAConversationBeginsWithAPerson(t *testing.T) {
+func TestAConversationBeginsWithAUsersMessage(t *testing.T) {
 	got := model.ForModel([]model.Message{model.Said(model.Assistant, "Hello."), model.Said(model.User, "Hi.")}, "m")
 	if len(got) != 3 || got[0].Role != model.User || got[1].Blocks[0].Text != "Hello." {
 		t.Errorf("%+v", got)
@@ -104,15 +104,15 @@ func TestAProviderIsRetriedWhenThatMayHelp(t *testing.T) {
 		asked       int
 		least, most time.Duration
 	}{
-		"a filter":                    {failing{failures: []error{&model.Error{Failure: model.Filtered}}}, true, 1, 0, 0},
-		"overloaded twice":            {failing{failures: []error{over, over}}, true, 3, time.Second, 5 * time.Second},
-		"overloaded for ever":         {failing{failures: []error{over, over, over, over, over}}, false, 4, 3 * time.Second, 15 * time.Second},
-		"a pause it asks for":         {failing{failures: []error{&model.Error{Failure: model.RateLimited, RetryAfter: 15 * time.Second}}}, true, 2, 15 * time.Second, 16 * time.Second},
-		"a pause too long to sit out": {failing{failures: []error{&model.Error{Failure: model.RateLimited, RetryAfter: time.Hour}}}, false, 1, 0, 0},
-		"a refusal":                   {failing{failures: []error{&model.Error{Failure: model.Refused}}}, false, 1, 0, 0},
-		"a wrong key":                 {failing{failures: []error{&model.Error{Failure: model.Auth}}}, false, 1, 0, 0},
-		"a break after some text":     {failing{failures: []error{&model.Error{Failure: model.Broken}}, says: "Hel"}, false, 1, 0, 0},
-		"a break before":              {failing{failures: []error{&model.Error{Failure: model.Broken}}}, true, 2, 500 * time.Millisecond, 2 * time.Second},
+		"a filter":                           {failing{failures: []error{&model.Error{Failure: model.Filtered}}}, true, 1, 0, 0},
+		"overloaded twice":                   {failing{failures: []error{over, over}}, true, 3, time.Second, 5 * time.Second},
+		"always overloaded":                  {failing{failures: []error{over, over, over, over, over}}, false, 4, 3 * time.Second, 15 * time.Second},
+		"a requested pause":                  {failing{failures: []error{&model.Error{Failure: model.RateLimited, RetryAfter: 15 * time.Second}}}, true, 2, 15 * time.Second, 16 * time.Second},
+		"a requested pause that is too long": {failing{failures: []error{&model.Error{Failure: model.RateLimited, RetryAfter: time.Hour}}}, false, 1, 0, 0},
+		"a refusal":                          {failing{failures: []error{&model.Error{Failure: model.Refused}}}, false, 1, 0, 0},
+		"a wrong key":                        {failing{failures: []error{&model.Error{Failure: model.Auth}}}, false, 1, 0, 0},
+		"a break after some text":            {failing{failures: []error{&model.Error{Failure: model.Broken}}, says: "Hel"}, false, 1, 0, 0},
+		"a break before any text":            {failing{failures: []error{&model.Error{Failure: model.Broken}}}, true, 2, 500 * time.Millisecond, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

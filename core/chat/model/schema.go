@@ -15,7 +15,7 @@ import (
 // accepts everything.
 const maxSchemaDepth = 40
 
-// What SafeSchema removes in addition to keywords, for providers that reject it.
+// Besides keywords, SafeSchema can remove these, for providers that reject them.
 const (
 	TypeLists  = "type[]" // lists of types: the first one is kept
 	OtherEnums = "enum[]" // enums of anything but strings
@@ -43,7 +43,7 @@ func SafeSchema(raw json.RawMessage, without ...string) json.RawMessage {
 	return out
 }
 
-// maxCollected is the maximum number of schemas of which a root gets the properties.
+// maxCollected is the maximum number of schemas whose properties are added to a root.
 const maxCollected = 200
 
 // cleaner makes a schema valid in place.
@@ -91,8 +91,8 @@ func (c *cleaner) gather(root map[string]any) {
 	}
 }
 
-// collect adds the schemas of the properties that a schema has to found, by name. It returns the names of those that it
-// requires: of alternatives, what each of them requires.
+// collect adds the schemas of a schema's properties to found, by name. It returns the names of the required properties.
+// Of alternatives, it returns the names that all of them require.
 func (c *cleaner) collect(value any, found map[string][]any) (required []any) {
 	schema, _ := value.(map[string]any)
 	if c.collected++; c.collected > maxCollected {
@@ -266,7 +266,8 @@ func (c *cleaner) fixType(schema map[string]any) {
 	}
 }
 
-// firstType returns the first type that is not null. If null is another, the schema becomes nullable (OpenAPI 3.0).
+// firstType returns the first type that is not null. If the list also contains null, the schema becomes nullable
+// (OpenAPI 3.0).
 func (c *cleaner) firstType(schema map[string]any, types []any) any {
 	c.changed = true
 	if n := len(types); n > 1 && slices.Contains(types, any("null")) {
@@ -371,7 +372,7 @@ func (c *cleaner) fixMaps(schema map[string]any, depth int) {
 	}
 }
 
-// moveRequired moves a boolean required of a property (draft 3) to the list of the object.
+// moveRequired moves a property's boolean required (draft 3) to the object's list of required properties.
 func (c *cleaner) moveRequired(schema map[string]any, key, name string, property any) {
 	own, _ := property.(map[string]any)
 	on, isBool := own["required"].(bool)
@@ -398,7 +399,7 @@ func (c *cleaner) fixRequired(schema map[string]any) {
 			continue
 		}
 		kept = append(kept, one)
-		if _, known := properties[name]; !known && properties != nil { // Gemini requires it
+		if _, known := properties[name]; !known && properties != nil { // Gemini requires a schema for each required property
 			properties[name] = map[string]any{}
 			c.changed = true
 		}

@@ -54,7 +54,7 @@ func TestARootThatCombinesSchemasKeepsTheirProperties(t *testing.T) {
 	}
 }
 
-func TestListsOfTypesAndOtherEnumsAreRemovedForThoseThatRejectThem(t *testing.T) {
+func TestListsOfTypesAndOtherEnumsAreRemovedForServersThatRejectThem(t *testing.T) {
 	const raw = `{"type":"object","properties":{"a":{"type":["null","string"]},"b":{"type":["integer","string"]},"c":{"enum":[1,2]},"d":{"type":"string","enum":["x"]},"e":{"type":"integer","enum":["1"]}}}`
 	const want = `{"properties":{"a":{"nullable":true,"type":"string"},"b":{"type":"integer"},"c":{},"d":{"enum":["x"],"type":"string"},"e":{"type":"integer"}},"type":"object"}`
 	if got := model.SafeSchema(json.RawMessage(raw), model.TypeLists, model.OtherEnums); string(got) != want {

@@ -38,9 +38,9 @@ func Sign(blocks []Block, origin string) {
 }
 
 // ForModel returns the messages as the model with that origin may receive them. It removes the reasoning of other
-// models and anything that only their providers understand, and rewrites the ids of their tool calls with SafeID. The
-// first message is a user's, as an imported conversation's may not be, no two consecutive messages have the same role, and
-// no message is empty.
+// models and anything that only their providers understand, and rewrites the ids of their tool calls with SafeID. In
+// the result, the first message is a user's, even if an imported conversation begins with the assistant's. No two
+// consecutive messages have the same role, and no message is empty.
 func ForModel(messages []Message, origin string) []Message {
 	foreign := map[string]string{} // foreign tool call ids to safe ids
 	for _, m := range messages {
@@ -142,7 +142,7 @@ var (
 	lowHalf  = regexp.MustCompile(`(?i)^"\\ud[c-f][0-9a-f]{2}`)
 )
 
-// halfOf returns where the first half of a surrogate pair begins with which a JSON string ends, or 0.
+// halfOf returns the position of the first half of a surrogate pair at the end of a JSON string, or 0 if there is none.
 func halfOf(raw json.RawMessage) int {
 	tail := raw[max(len(raw)-64, 0):]
 	if slashes := highHalf.FindSubmatch(tail); slashes != nil && len(slashes[1])%2 == 1 {

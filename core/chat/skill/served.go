@@ -140,8 +140,8 @@ var (
 	zeros  = regexp.MustCompile(`^([-+]?)0+([0-9])`)
 )
 
-// readAsYAML12 makes scalars what they are in YAML 1.2, which hosts read: they compare the front matter with the file.
-// Dates, merge keys, 1_000 and 0b11 are text there, and 017 is 17. All keys become text.
+// readAsYAML12 gives scalars the type that they have in YAML 1.2, because hosts read YAML 1.2 and compare the front
+// matter with the file. In YAML 1.2, dates, merge keys, 1_000 and 0b11 are text, and 017 is 17. All keys become text.
 func readAsYAML12(n *yaml.Node) {
 	for i, inner := range n.Content {
 		readAsYAML12(inner)

@@ -16,7 +16,7 @@ import (
 
 var errFull = errors.New("full")
 
-func TestSkillsThatPeopleWriteAreWrittenOnAllServers(t *testing.T) {
+func TestSkillsWrittenByUsersReachAllServers(t *testing.T) {
 	kept := fakes.NewSettings(map[string]string{"models.default": "a:b", "skill/../x": "out of the home", "skill/ws_x/../../x": "out of the home"})
 	kept.Refuse = func(name string) error {
 		if strings.HasSuffix(name, "/full") {

@@ -12,39 +12,39 @@ func TestTextThatIsNotYAMLIsReportedAtItsLineAndColumn(t *testing.T) {
 		line, column int
 		says         string
 	}{
-		"a quote that is not closed":              {"log:\n  level: \"info\nhttp:\n  port: 80\n", 2, 10, `at "level:": the quoted text that begins here has no closing quote`},
-		"a quote after closed ones":               {"a: 'x'\nlog: {level: \"info\", format: \"json}\n", 2, 30, `at "log:": the quoted text`},
-		"a quote on the first line":               {"log: \"x\n", 1, 6, `at "log:": the quoted text`},
-		"Windows line endings":                    {"log:\r\n  level: 'info\r\nhttp: {}\r\n", 2, 10, `at "level:": the quoted text`},
-		"a byte order mark":                       {"\ufefflog:\n  level: 'info\nhttp: {}\n", 2, 10, `at "level:": the quoted text`},
-		"a tab":                                   {"log:\n  level: info\nhttp:\n\tport: 80\n", 4, 1, `at "port:": found character that cannot start any token (YAML is indented with spaces`},
-		"a tab before a key":                      {"log:\n  level: info\n\tformat: json\n", 3, 1, `at "format:": there is a tab in the indentation of this line`},
-		"a tab before a text":                     {"a: b\n\tc\n d: e\n", 2, 1, `there is a tab in the indentation of this line`},
-		"a tab in a block":                        {"a: 1\nb: |\n \n\tcanary\n", 4, 1, `there is a tab in the indentation of this line`},
-		"a tab after another in a comment":        {"# x\n\t# y\na: 1\nb: c\n\td\n", 5, 1, `there is a tab in the indentation of this line`},
-		"a tag that does not exist":               {"a: 1\nc: !canary!x\n", 2, 0, `at "c:": ! begins a tag`},
-		"a tag on the first line":                 {"c: !canary!x\n", 1, 0, `at "c:": ! begins a tag`},
-		"an escape on a later line":               {"a: 1\nb: \"x\n  y\n  \\q\"\nc: 1\n", 4, 3, `there is no such escape`},
-		"a quote before a document":               {"a: 1\nb: 'x\n---\nc: 1\n", 2, 0, `at "b:": the quoted text that begins here has no closing quote before`},
-		"a file that ends inside after a comment": {"a: 1\nlog: { # x\n  level: info, # y\n", 2, 6, `at "log:": the file ends inside a list or mapping`},
-		"a file that ends inside many":            {"a: {b: 1}\nb: [\n{\n[1, 2], c: {\n", 2, 4, `at "b:": the file ends inside a list or mapping`},
-		"a key that is indented less":             {"# a\n\nhttp:\n    port: 80\n  host: x\nlog: {}\n", 5, 3, `at "host:": a key is expected here`},
-		"a key that is indented more":             {"log:\n  level: info\n    format: json\nhttp: {}\n", 3, 11, `at "format:": a ":" is not allowed here`},
-		"a key between two columns":               {"http:\n  port: 80\n host: x\nlog: {}\n", 3, 2, `at "host:": a key is expected here`},
-		"an item among keys":                      {"http:\n  port: 80\n  - x\n", 3, 3, `a key is expected here`},
-		"a key outside of its item":               {"registries:\n- adapter: directory\n name: x\n", 3, 2, `at "name:": a key is expected here`},
-		"a key without a colon":                   {"http:\n  host: b\n  port\nlog: {}\n", 3, 3, `a ":" is expected after this key`},
-		"text after a quote":                      {"log:\n  level: \"info\" x\nhttp: {}\n", 2, 17, `at "level:": a key is expected here`},
-		"a colon in a text":                       {"http:\n  host: a: b\nlog: {}\n", 2, 10, `at "host:": a ":" is not allowed here`},
-		"a list that is not closed":               {"http:\n  trustedProxies: [a, b\n  port: 80\nlog: {}\n", 2, 0, `at "trustedProxies:": a "[" on this line is not closed with "]", or a comma is missing between here and line 4`},
-		"a mapping that is not closed":            {"http: {}\nlog: {\n  level: info,\n  format: json\n", 2, 0, `at "log:": a "{" on this line is not closed with "}", or a comma is missing between here and the end of the file`},
-		"a file that ends inside a list":          {"http: {}\nlog: {\n  level: info,\n  format: [\n\n", 2, 6, `at "log:": the file ends inside a list or mapping`},
-		"a bracket that closes nothing":           {"http: {}\nlog: ]\n", 2, 6, `at "log:": a value is expected here`},
-		"an unknown alias":                        {"http: {}\napiKey: *canary\nlog: {}\n", 2, 10, `at "apiKey:": * begins an alias`},
-		"an escape that does not exist":           {"http: {}\nlog:\n  level: \"in\\qfo\"\n", 3, 13, `at "level:": there is no such escape`},
-		"a control character":                     {"http: {}\nlog: \x01\n", 2, 6, `the control character U+0001 is not allowed`},
-		"another encoding":                        {"http: {}\nlog:\n  level: \xff\xfe\n", 3, 10, `the file is not UTF-8`},
-		"a second document that is not YAML":      {"http: {}\n---\nlog: [\n", 3, 6, `at "log:": the file ends inside`},
+		"a quote that is not closed":                         {"log:\n  level: \"info\nhttp:\n  port: 80\n", 2, 10, `at "level:": the quoted text that begins here has no closing quote`},
+		"a quote after closed ones":                          {"a: 'x'\nlog: {level: \"info\", format: \"json}\n", 2, 30, `at "log:": the quoted text`},
+		"a quote on the first line":                          {"log: \"x\n", 1, 6, `at "log:": the quoted text`},
+		"Windows line endings":                               {"log:\r\n  level: 'info\r\nhttp: {}\r\n", 2, 10, `at "level:": the quoted text`},
+		"a byte order mark":                                  {"\ufefflog:\n  level: 'info\nhttp: {}\n", 2, 10, `at "level:": the quoted text`},
+		"a tab":                                              {"log:\n  level: info\nhttp:\n\tport: 80\n", 4, 1, `at "port:": found character that cannot start any token (YAML is indented with spaces`},
+		"a tab before a key":                                 {"log:\n  level: info\n\tformat: json\n", 3, 1, `at "format:": there is a tab in the indentation of this line`},
+		"a tab before a text":                                {"a: b\n\tc\n d: e\n", 2, 1, `there is a tab in the indentation of this line`},
+		"a tab in a block":                                   {"a: 1\nb: |\n \n\tcanary\n", 4, 1, `there is a tab in the indentation of this line`},
+		"a tab after another in a comment":                   {"# x\n\t# y\na: 1\nb: c\n\td\n", 5, 1, `there is a tab in the indentation of this line`},
+		"a tag that does not exist":                          {"a: 1\nc: !canary!x\n", 2, 0, `at "c:": ! begins a tag`},
+		"a tag on the first line":                            {"c: !canary!x\n", 1, 0, `at "c:": ! begins a tag`},
+		"an escape on a later line":                          {"a: 1\nb: \"x\n  y\n  \\q\"\nc: 1\n", 4, 3, `there is no such escape`},
+		"a quote before a document":                          {"a: 1\nb: 'x\n---\nc: 1\n", 2, 0, `at "b:": the quoted text that begins here has no closing quote before`},
+		"a file that ends inside a mapping, after a comment": {"a: 1\nlog: { # x\n  level: info, # y\n", 2, 6, `at "log:": the file ends inside a list or mapping`},
+		"a file that ends inside several lists and mappings": {"a: {b: 1}\nb: [\n{\n[1, 2], c: {\n", 2, 4, `at "b:": the file ends inside a list or mapping`},
+		"a key that is indented less":                        {"# a\n\nhttp:\n    port: 80\n  host: x\nlog: {}\n", 5, 3, `at "host:": a key is expected here`},
+		"a key that is indented more":                        {"log:\n  level: info\n    format: json\nhttp: {}\n", 3, 11, `at "format:": a ":" is not allowed here`},
+		"a key between two columns":                          {"http:\n  port: 80\n host: x\nlog: {}\n", 3, 2, `at "host:": a key is expected here`},
+		"an item among keys":                                 {"http:\n  port: 80\n  - x\n", 3, 3, `a key is expected here`},
+		"a key outside of its item":                          {"registries:\n- adapter: directory\n name: x\n", 3, 2, `at "name:": a key is expected here`},
+		"a key without a colon":                              {"http:\n  host: b\n  port\nlog: {}\n", 3, 3, `a ":" is expected after this key`},
+		"text after a quote":                                 {"log:\n  level: \"info\" x\nhttp: {}\n", 2, 17, `at "level:": a key is expected here`},
+		"a colon in a text":                                  {"http:\n  host: a: b\nlog: {}\n", 2, 10, `at "host:": a ":" is not allowed here`},
+		"a list that is not closed":                          {"http:\n  trustedProxies: [a, b\n  port: 80\nlog: {}\n", 2, 0, `at "trustedProxies:": a "[" on this line is not closed with "]", or a comma is missing between here and line 4`},
+		"a mapping that is not closed":                       {"http: {}\nlog: {\n  level: info,\n  format: json\n", 2, 0, `at "log:": a "{" on this line is not closed with "}", or a comma is missing between here and the end of the file`},
+		"a file that ends inside a list":                     {"http: {}\nlog: {\n  level: info,\n  format: [\n\n", 2, 6, `at "log:": the file ends inside a list or mapping`},
+		"a bracket that closes nothing":                      {"http: {}\nlog: ]\n", 2, 6, `at "log:": a value is expected here`},
+		"an unknown alias":                                   {"http: {}\napiKey: *canary\nlog: {}\n", 2, 10, `at "apiKey:": * begins an alias`},
+		"an escape that does not exist":                      {"http: {}\nlog:\n  level: \"in\\qfo\"\n", 3, 13, `at "level:": there is no such escape`},
+		"a control character":                                {"http: {}\nlog: \x01\n", 2, 6, `the control character U+0001 is not allowed`},
+		"another encoding":                                   {"http: {}\nlog:\n  level: \xff\xfe\n", 3, 10, `the file is not UTF-8`},
+		"a second document that is not YAML":                 {"http: {}\n---\nlog: [\n", 3, 6, `at "log:": the file ends inside`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			problems := ReadYAML("x.yaml", []byte(c.text), nil).Problems
@@ -94,7 +94,7 @@ func TestAFaultInALongTextIsPinpointed(t *testing.T) {
 	}
 }
 
-func TestTheSearchForAFreeSlotIsBounded(t *testing.T) {
+func TestTheSearchForAnUnclosedBracketIsBounded(t *testing.T) {
 	s := &search{text: strings.Repeat("x: {\n", 200), left: 1 << 14}
 	if line := s.opened(); line < 1 || s.left > 0 {
 		t.Errorf("line %d, %d bytes of the budget remain", line, s.left)

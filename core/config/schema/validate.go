@@ -59,7 +59,7 @@ func (v *validation) add(e *jsonschema.ValidationError) {
 		for _, name := range k.Missing {
 			v.miss(e.InstanceLocation, k.Prop, "requires "+name+purpose(k.Prop, name))
 		}
-	case *kind.PropertyNames: // the library's location of these is not reliable: see config.check
+	case *kind.PropertyNames: // the library does not locate these reliably; see config.check
 	case *kind.OneOf, *kind.AnyOf, *kind.Not:
 		v.miss(e.InstanceLocation, "", "must be "+wants)
 	case *kind.Enum:

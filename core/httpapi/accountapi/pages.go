@@ -30,8 +30,8 @@ const (
 	// agreed holds the digest of the consent that the page showed.
 	agreed = "agreed"
 
-	// again marks a request that the page itself made. The browser sends the session cookie with it, even a cookie that
-	// it withholds when another site led here.
+	// again marks a request that the page itself made. With such a request, the browser sends even a session cookie
+	// that it withholds when another site led here.
 	again = "again"
 )
 

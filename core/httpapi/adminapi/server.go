@@ -127,7 +127,7 @@ func (h *Handlers) ListAudit(c *fiber.Ctx, caller core.Caller) (any, error) {
 	wait, cancel := context.WithTimeout(c.UserContext(), auditReading)
 	defer cancel()
 	if h.AuditReads.Await(wait, caller.User.ID) != nil {
-		return nil, core.Errorf(core.CodeRateLimited, "too many pages of the audit trail are being read; one user reads one at a time").WithRetryAfter(auditReading)
+		return nil, core.Errorf(core.CodeRateLimited, "too many pages of the audit trail are being read; one user may read only one at a time").WithRetryAfter(auditReading)
 	}
 	defer h.AuditReads.Release(caller.User.ID)
 	page, err := h.Audit.Records(c.UserContext(), q)

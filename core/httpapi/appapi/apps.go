@@ -103,7 +103,7 @@ func appName(c *fiber.Ctx) (string, error) {
 	return name, nil
 }
 
-// appResponse is an app with the facts that only the chat knows.
+// appResponse is an app with the facts that only package chat knows.
 type appResponse struct {
 	apps.Details
 	RefusedTools []core.RefusedTool `json:"refusedTools,omitempty"`

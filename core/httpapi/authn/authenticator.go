@@ -63,7 +63,7 @@ func (a *Authenticator) Admit(c *fiber.Ctx, audience Audience) (caller core.Call
 	if caller.Identity, err = a.Identify(c.UserContext(), c, cred); err != nil {
 		return core.Caller{}, err
 	}
-	c.Context().SetUserValue(callerKey{}, caller) // also for a caller who is refused the workspace
+	c.Context().SetUserValue(callerKey{}, caller) // set here too, for a caller who is refused the workspace
 	if audience != Identity {
 		caller, err = a.place(c.UserContext(), caller.Identity, cred)
 	}

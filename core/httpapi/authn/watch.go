@@ -161,9 +161,9 @@ func (a *Authenticator) notify(changes chan<- struct{}, user string) (stop func(
 	})
 }
 
-// current returns a caller with their current rights. A token that came with a proof of possession (RFC 9449, RFC
-// 8705) cannot be verified again without its request, so only its revocation is checked. A token outlives its user: when
-// the user was deleted, verifying the token again makes a new user, who is another caller.
+// current returns a caller with their current rights. A token that came with a proof of possession (RFC 9449, RFC 8705)
+// cannot be verified again without its request, so only its revocation is checked. A token outlives its user: if the
+// user was deleted, verifying the token again creates a new user, who is a different caller.
 func (a *Authenticator) current(ctx context.Context, cred Credentials, caller core.Caller) (core.Caller, error) {
 	if cred.proven && caller.Token != "" {
 		return a.Access.Current(ctx, caller)
@@ -176,7 +176,7 @@ func (a *Authenticator) current(ctx context.Context, cred Credentials, caller co
 	return now, err
 }
 
-// isRefusal reports whether an error says that a caller has no access, as opposed to access that cannot be determined.
+// isRefusal reports whether an error means that a caller has no access, and not that this cannot be determined.
 func isRefusal(err error) bool {
 	code := core.CodeOf(err)
 	return code == core.CodeUnauthenticated || code == core.CodeWorkspaceDenied

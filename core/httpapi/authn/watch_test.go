@@ -65,7 +65,7 @@ func (r *rights) WatchRevocations(changed func(string)) func() {
 	}
 }
 
-// change changes the rights and notifies the watchers about the user known, or nobody for "nobody".
+// change changes the rights and notifies the watchers about the user known. If known is "nobody", it notifies none.
 func (r *rights) change(known string, change func()) {
 	r.mu.Lock()
 	change()
@@ -99,16 +99,16 @@ func TestAWatchEndsWithTheRightsOfItsCaller(t *testing.T) {
 		ends     bool // immediately
 		endsSoon bool // for a standing stream, without an announcement
 	}{
-		"the token is revoked":              {user, func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, true, true},
-		"the token has expired":             {"nobody", func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, false, true},
-		"the membership is gone":            {user, func(r *rights) { r.err = core.Errorf(core.CodeWorkspaceDenied, "x") }, true, true},
-		"the user is deleted":               {user, (*rights).replaceUser, true, true},
-		"all are to be checked":             {"", func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, true, true},
-		"the role in the workspace is less": {user, func(r *rights) { r.now.Workspace.Role = core.RoleMember }, true, true},
-		"the role of the user is less":      {user, func(r *rights) { r.now.User.OrgRole = core.RoleAdmin }, true, true},
-		"another user is gone":              {"usr_bob", func(*rights) {}, false, false},
-		"nothing has changed":               {user, func(*rights) {}, false, false},
-		"it cannot be determined":           {user, func(r *rights) { r.err = core.Errorf(core.CodeUnavailable, "x") }, false, false},
+		"the token is revoked":               {user, func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, true, true},
+		"the token has expired":              {"nobody", func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, false, true},
+		"the membership is gone":             {user, func(r *rights) { r.err = core.Errorf(core.CodeWorkspaceDenied, "x") }, true, true},
+		"the user is deleted":                {user, (*rights).replaceUser, true, true},
+		"all users are to be checked":        {"", func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, true, true},
+		"the role in the workspace is lower": {user, func(r *rights) { r.now.Workspace.Role = core.RoleMember }, true, true},
+		"the role of the user is lower":      {user, func(r *rights) { r.now.User.OrgRole = core.RoleAdmin }, true, true},
+		"another user is gone":               {"usr_bob", func(*rights) {}, false, false},
+		"nothing has changed":                {user, func(*rights) {}, false, false},
+		"the rights cannot be checked":       {user, func(r *rights) { r.err = core.Errorf(core.CodeUnavailable, "x") }, false, false},
 	} {
 		for _, cred := range []Credentials{{Bearer: "token"}, {Bearer: "token", proven: true}} {
 			for _, standing := range []bool{false, true} {
@@ -170,15 +170,15 @@ func TestACheckReportsTheRightsThatACallerHasLost(t *testing.T) {
 		change func(*rights, *core.Caller)
 		want   string // "" if the caller may continue
 	}{
-		"nothing":                      {func(*rights, *core.Caller) {}, ""},
-		"a login":                      {func(r *rights, _ *core.Caller) { r.err = refused }, "login"},
-		"an API key":                   {func(r *rights, c *core.Caller) { r.err, c.Issuer = refused, core.IssuerKey }, "API key"},
-		"the membership":               {func(r *rights, _ *core.Caller) { r.err = core.Errorf(core.CodeWorkspaceDenied, "x") }, "member"},
-		"a role":                       {func(r *rights, _ *core.Caller) { r.now.Workspace.Role = core.RoleMember }, "role"},
-		"a token that was revoked":     {func(r *rights, c *core.Caller) { r.err, c.Token = refused, "hash" }, "login"},
-		"a token that only expired":    {func(r *rights, c *core.Caller) { r.err, r.valid, c.Token = refused, true, "hash" }, ""},
-		"what cannot be determined":    {func(r *rights, _ *core.Caller) { r.err = core.Errorf(core.CodeUnavailable, "x") }, ""},
-		"more rights instead of fewer": {func(r *rights, _ *core.Caller) { r.now.Workspace.Role = core.RoleOwner }, ""},
+		"nothing":                       {func(*rights, *core.Caller) {}, ""},
+		"a login":                       {func(r *rights, _ *core.Caller) { r.err = refused }, "login"},
+		"an API key":                    {func(r *rights, c *core.Caller) { r.err, c.Issuer = refused, core.IssuerKey }, "API key"},
+		"the membership":                {func(r *rights, _ *core.Caller) { r.err = core.Errorf(core.CodeWorkspaceDenied, "x") }, "member"},
+		"a role":                        {func(r *rights, _ *core.Caller) { r.now.Workspace.Role = core.RoleMember }, "role"},
+		"a token that was revoked":      {func(r *rights, c *core.Caller) { r.err, c.Token = refused, "hash" }, "login"},
+		"a token that only expired":     {func(r *rights, c *core.Caller) { r.err, r.valid, c.Token = refused, true, "hash" }, ""},
+		"rights that cannot be checked": {func(r *rights, _ *core.Caller) { r.err = core.Errorf(core.CodeUnavailable, "x") }, ""},
+		"more rights instead of fewer":  {func(r *rights, _ *core.Caller) { r.now.Workspace.Role = core.RoleOwner }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, caller := &rights{now: alice}, alice
@@ -250,14 +250,14 @@ func TestAWatchFollowsTheGroupsOfItsCaller(t *testing.T) {
 	})
 }
 
-// quarrel is an Access that announces a change whenever it verifies a token, as it does for a person whose tokens name
+// quarrel is an Access that announces a change whenever it verifies a token, as happens for a person whose tokens name
 // different groups.
 type quarrel struct{ *rights }
 
 func (q quarrel) API(ctx context.Context, bearer, cookie string) (core.Identity, error) {
 	id, err := q.rights.API(ctx, bearer, cookie)
 	again := false
-	q.change("nobody", func() { again = q.asked < 10_000 }) // an end, for a watch that never pauses
+	q.change("nobody", func() { again = q.asked < 10_000 }) // stops a watch that never pauses
 	if again {
 		q.change("", func() {})
 	}

@@ -56,7 +56,7 @@ func DecodePath(c *fiber.Ctx) error {
 	for i, segment := range segments {
 		text, err := url.PathUnescape(segment)
 		if err != nil || strings.Contains(text, "/") || core.CheckText("the path", text) != nil {
-			return core.Errorf(core.CodeBadRequest, "the path is not well-formed: a part of it decodes to a slash, to a control character, or to nothing")
+			return core.Errorf(core.CodeBadRequest, "the path is not well-formed: a part of it decodes to a slash or a control character, or cannot be decoded")
 		}
 		segments[i] = text
 	}

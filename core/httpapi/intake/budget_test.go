@@ -22,7 +22,7 @@ func TestABodyBeyondTheBudgetWaitsAndIsThenRefused(t *testing.T) {
 		time.AfterFunc(time.Millisecond, release)
 		whole, err := b.acquire(100, time.Second) // larger than the budget, so it takes all of it
 		if err != nil {
-			t.Fatalf("it was not given when the bytes were free: %v", err)
+			t.Fatalf("the bytes were not granted once they were free: %v", err)
 		}
 		if _, err := b.acquire(1, 0); err == nil {
 			t.Error("bytes in use were handed out twice")

@@ -34,7 +34,7 @@ func CheckFraming(h *fasthttp.RequestHeader) error {
 // (absolute-form, RFC 9112 section 3.2.2).
 func CheckHost(r *fasthttp.Request) error {
 	if !bytes.EqualFold(r.URI().Host(), r.Header.Host()) {
-		return errors.New("the target names a different host from the header Host")
+		return errors.New("the target names a different host from the Host header")
 	}
 	return nil
 }

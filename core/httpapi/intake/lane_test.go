@@ -47,7 +47,7 @@ func TestSmallBodiesAreProcessedTogether(t *testing.T) {
 			answered = append(answered, l.begin("a", size))
 		}
 		if waited := time.Since(began); waited != 0 {
-			t.Errorf("bodies that are small together waited %v", waited)
+			t.Errorf("bodies with a small total size waited %v", waited)
 		}
 		l.begin("a", size)()
 		if waited := time.Since(began); waited != workPause/16 {

@@ -37,16 +37,16 @@ func TestADeadlineIsSetOnlyForReadsThatNeedADifferentOne(t *testing.T) {
 			}
 		}
 		want("nothing is read", time.Minute, false)
-		want("the first", time.Minute, true, time.Minute+slack)
+		want("the first deadline", time.Minute, true, time.Minute+slack)
 		<-time.After(slack / 2)
-		want("hardly later", time.Minute, true)
+		want("slightly later", time.Minute, true)
 		<-time.After(slack)
 		want("later", time.Minute, true, time.Minute+slack+slack*3/2)
 		want("earlier", time.Second, true, time.Second+slack+slack*3/2)
 		want("over", -time.Second, false, slack/2)
-		want("after one that is over", time.Second, true, time.Second+slack+slack*3/2)
+		want("after a deadline that has passed", time.Second, true, time.Second+slack+slack*3/2)
 		want("none", 0, false, -1)
-		want("after none", time.Minute, true, time.Minute+slack+slack*3/2)
+		want("after no deadline", time.Minute, true, time.Minute+slack+slack*3/2)
 	})
 }
 
@@ -81,6 +81,6 @@ func TestAPassedDeadlineEndsAWaitingRead(t *testing.T) {
 		t.Errorf("the read ended with %v", err)
 	}
 	if _, err := conn.Write([]byte("x")); err != nil {
-		t.Errorf("writing has its own: %v", err)
+		t.Errorf("the deadline also applies to writes: %v", err)
 	}
 }

@@ -72,9 +72,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// passing reports whether an accept error concerns a single connection or a resource that will become free again. That
-// is any error that does not say that the socket is no longer listening. The resources that may run out are not known
-// in advance: descriptors (EMFILE, ENFILE), memory (ENOMEM, ENOBUFS) or the user's epoll watches (ENOSPC).
+// passing reports whether an accept error concerns a single connection or a resource that will become free again. This
+// includes any error that does not mean that the socket is no longer listening. The resources that may run out are not
+// known in advance: descriptors (EMFILE, ENFILE), memory (ENOMEM, ENOBUFS) or the user's epoll watches (ENOSPC).
 func passing(err error) bool {
 	broken := []syscall.Errno{syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK, syscall.EOPNOTSUPP, syscall.EFAULT}
 	errno, ok := errors.AsType[syscall.Errno](err)

@@ -150,7 +150,7 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 	refused := connect(t, l, "127.0.0.1")
 	other := connect(t, l, "127.0.0.2")
 	if c := accept(t, l); c.peer != netip.MustParseAddr("127.0.0.2") {
-		t.Errorf("accepted one of %s", c.peer)
+		t.Errorf("accepted a connection from %s", c.peer)
 	}
 	if !ended(refused) || !strings.Contains(log.String(), "127.0.0.1") {
 		t.Errorf("the third connection of an address was not refused: %q", log)

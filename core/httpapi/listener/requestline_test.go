@@ -29,11 +29,11 @@ func TestALineInABodyIsNotMistakenForARequestLine(t *testing.T) {
 	request := func() bool { return l.endedBare([]byte("POST"), []byte("/v1/a"), []byte("HTTP/1.1")) }
 	l.scan([]byte("POST /v1/a HTTP/1.1\r\n\r\n"))
 	if request() {
-		t.Error("a line feed that is not bare")
+		t.Error("a CRLF was taken for a bare line feed")
 	}
 	l.scan([]byte("POST /v1/a HTTP/1.1\n"))
 	l.endBody()
 	if request() {
-		t.Error("a line of the body before")
+		t.Error("a line of the previous body was taken for a request line")
 	}
 }

@@ -39,8 +39,8 @@ func (p page) send(c *fiber.Ctx, status int) error {
 	forms := "; form-action 'none'"
 	switch {
 	case p.Ask:
-		// The response redirects to the identity provider, which may redirect further. Chromium applies form-action to all of
-		// these redirects, and blocks the form without a word to the person.
+		// The response redirects to the identity provider, which may redirect further. Chromium applies form-action to
+		// all of these redirects, and silently blocks the form.
 		forms = ""
 	case p.Consent != "":
 		forms = "; form-action 'self' " + p.form

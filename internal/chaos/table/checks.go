@@ -29,7 +29,7 @@ func trust() []check {
 		{"A closed file removed", "core/audit", "TestARemovedSwappedOrTruncatedClosedFileIsLocated"},
 		{"One flipped byte of a signed", "core/bundle", "TestOneFlippedByteOfASignedBundleIsRefused"},
 		{"A package, or its install scripts", "core/apps", "TestPackageManagersCannotReachTheServer|TestAddressesInPackagesCannotPointToThisMachine|TestAGitDependencyOfAnNPMPackageRunsNoCode|TestNoPartOfAPyPIProjectIsBuilt|TestAWheelRunsNoCodeEvenIfTheOperatorCompilesWheels"},
-		{"A package, or its install scripts", "core/apps/source", "TestOnlyRegularFilesOfPackagesAreRead|TestPackagesWithScriptsAreFoundOnceWhateverTheLinks"},
+		{"A package, or its install scripts", "core/apps/source", "TestOnlyRegularFilesOfPackagesAreRead|TestAPackageWithScriptsIsFoundOnceHoweverManyLinksLeadToIt"},
 		{"An identity that the provider", "core/access", "TestALoginThatItsProviderNoLongerConfirmsEndsEverywhere|TestALoginIsCheckedAtItsProviderBeforeTheIntervalEnds"},
 		{"An identity that the provider", "test/e2e/login", "TestFiftyPeopleStayWhoTheyAreUnderLoad"},
 		{"An identity that the provider", "plugins/auth/internal/relyingparty", "TestATokenIsGoodWhileTheProviderSaysThatItIsActive"},
@@ -91,7 +91,7 @@ func attacks() []check {
 		{"24", "core/mcphttp", "TestTheCapIsExact"},
 		{"1", "core/httpapi", "TestMutatedBodiesNeverCauseAServerError"},
 		{"1", "core/mcphttp", "TestBrokenBodiesAreRefusedAndHarmless"},
-		{"2", "core/httpapi", "TestEndlessChunkedBodiesAreRefusedAndUseLittleMemory|TestABodyOfManyLongNestedKeysTakesMemoryInProportion"},
+		{"2", "core/httpapi", "TestEndlessChunkedBodiesAreRefusedAndUseLittleMemory|TestABodyOfManyLongNestedKeysTakesMemoryInProportionToItsSize"},
 		{"3", "core/mcphttp", "TestNoTwoReadersSeeDifferentMethodsOrTools"},
 		{"4", "core/httpapi", "TestAPanicFailsOneRequestOnly"},
 		{"6", "core/bundle", "TestCheckEnvRefusesAndNamesTheKey"},
@@ -123,7 +123,7 @@ func attacks() []check {
 // floods returns the checks of floods, failures and secrets at rest.
 func floods() []check {
 	return []check{
-		{"Nested and repeated keys", "core/httpapi", "TestABodyOfManyLongNestedKeysTakesMemoryInProportion"},
+		{"Nested and repeated keys", "core/httpapi", "TestABodyOfManyLongNestedKeysTakesMemoryInProportionToItsSize"},
 		{"Nested and repeated keys", "core/rawjson", "TestCheckingForDuplicatesIsLinearInMemory"},
 		{"No file descriptors", "core/httpapi/listener", "TestAListenerWithoutDescriptorsKeepsAccepting|TestAListenerWithoutDescriptorsClosesTheLongestIdleConnectionFirst|TestAConnectionBeyondTheCapTakesThePlaceOfAnIdleOne"},
 		{"A schema of chained", "core/tools/schema", "TestASchemaOfChainedReferencesIsTooComplex|TestACheckThatTakesTooManyStepsIsRefused|TestRegularExpressionsInSchemasTakeLinearTime"},
@@ -133,7 +133,7 @@ func floods() []check {
 		{"Lists of an app", "core/apps/offer", "TestAnAppWhoseListsAreTooLargeDoesNotStart"},
 		{"Clients that do not read", "core/httpapi", "TestLargeResponsesThatNobodyReadsAreBounded"},
 		{"Clients that do not read", "core/mcphttp", "TestAnswersThatNobodyReadsAreBounded"},
-		{"A stranger, or a user, who starts", "core/access", "TestAClientThatStartsManyLoginsDropsOnlyItsOwn|TestADeviceStoresLittle"},
+		{"A stranger, or a user, who starts", "core/access", "TestAClientThatStartsManyLoginsDropsOnlyItsOwn|TestLittleIsStoredForADevicesLogin"},
 		{"A stranger, or a user, who starts", "core/store", "TestPendingBrowserLoginsAreBounded|TestAUserKeepsTheNewestLogins"},
 		{"The name of a remote app", "core/accounts", "TestAnAppAtAPublicAddressCannotReachPrivateOnesThroughItsName"},
 		{"One user who takes all", "core/limits", "TestOnePrincipalCannotTakeAnothersShare|TestCallsPerSecondAreLimitedAndTheErrorSaysHowLongToWait"},

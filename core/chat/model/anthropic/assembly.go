@@ -148,7 +148,8 @@ func (a *assembly) add(e event, pieces model.Pieces) {
 	}
 }
 
-// part returns the block with that index, or nil if it has not started. Some servers number all blocks 0: it is the latest.
+// part returns the block with that index, or nil if it has not started. If several have the index, the latest is
+// returned, because some servers number all blocks 0.
 func (a *assembly) part(index int) *part {
 	for _, p := range slices.Backward(a.parts) {
 		if p.index == index {

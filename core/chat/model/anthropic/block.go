@@ -39,7 +39,7 @@ func newBlock(b model.Block) *block {
 	case model.File:
 		return newFile(b)
 	case model.ToolResult:
-		// The vendor rejects an error with anything but text, and text without any words.
+		// The vendor rejects an error with content other than text, and blank text.
 		result := &block{Type: "tool_result", ToolUseID: b.ID, IsError: b.Error && len(b.Files) == 0}
 		if strings.TrimSpace(b.Text) != "" {
 			result.Content = []*block{text(b.Text)}

@@ -32,7 +32,7 @@ type dialect struct {
 	way       effortWay
 	efforts   model.EffortSubstitutes
 	maxTokens int  // the highest limit on an answer that it accepts; 0 until it has rejected a higher one
-	noCache   bool // it rejects cache_control: other servers with the vendor's protocol
+	noCache   bool // it rejects cache_control, as some other servers with the vendor's protocol do
 }
 
 // New returns a provider. It connects on the first call.
@@ -93,7 +93,7 @@ func (p *Provider) post(ctx context.Context, name string, r model.Request) (*htt
 		case body.Thinking != nil && wantsThoughts(refused): // true of this conversation, not of the model
 			r.Effort = ""
 			continue
-		case aboutFiles.MatchString(refused.Message): // the files stay in the conversation, which must not fail for ever
+		case aboutFiles.MatchString(refused.Message): // the files stay in the conversation, and must not make every later call fail
 			if without, had := model.WithoutFiles(r.Messages); had {
 				r.Messages = without
 				continue
@@ -130,8 +130,8 @@ func (d *dialect) learn(e *model.Error, r request) bool {
 // aboutFiles matches complaints about a file that is broken, too large or not where its address says.
 var aboutFiles = regexp.MustCompile(`(?i)\b(?:image|pdf)|\.document\b|download the file`)
 
-// wantsThoughts reports whether a request was rejected because its last tool call comes without thoughts: another model
-// made it. https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
+// wantsThoughts reports whether a request was rejected because its last tool call, which another model made, comes
+// without thoughts. https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
 func wantsThoughts(e *model.Error) bool {
 	return strings.Contains(e.Message, "must start with a thinking block") || strings.Contains(e.Message, "Expected `thinking`")
 }

@@ -94,7 +94,7 @@ func (r *request) setCacheBreakpoints() {
 	}
 }
 
-// effortWay is one way to tell a model how much effort to make. The ways are tried in this order.
+// effortWay is one way to tell a model how much effort to spend. The ways are tried in this order.
 type effortWay int
 
 const (

@@ -69,7 +69,7 @@ func TestAnIncompleteCallIsLeftOut(t *testing.T) {
 	}{
 		"no room":        {rest: "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"max_tokens\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n", cut: true},
 		"the stream end": {want: model.Broken},
-		"no JSON":        {rest: "data: {\"type\"\n\n", want: model.Broken},
+		"not JSON":       {rest: "data: {\"type\"\n\n", want: model.Broken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, err := respond(t, http.StatusOK, begin+c.rest).Call(t.Context(), "m", model.Request{}, model.Pieces{})
@@ -114,7 +114,7 @@ func TestAnErrorResponseHasItsStatusKindAndDelay(t *testing.T) {
 		"a wrong key":       {401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, model.Auth},
 		"too long":          {400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, model.TooLong},
 		"overloaded":        {529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, model.Overloaded},
-		"no JSON":           {500, `<html>`, model.ServerError},
+		"not JSON":          {500, `<html>`, model.ServerError},
 		"a redirect":        {302, ``, model.Refused},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -114,7 +114,7 @@ func TestFilesAreSentAsTheVendorDocuments(t *testing.T) {
 func TestWhatAModelRejectsIsLearnedAndRemembered(t *testing.T) {
 	for name, c := range map[string]struct{ words, refused, wanted string }{
 		"a limit above the model's": {"max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens for m", `"max_tokens":8192`, `"max_tokens":4096`},
-		"marks for its cache":       {"messages.0.content.0.text.cache_control: Extra inputs are not permitted", `cache_control`, `"messages"`},
+		"cache marks":               {"messages.0.content.0.text.cache_control: Extra inputs are not permitted", `cache_control`, `"messages"`},
 		"an effort":                 {"output_config.effort: Input should be 'low', 'medium' or 'high'", `"effort":"max"`, `"effort":"high"`},
 		"adaptive thinking":         {"thinking: Input tag 'adaptive' found using 'type' does not match any of the expected tags", `"adaptive"`, `"enabled"`},
 	} {
@@ -137,7 +137,7 @@ func TestAnotherModelsToolCallIsContinuedWithoutThinking(t *testing.T) {
 }
 
 // askRefusing calls a model twice with the greatest effort; more comes before the person's text. The model refuses requests
-// that contain refused, with words as the error message. askRefusing returns the bodies.
+// that contain refused, with words as the error message. askRefusing returns the bodies of all requests.
 func askRefusing(t *testing.T, words, refused string, more ...model.Block) (bodies []string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -33,7 +33,7 @@ type chunk struct {
 
 type usage struct {
 	PromptTokens     int64 `json:"prompt_tokens"`
-	CompletionTokens int64 `json:"completion_tokens"` // of xAI and Gemini: without the reasoning
+	CompletionTokens int64 `json:"completion_tokens"` // from xAI and Gemini, without the reasoning
 	TotalTokens      int64 `json:"total_tokens"`
 	Details          struct {
 		CachedTokens int64 `json:"cached_tokens"`
@@ -179,7 +179,8 @@ func (a *assembly) count(u usage) {
 	}
 }
 
-// isWhole reports whether an answer without a finish reason has something to say, and the whole input of each tool call.
+// isWhole reports whether an answer without a finish reason has content, and the input of each of its tool calls is
+// complete.
 func (a *assembly) isWhole() bool {
 	cut := func(t *call) bool { return !json.Valid(t.block.Input) }
 	return len(a.parts)+len(a.tools) > 0 && !slices.ContainsFunc(a.tools, cut)
@@ -206,7 +207,7 @@ func (a *assembly) addDelta(d delta, to model.Pieces) {
 		if piece.Function.Name != t.block.Name { // some servers repeat the name in each piece
 			t.block.Name += piece.Function.Name
 		}
-		if string(t.block.Input) == "{}" && strings.HasPrefix(string(piece.Function.Arguments), "{") { // some gateways send it first
+		if string(t.block.Input) == "{}" && strings.HasPrefix(string(piece.Function.Arguments), "{") { // some gateways send {} first
 			t.block.Input = nil
 		}
 		t.block.Input = append(t.block.Input, piece.Function.Arguments...)
@@ -230,7 +231,8 @@ func (d callDelta) number() int64 {
 	return *d.Index
 }
 
-// repeats reports whether a piece is the whole of a call that has arrived: some servers end with that.
+// repeats reports whether a piece repeats a complete call that has already arrived. Some servers send such pieces at
+// the end.
 func (d callDelta) repeats(t *call) bool {
 	return d.ID != "" && d.ID == t.block.ID && d.number() == t.index && d.Function.Name == t.block.Name &&
 		string(d.Function.Arguments) == string(t.block.Input) && json.Valid(t.block.Input)
@@ -256,8 +258,8 @@ func (a *assembly) callOf(piece callDelta) *call {
 	return found
 }
 
-// isAnother reports whether a piece starts a new call although its index is already in use. A new call has a name. The id
-// alone says little: some servers use the tool's name, or a new id for each piece.
+// isAnother reports whether a piece starts a new call although its index is already in use. A new call has a name. The
+// id alone is not enough, because some servers use the tool's name, or a new id for each piece.
 func isAnother(before model.Block, piece callDelta) bool {
 	name := piece.Function.Name
 	switch {

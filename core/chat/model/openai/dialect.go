@@ -33,7 +33,7 @@ type dialect struct {
 	wantsTools       bool // tool calls without definitions of tools are rejected: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
 	noNull           bool // an assistant message with calls alone has "" for its content: https://help.aliyun.com/zh/model-studio/qwen-api-reference
 	passing          bool // what was learned may be true of this conversation only
-	// reasoning is the reasoning_content, in JSON, of tool calls without any, which are rejected:
+	// reasoning is the reasoning_content, in JSON, for tool calls without any, because the server rejects them:
 	// https://api-docs.deepseek.com/guides/thinking_mode. Kimi may reject an empty one.
 	reasoning string
 	// keywords are what model.SafeSchema removes, separated by spaces: https://ai.google.dev/api/caching#Schema
@@ -45,7 +45,7 @@ var (
 	unknownName = regexp.MustCompile(`Unknown name \\?"([$A-Za-z]+)\\?" at '[^']*(?:parameters|function_declarations)(?:[^']*': Proto field is not (repeating))?`)
 	badEnum     = regexp.MustCompile(`function_declarations[^']*\.enum(?:\[|: only allowed)`)
 
-	// oneFile matches complaints about one file or its address, not about files.
+	// oneFile matches complaints about one file or its address, not about files in general.
 	oneFile = regexp.MustCompile(`download|fetch|timeout|timed out|retriev|status code|unsupported image|following formats|process (?:input )?image|decod|cannot identify|` +
 		`failed to (?:load|open|parse|process)|corrupt|invalid base64|exceed|dimension|pixel|password|encrypted|is empty|invalid (?:image|file|pdf) data|not a valid|mime type|pages|at most [1-9]|too many`)
 )
@@ -79,7 +79,7 @@ func (d *dialect) learn(e *model.Error, r request) bool {
 	return *d != before
 }
 
-// learnSchemas learns what it rejects in the definitions of tools.
+// learnSchemas learns what the server rejects in the definitions of tools.
 func (d *dialect) learnSchemas(e *model.Error, said complaint) bool {
 	found := unknownName.FindAllStringSubmatch(e.Message, -1)
 	for _, match := range found {
@@ -105,7 +105,7 @@ func (d *dialect) without(keyword string) {
 	}
 }
 
-// learnMessages learns what it rejects in the order and the members of messages.
+// learnMessages learns what the server rejects in the order and the members of messages.
 func (d *dialect) learnMessages(said complaint, r request) bool {
 	switch {
 	case said.about("thought_signature", "thought signature"):
@@ -134,7 +134,7 @@ func (d *dialect) learnMessages(said complaint, r request) bool {
 	return true
 }
 
-// learnMembers learns which other members it rejects.
+// learnMembers learns which other members the server rejects.
 func (d *dialect) learnMembers(e *model.Error, said complaint, r request) bool {
 	limit := max(r.MaxTokens, r.MaxCompletionTokens)
 	lower := e.AnswerLimit(limit)
@@ -153,11 +153,11 @@ func (d *dialect) learnMembers(e *model.Error, said complaint, r request) bool {
 	return true
 }
 
-// learnParts learns which parts of messages it rejects.
+// learnParts learns which parts of messages the server rejects.
 func (d *dialect) learnParts(said complaint, r request) {
 	before := *d
 	switch {
-	case r.has("file") && fileWord.MatchString(string(said)): // before images: the words may list what is accepted
+	case r.has("file") && fileWord.MatchString(string(said)): // check this before images, because the message may list what is accepted
 		d.noFiles = true
 	case !d.noImageURLs && r.hasImageURL() && said.about("image", "url", "base64", "download", "fetch"):
 		d.noImageURLs = true

@@ -132,7 +132,7 @@ func TestToolCallsWithoutToolsAreSentWithADefinitionIfTheServerWantsOne(t *testi
 	}
 }
 
-// One person's broken picture must not blind the model for everybody.
+// One user's broken picture must not prevent other users from sending pictures to the model.
 func TestAComplaintAboutOneFileIsNotRemembered(t *testing.T) {
 	for words, remembered := range map[string]bool{
 		"You uploaded an unsupported image. Please make sure your image is valid.":       false,

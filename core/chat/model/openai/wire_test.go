@@ -190,7 +190,7 @@ func TestAWholeMessageIsUsedIfNoChunksArrive(t *testing.T) {
 		"message after the pieces": {
 			`{"choices":[{"index":0,"delta":` + message + `}]}`, `{"choices":[{"index":0,"delta":{},"message":` + message + `,"finish_reason":"tool_calls"}]}`, "[DONE]",
 		},
-		"no stream": nil,
+		"not a stream": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _, _ := serve(t, chunks...)
@@ -245,7 +245,7 @@ func TestAnErrorResponseHasItsStatusKindAndDelay(t *testing.T) {
 		"no quota":            {429, `{"error":{"message":"pay","type":"insufficient_quota","code":"insufficient_quota"}}`, model.Refused},
 		"a number for a code": {401, `{"error":{"message":"no","code":401}}`, model.Auth},
 		"too long":            {400, `{"error":{"message":"m","code":"context_length_exceeded"}}`, model.TooLong},
-		"no JSON":             {500, `<html>`, model.ServerError},
+		"not JSON":            {500, `<html>`, model.ServerError},
 		"a redirect":          {302, ``, model.Refused},
 	} {
 		t.Run(name, func(t *testing.T) {
