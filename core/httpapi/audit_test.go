@@ -108,7 +108,7 @@ func (l *trail) Records(_ context.Context, q core.AuditQuery) (core.AuditPage, e
 	return core.AuditPage{Records: []core.AuditRecord{{Time: time.Unix(1, 0).UTC(), Actor: "usr_a", Action: "tools.call", Outcome: "ok"}}, Next: "42"}, l.err
 }
 
-func TestTheAuditTrailIsReadByAdminsEachWithinTheirRights(t *testing.T) {
+func TestAdminsReadOnlyTheAuditRecordsThatTheyMaySee(t *testing.T) {
 	a := newAccess()
 	a.user("org", core.RoleAdmin, core.Workspace{ID: "ws_second", Role: core.RoleMember})
 	a.user("lead", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleAdmin})
@@ -163,7 +163,7 @@ func TestTheAuditTrailIsFilteredAndPaged(t *testing.T) {
 	}
 }
 
-func TestARequestOfAStrangerFillsLittleOfTheAuditTrail(t *testing.T) {
+func TestLongPathsAreCutOffInTheAuditTrail(t *testing.T) {
 	log := &fakes.Audit{}
 	h := open(t, newAccess(), func(o *Options) { o.Audit = log })
 	long := strings.Repeat("a", 6000)
@@ -243,7 +243,7 @@ func TestOneUserReadsOnePageOfTheAuditTrailAtATime(t *testing.T) {
 	}
 }
 
-func TestTheAuditTrailNamesWhoLinkedAnAccountAndWhyOneWasNotLinked(t *testing.T) {
+func TestTheAuditTrailRecordsAccountLinksAndRefusedLinks(t *testing.T) {
 	a := newAccess()
 	a.user("alice", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
 	a.cookies["alice"] = a.bearers["alice"]

@@ -51,7 +51,7 @@ func TestRefusedBodies(t *testing.T) {
 		{"token of the wrong type", install, `{"url":"https://a.example","transport":{"auth":{"token":1}}}`, "transport.auth.token must be a string, not a number"},
 		{"an env value of the wrong type", install, `{"path":"/a","env":{"J":"x","K":1}}`, "env.K must be a string, not a number"},
 		{"a header of the wrong type", install, `{"url":"https://a.example","transport":{"headers":{"X-A":["b"]}}}`, "transport.headers.X-A must be a string, not an array"},
-		{"a text in a list of the wrong type", say, `{"message":"x","allowedTools":["a",1]}`, "allowedTools[] must be a string, not a number"},
+		{"a list item of the wrong type", say, `{"message":"x","allowedTools":["a",1]}`, "allowedTools[] must be a string, not a number"},
 		{"a fraction where a whole number is wanted", say, `{"message":"x","maxIterations":1.5}`, "maxIterations must be a whole number, not 1.5"},
 		{"a number too large", say, `{"message":"x","maxIterations":1e99}`, "maxIterations must be a whole number, not 1e99"},
 		{"a text where a whole number is wanted", say, `{"message":"x","maxIterations":"5"}`, "maxIterations must be a whole number, not a string"},
@@ -93,7 +93,7 @@ func TestUnknownFieldsAreIgnored(t *testing.T) {
 	}
 }
 
-func TestAnEmptyBodyIsNamedAsSuch(t *testing.T) {
+func TestAnEmptyBodyIsReportedAsEmpty(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, path := range []string{"/v1/tools/call", "/v1/apps/install", "/v1/auth/login"} {
 		if r := h.do(t, call{method: "POST", path: path}); r.StatusCode != 400 || !strings.Contains(r.body, "empty") {
@@ -167,7 +167,7 @@ func FuzzBodiesNeverFailTheServer(f *testing.F) {
 	})
 }
 
-func TestABodyOfManyLongNestedKeysTakesMemoryInProportion(t *testing.T) {
+func TestTheMemoryForABodyIsProportionalToItsSize(t *testing.T) {
 	key := strings.Repeat("k", 190)
 	deep := strings.Repeat(`{"`+key+`":`, 5000) + "1" + strings.Repeat("}", 5000)
 	wide := `{"arguments":{` + strings.TrimSuffix(strings.Repeat(`"`+key+`":{},`, 1), ",") + `}}`

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// converse adds a conversation of the owner, with a question and an answer that called a tool.
+// converse creates a conversation of the owner. It has one question and one answer with a tool call.
 func converse(t *testing.T, h *testServer) string {
 	t.Helper()
 	owner := core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: core.DefaultWorkspaceID}}
@@ -141,8 +141,8 @@ func TestAnImportKeepsMessageMetadataAndRejectsWhatAnExportCannotContain(t *test
 		`{"attachments":[{"name":"a","url":"https://"}]}`:                                              "attachments.url must be an https address",
 		`{"attachments":[{"name":"a","url":"https://example.com/\u202egnp.exe"}]}`:                     "attachments.url must be an https address",
 		`{"attachments":[{"name":"a","url":"https://example.com/` + strings.Repeat("a", 2048) + `"}]}`: "attachments.url must be an https address",
-		`{"stopReason":"tired"}`:                     "stopReason can be",
-		`{"parts":[{"type":"image"}]}`:               "parts.type can be text, toolCall, reasoning or summary",
+		`{"stopReason":"tired"}`:                     "stopReason must be",
+		`{"parts":[{"type":"image"}]}`:               "parts.type must be text, toolCall, reasoning or summary",
 		`{"parts":[{"type":"toolCall","index":-1}]}`: "-1 is not a number from 0 to",
 	} {
 		if r := restore(metadata); r.StatusCode != 400 || !strings.Contains(r.body, names) {

@@ -76,12 +76,12 @@ func TestAPreflightAllowsTheHeadersThatCarryArguments(t *testing.T) {
 	usual := h.preflight(t, listed)
 	for _, c := range []struct{ name, asked, more string }{
 		{"none", "", ""},
-		{"one, as browsers write it", "mcp-param-region", ", mcp-param-region"},
+		{"one, in lower case as browsers send it", "mcp-param-region", ", mcp-param-region"},
 		{"some among others", "content-type,mcp-param-a,x-evil , Mcp-Param-B", ", mcp-param-a, Mcp-Param-B"},
-		{"a prefix alone", "mcp-param-", ""},
+		{"only the prefix", "mcp-param-", ""},
 		{"another prefix", "x-mcp-param-a,mcp-parameter", ""},
-		{"no token", "mcp-param-a b,mcp-param-\"c\",mcp-param-d:e,mcp-param-\u00e9", ""},
-		{"a wildcard", "*,mcp-param-*", ", mcp-param-*"}, // a token here, because wildcards do not apply to requests with credentials
+		{"not tokens", "mcp-param-a b,mcp-param-\"c\",mcp-param-d:e,mcp-param-\u00e9", ""},
+		{"a wildcard", "*,mcp-param-*", ", mcp-param-*"}, // an ordinary token, because wildcards do not apply to requests with credentials
 		{"empty elements", ",, ,mcp-param-a,", ", mcp-param-a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -91,11 +91,11 @@ func TestAPreflightAllowsTheHeadersThatCarryArguments(t *testing.T) {
 		})
 	}
 	if got := h.preflight(t, "https://evil.example", "mcp-param-a"); got != "" {
-		t.Errorf("a page that is not listed is allowed %q", got)
+		t.Errorf("a page that is not listed may send %q", got)
 	}
 }
 
-// preflight returns the headers that a page of an origin may send when it asks for some.
+// preflight returns the headers that a page of an origin may send if its preflight asks for the given ones.
 func (h *testServer) preflight(t *testing.T, origin string, asked ...string) string {
 	t.Helper()
 	r := h.do(t, call{method: "OPTIONS", path: "/mcp", header: map[string]string{
@@ -104,7 +104,7 @@ func (h *testServer) preflight(t *testing.T, origin string, asked ...string) str
 	return r.Header.Get("Access-Control-Allow-Headers")
 }
 
-func TestDisabledEndpointsAnswerEveryMethod(t *testing.T) {
+func TestDisabledEndpointsRespondToEveryMethod(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) {
 		o.RespondIfDisabled = func(ctx *fasthttp.RequestCtx) bool {
 			off := string(ctx.Path()) == "/mcp"

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/limits"
 )
 
-func TestOneUserCannotTakeTheStreamsOrCallsOfAnother(t *testing.T) {
+func TestOneUserCannotUseUpAnotherUsersStreamsOrCalls(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) {
 		o.Limits = limits.New(limits.Settings{AtATime: map[limits.Kind]int{limits.Streams: 1}, CallsPerSecond: 1})
 	})
@@ -24,7 +24,7 @@ func TestOneUserCannotTakeTheStreamsOrCallsOfAnother(t *testing.T) {
 	}
 	began, allowed := time.Now(), 0
 	r := tool("alice")
-	for ; r.StatusCode == 200 && allowed <= 2+int(time.Since(began)/time.Second); r = tool("alice") { // one more in each later second
+	for ; r.StatusCode == 200 && allowed <= 2+int(time.Since(began)/time.Second); r = tool("alice") { // one more call is allowed each second
 		allowed++
 	}
 	if allowed < 2 || r.StatusCode != 429 || r.code() != "rate_limited" || r.Header.Get("Retry-After") == "" || !strings.Contains(r.body, "limits.callsPerSecond") {
@@ -55,7 +55,7 @@ func TestOneUserCannotTakeTheStreamsOrCallsOfAnother(t *testing.T) {
 	}
 }
 
-func TestEveryStreamTakesOnePlaceWhileItIsOpen(t *testing.T) {
+func TestAStreamCountsAgainstTheLimitWhileItIsOpen(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) {
 		o.Limits = limits.New(limits.Settings{AtATime: map[limits.Kind]int{limits.Streams: 1}})
 	})

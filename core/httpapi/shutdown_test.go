@@ -35,7 +35,7 @@ func TestShutdownFinishesPendingRequestsAndRefusesNewOnes(t *testing.T) {
 	if _, err := io.WriteString(late, getHead[:half]); err != nil {
 		t.Fatal(err)
 	}
-	h.await(t, "the late connection was not taken", func() bool { return h.router.Server().GetOpenConnectionsCount() > calls })
+	h.await(t, "the late connection was not accepted", func() bool { return h.router.Server().GetOpenConnectionsCount() > calls })
 	var events []*bufio.Reader
 	for range readers {
 		_, r := h.listen(t, nil)
@@ -46,11 +46,11 @@ func TestShutdownFinishesPendingRequestsAndRefusesNewOnes(t *testing.T) {
 	go func() { done <- h.Shutdown(t.Context()) }()
 	for _, r := range events {
 		if got, err := next(r); got != "" || !errors.Is(err, io.EOF) {
-			t.Errorf("an event stream did not end in order: %q, %v", got, err)
+			t.Errorf("an event stream did not end cleanly: %q, %v", got, err)
 		}
 	}
 	if _, err := net.Dial("tcp", h.addr); err == nil {
-		t.Error("a new connection was taken")
+		t.Error("a new connection was accepted")
 	}
 	if _, err := io.WriteString(late, getHead[half:]+"\r\n"); err != nil {
 		t.Fatal(err)

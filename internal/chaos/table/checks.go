@@ -91,11 +91,11 @@ func attacks() []check {
 		{"24", "core/mcphttp", "TestTheCapIsExact"},
 		{"1", "core/httpapi", "TestMutatedBodiesNeverCauseAServerError"},
 		{"1", "core/mcphttp", "TestBrokenBodiesAreRefusedAndHarmless"},
-		{"2", "core/httpapi", "TestEndlessChunkedBodiesAreRefusedAndUseLittleMemory|TestABodyOfManyLongNestedKeysTakesMemoryInProportion"},
+		{"2", "core/httpapi", "TestEndlessChunkedBodiesAreRefusedAndUseLittleMemory|TestTheMemoryForABodyIsProportionalToItsSize"},
 		{"3", "core/mcphttp", "TestNoTwoReadersSeeDifferentMethodsOrTools"},
 		{"4", "core/httpapi", "TestAPanicFailsOneRequestOnly"},
 		{"6", "core/bundle", "TestCheckEnvRefusesAndNamesTheKey"},
-		{"10", "core/httpapi", "TestPathsThatLeaveTheAppAreRefusedWithoutAskingIt"},
+		{"10", "core/httpapi", "TestPathsOutsideTheAppAreRefusedWithoutCallingIt"},
 		{"17", "test/e2e/login", "TestReboundNamesAndOtherOriginsAreRefused"},
 		{"34", "test/e2e/login", "TestFailedLoginsAreLimited"},
 		{"18", "core/httpapi", "TestStalledReadersAreDisconnectedAndTheOthersGetEverything"},
@@ -115,17 +115,17 @@ func attacks() []check {
 		{"31", "plugins/auth/oidc", "TestOIDCKeepsTheContract"},
 		{"32", "core/process", "TestAStartLeaksNoDescriptors"},
 		{"35", "core/tools", "TestEveryCallReachesTheAppThatListsTheTool"},
-		{"38", "core/httpapi", "TestAMalformedRequestIsRefusedAndIsTheLastOfItsConnection|TestATruncatedChunkedBodyRunsNothing"},
-		{"38", "core/httpapi/listener", "TestABareLineFeedInARequestLineIsFoundHoweverItIsRead"},
+		{"38", "core/httpapi", "TestAMalformedRequestIsRefusedAndClosesItsConnection|TestATruncatedChunkedBodyIsNotProcessed"},
+		{"38", "core/httpapi/listener", "TestABareLineFeedInARequestLineIsFoundWhateverTheReadSize"},
 	}
 }
 
 // floods returns the checks of floods, failures and secrets at rest.
 func floods() []check {
 	return []check{
-		{"Nested and repeated keys", "core/httpapi", "TestABodyOfManyLongNestedKeysTakesMemoryInProportion"},
+		{"Nested and repeated keys", "core/httpapi", "TestTheMemoryForABodyIsProportionalToItsSize"},
 		{"Nested and repeated keys", "core/rawjson", "TestCheckingForDuplicatesIsLinearInMemory"},
-		{"No file descriptors", "core/httpapi/listener", "TestAListenerWithoutDescriptorsKeepsAccepting|TestAListenerWithoutDescriptorsClosesTheLongestIdleConnectionFirst|TestAConnectionBeyondTheCapTakesThePlaceOfAnIdleOne"},
+		{"No file descriptors", "core/httpapi/listener", "TestAListenerWithoutDescriptorsKeepsAccepting|TestAListenerWithoutDescriptorsClosesTheLongestIdleConnectionFirst|TestAConnectionBeyondTheCapReplacesAnIdleOne"},
 		{"A schema of chained", "core/tools/schema", "TestASchemaOfChainedReferencesIsTooComplex|TestACheckThatTakesTooManyStepsIsRefused|TestRegularExpressionsInSchemasTakeLinearTime"},
 		{"A schema of chained", "core/tools", "TestASchemaThatIsTooComplexIsReplacedWhenItIsListed"},
 		{"Arguments that do not match", "core/tools/schema", "TestACheckListsABoundedNumberOfViolations|TestRepeatedViolationsAreBounded"},
@@ -159,7 +159,7 @@ func floods() []check {
 		{"A full or read-only disk", "core/store", "TestAFullDiskLeavesTheOldStateAndAClearError|TestAReadOnlyDiskLeavesTheOldStateAndAClearError|TestAReplacedOrRemovedHomeRefusesWrites|TestAnEmptyOrMissingDatabaseNextToAppsIsNotAFirstStart"},
 		{"Flipped bytes in a backup", "core/store", "TestARestoreRefusesFlippedBytes"},
 		{"A session store that lost", "core/mcphttp", "TestLiveSessionsAreWrittenAgainAfterTheStoreLostItsData|TestSessionsAreWrittenAgainToAStoreThatLostItsData"},
-		{"A start that another command", "core/httpapi", "TestTheDocumentListsTheConflictOfAnInterruptedCommand"},
+		{"A start that another command", "core/httpapi", "TestTheOpenAPIDocumentListsTheConflictOfAnInterruptedCommand"},
 		{"Usage and approvals older", "core/store", "TestUsageOlderThanItsRetentionIsDeleted|TestAFileShrinksWhenMuchOfItIsUnused"},
 		{"What no rule of", "core/apps", "TestSourcesThatNoPatternAllowsAreNeverInstalled|TestEachRoleInstallsFromItsRegistries|TestAWorkspaceAdminInstallsByNameOnlyIfTheSandboxWorks"},
 		{"The database, its log or a backup", "core/store", "TestASecretIsNotInAnyFileOfTheStateOrOfABackup|TestAnInterruptedRewriteIsCompletedAtTheNextStart"},

@@ -59,7 +59,7 @@ func TestHTTPSIsServedWithACertificateThatIsReloaded(t *testing.T) {
 	}
 	defer func() { _ = plain.Close() }()
 	_, _ = io.WriteString(plain, "GET / HTTP/1.1\r\nHost: "+address+"\r\n\r\n")
-	if said, _ := io.ReadAll(plain); !strings.Contains(string(said), "This server speaks HTTPS") {
+	if said, _ := io.ReadAll(plain); !strings.Contains(string(said), "This server uses HTTPS") {
 		t.Errorf("a client that speaks plain HTTP gets %q", said)
 	}
 
