@@ -89,7 +89,7 @@ assert.equal(await thread.getByText(/broke/).count(), 1, "the reason is repeated
 
 // A conversation that does not exist has no message field.
 await page.goto(`${facts.url}/chat/conv_00000000000000aa`);
-await page.getByText("There is no such conversation").waitFor();
+await page.getByText("Conversation not found").waitFor();
 await message.waitFor({ state: "detached" });
 
 // A call from the list of tools that needs approval can be decided there.
@@ -100,5 +100,5 @@ await page.getByText("Waiting for approval").waitFor();
 await page.getByRole("button", { name: "Allow once" }).click();
 await page.getByRole("heading", { name: "Result" }).waitFor();
 await page.getByText("Waiting for approval").waitFor({ state: "detached" });
-assert.deepEqual([...problems, ...phone.problems], [], "what the page complained about");
+assert.deepEqual([...problems, ...phone.problems], [], "the errors that the page reported");
 await browser.close();

@@ -62,5 +62,5 @@ assert.deepEqual([args.guests, args.room, args.labels], [[{ name: "Ada", age: 36
 await page.getByText('"id": 9007199254740993').first().waitFor();
 await page.getByText('"rate": 1.0').first().waitFor();
 await accessible(page, "a form of every kind of field");
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await context.close();

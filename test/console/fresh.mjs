@@ -119,6 +119,6 @@ const before = histories;
 await page.clock.runFor(20_000);
 await page.getByText("Two hours.").waitFor();
 assert.equal(histories, before, "a history with its answer is not asked for again");
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await page.unrouteAll({ behavior: "ignoreErrors" });
 await context.close();

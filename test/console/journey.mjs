@@ -44,7 +44,7 @@ await settled(page);
 
 // Stored settings are shown without their values, and the log has the app's output.
 await page.getByRole("tab", { name: "Settings" }).click();
-await page.getByLabel("Allowed directories").and(page.getByPlaceholder("Stored; type to replace it")).waitFor();
+await page.getByLabel("Allowed directories").and(page.getByPlaceholder("Stored. Type to replace it")).waitFor();
 await page.getByRole("tab", { name: "Logs" }).click();
 await page.getByRole("log").getByText("Secure MCP Filesystem Server").first().waitFor();
 await settled(page);
@@ -121,7 +121,7 @@ await page.getByText('"message": "hello"').waitFor();
 await settled(page);
 await accessible(page, "the approvals");
 await page.getByRole("button", { name: "Allow once" }).click();
-await page.getByText("Nothing is waiting for you").waitFor();
+await page.getByText("Nothing is waiting for approval").waitFor();
 await page.getByRole("link", { name: "Activity" }).click();
 await page.getByText(/everything changed something/).first().waitFor();
 await page.getByText("A call to everything__echo was approved").waitFor();
@@ -184,5 +184,5 @@ await trail.getByText("everything__echo").first().waitFor();
 await logOut(page);
 const after = await page.evaluate(async () => (await fetch("/v1/apps")).status);
 assert.equal(after, 401, "the session is over after the logout");
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await context.close();

@@ -118,5 +118,5 @@ await ended();
 await page.reload();
 await drawn.waitFor();
 assert.ok(await drawn.evaluate((image) => image.decode().then(() => image.naturalWidth > 1)), "the picture is drawn");
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await context.close();

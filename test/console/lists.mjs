@@ -53,6 +53,6 @@ await page.getByRole("link", { name: "Apps" }).click();
 assert.equal(await toTheEnd("Installed apps", `app-${apps}`), apps);
 await page.getByRole("link", { name: "Chat" }).click();
 assert.equal(await toTheEnd("Conversations", `Conversation ${conversations}`), conversations);
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await page.unrouteAll({ behavior: "ignoreErrors" });
 await context.close();

@@ -13,5 +13,5 @@ await page.getByRole("heading", { name: "Connect a client" }).waitFor();
 await page.goBack();
 await tryOne.click();
 await page.getByRole("heading", { name: "Tools", exact: true }).waitFor();
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await context.close();

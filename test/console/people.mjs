@@ -133,9 +133,9 @@ await ada.page.goto(facts.url + "/chat");
 await ada.page.getByLabel("Search conversations").fill("noon");
 await ada.page.getByRole("link", { name: /Harbour cruise/ }).waitFor();
 await ada.page.getByLabel("Search conversations").fill("open front");
-await ada.page.getByText("Nothing found").waitFor();
+await ada.page.getByText("No matches").waitFor();
 await ada.page.goto(facts.url + bobs);
-await ada.page.getByText("There is no such conversation").waitFor();
+await ada.page.getByText("Conversation not found").waitFor();
 await settled(ada.page);
 await accessible(ada.page, "the conversation of somebody else");
 
@@ -153,11 +153,11 @@ await bob.page.getByRole("heading", { name: "porter__greet" }).waitFor();
 await bob.page.getByText("A workspace admin will decide.").waitFor();
 await workspace(ada.page, /Ada/);
 await ada.page.getByRole("link", { name: /^Approvals/ }).click();
-await ada.page.getByText("Nothing is waiting for you").waitFor();
+await ada.page.getByText("Nothing is waiting for approval").waitFor();
 await workspace(ada.page, /default/i);
 await ada.page.getByText("Bob wants to call this tool").waitFor();
 await ada.page.getByRole("button", { name: "Allow once" }).click();
-await ada.page.getByText("Nothing is waiting for you").waitFor();
+await ada.page.getByText("Nothing is waiting for approval").waitFor();
 await bob.page.getByRole("link", { name: "Chat" }).click();
 await bob.page.locator(`a[href="${waiting}"]`).click(); // by its address, because the title arrives later
 await bob.page.getByRole("region", { name: "Conversation", exact: true }).getByText("The kestrel was greeted.").waitFor();
@@ -169,7 +169,7 @@ await ada.page.getByRole("cell", { name: /Bob|bob@/ }).waitFor();
 await bob.page.goto(facts.url + "/usage");
 await bob.page.getByText("How much you used the models").waitFor();
 assert.equal(await bob.page.getByRole("tab", { name: "By person" }).count(), 0);
-assert.deepEqual([...ada.problems, ...bob.problems], [], "what the pages complained about");
+assert.deepEqual([...ada.problems, ...bob.problems], [], "the errors that the pages reported");
 
 // Bob logs out, and Ada logs in with the same browser profile: nothing of Bob's remains.
 await bob.page.goto(facts.url + "/chat");
@@ -180,7 +180,7 @@ await logIn(bob.page, "ada");
 await bob.page.getByRole("link", { name: /Harbour cruise/ }).waitFor();
 await bob.page.goBack().catch(() => undefined);
 await bob.page.goto(facts.url + bobs);
-await bob.page.getByText("There is no such conversation").waitFor();
+await bob.page.getByText("Conversation not found").waitFor();
 await workspace(bob.page, /Ada/); // in the shared workspace, its admin has seen the waiting call
 await bob.page.goto(facts.url + "/chat"); // ends the requests of the shared workspace
 bob.answers.length = 0;

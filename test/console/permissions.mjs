@@ -14,5 +14,5 @@ const decided = await page.evaluate(async () => (await (await fetch("/v1/apps/po
 assert.deepEqual(decided.map((p) => [p.kind, p.state]), [["net", "granted"]]);
 await row.getByRole("button", { name: "Revoke" }).click();
 await page.getByText("No decisions yet").waitFor();
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await context.close();

@@ -21,5 +21,5 @@ assert.deepEqual(
   decided.map((p) => [p.kind, p.target, p.state]).sort(),
   [["net", "localhost:6390", "denied"], ["read", facts.dir, "granted"]],
 );
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await context.close();

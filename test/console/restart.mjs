@@ -12,7 +12,7 @@ await thread.getByText("The first half").waitFor();
 assert.ok((await fetch(`${facts.control}/kill`)).ok);
 const away = page.getByText("The connection to the server is lost.");
 await away.waitFor();
-await thread.getByText("The connection was lost. Everything up to then is kept.").waitFor();
+await thread.getByText("The connection was lost. Everything received until then has been kept.").waitFor();
 await thread.getByText("The first half").waitFor();
 await accessible(page, "a page whose server is away");
 

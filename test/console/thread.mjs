@@ -95,7 +95,7 @@ await page.keyboard.press("Escape");
 await page.getByRole("heading", { name: "A title" }).first().waitFor({ state: "attached" });
 await page.locator("body").click({ position: { x: 1, y: 1 } });
 await page.keyboard.press("Shift+Escape");
-await eventually("the cursor is in the message", () => message.evaluate((field) => field === document.activeElement));
+await eventually("the cursor is in the message field", () => message.evaluate((field) => field === document.activeElement));
 await page.keyboard.press("Control+Shift+O");
 await page.waitForURL((url) => url.pathname.endsWith("/chat"));
 
@@ -173,5 +173,5 @@ await page.route("**/v1/apps/sample", async (route) => {
 await page.goto(`${facts.url}/apps/sample`);
 await page.getByText("is not offered to local:test, because the provider refuses its definition: Invalid schema").waitFor();
 await accessible(page, "an app with a refused tool");
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await context.close();

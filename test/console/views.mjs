@@ -82,5 +82,5 @@ for (const tool of facts.tools) {
 }
 assert.deepEqual(failures, []);
 const ours = problems.filter((p) => !/favicon|Autofocus|DevTools/.test(p));
-assert.deepEqual(ours, [], "what the pages complained about");
+assert.deepEqual(ours, [], "the errors that the pages reported");
 await context.close();
