@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// With http.console: false, every path of the console returns 404, and the API is still available.
+// With http.console: false, every console path returns 404. The API still works.
 func TestADisabledConsoleServesNothing(t *testing.T) {
 	t.Parallel()
 	on, off := serve(t, ""), serve(t, "http: {console: false}\n")

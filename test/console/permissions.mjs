@@ -1,4 +1,4 @@
-// An app's permissions are allowed, denied and revoked on its page.
+// A person allows, denies and revokes an app's permissions on the app's page.
 import { accessible, assert, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();

@@ -154,7 +154,7 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
       {error !== null && <Failure error={error} />}
       <div>
         <Button type="submit" look="primary" busy={busy} disabled={text.trim() === "" || !ready}>
-          {outcome && !installed ? "Install" : "Show the plan"}
+          {outcome && !installed ? "Install the servers" : "Show the plan"}
         </Button>
       </div>
     </form>

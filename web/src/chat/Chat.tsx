@@ -108,7 +108,7 @@ function useTitle(id: string): string | undefined {
 
 const Title = ({ id }: { id: string }) => useTitle(id) ?? "Conversation";
 
-/** Names the browser tab after the conversation, so that several tabs can be told apart. */
+/** Names the browser tab after the conversation, so that users can distinguish several tabs. */
 function TabTitle({ id }: { id: string }) {
   const title = useTitle(id);
   useEffect(() => {
