@@ -24,7 +24,7 @@ func TestOtherSitesCannotActInDevMode(t *testing.T) {
 		{"a page of this machine", "POST", "127.0.0.1:27247", "http://localhost:5173", "cross-site", true},
 		{"a page of this machine over IPv6", "POST", "[::1]:27247", "http://[::1]:5173", "", true},
 		{"a page of a listed site", "POST", "", "https://app.example", "cross-site", true},
-		{"a page of another site", "POST", "", "https://evil.example", "cross-site", false},
+		{"a page from another site", "POST", "", "https://evil.example", "cross-site", false},
 		{"a page of another site deletes", "DELETE", "", "https://evil.example", "", false},
 		{"a page without an origin", "POST", "", "null", "", false},
 		{"a cross-site request without Origin", "POST", "", "", "cross-site", false},
