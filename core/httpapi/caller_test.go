@@ -107,7 +107,7 @@ func TestDuplicateCredentialsAreRefused(t *testing.T) {
 
 // Packages may keep a caller or a call after the request has ended. fasthttp reuses the memory of requests, so a string
 // that was not copied would later hold another user's values.
-func TestReusedBuffersNeverHoldAnotherCallersValues(t *testing.T) {
+func TestReusedBuffersNeverContainAnotherCallersValues(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	const people = 8
 	for i := range people {

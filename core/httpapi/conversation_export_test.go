@@ -31,7 +31,7 @@ func converse(t *testing.T, h *testServer) string {
 	return made.ID
 }
 
-func TestAConversationIsReadWithItsMetadataAndLastModelAndAnETag(t *testing.T) {
+func TestAConversationIsReadWithMetadataLastModelAndETag(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	id := converse(t, h)
 	c := call{method: "GET", path: "/v1/conversations/" + id}
@@ -121,7 +121,7 @@ func TestAConversationIsExportedAsMarkdown(t *testing.T) {
 	}
 }
 
-func TestAnImportKeepsMessageMetadataAndRejectsWhatAnExportCannotContain(t *testing.T) {
+func TestAnImportKeepsMetadataAndRejectsInvalidContent(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	restore := func(metadata string) reply {
 		return h.do(t, call{method: "POST", path: "/v1/conversations/import", body: `{"format":1,"conversation":{"title":"T","metadata":{}},` +

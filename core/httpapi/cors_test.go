@@ -70,7 +70,7 @@ func TestCORSHeaders(t *testing.T) {
 	}
 }
 
-func TestAPreflightAllowsTheHeadersThatCarryArguments(t *testing.T) {
+func TestAPreflightAllowsArgumentHeaders(t *testing.T) {
 	const listed = "https://app.example"
 	h := open(t, newAccess(), func(o *Options) { o.AllowedOrigins = []string{listed} })
 	usual := h.preflight(t, listed)

@@ -259,7 +259,7 @@ func (h *testServer) dialSmall(t testing.TB) net.Conn {
 	return conn
 }
 
-func TestAStreamHidesWhatItsReaderMayNoLongerSee(t *testing.T) {
+func TestAStreamHidesDataThatItsReaderMayNoLongerSee(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleMember})
 	var narrowed atomic.Bool

@@ -120,7 +120,7 @@ func TestAnInvalidBodyDoesNotCountAsALoginAttempt(t *testing.T) {
 	}
 }
 
-func TestX_Forwarded_ForCountsFromTrustedProxiesOnly(t *testing.T) {
+func TestXForwardedForIsUsedOnlyFromTrustedProxies(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) { o.TrustedProxies = nil })
 	for i := range attemptsAllowed + 1 {
 		r := h.do(t, call{method: "POST", path: "/v1/auth/login", body: `{"key":"wrong"}`, header: map[string]string{"X-Forwarded-For": "203.0.113." + string(rune('1'+i))}})
@@ -246,7 +246,7 @@ func TestTheConfiguredRedirectURIIsUsed(t *testing.T) {
 	}
 }
 
-func TestTheReasonOfAFailedBrowserLoginIsLoggedAsAWarning(t *testing.T) {
+func TestTheReasonForAFailedBrowserLoginIsLoggedAsAWarning(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.adapter = true
 	h.do(t, call{method: "GET", path: "/v1/auth/callback?state=s9&error=access_denied&error_description=not+assigned"})

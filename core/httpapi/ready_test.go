@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestReadinessFollowsTheChecksAndNamesTheFailingOne(t *testing.T) {
+func TestReadinessNamesTheFailingCheck(t *testing.T) {
 	var broken atomic.Bool
 	var runs atomic.Int64
 	h := open(t, newAccess(), func(o *Options) {

@@ -86,7 +86,7 @@ func TestPathsOutsideTheAppAreRefusedWithoutCallingIt(t *testing.T) {
 	}
 }
 
-func TestAResourcePathThatClimbsIsNotFound(t *testing.T) {
+func TestAResourcePathWithDotDotIsNotFound(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, path := range []string{"..", "x/../y", "x/..", "./x", ".", "x//y", "/etc/passwd", "..\\x", "x\ny", "ui://echo/../x", "ui:///x", "file:///etc/passwd", "%2e%2e/x"} {
 		r := h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/" + url.PathEscape(path)})

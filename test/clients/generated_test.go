@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// models starts a model provider whose model answers a hello with a sentence. It returns the models setting for this
+// models starts a model provider whose model answers "hello" with a sentence. It returns the models setting for this
 // provider.
 func models(t *testing.T) string {
 	t.Helper()

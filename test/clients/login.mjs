@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 
 const facts = JSON.parse(process.argv[2]);
-const patience = 180_000; // ms for every action, enough even on a busy machine
+const patience = 180_000; // the timeout in ms for every action; long enough for a busy machine
 const { chromium } = createRequire(process.cwd() + "/")("playwright-core");
 const context = await chromium.launchPersistentContext(facts.profile, {
   executablePath: facts.chromium, headless: true, timeout: patience,

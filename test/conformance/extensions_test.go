@@ -60,7 +60,7 @@ type taskCall struct {
 	IsError                   bool
 }
 
-func TestTheOfficialClientForTasksFollowsThemAcrossACrash(t *testing.T) {
+func TestTheOfficialClientFollowsTasksAcrossACrash(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	_, url := harness.StartTaskApp(t)

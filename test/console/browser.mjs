@@ -9,7 +9,7 @@ const require = createRequire(process.cwd() + "/");
 const { chromium } = require("playwright-core");
 const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-const patience = 180_000; // ms for every action, enough even on a busy machine
+const patience = 180_000; // the timeout in ms for every action; long enough for a busy machine
 
 export const facts = JSON.parse(process.argv[2]);
 export const wide = { width: 1440, height: 900 };

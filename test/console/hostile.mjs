@@ -1,4 +1,4 @@
-// Views attack the page around them. None can read, send or navigate.
+// Views try to attack the page that contains them. None may read data, send data or navigate to another page.
 import { assert, eventually, facts, open } from "./browser.mjs";
 
 const { context, page } = await open();

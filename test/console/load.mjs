@@ -112,8 +112,8 @@ function median(sorted) {
 // firstUse returns the milliseconds from the start of a first visit until text typed into the chat is shown and can be
 // sent.
 //
-// Playwright is not attached to the page, because its scripts and debugger would slow the page down further and no
-// visitor has them.
+// Playwright is not attached to the page, because its scripts and debugger would slow the page down further and real visitors
+// don't have them.
 async function firstUse(url) {
   const browser = await launch();
   const session = await browser.newBrowserCDPSession();

@@ -14,7 +14,7 @@ func TestADisabledConsoleServesNothing(t *testing.T) {
 	page := on.Do(t, "GET", "/", nil).Body
 	assets := regexp.MustCompile(`/assets/[^"]+`).FindAllString(page, -1)
 	if len(assets) < 2 {
-		t.Fatalf("the page names the assets %q", assets)
+		t.Fatalf("the page has only the assets %q", assets)
 	}
 	paths := append(assets, "/chat", "/chat/conv_0123456789abcdef", "/apps", "/apps/sample", "/tools", "/approvals", "/activity", "/usage",
 		"/people", "/system", "/connect", "/favicon.svg", "/console/facts.json", "/console/view")

@@ -11,7 +11,7 @@ import (
 // Ada and Bob log in through the identity provider, each with their own browser profile. They share a workspace that
 // Ada administers, and each has a personal workspace. Both see only their own data, even if one logs in after the other
 // with the same profile.
-func TestTwoPeopleWhoLogInByOpenIDNeverSeeEachOthersData(t *testing.T) {
+func TestTwoPeopleWhoLogInWithOpenIDNeverSeeEachOthersData(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-the-tests-0123"
 	p := testenv.StartModelProvider(t)

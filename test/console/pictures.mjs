@@ -67,7 +67,7 @@ const both = async (name) => {
     await page.setViewportSize(viewport);
     await page.emulateMedia({ colorScheme });
     await settled(page);
-    await page.waitForTimeout(400); // the animations end
+    await page.waitForTimeout(400); // wait until the animations have ended
     await picture(page, `${name}-${size}`);
   }
   await page.setViewportSize(wide);

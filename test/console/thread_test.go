@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Each version of a message is in its own conversation, with arrows between the versions. Another model can answer
-// again, formulas are rendered, and long results can be searched. Apps can be switched off in one chat, and a workspace
+// Each version of a message is in its own conversation, with arrows between the versions. Another model can retry an
+// answer, formulas are rendered, and long results can be searched. Apps can be switched off in one chat, and a workspace
 // has instructions. Shortcuts, notifications and the deletion of several conversations also work.
 func TestAConversationHasVersionsFormulasAppsAndShortcuts(t *testing.T) {
 	t.Parallel()

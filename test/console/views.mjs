@@ -3,7 +3,7 @@
 import { assert, facts, open, picture } from "./browser.mjs";
 
 // changes runs act and waits until the part of the view that read returns has changed. It returns the value from
-// before.
+// before the change.
 async function changes(part, read, act) {
   const before = await part.evaluate(read);
   await act();
@@ -71,7 +71,7 @@ for (const tool of facts.tools) {
   const view = page.frameLocator("iframe").frameLocator("iframe");
   try {
     await view.getByText(/\w{2}/).first().waitFor();
-    if (facts.pictures) await page.waitForTimeout(2_000); // the animations end
+    if (facts.pictures) await page.waitForTimeout(2_000); // wait until the animations have ended
     await picture(page, `view-${app}-1440`);
     await clicks[app](page, view);
     const shown = await view.locator("body").evaluate((body) => ({ text: body.innerText.trim().length, height: body.scrollHeight }));

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestABareLineFeedInARequestLineIsFoundWhateverTheReadSize(t *testing.T) {
+func TestABareLineFeedInARequestLineIsFoundAtAnyReadSize(t *testing.T) {
 	bare := "POST /v1/a HTTP/1.1\nHost: x\r\n\r\n"
 	for text, want := range map[string]bool{
 		bare: true, strings.Replace(bare, "\n", "\r\n", 1): false, "GET /v1/b HTTP/1.1\r\n\r\n" + bare: true,

@@ -116,7 +116,7 @@ func attacks() []check {
 		{"32", "core/process", "TestAStartLeaksNoDescriptors"},
 		{"35", "core/tools", "TestEveryCallReachesTheAppThatListsTheTool"},
 		{"38", "core/httpapi", "TestAMalformedRequestIsRefusedAndClosesItsConnection|TestATruncatedChunkedBodyIsNotProcessed"},
-		{"38", "core/httpapi/listener", "TestABareLineFeedInARequestLineIsFoundWhateverTheReadSize"},
+		{"38", "core/httpapi/listener", "TestABareLineFeedInARequestLineIsFoundAtAnyReadSize"},
 	}
 }
 
@@ -163,7 +163,7 @@ func floods() []check {
 		{"Usage and approvals older", "core/store", "TestUsageOlderThanItsRetentionIsDeleted|TestAFileShrinksWhenMuchOfItIsUnused"},
 		{"What no rule of", "core/apps", "TestSourcesThatNoPatternAllowsAreNeverInstalled|TestEachRoleInstallsFromItsRegistries|TestAWorkspaceAdminInstallsByNameOnlyIfTheSandboxWorks"},
 		{"The database, its log or a backup", "core/store", "TestASecretIsNotInAnyFileOfTheStateOrOfABackup|TestAnInterruptedRewriteIsCompletedAtTheNextStart"},
-		{"The database, its log or a backup", "test/e2e/operations", "TestAnAppsSecretIsNotInAnyFileOfTheHomeOrOfABackup"},
+		{"The database, its log or a backup", "test/e2e/operations", "TestNoFileOrBackupContainsAnAppsSecret"},
 		{"The wrong key", "core/store", "TestWithoutTheRightKeyTheStateIsNotOpenedAndNothingIsLost|TestABackupIsRestoredWithItsKeyIntoEitherDatabase"},
 		{"A record moved", "core/store/seal", "TestARecordIsReadableOnlyWithItsKeyAndInItsPlace"},
 	}

@@ -79,7 +79,7 @@ func TestAnAppThatRequiresBoundTokensGetsThem(t *testing.T) {
 	}
 }
 
-func TestEachOfTwoAccountsIsUsedWhenItIsNamed(t *testing.T) {
+func TestANamedAccountIsUsed(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 600)
 	s := serve(t, a)

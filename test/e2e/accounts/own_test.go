@@ -210,7 +210,7 @@ func TestEachUserSeesTheToolsOfTheirOwnAccount(t *testing.T) {
 	carol.waitFor(t, "whoami")
 }
 
-func TestACallUsesTheAccountThatTheToolWasListedFor(t *testing.T) {
+func TestACallUsesTheAccountForWhichTheToolWasListed(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 600)
 	a.Own.Store(true)

@@ -37,8 +37,8 @@ func TestAChangeThatCannotBeStoredIsUndone(t *testing.T) {
 	}
 }
 
-// fillDisk makes the database reject every change to the table of installed apps. Calling the returned function ends
-// this.
+// fillDisk makes the database reject every change to the table of installed apps until the returned function is
+// called.
 func fillDisk(t *testing.T, s *harness.Server) (empty func()) {
 	t.Helper()
 	driver, at := "sqlite", "file:"+filepath.Join(s.Home, "ropewalk.db")+"?_pragma=busy_timeout(60000)"

@@ -14,7 +14,7 @@ import (
 // bearer is the header with the server's API key.
 const bearer = "Authorization: Bearer " + harness.APIKey
 
-func TestPathParametersAreDecodedOnceAndEverywhere(t *testing.T) {
+func TestPathParametersAreDecodedExactlyOnce(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey), harness.Flags("--sample"))
 	waitForSample(t, s)
@@ -158,7 +158,7 @@ func TestNamesHaveNoControlCharacters(t *testing.T) {
 	}
 }
 
-func TestAnAcceptHeaderWithWeightZeroIsARefusal(t *testing.T) {
+func TestATypeWithWeightZeroInAcceptIsNotSent(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"))
 	waitForSample(t, s)
@@ -189,7 +189,7 @@ func TestAnAcceptHeaderWithWeightZeroIsARefusal(t *testing.T) {
 	}
 }
 
-func TestAnUploadOfAnotherTypeIs415(t *testing.T) {
+func TestAnUploadOfTheWrongTypeReturns415(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey))
 	for _, media := range []string{"application/json", "text/plain", "application/x-www-form-urlencoded", "nonsense", "multipart/mixed; boundary=x"} {

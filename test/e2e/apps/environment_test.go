@@ -48,7 +48,7 @@ func TestABundleSeesNothingOfTheServersEnvironment(t *testing.T) {
 	}
 }
 
-func TestAnAppSeesTheNameAndTheVersionOfTheServerInClientInfo(t *testing.T) {
+func TestClientInfoHasTheServersNameAndVersion(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "curious", harness.Plain)})

@@ -219,7 +219,7 @@ func TestAScriptThatCannotReadFilesNextToItFailsWithAHint(t *testing.T) {
 	}
 }
 
-func TestAnAppUsesExactlyWhatItWasGranted(t *testing.T) {
+func TestAnAppCanUseOnlyItsGrantedPaths(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
 	script, docs := filepath.Join(dir, "s.py"), filepath.Join(dir, "docs")
@@ -353,7 +353,7 @@ func TestAFileServerCanUseADirectoryGrantedLater(t *testing.T) {
 	}
 }
 
-func TestAGrantedPathThatBecomesALinkStaysClosed(t *testing.T) {
+func TestAGrantedPathReplacedByALinkIsNotOpened(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
 	script, docs, other := filepath.Join(dir, "s.py"), filepath.Join(dir, "docs"), filepath.Join(dir, "other")

@@ -13,7 +13,7 @@ import (
 
 // The model gets the reason why its call was refused. The person who decides sees all digits of the arguments. When a
 // client disconnects from a chat, the chat's pending approval ends.
-func TestTheModelGetsTheReasonOfARefusalAndAbandonedApprovalsEnd(t *testing.T) {
+func TestTheModelGetsTheReasonForARefusalAndAbandonedApprovalsEnd(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
 	s := harness.Serve(t, harness.Flags("--sample"),

@@ -48,7 +48,7 @@ func TestAKilledServerKeepsTheAnswerThatItWasWriting(t *testing.T) {
 		s.WaitForStatus(t, "go", "running")
 		id := killedWhen(c.message, c.saved)
 		s.Start()
-		// If servers share a database, the others respect the killed server's claim for some time.
+		// If servers share a database, the other servers respect the killed server's claim for some time.
 		ended := testkit.Within(harness.Timeout, func() bool { return strings.Contains(history(id), `"stopReason"`) })
 		got := history(id)
 		if !ended || !strings.Contains(got, c.saved) || !strings.Contains(got, `"stopReason":"incomplete"`) || !strings.Contains(got, "The server stopped in the middle of the answer") {

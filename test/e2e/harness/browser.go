@@ -18,10 +18,10 @@ func FreePort(t *testing.T) string {
 	return strconv.Itoa(testenv.FreePort(t))
 }
 
-// Browser keeps cookies and follows redirects like a browser. It does not open the URL in Stop.
+// Browser keeps cookies and follows redirects like a browser.
 type Browser struct {
 	client http.Client
-	Stop   string // the browser does not open URLs with this prefix, unless it is ""
+	Stop   string // a prefix of URLs that the browser does not open; "" for none
 	At     *url.URL
 }
 

@@ -1,7 +1,7 @@
 // Package harness starts the real executable for the end-to-end tests. The tests use it from outside, as users do: over
 // HTTP, over MCP, and from the command line.
 //
-// The package imports no package of the server. The tests know only the behavior that docs/api.md describes, and the
+// The harness imports no packages of the server. The tests know only the behavior that docs/api.md describes, and the
 // output of the server. Every test has its own server, home and port. The harness looks for leftover processes after
 // each server has exited, and again after all tests of a package.
 //

@@ -11,7 +11,7 @@ import (
 )
 
 // If an installation fails, the error names what is missing on the machine and how to get it.
-func TestAnInstallationReportsWhatTheMachineLacks(t *testing.T) {
+func TestAFailedInstallationReportsMissingPrograms(t *testing.T) {
 	t.Parallel()
 	index := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(index.Close)

@@ -39,7 +39,7 @@ func published(name, version string, pkg object) object {
 	return object{"name": name, "description": "about " + name, "version": version, "packages": []object{pkg}}
 }
 
-func TestASearchInARegistryThatIsNotConfiguredIs404(t *testing.T) {
+func TestASearchInAnUnknownRegistryReturns404(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	if a := s.Do(t, "GET", "/v1/registries/search?query=x&registry=moon", nil); a.Status != 404 || a.Body != `{"error":"not_found","message":"no registry is named \"moon\""}` {

@@ -189,7 +189,7 @@ func TestALoginThatIsRefusedInTheBrowserEndsTheCommand(t *testing.T) {
 	}
 }
 
-// Data about another person's login that an attacker can see or guess is not enough to obtain that login.
+// An attacker cannot obtain another person's login with data that the attacker can see or guess.
 func TestADeviceTokenIsNoLoginUntilThePersonAgrees(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)

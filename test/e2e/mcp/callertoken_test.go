@@ -61,7 +61,7 @@ func (r *remoteRecorder) ServeHTTP(w http.ResponseWriter, request *http.Request)
 }
 
 // A local app sees its environment and its messages, and a remote app sees its requests. None of these may contain the
-// credentials with which the caller calls the server.
+// caller's credentials.
 func TestNoAppGetsTheCallersToken(t *testing.T) {
 	t.Parallel()
 	const secret = "the-token-of-owner-canary"

@@ -71,7 +71,7 @@ func (e encrypted) seesSecret(t *testing.T) {
 	}
 }
 
-func TestAnAppsSecretIsNotInAnyFileOfTheHomeOrOfABackup(t *testing.T) {
+func TestNoFileOrBackupContainsAnAppsSecret(t *testing.T) {
 	t.Parallel()
 	e := encrypted{harness.Serve(t), t.TempDir()}
 	keys := filepath.Join(e.outside, "keys")

@@ -77,7 +77,7 @@ func TestMakeDistWithoutANetworkFailsWithOneSentence(t *testing.T) {
 	}
 }
 
-func TestAUserWhoCannotInstallPackagesGetsOneCompleteList(t *testing.T) {
+func TestAUserWithoutRootGetsOneListOfMissingPackages(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() // a machine that has only a shell, with a user other than root
 	for _, name := range []string{"bash", "dirname", "grep"} {
@@ -95,7 +95,7 @@ func TestAUserWhoCannotInstallPackagesGetsOneCompleteList(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	copied := filepath.Join(t.TempDir(), "test", "install-deps") // a copy, because there is no .cache next to it
+	copied := filepath.Join(t.TempDir(), "test", "install-deps") // run a copy, so that the script finds no tools in a .cache next to it
 	script, err := os.ReadFile(filepath.Join(testenv.Root(t), "test", "install-deps"))
 	if err != nil {
 		t.Fatal(err)

@@ -142,7 +142,7 @@ func removeAuth(t *testing.T, s *harness.Server, tokens string) {
 	t.Fatal("the auth plugin is not running")
 }
 
-// Without the identity provider, nobody new can log in. The server still serves people who are already logged in.
+// Without the identity provider, nobody can log in. The server still serves people who are already logged in.
 func TestAProviderThatIsUnavailableAtStartIsReportedUntilItRecovers(t *testing.T) {
 	t.Parallel()
 	const key = "the-key-of-this-server-0123456789"

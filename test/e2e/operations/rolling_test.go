@@ -16,7 +16,7 @@ type balancer struct {
 	servers map[string]string // the ready servers, from name to URL
 	refused []error
 	served  int
-	noted   chan string // the names of servers that became not ready
+	noted   chan string // the names of servers that are no longer ready
 }
 
 func (b *balancer) add(name, url string) {
@@ -69,7 +69,7 @@ func TestARollingRestartRefusesNoConnections(t *testing.T) {
 			t.Errorf("server %s ended with status %d", name, status)
 		}
 		if noted := <-b.noted; noted != name {
-			t.Errorf("server %s became not ready, but %s was stopped", noted, name)
+			t.Errorf("server %s was no longer ready, but %s was stopped", noted, name)
 		}
 		s.Start()
 		b.add(name, s.URL)

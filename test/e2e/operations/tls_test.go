@@ -23,7 +23,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestHTTPSIsServedWithACertificateThatIsReloaded(t *testing.T) {
+func TestTheHTTPSCertificateIsReloaded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
