@@ -82,7 +82,7 @@ test-others:
 
 # The tests that need only Go. This leaves out tests of programs and servers (test, cmd) and of the sandbox, the plugin
 # kits, and the adapters that the kits test. Other tests that need more are skipped with -short (testenv.Program).
-test-fast: ## run the tests that need only Go: no root, packages or network (two minutes at most; says what it leaves out)
+test-fast: ## run the tests that need only Go: no root, packages or network (two minutes at most; lists what it skips)
 	@$(PLAINTEST) -p 8 -short -run '^(Test|Example)' $$($(go) list ./core/... ./internal/... ./plugins/... | grep -vE '/core/process$$|/plugins/.*/|/plugins/protocoltest$$|/internal/chaos')
 	@echo 'Left out: programs and servers (cmd, test), the sandbox, kits and adapters, fuzzing, the race detector, and what needs PostgreSQL,'
 	@echo 'Redis, npm or Python packages, a browser, user namespaces or the models of tests. make test runs everything.'

@@ -27,12 +27,12 @@ func TestALinkPageIsForOneUser(t *testing.T) {
 		says, hides        string
 	}{
 		{"the right person", "GET", page, as("alice"), 200, "https://idp.example", ""},
-		{"another person", "GET", page, as("bob"), 403, "made for somebody else", "idp.example"},
-		{"another person agrees", "POST", page, as("bob"), 403, "made for somebody else", ""},
+		{"another person", "GET", page, as("bob"), 403, "made for another person", "idp.example"},
+		{"another person agrees", "POST", page, as("bob"), 403, "made for another person", ""},
 		{"no cookie at first, because the browser may have withheld it", "GET", page, map[string]string{"Authorization": ""}, 200, "again=1", "idp.example"},
 		{"not logged in", "GET", page + "&again=1", map[string]string{"Authorization": ""}, 401, "Log in first", "idp.example"},
 		{"an API key instead of a browser login", "GET", page + "&again=1", map[string]string{"Authorization": "Bearer alice"}, 401, "Log in first", ""},
-		{"somebody else's workspace", "GET", strings.Replace(page, core.DefaultWorkspaceID, "ws_other", 1), as("alice"), 403, "not a member", ""},
+		{"another person's workspace", "GET", strings.Replace(page, core.DefaultWorkspaceID, "ws_other", 1), as("alice"), 403, "not a member", ""},
 		{"no such app", "GET", strings.Replace(page, "app=far", "app=near", 1), as("alice"), 404, "no app named near", ""},
 		{"another site's page agrees", "POST", page, map[string]string{"Authorization": "", "Cookie": "service_session=alice", "Origin": "https://evil.example"}, 403, "another site", ""},
 		{"a login that is not in progress", "GET", "/v1/accounts/callback?state=other&code=c", as("alice"), 403, "not in progress", ""},

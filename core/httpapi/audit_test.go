@@ -257,9 +257,9 @@ func TestTheAuditTrailRecordsAccountLinksAndRefusedLinks(t *testing.T) {
 		{"an account that is linked", "GET", callback, "service_session=alice; service_account=binding", "GET /v1/accounts/callback ok alice " + core.DefaultWorkspaceID + " far"},
 		{"a login of another browser", "GET", callback, "service_session=alice", "GET /v1/accounts/callback forbidden alice"},
 		{"a browser that must log in first", "GET", callback, "", ""},
-		{"somebody who has not agreed to what the app asks for", "POST", link, "service_session=alice", "POST /v1/accounts/link conflict alice " + core.DefaultWorkspaceID + " far"},
+		{"someone who has not agreed to the app's permissions", "POST", link, "service_session=alice", "POST /v1/accounts/link conflict alice " + core.DefaultWorkspaceID + " far"},
 		{"a stranger", "POST", link, "", "POST /v1/accounts/link unauthenticated far"},
-		{"a page for somebody else", "GET", link + "&for=bob", "service_session=alice", "GET /v1/accounts/link forbidden alice far"},
+		{"a page for another person", "GET", link + "&for=bob", "service_session=alice", "GET /v1/accounts/link forbidden alice far"},
 	} {
 		h.do(t, call{method: c.method, path: c.path, header: map[string]string{"Authorization": "", "Cookie": c.cookie}})
 		got := ""

@@ -23,7 +23,7 @@ const (
 
 // paramHeader is the prefix of the headers in which a call under revision 2026-07-28 repeats arguments. Tools choose
 // the names (x-mcp-header), so no fixed list can be complete, and wildcards do not work when a page sends credentials.
-// A preflight is therefore allowed the ones that it asks for.
+// A preflight response therefore allows the headers of this kind that the preflight asks for.
 const paramHeader = "Mcp-Param-"
 
 // cors sets the CORS headers of a response: for every origin in dev mode, and otherwise for those in ALLOWED_ORIGINS.

@@ -32,7 +32,7 @@ func TestHealthNeedsNoLogin(t *testing.T) {
 		{"a wrong credential counts as no login", "Bearer wrong", "ws_alice", "echo"},
 		{"a member sees the workspace", "Bearer alice", "ws_alice", "private"},
 		{"a member without the header sees the only workspace", "Bearer alice", "", "private"},
-		{"somebody else sees the default workspace", "Bearer the-right-key-0123", "ws_alice", "echo"},
+		{"another caller sees the default workspace", "Bearer the-right-key-0123", "ws_alice", "echo"},
 		{"a malformed workspace is not refused", "Bearer alice", "../x", "echo"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

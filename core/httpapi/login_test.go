@@ -253,7 +253,7 @@ func TestTheReasonForAFailedBrowserLoginIsLoggedAsAWarning(t *testing.T) {
 	log := h.log.String()
 	for _, want := range []string{"[WARN]", "browser login failed", "the state is unknown", "access_denied", "not assigned"} {
 		if !strings.Contains(log, want) {
-			t.Errorf("the log does not say %q: %s", want, log)
+			t.Errorf("the log does not contain %q: %s", want, log)
 		}
 	}
 }

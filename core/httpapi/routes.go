@@ -60,7 +60,7 @@ func body[T any](do func(*fiber.Ctx, core.Caller, T) (any, error)) action {
 	}}
 }
 
-// optionalBody is body, except that the body may be missing.
+// optionalBody is like body, but the body may be missing.
 func optionalBody[T any](do func(*fiber.Ctx, core.Caller, T) (any, error)) action {
 	with := body(do)
 	return action{takes: "JSON, or none", do: func(c *fiber.Ctx, caller core.Caller) (any, error) {

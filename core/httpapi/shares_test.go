@@ -101,7 +101,7 @@ func TestTheAccessLogHasOneLineForEachRequest(t *testing.T) {
 	log := h.log.String()
 	for _, want := range []string{"request completed", "method=POST", "path=/v1/tools/call", "status=200", "duration=", "bytes=", "address=127.0.0.1", "user=usr_owner", "workspace=ws_default", "tool=a__b", "request_id=r1", "route=/v1/tools/call", "trace_id=4bf92f3577b34da6a3ce929d0e0e4736"} {
 		if !strings.Contains(log, want) {
-			t.Errorf("the log does not say %q: %s", want, log)
+			t.Errorf("the log does not contain %q: %s", want, log)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Tests the console on a touch screen and on a page of medium width, for somebody who logs in with a token.
+// Tests the console on a touch screen and on a page of medium width, for a person who logs in with a token.
 import { accessible, assert, eventually, excess, facts, launch, narrow, open, settled } from "./browser.mjs";
 
 const browser = await launch();

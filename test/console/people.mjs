@@ -135,7 +135,7 @@ await ada.page.getByText("No matches").waitFor();
 await ada.page.goto(facts.url + bobs);
 await ada.page.getByText("Conversation not found").waitFor();
 await settled(ada.page);
-await accessible(ada.page, "the conversation of somebody else");
+await accessible(ada.page, "another person's conversation");
 
 for (const [at, word, who] of [[ada, "kestrel", "Ada"], [bob, "harbour", "Bob"]]) {
   await nothingOf(word, at, `${who} in the shared workspace`);

@@ -117,7 +117,7 @@ func (h *Handlers) person(c *fiber.Ctx) (caller core.Caller, w accounts.Want, ok
 	}
 	authn.NoteCaller(c.Context(), core.Caller{Identity: id})
 	if meant := c.Query("for"); meant != "" && meant != id.User.ID {
-		return caller, w, false, core.Errorf(core.CodeForbidden, "this link was made for somebody else. Ask for your own link")
+		return caller, w, false, core.Errorf(core.CodeForbidden, "this link was made for another person. Request your own link")
 	}
 	if caller, err = h.Authn.Access.Caller(c.UserContext(), id, c.Query("workspace")); err == nil {
 		authn.NoteCaller(c.Context(), caller)

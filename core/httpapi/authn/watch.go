@@ -75,7 +75,7 @@ func (a *Authenticator) Watch(ctx context.Context, cred Credentials, caller core
 	return watched, func() { end(nil) }
 }
 
-// WatchCall is Watch for one call that has just been admitted. It checks only when a change is announced. The call
+// WatchCall is like Watch, for one call that has just been admitted. It checks only when a change is announced. The call
 // continues if its token merely expires.
 func (a *Authenticator) WatchCall(ctx context.Context, cred Credentials, caller core.Caller) (watched context.Context, stop func()) {
 	watched, end := context.WithCancelCause(ctx)

@@ -59,7 +59,7 @@ func (h *Handlers) DevicePage(c *fiber.Ctx, _ core.Caller) (any, error) {
 }
 
 // askConsent sends the page on which a person allows a command line to act as them. The consent is necessary because
-// somebody else may have started the login and sent them there.
+// someone else may have started the login and sent the person to this page.
 func askConsent(c *fiber.Ctx, done access.Finished) error {
 	d, who := done.Device, cmp.Or(done.User.Email, done.User.DisplayName, done.User.ID)
 	p := page{Title: "Log in " + d.Name + "?", Consent: done.Consent, Code: d.Code, Text: []string{

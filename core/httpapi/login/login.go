@@ -147,7 +147,7 @@ func (h *Handlers) logFailedLogin(c *fiber.Ctx, err error) {
 	h.Log.Warn("browser login failed", args...)
 }
 
-// clip shortens a string from the URL, which anybody may have written.
+// clip shortens a string from the URL, which anyone may have written.
 func clip(text string) string {
 	const most = 200
 	if len(text) > most {

@@ -8,7 +8,7 @@ export function AccountOf({ id }: { id: string }) {
   const people = usePeople();
   const { data = [] } = useAccounts();
   const account = data.find((a) => a.id === id);
-  if (!account) return "an account"; // somebody else’s account, which only admins can see
+  if (!account) return "an account"; // another person's account, which only admins can see
   return (
     <>
       {account.owner === user.id ? "your account" : "the account"} <b>{account.name}</b>

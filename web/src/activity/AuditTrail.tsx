@@ -70,7 +70,7 @@ function searchOf({ actor, action, target, outcome, from, to }: AuditFilter): Ac
   return { tab: "audit", ...others, ...when };
 }
 
-/** Shows the latest records, for somebody who has just opened the page. */
+/** Shows the latest records when the page has just been opened. */
 export function Earlier() {
   const { data } = useAudit(everything);
   const people = usePeople();

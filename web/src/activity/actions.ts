@@ -41,7 +41,7 @@ const phrases: [RegExp, string][] = [
   [/^PATCH \/v1\/models$/, "changed the models"],
 ];
 
-/** The target in the record of a request that only showed what it would do. */
+/** The target in the record of a dry run. */
 export const dryRun = "dry run";
 
 /** Returns a description of an action, or null if there is none. */

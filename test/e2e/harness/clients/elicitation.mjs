@@ -24,7 +24,7 @@ async function session(n) {
   return said;
 }
 
-const asked = [await session(0)]; // one session alone first, so that the app has the tool that asks
+const asked = [await session(0)]; // one session first, because the app must have asked one question before the others
 asked.push(...(await Promise.all(Array.from({ length: Number(sessions) - 1 }, (_, n) => session(n + 1)))));
 console.log(JSON.stringify({ asked }));
 process.exit(0);
