@@ -2,8 +2,9 @@
 
 GO ?= go
 
-# $(go) is the go command in every recipe. The first recipe that runs it chooses the toolchain for all, and downloads it if
-# necessary; make help and make clean don't need it. A nested make gets the choice from its environment.
+# $(go) is the go command in every recipe. The first recipe that runs it chooses the toolchain for all recipes and
+# downloads it if necessary; make help and make clean don't need it. A nested make inherits the choice through its
+# environment.
 go = $(if $(filter 0,$(MAKELEVEL)),$(eval export GOTOOLCHAIN := $(or $(shell GO='$(GO)' test/toolchain),$(error there is no Go to build with))))$(eval go := $$(GO))$(go)
 
 # Installed by test/install-deps for this repository only: uv and, on older systems, Node.
@@ -15,8 +16,8 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(shell git rev-parse
 BUF      = $(go) tool -modfile=tools/buf/go.mod buf
 LINT     = $(go) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golangci-lint
 
-# The database of known vulnerabilities for make check. Its version is pinned so that a commit always has the same result;
-# .github/workflows/vulnerabilities.yaml uses the newest one each week.
+# The database of known vulnerabilities for make check. Its version is pinned so that the result for a commit never
+# changes; .github/workflows/vulnerabilities.yaml uses the newest version each week.
 VULNDB  ?= v0.0.0-20261105234957-e22db6528018
 
 .PHONY: run build plugins test test-fast test-deps test-race test-others test-plain test-postgres test-rust test-java test-keycloak servers conformance tasks schemathesis check vulnerabilities lint generate web bench microbench chaos fuzz dist release reproducible boot clean help
@@ -39,40 +40,39 @@ plugins: ## build every built-in adapter as a separate plugin binary
 # information, because nothing reads it and the linker takes a long time to write it.
 TESTFLAGS := -vet=off -ldflags='-s -w'
 
-# The race detector watches everything except SQLite, which is C translated to Go: it has its own memory, separate from Go
-# values. Watching all of its accesses took most of the time of any test that stores something.
+# The race detector watches everything except SQLite. SQLite is C translated to Go and keeps its own memory, separate
+# from Go values. Watching it took most of the time of every test that stores something.
 # internal/testenv builds the servers under test with the same flags.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
-# By default a process with the race detector waits a second before it exits. That adds up to a minute for the packages,
-# and more for the servers and plugins that they start.
+# By default, a process with the race detector waits a second before it exits. That adds up to a minute across the test
+# packages, and more across the servers and plugins that they start.
 test test-race: export GORACE ?= atexit_sleep_ms=0
 
-# Tests without the race detector. Some are about programs that are not built here (browsers, compilers, package managers,
-# clients, kits for plugins in other languages) or about commands that end quickly. The race detector would find little there
-# that it doesn't find in the packages with the same code, and every server that such a test starts would be three times
-# slower. The same goes for tests of several servers, which share a database but no memory, and for those that run the kits
-# on hundreds of faulty plugins. The adapters pass the same kits with the race detector.
+# Tests without the race detector. Some exercise programs that are not built here (browsers, compilers, package
+# managers, clients, kits for plugins in other languages) or commands that end quickly. The race detector would find
+# little in them that it doesn't find in the packages with the same code, and would make every server that they start
+# three times slower. The same goes for tests with several servers, which share a database but no memory, and for tests
+# that run the kits on hundreds of faulty plugins. The adapters pass the same kits with the race detector.
 PLAIN := ./test/console ./cmd/ropewalk ./test/examples ./test/e2e/cluster ./plugins/auth/authtest ./test/clients \
 	./test/conformance ./test/e2e/install ./test/e2e/operations \
 	./plugins/audit/audittest ./plugins/protocoltest ./plugins/registry/registrytest ./plugins/sessionstore/sessionstoretest
 
-# Tests that run again on PostgreSQL, because they use it in other ways than a file. They are about people,
-# conversations and runs, starting and stopping a server, installed apps, and the API's responses and events about them.
-# Left out are core/store and core/store/cluster, which test both databases in one run, and test/e2e/cluster, where the
-# servers always share a PostgreSQL. So are test/e2e/plugins and test/e2e/mcp, where sessions are stored in plugins. The
-# rest of PLAIN is also left out: it is about packages, commands and protocols, and stores nothing that the packages
-# below don't store too.
+# Tests that run again on PostgreSQL, because the code they test uses PostgreSQL differently from a SQLite file. They
+# cover people, conversations and runs, starting and stopping a server, installed apps, and the API's responses and
+# events about them. Not included are core/store and core/store/cluster, which test both databases in one run;
+# test/e2e/cluster, whose servers always share a PostgreSQL; and test/e2e/plugins and test/e2e/mcp, which store sessions
+# in plugins. The rest of PLAIN is also left out, because it stores nothing that the packages below don't store too.
 STORING := ./core/access ./core/chat ./core/server ./test/e2e/accounts ./test/e2e/api ./test/e2e/apps ./test/e2e/chat ./test/e2e/login
 
-# Without the race detector, tests use the same compiler settings as make build, so that only the tests themselves need to be
-# compiled.
+# Without the race detector, tests use the same compiler settings as make build. Only the tests themselves then need
+# compiling.
 PLAINTEST = CGO_ENABLED=0 $(go) test -trimpath $(TESTFLAGS) -p 2
 
-# Two lanes run in parallel, one with the race detector and one without. Together they run five packages at a time, because
-# tests of processes, browsers and lifetimes mostly wait: with fewer packages, two processors were idle a quarter of the time.
-# One lane continues if the other fails. The slowest packages come first, so that the last ones to finish are short. The
-# servers under test are compiled beforehand; otherwise several packages would compile them at the same time.
+# Two lanes run in parallel, one with the race detector and one without. Together they run five packages at a time,
+# because tests of processes, browsers and timeouts mostly wait: with fewer packages, two processors were idle a quarter
+# of the time. If one lane fails, the other continues. The slowest packages come first, so that the run ends with short
+# ones. The servers under test are compiled first; otherwise several packages would compile them at the same time.
 test: test-deps ## install what the tests need and run them all (with the race detector where it helps), then again on PostgreSQL
 	@$(go) build $(RACE) ./core/server
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 test-race test-others
@@ -81,14 +81,14 @@ test: test-deps ## install what the tests need and run them all (with the race d
 test-others:
 	@$(MAKE) --no-print-directory test-plain && plain=0 || plain=1; $(MAKE) --no-print-directory test-postgres && exit $$plain
 
-# The tests that need only Go. This leaves out tests of programs and servers (test, cmd), of the sandbox, and of the kits and the
-# adapters that they judge. Other tests that need more are skipped with -short (testenv.Program).
-test-fast: ## run the tests that need only Go: no root, packages or network (two minutes at most; says what it leaves out)
+# The tests that need only Go. This leaves out tests of programs and servers (test, cmd) and of the sandbox, the plugin
+# kits, and the adapters that the kits test. Other tests that need more are skipped with -short (testenv.Program).
+test-fast: ## run the tests that need only Go: no root, packages or network (two minutes at most; lists what it skips)
 	@$(PLAINTEST) -p 8 -short -run '^(Test|Example)' $$($(go) list ./core/... ./internal/... ./plugins/... | grep -vE '/core/process$$|/plugins/.*/|/plugins/protocoltest$$|/internal/chaos')
 	@echo 'Left out: programs and servers (cmd, test), the sandbox, kits and adapters, fuzzing, the race detector, and what needs PostgreSQL,'
 	@echo 'Redis, npm or Python packages, a browser, user namespaces or the models of tests. make test runs everything.'
 
-test-race: ## run the tests with the race detector, and the tests of bench: all except PLAIN in the Makefile (part of make test)
+test-race: ## run all tests except PLAIN (see the Makefile) with the race detector, and those of bench (part of make test)
 	$(go) test -C bench $(RACE) -timeout 5m $(TESTFLAGS) ./... && bench=0 || bench=1; \
 	$(go) test $(RACE) -timeout 30m $(TESTFLAGS) -p 3 $$($(go) list ./test/... ./core/store ./... | awk '!seen[$$0]++' | grep -vxF "$$($(go) list $(PLAIN))") && exit $$bench
 
@@ -102,7 +102,7 @@ test-rust: ## run the tests of the example plugin in Rust (two minutes of compil
 	@test/install-deps rust
 	ROPEWALK_TEST_RUST=1 $(PLAINTEST) -timeout 15m -run Rust ./test/examples
 
-test-java: ## the kits of the plugins in Java that plugin init writes, of the kinds that make test leaves out (five minutes)
+test-java: ## run the kits on the Java plugins that plugin init writes, for the kinds that make test leaves out (five minutes)
 	@test/install-deps
 	ROPEWALK_TEST_JAVA=1 $(PLAINTEST) -timeout 30m -run InJava ./test/examples
 
@@ -113,13 +113,13 @@ test-keycloak: ## link an account at Keycloak, renew its tokens and revoke them 
 test-deps: ## install what the tests need, or list what is missing
 	@test/install-deps
 
-servers: build ## install 57 npm and PyPI servers and the files in test/pasted as a newcomer does, and judge each (an hour; ONLY=regex: those; AS=uid: as that user, with node and uv in the home; CONTAINER=1: under a container's rules)
+servers: build ## install 57 npm and PyPI servers and the files in test/pasted as a newcomer would, and check each one (an hour; ONLY=regex: only matching ones; AS=uid: as that user, with node and uv in its home; CONTAINER=1: with a container's restrictions)
 	$(if $(CONTAINER),test/servers/container.sh,node test/servers/run.mjs) bin/ropewalk $(if $(ONLY),--only '$(ONLY)') $(if $(filter-out as,$(AS)),--user $(AS))
 
 conformance: ## run the official MCP conformance suite against /mcp (part of make test)
 	$(go) test -count=1 -timeout 15m -v ./test/conformance
 
-tasks: ## kill -9 the server of a running task, with SQLite and as one of two servers on PostgreSQL (make test: tasks of 5 s; SECONDS=60)
+tasks: ## kill -9 the server during a task, with SQLite and as one of two servers on PostgreSQL (tasks of 60 seconds, or SECONDS=n; make test uses 5)
 	$(PLAINTEST) -count=1 -timeout 15m -v -run '^TestATaskSurvives|^TestATaskOfARemoteAppSurvives' ./test/e2e/mcp ./test/e2e/cluster -task-seconds $(or $(SECONDS),60)
 
 schemathesis: ## search all /v1 operations for responses that the OpenAPI document does not describe (4 minutes; make test only tries boundary values)
@@ -144,7 +144,7 @@ check: ## check vet, lint, words, links, known vulnerabilities, the fuzzing corp
 	@git diff --exit-code -- proto || { echo 'generated code is not up to date: commit what make generate wrote'; exit 1; }
 	@$(MAKE) --no-print-directory vulnerabilities
 
-vulnerabilities: ## look for known vulnerabilities in code that is called (part of make check; VULNDB=latest for the newest database)
+vulnerabilities: ## look for known vulnerabilities in the code that Ropewalk calls (part of make check; VULNDB=latest for the newest database)
 	@db=$$($(go) mod download -json golang.org/x/vulndb@$(VULNDB) | sed -n 's/^\t"Dir": "\(.*\)",*$$/\1/p') && test -n "$$db" && \
 		$(go) tool -modfile=tools/govulncheck/go.mod govulncheck -db "file://$$db/data/osv" ./...
 
@@ -154,14 +154,14 @@ generate: ## regenerate the Go code in proto/ (needs no network)
 web: ## rebuild the console from web (needs Node 20 and npm; go build needs neither)
 	@cd web && npm ci --no-audit --no-fund && npm run build
 
-bench: build ## measure every promised figure against other servers, in one run (half an hour; QUICK=1: five minutes; ONLY=chat,calls: those parts; AGAINST=path: compare with that build too)
+bench: build ## measure every promised figure against other servers, in one run (half an hour; QUICK=1: five minutes; ONLY=chat,calls: only those parts; AGAINST=path: also compare with that build)
 	@$(go) build -C bench -trimpath -ldflags '-s -w' -o ../$(BIN)/ropewalk-bench .
 	@$(BIN)/ropewalk-bench table --service $(BIN)/ropewalk $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(AGAINST),--against $(AGAINST))
 
 microbench: ## run benchmarks of single packages: ratios of two things measured in one run
 	$(go) test -run '^$$' -bench . -benchmem ./core/... ./plugins/...
 
-chaos: test-deps ## check every row of docs/security.md with the full counts, and print one table (an hour at most; ONLY="7 8": those rows)
+chaos: test-deps ## check every row of docs/security.md with the full counts, and print one table (an hour at most; ONLY="7 8": only those rows)
 	@$(go) run ./internal/chaos/table $(ONLY)
 
 fuzz: ## execute every fuzz target 50,000 times (three minutes; part of make chaos)
@@ -170,7 +170,7 @@ fuzz: ## execute every fuzz target 50,000 times (three minutes; part of make cha
 dist: ## build static, reproducible archives for Linux and macOS, deb and rpm, bills of materials, checksums, the Homebrew formula
 	@GO='$(go)' deploy/dist
 
-release: ## check that the last commit can be released, and print what a maintainer types (VERSION=v0.1.0)
+release: ## check that the last commit can be released, and print the commands for the maintainer (VERSION=v0.1.0)
 	@deploy/release '$(VERSION)'
 
 reproducible: ## build the last commit's release twice, from different folders, and compare the bytes

@@ -24,8 +24,8 @@ type rendered struct {
 	policy string
 }
 
-// New returns the reference page of an OpenAPI document, which is YAML or JSON. The page is rendered at the first
-// request, so that it does not delay the start of a server.
+// New returns the reference page for an OpenAPI document in YAML or JSON. The page is rendered on the first request, so
+// that it does not delay the server's start.
 func New(openapi []byte) *Docs {
 	return &Docs{page: sync.OnceValues(func() (rendered, error) { return render(openapi) })}
 }
@@ -46,7 +46,8 @@ func render(openapi []byte) (rendered, error) {
 	return rendered{html.Bytes(), policyOf(html.String())}, nil
 }
 
-// policyOf returns a Content-Security-Policy that allows the style of the page, by its digest, and nothing else.
+// policyOf returns a Content-Security-Policy that allows nothing except the style of the page, which it identifies by
+// its digest.
 func policyOf(page string) string {
 	_, style, _ := strings.Cut(page, "<style>")
 	style, _, _ = strings.Cut(style, "</style>")
@@ -55,7 +56,7 @@ func policyOf(page string) string {
 		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-// Mount registers /docs.
+// Mount registers the route /docs.
 func (d *Docs) Mount(r fiber.Router) {
 	r.Get("/docs", d.get)
 	r.Head("/docs", d.get)

@@ -49,7 +49,7 @@ func TestThePageNamesEveryOperationAndNeedsNoNetwork(t *testing.T) {
 		}
 	}
 	if remote := regexp.MustCompile(`(src|href)="(https?:)?//`).FindString(page); remote != "" || strings.Contains(page, "<script") {
-		t.Errorf("the page loads something: %q", remote)
+		t.Errorf("the page loads an external resource: %q", remote)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is the part of an OpenAPI document that the page shows.
+// document is the part of an OpenAPI document that appears on the page.
 type document struct {
 	Info struct {
 		Title       string
@@ -51,13 +51,13 @@ type response struct {
 	Content     content
 }
 
-// content holds bodies by media type.
+// content maps media types to bodies.
 type content map[string]struct{ Schema yaml.Node }
 
-// methods returns the members of a path that are operations, in the order of the page.
+// methods returns the keys in a path that are operations, in the order in which the page lists them.
 func methods() []string { return []string{"get", "post", "put", "patch", "delete"} }
 
-// page is the data of page.html.
+// page is the data for page.html.
 type page struct {
 	Title, Description string
 	Groups             []group
@@ -88,8 +88,8 @@ type outcome struct {
 	Bodies              []body
 }
 
-// pageOf converts a document into the data of the page. References to parameters and responses are resolved;
-// references to schemas are kept, as $ref: Name.
+// pageOf converts a document into the data for the page. References to parameters and responses are resolved.
+// References to schemas are kept in the form $ref: Name.
 func pageOf(raw []byte) (page, error) {
 	var d document
 	if err := yaml.Unmarshal(raw, &d); err != nil {
@@ -160,7 +160,7 @@ func bodies[V any](of map[string]V, schema func(V) yaml.Node) []body {
 // nameOf returns the last segment of a reference.
 func nameOf(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
-// text returns a schema as YAML, with short references; "" for no schema.
+// text returns a schema as YAML, with references shortened to names. It returns "" if there is no schema.
 func text(n yaml.Node) string {
 	if n.IsZero() {
 		return ""

@@ -16,8 +16,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// beginInfo starts the trace of a request and returns the record to fill in about it. It returns nil if no log,
-// trace, audit or identity provider needs one.
+// beginInfo starts the trace of a request and returns the record of what is learned about it. It returns nil if no log,
+// trace, audit or identity provider needs the record.
 func (s *Server) beginInfo(ctx *fasthttp.RequestCtx) *webguard.RequestInfo {
 	var span tracing.Span
 	h := &ctx.Request.Header
@@ -45,7 +45,7 @@ func (s *Server) beginInfo(ctx *fasthttp.RequestCtx) *webguard.RequestInfo {
 // logsRequests reports whether requests are logged: in the access log, or at level debug.
 func (s *Server) logsRequests() bool { return s.accessLog.Load() || s.log.IsDebug() }
 
-// texts copies the values of a header. The caller decides whether to refuse more than one.
+// texts copies the values of a header. Its callers decide what to do with more than one value.
 func texts(values [][]byte) []string {
 	all := make([]string, len(values))
 	for i, value := range values {
@@ -54,8 +54,7 @@ func texts(values [][]byte) []string {
 	return all
 }
 
-// isTraced reports whether requests for a path are traced. Callers' requests are; probes and requests for the console's
-// files are not.
+// isTraced reports whether requests for a path are traced. Probes and requests for the console's files are not.
 func isTraced(path []byte) bool {
 	switch string(path) {
 	case "/v1/health", "/v1/bundles/health", "/v1/metrics":
@@ -64,7 +63,7 @@ func isTraced(path []byte) bool {
 	return bytes.HasPrefix(path, []byte("/v1/")) || bytes.HasPrefix(path, []byte("/mcp"))
 }
 
-// methodOf returns the method as it appears in spans. A client may send any word as its method, so unknown ones become
+// methodOf returns the method as it appears in spans. Clients may send any word as the method, so unknown ones become
 // HTTP.
 func methodOf(ctx *fasthttp.RequestCtx) string {
 	if !knownMethod(ctx) {

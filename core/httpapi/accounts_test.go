@@ -26,18 +26,18 @@ func TestALinkPageIsForOneUser(t *testing.T) {
 		status             int
 		says, hides        string
 	}{
-		{"its person", "GET", page, as("alice"), 200, "https://idp.example", ""},
-		{"another person", "GET", page, as("bob"), 403, "made for somebody else", "idp.example"},
-		{"another person agrees", "POST", page, as("bob"), 403, "made for somebody else", ""},
-		{"a browser that may have withheld its cookie", "GET", page, map[string]string{"Authorization": ""}, 200, "again=1", "idp.example"},
-		{"nobody", "GET", page + "&again=1", map[string]string{"Authorization": ""}, 401, "Log in first", "idp.example"},
-		{"an API key instead of a browser", "GET", page + "&again=1", map[string]string{"Authorization": "Bearer alice"}, 401, "Log in first", ""},
-		{"another user's workspace", "GET", strings.Replace(page, core.DefaultWorkspaceID, "ws_other", 1), as("alice"), 403, "not a member", ""},
+		{"the right person", "GET", page, as("alice"), 200, "https://idp.example", ""},
+		{"another person", "GET", page, as("bob"), 403, "made for another person", "idp.example"},
+		{"another person agrees", "POST", page, as("bob"), 403, "made for another person", ""},
+		{"no cookie at first, because the browser may have withheld it", "GET", page, map[string]string{"Authorization": ""}, 200, "again=1", "idp.example"},
+		{"not logged in", "GET", page + "&again=1", map[string]string{"Authorization": ""}, 401, "Log in first", "idp.example"},
+		{"an API key instead of a browser login", "GET", page + "&again=1", map[string]string{"Authorization": "Bearer alice"}, 401, "Log in first", ""},
+		{"another person's workspace", "GET", strings.Replace(page, core.DefaultWorkspaceID, "ws_other", 1), as("alice"), 403, "not a member", ""},
 		{"no such app", "GET", strings.Replace(page, "app=far", "app=near", 1), as("alice"), 404, "no app named near", ""},
-		{"a page of another site agrees", "POST", page, map[string]string{"Authorization": "", "Cookie": "service_session=alice", "Origin": "https://evil.example"}, 403, "another site", ""},
+		{"another site's page agrees", "POST", page, map[string]string{"Authorization": "", "Cookie": "service_session=alice", "Origin": "https://evil.example"}, 403, "another site", ""},
 		{"a login that is not in progress", "GET", "/v1/accounts/callback?state=other&code=c", as("alice"), 403, "not in progress", ""},
-		{"a login of another browser", "GET", "/v1/accounts/callback?state=state&code=c", as("alice"), 403, "not in progress", ""},
-		{"a login of this browser", "GET", "/v1/accounts/callback?state=state&code=c", map[string]string{"Authorization": "", "Cookie": "service_session=alice; service_account=binding"}, 200, "The account is linked", ""},
+		{"a login from another browser", "GET", "/v1/accounts/callback?state=state&code=c", as("alice"), 403, "not in progress", ""},
+		{"a login from this browser", "GET", "/v1/accounts/callback?state=state&code=c", map[string]string{"Authorization": "", "Cookie": "service_session=alice; service_account=binding"}, 200, "The account is linked", ""},
 		{"a server that refuses the scopes", "GET", "/v1/accounts/callback?state=state&error=invalid_scope", map[string]string{"Authorization": "", "Cookie": "service_session=alice; service_account=binding"}, 303, "", ""},
 	} {
 		r := h.do(t, call{method: c.method, path: c.path, header: c.header})
@@ -62,7 +62,7 @@ func TestALinkPageIsForOneUser(t *testing.T) {
 	}
 }
 
-func TestAccountsHaveNoSecrets(t *testing.T) {
+func TestAccountsAreReturnedWithoutSecrets(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	r := h.do(t, call{method: "GET", path: "/v1/accounts"})
 	if r.StatusCode != 200 || !strings.Contains(r.body, `"id":"acc_1"`) || strings.Contains(strings.ToLower(r.body), "token") {

@@ -22,7 +22,7 @@ func TestUsersMembersWorkspacesModelsAndRegistriesAreManagedOverV1(t *testing.T)
 		name   string
 		call   call
 		answer string
-		done   string // the change that was made
+		done   string // the expected change
 	}{
 		{"list users", call{method: "GET", path: "/v1/users"}, `{"users":[` + strings.TrimSuffix(user, "}") + `,"identities":[{"issuer":"https://idp.example","subject":"usr_a"}],"apiKeys":0,"suspended":false}]}`, ""},
 		{"merge a user", call{method: "POST", path: "/v1/users/usr_a/merge", body: `{"from":"usr_a"}`}, `{"user":` + user + `}`, "merge usr_a usr_a"},
@@ -125,7 +125,7 @@ func TestTheConfigurationIsShownToAdminsOfTheOrganization(t *testing.T) {
 		t.Errorf("an admin: %d %s", r.StatusCode, r.body)
 	}
 	if r := h.do(t, call{method: "GET", path: "/v1/config", header: map[string]string{"Authorization": "Bearer lead"}}); r.StatusCode != 403 {
-		t.Errorf("an admin of the workspace alone: %d %s", r.StatusCode, r.body)
+		t.Errorf("an admin of only the workspace: %d %s", r.StatusCode, r.body)
 	}
 }
 
@@ -142,6 +142,6 @@ func TestThePluginsAreShownToAdminsOfTheOrganization(t *testing.T) {
 		t.Errorf("an admin: %d %s", r.StatusCode, r.body)
 	}
 	if r := h.do(t, call{method: "GET", path: "/v1/plugins", header: map[string]string{"Authorization": "Bearer lead"}}); r.StatusCode != 403 {
-		t.Errorf("an admin of the workspace alone: %d %s", r.StatusCode, r.body)
+		t.Errorf("an admin of only the workspace: %d %s", r.StatusCode, r.body)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// headerReceived decides how long the HTTP library waits for a body, before any of it is read. A request whose
-// credentials are refused gets its response without the body. The library then reports a timeout, unless the body has
-// already arrived, and writeUnreadable sends the response.
+// headerReceived decides how long the HTTP library waits for a body before any of it is read. A request whose
+// credentials are refused is answered without its body: the library then reports a timeout, unless the body has already
+// arrived, and writeUnreadable sends the response.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if proves(h) && s.access.BindsTokens() { // a proof covers the whole request and can be used only once
 		return fasthttp.RequestConfig{ReadTimeout: s.options.Timeouts.Body}
@@ -31,15 +31,15 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 	return fasthttp.RequestConfig{ReadTimeout: 1}
 }
 
-// traced returns a context within the trace of a request with a body. The request continues the same span once the body
-// has arrived.
+// traced starts a span for a request with a body and returns a context within it. The request continues this span once
+// the body has arrived.
 func (s *Server) traced(h *fasthttp.RequestHeader) context.Context {
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte("?"))
 	if s.options.Tracer == nil || h.ContentLength() == 0 || h.ContentLength() == -2 || !isTraced(path) {
 		return s.root
 	}
 	method := string(h.Method())
-	if !slices.Contains(s.router.Config().RequestMethods, method) { // a client may send any word
+	if !slices.Contains(s.router.Config().RequestMethods, method) { // clients may send any word as the method
 		method = "HTTP"
 	}
 	span := s.options.Tracer.StartRequest(method, tracing.Wire{Parent: string(h.Peek(tracing.TraceParent)), State: string(h.Peek(tracing.TraceState))})
@@ -47,14 +47,14 @@ func (s *Server) traced(h *fasthttp.RequestHeader) context.Context {
 	return span.In(s.root)
 }
 
-// admitted reports whether to read the body of a request: when it has none, when its route requires no credentials, or
-// when its credentials are not refused.
+// admitted reports whether to read the body of a request. It is true if there is no body, if the route requires no
+// credentials, or if the credentials are not refused.
 func (s *Server) admitted(ctx context.Context, h *fasthttp.RequestHeader) bool {
 	n := h.ContentLength()
 	return n == 0 || n == -2 || s.accepted(ctx, h) // -2: neither a length nor chunks
 }
 
-// accepted reports whether a request's route requires no credentials, or its credentials are not refused.
+// accepted reports whether a request's route requires no credentials or its credentials are not refused.
 func (s *Server) accepted(ctx context.Context, h *fasthttp.RequestHeader) bool {
 	if s.access.Dev() {
 		return true
@@ -73,7 +73,7 @@ func (s *Server) accepted(ctx context.Context, h *fasthttp.RequestHeader) bool {
 	return core.CodeOf(err) != core.CodeUnauthenticated
 }
 
-// proves reports whether a request may prove that its sender holds the key of its token.
+// proves reports whether a request may contain a proof that its sender holds the key bound to its token.
 func proves(h *fasthttp.RequestHeader) bool {
 	return len(h.Peek("DPoP")) > 0 || len(h.Peek("X-Forwarded-Client-Cert")) > 0
 }

@@ -58,11 +58,11 @@ func TestManagingAnAppRequiresAWorkspaceAdmin(t *testing.T) {
 		}
 	}
 	if r := h.do(t, call{method: "GET", path: "/v1/apps/echo", header: map[string]string{"Authorization": "Bearer alice"}}); r.StatusCode != 200 {
-		t.Errorf("a member reads: %d", r.StatusCode)
+		t.Errorf("a member reads an app: %d", r.StatusCode)
 	}
 }
 
-func TestTheDocumentListsTheConflictOfAnInterruptedCommand(t *testing.T) {
+func TestTheOpenAPIDocumentListsTheConflictOfAnInterruptedCommand(t *testing.T) {
 	doc := document(t, open(t, newAccess(), nil))
 	for operation, c := range map[string]call{
 		"start":     {method: "POST", path: "/v1/apps/echo/start"},
@@ -79,7 +79,7 @@ func TestTheDocumentListsTheConflictOfAnInterruptedCommand(t *testing.T) {
 		}
 		item := doc.Paths.Find(strings.Replace(c.path, "echo", "{name}", 1))
 		if item == nil || item.GetOperation(c.method).Responses.Status(409) == nil { // "default" does not count
-			t.Errorf("the document does not have the 409 of %s %s", c.method, c.path)
+			t.Errorf("the document does not list the 409 of %s %s", c.method, c.path)
 		}
 	}
 }

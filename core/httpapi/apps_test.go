@@ -52,8 +52,8 @@ func TestInstallNeedsExactlyOneSource(t *testing.T) {
 	}
 }
 
-// TestTheErrorsOfTheAppRoutes covers each error of the app routes (docs/api.md 3), and an error without a code.
-func TestTheErrorsOfTheAppRoutes(t *testing.T) {
+// TestErrorsOfAppRoutes covers each error of the app routes (docs/api.md 3), and an error without a code.
+func TestErrorsOfAppRoutes(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	missing := core.Errorf(core.CodeCredentialsRequired, "API_KEY is missing").WithDetails(map[string]any{
 		"missing": []map[string]any{{"name": "API_KEY", "title": "API key", "description": "of the service", "sensitive": true}},
@@ -120,7 +120,7 @@ func TestInvalidAppNames(t *testing.T) {
 	}
 }
 
-// TestOnlyAdminsManageApps checks who may do what, and that the manager is not called for a refused request.
+// TestOnlyAdminsManageApps checks which callers may do what, and that a refused request never reaches the manager.
 func TestOnlyAdminsManageApps(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.user("orgadmin", core.RoleAdmin, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleAdmin})

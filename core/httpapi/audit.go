@@ -23,8 +23,8 @@ type Auditor interface {
 // recorded is the key of a user value that marks requests whose outcome is in the audit log.
 type recorded struct{}
 
-// recordRequest records changes made through /v1, logins, and every request that is refused for lack of an identity or
-// a right. Package tools records tool calls.
+// recordRequest records logins, changes made through /v1, and every request refused because its caller is unknown or
+// lacks a right. Package tools records tool calls.
 func (s *Server) recordRequest(c *fiber.Ctx) error {
 	if s.options.Audit == nil {
 		return c.Next()
@@ -74,11 +74,11 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 		record.Actor, record.Target = attempt.User.ID, attempt.Provider
 	}
 	c.Context().SetUserValue(recorded{}, true)
-	_ = s.options.Audit.Record(c.UserContext(), record) // the change has been made; the log reports the error
+	_ = s.options.Audit.Record(c.UserContext(), record) // the change has already been made; the error is logged
 	return err
 }
 
-// auditRecord returns the record of a request with what is known when it arrives.
+// auditRecord returns a request's audit record with the fields that are known when the request arrives.
 func (s *Server) auditRecord(ctx *fasthttp.RequestCtx) core.AuditRecord {
 	return core.AuditRecord{
 		Address: s.guard.ClientAddress(ctx), Action: string(ctx.Method()) + " " + clipped(string(ctx.Path())),
@@ -86,8 +86,8 @@ func (s *Server) auditRecord(ctx *fasthttp.RequestCtx) core.AuditRecord {
 	}
 }
 
-// maxAuditText is the length in bytes of the longest path or parameter that a record holds in full. Anyone can send
-// longer ones.
+// maxAuditText is the maximum length in bytes of a path or parameter in a record. Longer ones are cut off, because
+// anyone can send them.
 const maxAuditText = 1000
 
 func clipped(text string) string {
@@ -97,8 +97,8 @@ func clipped(text string) string {
 	return text
 }
 
-// recordRefusal records requests that were refused for lack of an identity or a right before recordRequest saw them, or
-// by a mounted endpoint such as /mcp.
+// recordRefusal records requests refused with 401 or 403 that recordRequest did not handle: those refused before it
+// ran, and those refused by a mounted endpoint such as /mcp.
 func (s *Server) recordRefusal(ctx *fasthttp.RequestCtx) {
 	status := ctx.Response.StatusCode()
 	if s.options.Audit == nil || status != fiber.StatusUnauthorized && status != fiber.StatusForbidden || ctx.UserValue(recorded{}) != nil {
@@ -113,5 +113,5 @@ func (s *Server) recordRefusal(ctx *fasthttp.RequestCtx) {
 	if info != nil {
 		record.Actor, record.Workspace = info.User, info.Workspace
 	}
-	_ = s.options.Audit.Record(info.In(s.root), record) // the request has been refused; the log reports the error
+	_ = s.options.Audit.Record(info.In(s.root), record) // the request has already been refused; the error is logged
 }

@@ -108,7 +108,7 @@ func (l *trail) Records(_ context.Context, q core.AuditQuery) (core.AuditPage, e
 	return core.AuditPage{Records: []core.AuditRecord{{Time: time.Unix(1, 0).UTC(), Actor: "usr_a", Action: "tools.call", Outcome: "ok"}}, Next: "42"}, l.err
 }
 
-func TestTheAuditTrailIsReadByAdminsEachWithinTheirRights(t *testing.T) {
+func TestAdminsReadOnlyTheAuditRecordsThatTheyMaySee(t *testing.T) {
 	a := newAccess()
 	a.user("org", core.RoleAdmin, core.Workspace{ID: "ws_second", Role: core.RoleMember})
 	a.user("lead", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleAdmin})
@@ -163,7 +163,7 @@ func TestTheAuditTrailIsFilteredAndPaged(t *testing.T) {
 	}
 }
 
-func TestAnAnonymousRequestTakesLittleSpaceInTheAuditTrail(t *testing.T) {
+func TestLongPathsAreCutOffInTheAuditTrail(t *testing.T) {
 	log := &fakes.Audit{}
 	h := open(t, newAccess(), func(o *Options) { o.Audit = log })
 	long := strings.Repeat("a", 6000)
@@ -243,7 +243,7 @@ func TestOneUserReadsOnePageOfTheAuditTrailAtATime(t *testing.T) {
 	}
 }
 
-func TestTheAuditTrailNamesWhoLinkedAnAccountAndWhyOneWasNotLinked(t *testing.T) {
+func TestTheAuditTrailRecordsAccountLinksAndRefusedLinks(t *testing.T) {
 	a := newAccess()
 	a.user("alice", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
 	a.cookies["alice"] = a.bearers["alice"]
@@ -257,9 +257,9 @@ func TestTheAuditTrailNamesWhoLinkedAnAccountAndWhyOneWasNotLinked(t *testing.T)
 		{"an account that is linked", "GET", callback, "service_session=alice; service_account=binding", "GET /v1/accounts/callback ok alice " + core.DefaultWorkspaceID + " far"},
 		{"a login of another browser", "GET", callback, "service_session=alice", "GET /v1/accounts/callback forbidden alice"},
 		{"a browser that must log in first", "GET", callback, "", ""},
-		{"somebody who has not agreed to what the app asks for", "POST", link, "service_session=alice", "POST /v1/accounts/link conflict alice " + core.DefaultWorkspaceID + " far"},
+		{"someone who has not agreed to the app's permissions", "POST", link, "service_session=alice", "POST /v1/accounts/link conflict alice " + core.DefaultWorkspaceID + " far"},
 		{"a stranger", "POST", link, "", "POST /v1/accounts/link unauthenticated far"},
-		{"a page for somebody else", "GET", link + "&for=bob", "service_session=alice", "GET /v1/accounts/link forbidden alice far"},
+		{"a page for another person", "GET", link + "&for=bob", "service_session=alice", "GET /v1/accounts/link forbidden alice far"},
 	} {
 		h.do(t, call{method: c.method, path: c.path, header: map[string]string{"Authorization": "", "Cookie": c.cookie}})
 		got := ""

@@ -93,7 +93,7 @@ func TestUnknownFieldsAreIgnored(t *testing.T) {
 	}
 }
 
-func TestTheErrorForAnEmptyBodySaysThatItIsEmpty(t *testing.T) {
+func TestAnEmptyBodyIsReportedAsEmpty(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, path := range []string{"/v1/tools/call", "/v1/apps/install", "/v1/auth/login"} {
 		if r := h.do(t, call{method: "POST", path: path}); r.StatusCode != 400 || !strings.Contains(r.body, "empty") {
@@ -167,7 +167,7 @@ func FuzzBodiesNeverFailTheServer(f *testing.F) {
 	})
 }
 
-func TestABodyOfManyLongNestedKeysTakesMemoryInProportionToItsSize(t *testing.T) {
+func TestTheMemoryForABodyIsProportionalToItsSize(t *testing.T) {
 	key := strings.Repeat("k", 190)
 	deep := strings.Repeat(`{"`+key+`":`, 5000) + "1" + strings.Repeat("}", 5000)
 	wide := `{"arguments":{` + strings.TrimSuffix(strings.Repeat(`"`+key+`":{},`, 1), ",") + `}}`

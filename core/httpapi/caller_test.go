@@ -32,7 +32,7 @@ func TestEveryRouteExceptThePublicOnesReturns401WithAnEmptyBody(t *testing.T) {
 	for _, r := range h.routes() {
 		for _, header := range []map[string]string{{"Authorization": anonymous}, {"Authorization": "Bearer wrong"}, {"Authorization": anonymous, "Cookie": "service_session=wrong"}} {
 			got := h.do(t, call{method: r.method, path: concrete(r.path), header: header})
-			if r.method == "POST" && r.path == "/v1/accounts/link" { // a page for people, whose body says where to log in
+			if r.method == "POST" && r.path == "/v1/accounts/link" { // an HTML page that says where to log in
 				if got.StatusCode != 401 || !strings.Contains(got.body, "Log in first") {
 					t.Errorf("%s %s with %v: %d %q", r.method, r.path, header, got.StatusCode, got.body)
 				}
@@ -72,15 +72,15 @@ func TestTheWorkspaceHeaderChoosesTheWorkspace(t *testing.T) {
 		name, who, workspace, code, ends string
 		status                           int
 	}{
-		{"without the header, the default workspace", h.access.key, "", "", core.DefaultWorkspaceID, 200},
-		{"without the header, a user's only workspace", "alice", "", "", "ws_alice", 200},
-		{"another workspace of the caller", h.access.key, "ws_second", "", "ws_second", 200},
+		{"no header: the default workspace", h.access.key, "", "", core.DefaultWorkspaceID, 200},
+		{"no header: the user's only workspace", "alice", "", "", "ws_alice", 200},
+		{"another of the caller's workspaces", h.access.key, "ws_second", "", "ws_second", 200},
 		{"another user's workspace", "alice", "ws_second", "workspace_access_denied", "", 403},
 		{"a workspace that does not exist", "alice", "ws_none", "workspace_access_denied", "", 403},
-		{"an invalid ID", h.access.key, "default", "bad_request", "", 400},
-		{"an ID with a path", h.access.key, "ws_../../x", "bad_request", "", 400},
+		{"not a workspace ID", h.access.key, "default", "bad_request", "", 400},
+		{"a path in the ID", h.access.key, "ws_../../x", "bad_request", "", 400},
 		{"too long", h.access.key, "ws_" + strings.Repeat("a", 65), "bad_request", "", 400},
-		{"an invalid ID from a stranger", "wrong", "default", "", "", 401},
+		{"an invalid ID without a login", "wrong", "default", "", "", 401},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := h.do(t, call{method: "GET", path: "/v1/workspace", header: map[string]string{"Authorization": "Bearer " + c.who, "X-Workspace-Id": c.workspace}})
@@ -105,9 +105,9 @@ func TestDuplicateCredentialsAreRefused(t *testing.T) {
 	}
 }
 
-// Packages may keep a caller and a call after the request. fasthttp reuses the memory of a request, so a string that
-// was not copied would later hold another user's values.
-func TestReusedBuffersNeverHoldAnotherCallersValues(t *testing.T) {
+// Packages may keep a caller or a call after the request has ended. fasthttp reuses the memory of requests, so a string
+// that was not copied would later hold another user's values.
+func TestReusedBuffersNeverContainAnotherCallersValues(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	const people = 8
 	for i := range people {
@@ -154,11 +154,11 @@ func TestEventsAndViewsTakeTheWorkspaceInTheQuery(t *testing.T) {
 			t.Errorf("%s, malformed: %d %s", path, r.StatusCode, r.body)
 		}
 		if r := h.do(t, call{method: "GET", path: path + "ws_second", header: map[string]string{"X-Workspace-Id": "ws_default"}}); r.StatusCode != 400 {
-			t.Errorf("%s, another one in the header: %d %s", path, r.StatusCode, r.body)
+			t.Errorf("%s, with another workspace in the header: %d %s", path, r.StatusCode, r.body)
 		}
 	}
 	if r := h.do(t, call{method: "GET", path: "/v1/apps?workspace=ws_none"}); r.StatusCode != 200 {
-		t.Errorf("other routes do not read it: %d", r.StatusCode)
+		t.Errorf("a route that should ignore ?workspace=: %d", r.StatusCode)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestAnUnknownMethodIsRefusedWithTheMethodsOfThePath(t *testing.T) {
 			}
 		}
 		if r := h.do(t, call{method: method, path: "/v1/nothing"}); r.StatusCode != 404 {
-			t.Errorf("%s without a path: %d", method, r.StatusCode)
+			t.Errorf("%s on an unknown path: %d", method, r.StatusCode)
 		}
 	}
 }
@@ -199,6 +199,6 @@ func TestTheDocumentationListsExactlyThePublicRoutes(t *testing.T) {
 	slices.Sort(listed)
 	slices.Sort(served)
 	if !slices.Equal(listed, served) {
-		t.Errorf("docs/api.md 2.3 lists %v\npublic are %v", listed, served)
+		t.Errorf("docs/api.md 2.3 lists %v\nthe public routes are %v", listed, served)
 	}
 }

@@ -30,7 +30,7 @@ func chatServer(t *testing.T, s *speaker, change func(*Options)) *testServer {
 	return h
 }
 
-func TestAChatIsAnsweredInOnePiece(t *testing.T) {
+func TestChatReturnsTheWholeAnswer(t *testing.T) {
 	h := chatServer(t, newSpeaker(t, 200, "Hel", "lo."), nil)
 	r := h.do(t, call{method: "POST", path: "/v1/chat", body: `{"message":"hi","unknown":1}`})
 	want := `"response":"Hello.","conversationId":"conv_0000000000000001","workspaceId":"ws_default","skillName":null,"toolCalls":[],"inputTokens":4,"outputTokens":2,"stopReason":"complete"`
@@ -52,7 +52,7 @@ func TestAChatStreamWritesEachEventInOnePiece(t *testing.T) {
 	quiet := false
 	for e := range events {
 		if e.name == "" {
-			if !quiet { // the provider is holding back, and the stream sends a keep-alive
+			if !quiet { // a keep-alive while the provider is being held up
 				quiet = true
 				close(s.hold)
 			}
@@ -64,12 +64,12 @@ func TestAChatStreamWritesEachEventInOnePiece(t *testing.T) {
 		}
 	}
 	if want := []string{"chat.start", "text.delta", "text.delta", "done"}; !slices.Equal(names, want) || !quiet {
-		t.Errorf("events %v, a comment: %v", names, quiet)
+		t.Errorf("events %v, keep-alive received: %v", names, quiet)
 	}
 }
 
-// Whichever route the client used, the provider notices within a second that the client has disconnected.
-func TestAClientThatLeavesEndsItsRun(t *testing.T) {
+// On either route, disconnecting the client cancels the request to the provider.
+func TestARunEndsWhenItsClientDisconnects(t *testing.T) {
 	for _, path := range []string{"/v1/chat", "/v1/chat/stream"} {
 		t.Run(path, func(t *testing.T) {
 			s := newSpeaker(t, 200, "Hel", "lo.")
@@ -89,7 +89,7 @@ func TestAClientThatLeavesEndsItsRun(t *testing.T) {
 			select {
 			case <-s.left:
 				if took := time.Since(start); took > 20*time.Second {
-					t.Errorf("it took %v", took)
+					t.Errorf("the provider was released after %v", took)
 				}
 			case <-time.After(time.Minute):
 				t.Fatal("the provider was never released")
@@ -106,7 +106,7 @@ func TestInvalidChatsAreRefusedBeforeTheyStart(t *testing.T) {
 	s := newSpeaker(t, 200, "Hel", "lo.")
 	s.hold = make(chan struct{})
 	h := chatServer(t, s, nil)
-	resp := h.stream(t, `{"message":"hi"}`) // and it keeps running
+	resp := h.stream(t, `{"message":"hi"}`) // this run continues during the requests below
 	first := bufio.NewReader(resp.Body)
 	if _, err := first.ReadString('\n'); err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestInvalidChatsAreRefusedBeforeTheyStart(t *testing.T) {
 	}
 }
 
-func TestAProvidersFailureHasAStatusAndAnEvent(t *testing.T) {
+func TestAProviderErrorIsAStatusOrAnEvent(t *testing.T) {
 	h := chatServer(t, newSpeaker(t, 401), nil)
 	if r := h.do(t, call{method: "POST", path: "/v1/chat", body: `{"message":"x"}`}); r.StatusCode != 502 || r.code() != "provider_auth_error" {
 		t.Errorf("%d %s", r.StatusCode, r.body)
@@ -181,7 +181,7 @@ func TestOnlyTheOwnerOfAConversationSeesIt(t *testing.T) {
 }
 
 // Each response is checked against the OpenAPI document.
-func TestChatAnswersMatchTheDocument(t *testing.T) {
+func TestChatResponsesMatchTheOpenAPIDocument(t *testing.T) {
 	h := chatServer(t, newSpeaker(t, 200, "Hi."), nil)
 	router, err := gorillamux.NewRouter(document(t, h))
 	if err != nil {
@@ -273,7 +273,7 @@ func (h *testServer) stream(t *testing.T, body string) *http.Response {
 
 type sentEvent struct{ name, data string }
 
-// readEvents reads a stream until it ends. A comment is an event without a name.
+// readEvents reads a stream until it ends. It yields a comment as an event without a name.
 func readEvents(body io.Reader) func(func(sentEvent) bool) {
 	return func(yield func(sentEvent) bool) {
 		lines := bufio.NewScanner(body)

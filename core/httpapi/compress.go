@@ -18,8 +18,8 @@ const (
 	encodingGzip   = "gzip"
 )
 
-// compress encodes the JSON body of a response with an encoding that the client accepts. It leaves alone responses that
-// hold a secret as well as text from the request, because their compressed length would leak the secret.
+// compress encodes the JSON body of a response with an encoding that the client accepts. It does not
+// compress responses that contain both a secret and text from the request, because their length would leak the secret.
 func compress(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Response.Header
 	if ctx.Response.IsBodyStream() || ctx.Hijacked() || !bytes.HasPrefix(h.ContentType(), []byte(fiber.MIMEApplicationJSON)) ||

@@ -10,7 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-func TestJSONOverOneKilobyteIsCompressedAsTheClientAccepts(t *testing.T) {
+func TestJSONOverOneKilobyteIsCompressedIfTheClientAcceptsIt(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	plain := h.do(t, call{method: "GET", path: "/v1/openapi.json"})
 	if plain.Header.Get("Content-Encoding") != "" || plain.Header.Get("Vary") != "Accept-Encoding" {

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// converse adds a conversation of the owner, with a question and an answer that called a tool.
+// converse creates a conversation of the owner. It has one question and one answer with a tool call.
 func converse(t *testing.T, h *testServer) string {
 	t.Helper()
 	owner := core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: core.DefaultWorkspaceID}}
@@ -31,7 +31,7 @@ func converse(t *testing.T, h *testServer) string {
 	return made.ID
 }
 
-func TestAConversationIsReadWithItsMetadataAndLastModelAndAnETag(t *testing.T) {
+func TestAConversationIsReadWithMetadataLastModelAndETag(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	id := converse(t, h)
 	c := call{method: "GET", path: "/v1/conversations/" + id}
@@ -121,7 +121,7 @@ func TestAConversationIsExportedAsMarkdown(t *testing.T) {
 	}
 }
 
-func TestAnImportKeepsMessageMetadataAndRejectsWhatAnExportCannotContain(t *testing.T) {
+func TestAnImportKeepsMetadataAndRejectsInvalidContent(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	restore := func(metadata string) reply {
 		return h.do(t, call{method: "POST", path: "/v1/conversations/import", body: `{"format":1,"conversation":{"title":"T","metadata":{}},` +
@@ -141,8 +141,8 @@ func TestAnImportKeepsMessageMetadataAndRejectsWhatAnExportCannotContain(t *test
 		`{"attachments":[{"name":"a","url":"https://"}]}`:                                              "attachments.url must be an https address",
 		`{"attachments":[{"name":"a","url":"https://example.com/\u202egnp.exe"}]}`:                     "attachments.url must be an https address",
 		`{"attachments":[{"name":"a","url":"https://example.com/` + strings.Repeat("a", 2048) + `"}]}`: "attachments.url must be an https address",
-		`{"stopReason":"tired"}`:                     "stopReason can be",
-		`{"parts":[{"type":"image"}]}`:               "parts.type can be text, toolCall, reasoning or summary",
+		`{"stopReason":"tired"}`:                     "stopReason must be",
+		`{"parts":[{"type":"image"}]}`:               "parts.type must be text, toolCall, reasoning or summary",
 		`{"parts":[{"type":"toolCall","index":-1}]}`: "-1 is not a number from 0 to",
 	} {
 		if r := restore(metadata); r.StatusCode != 400 || !strings.Contains(r.body, names) {

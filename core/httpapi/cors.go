@@ -22,8 +22,8 @@ const (
 )
 
 // paramHeader is the prefix of the headers in which a call under revision 2026-07-28 repeats arguments. Tools choose
-// the names (x-mcp-header), so no list is complete, and wildcards do not apply when a page sends credentials. A
-// preflight is therefore allowed the names that it asks for.
+// the names (x-mcp-header), so no fixed list can be complete, and wildcards do not work when a page sends credentials.
+// A preflight response therefore allows the headers of this kind that the preflight asks for.
 const paramHeader = "Mcp-Param-"
 
 // cors sets the CORS headers of a response: for every origin in dev mode, and otherwise for those in ALLOWED_ORIGINS.
@@ -67,10 +67,10 @@ func paramsAsked(h *fasthttp.RequestHeader) string {
 }
 
 // keepOut runs before the routes of /v1. In dev mode, where no credential protects anything, it refuses every request
-// from another site's pages, including reads and event streams. The Host must then be one of this machine's names,
-// which stops DNS rebinding. With authentication it refuses changes that another site's page attempts with the cookie,
-// which browsers send on their own. Browsers do not send a bearer token on their own, and CORS hides responses from the
-// page.
+// from another site's pages, including reads and event streams. It also requires a Host header that names this machine,
+// which rules out DNS rebinding. With authentication, it only refuses changes that another site's page attempts with
+// the session cookie, because browsers attach cookies on their own. They don't attach bearer tokens, and CORS hides
+// responses from the page.
 func (s *Server) keepOut(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	ctx := c.Context()
@@ -84,13 +84,13 @@ func (s *Server) keepOut(c *fiber.Ctx) error {
 		return c.Next()
 	}
 	if !s.guard.OriginAllowed(ctx) {
-		return core.Errorf(core.CodeForbidden, "a page from another site may not do this; http.allowedOrigins (ALLOWED_ORIGINS) names the sites that may")
+		return core.Errorf(core.CodeForbidden, "a page from another site may not do this; to allow the site, add it to http.allowedOrigins (ALLOWED_ORIGINS)")
 	}
 	return c.Next()
 }
 
-// isVisited reports whether a person opens a page that other sites lead to, through a link or an authorization server's
-// redirect. The other site cannot see the content of the page.
+// isVisited reports whether a person is opening one of the account pages, which other sites link or redirect to. The
+// other site cannot see the content of the page.
 func (s *Server) isVisited(ctx *fasthttp.RequestCtx) bool {
 	path, h := string(ctx.Path()), &ctx.Request.Header
 	return (path == accounts.LinkPath || path == accounts.CallbackPath) && string(h.Peek("Sec-Fetch-Mode")) == "navigate" && string(h.Peek("Sec-Fetch-Dest")) == "document"

@@ -70,18 +70,18 @@ func TestCORSHeaders(t *testing.T) {
 	}
 }
 
-func TestAPreflightAllowsTheHeadersThatCarryArguments(t *testing.T) {
+func TestAPreflightAllowsArgumentHeaders(t *testing.T) {
 	const listed = "https://app.example"
 	h := open(t, newAccess(), func(o *Options) { o.AllowedOrigins = []string{listed} })
 	usual := h.preflight(t, listed)
 	for _, c := range []struct{ name, asked, more string }{
 		{"none", "", ""},
-		{"a single header, as browsers write it", "mcp-param-region", ", mcp-param-region"},
-		{"some among other headers", "content-type,mcp-param-a,x-evil , Mcp-Param-B", ", mcp-param-a, Mcp-Param-B"},
-		{"a prefix alone", "mcp-param-", ""},
+		{"one, in lower case as browsers send it", "mcp-param-region", ", mcp-param-region"},
+		{"some among others", "content-type,mcp-param-a,x-evil , Mcp-Param-B", ", mcp-param-a, Mcp-Param-B"},
+		{"only the prefix", "mcp-param-", ""},
 		{"another prefix", "x-mcp-param-a,mcp-parameter", ""},
-		{"names that are not tokens", "mcp-param-a b,mcp-param-\"c\",mcp-param-d:e,mcp-param-\u00e9", ""},
-		{"a wildcard", "*,mcp-param-*", ", mcp-param-*"}, // a token here, because wildcards do not apply to requests with credentials
+		{"not tokens", "mcp-param-a b,mcp-param-\"c\",mcp-param-d:e,mcp-param-\u00e9", ""},
+		{"a wildcard", "*,mcp-param-*", ", mcp-param-*"}, // an ordinary token, because wildcards do not apply to requests with credentials
 		{"empty elements", ",, ,mcp-param-a,", ", mcp-param-a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -91,11 +91,11 @@ func TestAPreflightAllowsTheHeadersThatCarryArguments(t *testing.T) {
 		})
 	}
 	if got := h.preflight(t, "https://evil.example", "mcp-param-a"); got != "" {
-		t.Errorf("a page that is not listed is allowed %q", got)
+		t.Errorf("a page that is not listed may send %q", got)
 	}
 }
 
-// preflight returns the headers that a page of an origin may send if it asks for the given ones.
+// preflight returns the headers that a page of an origin may send if its preflight asks for the given ones.
 func (h *testServer) preflight(t *testing.T, origin string, asked ...string) string {
 	t.Helper()
 	r := h.do(t, call{method: "OPTIONS", path: "/mcp", header: map[string]string{
@@ -104,7 +104,7 @@ func (h *testServer) preflight(t *testing.T, origin string, asked ...string) str
 	return r.Header.Get("Access-Control-Allow-Headers")
 }
 
-func TestDisabledEndpointsAnswerEveryMethod(t *testing.T) {
+func TestDisabledEndpointsRespondToEveryMethod(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) {
 		o.RespondIfDisabled = func(ctx *fasthttp.RequestCtx) bool {
 			off := string(ctx.Path()) == "/mcp"

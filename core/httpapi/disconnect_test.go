@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// patientTools blocks in a call until its context ends.
+// patientTools blocks each call until its context ends.
 type patientTools struct {
 	*fakeTools
 	begun, left chan struct{}
@@ -24,7 +24,7 @@ func (p patientTools) Call(ctx context.Context, _ core.Caller, _ tools.Call) (js
 	return nil, false, ctx.Err()
 }
 
-func TestAClientThatLeavesEndsItsToolCall(t *testing.T) {
+func TestAToolCallEndsWhenItsClientDisconnects(t *testing.T) {
 	patient := patientTools{begun: make(chan struct{}), left: make(chan struct{})}
 	h := open(t, newAccess(), func(o *Options) { o.Tools = patient })
 	conn, _ := dial(t, h.addr)

@@ -13,8 +13,8 @@
 // A tool call goes through middleware.go (wrap), cors.go (keepOut), audit.go, the Authenticator of authn, and
 // appapi/tools.go, which calls package tools.
 //
-// It does not decide who a caller is (access), run apps (apps), or know which tools exist (tools) or what happened
-// (event). It keeps nothing from a request after its handler returns. Package server mounts the listener's other
+// It does not decide who a caller is (package access), run apps (apps), or know which tools exist (tools) or what
+// happened (event). It keeps nothing from a request after the handler returns. Package server mounts the other
 // endpoints, such as /mcp, which have their own rules.
 //
 // openapi.yaml describes every route. A test compares the running server with it.

@@ -26,7 +26,7 @@ func (a *answered) Reply(_ context.Context, c core.Caller, id string, r elicit.R
 	return a.fails
 }
 
-func TestAnAnswerToAnAppsQuestionIsPassedOn(t *testing.T) {
+func TestTheReplyToAnAppsQuestionIsPassedOn(t *testing.T) {
 	a := &answered{Chat: newChat(t, newFakeConversations(), &fakeTools{}, config.Models{})}
 	h := open(t, newAccess(), func(o *Options) { o.Chat = a })
 	router, err := gorillamux.NewRouter(document(t, h))
@@ -46,9 +46,9 @@ func TestAnAnswerToAnAppsQuestionIsPassedOn(t *testing.T) {
 		{"declined", `{"action":"decline"}`, nil, 200, `"action":"decline"`},
 		{"of the wrong type", `{"action":1}`, nil, 400, "action must be a string"},
 		{"empty", ``, nil, 400, "empty"},
-		{"unknown", `{"action":"cancel"}`, core.Errorf(core.CodeNotFound, "none"), 404, `"not_found"`},
+		{"to an unknown question", `{"action":"cancel"}`, core.Errorf(core.CodeNotFound, "none"), 404, `"not_found"`},
 		{"answered already", `{"action":"cancel"}`, core.Errorf(core.CodeAlreadyAnswered, "late"), 409, `"already_answered"`},
-		{"that does not fit", `{"action":"accept"}`, core.Errorf(core.CodeInvalidInput, "m").WithDetails(violations), 400, `"path":"/n"`},
+		{"not matching the schema", `{"action":"accept"}`, core.Errorf(core.CodeInvalidInput, "m").WithDetails(violations), 400, `"path":"/n"`},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			a.fails, a.reply = c.fails, elicit.Reply{}

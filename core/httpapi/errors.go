@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	internalMessage = "internal error; the server log has the reason under the X-Request-Id of this response"
-	retryAfter      = 5 * time.Second // for a 429 or 503 whose error gives no time
+	internalMessage = "internal error: find the reason in the server log by this response's X-Request-Id"
+	retryAfter      = 5 * time.Second // for a 429 or 503 whose error does not set one
 )
 
 // errorBody is the body of every error response.
@@ -81,7 +81,7 @@ func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
 	if e.Code == core.CodeInternal {
 		body = errorBody{Error: core.CodeInternal, Message: internalMessage}
 	}
-	temporary := e.Code != core.CodeModelNotConfigured // an operator must configure one
+	temporary := e.Code != core.CodeModelNotConfigured // until an operator configures a model, retrying is pointless
 	if status == fiber.StatusTooManyRequests || status == fiber.StatusServiceUnavailable && temporary {
 		wait := e.RetryAfter
 		if wait <= 0 {
@@ -92,7 +92,7 @@ func (s *Server) fail(ctx *fasthttp.RequestCtx, err error) {
 	s.write(ctx, status, body)
 }
 
-// coreError returns the core.Error in err's chain, or the one that err translates to.
+// coreError returns the core.Error in err's chain, or the core.Error that err translates to.
 func coreError(err error) *core.Error {
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		return e
@@ -110,13 +110,13 @@ func fromFiber(err error) *core.Error {
 	case fiber.StatusNotFound:
 		return core.Errorf(core.CodeNotFound, "not found")
 	case fiber.StatusMethodNotAllowed:
-		return core.Errorf(core.CodeMethodNotAllowed, "method not allowed; the Allow header lists the allowed ones")
+		return core.Errorf(core.CodeMethodNotAllowed, "method not allowed: the Allow header lists the allowed methods")
 	default:
 		return core.Wrap(core.CodeInternal, err, internalMessage)
 	}
 }
 
-// write writes an error response. It is the only function that does. A 401 has no body.
+// write writes an error response. All error responses go through it. A 401 has no body.
 func (s *Server) write(ctx *fasthttp.RequestCtx, status int, body errorBody) {
 	ctx.Response.ResetBody()
 	ctx.SetStatusCode(status)
@@ -132,8 +132,8 @@ func (s *Server) write(ctx *fasthttp.RequestCtx, status int, body errorBody) {
 	ctx.SetBody(encoded)
 }
 
-// writeUnreadable responds to a request that could not be read. It closes the connection, because the start of the next
-// request is unknown.
+// writeUnreadable responds to a request that could not be read. It closes the connection, because it is unknown where
+// the next request starts.
 func (s *Server) writeUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	var timeout net.Error
 	late := errors.As(err, &timeout) && timeout.Timeout()

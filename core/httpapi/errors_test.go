@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-func TestEveryCodeHasItsStatusAndItsBody(t *testing.T) {
+func TestStatusAndBodyOfEachErrorCode(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for code, status := range map[core.Code]int{
 		core.CodeBadRequest: 400, core.CodeInvalidInput: 400, core.CodeCredentialsRequired: 400, core.CodeWorkspaceRequired: 400, core.CodeNotConfigured: 400,
@@ -141,20 +141,20 @@ func TestARequestIDIsKeptIfValidAndOtherwiseGenerated(t *testing.T) {
 	}
 	for _, id := range []string{"a", "Trace-1_2.3", strings.Repeat("x", 128)} {
 		if got := ask(id); got != id {
-			t.Errorf("%q became %q", id, got)
+			t.Errorf("the valid ID %q became %q", id, got)
 		}
 	}
 	for _, id := range []string{"", "a b", "a\"b", "ü", strings.Repeat("x", 129)} {
 		if got := ask(id); got == id || got == "" {
-			t.Errorf("%q became %q", id, got)
+			t.Errorf("the invalid ID %q became %q", id, got)
 		}
 	}
 	if first, second := ask(""), ask(""); first == second {
-		t.Error("two requests have the same id")
+		t.Error("two requests have the same ID")
 	}
 }
 
-func TestAnswersOfV1AreNotCached(t *testing.T) {
+func TestResponsesUnderV1AreNotCached(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, path := range []string{"/v1/apps", "/v1/workspace", "/v1/nothing"} {
 		if r := h.do(t, call{method: http.MethodGet, path: path}); r.Header.Get("Cache-Control") != "no-store" {

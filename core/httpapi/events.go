@@ -13,8 +13,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
-// streamEvents handles GET /v1/events: the events of the caller's workspace, from the moment the client sees the
-// headers and for as long as the caller is admitted.
+// streamEvents handles GET /v1/events. It streams the events of the caller's workspace, from when the client receives
+// the headers until the caller loses access.
 func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) (any, error) {
 	cred, err := authn.FromViewer(c)
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) (any, error) {
 		return nil, err
 	}
 	return nil, s.streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
-		var reads atomic.Pointer[core.Caller] // the caller's current rights count, because a view may have been bound to the caller's groups
+		var reads atomic.Pointer[core.Caller] // the caller with their current rights, which decide what they may see
 		reads.Store(&caller)
 		ctx, stop := s.authn.Watch(ctx, cred, caller, func(now core.Caller) { reads.Store(&now) })
 		defer stop()
@@ -48,7 +48,7 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) (any, error) {
 	}, release)
 }
 
-// send sends an event, unless it is about a tool that the caller does not see.
+// send sends an event, unless it is about a tool that the caller cannot see.
 func (s *Server) send(w *stream.Writer, caller core.Caller, e core.Event) error {
 	data, err := json.Marshal(e.Data)
 	if err != nil {

@@ -27,7 +27,7 @@ func encoded(t testing.TB, v any) string {
 	return string(b)
 }
 
-// listen opens an event stream. When it returns, the server has subscribed.
+// listen opens an event stream. The server has subscribed by the time it returns.
 func (h *testServer) listen(t testing.TB, header map[string]string) (*http.Response, *bufio.Reader) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.addr+"/v1/events", nil)
@@ -58,7 +58,7 @@ func next(r *bufio.Reader) (string, error) {
 	}
 }
 
-func TestEventsReachTheReadersOfTheirWorkspaceInTheDocumentedForm(t *testing.T) {
+func TestEventsReachOnlyTheirWorkspaceAndAreEncodedAsDocumented(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	resp, first := h.listen(t, nil)
 	_, second := h.listen(t, nil)
@@ -95,7 +95,7 @@ func TestEventsReachTheReadersOfTheirWorkspaceInTheDocumentedForm(t *testing.T) 
 	}
 }
 
-func TestAReaderThatDisconnectedIsForgotten(t *testing.T) {
+func TestTheStreamOfADisconnectedReaderIsClosed(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	resp, _ := h.listen(t, nil)
 	if n := h.streams.Count(); n != 1 {
@@ -117,7 +117,7 @@ func (h *testServer) await(t testing.TB, or string, what func() bool) {
 	}
 }
 
-func TestAStreamEndsWithItsBus(t *testing.T) {
+func TestAStreamEndsWhenTheEventBusCloses(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	_, r := h.listen(t, nil)
 	h.bus.Close()
@@ -128,9 +128,9 @@ func TestAStreamEndsWithItsBus(t *testing.T) {
 
 func TestAStreamWhoseReaderLosesAccessEndsAtTheNextCheck(t *testing.T) {
 	for name, revoke := range map[string]func(*fakeAccess){
-		"the login ended":              func(a *fakeAccess) { delete(a.bearers, "alice") },
-		"the membership was removed":   func(a *fakeAccess) { a.members["alice"] = nil },
-		"the rights cannot be checked": func(a *fakeAccess) { a.down = true },
+		"the login ended":             func(a *fakeAccess) { delete(a.bearers, "alice") },
+		"the membership was removed":  func(a *fakeAccess) { a.members["alice"] = nil },
+		"access cannot be determined": func(a *fakeAccess) { a.down = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, newAccess(), func(o *Options) { o.Timeouts.Recheck = time.Millisecond })
@@ -144,7 +144,7 @@ func TestAStreamWhoseReaderLosesAccessEndsAtTheNextCheck(t *testing.T) {
 			revoke(h.access)
 			asked := h.access.asked
 			h.access.mu.Unlock()
-			if name == "the rights cannot be checked" {
+			if name == "access cannot be determined" {
 				h.await(t, "the credentials are not checked again", func() bool {
 					h.access.mu.Lock()
 					defer h.access.mu.Unlock()
@@ -153,7 +153,7 @@ func TestAStreamWhoseReaderLosesAccessEndsAtTheNextCheck(t *testing.T) {
 				h.bus.Publish(core.Event{Name: core.EventBundleRecovered, Workspace: "ws_alice", Data: core.BundleRecovered{Name: "notes"}})
 			}
 			got, err := next(r)
-			if ended := err != nil && got == ""; ended == (name == "the rights cannot be checked") {
+			if ended := err != nil && got == ""; ended == (name == "access cannot be determined") {
 				t.Errorf("%q, %v", got, err)
 			}
 		})
@@ -182,7 +182,7 @@ func TestTheStreamOfATokenWithAProofEndsWhenTheTokenIsRevoked(t *testing.T) {
 	}
 }
 
-func TestTheEventsRouteRefusesLikeAnyOther(t *testing.T) {
+func TestTheEventsRouteRefusesInvalidCredentialsAndWorkspaces(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, c := range []struct {
 		header map[string]string
@@ -198,9 +198,9 @@ func TestTheEventsRouteRefusesLikeAnyOther(t *testing.T) {
 	}
 }
 
-var fanOut = flag.Int("readers", 100, "event readers of the fan-out test, a tenth of them stalled; 1000 for a long run")
+var fanOut = flag.Int("readers", 100, "event readers in the fan-out test, a tenth of them stalled; use 1000 for a long run")
 
-// Each event reaches every client that reads, and a stalled client is cut off within 10 seconds.
+// Each event reaches every client that reads, and stalled clients are disconnected.
 func TestStalledReadersAreDisconnectedAndTheOthersGetEverything(t *testing.T) {
 	const bursts, burst = 4, 64
 	stalled, readers := *fanOut/10, *fanOut-*fanOut/10
@@ -225,7 +225,7 @@ func TestStalledReadersAreDisconnectedAndTheOthersGetEverything(t *testing.T) {
 				}
 				got.Add(1)
 			}
-			<-ctx.Done() // stay connected until the stalled clients are gone
+			<-ctx.Done() // stay connected until the stalled clients have been disconnected
 		})
 	}
 	h.await(t, "not all streams opened", func() bool { return h.streams.Count() == readers+stalled })
@@ -237,7 +237,7 @@ func TestStalledReadersAreDisconnectedAndTheOthersGetEverything(t *testing.T) {
 		}
 	}
 	start := time.Now() // the stalled clients have now been stalled for some time
-	h.await(t, "stalled readers are still there", func() bool { return h.streams.Count() <= readers })
+	h.await(t, "stalled readers are still connected", func() bool { return h.streams.Count() <= readers })
 	if took := time.Since(start); took > 40*time.Second || h.streams.Count() != readers {
 		t.Errorf("%d streams after %v, want %d", h.streams.Count(), took, readers)
 	}
@@ -259,7 +259,7 @@ func (h *testServer) dialSmall(t testing.TB) net.Conn {
 	return conn
 }
 
-func TestAStreamHidesWhatItsReaderMayNoLongerSee(t *testing.T) {
+func TestAStreamHidesDataThatItsReaderMayNoLongerSee(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleMember})
 	var narrowed atomic.Bool
@@ -270,7 +270,7 @@ func TestAStreamHidesWhatItsReaderMayNoLongerSee(t *testing.T) {
 		return true
 	}
 	h.listen(t, map[string]string{"Authorization": "Bearer alice"})
-	h.await(t, "the stream does not watch", func() bool { h.access.mu.Lock(); defer h.access.mu.Unlock(); return len(h.access.watchers) == 1 })
+	h.await(t, "the stream does not watch for changes of rights", func() bool { h.access.mu.Lock(); defer h.access.mu.Unlock(); return len(h.access.watchers) == 1 })
 	h.access.mu.Lock()
 	alice := h.access.bearers["alice"]
 	alice.User.Groups = "contractors"
@@ -280,7 +280,7 @@ func TestAStreamHidesWhatItsReaderMayNoLongerSee(t *testing.T) {
 	for _, changed := range watchers {
 		changed("alice")
 	}
-	h.await(t, "events are shown as to somebody without groups", func() bool {
+	h.await(t, "events are still filtered without the new groups", func() bool {
 		h.bus.Publish(core.Event{Name: core.EventDataChanged, Workspace: "ws_second", Data: core.DataChanged{Server: "echo", Tool: "put"}})
 		return narrowed.Load()
 	})

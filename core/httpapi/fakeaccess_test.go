@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/access"
 )
 
-// fakeAccess knows bearer tokens and cookies by name.
+// fakeAccess is an Access with bearer tokens and cookies that it looks up by name.
 type fakeAccess struct {
 	dev     bool
 	key     string
@@ -23,11 +23,11 @@ type fakeAccess struct {
 	cookies  map[string]core.Identity
 	members  map[string][]core.Workspace // by user ID
 	attempts map[string]int              // login attempts, failed or not, by client
-	down     bool                        // it is unavailable
+	down     bool                        // API fails as unavailable
 	watchers []func(string)
-	hang     bool // it does not respond until the context ends
+	hang     bool // API does not return until the context ends
 	asked    int  // number of credential checks
-	binds    bool // tokens come with a proof, which can be used only once
+	binds    bool // tokens need a proof, which can be used only once
 }
 
 const attemptsAllowed = 5

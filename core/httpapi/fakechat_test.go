@@ -23,9 +23,9 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
 
-// fakeConversations is an in-memory store of conversations and of everything else that the chat keeps.
+// fakeConversations is an in-memory store for the chat.
 type fakeConversations struct {
-	chat.Store // for the methods that only a cluster needs
+	chat.Store // for the methods that only clusters need
 
 	mu            sync.Mutex
 	made          int
@@ -34,7 +34,7 @@ type fakeConversations struct {
 	settings      fakes.Settings
 	instructions  map[string]string
 	report        core.UsageReport
-	asked         []any // the queries
+	asked         []any // the queries it received
 }
 
 func newFakeConversations() *fakeConversations {
@@ -230,8 +230,8 @@ func newChat(t testing.TB, conversations *fakeConversations, tools chat.Tools, c
 	return e
 }
 
-// speaker is a provider with OpenAI's protocol that sends the parts one after another. If hold is set, the speaker
-// waits for it before the last part. It signals left when its client disconnects.
+// speaker is a provider with OpenAI's protocol that sends the parts one after another. If hold is set, it waits for a
+// value from hold before it sends the last part. It signals left if its client disconnects while it waits.
 type speaker struct {
 	url  string
 	hold chan struct{}

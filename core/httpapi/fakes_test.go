@@ -31,7 +31,7 @@ type fakeApps struct {
 	asked          []string         // resource URIs
 	fail           map[string]error // by operation
 	resource       apps.Resource
-	wait           chan struct{} // Start waits for it when not nil
+	wait           chan struct{} // Start blocks on this channel if it is not nil
 	began          chan struct{} // receives a value when Start is waiting
 }
 
@@ -134,7 +134,7 @@ type fakeTools struct {
 	result string
 	err    error
 	calls  []tools.Call
-	keep   []core.Caller // kept after the request on purpose, as a package may
+	keep   []core.Caller // kept after the request on purpose, because packages may do so
 	panics bool
 	apps   *fakeApps // the apps whose views are read
 	shows  func(core.Caller) bool
@@ -294,7 +294,7 @@ func (y *fakeApps) Import(_ context.Context, _ string, r source.ImportRequest) (
 	return result, nil
 }
 
-// fakePins has one change, pin_1.
+// fakePins has one pending change, pin_1.
 type fakePins struct{}
 
 func (*fakePins) Changes(context.Context, core.Caller) ([]core.PinChange, error) {
@@ -316,7 +316,7 @@ func (f *fakePins) Decide(ctx context.Context, c core.Caller, id string, accept 
 	return all[0], nil
 }
 
-// fakeApprovals has one pending call, apr_1, and one that is not pending, apr_3.
+// fakeApprovals has one pending call, apr_1, and one that has been decided, apr_3.
 type fakeApprovals struct{}
 
 func (fakeApprovals) List(_ context.Context, c core.Caller, q core.ApprovalQuery) (core.ApprovalPage, error) {
@@ -337,7 +337,7 @@ func (f fakeApprovals) Decide(ctx context.Context, c core.Caller, id string, d c
 	all := page.Approvals
 	switch {
 	case id == "apr_3":
-		return core.Approval{}, core.Errorf(core.CodeAlreadyAnswered, "decided on already")
+		return core.Approval{}, core.Errorf(core.CodeAlreadyAnswered, "already decided")
 	case id != all[0].ID:
 		return core.Approval{}, core.Errorf(core.CodeNotFound, "no such call")
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
-// probePatience bounds the credential and database checks of a health check. A probe must get a response even while the
-// auth adapter is unresponsive.
+// probePatience bounds the credential and database checks of a health check, so that a probe gets a response even if
+// the auth adapter hangs.
 const probePatience = 500 * time.Millisecond
 
 type healthResponse struct {
 	Status  string         `json:"status"`           // ok, or degraded while the state store rejects writes
-	Reason  string         `json:"reason,omitempty"` // when it is degraded
+	Reason  string         `json:"reason,omitempty"` // why the server is degraded
 	Uptime  float64        `json:"uptime"`           // seconds since the server started
 	Bundles []bundleHealth `json:"bundles"`
 }
@@ -42,8 +42,8 @@ func (s *Server) health(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return healthResponse{Status: status, Reason: reason, Uptime: s.uptime(), Bundles: bundles}, nil
 }
 
-// stateHealth reports whether the state store accepts writes. A database that does not respond in time counts as not
-// accepting them.
+// stateHealth reports whether the state store accepts writes. A database that does not respond in time counts as
+// rejecting them.
 func (s *Server) stateHealth(ctx context.Context) (status, reason string) {
 	if s.options.State == nil {
 		return "ok", ""
@@ -54,11 +54,11 @@ func (s *Server) stateHealth(ctx context.Context) (status, reason string) {
 	if err == nil {
 		return "ok", ""
 	}
-	s.log.Warn("the state does not accept writes", "error", err)
+	s.log.Warn("the state store does not accept writes", "error", err)
 	if known, ok := errors.AsType[*core.Error](err); ok {
 		return "degraded", known.Message
 	}
-	return "degraded", "the state does not accept writes at the moment"
+	return "degraded", "the state store does not accept writes at the moment"
 }
 
 // bundlesHealth handles GET /v1/bundles/health.
@@ -71,7 +71,7 @@ func (s *Server) bundlesHealth(c *fiber.Ctx, _ core.Caller) (any, error) {
 }
 
 // probed returns the workspace of a health check: the caller's if the credentials are valid, or else the default
-// workspace. These routes accept every request except those of a client that is guessing keys.
+// workspace. These routes respond to everyone except a client that is guessing keys.
 func (s *Server) probed(c *fiber.Ctx) (workspace string, err error) {
 	cred, err := authn.FromRequest(c)
 	if err != nil || (cred.Anonymous() && (!s.guard.Dev || cred.Workspace == "")) {

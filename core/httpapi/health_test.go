@@ -27,12 +27,12 @@ func TestHealthNeedsNoLogin(t *testing.T) {
 	for _, c := range []struct {
 		name, auth, workspace, first string
 	}{
-		{"a stranger sees the default workspace", anonymous, "", "echo"},
-		{"a stranger who names a workspace sees the default one", anonymous, "ws_alice", "echo"},
-		{"a wrong credential counts as none", "Bearer wrong", "ws_alice", "echo"},
+		{"without a login, the default workspace", anonymous, "", "echo"},
+		{"without a login, the default workspace even if another is named", anonymous, "ws_alice", "echo"},
+		{"a wrong credential counts as no login", "Bearer wrong", "ws_alice", "echo"},
 		{"a member sees the workspace", "Bearer alice", "ws_alice", "private"},
 		{"a member without the header sees the only workspace", "Bearer alice", "", "private"},
-		{"somebody else sees the default one", "Bearer the-right-key-0123", "ws_alice", "echo"},
+		{"another caller sees the default workspace", "Bearer the-right-key-0123", "ws_alice", "echo"},
 		{"a malformed workspace is not refused", "Bearer alice", "../x", "echo"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestBundleHealthIsAnArray(t *testing.T) {
 	}
 }
 
-func TestHealthAnswersWhileTheAuthAdapterDoesNot(t *testing.T) {
+func TestHealthRespondsWhileTheAuthAdapterHangs(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.hang = true
 	start := time.Now()

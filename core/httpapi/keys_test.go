@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestAPIKeysAreMadeListedAndRevoked(t *testing.T) {
+func TestAPIKeysAreCreatedListedAndRevoked(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	router, err := gorillamux.NewRouter(document(t, h))
 	if err != nil {
@@ -68,7 +68,7 @@ func TestAnEventStreamEndsAtOnceWhenItsCredentialsAreRevoked(t *testing.T) {
 		return ended
 	}
 	alice, bob := follow("alice"), follow("bob")
-	h.await(t, "the streams do not watch", func() bool { h.access.mu.Lock(); defer h.access.mu.Unlock(); return len(h.access.watchers) == 2 })
+	h.await(t, "the streams do not watch for revocations", func() bool { h.access.mu.Lock(); defer h.access.mu.Unlock(); return len(h.access.watchers) == 2 })
 	h.access.revoke("alice")
 	<-alice
 	select {

@@ -19,7 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/intake"
 )
 
-func TestABodyMayHoldOneMebibyteUnderV1(t *testing.T) {
+func TestTheBodyLimitUnderV1IsOneMebibyte(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) {
 		o.MaxBody = 2 << 20
 		o.Mounts = append(o.Mounts, func(r Router) {
@@ -31,11 +31,11 @@ func TestABodyMayHoldOneMebibyteUnderV1(t *testing.T) {
 		name, path, body string
 		status           int
 	}{
-		{"exactly", "/v1/tools/call", fit, 200},
+		{"exactly the limit", "/v1/tools/call", fit, 200},
 		{"a byte more", "/v1/tools/call", fit + " ", 413},
-		{"a byte more where there is no route", "/v1/nothing", fit + " ", 413},
+		{"a byte more on an unknown path", "/v1/nothing", fit + " ", 413},
 		{"far more", "/v1/tools/call", strings.Repeat("x", 8<<20), 413},
-		{"exactly, mounted", "/mounted", strings.Repeat("x", 2<<20), 200},
+		{"exactly the limit, mounted", "/mounted", strings.Repeat("x", 2<<20), 200},
 		{"a byte more, mounted", "/mounted", strings.Repeat("x", 2<<20+1), 413},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -59,8 +59,8 @@ func TestAClientThatReadsOnlyAfterSendingEverythingGetsTheError(t *testing.T) {
 	}
 }
 
-// Bodies without a length, from anonymous clients and the owner, are refused once they are too large. Until then they
-// cannot take much memory.
+// Bodies without a length are refused once they are too large, from anonymous clients and from the owner. Until then
+// they cannot use much memory.
 func TestEndlessChunkedBodiesAreRefusedAndUseLittleMemory(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	chunk := []byte("10000\r\n" + strings.Repeat("x", 0x10000) + "\r\n")
@@ -139,7 +139,7 @@ func TestSlowAnonymousBodiesDelayOnlyAnonymousRequests(t *testing.T) {
 	}
 }
 
-func TestSlowBodiesFromOneClientDoNotTakeOtherClientsSlots(t *testing.T) {
+func TestSlowBodiesFromOneClientDoNotTakeEveryonesSlots(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) { o.Timeouts.Body = time.Minute })
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleMember})
 	for range intake.LargeBodies {
@@ -175,7 +175,7 @@ func TestALargeBodyWithoutASlotIsRefusedWithRetryAfter(t *testing.T) {
 	}
 }
 
-// drip sends a request one byte at a time.
+// drip sends the rest of a request one byte at a time.
 func drip(conn net.Conn, stop <-chan struct{}) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -203,7 +203,7 @@ func dialFrom(t *testing.T, from, to string) net.Conn {
 	return conn
 }
 
-func TestBodiesOfEverySizeArriveWhole(t *testing.T) {
+func TestBodiesOfEverySizeArriveComplete(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) {
 		o.MaxBody = 3 << 20
 		o.Mounts = append(o.Mounts, func(r Router) {
@@ -218,14 +218,14 @@ func TestBodiesOfEverySizeArriveWhole(t *testing.T) {
 			fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, size, body),
 			fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%s0\r\n\r\n", head, map[bool]string{true: fmt.Sprintf("%x\r\n%s\r\n", size, body)}[size > 0]),
 		} {
-			if status, got := exchange(t, conn, r, request); status != 200 || got != body { // and the connection stays open
+			if status, got := exchange(t, conn, r, request); status != 200 || got != body { // on one connection, which therefore stays open
 				t.Errorf("%d bytes: %d, %d bytes came back", size, status, len(got))
 			}
 		}
 	}
 }
 
-func TestHeadersMayHold16KiB(t *testing.T) {
+func TestTheHeaderLimitIs16KiB(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	if r := h.do(t, call{method: "GET", path: "/v1/health", header: map[string]string{"X-Long": strings.Repeat("x", 15<<10)}}); r.StatusCode != 200 {
 		t.Errorf("15 KiB: %d", r.StatusCode)
@@ -241,7 +241,7 @@ func TestHeadersMayHold16KiB(t *testing.T) {
 	}
 }
 
-func TestTheListenerHasTimeouts(t *testing.T) {
+func TestTheTimeoutsOfTheListener(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	s := h.router.Server()
 	if s.ReadTimeout != 10*time.Second || s.IdleTimeout != 255*time.Second || s.WriteTimeout != 60*time.Second {
@@ -252,7 +252,7 @@ func TestTheListenerHasTimeouts(t *testing.T) {
 	}
 }
 
-// TestSlowConnectionsAreClosedAndDoNotAffectOthers uses shorter timeouts and fewer connections than a real server has.
+// TestSlowConnectionsAreClosedAndDoNotAffectOthers uses shorter timeouts and fewer connections than a real server.
 func TestSlowConnectionsAreClosedAndDoNotAffectOthers(t *testing.T) {
 	const patience = 1500 * time.Millisecond
 	h := open(t, newAccess(), func(o *Options) {
@@ -289,8 +289,8 @@ func TestSlowConnectionsAreClosedAndDoNotAffectOthers(t *testing.T) {
 	}
 }
 
-func TestAnEventStreamOutlivesEveryTimeout(t *testing.T) {
-	const quick = 2 * time.Second // the request arrives sooner, even on a busy machine
+func TestAnEventStreamOutlivesAllTimeouts(t *testing.T) {
+	const quick = 2 * time.Second // long enough for the request to arrive, even on a busy machine
 	h := open(t, newAccess(), func(o *Options) {
 		o.Timeouts = Timeouts{Header: quick, Body: quick, Idle: quick, Write: quick}
 	})
@@ -299,7 +299,7 @@ func TestAnEventStreamOutlivesEveryTimeout(t *testing.T) {
 	go func() { _, err := next(r); ended <- err }()
 	select {
 	case err := <-ended:
-		t.Errorf("it ended: %v", err)
+		t.Errorf("the stream ended: %v", err)
 	case <-time.After(3 * quick):
 	}
 	h.bus.Close()

@@ -10,9 +10,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 )
 
-const anonymous = "" // the Authorization value that means no such header
+const anonymous = "" // as an Authorization value: send no such header
 
-func TestLoginSetsTheCookieOfTheContract(t *testing.T) {
+func TestLoginSetsTheDocumentedCookie(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for host, attributes := range map[string]string{
 		"ropewalk.example":   "Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Strict",
@@ -38,7 +38,7 @@ func TestACookieReceivedOverTLSIsSecure(t *testing.T) {
 		secure bool
 	}{
 		"a proxy on this machine that does not forward the Host": {nil, true},
-		"somebody who is not a proxy":                            {func(o *Options) { o.TrustedProxies = nil }, false},
+		"a client that is not a trusted proxy":                   {func(o *Options) { o.TrustedProxies = nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, newAccess(), c.change)
@@ -66,20 +66,20 @@ func TestACookieOpensTheAPIUntilLogout(t *testing.T) {
 		t.Errorf("after logout: %d %q", r.StatusCode, r.body)
 	}
 	if r := h.do(t, call{method: "POST", path: "/v1/auth/logout"}); r.StatusCode != 200 { // a bearer token has no session to end
-		t.Errorf("logout of a bearer: %d %s", r.StatusCode, r.body)
+		t.Errorf("logout with a bearer token: %d %s", r.StatusCode, r.body)
 	}
 }
 
-func TestTheBearerIsReadBeforeTheCookie(t *testing.T) {
+func TestABearerTokenTakesPrecedenceOverTheCookie(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	token, _ := h.access.Login(t.Context(), h.access.key)
 	r := h.do(t, call{method: "GET", path: "/v1/apps", header: map[string]string{"Authorization": "Bearer wrong", "Cookie": "service_session=" + token}})
 	if r.StatusCode != 401 {
-		t.Errorf("a wrong bearer with a good cookie: %d", r.StatusCode)
+		t.Errorf("a wrong bearer token with a valid cookie: %d", r.StatusCode)
 	}
 	r = h.do(t, call{method: "GET", path: "/v1/apps", header: map[string]string{"Authorization": "Basic eDp5", "Cookie": "service_session=" + token}})
 	if r.StatusCode != 200 {
-		t.Errorf("another scheme with a good cookie: %d", r.StatusCode)
+		t.Errorf("another scheme with a valid cookie: %d", r.StatusCode)
 	}
 	if r := h.do(t, call{method: "GET", path: "/v1/apps", header: map[string]string{"Authorization": "bearer " + h.access.key}}); r.StatusCode != 200 {
 		t.Errorf("the scheme in lower case: %d", r.StatusCode)
@@ -102,7 +102,7 @@ func TestLoginErrors(t *testing.T) {
 		t.Errorf("one too many: %d %s %q", r.StatusCode, r.body, r.Header.Get("Retry-After"))
 	}
 	if r := from("10.0.0.1, 203.0.113.1"); r.StatusCode != 429 {
-		t.Errorf("a forged hop made it look like another client: %d", r.StatusCode)
+		t.Errorf("a forged hop was taken for another client: %d", r.StatusCode)
 	}
 	start := time.Now()
 	r = h.do(t, call{method: "POST", path: "/v1/auth/login", body: `{"key":"` + h.access.key + `"}`, header: map[string]string{"X-Forwarded-For": "203.0.113.2"}})
@@ -120,7 +120,7 @@ func TestAnInvalidBodyDoesNotCountAsALoginAttempt(t *testing.T) {
 	}
 }
 
-func TestX_Forwarded_ForCountsFromTrustedProxiesOnly(t *testing.T) {
+func TestXForwardedForIsUsedOnlyFromTrustedProxies(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) { o.TrustedProxies = nil })
 	for i := range attemptsAllowed + 1 {
 		r := h.do(t, call{method: "POST", path: "/v1/auth/login", body: `{"key":"wrong"}`, header: map[string]string{"X-Forwarded-For": "203.0.113." + string(rune('1'+i))}})
@@ -161,13 +161,13 @@ func TestBrowserLogin(t *testing.T) {
 		t.Errorf("callback: %d %v", r.StatusCode, r.Header)
 	}
 	for name, c := range map[string][2]string{
-		"an unknown state":     {"?state=s2&code=c1", "service_login=b1"},
-		"another browser":      {"?state=s1&code=c1", "service_login=b2"},
-		"no cookie":            {"?state=s1&code=c1", ""},
-		"a code that is wrong": {"?state=s1&code=c2", "service_login=b1"},
-		"another provider":     {"?state=s1&code=c1&iss=https://another.example", "service_login=b1"},
-		"the person declined":  {"?state=s1&error=access_denied", "service_login=b1"},
-		"nothing at all":       {"", ""},
+		"an unknown state":    {"?state=s2&code=c1", "service_login=b1"},
+		"another browser":     {"?state=s1&code=c1", "service_login=b2"},
+		"no cookie":           {"?state=s1&code=c1", ""},
+		"a wrong code":        {"?state=s1&code=c2", "service_login=b1"},
+		"another provider":    {"?state=s1&code=c1&iss=https://another.example", "service_login=b1"},
+		"the person declined": {"?state=s1&error=access_denied", "service_login=b1"},
+		"nothing at all":      {"", ""},
 	} {
 		r := get("/v1/auth/callback"+c[0], c[1], "")
 		if r.StatusCode != 302 || r.Header.Get("Location") != "/?error=auth_failed" || strings.Contains(strings.Join(r.Header.Values("Set-Cookie"), " "), authn.SessionCookie) {
@@ -219,7 +219,7 @@ func TestBrowserLoginNeedsAnAdapter(t *testing.T) {
 	}
 }
 
-func TestWithSeveralProvidersABrowserIsShownAChoice(t *testing.T) {
+func TestWithSeveralProvidersThePersonChoosesOne(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.adapter, h.access.several = true, []string{"okta", "<staff>"}
 	r := h.do(t, call{method: http.MethodGet, path: "/v1/auth/authorize?returnTo=/apps"})
@@ -233,7 +233,7 @@ func TestWithSeveralProvidersABrowserIsShownAChoice(t *testing.T) {
 	}
 	r = h.do(t, call{method: http.MethodGet, path: "/v1/auth/authorize?provider=okta&returnTo=/apps"})
 	if r.StatusCode != 302 || !strings.HasPrefix(r.Header.Get("Location"), "https://idp.example/authorizeokta?") {
-		t.Errorf("a chosen one: %d %q", r.StatusCode, r.Header.Get("Location"))
+		t.Errorf("a chosen provider: %d %q", r.StatusCode, r.Header.Get("Location"))
 	}
 }
 
@@ -246,19 +246,19 @@ func TestTheConfiguredRedirectURIIsUsed(t *testing.T) {
 	}
 }
 
-func TestTheReasonOfAFailedBrowserLoginIsLoggedAsAWarning(t *testing.T) {
+func TestTheReasonForAFailedBrowserLoginIsLoggedAsAWarning(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.adapter = true
 	h.do(t, call{method: "GET", path: "/v1/auth/callback?state=s9&error=access_denied&error_description=not+assigned"})
 	log := h.log.String()
 	for _, want := range []string{"[WARN]", "browser login failed", "the state is unknown", "access_denied", "not assigned"} {
 		if !strings.Contains(log, want) {
-			t.Errorf("the log does not say %q: %s", want, log)
+			t.Errorf("the log does not contain %q: %s", want, log)
 		}
 	}
 }
 
-func TestTheProviderLogsUsersOutWithALogoutTokenInAForm(t *testing.T) {
+func TestBackchannelLogoutTakesOneLogoutTokenInAForm(t *testing.T) {
 	a := newAccess()
 	a.cookies["idp-cookie"] = core.Owner()
 	h := open(t, a, func(*Options) {})
@@ -271,7 +271,7 @@ func TestTheProviderLogsUsersOutWithALogoutTokenInAForm(t *testing.T) {
 		"json":         {map[string]string{"Content-Type": "application/json"}, `{"logout_token":"logout-of-alice"}`, 415},
 		"in the query": {form, "", 400},
 		"twice":        {form, "logout_token=logout-of-alice&logout_token=logout-of-alice", 400},
-		"another":      {form, "logout_token=x", 400},
+		"unknown":      {form, "logout_token=x", 400},
 	} {
 		if r := h.do(t, call{method: "POST", path: "/v1/auth/backchannel-logout?logout_token=logout-of-alice", header: c.header, body: c.body}); r.StatusCode != c.status {
 			t.Errorf("%s: %d %s", name, r.StatusCode, r.body)

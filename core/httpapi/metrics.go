@@ -24,7 +24,7 @@ type routeKey struct{}
 // keepRoute stores the pattern of the route that served a request.
 func keepRoute(c *fiber.Ctx) error {
 	err := c.Next()
-	if _, unknown := errors.AsType[*fiber.Error](err); !unknown { // the router's own errors: no such path, or not with this method
+	if _, unknown := errors.AsType[*fiber.Error](err); !unknown { // an error of the router itself means that no route served the request
 		c.Context().SetUserValue(routeKey{}, c.Route().Path)
 	}
 	return err
@@ -39,7 +39,7 @@ func routeOf(ctx *fasthttp.RequestCtx) string {
 // metricsType is the media type of the Prometheus text format.
 const metricsType = "text/plain; version=0.0.4; charset=utf-8"
 
-// getMetrics handles GET /v1/metrics. The metrics cover all workspaces, so the route is limited to organization admins.
+// getMetrics handles GET /v1/metrics. The metrics cover all workspaces, so only organization admins may read them.
 func (s *Server) getMetrics(c *fiber.Ctx, _ core.Caller) (any, error) {
 	text, err := s.options.Metrics.Text()
 	if err != nil {

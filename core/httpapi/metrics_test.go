@@ -15,7 +15,7 @@ func (fakeMetrics) Request(string, string, int, time.Duration) {}
 
 func (fakeMetrics) Text() ([]byte, error) { return []byte("ropewalk_info 1\n"), nil }
 
-func TestMetricsAreForTheOrganizationsAdmins(t *testing.T) {
+func TestOnlyOrganizationAdminsReadMetrics(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.user("admin", core.RoleAdmin, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleAdmin})
 	h.access.user("member", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleAdmin})
@@ -23,9 +23,9 @@ func TestMetricsAreForTheOrganizationsAdmins(t *testing.T) {
 		authorization string
 		status        int
 	}{
-		"an admin":            {"Bearer admin", 200},
-		"a member":            {"Bearer member", 403},
-		"an anonymous client": {anonymous, 401},
+		"an admin":      {"Bearer admin", 200},
+		"a member":      {"Bearer member", 403},
+		"not logged in": {anonymous, 401},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := h.do(t, call{method: "GET", path: "/v1/metrics", header: map[string]string{"Authorization": c.authorization}})

@@ -21,8 +21,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// wrap returns the handler of all requests, whatever their route. It sets the common headers, refuses malformed
-// requests, responds to preflights, refuses new requests during shutdown, and recovers from panics.
+// wrap returns the handler that all requests go through. It sets the common headers, refuses malformed requests,
+// responds to preflights, refuses new requests during shutdown, and recovers from panics.
 func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		start := time.Now()
@@ -59,14 +59,14 @@ func (s *Server) wrap(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 			compress(ctx)
 			s.holdResponse(ctx)
 		}
-		if s.leaving.Load() { // so that no proxy sends a request on this connection when the server closes it
+		if s.leaving.Load() { // so that no proxy reuses this connection just as the server closes it
 			ctx.SetConnectionClose()
 		}
 	}
 }
 
-// readRequest checks and reads a request. ok is false if it has written an error instead. done, unless nil, must be
-// called when the request has its response.
+// readRequest checks and reads a request. If ok is false, it has already written an error response. If done is not nil,
+// it must be called when the request has been answered.
 func (s *Server) readRequest(ctx *fasthttp.RequestCtx) (done func(), ok bool) {
 	h := &ctx.Request.Header
 	err := intake.CheckFraming(h)
@@ -81,7 +81,7 @@ func (s *Server) readRequest(ctx *fasthttp.RequestCtx) (done func(), ok bool) {
 		return nil, s.beginUpload(ctx, own.most)
 	}
 	if err == nil && !s.admitted(webguard.RequestOf(ctx).In(s.root), h) {
-		ctx.Request.ResetBody() // the body is still on the connection, which ends with the response
+		ctx.Request.ResetBody() // the body stays unread, so the connection is closed after the response
 		ctx.SetConnectionClose()
 		listener.LingerOnClose(ctx.Conn())
 		return nil, true // the handler refuses it
@@ -120,8 +120,8 @@ func (s *Server) largeBody(ctx *fasthttp.RequestCtx) action {
 	return s.largeBodies[string(ctx.URI().PathOriginal())]
 }
 
-// beginUpload leaves the body of an upload on the connection, for the handler to stream once it knows that the caller
-// may upload. The connection ends with the response, because the body of a refused upload is not read.
+// beginUpload leaves the body of an upload on the connection, so that the handler can stream it after checking the
+// caller's rights. The connection is closed after the response, because the body of a refused upload is not read.
 func (s *Server) beginUpload(ctx *fasthttp.RequestCtx, most int) bool {
 	ctx.SetConnectionClose()
 	if ctx.Request.Header.ContentLength() > most {
@@ -143,7 +143,7 @@ func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
 	return s.options.MaxBody
 }
 
-// client identifies the sender of a request before it is routed.
+// client identifies the sender of a request that has not been routed yet.
 func (s *Server) client(ctx *fasthttp.RequestCtx) intake.Client {
 	h := &ctx.Request.Header
 	id, err := s.access.API(webguard.RequestOf(ctx).In(s.root), authn.Bearer(ctx), string(h.Cookie(authn.SessionCookie)))
@@ -170,7 +170,7 @@ func (s *Server) setCommonHeaders(ctx *fasthttp.RequestCtx) {
 // requestIDHeader is X-Request-ID in the HTTP library's canonical form.
 const requestIDHeader = "X-Request-Id"
 
-// set sets a header whose name is already in canonical form, because normalizing it would be most of the cost.
+// set sets a header whose name is already in canonical form. Normalizing the name would account for most of the cost.
 func set(h *fasthttp.ResponseHeader, name, value string) {
 	h.SetCanonical(utils.UnsafeBytes(name), utils.UnsafeBytes(value)) // both are copied
 }
@@ -182,7 +182,7 @@ func validRequestID(id []byte) bool {
 	})
 }
 
-// appendRequestID appends a new request ID. It only correlates log lines, so it may be guessable.
+// appendRequestID appends a new request ID. IDs may be guessable, because they only correlate log lines.
 func appendRequestID(to []byte) []byte {
 	return strconv.AppendUint(strconv.AppendUint(to, rand.Uint64(), 36), rand.Uint64(), 36) //nolint:gosec // not a secret
 }

@@ -36,7 +36,7 @@ func document(t *testing.T, h *testServer) *openapi3.T {
 	return doc
 }
 
-func TestTheDocumentAndTheRouteTableNameTheSameRoutes(t *testing.T) {
+func TestTheOpenAPIDocumentDescribesExactlyTheRoutesOfTheServer(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	doc := document(t, h)
 	described := map[string]*openapi3.Operation{}
@@ -60,17 +60,17 @@ func TestTheDocumentAndTheRouteTableNameTheSameRoutes(t *testing.T) {
 			t.Errorf("%s: the document says open: %v", name, open)
 		}
 		if operation.OperationID == "" || operation.Responses.Default() == nil {
-			t.Errorf("%s has no id or no default answer", name)
+			t.Errorf("%s has no id or no default response", name)
 		}
 	}
 }
 
-func TestTheDocumentListsTheRefusalsOfEveryWorkspaceOperation(t *testing.T) {
+func TestTheOpenAPIDocumentListsTheRefusalsOfEveryWorkspaceOperation(t *testing.T) {
 	doc := document(t, open(t, newAccess(), nil))
 	for path, item := range doc.Paths.Map() {
 		for method, operation := range item.Operations() {
 			inWorkspace := slices.ContainsFunc(operation.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.Name == "X-Workspace-Id" })
-			if !inWorkspace || operation.Security != nil { // nil means that it needs a login
+			if !inWorkspace || operation.Security != nil { // nil means that the operation needs a login
 				continue
 			}
 			for _, status := range []int{400, 401, 403} {
@@ -82,7 +82,7 @@ func TestTheDocumentListsTheRefusalsOfEveryWorkspaceOperation(t *testing.T) {
 	}
 }
 
-func TestTheDocumentNamesEveryErrorCode(t *testing.T) {
+func TestTheOpenAPIDocumentListsEveryErrorCode(t *testing.T) {
 	doc := document(t, open(t, newAccess(), nil))
 	withCode := doc.Components.Schemas["Error"].Value.Properties["error"].Value.Enum
 	for _, code := range []core.Code{
@@ -98,8 +98,8 @@ func TestTheDocumentNamesEveryErrorCode(t *testing.T) {
 	}
 }
 
-// TestAnswersMatchTheDocument checks successful and failed responses of the routes against the document's schemas.
-func TestAnswersMatchTheDocument(t *testing.T) {
+// TestResponsesMatchTheOpenAPIDocument checks successful and failed responses against the document's schemas.
+func TestResponsesMatchTheOpenAPIDocument(t *testing.T) {
 	missing := core.Errorf(core.CodeCredentialsRequired, "API_KEY is missing").WithDetails(map[string]any{
 		"missing": []map[string]any{{"name": "API_KEY", "title": "API key", "description": "", "sensitive": true}},
 	})
@@ -126,7 +126,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		{"session", call{method: "GET", path: "/v1/auth/session"}, "", nil, 200},
 		{"session without credentials", call{method: "GET", path: "/v1/auth/session", header: none}, "", nil, 401},
 		{"authorize", call{method: "GET", path: "/v1/auth/authorize?returnTo=/x"}, "", nil, 302},
-		{"authorize with an invalid returnTo", call{method: "GET", path: "/v1/auth/authorize?returnTo=x"}, "", nil, 400},
+		{"authorize with a bad returnTo", call{method: "GET", path: "/v1/auth/authorize?returnTo=x"}, "", nil, 400},
 		{"callback", call{method: "GET", path: "/v1/auth/callback?code=c&state=s"}, "", nil, 302},
 		{"apps", call{method: "GET", path: "/v1/apps"}, "", nil, 200},
 		{"apps without credentials", call{method: "GET", path: "/v1/apps", header: none}, "", nil, 401},
@@ -136,21 +136,21 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		{"install nothing", call{method: "POST", path: "/v1/apps/install", body: `{}`}, "", nil, 400},
 		{"install without credentials", call{method: "POST", path: "/v1/apps/install", body: `{"path":"/b"}`}, "install", missing, 400},
 		{"install again", call{method: "POST", path: "/v1/apps/install", body: `{"path":"/b"}`}, "install", core.Errorf(core.CodeAlreadyInstalled, "m"), 409},
-		{"a failed install", call{method: "POST", path: "/v1/apps/install", body: `{"path":"/b"}`}, "install", core.Errorf(core.CodeInstallFailed, "m"), 500},
+		{"failed install", call{method: "POST", path: "/v1/apps/install", body: `{"path":"/b"}`}, "install", core.Errorf(core.CodeInstallFailed, "m"), 500},
 		{"uninstall", call{method: "DELETE", path: "/v1/apps/echo"}, "", nil, 200},
 		{"uninstall a protected app", call{method: "DELETE", path: "/v1/apps/echo"}, "uninstall", core.Errorf(core.CodeProtected, "m"), 403},
-		{"uninstall nothing", call{method: "DELETE", path: "/v1/apps/none"}, "", nil, 404},
-		{"a failed uninstall", call{method: "DELETE", path: "/v1/apps/echo"}, "uninstall", core.Errorf(core.CodeUninstallFailed, "m"), 500},
+		{"uninstall an unknown app", call{method: "DELETE", path: "/v1/apps/none"}, "", nil, 404},
+		{"failed uninstall", call{method: "DELETE", path: "/v1/apps/echo"}, "uninstall", core.Errorf(core.CodeUninstallFailed, "m"), 500},
 		{"start", call{method: "POST", path: "/v1/apps/echo/start"}, "", nil, 200},
-		{"start nothing", call{method: "POST", path: "/v1/apps/none/start"}, "", nil, 404},
-		{"a failed start", call{method: "POST", path: "/v1/apps/echo/start"}, "start", core.Errorf(core.CodeStartFailed, "m"), 500},
+		{"start an unknown app", call{method: "POST", path: "/v1/apps/none/start"}, "", nil, 404},
+		{"failed start", call{method: "POST", path: "/v1/apps/echo/start"}, "start", core.Errorf(core.CodeStartFailed, "m"), 500},
 		{"stop", call{method: "POST", path: "/v1/apps/echo/stop"}, "", nil, 200},
-		{"a failed stop", call{method: "POST", path: "/v1/apps/echo/stop"}, "stop", core.Errorf(core.CodeStopFailed, "m"), 500},
+		{"failed stop", call{method: "POST", path: "/v1/apps/echo/stop"}, "stop", core.Errorf(core.CodeStopFailed, "m"), 500},
 		{"a view", call{method: "GET", path: "/v1/apps/echo/resources/primary"}, "", nil, 200},
-		{"no view", call{method: "GET", path: "/v1/apps/echo/resources/missing"}, "", nil, 404},
+		{"an unknown view", call{method: "GET", path: "/v1/apps/echo/resources/missing"}, "", nil, 404},
 		{"a tool", call{method: "POST", path: "/v1/tools/call", body: `{"server":"a","tool":"b","arguments":{"x":1}}`}, "", nil, 200},
 		{"a tool that an app refuses", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", &rpc.Error{Message: "m"}, 200},
-		{"no tool", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeToolNotFound, "m"), 404},
+		{"an unknown tool", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeToolNotFound, "m"), 404},
 		{"a tool that is off", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeFeatureDisabled, "m"), 403},
 		{"a tool with wrong input", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", invalid, 400},
 		{"a tool of a dead app", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeUnavailable, "m"), 503},
@@ -159,39 +159,39 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		{"refuse a changed tool", call{method: "POST", path: "/v1/pins/pin_1", body: `{"decision":"refuse"}`}, "", nil, 200},
 		{"an invalid decision", call{method: "POST", path: "/v1/pins/pin_1", body: `{"decision":"maybe"}`}, "", nil, 400},
 		{"no such change", call{method: "POST", path: "/v1/pins/pin_2", body: `{"decision":"accept"}`}, "", nil, 404},
-		{"pending calls", call{method: "GET", path: "/v1/approvals"}, "", nil, 200},
+		{"waiting calls", call{method: "GET", path: "/v1/approvals"}, "", nil, 200},
 		{"decided calls", call{method: "GET", path: "/v1/approvals?state=decided&limit=1"}, "", nil, 200},
 		{"calls in another state", call{method: "GET", path: "/v1/approvals?state=used"}, "", nil, 400},
 		{"allow all calls of a tool", call{method: "POST", path: "/v1/approvals/apr_1", body: `{"decision":"always"}`}, "", nil, 200},
 		{"standing approvals", call{method: "GET", path: "/v1/approvals/always"}, "", nil, 200},
-		{"withdraw one", call{method: "DELETE", path: "/v1/approvals/always/sta_1"}, "", nil, 200},
-		{"withdraw none", call{method: "DELETE", path: "/v1/approvals/always/sta_2"}, "", nil, 404},
+		{"withdraw a standing approval", call{method: "DELETE", path: "/v1/approvals/always/sta_1"}, "", nil, 200},
+		{"withdraw an unknown approval", call{method: "DELETE", path: "/v1/approvals/always/sta_2"}, "", nil, 404},
 		{"refuse a call with a reason", call{method: "POST", path: "/v1/approvals/apr_1", body: `{"decision":"refuse","reason":"not today"}`}, "", nil, 200},
 		{"approve a call", call{method: "POST", path: "/v1/approvals/apr_1", body: `{"decision":"approve"}`}, "", nil, 200},
 		{"refuse a call", call{method: "POST", path: "/v1/approvals/apr_1", body: `{"decision":"refuse"}`}, "", nil, 200},
 		{"an invalid decision on a call", call{method: "POST", path: "/v1/approvals/apr_1", body: `{"decision":"accept"}`}, "", nil, 400},
 		{"no such call", call{method: "POST", path: "/v1/approvals/apr_2", body: `{"decision":"approve"}`}, "", nil, 404},
-		{"a call that has been decided already", call{method: "POST", path: "/v1/approvals/apr_3", body: `{"decision":"approve"}`}, "", nil, 409},
-		{"a call that waits for approval", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeApprovalPending, "m"), 409},
-		{"a call that was refused", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeApprovalRefused, "m"), 403},
+		{"a decided call", call{method: "POST", path: "/v1/approvals/apr_3", body: `{"decision":"approve"}`}, "", nil, 409},
+		{"a tool call that waits", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeApprovalPending, "m"), 409},
+		{"a tool call that was refused", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeApprovalRefused, "m"), 403},
 		{"a tool that is held back", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeToolHeld, "m"), 403},
 		{"events without credentials", call{method: "GET", path: "/v1/events", header: none}, "", nil, 401},
 		{"events of another workspace", call{method: "GET", path: "/v1/events", header: denied}, "", nil, 403},
 		{"workspace", call{method: "GET", path: "/v1/workspace"}, "", nil, 200},
 		{"set instructions", call{method: "PATCH", path: "/v1/workspace", body: `{"instructions":"Answer in French."}`}, "", nil, 200},
 		{"set no instructions", call{method: "PATCH", path: "/v1/workspace", body: `{}`}, "", nil, 400},
-		{"set instructions of another workspace", call{method: "PATCH", path: "/v1/workspace", body: `{"instructions":""}`, header: denied}, "", nil, 403},
+		{"set instructions as a non-member", call{method: "PATCH", path: "/v1/workspace", body: `{"instructions":""}`, header: denied}, "", nil, 403},
 		{"bootstrap", call{method: "GET", path: "/v1/bootstrap"}, "", nil, 200},
 		{"health", call{method: "GET", path: "/v1/health"}, "", nil, 200},
 		{"bundles health", call{method: "GET", path: "/v1/bundles/health"}, "", nil, 200},
 		{"the document", call{method: "GET", path: "/v1/openapi.json"}, "", nil, 200},
 		{"metrics", call{method: "GET", path: "/v1/metrics"}, "", nil, 200},
 		{"the configuration", call{method: "GET", path: "/v1/config"}, "", nil, 200},
-		{"the configuration from another workspace", call{method: "GET", path: "/v1/config", header: denied}, "", nil, 403},
+		{"the configuration for a non-member", call{method: "GET", path: "/v1/config", header: denied}, "", nil, 403},
 		{"the plugins", call{method: "GET", path: "/v1/plugins"}, "", nil, 200},
-		{"the plugins from another workspace", call{method: "GET", path: "/v1/plugins", header: denied}, "", nil, 403},
+		{"the plugins for a non-member", call{method: "GET", path: "/v1/plugins", header: denied}, "", nil, 403},
 		{"the audit trail", call{method: "GET", path: "/v1/audit?limit=5&from=2026-11-20"}, "", nil, 200},
-		{"the audit trail of another workspace", call{method: "GET", path: "/v1/audit", header: denied}, "", nil, 403},
+		{"the audit trail for a non-member", call{method: "GET", path: "/v1/audit", header: denied}, "", nil, 403},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := open(t, newAccess(), nil)
@@ -210,7 +210,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 	}
 }
 
-// hold checks a response against the document, and also the request if it succeeded.
+// hold checks a response, and the request if it succeeded, against the OpenAPI document.
 func hold(t *testing.T, router routers.Router, c call, r reply) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), c.method, "http://localhost"+c.path, strings.NewReader(c.body))
@@ -231,12 +231,12 @@ func hold(t *testing.T, router routers.Router, c call, r reply) {
 	}
 	if r.StatusCode < 400 {
 		if err := openapi3filter.ValidateRequest(t.Context(), in); err != nil {
-			t.Errorf("the document refuses a request that the server accepts: %v", err)
+			t.Errorf("the document rejects a request that the server accepts: %v", err)
 		}
 	}
 	if r.StatusCode == http.StatusUnauthorized && r.body == "" || r.StatusCode == http.StatusFound {
 		if route.Operation.Responses.Status(r.StatusCode) == nil {
-			t.Errorf("the document does not have %d", r.StatusCode)
+			t.Errorf("the document does not list %d", r.StatusCode)
 		}
 		return
 	}
@@ -247,6 +247,6 @@ func hold(t *testing.T, router routers.Router, c call, r reply) {
 		t.Errorf("%v\n%s", err, r.body)
 	}
 	if route.Operation.Responses.Status(r.StatusCode) == nil {
-		t.Errorf("the document does not have %d", r.StatusCode)
+		t.Errorf("the document does not list %d", r.StatusCode)
 	}
 }

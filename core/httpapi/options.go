@@ -36,7 +36,7 @@ type Access interface {
 	MCP(ctx context.Context, bearer, resource string) (core.Identity, error)
 
 	Dev() bool
-	BindsTokens() bool // whether an identity provider needs the requests that tokens came with
+	BindsTokens() bool // whether an identity provider binds tokens to proofs in their requests
 	Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error)
 }
 
@@ -67,7 +67,7 @@ type Features interface{ Enabled(flag string) bool }
 
 // State is the store for everything that must outlive the server process.
 type State interface {
-	CheckWritable(ctx context.Context) error // core.CodeUnavailable with the reason
+	CheckWritable(ctx context.Context) error // the error is core.CodeUnavailable with the reason
 }
 
 // Options configure a Server. Access, Apps, Tools, Accounts, People, Views, Features, Pins, Approvals, Events, Chat,
@@ -84,7 +84,7 @@ type Options struct {
 	Approvals  appapi.Approvals
 	Events     Events
 	Chat       Chat
-	State      State // GET /v1/health shows its problems; nil shows none
+	State      State // GET /v1/health reports its problems; may be nil
 	Metrics    Metrics
 	Registries adminapi.Registries
 	Logger     hclog.Logger
@@ -96,19 +96,19 @@ type Options struct {
 
 	// Mounts add routes outside /v1. Their errors are written like all others.
 	Mounts []func(Router)
-	// RespondIfDisabled responds on behalf of a mount that is switched off, whatever the method, and reports whether it
-	// did. Nil means that none ever is.
+	// RespondIfDisabled responds in place of a mount that is switched off, whatever the request's method. It reports
+	// whether it did. Nil means that no mount is ever switched off.
 	RespondIfDisabled func(*fasthttp.RequestCtx) bool
 	Streams           *stream.Streams // shared with the mounts; nil creates a new one
 	MaxBody           int             // bytes per body outside /v1; 0 means 16 MiB
 
-	Landing bool        // whether to serve a small page at /, for when the console is switched off
+	Landing bool        // whether to serve a small page at /, for servers without the console
 	Login   func() bool // whether browsers can log in with an identity provider; nil means never
 
 	AllowedOrigins []string       // ALLOWED_ORIGINS: scheme://host[:port], lower case
 	AllowedHosts   []string       // Host values accepted in dev mode in addition to loopback ones; host or host:port
 	TrustedProxies []netip.Prefix // their X-Forwarded-For and X-Forwarded-Proto are trusted
-	BaseURL        string         // the public address, whose pages count as this server's own; "" means the address the client used
+	BaseURL        string         // the public address, whose pages count as this server's own; "" means the address that the client used
 	RedirectURI    string         // where an identity provider sends the browser; "" derives it from the request
 
 	TLS                *tls.Config // nil serves HTTP without TLS
@@ -121,7 +121,7 @@ type Options struct {
 	AccessLog     bool            // whether to log each request at level info; LogRequests changes it
 	Tracer        *tracing.Tracer // traces every request; nil traces none
 	MaxAPIBody    int             // bytes per body under /v1; 0 means 1 MiB
-	BodyBudget    int64           // bytes that the large bodies of in-flight requests may hold; 0 means no bound
+	BodyBudget    int64           // bytes that the large bodies of in-flight requests may use; 0 means no limit
 
 	Timeouts Timeouts
 }
@@ -129,8 +129,8 @@ type Options struct {
 // Timeouts are the timeouts and intervals of the server. A field that is 0 gets the default noted next to it.
 type Timeouts struct {
 	Header time.Duration // for a request's headers: 10 s
-	Body   time.Duration // for its body: 60 s
-	Write  time.Duration // for a client to read a response: 60 s; event streams have their own rule
+	Body   time.Duration // for a request's body: 60 s
+	Write  time.Duration // for a client to read a response: 60 s; event streams have their own timeout
 	Idle   time.Duration // between two requests on one connection: 255 s
 	Quiet  time.Duration // between keep-alive comments of a chat stream: 15 s
 
@@ -141,8 +141,8 @@ const (
 	maxBody        = 1 << 20  // under /v1
 	maxImport      = 16 << 20 // for POST /v1/conversations/import
 	maxChat        = 15 << 20 // for POST /v1/chat: 10 MiB of attachments as base64, and the message
-	maxMountedBody = 16 << 20 // elsewhere, unless Options.MaxBody says otherwise
-	maxHeaders     = 16 << 10 // bytes of request line and headers; more is refused with 431. Each connection has a buffer of this size
+	maxMountedBody = 16 << 20 // outside /v1, unless Options.MaxBody is set
+	maxHeaders     = 16 << 10 // bytes for the request line and headers, and the size of each connection's buffer; more is a 431
 )
 
 func (o *Options) setDefaults() {
@@ -167,5 +167,5 @@ func (o *Options) setDefaults() {
 	t.Recheck = cmp.Or(t.Recheck, 30*time.Second)
 }
 
-// Router is where a mount registers its routes. The alias lets package server pass mounts on without importing Fiber.
+// Router is where a mount registers its routes. The alias lets package server handle mounts without importing Fiber.
 type Router = fiber.Router

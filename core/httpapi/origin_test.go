@@ -24,7 +24,7 @@ func TestOtherSitesCannotActInDevMode(t *testing.T) {
 		{"a page of this machine", "POST", "127.0.0.1:27247", "http://localhost:5173", "cross-site", true},
 		{"a page of this machine over IPv6", "POST", "[::1]:27247", "http://[::1]:5173", "", true},
 		{"a page of a listed site", "POST", "", "https://app.example", "cross-site", true},
-		{"a page of another site", "POST", "", "https://evil.example", "cross-site", false},
+		{"a page from another site", "POST", "", "https://evil.example", "cross-site", false},
 		{"a page of another site deletes", "DELETE", "", "https://evil.example", "", false},
 		{"a page without an origin", "POST", "", "null", "", false},
 		{"a cross-site request without Origin", "POST", "", "", "cross-site", false},
@@ -39,13 +39,13 @@ func TestOtherSitesCannotActInDevMode(t *testing.T) {
 		{"another site reads without Origin", "GET", "", "", "cross-site", false},
 		{"a page of this machine reads", "GET", "localhost:27247", "http://127.0.0.1:5173", "cross-site", true},
 		{"a page of a listed site reads", "GET", "", "https://app.example", "cross-site", true},
-		{"a name after DNS rebinding reads", "GET", "evil.example:27247", "", "", false},
-		{"a name after DNS rebinding acts", "POST", "evil.example:27247", "http://evil.example:27247", "same-origin", false},
-		{"a rebound name that begins with an address", "GET", "127.0.0.1.evil.example", "", "", false},
+		{"a rebound name reads", "GET", "evil.example:27247", "", "", false},
+		{"a rebound name makes a change", "POST", "evil.example:27247", "http://evil.example:27247", "same-origin", false},
+		{"a name that begins like a loopback address", "GET", "127.0.0.1.evil.example", "", "", false},
 		{"a name under localhost", "GET", "ropewalk.localhost:1", "", "", true},
-		{"this machine's address in the network", "GET", "192.168.1.5:27247", "", "", false},
+		{"an address of the local network", "GET", "192.168.1.5:27247", "", "", false},
 		{"an accepted host", "GET", "ropewalk.internal:27247", "", "", true},
-		{"an accepted host acts", "POST", "Ropewalk.internal:27247", "http://ropewalk.internal:27247", "", true},
+		{"an accepted host makes a change", "POST", "Ropewalk.internal:27247", "http://ropewalk.internal:27247", "", true},
 		{"an accepted host with its port", "GET", "other.internal:8080", "", "", true},
 		{"an accepted host with another port", "GET", "other.internal:9090", "", "", false},
 	} {
@@ -90,7 +90,7 @@ func TestInDevModeOtherSitesCannotReadOrFollowEvents(t *testing.T) {
 			}
 		}
 	}
-	for _, header := range append(own, foreign[3]) { // a link on another site to the console
+	for _, header := range append(own, foreign[3]) { // foreign[3] is another site's link to the console
 		if status, _ := h.status(t, "/", header); status != 200 {
 			t.Errorf("the page with %v: %d", header, status)
 		}
@@ -118,7 +118,7 @@ func (h *testServer) status(t *testing.T, path string, header map[string]string)
 	return resp.StatusCode, resp.Header.Get("Access-Control-Allow-Origin")
 }
 
-func TestInDevModeABearerDoesNotAllowAnotherSite(t *testing.T) {
+func TestInDevModeABearerTokenDoesNotLetAnotherSiteIn(t *testing.T) {
 	dev := newAccess()
 	dev.dev = true
 	h := open(t, dev, nil)
@@ -128,7 +128,7 @@ func TestInDevModeABearerDoesNotAllowAnotherSite(t *testing.T) {
 	}
 }
 
-func TestACookieActsForItsOwnSiteOnly(t *testing.T) {
+func TestACookieWorksOnlyForPagesOfItsOwnSite(t *testing.T) {
 	a := newAccess()
 	h := open(t, a, func(o *Options) {
 		o.AllowedOrigins = []string{"https://app.example"}
@@ -142,15 +142,15 @@ func TestACookieActsForItsOwnSiteOnly(t *testing.T) {
 		{"no browser", "POST", "", "", "", false, true},
 		{"its own page", "POST", "ropewalk.example", "https://ropewalk.example", "same-origin", false, true},
 		{"its own page behind TLS on the usual port", "POST", "ropewalk.example", "https://ropewalk.example:443", "", false, true},
-		{"its own page on another port", "POST", "ropewalk.example", "https://ropewalk.example:8443", "", false, false},
+		{"its own host on another port", "POST", "ropewalk.example", "https://ropewalk.example:8443", "", false, false},
 		{"the public address, through a proxy that does not forward the Host", "POST", "127.0.0.1:27247", "https://tools.example", "same-origin", false, true},
 		{"the public address without TLS", "POST", "127.0.0.1:27247", "http://tools.example", "", false, false},
 		{"a listed site", "POST", "ropewalk.example", "https://app.example", "cross-site", false, true},
 		{"another site", "POST", "ropewalk.example", "https://evil.example", "cross-site", false, false},
 		{"another site without Origin", "POST", "ropewalk.example", "", "cross-site", false, false},
-		{"a local page, which makes no difference here", "POST", "ropewalk.example", "http://localhost:3000", "", false, false},
+		{"a page of this machine, which is not special outside dev mode", "POST", "ropewalk.example", "http://localhost:3000", "", false, false},
 		{"another site deletes", "DELETE", "ropewalk.example", "https://evil.example", "", false, false},
-		{"another site with a bearer, which no browser sends by itself", "POST", "ropewalk.example", "https://evil.example", "", true, true},
+		{"another site with a bearer token, which browsers never add themselves", "POST", "ropewalk.example", "https://evil.example", "", true, true},
 		{"another site reads", "GET", "ropewalk.example", "https://evil.example", "cross-site", false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,7 +2,7 @@ package httpapi
 
 import "testing"
 
-func TestQueryParametersThatAnOperationDoesNotHaveAreIgnored(t *testing.T) {
+func TestUnknownQueryParametersAreIgnored(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, path := range []string{"/v1/tools", "/v1/apps", "/v1/conversations", "/v1/registries"} {
 		plain, extra := h.do(t, call{method: "GET", path: path}), h.do(t, call{method: "GET", path: path + "?utm_source=mail&x"})
@@ -11,6 +11,6 @@ func TestQueryParametersThatAnOperationDoesNotHaveAreIgnored(t *testing.T) {
 		}
 	}
 	if r := h.do(t, call{method: "GET", path: "/v1/conversations?limit=no"}); r.StatusCode != 400 {
-		t.Errorf("an invalid value of a parameter: %d %s", r.StatusCode, r.body)
+		t.Errorf("an invalid value of a known parameter: %d %s", r.StatusCode, r.body)
 	}
 }

@@ -10,24 +10,24 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// Together these bound how long a fault stays hidden: a cached outcome followed by a check that does not return takes
-// 3.25 s.
+// Together these limit how long a fault stays unnoticed. In the worst case, a cached outcome is followed by a check
+// that does not return, which takes 3.25 s.
 const (
 	readyPatience = 2 * time.Second        // for all checks of one probe
 	readyGrace    = 250 * time.Millisecond // for a check to return after its context ends
 	readyCache    = time.Second            // anyone may probe, so the checks run at most once a second
 )
 
-// errSilent is the failure of a check that does not return when its context ends.
-var errSilent = errors.New("the check did not answer within " + readyPatience.String())
+// errSilent is the error of a check that does not return when its context ends.
+var errSilent = errors.New("the check did not finish within " + readyPatience.String())
 
-// Check is a part of the server that must work for it to be ready.
+// Check is a part of the server that must work for the server to be ready.
 type Check struct {
 	Name string
 	Run  func(context.Context) error
 	When func() bool // whether the server currently has that part; nil means always
 
-	Advisory bool // the server is ready even when the check fails
+	Advisory bool // the server counts as ready even if the check fails
 }
 
 // CheckState is the outcome of a Check.
@@ -103,11 +103,11 @@ func text(err error) string {
 // not leave a goroutine behind for each probe.
 type runningCheck struct {
 	Check
-	last   error      // why it failed the last time; nil if it passed
+	last   error      // the error of the last finished run; nil if it passed
 	result chan error // the result of the unfinished run; nil if there is none
 }
 
-// outcome runs the check, or waits for an earlier probe's unfinished run.
+// outcome runs the check, or waits for the unfinished run of an earlier probe.
 func (c *runningCheck) outcome(ctx context.Context) error {
 	if c.result == nil {
 		result := make(chan error, 1)
@@ -125,11 +125,11 @@ func (c *runningCheck) outcome(ctx context.Context) error {
 	}
 }
 
-// Readiness returns the state of each check, with the reason of each failure.
+// Readiness returns the state of each check, with the error of each failed one.
 func (s *Server) Readiness() []CheckState { return s.readiness.run(s.root) }
 
 func (s *Server) logReadiness(now CheckState) {
-	if now.Advisory { // the part that the check covers logs its own problems
+	if now.Advisory { // the checked part logs its own problems
 		return
 	}
 	if now.Err != nil {
@@ -139,11 +139,11 @@ func (s *Server) logReadiness(now CheckState) {
 	s.log.Info("ready again", "check", now.Name)
 }
 
-// live handles GET /livez: the process serves requests.
+// live handles GET /livez. It succeeds as long as the process serves requests.
 func (s *Server) live(c *fiber.Ctx) error { return c.JSON(map[string]string{"status": "ok"}) }
 
-// ready handles GET /readyz: every check passes and the server is not shutting down. The response only names the failed
-// checks, because anyone may ask. The log and `ropewalk doctor` explain them.
+// ready handles GET /readyz. It succeeds if every check passes and the server is not shutting down. The response only
+// names the failed checks, because anyone may ask. The log and `ropewalk doctor` give the reasons.
 func (s *Server) ready(c *fiber.Ctx) error {
 	response := readyResponse{Status: "ready", Checks: []checkState{}}
 	for _, check := range s.Readiness() {

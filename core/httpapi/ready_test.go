@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestReadinessFollowsTheChecksAndNamesTheFailingOne(t *testing.T) {
+func TestReadinessNamesTheFailingCheck(t *testing.T) {
 	var broken atomic.Bool
 	var runs atomic.Int64
 	h := open(t, newAccess(), func(o *Options) {
@@ -48,7 +48,7 @@ func TestReadinessFollowsTheChecksAndNamesTheFailingOne(t *testing.T) {
 	}
 }
 
-func TestEveryFaultIsShownWithinFiveSeconds(t *testing.T) {
+func TestEveryFaultIsReportedWithinFiveSeconds(t *testing.T) {
 	faults := map[string]func(context.Context) error{
 		"a check that fails": func(context.Context) error { return errors.New("no route to host") },
 		"a check that hangs until the end of its context": func(ctx context.Context) error {
@@ -83,9 +83,9 @@ func TestEveryFaultIsShownWithinFiveSeconds(t *testing.T) {
 					<-time.After(100 * time.Millisecond)
 				}
 				if took := time.Since(began); took > 5*time.Second {
-					t.Errorf("shown after %v", took)
+					t.Errorf("reported after %v", took)
 				}
-				for range 5 { // later probes start no run and log nothing
+				for range 5 { // later probes neither start a second run nor log anything
 					<-time.After(readyCache)
 					r.run(t.Context())
 				}
@@ -110,9 +110,9 @@ func TestAServerIsNotReadyBeforeItsListenerCloses(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- h.Shutdown(ctx) }()
 	probe := call{method: "GET", path: "/readyz"}
-	h.await(t, "it is ready", func() bool { return h.do(t, probe).StatusCode == 503 })
+	h.await(t, "the server is still ready", func() bool { return h.do(t, probe).StatusCode == 503 })
 	if r := h.do(t, call{method: "GET", path: "/v1/apps"}); r.StatusCode != 200 || !r.Close {
-		t.Errorf("a request meanwhile: %d %s; its connection is closed: %v", r.StatusCode, r.body, r.Close)
+		t.Errorf("a request during the delay: %d %s; its connection is closed: %v", r.StatusCode, r.body, r.Close)
 	}
 	cancel()
 	<-done

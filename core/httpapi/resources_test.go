@@ -21,7 +21,7 @@ func TestResourcePathsNameOneOfTheAppsViews(t *testing.T) {
 		"a%20view":               "ui://echo/a view",
 		"ui%3A%2F%2Fecho%2Fmain": "ui://echo/main",
 		"ui://echo/main":         "ui://echo/main",
-		url.PathEscape("ui://other-name/mcp-app.html"): "ui://other-name/mcp-app.html", // the app may use any name
+		url.PathEscape("ui://other-name/mcp-app.html"): "ui://other-name/mcp-app.html", // apps may use any name in their URIs
 		"a..b": "ui://echo/a..b",
 	} {
 		t.Run(path, func(t *testing.T) {
@@ -37,16 +37,16 @@ func TestResourcePathsNameOneOfTheAppsViews(t *testing.T) {
 	}
 }
 
-func TestABarePathIsAlsoLookedForNextToThePrimaryView(t *testing.T) {
+func TestABarePathIsAlsoTriedUnderTheNameInThePrimaryViewsURI(t *testing.T) {
 	for name, c := range map[string]struct {
 		primary, path string
 		asked         []string
 	}{
-		"an app that calls itself something else":  {"ui://my-echo/main", "missing", []string{"ui://echo/missing", "ui://my-echo/missing"}},
-		"one that calls itself as the server does": {"ui://echo/main", "missing", []string{"ui://echo/missing"}},
-		"a view that is there":                     {"ui://my-echo/main", "main", []string{"ui://echo/main"}},
-		"no view":                                  {"", "missing", []string{"ui://echo/missing"}},
-		"the whole URI of another app's view":      {"ui://my-echo/main", "ui://other/missing", []string{"ui://other/missing"}},
+		"an app that uses a different name": {"ui://my-echo/main", "missing", []string{"ui://echo/missing", "ui://my-echo/missing"}},
+		"an app that uses its server name":  {"ui://echo/main", "missing", []string{"ui://echo/missing"}},
+		"an existing view":                  {"ui://my-echo/main", "main", []string{"ui://echo/main"}},
+		"an app without a primary view":     {"", "missing", []string{"ui://echo/missing"}},
+		"a full URI of another app":         {"ui://my-echo/main", "ui://other/missing", []string{"ui://other/missing"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, newAccess(), nil)
@@ -62,7 +62,7 @@ func TestABarePathIsAlsoLookedForNextToThePrimaryView(t *testing.T) {
 	}
 }
 
-func TestPathsThatLeaveTheAppAreRefusedWithoutAskingIt(t *testing.T) {
+func TestPathsOutsideTheAppAreRefusedWithoutCallingIt(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	climbs := []string{"..", "../x", "x/../y", "x/..", "./x", ".", "", "x//y", "/x", "/etc/passwd", "..\\x", "x\\..\\y", "x\x00y", "x\ny", "ui://echo/../x", "ui://../x", "ui://", "ui:///x", "ui://echo//x"}
 	schemes := []string{"file:///etc/passwd", "http://169.254.169.254/", "UI://echo/main", "data://x", "ui%3A://x"}
@@ -73,7 +73,7 @@ func TestPathsThatLeaveTheAppAreRefusedWithoutAskingIt(t *testing.T) {
 				h.apps.resource.Body = []byte("outside")
 				got := h.rawToEnd(t, "GET /v1/apps/echo/resources/"+encoded+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer "+h.access.key+"\r\n\r\n")
 				refused := strings.HasPrefix(got, "HTTP/1.1 400 ") || strings.HasPrefix(got, "HTTP/1.1 404 ")
-				for _, uri := range h.apps.asked { // a double encoding is a name like any other
+				for _, uri := range h.apps.asked { // a doubly encoded path may reach the app as an ordinary name
 					if !strings.HasPrefix(uri, "ui://echo/") || strings.Contains(uri, "..") {
 						t.Errorf("%q asked for %q", encoded, uri)
 					}
@@ -86,7 +86,7 @@ func TestPathsThatLeaveTheAppAreRefusedWithoutAskingIt(t *testing.T) {
 	}
 }
 
-func TestAResourcePathThatLeavesTheAppIsNotFound(t *testing.T) {
+func TestAResourcePathWithDotDotIsNotFound(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, path := range []string{"..", "x/../y", "x/..", "./x", ".", "x//y", "/etc/passwd", "..\\x", "x\ny", "ui://echo/../x", "ui:///x", "file:///etc/passwd", "%2e%2e/x"} {
 		r := h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/" + url.PathEscape(path)})
@@ -96,7 +96,7 @@ func TestAResourcePathThatLeavesTheAppIsNotFound(t *testing.T) {
 	}
 }
 
-func TestAViewIsServedFromAnotherOrigin(t *testing.T) {
+func TestAViewIsIsolatedFromTheServersOrigin(t *testing.T) {
 	dev := newAccess()
 	dev.dev = true
 	for name, c := range map[string]struct {
@@ -120,7 +120,7 @@ func TestAViewIsServedFromAnotherOrigin(t *testing.T) {
 	}
 }
 
-func TestAResourceHasTheTypeOfItsContent(t *testing.T) {
+func TestAResourceIsServedWithItsDeclaredType(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for declared, served := range map[string]string{
 		"text/html": "text/html; charset=utf-8", "text/html;profile=mcp-app": "text/html; charset=utf-8", "": "text/html; charset=utf-8",

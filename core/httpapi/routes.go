@@ -15,8 +15,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// route is one line of the route table: a request and everything that it requires. Rules that depend on the objects it
-// names, such as the owner of a conversation or the source of an app, are applied where those objects are read.
+// route is one row of the route table: a request and everything that it requires. Rules that depend on the objects in a
+// request, such as the owner of a conversation or the source of an app, are applied where those objects are read.
 type route struct {
 	method   string
 	path     string
@@ -27,20 +27,20 @@ type route struct {
 
 // action says what a route does and which body it takes.
 type action struct {
-	takes    string // the body, in words; "" for none
+	takes    string // the body, as described in docs/api.md; "" for none
 	most     int    // bytes of the body; 0 for Options.MaxAPIBody
 	streamed bool   // whether do reads the body from the connection
-	large    bool   // whether the response may be large: one user gets few of them at a time
+	large    bool   // whether the response may be large, so that each user gets only a few at a time
 	do       func(*fiber.Ctx, core.Caller) (any, error)
 }
 
-// upTo sets how many bytes the body may have.
+// upTo sets the maximum size of the body in bytes.
 func (a action) upTo(most int) action {
 	a.most = most
 	return a
 }
 
-// large marks an action whose response may be large.
+// large marks the response as possibly large.
 func large(a action) action {
 	a.large = true
 	return a
@@ -60,7 +60,7 @@ func body[T any](do func(*fiber.Ctx, core.Caller, T) (any, error)) action {
 	}}
 }
 
-// optionalBody is body, except that the body may be missing.
+// optionalBody is like body, but the body may be missing.
 func optionalBody[T any](do func(*fiber.Ctx, core.Caller, T) (any, error)) action {
 	with := body(do)
 	return action{takes: "JSON, or none", do: func(c *fiber.Ctx, caller core.Caller) (any, error) {
@@ -103,10 +103,10 @@ func (s *Server) routes() []route {
 	return slices.Concat(s.sessionRoutes(), s.appRoutes(), s.accountRoutes(), s.chatRoutes(), s.peopleRoutes(), s.serverRoutes())
 }
 
-// anybody returns the requirement of routes that are open to every caller in their audience.
+// anybody returns the requirement of routes that are open to everyone in their audience.
 func anybody() core.Requirement { return core.Requirement{} }
 
-// sessionRoutes returns the routes for logins, and for what a caller sees first.
+// sessionRoutes returns the routes for logins, and those that a client calls first.
 func (s *Server) sessionRoutes() []route {
 	const get, post, patch = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch
 	return []route{

@@ -55,14 +55,14 @@ type Server struct {
 
 	account *accountapi.Handlers
 
-	largeBodies map[string]action // the POST routes, without parameters, whose bodies have their own limit
+	largeBodies map[string]action // POST routes whose bodies have their own limit; none has path parameters
 
 	readiness *readiness
-	spans     sync.Map    // *fasthttp.RequestHeader to a tracing.Span, of requests whose credentials were checked before their bodies were read
-	refused   sync.Map    // *fasthttp.RequestHeader to a copy, of requests whose bodies are not read (headerReceived)
+	spans     sync.Map    // tracing.Spans by *fasthttp.RequestHeader, for requests whose credentials are checked before their bodies are read
+	refused   sync.Map    // copies of headers by *fasthttp.RequestHeader, for requests whose bodies are not read (headerReceived)
 	accessLog atomic.Bool // whether each request is logged at info
 
-	leaving  atomic.Bool // Shutdown has started: not ready, but still serving requests for now
+	leaving  atomic.Bool // Shutdown has started: the server is not ready, but still accepts requests
 	draining atomic.Bool // set under mu
 	mu       sync.Mutex
 	ln       net.Listener // what Serve listens on
@@ -130,7 +130,7 @@ func New(o Options) *Server {
 		listener.SetIdle(conn, state == fasthttp.StateNew || state == fasthttp.StateIdle)
 	}
 	h.CloseOnShutdown = true
-	h.KeepHijackedConns = true // streams close theirs
+	h.KeepHijackedConns = true // streams close their own connections
 	h.Logger = s.log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})
 	return s
 }
@@ -160,7 +160,7 @@ func (s *Server) serveLanding() {
 		return
 	}
 	page, err := landing.New(landing.Page{Access: s.access, Authn: s.authn, Guard: s.guard, Login: s.options.Login, Version: s.version})
-	if err != nil { // its template is part of the executable
+	if err != nil { // cannot happen: the template is part of the executable
 		s.log.Error("the landing page cannot be served", "error", err)
 		return
 	}
@@ -168,7 +168,7 @@ func (s *Server) serveLanding() {
 	s.router.Head("/", s.withContext, s.keepOut, page.Get)
 }
 
-// withContext gives the handlers a context that has no reference to the request. Unlike fasthttp's context, which is
+// withContext gives the handlers a context that does not refer to the request. Unlike fasthttp's context, which is
 // reused, it may be kept.
 func (s *Server) withContext(c *fiber.Ctx) error {
 	ctx, cancel := context.WithCancel(webguard.RequestOf(c.Context()).In(s.root))
@@ -200,7 +200,7 @@ func (s *Server) Serve(ln net.Listener) error {
 // Shutdown closes the listener and the long-lived event streams, refuses new requests with 503, and lets in-flight
 // requests finish. If ctx ends first, it cancels the contexts of the remaining requests and returns ctx's error.
 //
-// Before that, /readyz fails for Options.ShutdownDelay, so that load balancers stop sending requests.
+// Before that, /readyz reports failure for Options.ShutdownDelay, so that load balancers stop sending requests.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if !s.leaving.Swap(true) && s.options.ShutdownDelay > 0 {
 		select {
@@ -216,11 +216,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	// The listener is closed first, so that clients that reconnect because their stream ended are refused and try
 	// another server.
 	if ln != nil {
-		_ = ln.Close() // Serve may not accept yet
+		_ = ln.Close() // Serve may not have started to accept
 	}
 	s.streams.Drain()
 	if err := s.router.ShutdownWithContext(ctx); err != nil && ctx.Err() == nil {
-		s.log.Debug("could not close the listener", "error", err) // it was closed above
+		s.log.Debug("could not close the listener", "error", err) // expected: it was closed above
 	}
 	if ctx.Err() != nil {
 		s.stop()

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/limits"
 )
 
-func TestOneUserCannotTakeTheStreamsOrCallsOfAnother(t *testing.T) {
+func TestOneUserCannotUseUpAnotherUsersStreamsOrCalls(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) {
 		o.Limits = limits.New(limits.Settings{AtATime: map[limits.Kind]int{limits.Streams: 1}, CallsPerSecond: 1})
 	})
@@ -24,7 +24,7 @@ func TestOneUserCannotTakeTheStreamsOrCallsOfAnother(t *testing.T) {
 	}
 	began, allowed := time.Now(), 0
 	r := tool("alice")
-	for ; r.StatusCode == 200 && allowed <= 2+int(time.Since(began)/time.Second); r = tool("alice") { // one more in each later second
+	for ; r.StatusCode == 200 && allowed <= 2+int(time.Since(began)/time.Second); r = tool("alice") { // one more call is allowed each second
 		allowed++
 	}
 	if allowed < 2 || r.StatusCode != 429 || r.code() != "rate_limited" || r.Header.Get("Retry-After") == "" || !strings.Contains(r.body, "limits.callsPerSecond") {
@@ -55,7 +55,7 @@ func TestOneUserCannotTakeTheStreamsOrCallsOfAnother(t *testing.T) {
 	}
 }
 
-func TestEveryStreamTakesOnePlaceWhileItIsOpen(t *testing.T) {
+func TestAStreamCountsAgainstTheLimitWhileItIsOpen(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) {
 		o.Limits = limits.New(limits.Settings{AtATime: map[limits.Kind]int{limits.Streams: 1}})
 	})
@@ -101,7 +101,7 @@ func TestTheAccessLogHasOneLineForEachRequest(t *testing.T) {
 	log := h.log.String()
 	for _, want := range []string{"request completed", "method=POST", "path=/v1/tools/call", "status=200", "duration=", "bytes=", "address=127.0.0.1", "user=usr_owner", "workspace=ws_default", "tool=a__b", "request_id=r1", "route=/v1/tools/call", "trace_id=4bf92f3577b34da6a3ce929d0e0e4736"} {
 		if !strings.Contains(log, want) {
-			t.Errorf("the log does not say %q: %s", want, log)
+			t.Errorf("the log does not contain %q: %s", want, log)
 		}
 	}
 }

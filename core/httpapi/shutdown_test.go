@@ -46,7 +46,7 @@ func TestShutdownFinishesPendingRequestsAndRefusesNewOnes(t *testing.T) {
 	go func() { done <- h.Shutdown(t.Context()) }()
 	for _, r := range events {
 		if got, err := next(r); got != "" || !errors.Is(err, io.EOF) {
-			t.Errorf("an event stream did not end properly: %q, %v", got, err)
+			t.Errorf("an event stream did not end cleanly: %q, %v", got, err)
 		}
 	}
 	if _, err := net.Dial("tcp", h.addr); err == nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestAMalformedRequestIsRefusedAndIsTheLastOfItsConnection(t *testing.T) {
+func TestAMalformedRequestIsRefusedAndClosesItsConnection(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, c := range smuggled() {
 		for _, before := range []struct{ name, request string }{{"alone", ""}, {"after a good one", getHead + "\r\n"}} {
@@ -18,10 +18,10 @@ func TestAMalformedRequestIsRefusedAndIsTheLastOfItsConnection(t *testing.T) {
 				got := h.rawToEnd(t, before.request+c.request)
 				good := strings.Count(before.request, "HTTP/1.1")
 				if n := strings.Count(got, "HTTP/1.1 "); n != good+1 {
-					t.Errorf("%d answers, want %d:\n%s", n, good+1, got)
+					t.Errorf("%d responses, want %d:\n%s", n, good+1, got)
 				}
 				if !strings.Contains(got, "HTTP/1.1 400 ") || !strings.Contains(got, "malformed HTTP request") || !strings.Contains(got, "Connection: close") {
-					t.Errorf("it was not refused:\n%s", got)
+					t.Errorf("the malformed request was not refused:\n%s", got)
 				}
 			})
 		}
@@ -42,7 +42,7 @@ func TestUnusualButValidRequestsKeepTheConnection(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := h.rawToEnd(t, c.request+getHead+"Connection: close\r\n\r\n")
 			if strings.Count(got, "HTTP/1.1 200 ") != 2 {
-				t.Errorf("one of them was not served:\n%s", got)
+				t.Errorf("one of the two requests was not served:\n%s", got)
 			}
 		})
 	}
@@ -71,8 +71,8 @@ func (h *testServer) rawToEnd(t testing.TB, request string) string {
 }
 
 // smuggle is a request that one HTTP parser might read as one request and another as two, or that contains something
-// that HTTP does not allow. The canary at its end is a second request. It must not get its own response unless the
-// first was read in the only way that HTTP allows.
+// that HTTP does not allow. At its end is a second request, the canary, which must not get a response of its own unless
+// the first request was read in the only way that HTTP allows.
 type smuggle struct {
 	name    string
 	request string
@@ -83,8 +83,8 @@ const (
 	postHead = "POST /v1/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 	getHead  = "GET /v1/health HTTP/1.1\r\nHost: localhost\r\n"
 
-	// otherHead differs from getHead in its request line. If two requests with the same request line arrive together,
-	// the first is refused if the line of the second ends in a bare line feed.
+	// otherHead differs from getHead in its request line. If two requests with the same request line arrive together
+	// and the second line ends in a bare line feed, the first request is refused too.
 	otherHead = "GET /v1/health?b=1 HTTP/1.1\r\nHost: localhost\r\n"
 )
 
@@ -161,7 +161,7 @@ func smuggled() []smuggle {
 		{"a request line with a NUL", "GET /v1/he\x00alth HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
 		{"a method with a bracket", "G{ET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
 		chunked("a chunk size with a sign", "+5\r\n12345\r\n0\r\n\r\n"),
-		chunked("a chunk size in C's hexadecimal", "0x5\r\n12345\r\n0\r\n\r\n"),
+		chunked("a chunk size with the prefix 0x", "0x5\r\n12345\r\n0\r\n\r\n"),
 		chunked("a chunk size past 64 bits", "10000000000000005\r\n12345\r\n0\r\n\r\n"),
 		chunked("a chunk size with a space before", " 5\r\n12345\r\n0\r\n\r\n"),
 		chunked("a chunk size that is empty", "\r\n12345\r\n0\r\n\r\n"),
@@ -169,7 +169,7 @@ func smuggled() []smuggle {
 		chunked("a chunk without its end", "5\r\n12345XX0\r\n\r\n"),
 		chunked("a chunk ended by a bare line feed", "5\r\n12345\n0\r\n\r\n"),
 		chunked("a chunk extension with a bare line feed", "5;a\nb\r\n12345\r\n0\r\n\r\n"),
-		chunked("a chunk that is shorter than it says", "6\r\n12345\r\n0\r\n\r\n"),
+		chunked("a chunk that is shorter than its size", "6\r\n12345\r\n0\r\n\r\n"),
 		chunked("a negative chunk size", "-5\r\n12345\r\n0\r\n\r\n"),
 		chunked("an end without its empty line", "5\r\n12345\r\n0\r\nX"),
 		chunked("a trailer", "5\r\n12345\r\n0\r\nX-A: b\r\n\r\n"),
@@ -180,7 +180,7 @@ func smuggled() []smuggle {
 	}
 }
 
-func TestATruncatedChunkedBodyRunsNothing(t *testing.T) {
+func TestATruncatedChunkedBodyIsNotProcessed(t *testing.T) {
 	body := `{"server":"a","tool":"b"}`
 	for name, c := range map[string]struct {
 		chunks string
@@ -194,7 +194,7 @@ func TestATruncatedChunkedBodyRunsNothing(t *testing.T) {
 		"after the last size":       {"19\r\n" + body + "\r\n0\r\n", 0},
 		"inside the trailer":        {"19\r\n" + body + "\r\n0\r\nX-A: b\r\n", 0},
 		"before the last line feed": {"19\r\n" + body + "\r\n0\r\n\r", 0},
-		"nowhere, and half closed":  {"19\r\n" + body + "\r\n0\r\n\r\n", 1},
+		"not truncated":             {"19\r\n" + body + "\r\n0\r\n\r\n", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, newAccess(), nil)

@@ -50,7 +50,7 @@ func loopbackOnly() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
 
-// open starts a server. change may alter its options. The server has an API key unless a is in dev mode.
+// open starts a server. change, if not nil, may alter its options. The server has an API key unless a is in dev mode.
 func open(t testing.TB, a *fakeAccess, change func(*Options)) *testServer {
 	t.Helper()
 	h := &testServer{access: a, apps: newApps(), tools: &fakeTools{}, conversations: newFakeConversations(), bus: event.New(hclog.NewNullLogger()), log: &bytes.Buffer{}, served: make(chan error, 1)}
@@ -122,7 +122,7 @@ var client = &http.Client{
 	Timeout:       time.Minute,
 }
 
-// do sends c, with the owner's key unless the row sets an Authorization header.
+// do sends c. It uses the owner's key unless c sets an Authorization header.
 func (h *testServer) do(t testing.TB, c call) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), c.method, "http://"+h.addr+c.path, strings.NewReader(c.body))

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-func TestToolResultsKeepEverythingAndGainAResult(t *testing.T) {
+func TestToolResultsAreUnchangedExceptForAnAddedResult(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, c := range []struct{ name, raw, want string }{
 		{"text", `{"content":[{"type":"text","text":"hello"}]}`, `{"content":[{"type":"text","text":"hello"}],"isError":false,"result":"hello"}`},
@@ -24,7 +24,7 @@ func TestToolResultsKeepEverythingAndGainAResult(t *testing.T) {
 		{"structured content, links, meta and unknown members", `{"_meta":{"k":"<&>"},"structuredContent":{"n":1.0,"big":9007199254740993},"content":[{"type":"resource_link","uri":"ui://a","name":"a","x":1}],"new":[ 1 ]}`,
 			`{"_meta":{"k":"<&>"},"structuredContent":{"n":1.0,"big":9007199254740993},"content":[{"type":"resource_link","uri":"ui://a","name":"a","x":1}],"new":[ 1 ],"isError":false,"result":""}`},
 		{"an isError of the wrong type", `{"content":[],"isError":"yes"}`, `{"content":[],"isError":false,"result":""}`},
-		{"a result member from the app", `{"content":[],"result":"theirs"}`, `{"content":[],"result":"","isError":false}`},
+		{"a member result set by the app", `{"content":[],"result":"theirs"}`, `{"content":[],"result":"","isError":false}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h.tools.result = c.raw
@@ -36,7 +36,7 @@ func TestToolResultsKeepEverythingAndGainAResult(t *testing.T) {
 	}
 }
 
-func TestAnInvalidToolResultIsAFailureOfTheTool(t *testing.T) {
+func TestAnInvalidToolResultIsReportedAsAToolError(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	want := `{"content":[{"type":"text","text":"the app returned an invalid tool result"}],"isError":true,"result":"the app returned an invalid tool result"}`
 	for _, raw := range []string{`[]`, `null`, `"x"`} {
@@ -53,7 +53,7 @@ func TestToolNames(t *testing.T) {
 		`{"server":"a","tool":"b"}`:    "a__b",
 		`{"tool":"a__b"}`:              "a__b",
 		`{"server":"","tool":"a__b"}`:  "a__b",
-		`{"server":"a","tool":"b__c"}`: "a__b__c", // a bare name may contain the separator
+		`{"server":"a","tool":"b__c"}`: "a__b__c", // a tool's own name may contain the separator
 	} {
 		h.tools.calls = nil
 		r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: body})
@@ -63,7 +63,7 @@ func TestToolNames(t *testing.T) {
 	}
 }
 
-func TestACallBelongsToAPersonAndItsInputIsChecked(t *testing.T) {
+func TestACallIsMadeByAPersonAndItsInputIsChecked(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b","arguments":{ "x" : 1.50 }}`})
 	got := h.tools.calls[0]
@@ -80,7 +80,7 @@ func TestNullCountsAsAbsentInAToolCall(t *testing.T) {
 	}
 }
 
-func TestTheErrorsOfAToolCall(t *testing.T) {
+func TestErrorsOfToolCalls(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, c := range []struct {
 		err    error

@@ -6,7 +6,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestACallToAStoppedAppIs503AndSaysToStartIt(t *testing.T) {
+func TestACallToAStoppedAppReturns503AndTheRemedy(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.tools.err = core.Errorf(core.CodeUnavailable, `app "fake" is stopped; start it first`)
 	r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"server":"fake","tool":"add"}`})

@@ -12,11 +12,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// countedResponse is the size in bytes from which a response is counted.
+// countedResponse is the minimum size in bytes of a response that is counted.
 const countedResponse = 256 << 10
 
-// Large responses are read and encoded for a few requests at a time, because each takes several times its size in
-// memory until it is encoded.
+// Requests for large responses are handled a few at a time, because reading and encoding a response takes several times
+// its size in memory.
 const (
 	largeAtATime = 32
 	largePerUser = 4
@@ -28,13 +28,13 @@ func (s *Server) beginLarge(ctx context.Context, user string) (done func(), err 
 	ctx, cancel := context.WithTimeout(ctx, largeWait)
 	defer cancel()
 	if s.large.Await(ctx, user) != nil {
-		return nil, core.Errorf(core.CodeRateLimited, "too many large responses are being read; one user may read %d at a time", largePerUser).WithRetryAfter(largeWait)
+		return nil, core.Errorf(core.CodeRateLimited, "too many large responses are being read; each user can read %d at a time", largePerUser).WithRetryAfter(largeWait)
 	}
 	return func() { s.large.Release(user) }, nil
 }
 
-// holdResponse counts a large response against its caller's share of memory until the client has read it. It refuses
-// the response if the share is used up. Otherwise, a client that reads nothing could fill the memory with responses.
+// holdResponse counts a large response against its caller's share of memory until the client has read it. If the share
+// is used up, it refuses the request. Otherwise a client that never reads could fill the memory with responses.
 func (s *Server) holdResponse(ctx *fasthttp.RequestCtx) {
 	own := bytes.HasPrefix(ctx.Path(), []byte("/v1/")) || bytes.HasPrefix(ctx.Path(), []byte("/mcp")) // all clients share the files of the console
 	if !own || ctx.Response.IsBodyStream() || ctx.Hijacked() || ctx.IsHead() || len(ctx.Response.Body()) < countedResponse {
@@ -48,7 +48,7 @@ func (s *Server) holdResponse(ctx *fasthttp.RequestCtx) {
 		s.fail(ctx, err)
 		return
 	}
-	ctx.Response.SwapBody(nil) // the library would use the buffer for another response
+	ctx.Response.SwapBody(nil) // otherwise the library would reuse the buffer for another response
 	ctx.Response.SetBodyStream(&heldBody{*bytes.NewReader(body), release}, len(body))
 }
 
@@ -63,8 +63,7 @@ func (s *Server) principal(ctx *fasthttp.RequestCtx) string {
 	return s.guard.ClientAddress(ctx)
 }
 
-// heldBody is the body of a response that is counted until it is closed. That happens when it has been written, or when
-// writing it has failed.
+// heldBody is the body of a response. It is counted until the library closes it, after writing it or failing to.
 type heldBody struct {
 	bytes.Reader
 	release func()

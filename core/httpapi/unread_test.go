@@ -13,10 +13,9 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// Clients that do not read their responses can hold only a limited amount of memory, and each user at most a quarter of
-// it.
+// Clients that never read can only use a limited part of the memory, each user at most a quarter.
 func TestLargeResponsesThatNobodyReadsAreBounded(t *testing.T) {
-	const size = 24 << 20 // more than the buffers of the kernel
+	const size = 24 << 20 // more than the kernel buffers
 	h := open(t, newAccess(), func(o *Options) {
 		o.Limits = limits.New(limits.Settings{UnreadBytes: 8 * size})
 		o.Mounts = []func(Router){func(r Router) {
@@ -53,5 +52,5 @@ func TestLargeResponsesThatNobodyReadsAreBounded(t *testing.T) {
 	if n, err := io.Copy(io.Discard, first.Body); n != size || err != nil {
 		t.Errorf("%d bytes were read, %v", n, err)
 	}
-	testkit.Eventually(t, "what was read no longer counts", func() bool { return ask("203.0.113.1").StatusCode == 200 })
+	testkit.Eventually(t, "a response that was read still counts", func() bool { return ask("203.0.113.1").StatusCode == 200 })
 }

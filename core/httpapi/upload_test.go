@@ -30,7 +30,7 @@ func form(t *testing.T, parts ...[2]string) call {
 	return call{method: "POST", path: "/v1/apps/upload", body: b.String(), header: map[string]string{"Content-Type": w.FormDataContentType()}}
 }
 
-func TestAnUploadCarriesSettingsAlongWithTheFile(t *testing.T) {
+func TestAnUploadCanIncludeSettings(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	r := h.do(t, form(t, [2]string{"settings", `{"serverName":"calc","env":{"API_KEY":"s3cret"}}`}, [2]string{"file", "the bundle"}))
 	if r.StatusCode != 200 || !strings.Contains(r.body, `"bundleName":"the bundle"`) {
@@ -41,7 +41,7 @@ func TestAnUploadCarriesSettingsAlongWithTheFile(t *testing.T) {
 	}
 	for name, c := range map[string]call{
 		"no file":               form(t, [2]string{"settings", `{}`}),
-		"settings after it":     form(t, [2]string{"file", "x"}, [2]string{"settings", `{"serverName":"late"}`}),
+		"settings after file":   form(t, [2]string{"file", "x"}, [2]string{"settings", `{"serverName":"late"}`}),
 		"settings are not JSON": form(t, [2]string{"settings", `{`}, [2]string{"file", "x"}),
 		"not a form":            {method: "POST", path: "/v1/apps/upload", body: "x", header: map[string]string{"Content-Type": "multipart/form-data; boundary=b"}},
 	} {
@@ -59,7 +59,7 @@ func TestUnknownPartsOfAnUploadAreIgnored(t *testing.T) {
 	}
 }
 
-// repeated yields n bytes without holding them.
+// repeated yields n zero bytes without storing them.
 type repeated struct{ n int }
 
 func (r *repeated) Read(p []byte) (int, error) {
@@ -90,7 +90,7 @@ func (h *testServer) upload(t *testing.T, size int, declared int64, key string) 
 	return resp.StatusCode
 }
 
-func TestAnUploadIsStreamedAndNotHeldInMemory(t *testing.T) {
+func TestAnUploadIsStreamedInsteadOfKeptInMemory(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.apps.discardUploads = true
 	var before, after runtime.MemStats
@@ -104,7 +104,7 @@ func TestAnUploadIsStreamedAndNotHeldInMemory(t *testing.T) {
 	}
 }
 
-func TestTheProxiesThatComeWithTheServerAcceptItsLargestBodies(t *testing.T) {
+func TestTheDeploymentProxiesAcceptTheLargestBodies(t *testing.T) {
 	limit := fmt.Sprintf("%dm", appapi.MaxUpload>>20)
 	for file, want := range map[string]string{
 		"compose/nginx.conf": "client_max_body_size " + limit + ";", "helm/ropewalk/templates/proxy.yaml": "client_max_body_size " + limit + ";",
@@ -117,7 +117,7 @@ func TestTheProxiesThatComeWithTheServerAcceptItsLargestBodies(t *testing.T) {
 	}
 }
 
-func TestAnOversizedUploadIsRefusedAndTheMessageNamesTheLimit(t *testing.T) {
+func TestAnOversizedUploadIsRefused(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.apps.discardUploads = true
 	for name, declared := range map[string]int64{"declared": appapi.MaxUpload + 1, "chunked": -1} {

@@ -2,7 +2,7 @@ package clients
 
 import "testing"
 
-// A command has no directory of its own, but it also runs in the sandbox.
+// A command has no directory of its own, but it runs in the sandbox, too.
 func TestACommandIsInstalledAndAnswersACall(t *testing.T) {
 	t.Parallel()
 	const code = `require("readline").createInterface({ input: process.stdin }).on("line", (line) => {

@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// models starts a model provider whose model answers hello with a sentence, and returns the models setting for
-// it.
+// models starts a model provider whose model answers "hello" with a sentence. It returns the models setting for this
+// provider.
 func models(t *testing.T) string {
 	t.Helper()
 	p := testenv.StartModelProvider(t)
@@ -22,7 +22,7 @@ func models(t *testing.T) string {
 	return "{default: 'anthropic:test-model', providers: {anthropic: {baseUrl: '" + p.URL + "', apiKey: k}}}"
 }
 
-// facts returns the argument for a generated client.
+// facts returns the argument of a generated client: the server's address and a bundle to install.
 func facts(t *testing.T, s *harness.Server) string {
 	t.Helper()
 	raw, err := json.Marshal(map[string]string{"url": s.URL, "bundle": everything(t)})
@@ -32,7 +32,7 @@ func facts(t *testing.T, s *harness.Server) string {
 	return string(raw)
 }
 
-// checkSaw checks the output of a generated client.
+// checkSaw checks what a generated client printed.
 func checkSaw(t *testing.T, out string) {
 	t.Helper()
 	var got saw

@@ -1,10 +1,10 @@
 // A new user opens the server's address in a browser, logs in through the identity provider, and sees their own
-// account. Run node login.mjs <facts as JSON> in the folder that contains node_modules.
+// account. Run node login.mjs <facts as JSON> in the directory that contains node_modules.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 
 const facts = JSON.parse(process.argv[2]);
-const patience = 180_000; // the timeout for every action, long enough for a busy machine
+const patience = 180_000; // the timeout in ms for every action; long enough for a busy machine
 const { chromium } = createRequire(process.cwd() + "/")("playwright-core");
 const context = await chromium.launchPersistentContext(facts.profile, {
   executablePath: facts.chromium, headless: true, timeout: patience,
@@ -13,7 +13,7 @@ const context = await chromium.launchPersistentContext(facts.profile, {
 context.setDefaultTimeout(patience);
 const page = context.pages()[0] ?? (await context.newPage());
 
-// A failed login ends on a page that says so.
+// A failed login ends on a page that reports the failure.
 await page.goto(facts.url + "/v1/auth/callback?state=unknown&code=x");
 await page.getByText("The login failed.").waitFor();
 
@@ -22,7 +22,7 @@ await page.getByRole("button", { name: "Continue with your organization" }).clic
 await page.getByLabel("Account").fill("ada");
 await page.getByRole("button", { name: "Sign in" }).click();
 
-// The login returns to the console. The user is an admin of the organization, and is in the
+// After the login, the user is back in the console. The user is an admin of the organization and a member of the
 // workspace that new people join.
 await page.getByRole("button", { name: /^Account of/ }).click();
 await page.getByText("ada@example.com · admin").waitFor();
@@ -33,7 +33,7 @@ await page.getByRole("link", { name: "People" }).click();
 await page.getByText("ada@example.com").first().waitFor();
 assert.equal(new URL(page.url()).origin, facts.url);
 
-// The snippets on the connect page use the address that needs no header.
+// The snippets on the Connect screen use an address that needs no header.
 await page.getByRole("link", { name: "Connect" }).click();
 await page.getByText(/\/mcp\/(me|ws_)/).first().waitFor();
 await context.close();

@@ -19,8 +19,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// readmeExample returns the README's configuration with an OpenID Connect provider. Each replacement is a pair:
-// a string in the example and the string to use instead, such as an address on this machine.
+// readmeExample returns the README's configuration with an OpenID Connect provider. The replacements are pairs: a
+// string in the example, and the string to use instead, such as an address on this machine.
 func readmeExample(t *testing.T, replacements ...string) string {
 	t.Helper()
 	readme, err := os.ReadFile(filepath.Join(testenv.Root(t), "README.md"))
@@ -44,7 +44,7 @@ func readmeExample(t *testing.T, replacements ...string) string {
 	return ""
 }
 
-// serveReadme starts a server with the README's example and a new home.
+// serveReadme starts a server with the README's example and an empty home.
 func serveReadme(t *testing.T) *harness.Server {
 	t.Helper()
 	port := testenv.FreePort(t)
@@ -58,7 +58,7 @@ func serveReadme(t *testing.T) *harness.Server {
 		"redis://127.0.0.1:6379/0", "redis://"+testenv.StartRedis(t).Addr+"/0",
 		"/srv/bundles/filesystem.mcpb", named(t, everything(t), "filesystem"),
 		"/srv/bundles", bundles,
-		"  - {name: official, adapter: mcp-registry}\n", "", // it cannot be reached from this machine
+		"  - {name: official, adapter: mcp-registry}\n", "", // the tests must not depend on this registry
 	)))
 	s.URL = at
 	testkit.Eventually(t, "the declared app is running", func() bool {
@@ -68,7 +68,7 @@ func serveReadme(t *testing.T) *harness.Server {
 	return s
 }
 
-// named gives the bundle in a directory the name @test/name.
+// named renames the bundle in dir to @test/name.
 func named(t *testing.T, dir, name string) string {
 	t.Helper()
 	manifest := filepath.Join(dir, "manifest.json")
@@ -83,7 +83,7 @@ func named(t *testing.T, dir, name string) string {
 func TestTheOpenIDExampleInTheREADMELogsAnAdminIn(t *testing.T) {
 	t.Parallel()
 	s := serveReadme(t)
-	home, err := os.MkdirTemp("", "rwc") // short, because the browser creates sockets in it
+	home, err := os.MkdirTemp("", "rwc") // a short path, because the browser creates sockets in it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,8 +102,8 @@ func TestTheOpenIDExampleInTheREADMELogsAnAdminIn(t *testing.T) {
 	}
 }
 
-// The provider in this test puts name and email only into UserInfo and not into the ID token, as OpenID Connect
-// Core 5.4 prescribes if an access token is issued.
+// In this test, the provider puts the name and the email only into UserInfo and not into the ID token. OpenID Connect
+// Core 5.4 prescribes this if an access token is issued.
 func TestAUserHasANameAndEmailEvenIfOnlyUserInfoProvidesThem(t *testing.T) {
 	t.Parallel()
 	s := serveReadme(t)
@@ -152,15 +152,15 @@ func TestAClientThatKnowsOnlyTheURLListsAndCallsToolsAfterAnOAuthLogin(t *testin
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if !strings.Contains(seen.Scope, "openid") || !strings.Contains(seen.Scope, "email") || seen.Resource != s.URL+"/mcp/me" {
-		t.Errorf("the client was given scope %q for %s", seen.Scope, seen.Resource)
+		t.Errorf("the client asked for scope %q and resource %s", seen.Scope, seen.Resource)
 	}
 	if !slices.Contains(seen.Tools, "filesystem__echo") || seen.Echoed != "Echo: text" {
-		t.Errorf("it lists %v; the tool answered %q", seen.Tools, seen.Echoed)
+		t.Errorf("the client lists %v; the tool answered %q", seen.Tools, seen.Echoed)
 	}
 }
 
-// ofPackageManagers returns the environment variables that say where packages come from and which certificates
-// to trust.
+// ofPackageManagers returns the environment variables that configure where packages come from and which certificates to
+// trust.
 func ofPackageManagers() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return !slices.ContainsFunc([]string{"NPM_CONFIG_", "SSL_CERT_", "NODE_EXTRA_CA_CERTS"}, func(prefix string) bool {
@@ -169,7 +169,7 @@ func ofPackageManagers() []string {
 	})
 }
 
-// The definition is from the server's own documentation, which people copy into their clients' configuration.
+// People copy this definition from the server's own documentation into their clients' configuration.
 func TestAPastedDefinitionOfServerEverythingIsImportedAndAnswersACall(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "", ofPackageManagers()...)

@@ -1,7 +1,7 @@
-"""A program that uses the client that openapi-python-client generated.
+"""Uses the client that openapi-python-client generated.
 
-It passes mypy --strict, and makes the requests of a first client to a real server. It takes the facts as JSON in its
-first argument, and prints what it saw as JSON. It sends some whole numbers as 46.0, like clients in languages where
+The program passes mypy --strict and sends typical requests to a real server. Its first argument is the facts as
+JSON, and it prints the results as JSON. It sends some whole numbers as 46.0, like clients in languages where
 all numbers are floats.
 """
 
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 def good(kind: type[T], answer: object) -> T:
-    """Returns the answer, which must be of the expected type."""
+    """Returns the answer, or exits if its type is not the expected one."""
     if not isinstance(answer, kind):
         raise SystemExit(f"got {answer!r}, not {kind.__name__}")
     return answer

@@ -18,7 +18,7 @@ func TestAGeneratedPythonClientTypeChecksAndCallsAToolWithArguments(t *testing.T
 	program(t, dir, path, filepath.Join(bin, "openapi-python-client"), "generate", "--url", s.URL+"/v1/openapi.json",
 		"--meta", "none", "--output-path", "ropewalk_client", "--fail-on-warning")
 	program(t, dir, path, filepath.Join(bin, "python"), "-W", "error", "-m", "compileall", "-q", "ropewalk_client")
-	// Type errors in the generated code itself are ignored, but the types that the program uses are checked.
+	// Type errors inside the generated code are ignored, but the types that python.py uses are checked.
 	program(t, dir, path, filepath.Join(bin, "mypy"), "--strict", "--follow-imports=silent", "--no-incremental", "python.py")
 	checkSaw(t, program(t, dir, path, filepath.Join(bin, "python"), "python.py", facts(t, s)))
 }

@@ -1,8 +1,8 @@
-"""Checks for promises of the API that schemathesis's own checks do not cover.
+"""Checks what the API promises beyond schemathesis's own checks.
 
-A status counts as documented only if the operation lists it: `default` does not count. A 5xx is a defect unless the
-operation lists it and its code is one of the promised ones. A request that matches the document may be refused with
-400 only for a reason that no schema can express.
+A status is documented only if the operation lists it. `default` does not count. A 5xx is a defect unless the
+operation lists it and its code is in PROMISED. A request that matches the document may be refused with
+400 only for a reason that a schema cannot express.
 """
 
 import json
@@ -11,21 +11,21 @@ import re
 import schemathesis
 from schemathesis.core.failures import Failure
 
-# Codes of the 5xx responses that the API promises (docs/api.md 1.2): something that the request needs is
-# unavailable, or the app to install or start does not work. internal_error is never one of them.
+# Codes of the 5xx responses that the API promises (docs/api.md 1.2). Either something that the request needs is
+# unavailable, or the app to install or start does not work. internal_error is never promised.
 PROMISED = {
     "install_failed", "uninstall_failed", "start_failed", "stop_failed", "update_failed",
     "model_not_configured", "unavailable", "provider_auth_error", "provider_overloaded", "provider_error",
 }
 
-# Codes of 400 responses that depend on the server's state, not on the form of the request.
+# Codes of 400 responses that depend on the server's state and not on the form of the request.
 ABOUT_STATE = {"invalid_input", "credentials_required", "permissions_required", "not_configured", "workspace_required"}
 
-# Reasons for bad_request that a JSON Schema cannot express, as worded in the message.
+# Reasons for bad_request that a JSON Schema cannot express. The first item of a pair is part of the error message.
 INEXPRESSIBLE = [
     ("you cannot delete yourself", "who the caller is"),
     ("the query parameter workspace differ", "two parameters that must agree"),
-    ("did not come from this list", "what the server returned before"),
+    ("did not come from this list", "cursors that the server returned before"),
     ("there is no provider", "what is configured"),
     ("it changes how programs are found or loaded", "a configured list of names"),
     ("is neither declared by the bundle", "the bundle"),
@@ -104,7 +104,7 @@ def valid_data_is_accepted(ctx, response, case) -> None:
     raise RefusedValidData(case, code, reason)
 
 
-# Apps installed from an address are only looked for on this machine.
+# Addresses of apps are replaced by an address on this machine, so that no request leaves the machine.
 @schemathesis.hook
 def map_body(context, body):
     if isinstance(body, dict):

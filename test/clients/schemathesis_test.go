@@ -19,9 +19,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// howLong is how long schemathesis may search in each mode. make schemathesis sets it. Without it, schemathesis
-// tries a fixed set of requests, so that the result of make test depends neither on chance nor on the load of
-// the machine.
+// howLong is the time that schemathesis may search in each mode. make schemathesis sets it. If it is zero, schemathesis
+// tries a fixed set of requests, so the result of make test depends on neither chance nor load.
 var howLong = flag.Duration("schemathesis", 0, "how long schemathesis searches with random requests in each of its two modes; 0 tries only the boundaries of what the document allows")
 
 func TestSchemathesisFindsNothingInDevMode(t *testing.T) {
@@ -40,7 +39,7 @@ func TestSchemathesisFindsNothingWithAKey(t *testing.T) {
 	search(t, s, "--header", "Authorization: Bearer "+key)
 }
 
-// onlyNode returns a directory that contains only node.
+// onlyNode returns a directory in which node is the only program.
 func onlyNode(t *testing.T) string {
 	t.Helper()
 	node, err := exec.LookPath("node")
@@ -55,8 +54,8 @@ func onlyNode(t *testing.T) string {
 	return dir
 }
 
-// search makes schemathesis try all operations. The server finds no programs on its PATH, so that invented
-// package names and commands have no effect.
+// search runs schemathesis on all operations. The server's PATH has almost no programs, so invented package names and
+// commands have no effect.
 func search(t *testing.T, s *harness.Server, args ...string) {
 	t.Helper()
 	bin := filepath.Join(testenv.Python(t, filepath.Join("test", "clients")), "bin")
@@ -87,8 +86,8 @@ func search(t *testing.T, s *harness.Server, args ...string) {
 	}
 }
 
-// withoutEndlessStreams returns an address of the server at which event streams end after a short time, because
-// schemathesis reads responses to their end.
+// withoutEndlessStreams starts a proxy for the server and returns its address. The proxy ends event streams after a
+// short time, because schemathesis reads every response to its end.
 func withoutEndlessStreams(t *testing.T, target string) string {
 	t.Helper()
 	to, err := url.Parse(target)
@@ -111,7 +110,7 @@ func withoutEndlessStreams(t *testing.T, target string) string {
 	return listener.URL
 }
 
-// endless is the body of an event stream. When it is closed, it ends without an error.
+// endless is the body of an event stream. After it is closed, reads return io.EOF instead of an error.
 type endless struct{ io.ReadCloser }
 
 func (e endless) Read(p []byte) (int, error) {

@@ -11,14 +11,14 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// serve starts a server with a configuration until the test ends. env takes precedence over its PATH, HOME and
+// serve starts a server with a configuration. The server stops when the test ends. env overrides its PATH, HOME and
 // LANG.
 func serve(t *testing.T, config string, env ...string) *harness.Server {
 	t.Helper()
 	return harness.Serve(t, harness.Config(config), func(s *harness.Server) { s.Environ = append(s.Environ, env...) })
 }
 
-// everything writes a bundle around npm's server-everything and returns its directory.
+// everything writes a bundle that runs the npm package server-everything. It returns the bundle's directory.
 func everything(t *testing.T) string {
 	t.Helper()
 	const entry = "node_modules/@modelcontextprotocol/server-everything/dist/index.js"
@@ -42,7 +42,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// program runs a program, which must succeed, and returns its standard output.
+// program runs a program and returns its standard output. The test fails if the program fails.
 func program(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)

@@ -1,6 +1,5 @@
-// A program that uses the types in schema.d.ts, which openapi-typescript generated. It type-checks with
-// tsc --strict, and makes the requests of a first client to a real server. It takes the facts as JSON in
-// its first argument, and prints what it saw as JSON.
+// Uses the types in schema.d.ts, which openapi-typescript generated. The program type-checks with tsc --strict and
+// sends typical requests to a real server. Its first argument is the facts as JSON, and it prints the results as JSON.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// saw is the output of a generated client.
+// saw is what a generated client prints.
 type saw struct {
 	Installed     string
 	Listed        []string
@@ -43,8 +43,8 @@ func TestAGeneratedTypeScriptClientCompilesAndCallsAToolWithArguments(t *testing
 	checkSaw(t, program(t, dir, nil, "node", "typescript.js", facts(t, s)))
 }
 
-// checkNothingIsNever fails the test if there are objects whose members the generator cannot name. They need
-// additionalProperties.
+// checkNothingIsNever fails the test if the generated types have objects whose members the generator could not name.
+// Those schemas need additionalProperties.
 func checkNothingIsNever(t *testing.T, schema string) {
 	t.Helper()
 	content, err := os.ReadFile(schema)

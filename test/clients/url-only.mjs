@@ -1,5 +1,5 @@
-// The official TypeScript client with nothing but a URL: it finds the identity provider, registers, logs in with a
-// browser that agrees, and lists and calls tools. It prints what it saw as JSON.
+// Uses the official TypeScript client, which knows only a URL. The client finds the identity provider, registers, logs
+// in with a browser whose user agrees to everything, and lists and calls tools. The program prints the results as JSON.
 //
 //   node url-only.mjs <url of the endpoint>
 import { createRequire } from "node:module";
@@ -9,11 +9,11 @@ const resolved = createRequire(process.cwd() + "/").resolve("@modelcontextprotoc
 const { Client, StreamableHTTPClientTransport, UnauthorizedError } = await import(pathToFileURL(resolved));
 
 const endpoint = new URL(process.argv[2]);
-const callback = "http://127.0.0.1:1/callback"; // no server listens: the browser stops there
+const callback = "http://127.0.0.1:1/callback"; // no server listens there, because browse stops at this address
 const seen = {};
 let code;
 
-// browse follows redirects as a browser does, with its cookies, fills in the account, and stops at the callback.
+// browse follows redirects with cookies like a browser, fills in the account, and stops at the callback.
 async function browse(to) {
   const jar = new Map();
   for (let at = to; ; ) {
@@ -30,7 +30,7 @@ async function browse(to) {
     if (!next) throw new Error(`the provider stopped at ${resp.status} ${await resp.text()}`);
     at = new URL(next, at);
     if (!at.href.startsWith(callback)) continue;
-    if (!at.searchParams.has("code")) throw new Error(`the provider refused: ${at}`);
+    if (!at.searchParams.has("code")) throw new Error(`the provider refused the login: ${at}`);
     return at.searchParams;
   }
 }

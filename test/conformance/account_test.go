@@ -18,18 +18,19 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// documentOfSuite is the client that auth/basic-cimd requires. Its authorization server doesn't read the document.
+// documentOfSuite is the client ID that auth/basic-cimd requires. The suite's authorization server doesn't read the
+// document at this address.
 const documentOfSuite = "https://conformance-test.local/client-metadata.json"
 
-// installation returns the body of the request that installs the scenario's server. Scenarios with a preregistered
-// client name that client.
+// installation returns the body of the request that installs the scenario's server. If the scenario has a preregistered
+// client, the body contains that client.
 func installation(app, url string) map[string]any {
 	body := map[string]any{"url": url, "serverName": app}
 	var given struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
 	}
-	_ = json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &given) // absent from most scenarios
+	_ = json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &given) // most scenarios don't set it
 	if os.Getenv("MCP_CONFORMANCE_SCENARIO") == "auth/basic-cimd" {
 		given.ID = documentOfSuite
 	}
@@ -39,16 +40,16 @@ func installation(app, url string) map[string]any {
 	return body
 }
 
-// person is somebody with a browser, who agrees to everything.
+// person is a user with a browser who agrees to everything.
 type person struct{ base, app string }
 
-// link links an account, and waits until the tools that it sees are listed. If the login has ended by then, which is what
-// happens when the app moves to another authorization server, the person logs in again.
+// link links an account and waits until the app's tools are listed. The login may end before that, because the app
+// moved to another authorization server. The person then logs in again.
 func (p person) link() error {
 	if err := p.login(); err != nil {
 		return err
 	}
-	if os.Getenv("MCP_CONFORMANCE_SCENARIO") == "auth/scope-retry-limit" { // it refuses every list
+	if os.Getenv("MCP_CONFORMANCE_SCENARIO") == "auth/scope-retry-limit" { // this scenario's server refuses every tools/list
 		return nil
 	}
 	for range 2 {
@@ -76,7 +77,7 @@ func (p person) loginEnded() bool {
 	return err == nil && strings.Contains(string(listed), `"state":"login_needed"`)
 }
 
-// login opens the page that the server names.
+// login starts to link an account and opens the page that the server returns.
 func (p person) login() error {
 	begun, err := request(http.MethodPost, p.base+"/v1/accounts", map[string]any{"app": p.app})
 	if err != nil {
@@ -89,7 +90,8 @@ func (p person) login() error {
 	return p.agree(page.URL)
 }
 
-// agree opens the page for linking an account, and agrees. The suite's authorization servers ask nothing.
+// agree opens the page for linking an account and agrees. The suite's authorization servers have no questions of their
+// own.
 func (p person) agree(address string) error {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -115,14 +117,14 @@ func (p person) agree(address string) error {
 		case err != nil:
 			return err
 		case method == http.MethodPost && !strings.Contains(string(text), "The account is linked"):
-			return fmt.Errorf("at the end, at %s: %s %s", response.Request.URL.Path, response.Status, text)
+			return fmt.Errorf("the account was not linked: the last page was %s: %s %s", response.Request.URL.Path, response.Status, text)
 		}
 	}
 	return nil
 }
 
-// answer accepts every question and leaves all fields at their default values. If the question is a page, it
-// agrees there.
+// answer accepts every question with the default values of its fields. If the question is a URL, answer agrees on that
+// page.
 func (p person) answer(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	if r.Params.Mode == "url" {
 		if err := p.agree(r.Params.URL); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// runClient installs the scenario's server as a remote app on the server at base. It links an account for
-// the app if the scenario is about authorization, and makes the scenario's calls as a client of /mcp.
+// runClient installs the scenario's server as a remote app on the server at base. If the scenario is about
+// authorization, runClient links an account for the app. It then makes the scenario's calls as a client of /mcp.
 func runClient(base, url string) error {
 	app := cmp.Or(os.Getenv(clientApp), "suite")
 	p := person{base: base, app: app}
@@ -37,32 +37,31 @@ func runClient(base, url string) error {
 		Capabilities:       &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}},
 	})
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: base + "/mcp/" + workspace},
-		&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}) // a session, so that apps can ask the client
+		&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}) // a revision with sessions, so that apps can ask the client
 	if err != nil {
 		return err
 	}
 	for _, c := range calls {
 		if _, err := session.CallTool(ctx, c); err != nil {
-			fmt.Fprintln(os.Stderr, c.Name, err) // the suite decides whether that is a failure
+			fmt.Fprintln(os.Stderr, c.Name, err) // the suite decides whether this is a failure
 		}
 	}
 	if err := session.Close(); err != nil {
 		return err
 	}
-	_, err = request(http.MethodDelete, base+"/v1/apps/"+app, nil) // the suite waits until its connections are closed
+	_, err = request(http.MethodDelete, base+"/v1/apps/"+app, nil) // the suite waits until the app's connections are closed
 	return err
 }
 
-// tool is a tool of the scenario's server, as listed by the Ropewalk server.
+// tool is a tool of the scenario's server, as the Ropewalk server lists it.
 type tool struct {
-	Name       string // full name
-	Tool       string // name on the scenario's server
+	Name       string // the full name
+	Tool       string // the name on the scenario's server
 	Definition struct {
 		InputSchema json.RawMessage `json:"inputSchema"`
 	}
 }
 
-// toolsOf returns the tools of an app.
 func toolsOf(base, app string) ([]tool, error) {
 	listed, err := request(http.MethodGet, base+"/v1/tools?server="+app, nil)
 	if err != nil {
@@ -73,8 +72,8 @@ func toolsOf(base, app string) ([]tool, error) {
 	return offered.Tools, err
 }
 
-// scenarioCalls returns the calls that a scenario prescribes. If it prescribes none, it returns one call for
-// each tool of the scenario's server.
+// scenarioCalls returns the calls that the scenario prescribes, or else one call for each tool of the scenario's
+// server.
 func scenarioCalls(base, app string) (calls []*mcp.CallToolParams, err error) {
 	offered, err := toolsOf(base, app)
 	if err != nil {
@@ -107,7 +106,7 @@ func argumentsOf(name string, tools []tool) map[string]any {
 		return map[string]any{"region": "us-west1"}
 	case "lookup_user":
 		return map[string]any{"id": "alice"}
-	case "json_schema_echo": // the schema of another tool, exactly as it arrived
+	case "json_schema_echo": // the other tool's schema, exactly as the server received it
 		for _, other := range tools {
 			if other.Tool == "json_schema_2020_12_tool" {
 				return map[string]any{"schema": other.Definition.InputSchema}

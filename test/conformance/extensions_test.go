@@ -12,14 +12,14 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// extensionScenarios are the prefixes of the suite's scenarios for servers with the extensions for tasks (SEP-2663) and
-// skills (SEP-2640), with their numbers.
+// extensionScenarios maps prefixes of the suite's scenarios for servers to the number of scenarios that the suite has
+// with each prefix. The extensions are tasks (SEP-2663) and skills (SEP-2640).
 func extensionScenarios() map[string]int { return map[string]int{"tasks-": 10, "sep-2640-": 3} }
 
-// skipped returns the scenarios with checks that the suite skips, and why.
+// skipped returns the scenarios that the suite skips completely or in part, with the reasons.
 func skipped() map[string]string {
 	return map[string]string{
-		"tasks-status-notifications": "the suite has no check yet; the end-to-end tests have",
+		"tasks-status-notifications": "the suite has no check yet, but the end-to-end tests have one",
 		"sep-2640-skills-directory":  "resources/directory/read is optional, and the server does not declare it",
 	}
 }
@@ -54,13 +54,13 @@ func runExtensionScenario(t *testing.T, url, scenario string) {
 	t.Log(said)
 }
 
-// taskCall is what the official client for tasks saw of a tool call.
+// taskCall is a tool call as the official client for tasks saw it.
 type taskCall struct {
 	Kind, Status, Text, Error string
 	IsError                   bool
 }
 
-func TestTheOfficialClientForTasksFollowsThemAcrossACrash(t *testing.T) {
+func TestTheOfficialClientFollowsTasksAcrossACrash(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	_, url := harness.StartTaskApp(t)

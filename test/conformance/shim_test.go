@@ -14,14 +14,15 @@ import (
 	"testing"
 )
 
-// app is the name under which the everything-server is installed, and prefix is the prefix of its names.
+// The everything-server is installed under the name app. Its tools and prompts therefore have the prefix.
 const (
 	app       = "everything"
 	prefix    = app + "__"
 	workspace = "ws_default"
 )
 
-// shim returns the address of a proxy to base that adds the workspace and the prefix.
+// shim starts a proxy in front of base and returns the proxy's address. The proxy adds the workspace and the prefix to
+// requests.
 func shim(t *testing.T, base string) string {
 	t.Helper()
 	target, err := url.Parse(base)
@@ -32,7 +33,7 @@ func shim(t *testing.T, base string) string {
 		FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
-			r.Out.Host = r.In.Host // the suite also sends hosts that must be rejected
+			r.Out.Host = r.In.Host // the suite also sends Host headers that the server must reject
 			r.Out.Header.Set("X-Workspace-Id", workspace)
 			prefixRequest(r.Out)
 		},
@@ -47,13 +48,13 @@ func shim(t *testing.T, base string) string {
 	return proxy.URL + "/mcp"
 }
 
-// prefixRequest adds the prefix to the name of a tool or prompt in a request: in its body and in the header
-// that repeats it.
+// prefixRequest adds the prefix to the name of a tool or prompt in a request. The name occurs in the body and in the
+// header Mcp-Name.
 func prefixRequest(r *http.Request) {
 	if r.Body == nil {
 		return
 	}
-	body, _ := io.ReadAll(r.Body) // anything missing was not sent by the suite
+	body, _ := io.ReadAll(r.Body) // an incomplete body is passed on as it is
 	var message map[string]any
 	if json.Unmarshal(body, &message) == nil {
 		params, _ := message["params"].(map[string]any)
@@ -65,7 +66,7 @@ func prefixRequest(r *http.Request) {
 		case "tools/call", "prompts/get", "completion/complete":
 			if name, ok := where["name"].(string); ok {
 				where["name"] = prefix + name
-				body, _ = json.Marshal(message) // it was decoded from JSON
+				body, _ = json.Marshal(message) // cannot fail, because message was decoded from JSON
 			}
 			if name := r.Header.Values("Mcp-Name"); len(name) == 1 && strings.TrimSpace(name[0]) != "" {
 				r.Header.Set("Mcp-Name", strings.Replace(name[0], strings.TrimSpace(name[0]), prefix+strings.TrimSpace(name[0]), 1))
@@ -77,7 +78,7 @@ func prefixRequest(r *http.Request) {
 	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
 }
 
-// bare is a response body that removes the prefix from names. A message is one line.
+// bare is a response body without the prefix in names. A message is always one line.
 type bare struct {
 	lines *bufio.Reader
 	io.Closer

@@ -17,7 +17,7 @@ func TestEveryScenarioThatARevisionRequires(t *testing.T) {
 	t.Parallel()
 	for _, revision := range []struct {
 		name      string
-		scenarios int // number of required scenarios, which are scored
+		scenarios int // the number of required scenarios, which the suite scores
 	}{{"2025-11-25", 30}, {"2026-07-28", 37}} {
 		t.Run(revision.name, func(t *testing.T) {
 			t.Parallel()
@@ -37,7 +37,7 @@ func TestEveryScenarioThatARevisionRequires(t *testing.T) {
 	}
 }
 
-// passes counts the scored scenarios that passed. The test fails for each of the others.
+// passes returns the number of scored scenarios that passed. It fails the test for each of the others.
 func passes(t *testing.T, said string) (passed int) {
 	_, summary, _ := strings.Cut(said, "=== SUMMARY ===")
 	optional := map[string]bool{}

@@ -1,9 +1,9 @@
-// The official client for tasks, @modelcontextprotocol/ext-tasks, calls the tools of an app. It prints what it saw as
+// Calls the tools of an app with @modelcontextprotocol/ext-tasks, the official client for tasks. Prints the results as
 // JSON.
 //
 //   node tasks.mjs <modules> <url> <app> [resume <reference>]
 //
-// With `resume`, it follows the last task of an earlier run.
+// With `resume`, the script follows the last task of an earlier run.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
@@ -18,7 +18,7 @@ const clientInfo = { name: "tasks", version: "1" };
 const clientCapabilities = { elicitation: {}, extensions: { "io.modelcontextprotocol/tasks": {} } };
 const headers = { "X-Workspace-Id": "ws_default" };
 
-// rawDispatch sends a request as the session framed it. The last message of the response answers it.
+// rawDispatch sends a request that the session has framed. The last message in the response is the answer.
 let sent = 0;
 async function rawDispatch(request, options) {
   const { method, params } = request;
@@ -79,4 +79,4 @@ if (resume) {
   seen.asked = asked.sort();
 }
 console.log(JSON.stringify(seen));
-process.exit(); // like a client that crashes: closing the session would cancel its tasks
+process.exit(); // exit like a crashed client, because closing the session would cancel its tasks

@@ -1,5 +1,4 @@
-// Ada, who is a workspace admin, and Bob link accounts for the remote app `far`, and manage them on the Accounts
-// screen.
+// Ada, a workspace admin, and Bob link accounts for the remote app `far` and manage them on the Accounts screen.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
@@ -23,7 +22,7 @@ await admin("POST", `/v1/workspaces/${shared.id}/members`, { user: users.find((u
 await ada.page.reload();
 await ada.page.getByRole("button", { name: /^Workspace/ }).filter({ hasText: "admin" }).waitFor();
 
-// consent accepts the link page that act opens in a new tab, and returns its address.
+// consent agrees on the link page that act opens in a new tab, and returns the page's address.
 async function consent({ context }, act, name) {
   const [tab] = await Promise.all([context.waitForEvent("page"), act()]);
   await tab.getByRole("heading", { name: "Link an account at far" }).waitFor();
@@ -63,7 +62,7 @@ await row("main").getByText("linked").waitFor();
 // A second account needs a different name.
 dialog = await link("Link another", "main");
 await dialog.getByRole("button", { name: "Continue" }).click();
-await dialog.getByText("An account called main is linked already.").waitFor();
+await dialog.getByText("An account called main is already linked.").waitFor();
 await dialog.getByLabel("Account name").fill("My work");
 await dialog.getByRole("button", { name: "Continue" }).click();
 await dialog.getByText("Use 1 to 32 lower-case letters").waitFor();
@@ -72,7 +71,7 @@ await consent(ada, () => dialog.getByRole("button", { name: "Continue" }).click(
 await dialog.waitFor({ state: "detached" });
 await row("work").waitFor();
 
-// The default changes, and an account is renamed.
+// Make another account the default, and rename it.
 await choose("work", "Make default");
 await row("work").getByText("default").waitFor();
 await eventually("there is one default", async () => (await row("main").getByText("default").count()) === 0);
@@ -81,10 +80,10 @@ await page.getByRole("dialog").getByLabel("Account name").fill("office");
 await page.getByRole("dialog").getByRole("button", { name: "Rename" }).click();
 await row("office").waitFor();
 
-// Logging in again with the same account.
+// Log in again with the same account.
 await choose("office", "Log in again…");
 dialog = page.getByRole("dialog");
-await consent(ada, () => dialog.getByRole("button", { name: "Continue" }).click(), "linked already");
+await consent(ada, () => dialog.getByRole("button", { name: "Continue" }).click(), "already linked");
 await dialog.waitFor({ state: "detached" });
 
 // A call asks which of her two accounts to use, and its card shows the account.
@@ -106,7 +105,7 @@ await row("office").waitFor();
 async function refused(address) {
   const thief = await bob.context.newPage();
   await thief.goto(address);
-  await thief.getByText("this link was made for somebody else").waitFor();
+  await thief.getByText("this link was made for another person").waitFor();
   assert.equal(await thief.getByRole("button").count(), 0, "nothing to agree to");
   await thief.close();
 }
@@ -127,7 +126,7 @@ await bob.page.getByRole("region", { name: "Conversation", exact: true }).getByT
 // Ada sees Bob's account and unlinks it. Bob's page updates.
 await bob.page.getByRole("link", { name: "Accounts" }).click();
 await bob.page.getByRole("region", { name: "Accounts at far" }).getByText("linked").waitFor();
-assert.equal(await bob.page.getByText("Other people's accounts").count(), 0, "a member sees no accounts of others");
+assert.equal(await bob.page.getByText("Other people's accounts").count(), 0, "a member does not see other people's accounts");
 await page.reload();
 const others = page.getByRole("region", { name: "Other people's accounts" });
 await others.getByRole("row").filter({ hasText: "Bob" }).waitFor();
@@ -153,8 +152,8 @@ await page.getByRole("dialog").getByRole("button", { name: "Unlink" }).click();
 await row("office").waitFor({ state: "detached" });
 await row("main").waitFor();
 
-// Calls from Ada's other clients also wait for a login: from the official TypeScript client, with and without a
-// session, and from the command line. Each call names an account that is not linked yet.
+// Calls from Ada's other clients also wait for a login. The clients are the official TypeScript client, with and
+// without a session, and the command line. Each call names an account that is not linked yet.
 const { key } = await page.evaluate(async (workspace) => {
   const made = await fetch("/v1/keys", {
     method: "POST", headers: { "Content-Type": "application/json", "X-Workspace-Id": workspace }, body: JSON.stringify({ name: "clients", accounts: true }),
@@ -194,17 +193,17 @@ assert.equal(await exited, 0, said.notes);
 assert.equal(said.out.trim(), "alice");
 
 // The app shows Bob's account a different definition of a tool. Ada sees whose account it is.
-await bob.context.clearCookies({ domain: new URL(facts.issuer).hostname }); // where he is still logged in as alice
+await bob.context.clearCookies({ domain: new URL(facts.issuer).hostname }); // so that he is no longer logged in as alice there
 await bob.context.addCookies([{ name: "account", value: "carol", url: facts.issuer }]);
 await bob.page.getByRole("button", { name: "Link an account" }).click();
 dialog = bob.page.getByRole("dialog");
 await consent(bob, () => dialog.getByRole("button", { name: "Continue" }).click(), "main");
 await page.getByRole("link", { name: "Approvals" }).click();
-await page.getByText("Calls with the account main of Bob do not get it until the change is accepted.").waitFor();
+await page.getByText("Calls with the account main of Bob cannot use the tool until an admin accepts the change.").waitFor();
 await settled(page);
 await accessible(page, "a tool that changed for one account");
 
 await page.getByRole("link", { name: "Activity" }).click();
 await page.getByText("The account office was unlinked from far").waitFor();
-assert.deepEqual([...ada.problems, ...bob.problems], [], "what the pages complained about");
+assert.deepEqual([...ada.problems, ...bob.problems], [], "the errors that the pages reported");
 await browser.close();

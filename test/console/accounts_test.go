@@ -9,9 +9,9 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// Ada administers a workspace, and Bob is a member of it. Both link accounts for a remote app in the browser: Bob
-// during a chat, while a call waits for his account, and Ada while calls from other clients wait for hers. Nobody can
-// obtain an account through another person's link.
+// Ada is an admin of a workspace, and Bob is a member. Both link accounts for a remote app in the browser. Bob does so
+// during a chat, while a call waits for his account. Ada does so while calls from other clients wait for hers. Nobody
+// can obtain an account through another person's link.
 func TestAccountsAreLinkedAndManagedInTheBrowser(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-the-tests-0123"
@@ -41,6 +41,6 @@ http: {baseUrl: %s}
 	s.Object(t, "POST", "/v1/apps/install", map[string]any{"url": app.URL, "serverName": "far"})
 	browse(t, "accounts.mjs", s, map[string]any{"key": key, "provider": login.Issuer, "issuer": app.Provider.Issuer, "npm": testenv.Node(t), "ropewalk": harness.Binary(t)})
 	if n := app.Seen("change alice"); n != 5 {
-		t.Errorf("the five calls that waited, for an account or for a login, reached the app %d times", n)
+		t.Errorf("the five calls that waited for an account or a login reached the app %d times", n)
 	}
 }

@@ -1,4 +1,4 @@
-// Actions while an answer arrives, and what the person's other windows show.
+// Tests actions while an answer arrives, and what the person's other windows show meanwhile.
 import { accessible, assert, eventually, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();
@@ -7,9 +7,10 @@ const thread = (at) => at.getByRole("region", { name: "Conversation", exact: tru
 await page.goto(`${facts.url}/chat`);
 
 const stop = (at) => at.getByRole("button", { name: "Stop", exact: true });
-const inField = (at) => eventually("the cursor is in the message", () => message(at).evaluate((field) => field === document.activeElement));
+const inField = (at) => eventually("the cursor is in the message field", () => message(at).evaluate((field) => field === document.activeElement));
 const attached = (at, name) => at.getByRole("button", { name: `Remove ${name}` });
-// hold keeps the next message from the server, as a slow upload does, until the function that it returns is called.
+// hold keeps the next message from reaching the server, like a slow upload, until the function that it returns is
+// called.
 async function hold() {
   let release;
   const held = new Promise((resolve) => { release = resolve; });
@@ -17,7 +18,8 @@ async function hold() {
   return release;
 }
 
-// A first message that was not sent is sent again. The cursor stays in the field, although the pressed buttons are gone.
+// A first message that was not sent is sent again. The cursor stays in the field although the pressed buttons have
+// disappeared.
 await page.route("**/v1/chat/stream", (route) => route.abort());
 await message(page).fill("hold on");
 await page.getByRole("button", { name: "Send", exact: true }).click();
@@ -35,8 +37,8 @@ await thread(page).getByRole("button", { name: "Retry", exact: true }).click();
 await stop(page).waitFor();
 await inField(page);
 
-// What is written and attached before the server has the message stays in the field when the chat gets its address. It isn't the
-// draft of the next chat, even if a file was still being read.
+// Text and files added before the server has the message stay in the field when the chat gets its address. They do not
+// become the draft of the next chat, even if a file was still being read.
 await page.getByLabel("Files", { exact: true }).setInputFiles({ name: "early.txt", mimeType: "text/plain", buffer: Buffer.from("early") });
 await attached(page, "early.txt").waitFor();
 await page.evaluate(() => {
@@ -70,7 +72,7 @@ const newChat = async () => {
 };
 const draftOfNext = () => page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith("ropewalk.draft") && key.endsWith(" new")));
 
-// A message that the server gets late does not take over the conversation that is open by then.
+// A message that reaches the server late does not take over the conversation that is open by then.
 await newChat();
 release = await hold();
 await message(page).fill("one");
@@ -79,13 +81,13 @@ await link.click();
 await page.waitForURL((url) => url.pathname === first);
 await message(page).fill("foo");
 release();
-await eventually("the sent message is no draft", async () => (await draftOfNext()).length === 0);
+await eventually("the sent message is no longer a draft", async () => (await draftOfNext()).length === 0);
 await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 200)));
 assert.equal(new URL(page.url()).pathname, first);
 await thread(page).getByText("hold on").waitFor();
 assert.equal(await message(page).inputValue(), "foo");
 
-// A new chat that is opened again meanwhile shows the message, and gets its address.
+// A new chat that is opened again in the meantime shows the message and gets its address.
 await newChat();
 release = await hold();
 await message(page).fill("two");
@@ -102,7 +104,7 @@ await thread(page).getByText("Working on it.").waitFor();
 assert.equal(await message(page).inputValue(), "");
 await stop(page).click();
 
-// Nor does it take anybody away from another screen.
+// A message that reaches the server late does not take the person away from another screen.
 await newChat();
 release = await hold();
 await message(page).fill("three");
@@ -111,7 +113,7 @@ await stop(page).waitFor();
 await page.getByRole("link", { name: "Apps", exact: true }).click();
 await page.getByRole("heading", { name: "Apps", exact: true }).waitFor();
 release();
-await eventually("the sent message is no draft", async () => (await draftOfNext()).length === 0);
+await eventually("the sent message is no longer a draft", async () => (await draftOfNext()).length === 0);
 await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 200)));
 assert.match(page.url(), /\/apps$/);
 await page.goto(`${facts.url}/chat`);
@@ -196,7 +198,7 @@ await page.getByRole("heading", { name: "Usage", exact: true }).waitFor();
 await page.goBack();
 await thread(page).getByText("It was echoed.").waitFor();
 
-// Printing includes the whole thread: no scrolling box cuts it off.
+// Printing includes the whole thread, which is not cut off by a scrolling box.
 await page.emulateMedia({ media: "print" });
 assert.ok(await thread(page).evaluate((box) => box.scrollHeight <= box.clientHeight + 1 && getComputedStyle(document.querySelector("aside")).display === "none"));
 await page.emulateMedia({ media: "screen" });
@@ -209,5 +211,5 @@ const [deleted] = /conv_\w+/.exec(page.url());
 await page.evaluate((id) => fetch(`/v1/conversations/${id}`, { method: "DELETE" }), deleted);
 await other.getByRole("heading", { name: "This conversation was deleted" }).waitFor();
 await other.locator(`a[href*='${deleted}']`).waitFor({ state: "detached" });
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await context.close();

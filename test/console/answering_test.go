@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// While an answer arrives, Esc stops it, a pending call can be approved in its card, and other windows show
-// what happens.
+// While an answer arrives, Esc stops it, a pending call can be approved in its card, and other windows show these
+// changes.
 func TestAnAnswerIsStoppedAndItsCallsAreApprovedInPlace(t *testing.T) {
 	t.Parallel()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,5 +1,5 @@
-// Shared code of the browser tests. A script gets its parameters as JSON in its first argument;
-// it exits with status 0 if every check passed.
+// Shared code for the browser tests. Each script gets its parameters as JSON in its first argument. It exits with
+// status 0 if every check passed.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,7 +9,7 @@ const require = createRequire(process.cwd() + "/");
 const { chromium } = require("playwright-core");
 const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-const patience = 180_000; // the timeout for every action, long enough for a busy machine
+const patience = 180_000; // the timeout in ms for every action; long enough for a busy machine
 
 export const facts = JSON.parse(process.argv[2]);
 export const wide = { width: 1440, height: 900 };
@@ -20,7 +20,7 @@ const flags = [
   "--disable-sync", "--disable-dev-shm-usage", "--disable-crash-reporter",
 ];
 
-// launch starts a browser for several people: each open({ browser }) has its own cookies and storage.
+// launch starts a browser for several people. Each open({ browser }) then has its own cookies and storage.
 export const launch = () => chromium.launch({ executablePath: facts.chromium, args: flags, headless: true, timeout: patience });
 
 // open opens a page, in a new browser unless one is given. problems collects the page's errors.
@@ -39,7 +39,7 @@ export async function open({ viewport = wide, colorScheme = "light", browser, ..
   return { context, page, problems };
 }
 
-// logIn logs a person in on the provider's page.
+// logIn logs a person in through the provider's page.
 export async function logIn(page, account) {
   await page.goto(facts.url + "/");
   await page.getByRole("button", { name: "Continue with your organization" }).click();
@@ -50,7 +50,7 @@ export async function logIn(page, account) {
   await page.getByRole("button", { name: /^Account of/ }).waitFor();
 }
 
-// logOut logs the person out, and waits until the page has been loaded again.
+// logOut logs the person out and waits until the page has reloaded.
 export async function logOut(page) {
   await page.getByRole("button", { name: /^Account of/ }).first().click();
   const loaded = page.waitForEvent("load");
@@ -59,28 +59,30 @@ export async function logOut(page) {
   await page.getByRole("heading", { name: "Log in to Ropewalk" }).waitFor();
 }
 
-// eventually waits until holds returns true. It is for what a locator cannot wait for.
+// eventually waits until holds returns true. Use it for conditions that a locator cannot wait for.
 export async function eventually(what, holds) {
   for (const until = Date.now() + patience; !(await holds()); await new Promise((resolve) => setTimeout(resolve, 50))) {
     assert.ok(Date.now() < until, `not within ${patience / 1000} s: ${what}`);
   }
 }
 
-// excess returns how many pixels the page is too wide. It waits for a page that is still adapting to its width.
+// excess returns the number of pixels by which the page is too wide. It waits if the page is still adapting to its
+// width.
 export async function excess(page) {
   const over = () => document.documentElement.scrollWidth - document.documentElement.clientWidth;
   await page.waitForFunction(`(${over})() <= 0`, undefined, { timeout: 10_000 }).catch(() => undefined);
   return page.evaluate(over);
 }
 
-// accessible fails if axe-core finds a violation on the page.
+// accessible fails if axe-core finds violations on the page.
 export async function accessible(page, where) {
   const violations = await violationsOn(page);
   assert.deepEqual(violations, [], `axe-core on ${where}: ${JSON.stringify(violations, null, 1)}`);
 }
 
-// violationsOn returns axe-core's violations on the page, for all rules or these. What it finds must still be there a second
-// later: the page may have changed during the check, for example to fade in a notice.
+// violationsOn returns the violations that axe-core finds on the page, for all rules or only the given ones. They must
+// still be there a second later, because the page may have changed during the check, for example while a notice faded
+// in.
 export async function violationsOn(page, rules) {
   const found = await check(page, rules);
   if (found.length === 0) return found;
@@ -88,7 +90,7 @@ export async function violationsOn(page, rules) {
   return check(page, rules);
 }
 
-// check waits until a dialog or menu has faded in, because contrast is lower before that.
+// check waits until dialogs and menus have faded in, because their contrast is lower before then.
 async function check(page, rules) {
   await page.waitForFunction(() => document.getAnimations().every((a) => a.playState !== "running" || a.effect?.getTiming().iterations === Infinity));
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource);
@@ -103,7 +105,7 @@ async function check(page, rules) {
 export async function picture(page, name) {
   if (!facts.pictures) return;
   mkdirSync(facts.pictures, { recursive: true });
-  await page.screenshot({ path: join(facts.pictures, `${name}.png`), animations: "disabled" }); // shows transitions at their end
+  await page.screenshot({ path: join(facts.pictures, `${name}.png`), animations: "disabled" }); // transitions appear in their final state
 }
 
 // settled waits until the page has loaded its data and fonts.

@@ -1,4 +1,4 @@
-// An answer of 10,000 deltas: finished parts are not rendered again, and nothing blocks the page.
+// An answer arrives in 10,000 deltas. Finished parts are not rendered again, and nothing blocks the page.
 import { assert, facts, open } from "./browser.mjs";
 
 const longest = 100;
@@ -13,7 +13,7 @@ const message = page.getByLabel("Message", { exact: true });
 await message.waitFor();
 await page.evaluate(() => {
   globalThis.tasks.length = 0;
-  // Once there are ten blocks, the first one is finished. From then on its nodes must not change.
+  // Once there are ten blocks, the first block is finished. From then on, its nodes must not change.
   globalThis.settled = { changes: 0, blocks: 0, frames: 0 };
   const find = new MutationObserver(() => {
     globalThis.settled.frames++;
@@ -39,9 +39,9 @@ const { tasks, changes, frames, watched, items } = await page.evaluate(() => ({
 }));
 const worst = Math.max(0, ...tasks.map((t) => t.ms));
 console.log(`10,000 deltas in ${took} ms, ${frames} renderings; ${tasks.length} long tasks, the longest ${worst} ms: ${JSON.stringify(tasks)}; ${items} items, rows, blocks of code`);
-assert.ok(watched, "the answer was rendered while it came");
+assert.ok(watched, "the answer was rendered while it arrived");
 assert.equal(changes, 0, "a finished block was rendered again");
 assert.ok(items[0] > 200 && items[1] > 290 && items[2] === 1, `items, rows and blocks of code: ${items}`);
-if (facts.strict) assert.ok(worst <= longest, `a task took ${worst} ms, at most ${longest} are allowed`);
+if (facts.strict) assert.ok(worst <= longest, `a task took ${worst} ms, but the limit is ${longest} ms`);
 assert.deepEqual(problems, []);
 await context.close();

@@ -23,13 +23,13 @@ await other.getByRole("button", { name: "Stop", exact: true }).waitFor();
 await more();
 for (const at of [page, other]) {
   await thread(at).getByText("The second part.").waitFor();
-  assert.equal(await counted(at, "The first part."), 1, "what was said is shown once");
+  assert.equal(await counted(at, "The first part."), 1, "the first part is shown only once");
 }
 await more();
 for (const at of [page, other]) {
   await thread(at).getByText("The end.").waitFor();
   await thread(at).getByRole("button", { name: "Fork from here" }).last().waitFor();
-  assert.equal(await counted(at, "The first part."), 1, "what was said is shown once");
+  assert.equal(await counted(at, "The first part."), 1, "the first part is shown only once");
 }
 
 // A message sent during an answer waits until it ends. Other pages show it and can withdraw it.
@@ -44,7 +44,7 @@ const queue = async (text) => {
 await queue("never mind");
 await other.getByRole("button", { name: "Withdraw", exact: true }).click();
 await page.getByRole("button", { name: "Withdraw", exact: true }).waitFor({ state: "detached" });
-await eventually("what is withdrawn can be changed and sent", async () => (await message(other).inputValue()) === "never mind");
+await eventually("the withdrawn message can be changed and sent", async () => (await message(other).inputValue()) === "never mind");
 await queue("and then?");
 await more();
 await more();
@@ -67,5 +67,5 @@ for (const nth of [3, 4]) {
 }
 const id = /conv_\w+/.exec(page.url())[0];
 await page.waitForFunction(async (at) => (await fetch(`/v1/conversations/${at}/run`)).status === 404, id);
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await context.close();

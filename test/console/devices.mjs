@@ -1,4 +1,4 @@
-// The console on a touch screen and on a page of medium width, for somebody who logs in with a token.
+// Tests the console on a touch screen and on a page of medium width, for a person who logs in with a token.
 import { accessible, assert, eventually, excess, facts, launch, narrow, open, settled } from "./browser.mjs";
 
 const browser = await launch();
@@ -8,7 +8,7 @@ async function visitor(options) {
   const { page } = at;
   await page.goto(`${facts.url}/chat`);
   await page.getByLabel("Token").waitFor();
-  assert.equal(await page.getByRole("button", { name: "Continue with your organization" }).count(), 0, "a login is offered that cannot work");
+  assert.equal(await page.getByRole("button", { name: "Continue with your organization" }).count(), 0, "the page offers a login that cannot work");
   await page.getByLabel("Token").fill(facts.token);
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: /^Account of/ }).waitFor();
@@ -22,7 +22,7 @@ const openList = async (page) => {
 };
 const focusedButton = (page, name) => eventually(`the focus is on ${name}`, () => page.getByRole("button", { name, exact: true }).evaluate((at) => at === document.activeElement));
 
-// On a touch screen, Enter starts a new line, and no field makes the browser zoom in.
+// On a touch screen, Enter starts a new line, and no field causes the browser to zoom in.
 const phone = await visitor({ viewport: narrow, hasTouch: true, isMobile: true });
 await phone.message.fill("one");
 await phone.message.press("Enter");
@@ -36,7 +36,7 @@ for (const path of ["/chat", "/tools?tool=sample__echo", "/connect", "/apps?inst
   await settled(phone.page);
   const small = await phone.page.locator("textarea, select, input:not([type=checkbox], [type=file])").evaluateAll((all) => all.filter((at) => parseFloat(getComputedStyle(at).fontSize) < 16).map((at) => at.outerHTML.slice(0, 120)));
   assert.deepEqual(small, [], `${path}: fields with small text`);
-  assert.equal(await excess(phone.page), 0, `${path} is wider than the page`);
+  assert.equal(await excess(phone.page), 0, `${path} is wider than the screen`);
 }
 
 // The list of conversations covers the chat. A button closes it.
@@ -68,7 +68,7 @@ await page.getByRole("heading", { name: "Usage", exact: true }).waitFor();
 await page.goBack();
 await thread.getByText("Seen.").waitFor();
 
-// The browser's tab is named after the conversation, and after the screen elsewhere.
+// The browser tab is named after the conversation, or elsewhere after the screen.
 const named = (title) => page.waitForFunction((title) => document.title === title, title);
 await named("A title · Ropewalk");
 await page.getByRole("button", { name: "Start a new chat" }).click();
@@ -79,20 +79,20 @@ await page.getByRole("link", { name: "Usage" }).click();
 await named("Usage · Ropewalk");
 await page.getByText("in 1 conversation", { exact: true }).waitFor();
 
-// The reason for a failure is shown once.
+// The reason for a failure is shown only once.
 await page.goto(`${facts.url}/chat`);
 await message.fill("break off");
 await message.press("Enter");
 await thread.getByRole("alert").getByText(/broke/).waitFor();
 await thread.getByRole("button", { name: "Fork from here" }).waitFor();
-assert.equal(await thread.getByText(/broke/).count(), 1, "the reason is repeated");
+assert.equal(await thread.getByText(/broke/).count(), 1, "the reason is shown twice");
 
 // A conversation that does not exist has no message field.
 await page.goto(`${facts.url}/chat/conv_00000000000000aa`);
-await page.getByText("There is no such conversation").waitFor();
+await page.getByText("Conversation not found").waitFor();
 await message.waitFor({ state: "detached" });
 
-// A call from the list of tools that needs approval can be decided there.
+// A call from the list of tools that needs approval can be approved there.
 await page.goto(`${facts.url}/tools?tool=sample__echo`);
 await page.getByLabel(/^text/).fill("hello");
 await page.getByRole("button", { name: "Run tool" }).click();
@@ -100,5 +100,5 @@ await page.getByText("Waiting for approval").waitFor();
 await page.getByRole("button", { name: "Allow once" }).click();
 await page.getByRole("heading", { name: "Result" }).waitFor();
 await page.getByText("Waiting for approval").waitFor({ state: "detached" });
-assert.deepEqual([...problems, ...phone.problems], [], "what the page complained about");
+assert.deepEqual([...problems, ...phone.problems], [], "the errors that the page reported");
 await browser.close();

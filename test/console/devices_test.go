@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// On a touch screen and on a page of medium width, everything in a chat can be reached and closed again. The login offers only
-// what the server supports, failures are shown once, and calls from the list of tools can be approved there.
+// On a touch screen and on a page of medium width, everything in a chat can be reached and closed again. The login page
+// offers only what the server supports, failures are shown once, and calls from the list of tools can be approved
+// there.
 func TestTheConsoleFitsTouchScreensAndMediumPages(t *testing.T) {
 	t.Parallel()
 	const token = "a-token-of-the-tests-0123"
@@ -38,7 +39,7 @@ models:
 	browse(t, "devices.mjs", s, map[string]any{"token": token})
 }
 
-// answerDevices is the model of devices.mjs.
+// answerDevices acts as the model for devices.mjs.
 func answerDevices(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -58,7 +59,7 @@ func answerDevices(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 }
 
-// Without a model, a new chat suggests what works without one.
+// Without a model, a new chat suggests actions that need no model.
 func TestAFirstVisitWithoutAModelLeadsToTheTools(t *testing.T) {
 	t.Parallel()
 	browse(t, "nomodel.mjs", serve(t, "", "--sample"), nil)

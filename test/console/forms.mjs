@@ -1,4 +1,4 @@
-// Forms generated from tools' schemas: every kind of field, its problems, and the values sent.
+// Tests forms generated from the schemas of tools: every kind of field, its problems, and the values sent.
 import { accessible, assert, eventually, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open({ timezoneId: "Europe/Berlin" });
@@ -26,7 +26,7 @@ await page.route("**/v1/tools/call", (route) => {
 await page.goto(`${facts.url}/tools?tool=sample__book`);
 const run = page.getByRole("button", { name: "Run tool" });
 
-// Times are in the person's zone: 10:00 UTC is noon in Berlin in summer.
+// Times are in the person's time zone. 10:00 UTC is noon in Berlin in summer.
 const begins = page.getByLabel("begins");
 await eventually("it begins at noon", async () => (await begins.inputValue()) === "2026-07-01T12:00");
 
@@ -38,7 +38,7 @@ await run.click();
 await page.getByText("This field is required.").waitFor();
 await page.waitForFunction(() => document.activeElement.labels?.[0]?.textContent === "Name*");
 await page.getByText("Check Guests, 1, Name.").waitFor();
-await accessible(page, "a form with a field that is wrong");
+await accessible(page, "a form with an invalid field");
 await page.getByLabel("Name*", { exact: true }).fill("Ada");
 await page.getByLabel("Age", { exact: true }).fill("17");
 await run.click();
@@ -61,6 +61,6 @@ assert.equal(new Date(args.begins).toISOString(), "2026-12-01T11:30:00.000Z");
 assert.deepEqual([args.guests, args.room, args.labels], [[{ name: "Ada", age: 36 }], { view: "sea" }, { floor: "third" }]);
 await page.getByText('"id": 9007199254740993').first().waitFor();
 await page.getByText('"rate": 1.0').first().waitFor();
-await accessible(page, "a form of every kind of field");
-assert.deepEqual(problems, [], "what the page complained about");
+await accessible(page, "a form with every kind of field");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await context.close();

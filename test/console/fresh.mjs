@@ -1,12 +1,12 @@
-// The page never shows outdated data: not from a request that began before a change, not after many
-// events at once, and not in a conversation that is answered elsewhere.
+// The page never shows outdated data: not from a request that began before a change, not after many events at once, and
+// not in a conversation that is being answered elsewhere.
 import { assert, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();
 const app = (await (await fetch(`${facts.url}/v1/apps`)).json()).apps[0];
 const stream = (events) => ({ contentType: "text/event-stream", body: events.map(({ event, ...data }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join("") });
 
-// leave closes the page. Otherwise it would reconnect and receive the events meant for the next page.
+// leave closes the page. Otherwise the page would reconnect and receive the events meant for the next one.
 async function leave() {
   await page.goto("about:blank");
   await page.unrouteAll({ behavior: "ignoreErrors" });
@@ -31,7 +31,7 @@ await page.route("**/v1/apps", async (route) => {
   if (++lists === 1) {
     first.open();
     await second.passed;
-    return route.fulfill({ json: { apps: [{ ...app, name: "older", ui: undefined }] } }).catch(() => undefined); // it was cancelled
+    return route.fulfill({ json: { apps: [{ ...app, name: "older", ui: undefined }] } }).catch(() => undefined); // the page has cancelled this request
   }
   second.open();
   await route.fulfill({ json: { apps: [{ ...app, name: "newer", ui: undefined }] } });
@@ -54,7 +54,7 @@ await page.route("**/v1/apps", async (route) => {
 await page.goto(`${facts.url}/apps`);
 await page.getByRole("link", { name: "Activity" }).click();
 await page.getByRole("region", { name: "Events, 2,000 rows" }).waitFor();
-assert.ok(lists < 20, `2,000 events made ${lists} requests`);
+assert.ok(lists < 20, `2,000 events caused ${lists} requests`);
 await leave();
 
 // With many pages of conversations, an event refreshes only the first page, and the list keeps its length.
@@ -95,12 +95,12 @@ await page.waitForFunction((list) => {
   list.scrollTop = 0;
   return list.querySelector("[aria-posinset='1']")?.textContent.includes("The new title");
 }, await list.elementHandle());
-assert.deepEqual([...new Set(asked)], [0], `it asked for the pages from ${asked}`);
+assert.deepEqual([...new Set(asked)], [0], `the page requested the pages from ${asked}`);
 assert.equal(await list.locator("li").first().getAttribute("aria-setsize"), String(conversations));
 await leave();
 
-// The last message has no answer yet: the page looks for its run once, and then polls the history until it
-// contains the answer.
+// The last message has no answer yet. The page looks for its run once, and then polls the history until it contains the
+// answer.
 let histories = 0;
 const said = (role, content) => ({ role, content, timestamp: new Date().toISOString(), index: 0 });
 await page.route("**/v1/conversations/*/history", async (route) => {
@@ -118,7 +118,7 @@ assert.equal(await notice.count(), 0);
 const before = histories;
 await page.clock.runFor(20_000);
 await page.getByText("Two hours.").waitFor();
-assert.equal(histories, before, "a history with its answer is not asked for again");
-assert.deepEqual(problems, [], "what the page complained about");
+assert.equal(histories, before, "a history that contains the answer is not requested again");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await page.unrouteAll({ behavior: "ignoreErrors" });
 await context.close();

@@ -1,14 +1,14 @@
-// A person's first visit, from the login to the logout.
+// Follows a person's first visit, from login to logout.
 import { readFileSync } from "node:fs";
 import { accessible, assert, eventually, facts, logOut, open, picture, settled } from "./browser.mjs";
 
 const { context, page, problems } = await open();
 await page.goto(facts.url + "/");
 
-// Log in: a wrong key is refused, and the right one is needed only once.
+// Log in. A wrong key is refused, and the right key is needed only once.
 await page.getByLabel("API key").fill("not-the-key-at-all");
 await page.getByRole("button", { name: "Log in" }).click();
-await page.getByText("The server does not accept this API key.").waitFor();
+await page.getByText("The server did not accept this API key.").waitFor();
 await settled(page);
 await accessible(page, "the login");
 await page.getByLabel("API key").fill(facts.key);
@@ -44,14 +44,14 @@ await settled(page);
 
 // Stored settings are shown without their values, and the log has the app's output.
 await page.getByRole("tab", { name: "Settings" }).click();
-await page.getByLabel("Allowed directories").and(page.getByPlaceholder("Stored; type to replace it")).waitFor();
+await page.getByLabel("Allowed directories").and(page.getByPlaceholder("Stored. Type to replace it")).waitFor();
 await page.getByRole("tab", { name: "Logs" }).click();
 await page.getByRole("log").getByText("Secure MCP Filesystem Server").first().waitFor();
 await settled(page);
 await accessible(page, "the log of an app");
 
-// Chat with a model that calls it. The history that the page requests when the run starts arrives after the
-// run has ended and lacks its answer, unless the run ended before the request.
+// Chat with a model that calls the tool. The history that the page requests when the run starts arrives after the run
+// has ended and lacks its answer, unless the run ended before the request.
 let histories = 0;
 let late = false;
 await page.route("**/v1/conversations/*/history", async (route) => {
@@ -59,7 +59,7 @@ await page.route("**/v1/conversations/*/history", async (route) => {
   const response = await route.fetch();
   if (first) late = (await response.text()).includes("The note is short.");
   if (first && !late) await thread.getByText("The note is short.").waitFor();
-  await route.fulfill({ response }).catch(() => undefined); // the page may have cancelled it
+  await route.fulfill({ response }).catch(() => undefined); // the page may have cancelled this request
 });
 await page.getByRole("link", { name: "Chat" }).click();
 const thread = page.getByRole("region", { name: "Conversation", exact: true });
@@ -67,16 +67,16 @@ const message = page.getByLabel("Message", { exact: true });
 await message.fill("read the note");
 await message.press("Enter");
 await thread.getByText("The note is short.").waitFor();
-// The text before a call stays above its card, both live and in the history.
+// The text before a call stays above the call's card, both live and in the history.
 const ordered = async (when) => {
   const text = await thread.getByRole("article", { name: "Answer" }).first().textContent();
   const [before, card, after] = ["I read it.", "filesystem", "The note is short."].map((part) => text.indexOf(part));
   assert.ok(before >= 0 && before < card && card < after, `${when}, the answer is ${JSON.stringify(text)}`);
 };
-await ordered("as it comes");
+await ordered("while it arrives");
 await thread.getByRole("article", { name: "Answer" }).getByRole("button", { name: "Fork from here" }).waitFor();
-await ordered("read back");
-await eventually("the history is asked for again once the run has ended", () => late || histories > 1);
+await ordered("from the history");
+await eventually("the history is requested again once the run has ended", () => late || histories > 1);
 await thread.getByText("The note is short.").waitFor();
 const card = thread.locator("summary", { hasText: "filesystem" });
 await card.click();
@@ -97,13 +97,13 @@ await page.getByText(/called get-time ✓/).waitFor();
 await settled(page);
 await picture(page, "chat-view-1440");
 
-// An app asks a question, in a form.
+// An app asks a question in a form.
 await ended();
 await message.fill("ask me");
 await message.press("Enter");
 const question = page.getByRole("region", { name: "Question from everything" });
 await question.waitFor();
-await accessible(page, "a question of an app");
+await accessible(page, "a question from an app");
 await picture(page, "question-1440");
 const name = question.getByLabel("String", { exact: false }).first();
 await name.fill("Ada");
@@ -121,9 +121,9 @@ await page.getByText('"message": "hello"').waitFor();
 await settled(page);
 await accessible(page, "the approvals");
 await page.getByRole("button", { name: "Allow once" }).click();
-await page.getByText("Nothing is waiting for you").waitFor();
+await page.getByText("Nothing is waiting for approval").waitFor();
 await page.getByRole("link", { name: "Activity" }).click();
-await page.getByText(/everything changed something/).first().waitFor();
+await page.getByText(/everything changed data through/).first().waitFor();
 await page.getByText("A call to everything__echo was approved").waitFor();
 await page.getByRole("link", { name: "Chat" }).click(); // without a reload, which would end the run
 await page.getByRole("link", { name: /About the note/ }).first().click();
@@ -137,16 +137,16 @@ await trail.getByText("filesystem__read_text_file").first().waitFor();
 await settled(page);
 await accessible(page, "the audit trail");
 await picture(page, "audit-1440");
-assert.equal(await trail.getByText("begun").count(), 0, "what is done is not shown as begun, too");
+assert.equal(await trail.getByText("begun").count(), 0, "a finished action is not also shown as begun");
 await page.getByLabel("Search targets").fill("everything__echo");
 await trail.getByText("filesystem__read_text_file").first().waitFor({ state: "detached" });
 await trail.getByText("everything__echo").first().waitFor();
-// Calls show their arguments, abbreviated until they are opened.
+// Calls show their arguments, which are abbreviated until they are opened.
 const passed = trail.locator("summary", { hasText: '{"message":"hello"}' }).first();
 await passed.click();
 await trail.getByRole("region", { name: "Arguments" }).getByText('"message": "hello"').waitFor();
 await accessible(page, "the arguments of a call");
-await page.waitForURL(/tab=audit.*tool=everything__echo/); // the address has the filter
+await page.waitForURL(/tab=audit.*tool=everything__echo/); // the address contains the filter
 await page.reload();
 await eventually("the filter is kept", async () => (await page.getByLabel("Search targets").inputValue()) === "everything__echo");
 await trail.getByText("everything__echo").first().waitFor();
@@ -172,7 +172,7 @@ await page.goto(`${facts.url}/activity?tab=audit&action=apps/import&day=${today}
 await trail.getByText("dry run").waitFor();
 await eventually("the day is the filter", async () => (await page.getByLabel("From").inputValue()) === today);
 
-// An app's page has charts of its calls, and a link to them.
+// An app's page has charts of its calls and a link to the calls.
 await page.goto(`${facts.url}/apps/everything`);
 await page.getByRole("img", { name: /^\d+ calls?, by hour: \d/ }).waitFor();
 await settled(page);
@@ -180,9 +180,9 @@ await accessible(page, "the charts of an app");
 await page.getByRole("link", { name: "Show the calls" }).click();
 await trail.getByText("everything__echo").first().waitFor();
 
-// The logout ends the session.
+// Logging out ends the session.
 await logOut(page);
 const after = await page.evaluate(async () => (await fetch("/v1/apps")).status);
 assert.equal(after, 401, "the session is over after the logout");
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await context.close();

@@ -15,7 +15,7 @@ const (
 	vanilla    = "@modelcontextprotocol/server-basic-vanillajs"
 )
 
-// models returns the configuration of the provider for chats and conversation titles.
+// models returns a configuration that uses the provider for chats and conversation titles.
 func models(p *testenv.ModelProvider) string {
 	return "models:\n  default: anthropic:claude-sonnet-5\n  providers:\n    anthropic: {baseUrl: '" + p.URL + "', apiKey: k}\n"
 }
@@ -25,9 +25,8 @@ func quoted(text string) string {
 	return string(raw)
 }
 
-// A person logs in, installs a bundle with its form, tries a tool, chats with a model that calls it, uses a
-// view and answers an app's question. Activity and the audit trail show all of that. Then the person logs
-// out.
+// A person logs in, installs a bundle with its form, tries a tool, chats with a model that calls the tool, uses a view
+// and answers an app's question. Activity and the audit trail show all of this. Then the person logs out.
 func TestAFirstVisitFromLoginToLogout(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-the-tests-0123"
@@ -53,7 +52,7 @@ func TestAFirstVisitFromLoginToLogout(t *testing.T) {
 		s.Object(t, "POST", "/v1/apps/install", map[string]any{"path": path})
 	}
 	files := bundle(t, filesystem, map[string]any{"user_config": map[string]any{"allowed_directories": map[string]any{
-		"type": "directory", "multiple": true, "required": true, "title": "Allowed directories", "description": "What it may read and write.",
+		"type": "directory", "multiple": true, "required": true, "title": "Allowed directories", "description": "The directories that it may read and write.",
 	}}}, "${user_config.allowed_directories}")
 	browse(t, "journey.mjs", s, map[string]any{"key": key, "filesystem": files, "folder": folder})
 }

@@ -1,4 +1,4 @@
-// Nothing that a person has written, chosen or sent is lost: not by a reload, a fork, or an unreachable server.
+// Nothing that a person has written, chosen or sent is lost because of a reload, a fork or an unreachable server.
 import { readFileSync } from "node:fs";
 import { accessible, assert, eventually, facts, open } from "./browser.mjs";
 
@@ -11,7 +11,7 @@ const ended = () => page.getByRole("button", { name: "Stop", exact: true }).wait
 const drafted = (text) => eventually(`the message is ${JSON.stringify(text)}`, async () => (await message.inputValue()) === text);
 const history = () => page.evaluate(async () => (await (await fetch(`/v1/conversations/${/conv_\w+/.exec(location.pathname)[0]}/history`)).json()).messages);
 
-// Several files are chosen at once, and each is checked before it is sent.
+// Several files are chosen at once, and each one is checked before it is sent.
 await page.goto(`${facts.url}/chat`);
 const refused = { name: "d.zip", mimeType: "application/zip", buffer: Buffer.from([0x50, 0x4b, 0x03, 0x04, 0, 0xff]) };
 await page.getByLabel("Files", { exact: true }).setInputFiles([
@@ -20,15 +20,15 @@ await page.getByLabel("Files", { exact: true }).setInputFiles([
   { name: "c.txt", mimeType: "text/plain", buffer: Buffer.from("the words") },
   refused,
 ]);
-await page.getByText("d.zip is not a type that models can read.").waitFor();
+await page.getByText("d.zip has a type that models cannot read.").waitFor();
 for (const name of ["a.png", "b.ts", "c.txt"]) await page.getByRole("button", { name: `Remove ${name}` }).waitFor();
 await message.fill("look at these");
 // Notices cover neither the message field nor its buttons, at any width.
 for (const width of [375, 768, 1440]) {
   await page.setViewportSize({ width, height: 812 });
   await eventually(`at ${width} px, a notice ends above the form`, async () => {
-    const notice = page.getByText("d.zip is not a type").last();
-    if ((await notice.count()) === 0) await page.getByLabel("Files", { exact: true }).setInputFiles(refused); // it is shown for some seconds
+    const notice = page.getByText("d.zip has a type").last();
+    if ((await notice.count()) === 0) await page.getByLabel("Files", { exact: true }).setInputFiles(refused); // notices disappear after some seconds
     const [above, field] = await Promise.all([notice.boundingBox({ timeout: 5_000 }).catch(() => null), page.locator("form", { has: message }).boundingBox()]);
     return above !== null && above.y + above.height <= field.y;
   });
@@ -56,11 +56,11 @@ await page.waitForURL(/conv_/);
 await thread.getByRole("img", { name: "a.png" }).waitFor();
 assert.equal((await history())[0].metadata.attachments.length, 3);
 await drafted("");
-// The conversation knows its model, so this browser keeps no draft of it.
+// The server stores the conversation's model, so this browser keeps no draft for it.
 assert.deepEqual(await page.evaluate(() => Object.keys(localStorage).filter((key) => /^ropewalk\.draft .* conv_/.test(key))), []);
 assert.equal(await page.getByRole("combobox", { name: "Model" }).inputValue(), "local:other");
 
-// Pictures open in full size, and other files can be downloaded.
+// Pictures open at full size, and other files can be downloaded.
 await thread.getByRole("button", { name: "Enlarge a.png" }).click();
 await page.getByRole("dialog", { name: "a.png" }).waitFor();
 await accessible(page, "an enlarged picture");
@@ -86,9 +86,9 @@ await answers.nth(1).getByText("Seen by other.").waitFor();
 await answers.nth(1).getByRole("button", { name: "Fork from here" }).waitFor();
 await thread.getByRole("img", { name: "alone.png" }).waitFor();
 
-// When the server is unreachable, the page keeps everything. An unsent message can be sent again.
+// While the server is unreachable, the page keeps everything. An unsent message can be sent again.
 assert.ok((await fetch(`${facts.control}/kill`)).ok);
-await page.getByText("The connection to the server is lost.").waitFor();
+await page.getByText("The connection to the server was lost.").waitFor();
 await message.fill("are you there?");
 await message.press("Enter");
 await thread.getByText("Not sent").waitFor();
@@ -97,14 +97,14 @@ await page.getByRole("link", { name: "Apps" }).click();
 assert.equal(await page.getByRole("alert").count(), 0, "a screen waits for the server instead of failing");
 assert.ok((await fetch(`${facts.control}/start`)).ok);
 await page.locator("a[href$='/apps/sample']").waitFor(); // without a reload
-await page.getByText("The connection to the server is lost.").waitFor({ state: "detached" });
+await page.getByText("The connection to the server was lost.").waitFor({ state: "detached" });
 await page.goBack();
 await thread.getByText("Not sent").waitFor();
 await thread.getByRole("button", { name: "Retry", exact: true }).filter({ hasText: "Retry" }).last().click();
 await answers.nth(2).getByText("Seen by other.").waitFor();
-await eventually("what was sent again is shown once", async () => (await thread.getByText("are you there?").count()) === 1);
+await eventually("the message that was sent again is shown once", async () => (await thread.getByText("are you there?").count()) === 1);
 
-// The model and the person see the picture that a tool returns, and it is still there after a reload.
+// The model and the person see a picture that a tool returns. It is still there after a reload.
 await page.keyboard.press("Control+Shift+O");
 await page.waitForURL((url) => url.pathname.endsWith("/chat"));
 await eventually("the tool is listed", () =>

@@ -12,9 +12,9 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// Files, drafts and messages survive failures of the browser and the server. Several files are sent at once,
-// and again in a branch. A draft survives a reload. A message that did not reach the server waits for a Retry. A tool's
-// picture stays in the conversation.
+// Files, drafts and messages survive failures of the browser and the server. Several files are sent at once, and again
+// in a fork. A draft survives a reload. A message that did not reach the server can be retried. A tool's picture stays
+// in the conversation.
 func TestNothingThatAUserWroteOrSentIsLost(t *testing.T) {
 	t.Parallel()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,11 +1,12 @@
-// Using the console with the keyboard alone. The focus is always visible.
+// Uses the console with only the keyboard. The focus is always visible.
 import { assert, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();
 const press = (key) => page.keyboard.press(key);
 const type = (text) => page.keyboard.type(text);
 
-// focus describes the focused element: its name, whether the focus is visible, and the title of the dialog around it.
+// focus describes the focused element: its name, whether the focus is visible, and the title of the dialog that
+// contains it.
 const focus = () => page.evaluate(() => {
   const at = document.activeElement;
   const { outlineStyle, outlineWidth } = getComputedStyle(at);
@@ -13,21 +14,21 @@ const focus = () => page.evaluate(() => {
   const ring = at.matches("textarea") ? getComputedStyle(at.closest("form > div")).boxShadow.includes("0px 0px 0px 3px") : false;
   const dialog = at.closest("dialog");
   return {
-    page: at === document.body || at === document.documentElement, // where Tab goes after the last element of a dialog
+    page: at === document.body || at === document.documentElement, // Tab goes here after the last element of a dialog
     name: label.trim().replaceAll(/\s+/g, " ").slice(0, 80), html: at.outerHTML.slice(0, 160), role: at.getAttribute("role"),
     seen: ring || (outlineStyle !== "none" && parseFloat(outlineWidth) >= 2),
     dialog: dialog && document.getElementById(dialog.getAttribute("aria-labelledby")).textContent,
   };
 });
 
-// shown returns focus, and fails if it is not visible.
+// shown returns the result of focus, and fails if the focus is not visible.
 async function shown() {
   const at = await focus();
-  if (!at.page) assert.ok(at.seen, `the focus on ${at.html} cannot be seen`);
+  if (!at.page) assert.ok(at.seen, `the focus on ${at.html} is not visible`);
   return at;
 }
 
-// reach presses a key until the element with this name has the focus.
+// reach presses a key until the element with this name is focused.
 async function reach(name, key = "Tab") {
   const fits = (at) => (name instanceof RegExp ? name.test(at.name) : at.name === name);
   const stops = [];
@@ -40,7 +41,7 @@ async function reach(name, key = "Tab") {
   throw new Error(`${key} does not reach ${name}: it stops at ${stops.join(", ")}`);
 }
 
-// focused waits until the element with this name has the focus.
+// focused waits until the element with this name is focused.
 async function focused(name) {
   await page.waitForFunction((name) => {
     const at = document.activeElement;
@@ -49,7 +50,7 @@ async function focused(name) {
   await shown();
 }
 
-// trapped tabs through a dialog in both directions, and checks that the focus never leaves it.
+// trapped presses Tab in a dialog in both directions and checks that the focus never leaves the dialog.
 async function trapped(title) {
   await page.getByRole("dialog", { name: title }).waitFor();
   for (const key of ["Tab", "Shift+Tab"]) {
@@ -61,14 +62,14 @@ async function trapped(title) {
   }
 }
 
-// dismissed closes a dialog or menu with Escape, and checks that the focus returns to where it was.
+// dismissed closes a dialog or menu with Escape and checks that the focus returns to the element that had it before.
 async function dismissed(role, before) {
   await press("Escape");
   await page.getByRole(role).waitFor({ state: "detached" });
   await focused(before);
 }
 
-// opened waits until a menu has the focus, which it gets after it appears.
+// opened waits until a menu has the focus. It gets the focus after it appears.
 const opened = () => page.waitForFunction(() => document.activeElement.getAttribute("role") === "menuitem");
 
 // Log in, and skip the navigation.
@@ -85,7 +86,7 @@ await press("Enter");
 await page.waitForFunction(() => document.activeElement.id === "main");
 await reach("Install app");
 
-// The install dialog keeps the focus, and returns it when it closes.
+// The install dialog keeps the focus inside, and returns it when the dialog closes.
 await press("Enter");
 await trapped("Install an app");
 await dismissed("dialog", "Install app");
@@ -107,7 +108,7 @@ await reach("Overview");
 await press("ArrowRight");
 await focused("Tools1");
 
-// Menus: the first item, Escape, and a dialog that a menu opens.
+// Menus: their first item, Escape, and a dialog that a menu item opens.
 await reach("More actions for greeter", "Shift+Tab");
 await press("Enter");
 await opened();
@@ -121,7 +122,7 @@ await press("Enter");
 await trapped("Uninstall greeter?");
 await dismissed("dialog", "More actions for greeter");
 
-// Chat: the message field has the focus immediately. The model's call needs approval.
+// Chat: the message field is focused immediately. The model's call needs approval.
 await reach("Chat");
 await press("Enter");
 await focused("Message");
@@ -134,7 +135,7 @@ await press("Enter");
 await page.getByRole("heading", { name: "greeter__greet" }).waitFor();
 await reach("Allow once");
 await press("Enter");
-await page.getByText("Nothing is waiting for you").waitFor();
+await page.getByText("Nothing is waiting for approval").waitFor();
 await reach("Chat");
 await press("Enter");
 await focused("Message");
@@ -143,7 +144,7 @@ await reach(/^A greeting/);
 await press("Enter");
 await thread.getByText("You are greeted.").waitFor();
 
-// A conversation is renamed.
+// Rename a conversation.
 await reach("More actions for A greeting", "Shift+Tab");
 await press("Enter");
 await focused("Rename…");
@@ -162,5 +163,5 @@ await press("End");
 await focused("Log out");
 await press("Enter");
 await page.getByLabel("API key").waitFor();
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await context.close();

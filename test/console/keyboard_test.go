@@ -6,10 +6,10 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// A person logs in, installs an app, chats, approves a call and logs out using only the keyboard. The focus is
-// always visible. It stays inside dialogs, and when Escape closes a dialog or menu, it returns to the element
-// that opened it.
-func TestTheConsoleCanBeUsedWithTheKeyboardAlone(t *testing.T) {
+// A person logs in, installs an app, chats, approves a call and logs out using only the keyboard. The focus is always
+// visible. It stays inside dialogs. When Escape closes a dialog or menu, the focus returns to the element that opened
+// it.
+func TestTheConsoleCanBeUsedWithOnlyTheKeyboard(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-the-tests-0123"
 	p := testenv.StartModelProvider(t)
@@ -21,5 +21,5 @@ func TestTheConsoleCanBeUsedWithTheKeyboardAlone(t *testing.T) {
 	s := serve(t, "apiKey: "+key+"\ntools: {approve: [greeter__greet]}\n"+models(p))
 	s.Key = key
 	browse(t, "keyboard.mjs", s, map[string]any{"key": key, "bundle": unpacked(t,
-		greeter(t, "greeter", "Greeter", option("greeting", "Greeting", "What it says."), map[string]string{"GREETING_TOKEN": "${user_config.greeting}"}))})
+		greeter(t, "greeter", "Greeter", option("greeting", "Greeting", "The greeting that the tool returns."), map[string]string{"GREETING_TOKEN": "${user_config.greeting}"}))})
 }

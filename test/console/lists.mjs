@@ -1,9 +1,9 @@
-// Very long lists, from made-up responses: 1,000 apps, 10,000 conversations and 100,000
-// events. Only visible rows are in the page, and the list scrolls to the last one.
+// Tests very long lists, from made-up responses: 1,000 apps, 10,000 conversations and 100,000 events. Only the visible
+// rows are part of the page, and the list can be scrolled to the last one.
 import { assert, facts, open } from "./browser.mjs";
 
 const [apps, conversations, events] = [1_000, 10_000, 100_000];
-const most = 80; // rows in the page
+const most = 80; // rows that may be part of the page
 const { context, page, problems } = await open();
 const now = new Date().toISOString();
 
@@ -28,8 +28,7 @@ await page.route("**/v1/events", async (route) => {
   await route.fulfill({ contentType: "text/event-stream", body: lines.join("") });
 });
 
-// toTheEnd scrolls to the end of a list, which may grow in the meantime, until its last row is
-// shown.
+// toTheEnd scrolls to the end of a list, which may grow in the meantime, until its last row is visible.
 async function toTheEnd(list, last) {
   const region = page.getByRole("region", { name: list });
   await region.waitFor();
@@ -53,6 +52,6 @@ await page.getByRole("link", { name: "Apps" }).click();
 assert.equal(await toTheEnd("Installed apps", `app-${apps}`), apps);
 await page.getByRole("link", { name: "Chat" }).click();
 assert.equal(await toTheEnd("Conversations", `Conversation ${conversations}`), conversations);
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await page.unrouteAll({ behavior: "ignoreErrors" });
 await context.close();

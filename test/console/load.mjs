@@ -1,10 +1,10 @@
-// A first visit: how much is loaded over the network, and when the chat is usable.
+// Measures a first visit: how much is loaded over the network, and when the chat is usable.
 import { assert, facts, launch, open, wide } from "./browser.mjs";
 
 const limit = 300_000;
 const usableWithin = 1_000;
-const settling = 600; // until a newly started browser is idle
-const rounds = facts.strict ? 9 : 1; // an odd number, so that the median is one of them
+const settling = 600; // the time until a newly started browser is idle
+const rounds = facts.strict ? 9 : 1; // an odd number, so that the median is a measured value
 
 const { context, page, problems } = await open();
 const network = await context.newCDPSession(page);
@@ -18,19 +18,20 @@ await page.goto(facts.url + "/");
 await page.getByRole("heading", { level: 1 }).waitFor();
 await page.getByLabel("Model", { exact: true }).waitFor();
 await page.waitForFunction(() => document.fonts.status === "loaded" && !document.querySelector("[role=status][aria-label=Loading]"));
-await page.waitForTimeout(500); // nothing else is requested
+await page.waitForTimeout(500); // nothing else is requested in this time
 const all = [...requests.values()];
 const total = all.reduce((sum, r) => sum + r.bytes, 0);
 const elsewhere = all.filter((r) => !r.url.startsWith(facts.url));
 const plain = all.filter((r) => /\.(js|css)$|\/chat$/.test(new URL(r.url).pathname) && r.encoding !== "br");
 console.log(`first load: ${all.length} requests, ${total} bytes\n` + all.map((r) => `${String(r.bytes).padStart(8)} ${r.encoding ?? ""} ${new URL(r.url).pathname}`).join("\n"));
-assert.deepEqual(elsewhere, [], "requests to elsewhere");
-assert.deepEqual(plain, [], "scripts and styles that did not come with brotli");
-assert.ok(total <= limit, `the first load takes ${total} bytes, at most ${limit} are allowed`);
+assert.deepEqual(elsewhere, [], "requests to other servers");
+assert.deepEqual(plain, [], "scripts and styles that were not compressed with brotli");
+assert.ok(total <= limit, `the first load takes ${total} bytes, but the limit is ${limit}`);
 assert.deepEqual(problems, []);
 await context.close();
 
-// Opens a new chat whose navigation and conversations are held back until bring is called. sent collects the messages sent.
+// withoutSidebars opens a new chat and delays its navigation and list of conversations until complete is called. sent
+// collects the messages that the page sends.
 async function withoutSidebars() {
   const visit = await open();
   let bring;
@@ -45,7 +46,7 @@ async function withoutSidebars() {
   const field = visit.page.getByLabel("Message", { exact: true });
   await field.waitFor();
   await visit.page.waitForFunction(() => document.activeElement?.getAttribute("aria-label") === "Message");
-  assert.equal(await visit.page.getByRole("link", { name: "Apps" }).count(), 0, "the navigation is not there yet");
+  assert.equal(await visit.page.getByRole("link", { name: "Apps" }).count(), 0, "the navigation has not loaded yet");
   const complete = async () => {
     bring();
     await visit.page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Apps" }).waitFor();
@@ -55,7 +56,7 @@ async function withoutSidebars() {
   return { ...visit, field, sent, complete, answered };
 }
 
-// Text typed before they arrive stays, including text that an input method is composing.
+// Text typed before the sidebars load is kept, including text that an input method is composing.
 const writing = await withoutSidebars();
 await writing.page.keyboard.type("hello");
 await writing.page.keyboard.press("ArrowLeft");
@@ -82,7 +83,7 @@ assert.deepEqual(writing.sent, ["hellかo"]);
 assert.deepEqual(writing.problems, []);
 await writing.context.close();
 
-// A message sent before they arrive is sent once.
+// A message sent before the sidebars load is sent only once.
 const sending = await withoutSidebars();
 await sending.page.keyboard.type("hello");
 await sending.page.keyboard.press("Enter");
@@ -93,7 +94,8 @@ assert.deepEqual(sending.sent, ["hello"]);
 assert.deepEqual(sending.problems, []);
 await sending.context.close();
 
-// The first visit again, on a processor slowed down four times. With facts.against, another build is visited in turn.
+// The first visit is repeated on a processor slowed down four times. With facts.against, the script alternates with
+// visits to another build.
 const servers = [{ name: "chat", url: facts.url, times: [] }, ...(facts.against ? [{ name: "the other build's chat", url: facts.against, times: [] }] : [])];
 for (let round = 0; round < rounds; round++) for (const server of servers) server.times.push(await firstUse(server.url));
 for (const { name, times } of servers) {
@@ -101,16 +103,17 @@ for (const { name, times } of servers) {
   console.log(`${name} usable after ${median(times)} ms on a processor that is four times slower (${times.length} visits, ${times[0]} to ${times.at(-1)})`);
 }
 const usable = median(servers[0].times);
-if (facts.strict) assert.ok(usable <= usableWithin, `the chat was usable after ${usable} ms, at most ${usableWithin} are allowed`);
+if (facts.strict) assert.ok(usable <= usableWithin, `the chat was usable after ${usable} ms, but the limit is ${usableWithin} ms`);
 
 function median(sorted) {
   return sorted[sorted.length >> 1];
 }
 
-// Returns how many milliseconds a first visit takes until text typed into the chat is shown and can be sent.
+// firstUse returns the milliseconds from the start of a first visit until text typed into the chat is shown and can be
+// sent.
 //
-// Playwright is not attached to the page: its scripts and debugger would slow the page down further,
-// and no visitor has those.
+// Playwright is not attached to the page, because its scripts and debugger would slow the page down further and real visitors
+// don't have them.
 async function firstUse(url) {
   const browser = await launch();
   const session = await browser.newBrowserCDPSession();
@@ -143,11 +146,11 @@ async function firstUse(url) {
   await browser.close();
   const { at, text, sendable } = result.value;
   assert.equal(text, "hello");
-  assert.equal(sendable, true, "what was typed can be sent");
+  assert.equal(sendable, true, "the typed text can be sent");
   return Math.round(at);
 }
 
-// Types as soon as the field appears, and reports when the page shows the text. It runs in the page.
+// typeAtOnce types as soon as the field appears, and reports when the page shows the text. It runs in the page.
 function typeAtOnce() {
   return new Promise((resolve) => {
     const look = new MutationObserver(() => {

@@ -78,8 +78,8 @@ func option(name, title, about string) map[string]any {
 	return map[string]any{name: map[string]any{"type": "string", "title": title, "description": about, "required": true}}
 }
 
-// An admin imports, uploads, drops, finds, configures, restarts, updates, stops, starts and uninstalls apps,
-// and accepts a tool's changed definition.
+// An admin imports, uploads, drops, finds, configures, restarts, updates, stops, starts and uninstalls apps, and
+// accepts the changed definition of a tool.
 func TestAppsAreInstalledConfiguredUpdatedAndUninstalledInTheBrowser(t *testing.T) {
 	t.Parallel()
 	code, err := filepath.Abs(filepath.Join("testdata", "greeter.mjs"))
@@ -87,16 +87,16 @@ func TestAppsAreInstalledConfiguredUpdatedAndUninstalledInTheBrowser(t *testing.
 		t.Fatal(err)
 	}
 	files, registry := t.TempDir(), t.TempDir()
-	packed(t, filepath.Join(registry, "concierge.mcpb"), greeter(t, "concierge", "Concierge", option("greeting", "Greeting", "What it says."), map[string]string{"GREETING_TOKEN": "${user_config.greeting}"}))
+	packed(t, filepath.Join(registry, "concierge.mcpb"), greeter(t, "concierge", "Concierge", option("greeting", "Greeting", "The greeting that the tool returns."), map[string]string{"GREETING_TOKEN": "${user_config.greeting}"}))
 	packed(t, filepath.Join(registry, "porter.mcpb"), greeter(t, "porter", "Porter", nil, nil))
 	s := serve(t, "registries:\n  - {name: internal, adapter: directory, dir: '"+registry+"'}\n")
-	greeting := unpacked(t, greeter(t, "greeter", "Greeter", option("greeting", "Greeting", "What it says."), map[string]string{"GREETING_TOKEN": "${user_config.greeting}"}))
+	greeting := unpacked(t, greeter(t, "greeter", "Greeter", option("greeting", "Greeting", "The greeting that the tool returns."), map[string]string{"GREETING_TOKEN": "${user_config.greeting}"}))
 	described := unpacked(t, greeter(t, "receptionist", "Receptionist", option("about", "Description", "What the tool says of itself."), map[string]string{"GREETING_ABOUT": "${user_config.about}"}))
 	s.Object(t, "POST", "/v1/apps/install", map[string]any{"path": greeting, "env": map[string]string{"greeting": "first greeting"}})
 	s.Object(t, "POST", "/v1/apps/install", map[string]any{"path": described, "env": map[string]string{"about": "Speaks French."}})
 	browse(t, "manage.mjs", s, map[string]any{
 		"program": code, "bundle": greeting,
 		"uploaded": packed(t, filepath.Join(files, "uploaded.mcpb"), greeter(t, "uploaded", "", nil, nil)),
-		"dropped":  packed(t, filepath.Join(files, "dropped.mcpb"), greeter(t, "dropped", "", option("greeting", "Greeting", "What it says."), map[string]string{"GREETING_TOKEN": "${user_config.greeting}"})),
+		"dropped":  packed(t, filepath.Join(files, "dropped.mcpb"), greeter(t, "dropped", "", option("greeting", "Greeting", "The greeting that the tool returns."), map[string]string{"GREETING_TOKEN": "${user_config.greeting}"})),
 	})
 }

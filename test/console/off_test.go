@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// With http.console: false, every path of the console returns 404, and the API is still available.
+// With http.console: false, every console path returns 404. The API still works.
 func TestADisabledConsoleServesNothing(t *testing.T) {
 	t.Parallel()
 	on, off := serve(t, ""), serve(t, "http: {console: false}\n")
 	page := on.Do(t, "GET", "/", nil).Body
 	assets := regexp.MustCompile(`/assets/[^"]+`).FindAllString(page, -1)
 	if len(assets) < 2 {
-		t.Fatalf("the page names the assets %q", assets)
+		t.Fatalf("the page has only the assets %q", assets)
 	}
 	paths := append(assets, "/chat", "/chat/conv_0123456789abcdef", "/apps", "/apps/sample", "/tools", "/approvals", "/activity", "/usage",
 		"/people", "/system", "/connect", "/favicon.svg", "/console/facts.json", "/console/view")

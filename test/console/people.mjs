@@ -1,10 +1,10 @@
-// Two people log in through the identity provider and work side by side. All of Ada's data contains the word
-// harbour, and all of Bob's the word kestrel.
+// Two people log in through the identity provider and use the server at the same time. All of Ada's data contains the
+// word harbour, and all of Bob's contains the word kestrel.
 import { accessible, assert, eventually, facts, launch, logIn, logOut, open, settled } from "./browser.mjs";
 
 const browser = await launch();
 
-// admin sends a request with the API key, as the owner.
+// admin sends a request with the owner's API key.
 async function admin(method, path, body) {
   const response = await fetch(facts.url + path, {
     method, headers: { Authorization: `Bearer ${facts.key}`, "Content-Type": "application/json" }, body: body && JSON.stringify(body),
@@ -13,8 +13,8 @@ async function admin(method, path, body) {
   return response.json();
 }
 
-// visitor opens a browser profile. It records every response of /v1, except for event streams and the registry, which
-// is the same for everybody.
+// visitor opens a browser profile and records every /v1 response. It skips event streams, and the registry, which is
+// the same for everyone.
 async function visitor() {
   const at = await open({ browser });
   at.answers = [];
@@ -33,7 +33,7 @@ async function workspace(page, name) {
   await page.getByRole("button", { name: /^Workspace/ }).click();
   await page.getByRole("menuitem", { name }).click();
   await page.getByRole("button", { name: /^Workspace/ }).filter({ hasText: name }).waitFor();
-  assert.ok(await page.evaluate(() => window.stays), "the page was not loaded again");
+  assert.ok(await page.evaluate(() => window.stays), "the page reloaded");
 }
 
 async function say(page, message, answer) {
@@ -47,8 +47,7 @@ async function say(page, message, answer) {
   return new URL(page.url()).pathname;
 }
 
-// nothingOf visits every screen, and fails if the other person's word is on one of them or
-// in a response.
+// nothingOf visits every screen. It fails if the other person's word is on a screen or in a response.
 async function nothingOf(word, { page, answers }, who) {
   await page.goto(facts.url + "/chat");
   const links = page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link");
@@ -62,7 +61,7 @@ async function nothingOf(word, { page, answers }, who) {
     assert.ok(!shown.toLowerCase().includes(word), `${name} of ${who} shows ${word}`);
   }
   const sent = (await Promise.all(answers)).filter((answer) => answer.toLowerCase().includes(word));
-  assert.deepEqual(sent, [], `what ${who} was sent has ${word}`);
+  assert.deepEqual(sent, [], `responses to ${who} contain ${word}`);
 }
 
 const ada = await visitor();
@@ -99,7 +98,7 @@ const bobs = await say(bob.page, "What nest does a kestrel want?", answers.kestr
 await ada.page.getByRole("link", { name: /Harbour cruise/ }).waitFor();
 await bob.page.getByRole("link", { name: /Kestrel nest box/ }).waitFor();
 
-// Each has apps and conversations in their own workspace.
+// In the shared workspace, each person has their own conversations.
 for (const [{ page }, name, word] of [[ada, "Ada", "harbour"], [bob, "Bob", "kestrel"]]) {
   await page.goto(facts.url + "/apps");
   await page.getByText("@hotel/porter").waitFor();
@@ -116,77 +115,77 @@ for (const [{ page }, name, word] of [[ada, "Ada", "harbour"], [bob, "Bob", "kes
   await page.getByText("Tokens per day").waitFor();
 }
 
-// Switching back shows the shared workspace, and nothing from the other one: not even the conversation
-// that was open.
+// Switching back shows only the shared workspace. The conversation that was open in the other workspace is gone, too.
 await say(bob.page, "Where do kestrels live?", answers.kestrel);
 await workspace(bob.page, /default/i);
 await bob.page.waitForURL(/\/w\/ws_default\/chat$/);
 await bob.page.getByRole("link", { name: /Kestrel nest box/ }).waitFor();
-await eventually("the conversations of the shared workspace alone", async () => (await bob.page.getByRole("link", { name: /nest box/ }).count()) === 1);
+await eventually("only the shared workspace's conversations are listed", async () => (await bob.page.getByRole("link", { name: /nest box/ }).count()) === 1);
 await workspace(ada.page, /default/i);
 await ada.page.getByRole("link", { name: "Apps" }).click();
 await ada.page.getByText("@hotel/porter").waitFor();
-await eventually("the apps of the shared workspace alone", async () => (await ada.page.getByText("@hotel/harbour").count()) === 0);
+await eventually("only the shared workspace's apps are listed", async () => (await ada.page.getByText("@hotel/harbour").count()) === 0);
 
-// A search finds only one's own conversations. The address of another person's conversation shows nothing.
+// A search finds only your own conversations. The address of another person's conversation shows nothing.
 await ada.page.goto(facts.url + "/chat");
 await ada.page.getByLabel("Search conversations").fill("noon");
 await ada.page.getByRole("link", { name: /Harbour cruise/ }).waitFor();
 await ada.page.getByLabel("Search conversations").fill("open front");
-await ada.page.getByText("Nothing found").waitFor();
+await ada.page.getByText("No matches").waitFor();
 await ada.page.goto(facts.url + bobs);
-await ada.page.getByText("There is no such conversation").waitFor();
+await ada.page.getByText("Conversation not found").waitFor();
 await settled(ada.page);
-await accessible(ada.page, "the conversation of somebody else");
+await accessible(ada.page, "another person's conversation");
 
 for (const [at, word, who] of [[ada, "kestrel", "Ada"], [bob, "harbour", "Bob"]]) {
   await nothingOf(word, at, `${who} in the shared workspace`);
   await workspace(at.page, new RegExp(who));
-  await nothingOf(word, at, `${who} in the own workspace`);
+  await nothingOf(word, at, `${who} in their own workspace`);
   await workspace(at.page, /default/i);
 }
 
-// Bob's call waits. He sees it but cannot decide. Ada, an admin of the workspace, can decide, but not from her own workspace.
+// Bob's call is waiting for approval. He sees it but cannot decide. Ada is an admin of the shared workspace, so she can
+// decide there, but not from her own workspace.
 const waiting = await say(bob.page, "greet the kestrel", "greet the kestrel");
 await bob.page.getByRole("link", { name: /^Approvals.*1/ }).click();
 await bob.page.getByRole("heading", { name: "porter__greet" }).waitFor();
 await bob.page.getByText("A workspace admin will decide.").waitFor();
 await workspace(ada.page, /Ada/);
 await ada.page.getByRole("link", { name: /^Approvals/ }).click();
-await ada.page.getByText("Nothing is waiting for you").waitFor();
+await ada.page.getByText("Nothing is waiting for approval").waitFor();
 await workspace(ada.page, /default/i);
 await ada.page.getByText("Bob wants to call this tool").waitFor();
 await ada.page.getByRole("button", { name: "Allow once" }).click();
-await ada.page.getByText("Nothing is waiting for you").waitFor();
+await ada.page.getByText("Nothing is waiting for approval").waitFor();
 await bob.page.getByRole("link", { name: "Chat" }).click();
 await bob.page.locator(`a[href="${waiting}"]`).click(); // by its address, because the title arrives later
 await bob.page.getByRole("region", { name: "Conversation", exact: true }).getByText("The kestrel was greeted.").waitFor();
 
-// Usage of the shared workspace: everything for its admin, only his own for Bob.
+// In the shared workspace, its admin sees everyone's usage, and Bob sees only his own.
 await ada.page.goto(facts.url + "/usage");
 await ada.page.getByRole("tab", { name: "By person" }).click();
 await ada.page.getByRole("cell", { name: /Bob|bob@/ }).waitFor();
 await bob.page.goto(facts.url + "/usage");
-await bob.page.getByText("How much you used the models").waitFor();
+await bob.page.getByText("How much you have used models").waitFor();
 assert.equal(await bob.page.getByRole("tab", { name: "By person" }).count(), 0);
-assert.deepEqual([...ada.problems, ...bob.problems], [], "what the pages complained about");
+assert.deepEqual([...ada.problems, ...bob.problems], [], "the errors that the pages reported");
 
-// Bob logs out, and Ada logs in with the same browser profile: nothing of Bob's remains.
+// Bob logs out, and Ada logs in with the same browser profile. None of Bob's data remains.
 await bob.page.goto(facts.url + "/chat");
 await logOut(bob.page);
-assert.doesNotMatch(await bob.page.evaluate(() => JSON.stringify([localStorage, sessionStorage])), /kestrel|bob@|ws_/i, "what the logout leaves in the browser");
+assert.doesNotMatch(await bob.page.evaluate(() => JSON.stringify([localStorage, sessionStorage])), /kestrel|bob@|ws_/i, "data left in the browser after the logout");
 await bob.context.clearCookies({ domain: new URL(facts.provider).hostname }); // the provider's own session
 await logIn(bob.page, "ada");
 await bob.page.getByRole("link", { name: /Harbour cruise/ }).waitFor();
 await bob.page.goBack().catch(() => undefined);
 await bob.page.goto(facts.url + bobs);
-await bob.page.getByText("There is no such conversation").waitFor();
+await bob.page.getByText("Conversation not found").waitFor();
 await workspace(bob.page, /Ada/); // in the shared workspace, its admin has seen the waiting call
 await bob.page.goto(facts.url + "/chat"); // ends the requests of the shared workspace
 bob.answers.length = 0;
 await nothingOf("kestrel", bob, "Ada after Bob in one profile");
 
-// A session that ends elsewhere ends here, too: the page shows the login, and keeps nothing of a failed run.
+// The session ends in another tab. This page then shows the login and keeps nothing of a failed run.
 await bob.page.goto(facts.url + "/chat");
 await bob.page.getByLabel("Message", { exact: true }).fill("a broken kestrel of the harbour");
 await bob.page.getByLabel("Message", { exact: true }).press("Enter");
@@ -197,5 +196,5 @@ await bob.page.getByLabel("API key or token").fill(facts.key);
 await bob.page.getByRole("button", { name: "Log in", exact: true }).click();
 await bob.page.getByRole("button", { name: /^Account of/ }).waitFor();
 await settled(bob.page);
-assert.ok(!(await bob.page.locator("body").innerText()).includes("broken kestrel"), "the owner sees the run of Ada");
+assert.ok(!(await bob.page.locator("body").innerText()).includes("broken kestrel"), "the owner sees Ada's run");
 await browser.close();

@@ -8,10 +8,10 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// Ada and Bob log in through the identity provider, each with their own browser profile. They share a workspace
-// that Ada administers, and each has a personal one. Each sees only their own data, even if one logs in after
-// the other with the same profile.
-func TestTwoPeopleWhoLogInByOpenIDNeverSeeEachOthersData(t *testing.T) {
+// Ada and Bob log in through the identity provider, each with their own browser profile. They share a workspace that
+// Ada administers, and each has a personal workspace. Both see only their own data, even if one logs in after the other
+// with the same profile.
+func TestTwoPeopleWhoLogInWithOpenIDNeverSeeEachOthersData(t *testing.T) {
 	t.Parallel()
 	const key = "a-key-of-the-tests-0123"
 	p := testenv.StartModelProvider(t)

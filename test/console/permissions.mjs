@@ -1,4 +1,4 @@
-// An app's permissions are allowed, denied and revoked on its page.
+// A person allows, denies and revokes an app's permissions on the app's page.
 import { accessible, assert, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();
@@ -14,5 +14,5 @@ const decided = await page.evaluate(async () => (await (await fetch("/v1/apps/po
 assert.deepEqual(decided.map((p) => [p.kind, p.state]), [["net", "granted"]]);
 await row.getByRole("button", { name: "Revoke" }).click();
 await page.getByText("No decisions yet").waitFor();
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await context.close();

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A person allows an app to use a service on this machine on the app's page, sees that it takes effect, and
+// On an app's page, a person allows the app to use a service on this machine, sees that the permission works, and
 // revokes it.
 func TestAnAppsPermissionsAreDecidedOnItsPage(t *testing.T) {
 	t.Parallel()
@@ -27,8 +27,8 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": result}), flush=True)
 `
 
-// A person pastes the definition of a script, with a service of this machine, and is asked about both before the script is
-// installed.
+// A person pastes the definition of a server that runs a script and connects to a service on this machine. The console
+// asks for both permissions before it installs the server.
 func TestTheConsoleAsksForPermissionsBeforeItInstalls(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("/tmp", "demo-")
@@ -37,11 +37,11 @@ func TestTheConsoleAsksForPermissionsBeforeItInstalls(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	for name, text := range map[string]string{"own.py": script, "helper.py": `tool = {"name": "greet", "inputSchema": {"type": "object"}}`} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil { //nolint:gosec // what an app of another user reads
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil { //nolint:gosec // an app that runs as another user reads the file
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as above
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // an app that runs as another user opens the directory
 		t.Fatal(err)
 	}
 	browse(t, "questions.mjs", serve(t, ""), map[string]any{"dir": dir})

@@ -1,5 +1,6 @@
-// Takes the pictures for docs/console.md: each screen at 1,440 px in the light theme and at 375 px in the dark one.
-// The server has been running for only a minute, so the script spreads times and usage over several weeks.
+// Takes the screenshots for docs/console.md. It captures each screen at 1,440 px in the light theme and at 375 px in
+// the dark theme. The server has been running for only a minute, so the script spreads the times and the usage over
+// several weeks.
 import { assert, facts, launch, narrow, open, picture, settled, wide } from "./browser.mjs";
 
 const browser = await launch();
@@ -13,7 +14,7 @@ async function visitor(account) {
   return at;
 }
 
-// older moves the times of a response back: item i by age(i) hours.
+// older changes the times in a response: entry i becomes age(i) hours older.
 async function older(page, path, list, field, age) {
   await page.route(path, async (route) => {
     const response = await route.fetch();
@@ -23,7 +24,7 @@ async function older(page, path, list, field, age) {
   });
 }
 
-// weeks spreads a month of usage over its days.
+// weeks spreads the usage over the days of a month.
 async function weeks(page) {
   await page.route("**/v1/usage?*", async (route) => {
     const response = await route.fetch();
@@ -66,7 +67,7 @@ const both = async (name) => {
     await page.setViewportSize(viewport);
     await page.emulateMedia({ colorScheme });
     await settled(page);
-    await page.waitForTimeout(400); // until its animations have ended
+    await page.waitForTimeout(400); // wait until the animations have ended
     await picture(page, `${name}-${size}`);
   }
   await page.setViewportSize(wide);
@@ -77,7 +78,7 @@ const show = async (name, path, words) => {
   await page.getByText(words).and(page.locator(":visible")).first().waitFor();
   await both(name);
 };
-// as sends a request from a person's page.
+// as sends a request as the person who is logged in on the page.
 const as = (at, method, path, body) => at.page.evaluate(async ([method, path, body]) => {
   const response = await fetch(path, { method, headers: { "Content-Type": "application/json" }, body: body && JSON.stringify(body) });
   return response.json();

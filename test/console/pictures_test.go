@@ -22,7 +22,7 @@ type officeApp struct {
 	Tools       []map[string]any `json:"tools"`
 }
 
-// office packs a bundle for each app in testdata/office into a directory, and returns the apps' names.
+// office packs every app in testdata/office into a bundle in dir and returns the apps' names.
 func office(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/office/apps.json")
@@ -79,9 +79,9 @@ func (a officeApp) bundle(t *testing.T) string {
 	return dir
 }
 
-// This test takes the screenshots for docs/console.md, on a server with realistic data. It runs only with
-// ROPEWALK_SCREENSHOTS=<directory>.
-func TestTakesThePicturesForTheDocumentation(t *testing.T) {
+// This test takes the screenshots for docs/console.md on a server with realistic data. It runs only if
+// ROPEWALK_SCREENSHOTS names a directory.
+func TestPicturesForTheDocumentation(t *testing.T) {
 	if os.Getenv("ROPEWALK_SCREENSHOTS") == "" {
 		t.Skip("ROPEWALK_SCREENSHOTS is not set")
 	}

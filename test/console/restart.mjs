@@ -1,4 +1,4 @@
-// A page whose server is killed during an answer, started again, and upgraded.
+// The server is killed during an answer, started again, and upgraded while the page stays open.
 import { accessible, assert, facts, open } from "./browser.mjs";
 
 const { context, page } = await open();
@@ -10,24 +10,24 @@ await message.press("Enter");
 await thread.getByText("The first half").waitFor();
 
 assert.ok((await fetch(`${facts.control}/kill`)).ok);
-const away = page.getByText("The connection to the server is lost.");
+const away = page.getByText("The connection to the server was lost.");
 await away.waitFor();
-await thread.getByText("The connection was lost. Everything up to then is kept.").waitFor();
+await thread.getByText("The connection was lost. Everything received until then has been kept.").waitFor();
 await thread.getByText("The first half").waitFor();
-await accessible(page, "a page whose server is away");
+await accessible(page, "a page whose server is unavailable");
 
 assert.ok((await fetch(`${facts.control}/start`)).ok);
 await away.waitFor({ state: "detached" });
 await thread.getByText("tell me all").first().waitFor();
 
-// The page follows the events of the new process.
+// The page receives events from the new process.
 await page.getByRole("link", { name: "Activity" }).click();
 await page.getByText("live", { exact: true }).waitFor();
 const stopped = await page.evaluate(async () => (await fetch("/v1/apps/sample/stop", { method: "POST" })).status);
 assert.equal(stopped, 200);
 await page.getByText("sample was stopped").first().waitFor();
 
-// The conversation is there and continues.
+// The conversation still exists and can be continued.
 await page.getByRole("link", { name: "Chat" }).click();
 await page.locator("a[href*='/chat/conv_']").first().click();
 await thread.getByText("tell me all").first().waitFor();
@@ -38,7 +38,7 @@ await page.reload();
 await thread.getByText("The other half.").waitFor();
 await thread.getByText("tell me all").first().waitFor();
 
-// The server is upgraded while the page is open. A script that the page has not loaded yet no longer exists, so
+// The server is upgraded while the page is open. The script that the page loads next no longer exists on the server, so
 // the page reloads.
 await page.getByRole("link", { name: "Apps" }).click();
 await page.getByRole("button", { name: "Install app" }).waitFor();
@@ -52,7 +52,7 @@ await page.goto(`${facts.url}/apps`);
 await page.getByRole("button", { name: "Install app" }).click();
 await page.getByRole("tab", { name: "Server path" }).waitFor();
 
-// Without an upgrade, a script that fails to load is requested again, and nothing on the page is lost.
+// Without an upgrade, the page requests a script again after it fails to load. Nothing on the page is lost.
 await page.goto(`${facts.url}/apps`);
 await page.route("**/assets/Install-*.js", (route) => route.fulfill({ status: 503 }));
 await page.getByRole("button", { name: "Install app" }).click();

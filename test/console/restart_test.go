@@ -12,9 +12,9 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A page whose server is killed during an answer shows that the server is unavailable. When the server is back
-// at the same address, the page receives its events again, the answer is shown as ended, and the chat can be
-// continued.
+// The server is killed during an answer, and the page shows that the server is unavailable. When the server runs again
+// at the same address, the page receives events again, shows that the answer was interrupted, and lets the user
+// continue the chat.
 func TestAPageKeepsWorkingAfterItsServerIsKilledAndRestarted(t *testing.T) {
 	t.Parallel()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -28,7 +28,7 @@ func TestAPageKeepsWorkingAfterItsServerIsKilledAndRestarted(t *testing.T) {
 		}
 		_, _ = fmt.Fprintf(w, delta, "The first half")
 		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done() // until the server has exited
+		<-r.Context().Done() // wait until the server has exited
 	}))
 	t.Cleanup(provider.Close)
 	port := testenv.FreePort(t)
@@ -36,7 +36,8 @@ func TestAPageKeepsWorkingAfterItsServerIsKilledAndRestarted(t *testing.T) {
 	browse(t, "restart.mjs", s, map[string]any{"control": killer(t, s)})
 }
 
-// killer returns the address of a server that kills s at /kill, and starts it again at any other path.
+// killer returns the address of a control server. A request for /kill kills s, and a request for any other path starts
+// it again.
 func killer(t *testing.T, s *harness.Server) string {
 	t.Helper()
 	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

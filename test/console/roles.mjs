@@ -1,5 +1,5 @@
-// Every screen as an organization admin, a workspace admin and a member, at three widths and at 200%: it loads without an
-// error, is accessible, and is not wider than the page.
+// Checks every screen as an organization admin, a workspace admin and a member, at three widths and at 200% zoom. Each
+// screen must load without an error, be accessible, and fit the width of the page.
 import { assert, excess, facts, launch, open, settled, violationsOn, wide } from "./browser.mjs";
 
 const browser = await launch();
@@ -26,7 +26,7 @@ const { workspace } = await as(ada, "GET", "/v1/workspace");
 const { user } = await as(people["workspace admin"], "GET", "/v1/workspace");
 await as(ada, "POST", `/v1/workspaces/${workspace.id}/members`, { user: user.id, role: "admin" });
 
-// 1,440 px at 200% are 720 px of the page.
+// At 200% zoom, a window of 1,440 px is 720 CSS pixels wide.
 const widths = [1440, 768, 720, 375];
 const found = [];
 const seen = {};
@@ -44,7 +44,7 @@ async function look(role, page, path) {
     for (const v of await violationsOn(page)) found.push(`${role}, ${path} at ${width} px: ${v.id}: ${v.nodes.join(" | ")}`);
   }
   await page.setViewportSize(wide);
-  for (const alert of await page.getByRole("alert").allTextContents()) found.push(`${role}, ${path}: it says ${alert}`);
+  for (const alert of await page.getByRole("alert").allTextContents()) found.push(`${role}, ${path}: the page shows the error ${alert}`);
 }
 
 async function visit(role, { page, problems }) {

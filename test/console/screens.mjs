@@ -1,4 +1,5 @@
-// Every screen in both themes and at both widths: shown, accessible, nothing wider than the page at these and other widths.
+// Checks every screen in both themes and at both widths: its content appears, it is accessible, and nothing is wider
+// than the page. The width is also checked at a few more sizes.
 import { assert, excess, facts, launch, narrow, open, settled, violationsOn, wide } from "./browser.mjs";
 
 const screens = [
@@ -46,8 +47,7 @@ const selectAll = async (page) => {
   await page.getByRole("dialog").waitFor();
 };
 
-// The menus, dialogs and tabs of the screens. For one that exists at only one width, `only` names
-// that width.
+// The menus, dialogs and tabs of the screens. `only` names the width of an element that exists at one width only.
 const opened = [
   ["menu of the workspace", "/apps", menu(/^Workspace /)],
   ["menu of the account", "/apps", menu(/^Account of/)],
@@ -74,14 +74,14 @@ const opened = [
   ["selected conversations", "/chat", listed(selectAll)],
   ["new member", "/people", press("Add")],
   ["workspaces", "/people", tab("Workspaces", "default")],
-  ["everybody", "/people", tab("Everybody", "Owner")],
+  ["everyone", "/people", tab("Everyone", "Owner")],
   ["new key", "/connect", press("New key")],
 ];
 
 const found = [];
 
-// look records the violations on the page. The themes differ only in colors, so one of them is checked with all rules
-// and the other only for its colors.
+// look records the violations on the page. The themes differ only in colors, so the first theme is checked with all
+// rules and the second with the color rules only.
 async function look(page, name, size, themes) {
   for (const [i, colorScheme] of themes.entries()) {
     await page.emulateMedia({ colorScheme });
@@ -90,7 +90,7 @@ async function look(page, name, size, themes) {
   await page.emulateMedia({ colorScheme: themes[0] });
 }
 
-// visit checks everything at one width. At the other widths it checks only that nothing is wider than the page.
+// visit checks everything at one width. At the other widths, it checks only that nothing is wider than the page.
 async function visit(browser, size, viewport, themes, widths) {
   const { context, page, problems } = await open({ browser, viewport, colorScheme: themes[0] });
   for (const [name, path, words] of screens) {
@@ -106,7 +106,7 @@ async function visit(browser, size, viewport, themes, widths) {
   }
   for (const [name, path, show, { only = size } = {}] of opened) {
     if (only !== size) continue;
-    // Escape closes whatever was open before on the same screen.
+    // Escape closes the menu or dialog that an earlier check opened on this screen.
     if (page.url().endsWith(path)) await page.keyboard.press("Escape");
     else await page.goto(facts.url + path);
     try {
@@ -125,4 +125,4 @@ async function visit(browser, size, viewport, themes, widths) {
 const browser = await launch();
 await Promise.all([visit(browser, "1440", wide, ["light", "dark"], [768, 1280]), visit(browser, "375", narrow, ["dark", "light"], [360])]);
 await browser.close();
-assert.ok(found.length === 0, `axe-core, widths and complaints:\n${found.join("\n")}`);
+assert.ok(found.length === 0, `violations, widths and errors:\n${found.join("\n")}`);

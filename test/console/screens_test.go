@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// Every screen passes axe-core and is no wider than the page, in both themes and at widths of 1,440 and 375 px.
+// Every screen passes axe-core and fits the page, in both themes, at widths of 1,440 and 375 px.
 func TestEveryScreenIsAccessibleInBothThemesAtBothWidths(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
@@ -25,7 +25,7 @@ func TestEveryScreenIsAccessibleInBothThemesAtBothWidths(t *testing.T) {
 	browse(t, "screens.mjs", s, map[string]any{"conversation": said["conversationId"], "app": "sample", "tool": "sample__greet"})
 }
 
-// Every screen works for each role, at three widths and at 200%.
+// Every screen works for each role, at three widths and at 200% zoom.
 func TestEveryScreenWorksForEachRole(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)

@@ -13,17 +13,16 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// serve starts a server with a configuration until the test ends.
+// serve starts a server with a configuration. The server stops when the test ends.
 func serve(t *testing.T, config string, args ...string) *harness.Server {
 	t.Helper()
 	return harness.Serve(t, harness.Config(config), harness.Flags(args...))
 }
 
-// localURL returns the server's address with the host name localhost, which browsers treat like a secure
-// address.
+// localURL returns the server's address with the host name localhost. Browsers treat this name as a secure origin.
 func localURL(s *harness.Server) string { return strings.Replace(s.URL, "127.0.0.1", "localhost", 1) }
 
-// bundle writes a bundle around an npm package in this directory's package.json.
+// bundle writes a bundle that runs an npm package listed in this directory's package.json.
 func bundle(t *testing.T, pkg string, extra map[string]any, args ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), strings.TrimPrefix(filepath.Base(pkg), "server-"))
@@ -56,10 +55,10 @@ func bundle(t *testing.T, pkg string, extra map[string]any, args ...string) stri
 
 func packages(t testing.TB) string { return testenv.Packages(t, filepath.Join("test", "console")) }
 
-// browse runs one of the scripts in this directory against a server. facts is passed to the script as JSON.
+// browse runs a script in this directory against a server. The script gets facts as JSON.
 func browse(t *testing.T, script string, s *harness.Server, facts map[string]any) {
 	t.Helper()
-	home, err := os.MkdirTemp("", "rwc") // short, because the browser creates sockets in it
+	home, err := os.MkdirTemp("", "rwc") // a short path, because the browser creates sockets in it
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Eight tabs of a browser share one event stream. An address opens its workspace.
+// Eight tabs of a browser share one event stream. The address of a page selects its workspace.
 import { assert, facts, open } from "./browser.mjs";
 
 const { context, page } = await open();
@@ -11,7 +11,7 @@ for (const each of pages) {
   await each.locator("a[href$='/apps/sample']").waitFor();
 }
 await page.waitForFunction(async () => (await navigator.locks.query()).held.length === 1 && (await navigator.locks.query()).pending.length === 7);
-assert.equal(streams, 1, "one stream for all tabs");
+assert.equal(streams, 1, "the tabs opened more than one event stream");
 
 // Events reach every tab. When the tab with the stream closes, another one takes over.
 const state = (to) => Promise.all(pages.map((each) => each.getByRole("button", { name: to, exact: true }).waitFor()));
@@ -23,7 +23,7 @@ await pages[0].waitForFunction(async () => (await navigator.locks.query()).held.
 await act("start");
 await state("Stop sample");
 
-// The address contains the workspace, so Back returns to it.
+// The address contains the workspace, so Back returns to the earlier workspace.
 const tab = pages[0];
 await tab.waitForURL(/\/w\/ws_default\/apps$/);
 const made = await tab.evaluate(async () => (await (await fetch("/v1/workspaces", { method: "POST", headers: { "Content-Type": "application/json" }, body: '{"name":"Harbour"}' })).json()).workspace.id);

@@ -16,8 +16,8 @@ import (
 // manyDeltas is the number of pieces in the long answer.
 const manyDeltas = 10_000
 
-// streamingModel answers every message with the pieces, one event each, in OpenAI's format. It returns a server
-// configuration that uses it for chats.
+// streamingModel starts a model that answers every message with these pieces, one event for each, in OpenAI's format.
+// It returns a server configuration that uses this model for chats.
 func streamingModel(t *testing.T, pieces []string) string {
 	t.Helper()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,8 +49,8 @@ func shortAnswer() []string {
 	return append(pieces, "\n\nThe very end.")
 }
 
-// With ROPEWALK_CONSOLE_TIMES=1, the longest task on a processor slowed down by a factor of four is at most 50 ms, as the
-// median of five answers.
+// With ROPEWALK_CONSOLE_TIMES=1, the test slows the processor down by a factor of four. The longest task of an answer
+// may then take at most 50 ms, measured as the median of five answers.
 func TestAThousandDeltasOfALargeAnswerRenderInShortTasks(t *testing.T) {
 	t.Parallel()
 	pieces := shortAnswer()
@@ -60,8 +60,8 @@ func TestAThousandDeltasOfALargeAnswerRenderInShortTasks(t *testing.T) {
 	browse(t, "slow.mjs", serve(t, streamingModel(t, pieces)), map[string]any{"strict": os.Getenv("ROPEWALK_CONSOLE_TIMES") != ""})
 }
 
-// longAnswer returns Markdown in pieces of about one token: paragraphs, then a list, a code block and a table,
-// each as long as all paragraphs together.
+// longAnswer returns Markdown in pieces of about one token. Paragraphs come first, then a list, a code block and a
+// table, each as long as all paragraphs together.
 func longAnswer() []string {
 	var pieces []string
 	add := func(upTo int, first string, next func(i int) string) {
@@ -86,9 +86,9 @@ func longAnswer() []string {
 	return append(pieces, " |\n\nThe very end.")
 }
 
-// The browser counts the bytes of a first visit (docs/console-development.md). With ROPEWALK_CONSOLE_TIMES=1, the time
-// until the chat is usable on a processor slowed down by a factor of four has a limit too. With
-// ROPEWALK_CONSOLE_AGAINST=path, the test measures this console and the console of the executable at path in turn.
+// The browser counts the bytes of a first visit (docs/console-development.md). With ROPEWALK_CONSOLE_TIMES=1, the test
+// also limits the time until the chat is usable on a processor slowed down by a factor of four. With
+// ROPEWALK_CONSOLE_AGAINST=path, it measures this console and the console of the executable at path in turn.
 func TestTheFirstLoadIsSmallAndQuicklyUsable(t *testing.T) {
 	t.Parallel()
 	config := streamingModel(t, []string{"Yes."})
@@ -100,9 +100,9 @@ func TestTheFirstLoadIsSmallAndQuicklyUsable(t *testing.T) {
 	browse(t, "load.mjs", serve(t, config, "--sample"), facts)
 }
 
-// The rendered part of an answer does not change while the rest arrives, so that the work per delta does not
-// grow with the answer. With ROPEWALK_CONSOLE_TIMES=1, no task on the page may take more than 100 ms.
-func TestTenThousandDeltasRenderOnlyWhatGrows(t *testing.T) {
+// The rendered part of an answer does not change while the rest arrives, so the work per delta does not grow with the
+// answer. With ROPEWALK_CONSOLE_TIMES=1, no task on the page may take more than 100 ms.
+func TestTenThousandDeltasRenderOnlyNewText(t *testing.T) {
 	t.Parallel()
 	pieces := longAnswer()
 	if len(pieces) != manyDeltas || !strings.HasPrefix(pieces[0], "The first") {

@@ -1,5 +1,5 @@
-// A conversation: formulas, versions of a message, other models, long results, shortcuts, notifications, and several
-// conversations deleted at once.
+// Tests the parts of a conversation: formulas, versions of a message, other models, long results, shortcuts,
+// notifications, and the deletion of several conversations.
 import { accessible, assert, eventually, facts, open } from "./browser.mjs";
 
 const { context, page, problems } = await open();
@@ -14,7 +14,7 @@ const say = async (text) => {
   await message.press("Enter");
 };
 
-// An edited message is a new version. Arrows lead from one version to the next, also after a reload.
+// An edited message becomes a new version. Arrows lead to the previous and the next version, also after a reload.
 await page.goto(`${facts.url}/chat`);
 await say("the first words");
 await answers.getByText("Seen by test.").waitFor();
@@ -38,7 +38,7 @@ await versions.getByText("1 of 2").waitFor();
 await versions.getByRole("button", { name: "Next version" }).click();
 await thread.getByText("other words").waitFor();
 
-// A retry is a version, too. Once a second model is known, the retry can use it.
+// A retry is also a new version. Once the console knows a second model, the retry can use it.
 await page.getByRole("combobox", { name: "Model" }).selectOption({ label: "Another model…" });
 await page.getByRole("dialog").getByLabel("Model").fill("local:other");
 await page.getByRole("button", { name: "Use it" }).click();
@@ -53,7 +53,7 @@ await versions.getByText("3 of 3").waitFor();
 await answers.getByText("Seen by other.").waitFor();
 await ended();
 
-// A message that failed is sent again as a new version, so it does not appear twice.
+// If a failed message is sent again, it becomes a new version, so it does not appear twice.
 await say("fail once more");
 await thread.getByRole("alert").getByText("It says: not today").waitFor();
 await ended();
@@ -61,7 +61,7 @@ await thread.getByRole("alert").getByRole("button", { name: "Retry" }).click();
 await versions.last().getByText("2 of 2").waitFor();
 await thread.getByRole("alert").getByText("It says: not today").waitFor();
 await ended();
-await eventually("what failed is shown once", async () => (await thread.getByText("fail once more").count()) === 1);
+await eventually("the failed message is shown once", async () => (await thread.getByText("fail once more").count()) === 1);
 
 // Formulas are MathML, and prices are text.
 await say("a formula, please");
@@ -95,11 +95,12 @@ await page.keyboard.press("Escape");
 await page.getByRole("heading", { name: "A title" }).first().waitFor({ state: "attached" });
 await page.locator("body").click({ position: { x: 1, y: 1 } });
 await page.keyboard.press("Shift+Escape");
-await eventually("the cursor is in the message", () => message.evaluate((field) => field === document.activeElement));
+await eventually("the cursor is in the message field", () => message.evaluate((field) => field === document.activeElement));
 await page.keyboard.press("Control+Shift+O");
 await page.waitForURL((url) => url.pathname.endsWith("/chat"));
 
-// An app that is switched off is not offered to the model, in this chat only. The workspace's instructions are in every chat.
+// If an app is switched off in a chat, its tools are not offered to the model there. Other chats still have them. The
+// workspace's instructions apply to every chat.
 await page.getByRole("button", { name: "Apps in this chat: 1 of 1" }).click();
 await page.getByRole("dialog", { name: "Apps in this chat" }).getByLabel("Sample").uncheck();
 await accessible(page, "the apps of a chat");
@@ -118,7 +119,7 @@ await page.getByRole("menuitem", { name: "Instructions for models…" }).click()
 await page.getByLabel("Instructions", { exact: true }).fill("Show prices in kroner.");
 await accessible(page, "the instructions of a workspace");
 await page.getByRole("button", { name: "Save" }).click();
-await page.getByText("The instructions are saved.").waitFor();
+await page.getByText("The instructions have been saved.").waitFor();
 await say("which tools?");
 await answers.getByText("Some tools, and instructions.").waitFor();
 await ended();
@@ -141,7 +142,7 @@ const hide = (hidden) => page.evaluate((to) => {
   document.dispatchEvent(new Event("visibilitychange"));
 }, hidden);
 const unseen = async (text) => {
-  await hide(true); // first: the answer may come before the next command
+  await hide(true); // hide the page first, because the answer may arrive before the next command
   await say(text);
   await page.waitForFunction(() => document.title.startsWith("Answer ready"));
   await hide(false);
@@ -173,5 +174,5 @@ await page.route("**/v1/apps/sample", async (route) => {
 await page.goto(`${facts.url}/apps/sample`);
 await page.getByText("is not offered to local:test, because the provider refuses its definition: Invalid schema").waitFor();
 await accessible(page, "an app with a refused tool");
-assert.deepEqual(problems, [], "what the page complained about");
+assert.deepEqual(problems, [], "the errors that the page reported");
 await context.close();

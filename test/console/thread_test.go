@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// A message has versions, each in its own conversation, with arrows between them. An answer can be requested from another
-// model, formulas are rendered, and long results can be searched. Apps can be switched off in one chat, and a workspace has
-// instructions. Shortcuts, notifications and the deletion of several conversations work as described.
+// Each version of a message is in its own conversation, with arrows between the versions. Another model can retry an
+// answer, formulas are rendered, and long results can be searched. Apps can be switched off in one chat, and a workspace
+// has instructions. Shortcuts, notifications and the deletion of several conversations also work.
 func TestAConversationHasVersionsFormulasAppsAndShortcuts(t *testing.T) {
 	t.Parallel()
 	provider := httptest.NewServer(http.HandlerFunc(answerThread))
@@ -21,7 +21,7 @@ func TestAConversationHasVersionsFormulasAppsAndShortcuts(t *testing.T) {
 	browse(t, "thread.mjs", s, nil)
 }
 
-// answerThread is the model of thread.mjs.
+// answerThread plays the model for thread.mjs.
 func answerThread(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var asked struct {

@@ -1,13 +1,14 @@
-// The views of published apps: each renders something after its tool ran, responds to a click, and reports
-// no errors.
+// Tests the views of published apps. Each view renders something after its tool has run, responds to a click, and
+// reports no errors.
 import { assert, facts, open, picture } from "./browser.mjs";
 
-// changes does something, and waits until a part of the view has changed.
+// changes runs act and waits until the part of the view that read returns has changed. It returns the value from
+// before the change.
 async function changes(part, read, act) {
   const before = await part.evaluate(read);
   await act();
   for (let i = 0; (await part.evaluate(read)) === before; i++) {
-    if (i === 1_800) throw new Error(`it still is ${before}`);
+    if (i === 1_800) throw new Error(`the value is still ${before}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   return before;
@@ -15,14 +16,14 @@ async function changes(part, read, act) {
 
 const text = (element) => element.textContent;
 
-// drag puts a slider near its end, where a person would click.
+// drag clicks a slider near its end, as a person would.
 async function drag(slider) {
   await slider.waitFor();
   const { width, height } = await slider.boundingBox();
   await slider.click({ position: { x: width * 0.9, y: height / 2 } });
 }
 
-// A person's action in each view, and its effect: a result of the app's tool, or another picture.
+// For each view, an action of a person and its effect: a result of the app's tool, or a change in the view.
 const clicks = {
   "basic-react": async (page, view) => {
     await view.getByRole("button", { name: "Get Server Time" }).first().click();
@@ -48,12 +49,12 @@ const clicks = {
   },
 };
 
-// answersInAnotherOrder holds back a view's first call until the second has returned.
+// answersInAnotherOrder delays the result of a view's first call until the second call has returned.
 async function answersInAnotherOrder(page) {
   let calls = 0, release;
   const second = new Promise((resolve) => { release = resolve; });
   await page.route("**/v1/tools/call", async (route) => {
-    const call = ++calls; // the first one is the page's own
+    const call = ++calls; // the page itself makes the first call
     if (call === 2) await second;
     await route.fulfill({ response: await route.fetch() });
     if (call === 3) release();
@@ -64,23 +65,23 @@ const { context, page, problems } = await open();
 const failures = [];
 for (const tool of facts.tools) {
   const app = tool.split("__")[0];
-  if (app === "cohort-heatmap") await answersInAnotherOrder(page); // it calls its tool when it is shown and for each choice
+  if (app === "cohort-heatmap") await answersInAnotherOrder(page); // this view calls its tool when it appears and after each choice
   await page.goto(`${facts.url}/tools?tool=${tool}`);
   await page.getByRole("button", { name: "Run tool" }).click();
   const view = page.frameLocator("iframe").frameLocator("iframe");
   try {
     await view.getByText(/\w{2}/).first().waitFor();
-    if (facts.pictures) await page.waitForTimeout(2_000); // until its animations have ended
+    if (facts.pictures) await page.waitForTimeout(2_000); // wait until the animations have ended
     await picture(page, `view-${app}-1440`);
     await clicks[app](page, view);
     const shown = await view.locator("body").evaluate((body) => ({ text: body.innerText.trim().length, height: body.scrollHeight }));
-    if (shown.text < 10 || shown.height < 40) failures.push(`${tool}: it shows ${JSON.stringify(shown)}`);
+    if (shown.text < 10 || shown.height < 40) failures.push(`${tool}: the view shows only ${JSON.stringify(shown)}`);
     await page.unroute("**/v1/tools/call");
   } catch (error) {
-    failures.push(`${tool}: ${error.message.split("\n").slice(0, 4).join(" ")}; the page says ${(await page.locator("main").innerText()).slice(-400)}`);
+    failures.push(`${tool}: ${error.message.split("\n").slice(0, 4).join(" ")}; the page shows ${(await page.locator("main").innerText()).slice(-400)}`);
   }
 }
 assert.deepEqual(failures, []);
 const ours = problems.filter((p) => !/favicon|Autofocus|DevTools/.test(p));
-assert.deepEqual(ours, [], "what the pages complained about");
+assert.deepEqual(ours, [], "the errors that the pages reported");
 await context.close();

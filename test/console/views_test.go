@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// canary is a server that records requests. No view may send any.
+// canary is a server that records every request. The views must not be able to send any.
 type canary struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -34,8 +34,8 @@ func (c *canary) heard() []string {
 	return c.hits
 }
 
-// hostileBundle returns the directory of the app in testdata/hostile, whose views get the canary's address, and
-// the names of its attacks.
+// hostileBundle copies the app in testdata/hostile, gives its views the canary's address, and returns the copy's
+// directory and the names of the attacks.
 func hostileBundle(t *testing.T, at string) (dir string, attacks []string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "hostile")
@@ -71,7 +71,7 @@ func TestHostileViewsCannotReadOrSendAnything(t *testing.T) {
 	}
 }
 
-// The apps from the MCP Apps examples, as published by their authors, show their views, and the views work.
+// The published apps of the MCP Apps examples show their views, and the views work.
 func TestPublishedViewsRenderAndWork(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "")

@@ -26,12 +26,13 @@ import shell from "./shell/shell.module.css";
 applyTheme();
 followUpgrades();
 
-// A page from the browser's back-forward cache may show a session that has ended.
+// A page restored from the back-forward cache may show a session that has ended.
 window.addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload();
 });
 
-// Queries are retried until the server responds. Changes are not: the server may have made them.
+// Queries are retried until the server responds. Changes are not retried, because the server may already have made
+// them.
 const queries = new QueryClient({
   mutationCache: new MutationCache({
     onError: (error, variables, _result, mutation) =>
@@ -48,7 +49,7 @@ const queries = new QueryClient({
   },
 });
 
-/** Everything that belongs to one workspace. Switching workspaces mounts it again. */
+/** Shows everything that belongs to one workspace. It is mounted again when the workspace changes. */
 function Workspace() {
   const { workspace, user, switchTo } = useSession();
   const shown = useShown();
@@ -67,7 +68,7 @@ function Workspace() {
       );
     const moved = () => {
       const there = workspaceInAddress();
-      if (there && there !== workspace.id) flushSync(() => switchTo(there)); // before the router resolves the new address in the old workspace
+      if (there && there !== workspace.id) flushSync(() => switchTo(there)); // before the router resolves the new address within the old workspace
     };
     addEventListener("popstate", moved, { capture: true });
     return () => removeEventListener("popstate", moved, { capture: true });
@@ -99,7 +100,7 @@ const show = () =>
                   </Button>
                 }
               >
-                {error.message} {isUnreachable(error) && "The page will keep trying."}
+                {error.message} {isUnreachable(error) && "This page will keep trying."}
               </Empty>
             </main>
           )}
@@ -110,5 +111,6 @@ const show = () =>
     </StrictMode>,
   );
 
-// Load the screen's script as well. On a phone also load the navigation, which is above the screen and would move it.
+// Load the screen's script too. On a phone, also load the navigation, which would otherwise push the screen down when
+// it appears.
 void Promise.allSettled([beforeFirstRender(queries), router.load(), isNarrow() && loadSidebars()]).then(show);

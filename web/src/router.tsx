@@ -30,7 +30,7 @@ const index = createRoute({
   },
 });
 
-// Most visits begin here. A separate chunk would only be requested after the rest of the page had loaded.
+// Most visits start here. A separate chunk would be requested only after the rest of the page had loaded.
 const chat = createRoute({ getParentRoute: () => root, path: "/chat", component: ChatScreen });
 const conversation = createRoute({
   getParentRoute: () => root,
@@ -43,13 +43,13 @@ interface AppSearch {
   tab?: string;
   tool?: string;
 }
-/** What the activity screen shows. A link can set each of these. */
+/** The filters of the activity screen. A link can set each of them. */
 export interface ActivitySearch {
   tab?: string;
-  /** For the live events: their name, and words in them. */
+  /** Only for live events: their name, and words that they contain. */
   kind?: string;
   search?: string;
-  /** For the audit trail. */
+  /** Only for the audit trail. */
   person?: string;
   action?: string;
   tool?: string;
@@ -143,7 +143,8 @@ export const router = createRouter({
     system,
     connect,
   ]),
-  // The address contains the workspace, so that Back, bookmarks and links open the right one. Routes need not know about it.
+  // The address contains the workspace, so that Back, bookmarks and links open the right one. Routes are written
+  // without it.
   rewrite: {
     input: ({ url }) => {
       url.pathname = url.pathname.replace(/^\/w\/[^/]+(?=\/|$)/, "") || "/";

@@ -1,8 +1,8 @@
 // Package accountapi serves the routes for linked accounts: listing and changing them, and the pages on which a person
 // links one.
 //
-// It owns the pages, the cookie that ties a login to its browser, and the redirects. It does not own the flow with the
-// authorization servers, or the rules about who may link what (package accounts).
+// It owns the pages, the cookie that ties a login to its browser, and the redirects. Package accounts owns the flow
+// with the authorization servers and the rules about who may link what.
 package accountapi
 
 import (
@@ -102,7 +102,7 @@ type linkResponse struct {
 	Device  *device  `json:"device,omitempty"`
 }
 
-// consent describes what a person agrees to before a login with a code.
+// consent describes what a person agrees to before logging in with a code.
 type consent struct {
 	Address  string   `json:"address"`
 	Issuer   string   `json:"issuer"`
@@ -112,7 +112,7 @@ type consent struct {
 	Digest   string   `json:"digest"`
 }
 
-// device is a login with a code.
+// device is a login in which the person enters a code on another device.
 type device struct {
 	Login       string `json:"login"`
 	URL         string `json:"url"`
@@ -122,12 +122,12 @@ type device struct {
 	ExpiresAt   string `json:"expiresAt"`
 }
 
-// Link handles POST /v1/accounts: it returns the address of the page on which the caller links an account. If device is
-// set and the authorization server can give a code, it also returns what the caller agrees to; and once the caller has
-// agreed, the code.
+// Link handles POST /v1/accounts. It returns the address of the page on which the caller links an account. If device is
+// set and the authorization server supports device codes, it also returns what the caller has to agree to or, once the
+// caller has agreed, the code.
 func (h *Handlers) Link(c *fiber.Ctx, caller core.Caller, r NewAccount) (any, error) {
 	if r.App == "" {
-		return nil, core.Errorf(core.CodeBadRequest, "app is missing: the short name of the app that the account is for")
+		return nil, core.Errorf(core.CodeBadRequest, "app is missing: set it to the short name of the app that the account is for")
 	}
 	if r.Name == "" {
 		r.Name = accounts.DefaultName
@@ -176,7 +176,7 @@ type DeviceLogin struct {
 	Login string `json:"login"`
 }
 
-// Device handles POST /v1/accounts/device: it completes a login with a code, if the person has entered it.
+// Device handles POST /v1/accounts/device. It completes a login with a code if the person has entered the code.
 func (h *Handlers) Device(c *fiber.Ctx, caller core.Caller, r DeviceLogin) (any, error) {
 	a, wait, err := h.Accounts.FinishDevice(c.UserContext(), caller, r.Login)
 	if err != nil || wait > 0 {

@@ -30,22 +30,22 @@ const (
 	// agreed holds the digest of the consent that the page showed.
 	agreed = "agreed"
 
-	// again marks a request that the page itself made. With such a request, the browser sends even a session cookie
-	// that it withholds when another site led here.
+	// again marks a request that the page itself triggered. The browser sends the session cookie with such a request,
+	// even if it withheld the cookie when another site led to the page.
 	again = "again"
 )
 
 // page is the data for the template, which shows whichever field is set.
 type page struct {
-	Reload  string            // the address to load immediately
-	Login   string            // where to log in first
+	Reload  string            // the address to reload immediately
+	Login   string            // the address of the login page
 	Ask     *accounts.Consent // what to agree to
-	Agree   string            // the address to which the agreement is sent
+	Agree   string            // the address to post the agreement to
 	Linked  *core.Account
 	Problem string
 }
 
-// Page handles GET /v1/accounts/link: it explains to a person what linking an account means.
+// Page handles GET /v1/accounts/link. It explains to a person what linking an account means.
 func (h *Handlers) Page(c *fiber.Ctx, _ core.Caller) (any, error) {
 	caller, w, ok, err := h.person(c)
 	if err != nil || !ok {
@@ -59,7 +59,7 @@ func (h *Handlers) Page(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return nil, h.show(c, fiber.StatusOK, page{Ask: &consent, Agree: agree.String()}, consent.Authorize)
 }
 
-// Agree handles POST /v1/accounts/link: the person has agreed, and the browser goes to the authorization server.
+// Agree handles POST /v1/accounts/link. The person has agreed, so it redirects the browser to the authorization server.
 func (h *Handlers) Agree(c *fiber.Ctx, _ core.Caller) (any, error) {
 	caller, w, ok, err := h.person(c)
 	if err != nil || !ok {
@@ -106,8 +106,8 @@ func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return nil, h.show(c, fiber.StatusOK, page{Linked: &a}, "")
 }
 
-// person returns who opened the page, in the workspace that the page names, and the account to link. ok is false when
-// person has already sent a response.
+// person returns the caller who opened the page, in the workspace that the page names, and the account to link. ok is
+// false if person has already sent a response.
 func (h *Handlers) person(c *fiber.Ctx) (caller core.Caller, w accounts.Want, ok bool, err error) {
 	w = accounts.Want{App: c.Query("app"), Name: c.Query("account"), Scopes: validScopes(c.Query("scope")), Agreed: c.Query(agreed)}
 	c.Locals(httpio.AuditTarget{}, clipped(w.App))
@@ -117,7 +117,7 @@ func (h *Handlers) person(c *fiber.Ctx) (caller core.Caller, w accounts.Want, ok
 	}
 	authn.NoteCaller(c.Context(), core.Caller{Identity: id})
 	if meant := c.Query("for"); meant != "" && meant != id.User.ID {
-		return caller, w, false, core.Errorf(core.CodeForbidden, "this link was made for somebody else. Ask for your own")
+		return caller, w, false, core.Errorf(core.CodeForbidden, "this link was made for another person. Request your own link")
 	}
 	if caller, err = h.Authn.Access.Caller(c.UserContext(), id, c.Query("workspace")); err == nil {
 		authn.NoteCaller(c.Context(), caller)
@@ -125,7 +125,7 @@ func (h *Handlers) person(c *fiber.Ctx) (caller core.Caller, w accounts.Want, ok
 	return caller, w, err == nil, err
 }
 
-// clipped shortens a parameter that anybody may have written.
+// clipped shortens a parameter of unbounded length.
 func clipped(text string) string {
 	const most = 100
 	if len(text) > most {
@@ -143,8 +143,8 @@ func validScopes(text string) (valid []string) {
 	return valid
 }
 
-// identify returns the user of the browser. Only a browser login counts. ok is false when identify has already sent a
-// response.
+// identify returns the user who is logged in to the browser. It ignores API keys and tokens. ok is false if identify
+// has already sent a response.
 func (h *Handlers) identify(c *fiber.Ctx) (id core.Identity, ok bool, err error) {
 	id, err = h.Authn.Identify(c.UserContext(), c, authn.Credentials{Cookie: c.Cookies(authn.SessionCookie)})
 	if core.CodeOf(err) != core.CodeUnauthenticated || err == nil {
@@ -171,8 +171,8 @@ func hereWith(c *fiber.Ctx, parameter, value string) *url.URL {
 	return here
 }
 
-// orProblem shows an error as a page. It returns nil when err is nil or has been shown, and otherwise an error that the
-// person should not see.
+// orProblem shows an error as a page. It returns nil if err is nil or has been shown. Otherwise it returns an error
+// that the person must not see.
 func (h *Handlers) orProblem(c *fiber.Ctx, err error) error {
 	known, ok := errors.AsType[*core.Error](err)
 	if err == nil || !ok || known.Code == core.CodeInternal {
@@ -213,8 +213,8 @@ func (h *Handlers) show(c *fiber.Ctx, status int, p page, authorize string) erro
 	}
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; form-action "+forms)
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	// The address holds a state and a code, which no other site may see. With no-referrer, browsers would send the form
-	// with Origin: null, which is refused.
+	// The address holds a state and a code, which no other site may see. The stricter no-referrer does not work:
+	// browsers would send the form with Origin: null, which is refused.
 	c.Set(fiber.HeaderReferrerPolicy, "same-origin")
 	c.Status(status).Type("html", "utf-8")
 	return c.Send(out.Bytes())

@@ -1,8 +1,8 @@
 // Package adminapi serves the routes for people, workspaces, API keys, models, registries, plugins, the audit trail and
 // the configuration.
 //
-// It translates requests and responses. Package people makes the decisions about users, workspaces and keys, for the
-// server's own tools as well. Package httpapi owns the route table, which says what each route requires.
+// It translates requests and responses. Package people, which also serves the server's own tools, makes the decisions
+// about users, workspaces and keys. Package httpapi owns the route table, which says what each route requires.
 package adminapi
 
 import (
@@ -42,7 +42,7 @@ type Handlers struct {
 	Registries Registries
 	Audit      AuditTrail
 	AuditReads *limits.Places
-	Settings   func() []config.Value // in force, in the order of their paths
+	Settings   func() []config.Value // the settings in force, sorted by path
 	Plugins    func() []Plugin
 }
 
@@ -53,9 +53,9 @@ type Plugin struct {
 	Adapter    string    `json:"adapter"`
 	Version    string    `json:"version"`
 	State      string    `json:"state"`      // running, restarting, in-process
-	Generation int       `json:"generation"` // counts the adapter's processes, from 1
+	Generation int       `json:"generation"` // number of the adapter's current process, starting at 1
 	Since      time.Time `json:"since"`      // start of the current generation
-	Degraded   bool      `json:"degraded"`   // it responds, but most of its recent calls failed or were slow
+	Degraded   bool      `json:"degraded"`   // responding, but most of its recent calls failed or were slow
 	Protocol   int       `json:"protocolVersion,omitempty"`
 	Calls      uint64    `json:"calls"`
 	Errors     uint64    `json:"errors"`

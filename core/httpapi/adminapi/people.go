@@ -80,7 +80,7 @@ type NewMember struct {
 	Role core.Role `json:"role"`
 }
 
-// PutMember handles POST /v1/workspaces/:id/members: it adds a user to the workspace, or changes the role of a member.
+// PutMember handles POST /v1/workspaces/:id/members. It adds a user to the workspace or changes a member's role.
 func (h *Handlers) PutMember(c *fiber.Ctx, caller core.Caller, r NewMember) (any, error) {
 	if err := caller.MayManageMembers(c.Params("id")); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (h *Handlers) RemoveMember(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return h.People.RemoveMember(c.UserContext(), c.Params("id"), c.Params("user"))
 }
 
-// keyResponse is an API key. Key is its text, which is sent only once, when the key is created.
+// keyResponse is an API key. Key is the secret itself, which is returned only once, when the key is created.
 type keyResponse struct {
 	ID         string    `json:"id"`
 	Name       string    `json:"name"`

@@ -48,7 +48,7 @@ func (h *Handlers) ListRegistries(*fiber.Ctx, core.Caller) (any, error) {
 	return registriesResponse{httpio.OrEmpty(h.Registries.Registries())}, nil
 }
 
-const searchLimit = 20 // bundles per search, unless the client says how many
+const searchLimit = 20 // bundles per search by default
 
 // SearchRegistries handles GET /v1/registries/search.
 func (h *Handlers) SearchRegistries(c *fiber.Ctx, _ core.Caller) (any, error) {
@@ -83,10 +83,10 @@ type auditResponse struct {
 }
 
 const (
-	auditLimit     = 100 // records per page, unless the client says how many
+	auditLimit     = 100 // records per page by default
 	auditMostLimit = 1000
 
-	auditReads   = 4 // pages read at a time; each takes up to 16 MiB of the file, and one user reads one at a time
+	auditReads   = 4 // pages read at a time, at most one per user; each reads up to 16 MiB of the file
 	auditReading = 10 * time.Second
 )
 
@@ -127,7 +127,7 @@ func (h *Handlers) ListAudit(c *fiber.Ctx, caller core.Caller) (any, error) {
 	wait, cancel := context.WithTimeout(c.UserContext(), auditReading)
 	defer cancel()
 	if h.AuditReads.Await(wait, caller.User.ID) != nil {
-		return nil, core.Errorf(core.CodeRateLimited, "too many pages of the audit trail are being read; one user may read only one at a time").WithRetryAfter(auditReading)
+		return nil, core.Errorf(core.CodeRateLimited, "too many pages of the audit trail are being read at once; read one page at a time").WithRetryAfter(auditReading)
 	}
 	defer h.AuditReads.Release(caller.User.ID)
 	page, err := h.Audit.Records(c.UserContext(), q)

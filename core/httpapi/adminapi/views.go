@@ -22,7 +22,7 @@ func (h *Handlers) ListViews(_ *fiber.Ctx, caller core.Caller) (any, error) {
 	return fiber.Map{"views": h.Views.List(caller.Workspace.ID)}, nil
 }
 
-// SetView handles POST /v1/views: it creates a view or replaces the one with that name.
+// SetView handles POST /v1/views. It creates a view, or replaces the view of the same name.
 func (h *Handlers) SetView(c *fiber.Ctx, caller core.Caller, d core.View) (any, error) {
 	return h.Views.Set(c.UserContext(), caller.Workspace.ID, d)
 }

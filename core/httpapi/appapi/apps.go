@@ -97,13 +97,13 @@ func appName(c *fiber.Ctx) (string, error) {
 	name := c.Params("name")
 	for _, r := range name {
 		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' {
-			return "", core.Errorf(core.CodeNotFound, "no such app; app names consist of a-z, 0-9 and -")
+			return "", core.Errorf(core.CodeNotFound, "no such app: app names consist of a-z, 0-9 and -")
 		}
 	}
 	return name, nil
 }
 
-// appResponse is an app with the facts that only package chat knows.
+// appResponse is an app, along with the tools that models refused.
 type appResponse struct {
 	apps.Details
 	RefusedTools []core.RefusedTool `json:"refusedTools,omitempty"`
@@ -173,7 +173,7 @@ func (h *Handlers) Update(c *fiber.Ctx, caller core.Caller, r source.UpdateReque
 	return h.forCaller(caller, app), httpio.WithCode(core.CodeInstallFailed, "the app could not be updated", err)
 }
 
-// Import handles POST /v1/apps/import: the mcpServers object of an MCP client.
+// Import handles POST /v1/apps/import. Its body is the mcpServers object of an MCP client's configuration.
 func (h *Handlers) Import(c *fiber.Ctx, caller core.Caller, r source.ImportRequest) (any, error) {
 	r.AllowPrivate, r.Restricted, r.Allowed = caller.MayReachPrivate(), !caller.MayInstallUnconfined(), caller.MayInstall
 	r.Caller = caller

@@ -40,7 +40,7 @@ type Apps interface {
 	Hints(c core.Caller, name string) []string
 }
 
-// Tools is the namespace of tools of each workspace.
+// Tools gives access to the tools of each workspace.
 type Tools interface {
 	List(c core.Caller) []tools.Listed
 	Call(ctx context.Context, c core.Caller, call tools.Call) (result json.RawMessage, failed bool, err error)
@@ -50,7 +50,7 @@ type Tools interface {
 	ShowsEvent(c core.Caller, data json.RawMessage) bool
 }
 
-// Models knows which tools models refuse.
+// Models reports which tools were refused by models.
 type Models interface {
 	RefusedTools(ctx context.Context, c core.Caller, server string) ([]core.RefusedTool, error)
 }

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	logTail    = 200 // lines returned unless the client says how many
+	logTail    = 200 // lines returned by default
 	maxLogTail = 10_000
 )
 
-// Logs handles GET /v1/apps/:name/logs: the last lines, and with follow, also the lines written from then on, as
-// events.
+// Logs handles GET /v1/apps/:name/logs. It returns the last lines. With follow, it sends them as events and continues
+// with new lines as the app writes them.
 func (h *Handlers) Logs(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
 	if err != nil {

@@ -56,7 +56,7 @@ func (h *Handlers) forCaller(caller core.Caller, app core.App) core.App {
 	return app
 }
 
-// withMissingOf applies forCaller to the servers of an import.
+// withMissingOf applies forCaller to each app in the result of an import.
 func (h *Handlers) withMissingOf(caller core.Caller, result source.ImportResult) source.ImportResult {
 	for i, server := range result.Servers {
 		if server.App != nil {
@@ -67,8 +67,8 @@ func (h *Handlers) withMissingOf(caller core.Caller, result source.ImportResult)
 	return result
 }
 
-// withHints adds hints about what the sandbox hides to the error of a failed start, for callers who may open the
-// sandbox.
+// withHints adds hints about what the sandbox hides to the error of a failed start. Only callers who may open the
+// sandbox get hints.
 func (h *Handlers) withHints(caller core.Caller, name string, err error) error {
 	failed, ok := errors.AsType[*core.Error](err)
 	if !ok || failed.Code != core.CodeStartFailed {

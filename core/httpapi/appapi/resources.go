@@ -41,7 +41,7 @@ func (h *Handlers) ReadResource(c *fiber.Ctx, caller core.Caller) (any, error) {
 	media, _, _ := strings.Cut(viewType(resource.MIME), ";")
 	asIs, asJSON := webguard.Weight(accept, media), webguard.Weight(accept, fiber.MIMEApplicationJSON)
 	if asIs <= 0 && asJSON <= 0 {
-		return nil, core.Errorf(core.CodeNotAcceptable, "the view is %s or application/json, and Accept allows neither", media)
+		return nil, core.Errorf(core.CodeNotAcceptable, "the view can be sent as %s or application/json, but Accept allows neither", media)
 	}
 	if asJSON > asIs {
 		return viewResource{URI: resource.URI, MIMEType: resource.MIME, Text: string(resource.Body), Meta: resource.Meta}, nil

@@ -27,8 +27,8 @@ type ToolRequest struct {
 	Meta      json.RawMessage `json:"_meta"`
 }
 
-// CallTool handles POST /v1/tools/call. It checks the body; package tools checks everything else. A client that
-// disconnects cancels the call.
+// CallTool handles POST /v1/tools/call. It checks the body; package tools checks everything else. If the client
+// disconnects, the call is cancelled.
 func (h *Handlers) CallTool(c *fiber.Ctx, caller core.Caller, r ToolRequest) (any, error) {
 	name, err := r.name()
 	if err != nil {
@@ -80,7 +80,8 @@ func (h *Handlers) CallTool(c *fiber.Ctx, caller core.Caller, r ToolRequest) (an
 	return nil, httpio.JSON(c, shaped)
 }
 
-// acquireCall counts a tool call against the user's share, which the user's API keys also draw on.
+// acquireCall counts a tool call against the user's limits. Calls with any of the user's API keys count against the
+// same limits.
 func (h *Handlers) acquireCall(caller core.Caller) (release func(), err error) {
 	if err := h.Limits.AllowCall(caller.User.ID); err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (r ToolRequest) name() (string, error) {
 		return r.Server + "__" + r.Tool, nil
 	}
 	if !strings.Contains(r.Tool, "__") && len(r.Tool) != core.MaxToolName { // a shortened name may have lost the separator
-		return "", core.Errorf(core.CodeBadRequest, "server is missing; name it, or give tool as server__tool")
+		return "", core.Errorf(core.CodeBadRequest, "server is missing: set it, or write tool as server__tool")
 	}
 	return r.Tool, nil
 }
@@ -158,8 +159,8 @@ type toolEntry struct {
 	Definition json.RawMessage `json:"definition"`
 }
 
-// ListTools handles GET /v1/tools: the tools that the caller sees. server limits them to one app; with search, every
-// word must occur in the name or the definition.
+// ListTools handles GET /v1/tools, the tools that the caller can see. The parameter server selects the tools of one
+// app. Every word of search must occur in the name or the definition.
 func (h *Handlers) ListTools(c *fiber.Ctx, caller core.Caller) (any, error) {
 	server, words := c.Query("server"), strings.Fields(strings.ToLower(c.Query("search")))
 	shown := []toolEntry{}

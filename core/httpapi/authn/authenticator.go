@@ -15,7 +15,7 @@ import (
 type Access interface {
 	API(ctx context.Context, bearer, cookie string) (core.Identity, error)
 
-	// CountBearer counts a bearer token that was refused. It returns an error if there were too many.
+	// CountBearer counts a refused bearer token. It returns an error if there have been too many.
 	CountBearer(bearer, client, peer string) error
 	Caller(ctx context.Context, id core.Identity, workspace string) (core.Caller, error)
 

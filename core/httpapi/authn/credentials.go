@@ -23,14 +23,14 @@ type Credentials struct {
 	Cookie    string
 	Workspace string // X-Workspace-Id, "" if absent
 
-	proven bool // the token may have come with a proof of possession and is not accepted again without one
+	proven bool // the token may be bound to a proof of possession, which later checks don't have
 }
 
 // Anonymous reports whether the request has neither a token nor a cookie.
 func (c Credentials) Anonymous() bool { return c.Bearer == "" && c.Cookie == "" }
 
-// FromRequest reads the credentials of a request. It refuses a request that repeats a header, because two programs
-// might read different ones.
+// FromRequest reads the credentials of a request. It refuses a request that repeats a header, because programs disagree
+// about which one counts.
 func FromRequest(c *fiber.Ctx) (Credentials, error) {
 	for _, name := range []string{fiber.HeaderAuthorization, headerWorkspace} {
 		values := c.Context().Request.Header.PeekAll(name)
@@ -68,8 +68,8 @@ func FromViewer(c *fiber.Ctx) (Credentials, error) {
 	return cred, nil
 }
 
-// Bearer returns the bearer token of a request, or "" if there is none. A token under the scheme DPoP also counts
-// when an identity provider checks the proof.
+// Bearer returns the bearer token of a request, or "" if there is none. A token under the DPoP scheme also counts if an
+// identity provider checks proofs.
 func Bearer(ctx *fasthttp.RequestCtx) string {
 	return BearerOf(&ctx.Request.Header, webguard.RequestOf(ctx).BindsTokens())
 }

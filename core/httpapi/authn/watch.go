@@ -13,21 +13,21 @@ import (
 // checked again, so the client has to reopen the stream.
 const provenLife = 5 * time.Minute
 
-// A watch checks its caller at most checkBurst times at once, and then once per checkPause. Each check applies
-// what the watch's own token says. Without this limit, two watches of one person whose tokens name different groups
-// would announce changes to each other forever.
+// A watch may check its caller checkBurst times in a row, and then at most once per checkPause. Each check stores the
+// groups that the watch's own token names. Without this limit, two watches of one person whose tokens name different
+// groups would trigger each other forever.
 const (
 	checkBurst = 5
 	checkPause = time.Second
 )
 
-// Watch returns a context for work that continues for a caller after the request was admitted. It ends when the
-// caller loses the credentials, the membership or a role. This happens immediately when the loss is announced. A
-// standing stream also ends at the next periodic check (Recheck), which notices expired tokens too. While it cannot
-// be determined whether the caller is still admitted, the context stays open. The cause of the context is the error
-// that Check returned. stop releases the context's resources.
+// Watch returns a context for work that continues for a caller after the request was admitted. The context ends when
+// the caller loses their credentials, their membership or a role, as soon as the loss is announced. A standing stream
+// is also checked periodically (Recheck), which detects expired tokens too. The context stays open while the caller's
+// rights cannot be determined. Its cause says what the caller has lost. stop releases the context's resources.
 //
-// follow is for a standing stream, and nil for a run: it receives the caller with the rights that each check finds.
+// follow is nil for a run. For a standing stream, it is called after each check with the caller and their current
+// rights.
 func (a *Authenticator) Watch(ctx context.Context, cred Credentials, caller core.Caller, follow func(core.Caller)) (watched context.Context, stop func()) {
 	watched, end := context.WithCancelCause(ctx)
 	changes := make(chan struct{}, 1)
@@ -75,7 +75,7 @@ func (a *Authenticator) Watch(ctx context.Context, cred Credentials, caller core
 	return watched, func() { end(nil) }
 }
 
-// WatchCall is Watch for one call that has just been admitted. It checks nothing unless something changes, and the call
+// WatchCall is like Watch, for one call that has just been admitted. It checks only when a change is announced. The call
 // continues if its token merely expires.
 func (a *Authenticator) WatchCall(ctx context.Context, cred Credentials, caller core.Caller) (watched context.Context, stop func()) {
 	watched, end := context.WithCancelCause(ctx)
@@ -102,10 +102,9 @@ func (a *Authenticator) WatchCall(ctx context.Context, cred Credentials, caller 
 	return watched, func() { end(nil) }
 }
 
-// Check reads a caller's rights again after the request was admitted. It returns the caller with their current rights, or
-// an error that says what the caller has lost: the login, the API key, the membership or a role. A token that has merely
-// expired since then does not count as lost, and neither does anything that cannot be determined at the moment; the
-// caller is then returned unchanged.
+// Check reads a caller's rights again after the request was admitted. It returns the caller with their current rights,
+// or an error that says what the caller has lost: the login, the API key, the membership or a role. A token that has
+// merely expired does not count as lost. If the rights cannot be determined, the caller is returned unchanged.
 func (a *Authenticator) Check(ctx context.Context, cred Credentials, caller core.Caller) (core.Caller, error) {
 	now, err := a.current(ctx, cred, caller)
 	if core.CodeOf(err) == core.CodeUnauthenticated && caller.Token != "" && !cred.proven {
@@ -122,8 +121,8 @@ func (a *Authenticator) Check(ctx context.Context, cred Credentials, caller core
 	return now, nil
 }
 
-// heldBy returns a caller with the roles that later checks compare with. If the token came with a proof, there are none:
-// roles that only the token gives cannot be read without the token's request.
+// heldBy returns a caller with the roles that later checks compare against. If the token came with a proof, the roles
+// are empty: roles that only the token grants cannot be read again without the original request.
 func heldBy(cred Credentials, caller core.Caller) core.Caller {
 	if cred.proven {
 		caller.User.OrgRole, caller.Workspace.Role = "", ""
@@ -162,8 +161,8 @@ func (a *Authenticator) notify(changes chan<- struct{}, user string) (stop func(
 }
 
 // current returns a caller with their current rights. A token that came with a proof of possession (RFC 9449, RFC 8705)
-// cannot be verified again without its request, so only its revocation is checked. A token outlives its user: if the
-// user was deleted, verifying the token again creates a new user, who is a different caller.
+// cannot be verified again without its request, so only its revocation is checked. A token can outlive its user.
+// Verifying it after the user was deleted creates a new user, who is a different caller.
 func (a *Authenticator) current(ctx context.Context, cred Credentials, caller core.Caller) (core.Caller, error) {
 	if cred.proven && caller.Token != "" {
 		return a.Access.Current(ctx, caller)
@@ -176,7 +175,8 @@ func (a *Authenticator) current(ctx context.Context, cred Credentials, caller co
 	return now, err
 }
 
-// isRefusal reports whether an error means that a caller has no access, and not that this cannot be determined.
+// isRefusal reports whether an error means that a caller has no access, rather than that their access cannot be
+// determined.
 func isRefusal(err error) bool {
 	code := core.CodeOf(err)
 	return code == core.CodeUnauthenticated || code == core.CodeWorkspaceDenied

@@ -18,8 +18,8 @@ type rights struct {
 	mu       sync.Mutex
 	now      core.Caller
 	err      error
-	valid    bool // for Current, whatever err is: only the token has expired
-	gone     bool // for Current: the user was deleted
+	valid    bool // Current succeeds whatever err is, because only the token has expired
+	gone     bool // Current fails, because the user was deleted
 	asked    int  // number of token verifications
 	current  int  // number of calls to Current
 	watchers map[int]func(string)
@@ -65,7 +65,8 @@ func (r *rights) WatchRevocations(changed func(string)) func() {
 	}
 }
 
-// change changes the rights and notifies the watchers about the user known. If known is "nobody", it notifies none.
+// change changes the rights and announces the change for the user named by known. If known is "nobody", it announces
+// nothing.
 func (r *rights) change(known string, change func()) {
 	r.mu.Lock()
 	change()
@@ -78,7 +79,8 @@ func (r *rights) change(known string, change func()) {
 	}
 }
 
-// replaceUser deletes the user. Verifying the token again makes a new one; Current reads the old one.
+// replaceUser deletes the user. Verifying the token again creates a new user, while Current still looks for the old
+// one.
 func (r *rights) replaceUser() { r.now.User.ID, r.gone = "usr_new", true }
 
 // continues reports whether a context is still open once everything under way has finished.
@@ -94,21 +96,21 @@ func TestAWatchEndsWithTheRightsOfItsCaller(t *testing.T) {
 		Workspace: core.Workspace{ID: "ws_a", Role: core.RoleAdmin},
 	}
 	for name, c := range map[string]struct {
-		known    string // the user for whom the change is announced
+		known    string // see change
 		change   func(*rights)
 		ends     bool // immediately
 		endsSoon bool // for a standing stream, without an announcement
 	}{
-		"the token is revoked":               {user, func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, true, true},
-		"the token has expired":              {"nobody", func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, false, true},
-		"the membership is gone":             {user, func(r *rights) { r.err = core.Errorf(core.CodeWorkspaceDenied, "x") }, true, true},
-		"the user is deleted":                {user, (*rights).replaceUser, true, true},
-		"all users are to be checked":        {"", func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, true, true},
-		"the role in the workspace is lower": {user, func(r *rights) { r.now.Workspace.Role = core.RoleMember }, true, true},
-		"the role of the user is lower":      {user, func(r *rights) { r.now.User.OrgRole = core.RoleAdmin }, true, true},
-		"another user is gone":               {"usr_bob", func(*rights) {}, false, false},
-		"nothing has changed":                {user, func(*rights) {}, false, false},
-		"the rights cannot be checked":       {user, func(r *rights) { r.err = core.Errorf(core.CodeUnavailable, "x") }, false, false},
+		"the token is revoked":            {user, func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, true, true},
+		"the token has expired":           {"nobody", func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, false, true},
+		"the membership is gone":          {user, func(r *rights) { r.err = core.Errorf(core.CodeWorkspaceDenied, "x") }, true, true},
+		"the user is deleted":             {user, (*rights).replaceUser, true, true},
+		"the change may affect all users": {"", func(r *rights) { r.err = core.Errorf(core.CodeUnauthenticated, "x") }, true, true},
+		"the workspace role is lowered":   {user, func(r *rights) { r.now.Workspace.Role = core.RoleMember }, true, true},
+		"the user's role is lowered":      {user, func(r *rights) { r.now.User.OrgRole = core.RoleAdmin }, true, true},
+		"another user is gone":            {"usr_bob", func(*rights) {}, false, false},
+		"nothing has changed":             {user, func(*rights) {}, false, false},
+		"the rights are unknown":          {user, func(r *rights) { r.err = core.Errorf(core.CodeUnavailable, "x") }, false, false},
 	} {
 		for _, cred := range []Credentials{{Bearer: "token"}, {Bearer: "token", proven: true}} {
 			for _, standing := range []bool{false, true} {
@@ -122,7 +124,7 @@ func TestAWatchEndsWithTheRightsOfItsCaller(t *testing.T) {
 						}
 						ctx, stop := a.Watch(t.Context(), cred, alice, follow)
 						if !continues(ctx) {
-							t.Fatal("it ended although nothing had changed")
+							t.Fatal("the watch ended although nothing had changed")
 						}
 						r.change(c.known, func() { c.change(r) })
 						if ended := !continues(ctx); ended != c.ends {
@@ -148,14 +150,14 @@ func TestAWatchEndsWithTheRightsOfItsCaller(t *testing.T) {
 	}
 }
 
-func TestAWatchSeesWhatChangedWhileItStarted(t *testing.T) {
+func TestAWatchNoticesAChangeDuringItsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rights{err: core.Errorf(core.CodeUnauthenticated, "revoked"), watchers: map[int]func(string){}}
 		a := &Authenticator{Access: r, Recheck: time.Hour}
 		ctx, stop := a.Watch(t.Context(), Credentials{Bearer: "token"}, core.Caller{}, nil)
 		defer stop()
 		if continues(ctx) {
-			t.Error("it continues after its token was revoked")
+			t.Error("the watch continues after its token was revoked")
 		}
 	})
 }
@@ -170,15 +172,15 @@ func TestACheckReportsTheRightsThatACallerHasLost(t *testing.T) {
 		change func(*rights, *core.Caller)
 		want   string // "" if the caller may continue
 	}{
-		"nothing":                       {func(*rights, *core.Caller) {}, ""},
-		"a login":                       {func(r *rights, _ *core.Caller) { r.err = refused }, "login"},
-		"an API key":                    {func(r *rights, c *core.Caller) { r.err, c.Issuer = refused, core.IssuerKey }, "API key"},
-		"the membership":                {func(r *rights, _ *core.Caller) { r.err = core.Errorf(core.CodeWorkspaceDenied, "x") }, "member"},
-		"a role":                        {func(r *rights, _ *core.Caller) { r.now.Workspace.Role = core.RoleMember }, "role"},
-		"a token that was revoked":      {func(r *rights, c *core.Caller) { r.err, c.Token = refused, "hash" }, "login"},
-		"a token that only expired":     {func(r *rights, c *core.Caller) { r.err, r.valid, c.Token = refused, true, "hash" }, ""},
-		"rights that cannot be checked": {func(r *rights, _ *core.Caller) { r.err = core.Errorf(core.CodeUnavailable, "x") }, ""},
-		"more rights instead of fewer":  {func(r *rights, _ *core.Caller) { r.now.Workspace.Role = core.RoleOwner }, ""},
+		"nothing":                      {func(*rights, *core.Caller) {}, ""},
+		"a login":                      {func(r *rights, _ *core.Caller) { r.err = refused }, "login"},
+		"an API key":                   {func(r *rights, c *core.Caller) { r.err, c.Issuer = refused, core.IssuerKey }, "API key"},
+		"the membership":               {func(r *rights, _ *core.Caller) { r.err = core.Errorf(core.CodeWorkspaceDenied, "x") }, "member"},
+		"a role":                       {func(r *rights, _ *core.Caller) { r.now.Workspace.Role = core.RoleMember }, "role"},
+		"a token that was revoked":     {func(r *rights, c *core.Caller) { r.err, c.Token = refused, "hash" }, "login"},
+		"a token that only expired":    {func(r *rights, c *core.Caller) { r.err, r.valid, c.Token = refused, true, "hash" }, ""},
+		"rights that are unknown":      {func(r *rights, _ *core.Caller) { r.err = core.Errorf(core.CodeUnavailable, "x") }, ""},
+		"more rights instead of fewer": {func(r *rights, _ *core.Caller) { r.now.Workspace.Role = core.RoleOwner }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, caller := &rights{now: alice}, alice
@@ -191,7 +193,7 @@ func TestACheckReportsTheRightsThatACallerHasLost(t *testing.T) {
 	}
 }
 
-// early is rights that change while a watch is starting.
+// early is an Access that announces a change while a watch is starting.
 type early struct{ *rights }
 
 func (e early) WatchRevocations(changed func(string)) func() {
@@ -199,7 +201,7 @@ func (e early) WatchRevocations(changed func(string)) func() {
 	return e.rights.WatchRevocations(changed)
 }
 
-func TestAChangeWhileTheWatchStartsIsOneChange(t *testing.T) {
+func TestAChangeDuringTheStartOfAWatchDoesNotBlockIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &Authenticator{Access: early{&rights{watchers: map[int]func(string){}}}, Recheck: time.Minute}
 		_, stop := a.Watch(t.Context(), Credentials{Bearer: "token"}, core.Caller{}, nil)
@@ -226,7 +228,7 @@ func TestACallContinuesWhenItsTokenExpiresAndEndsWhenItsCallerIsGone(t *testing.
 				notices[0]("usr_alice")
 				synctest.Wait()
 				if continues := ctx.Err() == nil; continues != expired {
-					t.Errorf("it continues: %v", continues)
+					t.Errorf("the call continues: %v", continues)
 				}
 			})
 		})
@@ -250,21 +252,21 @@ func TestAWatchFollowsTheGroupsOfItsCaller(t *testing.T) {
 	})
 }
 
-// quarrel is an Access that announces a change whenever it verifies a token, as happens for a person whose tokens name
-// different groups.
+// quarrel is an Access that announces a change on every token verification, as happens when the tokens of one person
+// name different groups.
 type quarrel struct{ *rights }
 
 func (q quarrel) API(ctx context.Context, bearer, cookie string) (core.Identity, error) {
 	id, err := q.rights.API(ctx, bearer, cookie)
 	again := false
-	q.change("nobody", func() { again = q.asked < 10_000 }) // stops a watch that never pauses
+	q.change("nobody", func() { again = q.asked < 10_000 }) // so that the test ends even if a watch never pauses
 	if again {
 		q.change("", func() {})
 	}
 	return id, err
 }
 
-func TestWatchesThatCauseEachOthersChangesDoNotRunWithoutPause(t *testing.T) {
+func TestWatchesThatTriggerEachOtherAreSlowedDown(t *testing.T) {
 	for name, watch := range map[string]func(context.Context, *Authenticator) (stop func()){
 		"a stream": func(ctx context.Context, a *Authenticator) func() {
 			_, stop := a.Watch(ctx, Credentials{Bearer: "token"}, core.Caller{}, func(core.Caller) {})

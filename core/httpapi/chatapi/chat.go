@@ -17,8 +17,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/tracing"
 )
 
-// SendMessage handles POST /v1/chat: it runs the message to completion. The run is cancelled when the client
-// disconnects, unless it is detached, and when the caller loses their rights.
+// SendMessage handles POST /v1/chat. It runs the message to completion and returns the answer. The run is cancelled
+// when the caller loses their rights and, unless it is detached, when the client disconnects.
 func (h *Handlers) SendMessage(c *fiber.Ctx, caller core.Caller, r chat.Request) (any, error) {
 	a, err := h.admit(c, caller, r)
 	if err != nil {
@@ -51,8 +51,8 @@ func answered(a chat.Answer, err error) (any, error) {
 	return a, nil
 }
 
-// StreamMessage handles POST /v1/chat/stream: it streams the events of the run, which ends for the same reasons as in
-// SendMessage. Errors that occur before the run starts are ordinary error responses.
+// StreamMessage handles POST /v1/chat/stream. It streams the events of the run, which is cancelled for the same reasons
+// as in SendMessage. Errors that occur before the run starts are ordinary error responses.
 func (h *Handlers) StreamMessage(c *fiber.Ctx, caller core.Caller, r chat.Request) (any, error) {
 	a, err := h.admit(c, caller, r)
 	if err != nil {
@@ -78,13 +78,13 @@ func (h *Handlers) StreamMessage(c *fiber.Ctx, caller core.Caller, r chat.Reques
 	return nil, err
 }
 
-// admitted is a run that was admitted. It ends with the contexts that within returns, which in turn end when the caller
-// loses their rights. release must be called at the end of the run.
+// admitted is a run that may start. The contexts that within returns end when the caller loses their rights. release
+// must be called when the run has ended.
 type admitted struct {
 	run     *chat.Run
 	within  func(context.Context) (context.Context, context.CancelFunc)
 	release func()
-	queued  *chat.Answer // the response if there is nothing to run yet
+	queued  *chat.Answer // the response if the message was queued instead
 }
 
 // admit admits a run or, if the request allows it, queues the message.
@@ -124,7 +124,7 @@ func (h *Handlers) admit(c *fiber.Ctx, caller core.Caller, r chat.Request) (a ad
 			}
 		}
 		a, err = h.begin(c.UserContext(), cred, caller, r)
-		if !r.Queue || core.CodeOf(err) != core.CodeRunInProgress { // a run started in the meantime
+		if !r.Queue || core.CodeOf(err) != core.CodeRunInProgress { // queue again if another run started in the meantime
 			a.within = within
 			return a, err
 		}
@@ -146,7 +146,7 @@ func (h *Handlers) begin(ctx context.Context, cred authn.Credentials, caller cor
 type queuedMessage struct {
 	ID string `json:"id"`
 	messageResponse
-	Attachments []chat.Attachment `json:"attachments,omitempty"` // if it is withdrawn, so that it can be sent again
+	Attachments []chat.Attachment `json:"attachments,omitempty"` // only of a withdrawn message, so that it can be sent again
 }
 
 type queuedResponse struct {
@@ -191,8 +191,8 @@ func (h *Handlers) WithdrawQueued(c *fiber.Ctx, caller core.Caller) (any, error)
 	return withdrawn, nil
 }
 
-// FollowRun handles GET /v1/conversations/:id/run: the events of the conversation's detached run. It sends those after
-// Last-Event-ID, or all of them, and then new ones as they occur.
+// FollowRun handles GET /v1/conversations/:id/run: the events of the conversation's detached run. It sends the events
+// after Last-Event-ID, or all events without this header, and then new events as they occur.
 func (h *Handlers) FollowRun(c *fiber.Ctx, caller core.Caller) (any, error) {
 	live, err := h.Chat.Live(c.UserContext(), caller, c.Params("id"))
 	if err != nil {
@@ -205,7 +205,7 @@ func (h *Handlers) FollowRun(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return nil, h.follow(c, caller, live, release)
 }
 
-// StopRun handles DELETE /v1/conversations/:id/run. It responds when the conversation is free.
+// StopRun handles DELETE /v1/conversations/:id/run. It responds once the conversation can start another run.
 func (h *Handlers) StopRun(c *fiber.Ctx, caller core.Caller) (any, error) {
 	if err := h.Chat.StopRun(c.UserContext(), caller, c.Params("id")); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
-const listLimit = 20 // conversations per page, unless the client says how many
+const listLimit = 20 // conversations per page by default
 
 // ConversationSummary is a conversation in a list.
 type ConversationSummary struct {
@@ -20,7 +20,7 @@ type ConversationSummary struct {
 	Title             *string  `json:"title"`
 	MessageCount      int      `json:"messageCount"`
 	Preview           string   `json:"preview"`
-	Passage           string   `json:"passage,omitempty"` // in a search
+	Passage           string   `json:"passage,omitempty"` // the matching text, in search results
 	TotalInputTokens  int64    `json:"totalInputTokens"`
 	TotalOutputTokens int64    `json:"totalOutputTokens"`
 	TotalCostUSD      *float64 `json:"totalCostUsd"`
@@ -155,8 +155,8 @@ type BulkDelete struct {
 	IDs []string `json:"ids"`
 }
 
-// DeleteConversations handles POST /v1/conversations/delete. Conversations that do not exist are listed but are not an
-// error, so that the request can be repeated.
+// DeleteConversations handles POST /v1/conversations/delete. Conversations that do not exist are listed in notFound and
+// are not an error, so that the request can be repeated.
 func (h *Handlers) DeleteConversations(c *fiber.Ctx, caller core.Caller, r BulkDelete) (any, error) {
 	if len(r.IDs) == 0 || len(r.IDs) > maxBulkDelete {
 		return nil, core.Errorf(core.CodeBadRequest, "ids must list 1 to %d conversations", maxBulkDelete)

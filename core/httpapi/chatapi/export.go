@@ -16,7 +16,7 @@ import (
 // exportFormat is the version of conversationExport.
 const exportFormat = 1
 
-// conversationExport is a conversation in the form of a file. POST /v1/conversations/import restores it.
+// conversationExport is the JSON file of an exported conversation. POST /v1/conversations/import restores it.
 type conversationExport struct {
 	Format       int                `json:"format"`
 	Conversation conversationRecord `json:"conversation"`
@@ -27,7 +27,7 @@ type conversationExport struct {
 func (h *Handlers) ExportConversation(c *fiber.Ctx, caller core.Caller) (any, error) {
 	id, format := c.Params("id"), c.Query("format", "json")
 	if format != "json" && format != "markdown" {
-		return nil, core.Errorf(core.CodeBadRequest, "format can be json or markdown")
+		return nil, core.Errorf(core.CodeBadRequest, "format must be json or markdown")
 	}
 	conversation, err := h.Chat.Conversation(c.UserContext(), caller, id)
 	if err != nil {
@@ -71,7 +71,7 @@ func markdownOf(c core.Conversation, messages []core.Message) string {
 // writeParts writes the text parts and tool calls of a message. When their order is not known, all text comes first.
 func writeParts(b *strings.Builder, m core.Message) {
 	var metadata exportedMetadata
-	_ = json.Unmarshal(m.Metadata, &metadata) // messages without tool calls have none
+	_ = json.Unmarshal(m.Metadata, &metadata) // a message without metadata has no tool calls
 	calls, parts := metadata.ToolCalls, metadata.Parts
 	if !chat.PartsMatch(parts, m.Content, len(calls)) {
 		fmt.Fprintf(b, "\n%s\n", m.Content)

@@ -30,8 +30,8 @@ type importedMessage struct {
 // maxCount is the largest whole number that every JSON parser reads exactly (RFC 8259 section 6).
 const maxCount = 1<<53 - 1
 
-// importedMetadata is the metadata of an exported message. It is decoded field by field, because its content is later
-// shown as if it were the server's own.
+// importedMetadata is the metadata of an exported message. Each field is decoded and checked, because clients later see
+// its content as the server's own.
 type importedMetadata struct {
 	Skill        *string              `json:"skill,omitempty"`
 	ToolCalls    []importedCall       `json:"toolCalls,omitempty"`
@@ -73,7 +73,7 @@ func (m *importedMetadata) encode(content string) (json.RawMessage, error) {
 		return nil, nil
 	}
 	if m.StopReason != "" && !slices.Contains(chat.StopReasons(), m.StopReason) {
-		return nil, core.Errorf(core.CodeBadRequest, "metadata.stopReason can be %v", chat.StopReasons())
+		return nil, core.Errorf(core.CodeBadRequest, "metadata.stopReason must be one of %v", chat.StopReasons())
 	}
 	counts := []*int64{m.InputTokens, m.OutputTokens, m.LLMMs, m.Iterations}
 	for i := range m.ToolCalls {
@@ -90,7 +90,7 @@ func (m *importedMetadata) encode(content string) (json.RawMessage, error) {
 	}
 	for _, p := range m.Parts {
 		if !slices.Contains([]string{chat.PartText, chat.PartToolCall, chat.PartReasoning, chat.PartSummary}, p.Type) {
-			return nil, core.Errorf(core.CodeBadRequest, "metadata.parts.type can be %s, %s, %s or %s", chat.PartText, chat.PartToolCall, chat.PartReasoning, chat.PartSummary)
+			return nil, core.Errorf(core.CodeBadRequest, "metadata.parts.type must be %s, %s, %s or %s", chat.PartText, chat.PartToolCall, chat.PartReasoning, chat.PartSummary)
 		}
 		counts = append(counts, p.Index)
 	}

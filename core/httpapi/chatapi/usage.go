@@ -26,7 +26,7 @@ type usageResponse struct {
 func (h *Handlers) GetUsage(c *fiber.Ctx, caller core.Caller) (any, error) {
 	q := core.UsageQuery{GroupBy: core.UsageGroup(c.Query("groupBy", string(core.UsageByDay)))}
 	if !slices.Contains([]core.UsageGroup{core.UsageByDay, core.UsageByModel, core.UsageByConversation, core.UsageByUser}, q.GroupBy) {
-		return nil, core.Errorf(core.CodeBadRequest, "groupBy can be day, model, conversation or user")
+		return nil, core.Errorf(core.CodeBadRequest, "groupBy must be day, model, conversation or user")
 	}
 	var err error
 	if q.From, q.To, err = usageBounds(c.Query("period", "month"), c.Query("from"), c.Query("to"), time.Now()); err != nil {
@@ -42,9 +42,9 @@ func (h *Handlers) GetUsage(c *fiber.Ctx, caller core.Caller) (any, error) {
 	}, nil
 }
 
-// usageBounds returns the time span of a report. It ends now, or at to. It starts at the beginning of a day (UTC): the
-// last day of the span, 6 or 29 days before that, or the beginning of time. from takes precedence over the period. A
-// date without a time means the whole of that day.
+// usageBounds returns the time span of a report. The span ends at to, or else now. It starts at midnight (UTC) of its
+// last day, 6 or 29 days earlier, or at the Unix epoch, depending on the period. from overrides this start. If to is a
+// date without a time, the span includes that whole day.
 func usageBounds(period, from, to string, now time.Time) (begin, end time.Time, err error) {
 	end = now.UTC()
 	if to != "" {
@@ -67,7 +67,7 @@ func usageBounds(period, from, to string, now time.Time) (begin, end time.Time, 
 	case "all":
 		begin = time.Unix(0, 0).UTC()
 	default:
-		return begin, end, core.Errorf(core.CodeBadRequest, "period can be day, week, month or all")
+		return begin, end, core.Errorf(core.CodeBadRequest, "period must be day, week, month or all")
 	}
 	if from != "" {
 		if begin, _, err = httpio.ParseTime("from", from); err != nil {

@@ -25,7 +25,7 @@ func TestAPeriodIsCountedBackFromItsEnd(t *testing.T) {
 		{"a day that ends with a date", "day", "", "2026-01-10", "2026-01-10", "2026-01-11"},
 		{"a week that ends with a time", "week", "", "2026-01-10T00:00:00Z", "2026-01-03", "2026-01-10"},
 		{"today, when it has just begun", "day", "", "", "2026-02-28", "2026-03-01"},
-		{"from goes before the period", "day", "2025-12-31", "2026-01-10", "2025-12-31", "2026-01-11"},
+		{"from overrides the period", "day", "2025-12-31", "2026-01-10", "2025-12-31", "2026-01-11"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			begin, end, err := usageBounds(c.period, c.from, c.to, now)

@@ -1,5 +1,5 @@
-// This file reads JSON bodies: it checks media type, UTF-8, nesting depth, duplicate and misspelled keys, and types,
-// and words the errors. Package intake limits the size of bodies and reads their bytes.
+// This file reads JSON bodies. It checks the media type, UTF-8, nesting depth, duplicate and misspelled keys, and
+// types, and words the errors. Package intake limits the size of bodies and reads their bytes.
 
 package httpio
 
@@ -18,15 +18,15 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// ReadBody decodes a JSON object into a T. It returns core.CodeUnsupportedMedia unless the body is declared as JSON,
-// and core.CodeBadRequest naming the field when a type is wrong. Fields that T does not have are ignored. It refuses
-// bodies that two parsers could read differently: a key given twice, a key that differs from one of T's only in case,
-// data after the object, or invalid UTF-8.
+// ReadBody decodes a JSON object into a T. It returns core.CodeUnsupportedMedia if the body is not declared as JSON,
+// and a core.CodeBadRequest that names the field if a type is wrong. Fields that T does not have are ignored. It
+// refuses bodies that two parsers could read differently: those with duplicate keys, a key that differs from one of T's
+// only in case, data after the object, or invalid UTF-8.
 //
-// Memory use is linear in the size of the body, whatever its shape, because bodies are read before anything is known
-// about the client.
+// Memory use is linear in the size of the body, whatever its structure, because bodies are read before the client is
+// known.
 func ReadBody[T any](ctx *fasthttp.RequestCtx) (T, error) {
-	raw := ctx.PostBody() // as sent: content encodings are refused rather than decoded
+	raw := ctx.PostBody() // not decoded: content encodings are refused
 	if len(raw) > 0 {
 		if err := checkMediaType(&ctx.Request.Header); err != nil {
 			var none T
@@ -69,7 +69,7 @@ func Decode[T any](raw []byte) (T, error) {
 	return value, nil
 }
 
-// dropNulls makes fields of raw JSON that are null absent. encoding/json does that for all other fields.
+// dropNulls removes raw JSON fields that are null. encoding/json already treats null as absent in all other fields.
 func dropNulls(value reflect.Value) {
 	if value.Kind() != reflect.Struct {
 		return
@@ -136,12 +136,12 @@ func article(noun string) string {
 }
 
 func invalid(problem string) error {
-	return core.Errorf(core.CodeBadRequest, "the body: %s", problem)
+	return core.Errorf(core.CodeBadRequest, "invalid body: %s", problem)
 }
 
 // plainIntegers removes the fraction and the exponent from whole numbers in a valid value that will be decoded into
-// integers of t: 46.0 becomes 46. JSON Schema considers them integers, and clients whose numbers are all floats send
-// them, but encoding/json refuses them.
+// integers of t: 46.0 becomes 46. JSON Schema considers such numbers integers, and clients that only have
+// floating-point numbers send them, but encoding/json refuses them.
 func plainIntegers(value json.RawMessage, t reflect.Type) (json.RawMessage, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

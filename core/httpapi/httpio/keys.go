@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// checkSyntax checks a body against RFC 8259 and the nesting limit, and for duplicate names.
+// checkSyntax checks a body against RFC 8259 and the nesting limit, and rejects duplicate names.
 func checkSyntax(body []byte) error {
 	err := rawjson.CheckUnique(body)
 	switch {
@@ -22,7 +22,7 @@ func checkSyntax(body []byte) error {
 	case errors.Is(err, rawjson.ErrDepth):
 		return invalid("it is " + err.Error())
 	}
-	if detail := json.Unmarshal(body, &json.RawMessage{}); detail != nil { // its error says where
+	if detail := json.Unmarshal(body, &json.RawMessage{}); detail != nil { // this error includes the position
 		return invalid("it is not JSON: " + strings.TrimPrefix(detail.Error(), "json: "))
 	}
 	return invalid("it is not JSON")
@@ -35,7 +35,7 @@ func checkFields(value []byte, path string, t reflect.Type) error {
 		return nil
 	}
 	if got := kindOf(value); t.Kind() == reflect.String && got != "string" && got != "null" {
-		return core.Errorf(core.CodeBadRequest, "%s must be a string, not %s", path, article(got)) // encoding/json does not name a map's key
+		return core.Errorf(core.CodeBadRequest, "%s must be a string, not %s", path, article(got)) // encoding/json would not name the key of a map
 	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -53,7 +53,7 @@ func checkFields(value []byte, path string, t reflect.Type) error {
 	return nil
 }
 
-// checkElement is checkFields for the elements of a list or a map. Null does not mean absent there: only pointers,
+// checkElement is checkFields for the elements of a list or a map. There, null does not mean absent: only pointers,
 // interfaces and raw JSON may be null.
 func checkElement(value []byte, path string, t reflect.Type) error {
 	if kindOf(value) == "null" && t.Kind() != reflect.Interface && t.Kind() != reflect.Pointer && t != reflect.TypeFor[json.RawMessage]() {

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// QueryInt reads a whole number from 1 to most from the query. usual is the default.
+// QueryInt reads a whole number from 1 to most from the query. The default is usual.
 func QueryInt(c *fiber.Ctx, name string, usual, most int) (int, error) {
 	n, err := strconv.Atoi(c.Query(name, strconv.Itoa(usual)))
 	if err != nil || n < 1 || n > most {
@@ -29,8 +29,8 @@ func QueryBool(c *fiber.Ctx, name string) (bool, error) {
 	return value, nil
 }
 
-// ParseTime parses an RFC 3339 time or a date. day reports whether it was a date. name is the parameter or field, for
-// the error.
+// ParseTime parses an RFC 3339 time or a date. day reports whether it was a date. name is the name of the parameter or
+// field, for the error.
 func ParseTime(name, text string) (at time.Time, day bool, err error) {
 	if at, err = time.Parse(time.DateOnly, text); err == nil {
 		return at, true, nil
@@ -41,9 +41,9 @@ func ParseTime(name, text string) (at time.Time, day bool, err error) {
 	return at.UTC(), false, nil
 }
 
-// DecodePath replaces the path of a request with its decoded form before it is routed. Path parameters are decoded
-// here, once, and nowhere else. A path that encodes a slash, a control character or invalid UTF-8 has no decoded form.
-// The path of a resource (/v1/apps/:name/resources/...) may be a URI, which the handler decodes.
+// DecodePath replaces a request's path with its decoded form before routing. This is the only place that decodes path
+// parameters. A path that encodes a slash, a control character or invalid UTF-8 is refused. The path of a resource
+// (/v1/apps/:name/resources/...) may be a URI, so its handler decodes it.
 func DecodePath(c *fiber.Ctx) error {
 	path, resource := c.Path(), ""
 	if !strings.Contains(path, "%") {
@@ -56,7 +56,7 @@ func DecodePath(c *fiber.Ctx) error {
 	for i, segment := range segments {
 		text, err := url.PathUnescape(segment)
 		if err != nil || strings.Contains(text, "/") || core.CheckText("the path", text) != nil {
-			return core.Errorf(core.CodeBadRequest, "the path is not well-formed: a part of it decodes to a slash or a control character, or cannot be decoded")
+			return core.Errorf(core.CodeBadRequest, "the path is not well-formed: one of its parts has an invalid encoding, or encodes a slash or a control character")
 		}
 		segments[i] = text
 	}
@@ -64,9 +64,9 @@ func DecodePath(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// AuditTarget is the key of a local value: a string that replaces the path parameter as the target in the request's
-// audit record.
+// AuditTarget is the key of a local value: a string that replaces the path parameter as the target in the audit record
+// of a request.
 type AuditTarget struct{}
 
-// AuditError is the key of a local value: the error of a request whose handler has shown it to a person as a page.
+// AuditError is the key of a local value: the error that a handler has shown to a person as a page.
 type AuditError struct{}

@@ -57,10 +57,11 @@ func WithCode(code core.Code, message string, err error) error {
 	if _, ok := errors.AsType[*core.Error](err); ok || err == nil {
 		return err
 	}
-	return core.Wrap(code, err, message+"; the server log has the reason under the X-Request-Id of this response")
+	return core.Wrap(code, err, message+"; find the reason in the server log by this response's X-Request-Id")
 }
 
-// Cause returns the text of an error for the log: the message of the response and the cause that it hides.
+// Cause returns the text of an error for the log: the response's message and the underlying cause, which the response
+// omits.
 func Cause(err error, e *core.Error) string {
 	hidden := errors.Unwrap(e)
 	if hidden == nil || strings.Contains(err.Error(), hidden.Error()) {
@@ -69,7 +70,7 @@ func Cause(err error, e *core.Error) string {
 	return err.Error() + ": " + hidden.Error()
 }
 
-// WithETag responds with a value and its entity tag, or with 304 when the client already has it.
+// WithETag responds with a value and its entity tag, or with 304 if the client already has that version.
 func WithETag(c *fiber.Ctx, value any) error {
 	encoded, err := json.Marshal(value)
 	if err != nil {

@@ -20,9 +20,9 @@ func TestABodyBeyondTheBudgetWaitsAndIsThenRefused(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
 		time.AfterFunc(time.Millisecond, release)
-		whole, err := b.acquire(100, time.Second) // larger than the budget, so it takes all of it
+		whole, err := b.acquire(100, time.Second) // larger than the budget, so it takes the whole budget
 		if err != nil {
-			t.Fatalf("the bytes were not granted once they were free: %v", err)
+			t.Fatalf("the body was refused although the bytes became free: %v", err)
 		}
 		if _, err := b.acquire(1, 0); err == nil {
 			t.Error("bytes in use were handed out twice")

@@ -11,8 +11,9 @@ import (
 )
 
 // CheckFraming checks a request's headers against RFC 9112 and RFC 9110. It is stricter than the HTTP library, which
-// accepts what two parsers may read differently: bare line feeds, folded lines, or a length together with an encoding.
-// The library has already framed the body, so a request that is refused here must be the last on its connection.
+// accepts requests that two parsers may read differently: with bare line feeds, folded lines, or both a length and an
+// encoding. The library has already framed the body, so a request that is refused here must be the last on its
+// connection.
 func CheckFraming(h *fasthttp.RequestHeader) error {
 	http11 := string(h.Protocol()) == "HTTP/1.1"
 	if !http11 && string(h.Protocol()) != "HTTP/1.0" {
@@ -34,7 +35,7 @@ func CheckFraming(h *fasthttp.RequestHeader) error {
 // (absolute-form, RFC 9112 section 3.2.2).
 func CheckHost(r *fasthttp.Request) error {
 	if !bytes.EqualFold(r.URI().Host(), r.Header.Host()) {
-		return errors.New("the target names a different host from the Host header")
+		return errors.New("the request target and the Host header name different hosts")
 	}
 	return nil
 }
@@ -56,7 +57,7 @@ func (f *framing) add(line []byte) error {
 		return errors.New("a header line is folded, or its name is not a token")
 	}
 	if !httpguts.ValidHeaderFieldValue(utils.UnsafeString(value)) {
-		return errors.New("a header value holds a line break or a control character")
+		return errors.New("a header value contains a line break or a control character")
 	}
 	value = bytes.Trim(value, " \t")
 	switch {
@@ -78,13 +79,13 @@ func (f *framing) check(http11 bool) error {
 		return errors.New("the Content-Length is not a number")
 	}
 	if f.encoding.times == 1 && (!http11 || !bytes.EqualFold(f.encoding.value, []byte("chunked"))) {
-		return errors.New("the Transfer-Encoding is not chunked on HTTP/1.1")
+		return errors.New("the only accepted Transfer-Encoding is chunked, on HTTP/1.1")
 	}
 	if f.host.times != 1 && http11 || f.host.times > 1 {
 		return errors.New("the Host header is missing or given more than once")
 	}
 	if bytes.ContainsFunc(f.host.value, notInHost) {
-		return errors.New("the Host header holds an invalid character")
+		return errors.New("the Host header contains an invalid character")
 	}
 	return nil
 }

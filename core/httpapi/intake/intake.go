@@ -13,12 +13,12 @@ import (
 
 // These limits divide the memory for bodies among requests.
 const (
-	SmallBody   = 16 << 10 // how many bytes every request may send without waiting
-	LargeBodies = 8        // how many requests per lane may be sending more than that at a time
-	ownBodies   = 2        // how many of these requests may be one client's
+	SmallBody   = 16 << 10 // bytes that every request may send without waiting
+	LargeBodies = 8        // requests per lane that may send more than that at the same time
+	ownBodies   = 2        // how many of these requests may come from one client
 
 	maxWeight = 1 << 20                // bytes; a larger body counts as this size among the bodies being processed
-	workPause = 250 * time.Millisecond // pause per MiB of a request while the same client's other requests have no response yet
+	workPause = 250 * time.Millisecond // longest wait, per MiB of a body, for the same client's other requests to be answered
 )
 
 // Client identifies the sender of a request, for dividing shared resources among clients.
@@ -27,10 +27,10 @@ type Client struct {
 	Anonymous bool
 }
 
-// Reader reads the bodies of requests and limits how much memory incomplete bodies can use. After the first SmallBody
-// bytes, a body is read only while its request has a place in a lane, and one client may have only some of the places.
-// TCP flow control slows down requests that wait. A client that sends large bodies faster than it gets responses is
-// slowed down too. Anonymous requests wait in a separate lane, so that they cannot delay authenticated ones.
+// Reader reads the bodies of requests and limits how much memory incomplete bodies can use. After its first SmallBody
+// bytes, a body is read only once its request has a place in a lane, and each client can have only some of the places.
+// TCP flow control slows down requests that wait. It also slows down a client that sends large bodies faster than it
+// gets responses. Anonymous requests wait in a separate lane, so that they cannot delay authenticated ones.
 type Reader struct {
 	known, anonymous *lane
 	patience         time.Duration // the longest wait for a place
@@ -40,7 +40,7 @@ type Reader struct {
 }
 
 // NewReader returns a Reader whose requests wait at most patience for a place. The large bodies of in-flight requests
-// use at most inFlight bytes, and those of one client at most a quarter of that; 0 means no limit.
+// use at most inFlight bytes, and those of one client at most a quarter of that. An inFlight of 0 means no limit.
 func NewReader(patience time.Duration, maxPooled int, inFlight int64) *Reader {
 	return &Reader{
 		budget: newBudget(inFlight),
@@ -49,15 +49,15 @@ func NewReader(patience time.Duration, maxPooled int, inFlight int64) *Reader {
 	}
 }
 
-// Receiving returns how many large bodies of authenticated and of anonymous clients are being read.
+// Receiving returns how many large bodies are being read from authenticated and from anonymous clients.
 func (r *Reader) Receiving() (known, anonymous int) {
 	return len(r.known.places), len(r.anonymous.places)
 }
 
-// ReadBody reads the whole body of a request into its own memory. It returns fasthttp.ErrBodyTooLarge past limit
-// bytes, and core.CodeUnavailable if no place became free. After an error the rest of the body is still on the
-// connection, which must be closed. ReadBody calls client only for a large body. done is nil for small bodies;
-// otherwise it must be called once the request has been answered.
+// ReadBody reads the whole body of a request into memory of its own. It returns fasthttp.ErrBodyTooLarge for a body of
+// more than limit bytes, and core.CodeUnavailable if no place became free. After an error, the rest of the body is
+// still on the connection, which must be closed. ReadBody calls client only for a large body. done is nil for small
+// bodies; for others it must be called once the request has been answered.
 func (r *Reader) ReadBody(req *fasthttp.Request, limit int, client func() Client) (done func(), err error) {
 	stream := req.BodyStream()
 	if stream == nil && req.Header.ContentLength() > 0 {
@@ -79,7 +79,7 @@ func (r *Reader) ReadBody(req *fasthttp.Request, limit int, client func() Client
 		return nil, nil
 	}
 	var body bytes.Buffer
-	body.Grow(min(max(length, 512), SmallBody) + bytes.MinRead) // ReadFrom needs MinRead bytes of space to see the end
+	body.Grow(min(max(length, 512), SmallBody) + bytes.MinRead) // ReadFrom needs MinRead bytes of space to detect the end
 	if _, err := body.ReadFrom(io.LimitReader(stream, SmallBody)); err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (r *Reader) readLarge(req *fasthttp.Request, start *bytes.Buffer, limit int
 	defer r.buffers.Put(body)
 	body.Reset()
 	body.Grow(min(limit, r.maxPooled) + bytes.MinRead)
-	_, _ = start.WriteTo(body) // memory to memory
+	_, _ = start.WriteTo(body) // cannot fail: memory to memory
 	if _, err := body.ReadFrom(io.LimitReader(req.BodyStream(), int64(limit-body.Len()+1))); err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (r *Reader) readLarge(req *fasthttp.Request, start *bytes.Buffer, limit int
 	return done, nil
 }
 
-// take waits for a large body's turn among the bodies of its client, and then for its share of the budget.
+// take waits until the client's other large bodies leave room for this one, and then for its share of the budget.
 func (r *Reader) take(l *lane, client string, length int) (done func(), err error) {
 	own, err := l.keep(client, length, r.patience)
 	if err != nil {

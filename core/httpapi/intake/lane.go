@@ -14,13 +14,13 @@ import (
 // lane holds the places for requests that are sending a large body.
 type lane struct {
 	places chan struct{}
-	most   int64 // bytes of one client's large bodies in memory; 0 means no bound
+	most   int64 // limit for one client's large bodies in memory, in bytes; 0 means no limit
 
 	mu      sync.Mutex
 	clients map[string]*share
 }
 
-// share holds the places that one client has or waits for.
+// share holds the places that one client has or is waiting for.
 type share struct {
 	places  chan struct{}
 	kept    *budget             // bytes of the client's large bodies in memory
@@ -32,8 +32,8 @@ func newLane(most int64) *lane {
 	return &lane{places: make(chan struct{}, LargeBodies), most: most, clients: make(map[string]*share)}
 }
 
-// acquire waits for a place in the client's share and then for one in the lane. It returns core.CodeUnavailable when
-// that takes longer than patience.
+// acquire waits for a place in the client's share and then for one in the lane. It returns core.CodeUnavailable if this
+// takes longer than patience.
 func (l *lane) acquire(client string, patience time.Duration) (release func(), err error) {
 	own := l.join(client)
 	limit := time.NewTimer(patience)
@@ -58,14 +58,14 @@ func (l *lane) acquire(client string, patience time.Duration) (release func(), e
 	}, nil
 }
 
-// keep counts a large body against the client's part of the memory for bodies. It returns core.CodeRateLimited when
-// that remains taken for longer than patience.
+// keep counts a large body against the client's share of the memory for bodies. It returns core.CodeRateLimited if the
+// share stays full for longer than patience.
 func (l *lane) keep(client string, length int, patience time.Duration) (free func(), err error) {
 	own := l.join(client)
 	release, err := own.kept.acquire(length, patience)
 	if err != nil {
 		l.leave(client, own)
-		return nil, core.Errorf(core.CodeRateLimited, "your requests in flight hold too much data: the limit is %d MiB per user", l.most>>20).WithRetryAfter(patience)
+		return nil, core.Errorf(core.CodeRateLimited, "your requests in progress contain too much data: the limit is %d MiB per user", l.most>>20).WithRetryAfter(patience)
 	}
 	return func() {
 		release()
@@ -73,10 +73,10 @@ func (l *lane) keep(client string, length int, patience time.Duration) (free fun
 	}, nil
 }
 
-// begin waits until this large body and the client's others without a response yet weigh no more than workingBodies
-// bodies of maxWeight. It waits at most workPause per MiB of this body. CPU-heavy requests thus run one after another,
-// which leaves time for other clients in between, and requests that wait for something do not hold others up for long.
-// answered must be called when the request has its response.
+// begin waits until the client's unanswered large bodies, including this one, weigh no more than workingBodies bodies
+// of maxWeight. It waits at most workPause per MiB of this body. CPU-heavy requests of one client thus run one after
+// another and leave time for other clients in between, while requests that only wait for something do not hold others
+// up for long. answered must be called when the request has been answered.
 func (l *lane) begin(client string, length int) (answered func()) {
 	own, weight := l.join(client), int64(min(length, maxWeight))
 	if !own.working.TryAcquire(weight) {
@@ -93,8 +93,8 @@ func (l *lane) begin(client string, length int) (answered func()) {
 	}
 }
 
-// workingBodies returns how many of a client's bodies of maxWeight or more the server and its apps process at a time:
-// enough to keep the machine's processors busy.
+// workingBodies returns how many bodies of maxWeight or more the server and its apps process for one client at a time:
+// enough to keep all processors busy.
 func workingBodies() int { return max(ownBodies, runtime.GOMAXPROCS(0)) }
 
 func (l *lane) join(client string) *share {
@@ -123,7 +123,7 @@ type budget struct {
 	size  int64
 }
 
-// newBudget returns a budget of size bytes; 0 means no bound.
+// newBudget returns a budget of size bytes; 0 means no limit.
 func newBudget(size int64) *budget {
 	if size == 0 {
 		return &budget{}
@@ -131,8 +131,8 @@ func newBudget(size int64) *budget {
 	return &budget{bytes: semaphore.NewWeighted(size), size: size}
 }
 
-// acquire waits until n bytes are free. It returns core.CodeUnavailable when that takes longer than patience. A body
-// larger than the whole budget takes all of it.
+// acquire waits until n bytes are free. It returns core.CodeUnavailable if this takes longer than patience. A body
+// larger than the whole budget takes the whole budget.
 func (b *budget) acquire(n int, patience time.Duration) (release func(), err error) {
 	if b.bytes == nil {
 		return func() {}, nil

@@ -21,7 +21,7 @@ func TestLargeBodiesOfOneClientAreReadOneAtATime(t *testing.T) {
 		}
 		l.begin("a", 2<<20)()
 		if waited := time.Since(began); waited != 2*workPause {
-			t.Errorf("a body of 2 MiB waited %v for others that take long, want %v", waited, 2*workPause)
+			t.Errorf("a body of 2 MiB waited %v for slow ones, want %v", waited, 2*workPause)
 		}
 		began = time.Now()
 		time.AfterFunc(time.Millisecond, answered[0])
@@ -33,7 +33,7 @@ func TestLargeBodiesOfOneClientAreReadOneAtATime(t *testing.T) {
 			end()
 		}
 		if len(l.clients) != 0 {
-			t.Errorf("%d clients are remembered", len(l.clients))
+			t.Errorf("%d clients are still stored", len(l.clients))
 		}
 	})
 }
@@ -47,11 +47,11 @@ func TestSmallBodiesAreProcessedTogether(t *testing.T) {
 			answered = append(answered, l.begin("a", size))
 		}
 		if waited := time.Since(began); waited != 0 {
-			t.Errorf("bodies with a small total size waited %v", waited)
+			t.Errorf("bodies within the limit waited %v", waited)
 		}
 		l.begin("a", size)()
 		if waited := time.Since(began); waited != workPause/16 {
-			t.Errorf("one body too many waited %v, want %v", waited, workPause/16)
+			t.Errorf("the first body beyond the limit waited %v, want %v", waited, workPause/16)
 		}
 		for _, end := range answered {
 			end()
@@ -59,7 +59,7 @@ func TestSmallBodiesAreProcessedTogether(t *testing.T) {
 	})
 }
 
-func TestOneClientHoldsAQuarterOfTheMemoryForBodies(t *testing.T) {
+func TestOneClientUsesAtMostAQuarterOfTheMemoryForBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewReader(time.Second, 0, 40)
 		take := func(client string, n int) (func(), error) { return r.take(r.known, client, n) }
@@ -75,13 +75,13 @@ func TestOneClientHoldsAQuarterOfTheMemoryForBodies(t *testing.T) {
 			t.Errorf("another client: %v", err)
 		}
 		first()
-		whole, err := take("mallory", 20) // larger than a quarter, so it takes all of that
+		whole, err := take("mallory", 20) // larger than the client's quarter, so it takes the whole quarter
 		if err != nil {
 			t.Fatal(err)
 		}
 		whole()
 		if len(r.known.clients) != 1 {
-			t.Errorf("%d clients are remembered", len(r.known.clients))
+			t.Errorf("%d clients are still stored", len(r.known.clients))
 		}
 	})
 }

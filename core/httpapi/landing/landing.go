@@ -1,7 +1,7 @@
-// Package landing serves the page at / of a server whose console is switched off: it shows who the visitor is and how
-// to connect, and a browser login ends there.
+// Package landing serves the page at / of a server whose console is switched off. The page shows who the visitor is and
+// how to connect. A browser login also ends there.
 //
-// It does not own the console (package console), or the decision to serve the page (package httpapi).
+// It does not own the console (package console) or decide when to serve the page (package httpapi).
 package landing
 
 import (
@@ -51,7 +51,7 @@ type workspace struct{ Name, URL string }
 
 type facts struct {
 	Base, Version string
-	User          string // email, name or ID; "" when nobody is logged in
+	User          string // email, name or ID; "" if nobody is logged in
 	Role          core.Role
 	Workspaces    []workspace
 	Login, Failed bool

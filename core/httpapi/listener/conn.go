@@ -14,14 +14,15 @@ const (
 	lingerBytes = 16 << 20 // many clients read nothing until they have sent everything
 )
 
-// Conn is a connection that can close without losing its last response. A client that is refused while it is still
-// sending, such as one whose body is too large, would otherwise have its connection reset before it can read why.
+// Conn is a connection that can be closed without losing its last response. Without it, a client that is refused while
+// it is still sending, for example because its body is too large, would see its connection reset before it could read
+// the reason.
 type Conn struct {
 	*net.TCPConn
 	listener         *Listener
 	peer             netip.Addr
 	linger           atomic.Bool
-	idleSince        atomic.Int64 // Unix nanoseconds; 0 while a request is served
+	idleSince        atomic.Int64 // Unix nanoseconds; 0 while a request is being served
 	reading, writing deadline
 
 	// Used only by the goroutine that reads requests.
@@ -39,7 +40,8 @@ func newConn(tcp *net.TCPConn, l *Listener) *Conn {
 	return c
 }
 
-// SetIdle records whether conn is waiting for a request and may be evicted. It does nothing unless conn is a Conn.
+// SetIdle records whether conn is waiting for a request, in which case it may be evicted. It does nothing if conn is
+// not a Conn.
 func SetIdle(conn net.Conn, idle bool) {
 	if c := below(conn); c != nil {
 		c.setIdle(idle)
@@ -65,16 +67,16 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// EndedBare reports whether the request line of the request being read from conn ended in a bare line feed. The
-// goroutine that serves the connection calls it before reading the body.
+// EndedBare reports whether the request line of the request being read from conn ended in a bare line feed. It must be
+// called by the goroutine that serves the connection, before the body is read.
 func EndedBare(conn net.Conn, method, target, version []byte) bool {
 	c := below(conn)
 	return c != nil && c.lines.endedBare(method, target, version)
 }
 
 // Complete reports whether a body that was read to its end from conn is complete. The HTTP library accepts a chunked
-// body when the connection ends between two chunks; after a complete body it does not look for more bytes. The
-// goroutine that serves the connection calls Complete once per request.
+// body even if the connection ends between two chunks. After a complete body, it does not try to read more bytes.
+// Complete must be called by the goroutine that serves the connection, once per request.
 func Complete(conn net.Conn, chunked bool) bool {
 	c := below(conn)
 	if c == nil {
@@ -103,8 +105,8 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-// Close closes the connection. If LingerOnClose was called, it first ends the response and discards a bounded amount of
-// what the client still sends.
+// Close closes the connection. If LingerOnClose was called, it first ends the response and then discards a limited
+// amount of data that the client still sends.
 func (c *Conn) Close() error {
 	c.listener.closed(c)
 	if c.linger.Load() && c.CloseWrite() == nil && c.TCPConn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
@@ -113,7 +115,7 @@ func (c *Conn) Close() error {
 	return c.TCPConn.Close()
 }
 
-// LingerOnClose makes conn deliver its response before it closes, if it is a Conn.
+// LingerOnClose makes conn, if it is a Conn, deliver its response before it closes.
 func LingerOnClose(conn net.Conn) {
 	if c := below(conn); c != nil {
 		c.linger.Store(true)

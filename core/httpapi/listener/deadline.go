@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// slack is how late a deadline may take effect.
+// slack is the longest delay with which a deadline may take effect.
 const slack = time.Second
 
 // deadline is a read or write deadline that is applied at the next Read or Write and may take effect up to slack late.
-// The HTTP library sets four deadlines per request, which would cost as much as reading it. Most of them are replaced
-// before anything is read, and most are only slightly later than the one before. A deadline in the past and the zero
-// time take effect immediately, because they are meant for a Read or Write that is blocked now.
+// The HTTP library sets four deadlines per request, and setting them would cost as much as reading the request. Most
+// of them apply to no Read or Write, and most are only slightly later than the previous one. A deadline in the past and the zero time
+// take effect immediately, because they are meant for a Read or Write that is already blocked.
 type deadline struct {
 	set func(time.Time) error
 

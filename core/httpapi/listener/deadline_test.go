@@ -36,21 +36,21 @@ func TestADeadlineIsSetOnlyForReadsThatNeedADifferentOne(t *testing.T) {
 				t.Errorf("%s: %v were set, want %v (%v)", step, sets, expected, err)
 			}
 		}
-		want("nothing is read", time.Minute, false)
+		want("no read", time.Minute, false)
 		want("the first deadline", time.Minute, true, time.Minute+slack)
 		<-time.After(slack / 2)
 		want("slightly later", time.Minute, true)
 		<-time.After(slack)
 		want("later", time.Minute, true, time.Minute+slack+slack*3/2)
 		want("earlier", time.Second, true, time.Second+slack+slack*3/2)
-		want("over", -time.Second, false, slack/2)
-		want("after a deadline that has passed", time.Second, true, time.Second+slack+slack*3/2)
-		want("none", 0, false, -1)
+		want("in the past", -time.Second, false, slack/2)
+		want("after one in the past", time.Second, true, time.Second+slack+slack*3/2)
+		want("no deadline", 0, false, -1)
 		want("after no deadline", time.Minute, true, time.Minute+slack+slack*3/2)
 	})
 }
 
-func TestAPassedDeadlineEndsAWaitingRead(t *testing.T) {
+func TestADeadlineInThePastEndsABlockedRead(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +81,6 @@ func TestAPassedDeadlineEndsAWaitingRead(t *testing.T) {
 		t.Errorf("the read ended with %v", err)
 	}
 	if _, err := conn.Write([]byte("x")); err != nil {
-		t.Errorf("the deadline also applies to writes: %v", err)
+		t.Errorf("the read deadline also ended a write: %v", err)
 	}
 }

@@ -23,7 +23,7 @@ type Options struct {
 }
 
 // Listener is a net.Listener with caps on its connections. A connection beyond a cap replaces the one that has been
-// idle longest. If none is idle, the new connection is closed.
+// idle the longest. If none is idle, the new connection is closed.
 type Listener struct {
 	net.Listener
 	options Options
@@ -61,9 +61,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 			_ = conn.Close()
 			delay = firstDelay
 		case passing(err):
-			l.warn("cannot accept connections; trying again", "error", err)
+			l.warn("cannot accept connections; retrying", "error", err)
 			if !l.evict(func(*Conn) bool { return true }) {
-				time.Sleep(delay) //nolint:forbidigo // nothing tells when the system has descriptors again
+				time.Sleep(delay) //nolint:forbidigo // there is no notification when descriptors become free
 				delay = min(2*delay, maxDelay)
 			}
 		default:
@@ -72,16 +72,17 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// passing reports whether an accept error concerns a single connection or a resource that will become free again. This
-// includes any error that does not mean that the socket is no longer listening. The resources that may run out are not
-// known in advance: descriptors (EMFILE, ENFILE), memory (ENOMEM, ENOBUFS) or the user's epoll watches (ENOSPC).
+// passing reports whether an accept error concerns a single connection or a resource that will become free again. It
+// counts every error that does not mean that the socket has stopped listening, because the resources that may run out
+// are not known in advance: descriptors (EMFILE, ENFILE), memory (ENOMEM, ENOBUFS) or the user's epoll watches
+// (ENOSPC).
 func passing(err error) bool {
 	broken := []syscall.Errno{syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK, syscall.EOPNOTSUPP, syscall.EFAULT}
 	errno, ok := errors.AsType[syscall.Errno](err)
 	return ok && !slices.Contains(broken, errno)
 }
 
-// admit counts a connection. It evicts an idle one when a cap is reached.
+// admit counts a connection. If a cap is reached, it evicts an idle connection.
 func (l *Listener) admit(conn net.Conn) (net.Conn, bool) {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
@@ -90,12 +91,12 @@ func (l *Listener) admit(conn net.Conn) (net.Conn, bool) {
 	c := newConn(tcp, l)
 	if (l.options.TrustedPeer == nil || !l.options.TrustedPeer(c.peer)) && l.options.MaxPerPeer > 0 && l.count(c.peer) >= l.options.MaxPerPeer {
 		if !l.evict(func(other *Conn) bool { return network(other.peer) == network(c.peer) }) {
-			l.warn("a connection was refused: its address has too many", "address", c.peer, "limit", l.options.MaxPerPeer)
+			l.warn("a connection was refused: its address has too many connections", "address", c.peer, "limit", l.options.MaxPerPeer)
 			return nil, false
 		}
 	}
 	if l.options.MaxConns > 0 && l.total() >= l.options.MaxConns && !l.evict(func(*Conn) bool { return true }) {
-		l.warn("a connection was refused: there are too many", "limit", l.options.MaxConns)
+		l.warn("a connection was refused: the server has too many connections", "limit", l.options.MaxConns)
 		return nil, false
 	}
 	l.mu.Lock()
@@ -120,7 +121,8 @@ func (l *Listener) count(peer netip.Addr) int {
 	return l.peers[network(peer)]
 }
 
-// evict closes the longest-idle connection for which eligible is true. It returns false if there is none.
+// evict closes the connection that has been idle the longest among those for which eligible is true. It returns false
+// if there is none.
 func (l *Listener) evict(eligible func(*Conn) bool) bool {
 	l.mu.Lock()
 	var oldest *Conn
@@ -137,7 +139,7 @@ func (l *Listener) evict(eligible func(*Conn) bool) bool {
 	if oldest == nil {
 		return false
 	}
-	_ = oldest.TCPConn.Close() // its reader sees the end and abandons the connection
+	_ = oldest.TCPConn.Close() // its reader gets an error and abandons the connection
 	return true
 }
 
@@ -160,7 +162,7 @@ func (l *Listener) remove(c *Conn) {
 	}
 }
 
-// warn logs a warning at most once a second, because the problems it reports come in floods.
+// warn logs a warning at most once a second, because these warnings come in floods.
 func (l *Listener) warn(message string, args ...any) {
 	l.mu.Lock()
 	now := time.Now()
@@ -174,8 +176,8 @@ func (l *Listener) warn(message string, args ...any) {
 	}
 }
 
-// network returns what counts as one address: an IPv4 address, or the /64 of an IPv6 address, which is what one
-// customer usually has.
+// network returns the network that counts as one address: an IPv4 address, or the /64 of an IPv6 address, because one
+// customer usually has a whole /64.
 func network(a netip.Addr) netip.Prefix {
 	bits := 64
 	if a.Is4() {
@@ -186,13 +188,13 @@ func network(a netip.Addr) netip.Prefix {
 }
 
 const (
-	mostConns  = 16384 // connections, however high the descriptor limit
+	mostConns  = 16384 // even if the descriptor limit is higher
 	leastConns = 64
 )
 
 // DefaultMaxConns returns the default connection cap. It leaves a quarter of the process's file descriptors, and at
-// least 128, for everything else: apps, plugins, databases and files. The Go runtime raised the soft limit to the hard
-// limit when the process started.
+// least 128, for everything else: apps, plugins, databases and files. The Go runtime has already raised the soft limit
+// to the hard limit.
 func DefaultMaxConns() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

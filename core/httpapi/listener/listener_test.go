@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// failing is a listener whose first Accepts fail.
+// failing is a listener whose first calls to Accept fail.
 type failing struct {
 	net.Listener
 	errs []error
@@ -75,7 +75,7 @@ func TestAListenerWithoutDescriptorsKeepsAccepting(t *testing.T) {
 	connect(t, l, "127.0.0.1")
 	accept(t, l)
 	if !strings.Contains(log.String(), "cannot accept connections") || !strings.Contains(log.String(), "too many open files") {
-		t.Errorf("the log does not mention it: %q", log)
+		t.Errorf("the log does not mention the lack of descriptors: %q", log)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestAListenerKeepsRunningWhenTheSystemRunsOutOfResources(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfABrokenListenerIsReturned(t *testing.T) {
+func TestTheErrorOfABrokenListenerIsReturned(t *testing.T) {
 	l, _ := listen(t, Options{})
 	l.Listener = &failing{l.Listener, []error{&net.OpError{Op: "accept", Net: "tcp", Err: syscall.EBADF}}}
 	if _, err := l.Accept(); !errors.Is(err, syscall.EBADF) {
@@ -114,7 +114,7 @@ func TestAListenerWithoutDescriptorsClosesTheLongestIdleConnectionFirst(t *testi
 	}
 }
 
-func TestAnErrorOfAClosedListenerIsReturned(t *testing.T) {
+func TestTheErrorOfAClosedListenerIsReturned(t *testing.T) {
 	l, _ := listen(t, Options{})
 	_ = l.Close()
 	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
@@ -122,7 +122,7 @@ func TestAnErrorOfAClosedListenerIsReturned(t *testing.T) {
 	}
 }
 
-func TestAConnectionBeyondTheCapTakesThePlaceOfAnIdleOne(t *testing.T) {
+func TestAConnectionBeyondTheCapReplacesAnIdleOne(t *testing.T) {
 	l, _ := listen(t, Options{MaxConns: 2})
 	first, second := connect(t, l, "127.0.0.1"), connect(t, l, "127.0.0.2")
 	accept(t, l).setIdle(false)

@@ -7,13 +7,13 @@ const versionLength = len("HTTP/1.1")
 // requestLines finds request lines that end in a bare line feed among the bytes read from a connection. The HTTP
 // library accepts them silently, but other servers may read such a request differently (RFC 9112 section 2.2).
 type requestLines struct {
-	bare []byte              // the end of the last such line, as much of it as one read returned; nil if there is none
+	bare []byte              // the part of the last such line that one read returned; nil if there was no such line
 	kept []byte              // bare at the time a request was checked
 	tail [versionLength]byte // the last bytes of earlier reads
 	held int                 // the number of bytes in tail
 }
 
-// scan looks through the bytes of one read.
+// scan searches the bytes of one read.
 func (l *requestLines) scan(read []byte) {
 	var seam [2 * versionLength]byte
 	n := copy(seam[:], l.tail[:l.held])
@@ -40,8 +40,8 @@ func indexBareLine(text []byte) int {
 	return -1
 }
 
-// endedBare reports whether the request line of a request ended in a bare line feed. It is called after the headers and
-// before the body are read.
+// endedBare reports whether the request line of a request ended in a bare line feed. It is called between reading the
+// headers and reading the body.
 func (l *requestLines) endedBare(method, target, version []byte) bool {
 	if l.kept = l.bare; l.bare == nil {
 		return false
@@ -50,6 +50,6 @@ func (l *requestLines) endedBare(method, target, version []byte) bool {
 	return bytes.HasSuffix(line, l.bare)
 }
 
-// endBody drops lines found since endedBare, because they are part of the body. A line found before may belong to a
+// endBody drops lines found since endedBare, because they are part of the body. A line found earlier may belong to a
 // request that arrived together with this one.
 func (l *requestLines) endBody() { l.bare = l.kept }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestABareLineFeedInARequestLineIsFoundHoweverItIsRead(t *testing.T) {
+func TestABareLineFeedInARequestLineIsFoundAtAnyReadSize(t *testing.T) {
 	bare := "POST /v1/a HTTP/1.1\nHost: x\r\n\r\n"
 	for text, want := range map[string]bool{
 		bare: true, strings.Replace(bare, "\n", "\r\n", 1): false, "GET /v1/b HTTP/1.1\r\n\r\n" + bare: true,
@@ -29,11 +29,11 @@ func TestALineInABodyIsNotMistakenForARequestLine(t *testing.T) {
 	request := func() bool { return l.endedBare([]byte("POST"), []byte("/v1/a"), []byte("HTTP/1.1")) }
 	l.scan([]byte("POST /v1/a HTTP/1.1\r\n\r\n"))
 	if request() {
-		t.Error("a CRLF was taken for a bare line feed")
+		t.Error("a line that ends in a carriage return and line feed was reported")
 	}
 	l.scan([]byte("POST /v1/a HTTP/1.1\n"))
 	l.endBody()
 	if request() {
-		t.Error("a line of the previous body was taken for a request line")
+		t.Error("a line in the previous body was reported")
 	}
 }

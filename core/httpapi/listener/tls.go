@@ -32,11 +32,11 @@ func (t transport) Read(p []byte) (int, error) {
 	return t.TCPConn.Read(p)
 }
 
-// Handshake performs the TLS handshake. A client that speaks plain HTTP gets a 400 response that says so.
+// Handshake performs the TLS handshake. A client that speaks plain HTTP gets a 400 response that explains the mistake.
 func (c *SecureConn) Handshake() error {
 	err := c.tls.HandshakeContext(context.Background()) // bounded by the connection's deadlines
 	if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && isHTTP(plain.RecordHeader[:]) {
-		_, _ = io.WriteString(c.TCPConn, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nThis server speaks HTTPS; the request was HTTP.\n")
+		_, _ = io.WriteString(c.TCPConn, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nThis server uses HTTPS, but the request was plain HTTP.\n")
 	}
 	return err
 }
@@ -51,7 +51,7 @@ func isHTTP(header []byte) bool {
 	return false
 }
 
-// ConnectionState returns what the TLS handshake negotiated.
+// ConnectionState returns the result of the TLS handshake.
 func (c *SecureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
 
 // Read implements net.Conn.
@@ -70,8 +70,8 @@ func (c *SecureConn) Read(p []byte) (n int, err error) {
 // Write implements net.Conn.
 func (c *SecureConn) Write(p []byte) (int, error) { return c.tls.Write(p) }
 
-// Peek waits until the client sends more data, which the next Read returns. It returns io.EOF or the connection's error
-// when the client disconnects, and an error at the read deadline. It must not be called during a Read.
+// Peek waits until the client sends more data, which the next Read returns. If the client disconnects, it returns
+// io.EOF or the connection's error. At the read deadline, it returns an error. It must not be called during a Read.
 func (c *SecureConn) Peek() error {
 	if len(c.peeked) > 0 {
 		return nil
@@ -92,7 +92,7 @@ func (c *SecureConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Certificate is a certificate with its key. It is read from files, and read again when they change.
+// Certificate is a certificate and its key. They are read from files, and read again when the files change.
 type Certificate struct {
 	certFile, keyFile string
 	log               hclog.Logger
@@ -123,8 +123,8 @@ func (c *Certificate) Config() *tls.Config {
 	}
 }
 
-// Current returns the certificate to serve. It reads files that were replaced. If they cannot be read or do not match,
-// it returns the previous certificate and logs a warning.
+// Current returns the certificate to serve. It reads the files again if they were replaced. If they cannot be read or
+// do not match, it returns the previous certificate and logs a warning.
 func (c *Certificate) Current() *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +136,7 @@ func (c *Certificate) Current() *tls.Certificate {
 		return c.current
 	}
 	if err := c.load(); err != nil {
-		c.log.Warn("the changed TLS certificate cannot be used; still serving the previous one", "error", err)
+		c.log.Warn("cannot use the changed TLS certificate; still serving the previous one", "error", err)
 	} else {
 		c.log.Info("TLS certificate reloaded", "expires", c.current.Leaf.NotAfter)
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// apiKey is the provider name in the records of logins with SERVICE_API_KEY.
+// apiKey is the provider name in the audit records of logins with SERVICE_API_KEY.
 const apiKey = "SERVICE_API_KEY"
 
-// Attempt is the outcome of a login attempt, for the audit log. The browser is redirected either way, so the response
-// does not show the outcome.
+// Attempt is the outcome of a login attempt, for the audit log. The response does not show the outcome, because the
+// browser is redirected either way.
 type Attempt struct {
 	User     core.User // set if the login succeeded
-	Provider string    // "" if it is not known
-	Err      error     // why it failed
+	Provider string    // "" if unknown
+	Err      error     // why the login failed; nil if it succeeded
 }
 
 type attemptKey struct{}

@@ -36,7 +36,7 @@ func (h *Handlers) clearLoginCookie(c *fiber.Ctx) {
 	h.setCookie(c, http.Cookie{Name: loginCookie, Path: loginCookiePath, MaxAge: -1, SameSite: http.SameSiteLaxMode})
 }
 
-// setCookie adds a cookie that is HttpOnly, and Secure except on localhost without TLS. MaxAge is in seconds; a
+// setCookie adds an HttpOnly cookie. The cookie is Secure except on localhost without TLS. MaxAge is in seconds; a
 // negative value clears the cookie.
 func (h *Handlers) setCookie(c *fiber.Ctx, cookie http.Cookie) {
 	cookie.HttpOnly = true

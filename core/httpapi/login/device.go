@@ -18,14 +18,14 @@ const pollEvery = 2 * time.Second
 // DeviceRequest is the request body of Device.
 type DeviceRequest struct {
 	Name        string `json:"name"`        // the computer's own name
-	RedirectURI string `json:"redirectUri"` // where the command line listens for the browser; "" if it polls
+	RedirectURI string `json:"redirectUri"` // where the command line waits for the browser; "" if it polls
 }
 
 type deviceAnswer struct {
-	Token     string    `json:"token"` // for the session cookie, once a person has agreed
+	Token     string    `json:"token"` // valid as the session cookie once a person has agreed
 	Code      string    `json:"code"`
-	URL       string    `json:"url"`      // the page on which a person types the code
-	LoginURL  string    `json:"loginUrl"` // the same, with the code
+	URL       string    `json:"url"`      // the page on which a person enters the code
+	LoginURL  string    `json:"loginUrl"` // the same page, with the code filled in
 	ExpiresAt time.Time `json:"expiresAt"`
 	Interval  int       `json:"intervalSeconds"`
 }
@@ -35,7 +35,7 @@ func (h *Handlers) origin(c *fiber.Ctx) string {
 	return h.Guard.Scheme(c.Context()) + "://" + string(c.Context().Host())
 }
 
-// Device handles POST /v1/auth/device: a command line starts its login (RFC 8628 section 3.1).
+// Device handles POST /v1/auth/device. A command line calls it to start a login (RFC 8628 section 3.1).
 func (h *Handlers) Device(c *fiber.Ctx, _ core.Caller, r DeviceRequest) (any, error) {
 	client := h.Guard.ClientAddress(c.Context())
 	if err := h.Access.AllowBrowserLogin(client); err != nil {
@@ -53,18 +53,18 @@ func (h *Handlers) Device(c *fiber.Ctx, _ core.Caller, r DeviceRequest) (any, er
 	}, nil
 }
 
-// DevicePage handles GET /v1/auth/device: a person types the code that a command line shows.
+// DevicePage handles GET /v1/auth/device, the page on which a person enters the code that a command line shows.
 func (h *Handlers) DevicePage(c *fiber.Ctx, _ core.Caller) (any, error) {
-	return nil, page{Title: "Log in to the command line", Text: []string{"Type the code that `ropewalk login` shows."}, Ask: true}.send(c, fiber.StatusOK)
+	return nil, page{Title: "Log in to the command line", Text: []string{"Enter the code that `ropewalk login` shows."}, Ask: true}.send(c, fiber.StatusOK)
 }
 
-// askConsent sends the page on which a person allows a command line to be logged in as them. It is needed because
-// somebody else may have started the login and sent them there.
+// askConsent sends the page on which a person allows a command line to act as them. The consent is necessary because
+// someone else may have started the login and sent the person to this page.
 func askConsent(c *fiber.Ctx, done access.Finished) error {
 	d, who := done.Device, cmp.Or(done.User.Email, done.User.DisplayName, done.User.ID)
 	p := page{Title: "Log in " + d.Name + "?", Consent: done.Consent, Code: d.Code, Text: []string{
-		"The command line on " + d.Name + " (" + d.Address + ") asks to act as " + who + ".",
-		"Allow it only if you ran `ropewalk login` there and it shows this code:",
+		"The command line on " + d.Name + " (" + d.Address + ") wants to act as " + who + ".",
+		"Allow this only if you ran `ropewalk login` there and it shows this code:",
 	}}
 	if d.Redirect != "" {
 		to, err := url.Parse(d.Redirect)
@@ -76,7 +76,7 @@ func askConsent(c *fiber.Ctx, done access.Finished) error {
 	return p.send(c, fiber.StatusOK)
 }
 
-// AnswerDevice handles POST /v1/auth/device/answer: the form on the consent page.
+// AnswerDevice handles POST /v1/auth/device/answer, the form on the consent page.
 func (h *Handlers) AnswerDevice(c *fiber.Ctx, _ core.Caller) (any, error) {
 	allow := c.FormValue("answer") == "allow"
 	done, continueAt, err := h.Access.AnswerDevice(c.UserContext(), c.FormValue("consent"), allow)
@@ -88,7 +88,7 @@ func (h *Handlers) AnswerDevice(c *fiber.Ctx, _ core.Caller) (any, error) {
 	title, text := "Logged in", "You can close this page and go back to the command line."
 	switch {
 	case core.CodeOf(err) == core.CodeUnauthenticated:
-		return nil, page{Title: "Not logged in", Text: []string{"This login was already answered, or has expired. Run `ropewalk login` again."}}.send(c, fiber.StatusNotFound)
+		return nil, page{Title: "Not logged in", Text: []string{"This login has already been allowed or refused, or has expired. Run `ropewalk login` again."}}.send(c, fiber.StatusNotFound)
 	case err != nil:
 		return nil, err
 	case continueAt != "":

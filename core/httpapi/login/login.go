@@ -21,10 +21,10 @@ type KeyLogin struct {
 	Key string `json:"key"`
 }
 
-// Login handles POST /v1/auth/login: it exchanges the API key for a session cookie.
+// Login handles POST /v1/auth/login. It exchanges the API key for a session cookie.
 func (h *Handlers) Login(c *fiber.Ctx, _ core.Caller, r KeyLogin) (any, error) {
 	if r.Key == "" {
-		return nil, core.Errorf(core.CodeBadRequest, "key is missing; send the API key")
+		return nil, core.Errorf(core.CodeBadRequest, "key is missing: send the API key")
 	}
 	token, err := h.Access.Login(c.UserContext(), r.Key)
 	if core.CodeOf(err) == core.CodeUnauthenticated {
@@ -57,13 +57,13 @@ func (h *Handlers) Session(_ *fiber.Ctx, caller core.Caller) (any, error) {
 	return fiber.Map{"authenticated": true, "user": caller.User}, nil
 }
 
-// maxReturnTo is the length of the longest returnTo, which is kept while somebody logs in.
+// maxReturnTo is the maximum length of returnTo, which the server stores during a login.
 const maxReturnTo = 4 << 10
 
-// Authorize handles GET /v1/auth/authorize: it redirects the browser to the identity provider named by the query
-// parameter provider. If that is missing and there are several providers, it sends a page with a link to each. The
-// query parameter returnTo is the local path to return to afterwards. device is the code of a device to log in instead
-// of the browser.
+// Authorize handles GET /v1/auth/authorize. It redirects the browser to the identity provider named by the query
+// parameter provider. Without that parameter, and if there are several providers, it sends a page with a link to each.
+// The query parameter returnTo is the local path to return to afterwards. device is the code of a command line that is
+// to be logged in instead of the browser.
 func (h *Handlers) Authorize(c *fiber.Ctx, _ core.Caller) (any, error) {
 	returnTo := c.Query("returnTo", "/")
 	if len(returnTo) > maxReturnTo || !core.LocalPath(returnTo) {
@@ -102,12 +102,12 @@ func (h *Handlers) Authorize(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return nil, c.Redirect(start.URL, fiber.StatusFound)
 }
 
-// Callback handles GET /v1/auth/callback: the identity provider redirects the browser here.
+// Callback handles GET /v1/auth/callback. The identity provider redirects the browser here.
 func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 	done, err := h.Access.FinishLogin(c.UserContext(), access.LoginAnswer{
 		State: c.Query("state"), Code: c.Query("code"), Issuer: c.Query("iss"), Binding: c.Cookies(loginCookie), Client: h.Guard.ClientAddress(c.Context()),
 	})
-	if done.Consent == "" { // when consent is needed, nobody is logged in until they agree
+	if done.Consent == "" { // if consent is needed, AnswerDevice notes the attempt
 		noteAttempt(c, Attempt{User: done.User, Provider: done.Provider, Err: providerError(c, err)})
 	}
 	h.clearLoginCookie(c)
@@ -134,7 +134,7 @@ func providerError(c *fiber.Ctx, err error) error {
 	return fmt.Errorf("%w (the provider: %s %s)", err, clip(said), clip(c.Query("error_description")))
 }
 
-// logFailedLogin logs why a browser login failed, because the browser is given no reason.
+// logFailedLogin logs why a browser login failed, because the response does not contain the reason.
 func (h *Handlers) logFailedLogin(c *fiber.Ctx, err error) {
 	reason := err.Error()
 	if e, ok := errors.AsType[*core.Error](err); ok {
@@ -147,7 +147,7 @@ func (h *Handlers) logFailedLogin(c *fiber.Ctx, err error) {
 	h.Log.Warn("browser login failed", args...)
 }
 
-// clip shortens a string from the URL, where anybody may have put it.
+// clip shortens a string from the URL, which anyone may have written.
 func clip(text string) string {
 	const most = 200
 	if len(text) > most {
@@ -156,7 +156,7 @@ func clip(text string) string {
 	return text
 }
 
-// BackchannelLogout handles POST /v1/auth/backchannel-logout: the identity provider sends a logout token in a form
+// BackchannelLogout handles POST /v1/auth/backchannel-logout. The identity provider sends a logout token in a form
 // (OpenID Connect Back-Channel Logout 1.0 section 2.5).
 func (h *Handlers) BackchannelLogout(c *fiber.Ctx, _ core.Caller) (any, error) {
 	c.Set(fiber.HeaderCacheControl, "no-store")

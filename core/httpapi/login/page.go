@@ -12,21 +12,21 @@ import (
 //go:embed page.html
 var pageHTML string
 
-// page is a login page that belongs to neither the console nor the identity provider.
+// page is a login page served by neither the console nor the identity provider.
 type page struct {
 	Title   string
 	Text    []string
 	Links   []link
 	Ask     bool   // whether to ask for a device's code
-	Consent string // the token of a consent question; "" if there is no question
+	Consent string // the token for the consent form; "" if the page has none
 	Code    string // the device's code
 
-	form string // where a form may lead the browser, in addition to this server
+	form string // the origin to which the form may redirect, in addition to this server
 }
 
 type link struct{ Name, URL string }
 
-// send responds with the page, which may use its inline style but no scripts, and cannot be framed.
+// send responds with the page. The page may use its inline style but no scripts, and it cannot be framed.
 func (p page) send(c *fiber.Ctx, status int) error {
 	html, err := template.New("page").Parse(pageHTML)
 	if err != nil {
@@ -40,7 +40,7 @@ func (p page) send(c *fiber.Ctx, status int) error {
 	switch {
 	case p.Ask:
 		// The response redirects to the identity provider, which may redirect further. Chromium applies form-action to
-		// all of these redirects, and silently blocks the form.
+		// all of these redirects, and blocks the form silently.
 		forms = ""
 	case p.Consent != "":
 		forms = "; form-action 'self' " + p.form
@@ -51,12 +51,12 @@ func (p page) send(c *fiber.Ctx, status int) error {
 	return c.Status(status).Send(out.Bytes())
 }
 
-// choose sends a page on which a person chooses where to log in.
+// choose sends a page on which a person chooses an identity provider.
 func choose(c *fiber.Ctx, names []string, query url.Values) error {
 	links := make([]link, len(names))
 	for i, name := range names {
 		query.Set("provider", name)
 		links[i] = link{name, "/v1/auth/authorize?" + query.Encode()}
 	}
-	return page{Title: "Log in", Text: []string{"Choose where you have an account."}, Links: links}.send(c, fiber.StatusOK)
+	return page{Title: "Log in", Text: []string{"Choose where to log in."}, Links: links}.send(c, fiber.StatusOK)
 }

@@ -1,5 +1,5 @@
-// An MCP server without dependencies. Its tool answers with GREETING_TOKEN. The tool's description contains
-// GREETING_ABOUT, if that is set.
+// An MCP server without dependencies. Its tool answers with GREETING_TOKEN. If GREETING_ABOUT is set, the tool's
+// description contains its value.
 import { createInterface } from "node:readline";
 
 const about = process.env.GREETING_ABOUT;

@@ -17,7 +17,7 @@ func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
 	s := serve(t, a)
 	call := map[string]any{"server": "far", "tool": "whoami", "arguments": map[string]any{}}
 	if refused := s.Do(t, "POST", "/v1/tools/call", call); refused.Status != http.StatusNotFound {
-		t.Errorf("before anybody has linked an account, the app has no tools: %d %s", refused.Status, refused.Body)
+		t.Errorf("before anyone has linked an account: %d %s", refused.Status, refused.Body)
 	}
 	b := harness.NewBrowser(t)
 	link(t, s, b, "")
@@ -25,7 +25,7 @@ func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
 		t.Errorf("the app sees %v", got)
 	}
 
-	// Tokens are renewed without a person, using single-use refresh tokens.
+	// The server renews tokens without asking the person. Each refresh token can be used only once.
 	if !testkit.Within(harness.Timeout, func() bool {
 		if got := s.Do(t, "POST", "/v1/tools/call", call); got.Status != 200 {
 			t.Fatalf("%d %s", got.Status, got.Body)
@@ -35,7 +35,7 @@ func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
 		t.Errorf("the app saw %d tokens", len(a.Tokens()))
 	}
 
-	// After a restart the app still has its tools and the account still has its tokens.
+	// After a restart, the app still has its tools, and the account still has its tokens.
 	s.Stop()
 	s.Start()
 	s.WaitForStatus(t, "far", "running")
@@ -56,12 +56,12 @@ func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
 	}
 	for _, bearer := range a.Tokens() {
 		if strings.Contains(s.Log.String(), bearer) {
-			t.Error("the log has a token")
+			t.Error("the log contains a token")
 		}
 	}
 }
 
-// The provider and the app want proofs with nonces, and tokens are renewed with the same key.
+// The provider and the app require proofs with nonces. Tokens are renewed with the same key.
 func TestAnAppThatRequiresBoundTokensGetsThem(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 4)
@@ -79,7 +79,7 @@ func TestAnAppThatRequiresBoundTokensGetsThem(t *testing.T) {
 	}
 }
 
-func TestEachOfTwoAccountsIsUsedWhenItIsNamed(t *testing.T) {
+func TestANamedAccountIsUsed(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 600)
 	s := serve(t, a)
@@ -90,13 +90,13 @@ func TestEachOfTwoAccountsIsUsedWhenItIsNamed(t *testing.T) {
 		call   map[string]any
 		status int
 	}{
-		{"the default reads", map[string]any{"tool": "far__whoami"}, 200},
-		{"a named one reads", map[string]any{"tool": "far_home__whoami"}, 200},
-		{"a named one changes", map[string]any{"tool": "far_work__change"}, 200},
-		{"one that the request names changes", map[string]any{"tool": "far__change", "account": "home"}, 200},
-		{"none changes", map[string]any{"tool": "far__change"}, 400},
-		{"two names", map[string]any{"tool": "far_work__change", "account": "home"}, 400},
-		{"one that is not linked", map[string]any{"tool": "far_other__whoami"}, 409},
+		{"the default account, a tool that reads", map[string]any{"tool": "far__whoami"}, 200},
+		{"a named account, a tool that reads", map[string]any{"tool": "far_home__whoami"}, 200},
+		{"a named account, a tool that changes data", map[string]any{"tool": "far_work__change"}, 200},
+		{"an account named in the request, a tool that changes data", map[string]any{"tool": "far__change", "account": "home"}, 200},
+		{"no account named, a tool that changes data", map[string]any{"tool": "far__change"}, 400},
+		{"two different accounts named", map[string]any{"tool": "far_work__change", "account": "home"}, 400},
+		{"an account that is not linked", map[string]any{"tool": "far_other__whoami"}, 409},
 	} {
 		if got := s.Do(t, "POST", "/v1/tools/call", c.call); got.Status != c.status {
 			t.Errorf("%s: %d %s, want %d", c.name, got.Status, got.Body, c.status)
@@ -110,12 +110,12 @@ func TestEachOfTwoAccountsIsUsedWhenItIsNamed(t *testing.T) {
 	}
 }
 
-func TestTheFirstAccountMakesTheKeyThatEncryptsIt(t *testing.T) {
+func TestTheFirstAccountCreatesTheEncryptionKey(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 600)
 	s := harness.Serve(t, harness.Config("apps: {far: {url: \""+a.URL+"\", transport: {auth: {type: user}}}}\n"))
 	if s.Database != "" {
-		t.Skip("servers that may share a database need a key that somebody configures")
+		t.Skip("servers that may share a database need a configured key")
 	}
 	s.WaitForStatus(t, "far", "running")
 	link(t, s, harness.NewBrowser(t), "")

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// serve starts a server with a storage key, and installs the app under the name far.
+// serve starts a server with a storage key and installs the app as far.
 func serve(t *testing.T, a *harness.AccountApp, options ...harness.Option) *harness.Server {
 	t.Helper()
 	s := harness.Serve(t, append([]harness.Option{harness.Env("ROPEWALK_STORAGE_KEY=" + seal.NewKey().Reveal())}, options...)...)
@@ -21,14 +21,14 @@ func serve(t *testing.T, a *harness.AccountApp, options ...harness.Option) *harn
 	return s
 }
 
-// link links an account of the dev mode user, in a browser.
+// link links an account of the dev mode user, as in a browser.
 func link(t *testing.T, s *harness.Server, b *harness.Browser, name string) {
 	t.Helper()
 	begun := s.Object(t, "POST", "/v1/accounts", map[string]any{"app": "far", "name": name})
 	agree(t, s, b, begun["url"].(string))
 }
 
-// agree links an account on a page, and waits until the tools of the app are listed.
+// agree links an account on the page at address and waits until the app's tools are listed.
 func agree(t *testing.T, s *harness.Server, b *harness.Browser, address string) {
 	t.Helper()
 	b.LinkAccount(t, address)
@@ -37,7 +37,7 @@ func agree(t *testing.T, s *harness.Server, b *harness.Browser, address string) 
 	}
 }
 
-// accountsOf returns the accounts that a caller can see.
+// accountsOf returns the accounts that the caller can see.
 func accountsOf(t *testing.T, s *harness.Server, headers ...string) []map[string]any {
 	t.Helper()
 	answer := s.Do(t, "GET", "/v1/accounts", nil, headers...)

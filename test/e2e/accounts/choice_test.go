@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// linkTwo links the accounts work, which is the default, and home.
+// linkTwo links two accounts: work, which becomes the default, and home.
 func linkTwo(t *testing.T, s *harness.Server) {
 	t.Helper()
 	for _, name := range []string{"work", "home"} {
@@ -49,7 +49,7 @@ func TestAClientIsAskedOnceWhichOfTwoAccountsToUse(t *testing.T) {
 			t.Errorf("declined: %q", text)
 		}
 		if text, failed := callWith(t, c, "far__whoami"); failed {
-			t.Errorf("a tool that only reads asks for nothing: %q", text)
+			t.Errorf("a tool that only reads failed: %q", text)
 		}
 		action = "accept"
 		for range 2 {
@@ -134,23 +134,23 @@ func TestAConversationRemembersTheAccountThatItsUserChose(t *testing.T) {
 		return asked, account
 	}
 	if asked, account := say("once"); asked != 1 || account != "home" {
-		t.Errorf("the first call asked %d times, and used %q", asked, account)
+		t.Errorf("the first call asked %d times and used %q", asked, account)
 	}
 	s.Stop()
 	s.Start()
 	s.WaitForStatus(t, "far", "running")
 	if asked, account := say("twice"); asked != 0 || account != "home" {
-		t.Errorf("the second call asked %d times, and used %q", asked, account)
+		t.Errorf("the second call asked %d times and used %q", asked, account)
 	}
 	if asked, account := say("read"); asked != 0 || account != "home" {
-		t.Errorf("a call that reads asked %d times, and used %q", asked, account)
+		t.Errorf("a call that only reads asked %d times and used %q", asked, account)
 	}
 	if history := s.Do(t, "GET", "/v1/conversations/"+conversation+"/history", nil); strings.Count(history.Body, `"account":"home"`) != 3 {
 		t.Errorf("the history: %d %s", history.Status, history.Body)
 	}
 	conversation = ""
 	if asked, _ := say("once"); asked != 1 {
-		t.Errorf("another conversation was asked %d times", asked)
+		t.Errorf("another conversation asked %d times", asked)
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// keycloakRealm has one person, refresh tokens that can be used once, and no restriction on who registers clients. The client
-// app asks about tokens.
+// keycloakRealm has one user. Refresh tokens can be used only once, and anyone may register clients. The client named
+// app is used to ask Keycloak about tokens.
 const keycloakRealm = `{"realm": "people", "enabled": true, "revokeRefreshToken": true, "refreshTokenMaxReuse": 0, "accessTokenLifespan": 10,
 "users": [{"username": "alice", "enabled": true, "email": "alice@example.com", "emailVerified": true, "firstName": "Alice", "lastName": "A",
   "credentials": [{"type": "password", "value": "alice-password"}]}],
@@ -65,8 +65,7 @@ func startKeycloak(t *testing.T) string {
 	return issuer
 }
 
-// introspect asks Keycloak whose token it is. It returns "" if the token is not, or no longer,
-// valid.
+// introspect asks Keycloak who owns the token. It returns "" if the token is invalid or no longer valid.
 func introspect(t *testing.T, issuer, token string) string {
 	resp, err := http.PostForm(issuer+"/protocol/openid-connect/token/introspect", url.Values{"token": {token}, "client_id": {"app"}, "client_secret": {"app-secret"}})
 	if err != nil {
@@ -89,10 +88,10 @@ func introspect(t *testing.T, issuer, token string) string {
 
 var keycloakForm = regexp.MustCompile(`<form[^>]* action="([^"]+)"`)
 
-// Keycloak refuses the scopes of the app, and registers this server as a client with a secret.
+// Keycloak refuses the app's scopes. It registers this server as a client with a secret.
 func TestAnAccountIsLinkedRenewedAndRevokedAtKeycloak(t *testing.T) {
 	if os.Getenv("ROPEWALK_TEST_KEYCLOAK") == "" {
-		t.Skip("it downloads 160 MB: make test-keycloak runs it")
+		t.Skip("this test downloads 160 MB; run it with make test-keycloak")
 	}
 	testenv.Program(t, "mvn")
 	issuer := startKeycloak(t)

@@ -18,8 +18,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// session opens the MCP session of a client that opens pages for its user with visit. If visit is nil, the
-// client cannot open pages.
+// session opens an MCP session. The client calls visit to open pages for its user. If visit is nil, the client cannot
+// open pages.
 func session(t *testing.T, s *harness.Server, visit func(address string)) *mcp.ClientSession {
 	t.Helper()
 	o := &mcp.ClientOptions{}
@@ -68,7 +68,7 @@ func TestACallWaitsForALoginAndReachesTheAppOnce(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 600)
 	s := serve(t, a)
-	link(t, s, harness.NewBrowser(t), "") // so that the app has its tools
+	link(t, s, harness.NewBrowser(t), "") // the app's tools are known from now on
 
 	t.Run("a client that can send its user to a page", func(t *testing.T) {
 		unlink(t, s)
@@ -81,13 +81,13 @@ func TestACallWaitsForALoginAndReachesTheAppOnce(t *testing.T) {
 			t.Errorf("the app was called %d times", n)
 		}
 	})
-	t.Run("a client that cannot", func(t *testing.T) {
+	t.Run("a client that cannot send its user to a page", func(t *testing.T) {
 		unlink(t, s)
 		before := a.Seen("change alice")
 		c := session(t, s, nil)
 		text, failed := callWith(t, c, "far__change")
 		if !failed || strings.Count(text, s.URL+"/v1/accounts/link?") != 1 {
-			t.Fatalf("the result does not have exactly one address: %q", text)
+			t.Fatalf("the result must contain exactly one address: %q", text)
 		}
 		_, rest, _ := strings.Cut(text, "Open ")
 		address, _, _ := strings.Cut(rest, " in a browser")
@@ -135,7 +135,7 @@ func TestACallWaitsForALoginAndReachesTheAppOnce(t *testing.T) {
 		c := session(t, s, func(address string) {
 			asked++
 			if !strings.Contains(address, "scope=tools") {
-				t.Errorf("the page does not ask for the rights: %s", address)
+				t.Errorf("the address does not contain the scope: %s", address)
 			}
 			agree(t, s, harness.NewBrowser(t), address)
 		})
@@ -177,7 +177,7 @@ func TestAChatWaitsForALogin(t *testing.T) {
 		s.Reply(t, q, `{"action":"accept"}`, 200, "accept")
 	})
 	if len(questions) != 1 || questions[0]["mode"] != "url" || questions[0]["server"] != "system" || !strings.Contains(output, "alice") || a.Seen("change alice") != 1 {
-		t.Errorf("asked %v; the tool said %s; the app was called %d times", questions, output, a.Seen("change alice"))
+		t.Errorf("asked %v; the tool answered %s; the app was called %d times", questions, output, a.Seen("change alice"))
 	}
 }
 
@@ -248,7 +248,7 @@ func TestAnAccountIsLinkedWithACodeOnAnotherDevice(t *testing.T) {
 		}
 	}
 	if address, end := begin(); address != "" || end() == nil {
-		t.Errorf("a person who does not agree gets %q", address)
+		t.Errorf("without --yes, the command printed %q", address)
 	}
 	address, end := begin("--yes")
 	if page := enterCode(t, address, "abort"); strings.Contains(page, "Success") {
@@ -274,7 +274,7 @@ func TestAnAccountIsLinkedWithACodeOnAnotherDevice(t *testing.T) {
 	}
 }
 
-// enterCode opens the page of a code in another browser, and answers it with confirm or abort. It returns the last page.
+// enterCode opens the address of a code in another browser and answers with confirm or abort. It returns the last page.
 func enterCode(t *testing.T, address, answer string) string {
 	t.Helper()
 	b := harness.NewBrowser(t)

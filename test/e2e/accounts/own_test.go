@@ -14,15 +14,15 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// person is somebody who is logged in to a server with a browser.
+// person is a user who is logged in to a server with a browser.
 type person struct {
 	*harness.Browser
 	s      *harness.Server
 	name   string
-	cookie string // of the session, as a header
+	cookie string // the session cookie as a header
 }
 
-// logIn logs somebody in to a server whose identity provider asks for the account in a form.
+// logIn logs a person in to a server whose identity provider shows a form for the account.
 func logIn(t *testing.T, s *harness.Server, name string) person {
 	t.Helper()
 	b := harness.NewBrowser(t)
@@ -34,13 +34,13 @@ func logIn(t *testing.T, s *harness.Server, name string) person {
 		t.Fatalf("the login of %s ended at %s", name, b.At)
 	}
 	b.Stop = ""
-	b.SetCookie(t, s.URL, "account", name) // for the app's authorization server; cookies ignore the port
+	b.SetCookie(t, s.URL, "account", name) // the app's authorization server gets the cookie, too, because cookies ignore the port
 	return person{b, s, name, "Cookie: service_session=" + cookie}
 }
 
 func (p person) do(t *testing.T, method, path string, body any) harness.Response {
 	t.Helper()
-	if p.cookie == "" { // everybody is the owner
+	if p.cookie == "" { // without logins, everyone is the owner
 		return p.s.Do(t, method, path, body)
 	}
 	return p.s.Do(t, method, path, body, p.cookie, "X-Workspace-Id: "+core.DefaultWorkspaceID)
@@ -57,7 +57,7 @@ func (p person) link(t *testing.T) {
 	p.LinkAccount(t, address)
 }
 
-// listed returns the app's tools on /v1/tools, without the name of the app.
+// listed returns the app's tools from /v1/tools, without the app's name.
 func (p person) listed(t *testing.T) string {
 	t.Helper()
 	var list struct {
@@ -84,7 +84,7 @@ func (p person) waitFor(t *testing.T, want string) {
 	}
 }
 
-// Alice is the admin. The app lists other tools to each of the three.
+// Alice is the admin. The app lists different tools for each of the three people.
 func TestEachUserSeesTheToolsOfTheirOwnAccount(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 600)
@@ -114,7 +114,7 @@ func TestEachUserSeesTheToolsOfTheirOwnAccount(t *testing.T) {
 	bob.link(t)
 	bob.waitFor(t, "of_bob whoami")
 	if got := carol.listed(t); got != "" {
-		t.Errorf("without an account, before an admin has linked one: %q", got)
+		t.Errorf("without an account, carol sees %q before an admin has linked one", got)
 	}
 	alice.link(t)
 	alice.waitFor(t, "change whoami")
@@ -172,8 +172,8 @@ func TestEachUserSeesTheToolsOfTheirOwnAccount(t *testing.T) {
 		}
 	}
 
-	// Carol gets a different description of whoami. The tool is held back for her alone, until alice accepts the
-	// description.
+	// Carol's account gets a different description of whoami. The tool is held back only for her, until Alice accepts
+	// the description.
 	carol.link(t)
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(call(carol, "far__whoami").Body, "tool_held") }) {
 		t.Errorf("carol calls: %s", call(carol, "far__whoami").Body)
@@ -194,10 +194,10 @@ func TestEachUserSeesTheToolsOfTheirOwnAccount(t *testing.T) {
 		t.Fatalf("%d %s", got.Status, got.Body)
 	}
 	if got := call(carol, "far__whoami"); got.Status != 200 || !strings.Contains(got.Body, "carol") {
-		t.Errorf("after it was accepted, carol calls: %d %s", got.Status, got.Body)
+		t.Errorf("after alice accepted the change, carol calls: %d %s", got.Status, got.Body)
 	}
 	if got := call(bob, "far__whoami"); got.Status != 200 {
-		t.Errorf("after it was accepted for carol, bob calls: %d %s", got.Status, got.Body)
+		t.Errorf("after alice accepted the change, bob calls: %d %s", got.Status, got.Body)
 	}
 
 	s.Stop()
@@ -205,12 +205,12 @@ func TestEachUserSeesTheToolsOfTheirOwnAccount(t *testing.T) {
 	s.WaitForStatus(t, "far", "running", alice.cookie)
 	bob.waitFor(t, "of_bob whoami")
 	if after := bob.do(t, "GET", "/v1/tools", nil).Body; after != before {
-		t.Errorf("after a restart bob sees\n%s\nand not\n%s", after, before)
+		t.Errorf("after a restart bob sees\n%s\nwant\n%s", after, before)
 	}
 	carol.waitFor(t, "whoami")
 }
 
-func TestACallUsesTheAccountThatTheToolWasListedFor(t *testing.T) {
+func TestACallUsesTheAccountForWhichTheToolWasListed(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 600)
 	a.Own.Store(true)

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestBodyLimitsAreSettingsAndMessagesNameThem(t *testing.T) {
+func TestBodyLimitsAreConfigurableAndNamedInErrors(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("limits: {apiBodyBytes: 5000, mcpBodyBytes: 7000}\n"))
 	for _, c := range []struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// operations returns "METHOD /path" for every operation in the OpenAPI document that may have a body.
+// operations returns "METHOD /path" for every operation in the OpenAPI document whose request may have a body.
 func operations(t *testing.T, s *harness.Server) (all []string) {
 	t.Helper()
 	var document struct {
@@ -56,14 +56,14 @@ func TestA401ComesBeforeTheBodyIsRead(t *testing.T) {
 	for _, route := range routes {
 		method, path, _ := strings.Cut(route, " ")
 		if slices.Contains([]string{"/v1/auth/login", "/v1/auth/device", "/v1/auth/device/answer", "/v1/auth/backchannel-logout"}, path) {
-			continue // their bodies contain credentials or request some
+			continue // their bodies contain or request credentials
 		}
 		path = strings.NewReplacer("{", "", "}", "").Replace(path)
 		for _, credentials := range []string{"", "Authorization: Bearer nonsense-1\r\n", "Cookie: service_session=nonsense\r\n"} {
 			for name, body := range bodies {
 				began := time.Now()
 				first := firstResponse(t, address, fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%s%s", method, path, address, credentials, body))
-				limited := strings.Contains(credentials, "Bearer") && first == http.StatusTooManyRequests             // it counts as a guess
+				limited := strings.Contains(credentials, "Bearer") && first == http.StatusTooManyRequests             // the wrong token counts as a guess
 				if took := time.Since(began); first != http.StatusUnauthorized && !limited || took > 30*time.Second { // the server waits 60 s for bodies
 					t.Errorf("%s with %q and a body %s: %d after %v", route, credentials, name, first, took)
 				}
@@ -71,7 +71,7 @@ func TestA401ComesBeforeTheBodyIsRead(t *testing.T) {
 		}
 	}
 
-	// An authorized caller is asked to continue with the body.
+	// The server asks an authorized caller to continue with the body.
 	body := `{"name":"later"}`
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestA401ComesBeforeTheBodyIsRead(t *testing.T) {
 	}
 }
 
-// firstResponse sends a request, which may be incomplete, and returns the status of the first response.
+// firstResponse sends a request, which may be incomplete. It returns the status of the first response.
 func firstResponse(t *testing.T, address, request string) int {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -110,7 +110,7 @@ func firstResponse(t *testing.T, address, request string) int {
 	return status
 }
 
-func TestRequestHeadersHaveTheDocumentedLimitAndTheirOwnCode(t *testing.T) {
+func TestLargeRequestHeadersAreRefusedWithTheirOwnCode(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	if a := s.Do(t, "GET", "/v1/apps", nil, "X-Large: "+strings.Repeat("a", 15<<10)); a.Status != 200 {

@@ -10,18 +10,18 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// refusal is a row in a table of errors: a request and the expected response.
+// refusal is a row in a table of refused requests: a request and the expected response.
 type refusal struct {
-	what         string // the condition, in words
+	what         string // the name of the case
 	method, path string
 	body         any
 	status       int
-	code         string // the error member; "" for an empty body
-	says         string // part of message or details
+	code         string // the response's error member, or "" if the body is empty
+	says         string // a part of the message or details
 	headers      []string
 }
 
-// checkRefusals sends the requests in a table and checks the responses.
+// checkRefusals sends the requests in the table and checks the responses.
 func checkRefusals(t *testing.T, s *harness.Server, always []string, table []refusal) {
 	t.Helper()
 	for _, r := range table {
@@ -44,7 +44,7 @@ func checkRefusals(t *testing.T, s *harness.Server, always []string, table []ref
 				t.Errorf("%v %s", a.Header, a.Body)
 			}
 			if !strings.Contains(a.Body, r.says) {
-				t.Errorf("the error does not say %q: %s", r.says, a.Body)
+				t.Errorf("the error does not contain %q: %s", r.says, a.Body)
 			}
 		})
 	}
@@ -72,20 +72,20 @@ func TestRefusalsOfTheAPI(t *testing.T) {
 		{"a variable that bundles may not set", "POST", install, map[string]any{"path": harness.GoBundle(t, "x", harness.Plain), "env": map[string]any{"LD_PRELOAD": "x"}}, 400, "bad_request", "LD_PRELOAD", nil},
 		{"a bundle that needs a key", "POST", install, map[string]any{"path": needy}, 400, "credentials_required",
 			`"details":{"missing":[{"name":"api_key","title":"API key","description":"Of the provider.","sensitive":true}]}`, nil},
-		{"an app of this name is there", "POST", install, map[string]any{"path": harness.GoBundle(t, "sample", harness.Plain)}, 409, "already_installed", "sample", nil},
+		{"an app with this name exists", "POST", install, map[string]any{"path": harness.GoBundle(t, "sample", harness.Plain)}, 409, "already_installed", "sample", nil},
 		{"the reserved name", "POST", install, map[string]any{"path": harness.GoBundle(t, "system", harness.Plain)}, 409, "already_installed", "system", nil},
 		{"a path that does not exist", "POST", install, `{"path":"/does/not/exist"}`, 500, "install_failed", "/does/not/exist", nil},
 		{"a bundle that ends at once", "POST", install, map[string]any{"path": harness.GoBundle(t, "broken", harness.Broken)}, 500, "install_failed", "this bundle is broken", nil},
 		{"a name without a registry", "POST", install, `{"name":"@a/b"}`, 500, "install_failed", "registries", nil},
 
 		{"uninstall a protected app", "DELETE", "/v1/apps/guarded", nil, 403, "protected", "guarded", nil},
-		{"uninstall what does not exist", "DELETE", "/v1/apps/nothing", nil, 404, "not_found", "nothing", nil},
-		{"start what does not exist", "POST", "/v1/apps/nothing/start", nil, 404, "not_found", "nothing", nil},
-		{"stop what does not exist", "POST", "/v1/apps/nothing/stop", nil, 404, "not_found", "nothing", nil},
+		{"uninstall an app that does not exist", "DELETE", "/v1/apps/nothing", nil, 404, "not_found", "nothing", nil},
+		{"start an app that does not exist", "POST", "/v1/apps/nothing/start", nil, 404, "not_found", "nothing", nil},
+		{"stop an app that does not exist", "POST", "/v1/apps/nothing/stop", nil, 404, "not_found", "nothing", nil},
 		{"a resource of an unknown app", "GET", "/v1/apps/nothing/resources/primary", nil, 404, "not_found", "nothing", nil},
 		{"a resource that does not exist", "GET", "/v1/apps/sample/resources/nothing", nil, 404, "resource_not_found", "", nil},
 		{"the view of an app without one", "GET", "/v1/apps/guarded/resources/primary", nil, 404, "resource_not_found", "", nil},
-		{"a resource that climbs", "GET", "/v1/apps/sample/resources/..%2f..%2fetc%2fpasswd", nil, 404, "resource_not_found", "control character", nil},
+		{"a resource path with ..", "GET", "/v1/apps/sample/resources/..%2f..%2fetc%2fpasswd", nil, 404, "resource_not_found", "control character", nil},
 
 		{"no tool", "POST", call, `{"server":"sample"}`, 400, "bad_request", "tool is missing", nil},
 		{"no server", "POST", call, `{"tool":"echo"}`, 400, "bad_request", "server is missing", nil},
@@ -93,18 +93,18 @@ func TestRefusalsOfTheAPI(t *testing.T) {
 		{"a tool that does not exist", "POST", call, `{"server":"sample","tool":"nothing"}`, 404, "tool_not_found", "sample__nothing", nil},
 		{"a server that does not exist", "POST", call, `{"tool":"nothing__echo"}`, 404, "tool_not_found", "nothing__echo", nil},
 		{"a tool whose flag is off", "POST", call, `{"tool":"system__manage_apps"}`, 403, "feature_disabled", "bundleManagement", nil},
-		{"arguments against the schema", "POST", call, `{"tool":"sample__echo","arguments":{"text":7}}`, 400, "invalid_input", `"details":{"errors":[{"path":"`, nil},
+		{"arguments that do not match the schema", "POST", call, `{"tool":"sample__echo","arguments":{"text":7}}`, 400, "invalid_input", `"details":{"errors":[{"path":"`, nil},
 
 		{"a malformed workspace", "GET", "/v1/apps", nil, 400, "bad_request", "ws_", []string{"X-Workspace-Id: default"}},
-		{"a workspace of others", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: ws_others"}},
-		{"a page of another site", "POST", "/v1/apps/sample/stop", nil, 403, "forbidden", "", []string{"Origin: https://evil.example"}},
-		{"a rebound name", "GET", "/v1/apps", nil, 403, "forbidden", "", []string{"Host: evil.example"}},
-		{"nothing there", "GET", "/v1/nothing", nil, 404, "not_found", "", nil},
+		{"another person's workspace", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: ws_others"}},
+		{"a page from another site", "POST", "/v1/apps/sample/stop", nil, 403, "forbidden", "", []string{"Origin: https://evil.example"}},
+		{"a host name that was rebound", "GET", "/v1/apps", nil, 403, "forbidden", "", []string{"Host: evil.example"}},
+		{"a path that does not exist", "GET", "/v1/nothing", nil, 404, "not_found", "", nil},
 		{"no browser login", "GET", "/v1/auth/authorize", nil, 400, "not_configured", "auth.adapter", nil},
 		{"a login without a key", "POST", "/v1/auth/login", `{}`, 400, "bad_request", "key", nil},
 		{"a login with a key that is not text", "POST", "/v1/auth/login", `{"key":7}`, 400, "bad_request", "key", nil},
 		{"a body over 1 MiB", "POST", call, strings.Repeat(" ", 1<<20) + "{}", 413, "payload_too_large", "", nil},
-		{"a body of another type", "POST", call, "a=b", 415, "unsupported_media_type", "application/json", []string{"Content-Type: application/x-www-form-urlencoded"}},
+		{"a body of the wrong type", "POST", call, "a=b", 415, "unsupported_media_type", "application/json", []string{"Content-Type: application/x-www-form-urlencoded"}},
 	})
 	for path, allow := range map[string]string{"/v1/apps/install": "POST", "/v1/apps/sample": "DELETE", "/v1/apps/sample/stop": "POST", "/v1/events": "GET", "/v1/tools/call": "POST"} {
 		a := s.Do(t, "PUT", path, nil)
@@ -117,7 +117,7 @@ func TestRefusalsOfTheAPI(t *testing.T) {
 		t.Errorf("a tool's own failure: %d %s", failure.Status, failure.Body)
 	}
 	if got := s.Do(t, "GET", "/v1/health", nil, "X-Request-Id: mine-1").Header.Get("X-Request-Id"); got != "mine-1" {
-		t.Errorf("the request's own id became %q", got)
+		t.Errorf("the response has the request ID %q", got)
 	}
 }
 
@@ -136,11 +136,11 @@ func TestEveryRouteNeedsCredentials(t *testing.T) {
 	}
 	table = append(table,
 		refusal{what: "login with a wrong key", method: "POST", path: "/v1/auth/login", body: `{"key":"wrong-key-0123456789"}`, status: 401},
-		refusal{what: "an empty bearer alone", method: "GET", path: "/v1/workspace", status: 401, headers: []string{"Authorization: Bearer "}})
+		refusal{what: "an empty bearer token", method: "GET", path: "/v1/workspace", status: 401, headers: []string{"Authorization: Bearer "}})
 	checkRefusals(t, s, nil, table)
 	for _, path := range []string{"/v1/health", "/v1/bundles/health", "/.well-known/oauth-protected-resource"} {
 		if a := s.Do(t, "GET", path, nil); a.Status != 200 {
-			t.Errorf("%s needs no proof: %d", path, a.Status)
+			t.Errorf("%s without credentials: %d", path, a.Status)
 		}
 	}
 	if a := s.Do(t, "GET", "/v1/apps", nil, "Authorization: Bearer "+harness.APIKey); a.Status != 200 {
@@ -170,8 +170,8 @@ func TestAMemberMayNotInstallFromAPath(t *testing.T) {
 		t.Fatalf("the member's own workspace: %d %s", a.Status, a.Body)
 	}
 	checkRefusals(t, s, []string{"Authorization: Bearer " + token}, []refusal{
-		{"a path of the server", "POST", "/v1/apps/install", map[string]any{"path": harness.GoBundle(t, "x", harness.Plain)}, 403, "forbidden", "organization", nil},
-		{"a workspace of others", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: " + harness.Workspace}},
+		{"a path on the server", "POST", "/v1/apps/install", map[string]any{"path": harness.GoBundle(t, "x", harness.Plain)}, 403, "forbidden", "organization", nil},
+		{"another person's workspace", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: " + harness.Workspace}},
 		{"another token", "GET", "/v1/apps", nil, 401, "", "", []string{"Authorization: Bearer nobodys-token-0123456789"}},
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestEveryStreamGetsEveryEvent(t *testing.T) {
+func TestEveryEventStreamGetsEveryEvent(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey))
 	key := "Authorization: Bearer " + harness.APIKey
@@ -67,7 +67,7 @@ func TestChangesToAppsAndConversationsAreAnnounced(t *testing.T) {
 
 func TestTheHeartbeatIsSentEvery30Seconds(t *testing.T) {
 	t.Parallel()
-	before := time.Now() // the server's first interval begins before it reports that it is listening
+	before := time.Now() // the first interval begins before the server reports that it is listening
 	l := harness.Serve(t).Listen(t)
 	started := time.Now()
 	select {

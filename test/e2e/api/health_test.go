@@ -29,7 +29,7 @@ func TestHealthNeedsNoCredentials(t *testing.T) {
 	running := `^\[\{"name":"sample","state":"running","uptime":[0-9.e-]*[1-9][0-9.e-]*,"restartCount":0\}\]$`
 	if !testkit.Within(harness.Timeout, func() bool {
 		return regexp.MustCompile(running).MatchString(s.Do(t, "GET", "/v1/bundles/health", nil).Body)
-	}) { // the app may have been running for less than a millisecond
+	}) { // the uptime is 0 at first, because the app may have been running for less than a millisecond
 		t.Errorf("/v1/bundles/health: %s", s.Do(t, "GET", "/v1/bundles/health", nil).Body)
 	}
 	if a := s.Do(t, "POST", "/v1/apps/sample/stop", nil, key); a.Status != 200 {

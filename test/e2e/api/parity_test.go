@@ -10,7 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// echoResultServer answers a call with the bytes in its arguments: a result or an error.
+// echoResultServer is an app that answers a call with exactly the bytes in the call's arguments, as a result or as an
+// error.
 const echoResultServer = `import json, sys
 
 for line in sys.stdin:
@@ -28,8 +29,8 @@ for line in sys.stdin:
     print('{"jsonrpc":"2.0","id":%s,"%s":%s}' % (json.dumps(request["id"]), member, answer), flush=True)
 `
 
-// A call through either endpoint returns the same members, byte for byte. /v1 adds "result", which is the text,
-// or the JSON value if the text is JSON. It also adds isError if the app did not send it.
+// Both endpoints return the same members, byte for byte. /v1 adds "result", which is the text, or the JSON value if the
+// text is JSON. It also adds isError if the app did not send it.
 func TestACallReturnsTheSameThroughBothEndpoints(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
@@ -62,12 +63,12 @@ func TestACallReturnsTheSameThroughBothEndpoints(t *testing.T) {
 			direct, composed := callBoth(t, s, session, map[string]any{"member": "result", "answer": c.answer})
 			var want map[string]json.RawMessage
 			if json.Unmarshal([]byte(c.answer), &want) != nil {
-				t.Fatal("the row is not JSON")
+				t.Fatal("the answer of this case is not JSON")
 			}
 			same(t, "/mcp", composed["result"], []byte(c.answer))
 			var result bytes.Buffer
 			if err := json.Compact(&result, direct["result"]); err != nil || result.String() != c.result {
-				t.Errorf("/v1 says the result is %s, want %s", direct["result"], c.result)
+				t.Errorf("/v1 has the result %s, want %s", direct["result"], c.result)
 			}
 			if want["isError"] == nil {
 				want["isError"] = json.RawMessage("false")
@@ -82,7 +83,7 @@ func TestACallReturnsTheSameThroughBothEndpoints(t *testing.T) {
 		})
 	}
 
-	t.Run("a refusal of the app itself", func(t *testing.T) {
+	t.Run("an error from the app itself", func(t *testing.T) {
 		direct, composed := callBoth(t, s, session, map[string]any{"member": "error", "answer": `{"code":-32042,"message":"not today","data":{"n":1.0}}`})
 		same(t, "/mcp", composed["error"], []byte(`{"code":-32042,"message":"not today","data":{"n":1.0}}`))
 		same(t, "/v1 content", direct["content"], []byte(`[{"type":"text","text":"not today"}]`))
@@ -108,7 +109,7 @@ func callBoth(t *testing.T, s *harness.Server, session *harness.MCPClient, argum
 	return direct, composed
 }
 
-// same compares JSON texts byte by byte, except for white space between tokens.
+// same compares two JSON texts byte by byte, ignoring white space between tokens.
 func same(t *testing.T, what string, got, want json.RawMessage) {
 	t.Helper()
 	var a, b bytes.Buffer

@@ -11,10 +11,10 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// bearer is the header with the instance key.
+// bearer is the header with the server's API key.
 const bearer = "Authorization: Bearer " + harness.APIKey
 
-func TestPathParametersAreDecodedOnceAndEverywhere(t *testing.T) {
+func TestPathParametersAreDecodedExactlyOnce(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey), harness.Flags("--sample"))
 	waitForSample(t, s)
@@ -81,7 +81,7 @@ func TestNullAndWrongTypesFollowOneRule(t *testing.T) {
 			t.Errorf("%s: %d %s", body, a.Status, a.Body)
 		}
 	}
-	// null has the same meaning as a missing field.
+	// null means the same as a missing field.
 	for _, body := range []string{
 		`{"server":"sample","tool":"greet","arguments":{"name":"x"}}`, `{"server":null,"tool":"sample__greet","arguments":{"name":"x"}}`,
 	} {
@@ -90,9 +90,9 @@ func TestNullAndWrongTypesFollowOneRule(t *testing.T) {
 		}
 	}
 	if a := s.Do(t, "POST", "/v1/keys", `{"name":"k","role":null,"expiresAt":null}`, bearer); a.Status/100 != 2 {
-		t.Errorf("null for fields that may be absent: %d %s", a.Status, a.Body)
+		t.Errorf("null for optional fields: %d %s", a.Status, a.Body)
 	}
-	if a := s.Do(t, "GET", "/v1/openapi.json", nil, bearer); !strings.Contains(a.Body, "null counts as absent") ||
+	if a := s.Do(t, "GET", "/v1/openapi.json", nil, bearer); !strings.Contains(a.Body, "a null field counts as absent") ||
 		!strings.Contains(a.Body, "Query parameters that an operation does not list are ignored") {
 		t.Error("the document does not state the rules for null and for query parameters")
 	}
@@ -145,7 +145,7 @@ func TestNamesHaveNoControlCharacters(t *testing.T) {
 		exported := map[string]any{"format": 1, "conversation": map[string]any{"title": bad}, "messages": []any{}}
 		imported := s.Do(t, "POST", "/v1/conversations/import", exported, bearer)
 		if title := imported.Object(t)["title"]; imported.Status != 200 || title != "ab" {
-			t.Errorf("a conversation with the title %q is imported as %q: %d", bad, title, imported.Status)
+			t.Errorf("a conversation with the title %q was imported as %q: %d", bad, title, imported.Status)
 		}
 		if a := s.Do(t, "PATCH", "/v1/conversations/"+imported.Object(t)["id"].(string), map[string]any{"title": "x" + bad}, bearer); a.Status != 400 || !strings.Contains(a.Body, "title") {
 			t.Errorf("PATCH the title %q: %d %s", bad, a.Status, a.Body)
@@ -158,7 +158,7 @@ func TestNamesHaveNoControlCharacters(t *testing.T) {
 	}
 }
 
-func TestAnAcceptHeaderWithWeightZeroIsARefusal(t *testing.T) {
+func TestATypeWithWeightZeroInAcceptIsNotSent(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"))
 	waitForSample(t, s)
@@ -189,7 +189,7 @@ func TestAnAcceptHeaderWithWeightZeroIsARefusal(t *testing.T) {
 	}
 }
 
-func TestAnUploadOfAnotherTypeIs415(t *testing.T) {
+func TestAnUploadOfTheWrongTypeReturns415(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey))
 	for _, media := range []string{"application/json", "text/plain", "application/x-www-form-urlencoded", "nonsense", "multipart/mixed; boundary=x"} {
@@ -211,11 +211,11 @@ func TestABundleNameWithoutAScopeFollowsTheSpec(t *testing.T) {
 	harness.WriteFile(t, manifest, strings.Replace(string(raw), "@e2e/named", "named", 1))
 	app := s.Install(t, map[string]any{"path": dir})
 	if app.Name != "named" || !strings.HasPrefix(app.BundleName, "@") || !strings.HasSuffix(app.BundleName, "/named") {
-		t.Errorf("the bundle is called %q", app.BundleName)
+		t.Errorf("the bundle's name is %q", app.BundleName)
 	}
 }
 
-func TestTheURIOfAViewIsTheOneThatIsServed(t *testing.T) {
+func TestTheListedURIOfAViewIsServed(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"))
 	s.WaitForStatus(t, "sample", "running")
@@ -226,15 +226,14 @@ func TestTheURIOfAViewIsTheOneThatIsServed(t *testing.T) {
 	uri := app.UI.PrimaryView.ResourceURI
 	listed := s.Do(t, "GET", "/v1/tools", nil).Body
 	if !strings.HasPrefix(uri, "ui://sample/") || !strings.Contains(listed, `"resourceUri":"`+uri+`"`) {
-		t.Errorf("App.ui has %s, and the list of tools has another: %.500s", uri, listed)
+		t.Errorf("App.ui has %s, but the list of tools has a different URI: %.500s", uri, listed)
 	}
 	if a := s.Do(t, "GET", "/v1/apps/sample/resources/"+url.PathEscape(uri), nil, "Accept: application/json"); a.Status != 200 {
 		t.Errorf("%s is not served: %d %s", uri, a.Status, a.Body)
 	}
 }
 
-// waitForSample waits until the sample app is running. It is installed while the server is already serving
-// requests.
+// waitForSample waits until the sample app is running. The server already serves requests while it installs the app.
 func waitForSample(t *testing.T, s *harness.Server) {
 	t.Helper()
 	testkit.Eventually(t, "the sample app is running", func() bool {

@@ -22,19 +22,19 @@ func TestAKilledBundleIsRestartedWithinFiveSeconds(t *testing.T) {
 	harness.KillProcess(t, s.PID(t, "victim"))
 	killed := time.Now()
 	again := map[string]any{"server": "victim", "tool": "echo", "arguments": map[string]any{"text": "again"}}
-	if !testkit.Within(harness.Timeout, func() bool { // a call that reaches the dying process fails and is not repeated
+	if !testkit.Within(harness.Timeout, func() bool { // a call to the dying process fails, and the server does not repeat it
 		a := s.Do(t, "POST", "/v1/tools/call", again)
 		if a.Status != 200 && a.Object(t)["error"] != "unavailable" {
 			t.Fatalf("%d %s", a.Status, a.Body)
 		}
 		return a.Status == 200
 	}) {
-		t.Error("its tools no longer answer")
+		t.Error("the app's tools no longer answer")
 	}
-	t.Logf("its tools answered %v after the kill", time.Since(killed))
+	t.Logf("the app's tools answered %v after the kill", time.Since(killed))
 	events.Expect(t, `bundle.crashed {"name":"victim","restartAttempt":1}`, `bundle.recovered {"name":"victim"}`)
 
-	// No other event was published, and the other app is still running.
+	// There was no other event, and the other app is still running.
 	if a := s.Do(t, "DELETE", "/v1/apps/neighbour", nil); a.Status != 200 {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
@@ -65,7 +65,7 @@ func TestACallToABundleThatDiesFailsAtOnceAndIsNotRepeated(t *testing.T) {
 			t.Errorf("%d %v %s", a.Status, a.Header, a.Body)
 		}
 	case <-time.After(20 * time.Second):
-		t.Error("the caller still waits 20 s after the bundle's death")
+		t.Error("20 s after the bundle died, the caller is still waiting")
 	}
 	s.WaitForStatus(t, "victim", "running")
 	s.Call(t, "victim", "echo", map[string]any{"text": "a call that would follow a repetition"})

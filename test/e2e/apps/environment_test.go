@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A bundle is third-party code: its environment contains only the variables that programs need and those set by
-// the person who installed it.
+// A bundle is third-party code. Its environment contains only variables that programs need, and the variables set by
+// the person who installed the bundle.
 func TestABundleSeesNothingOfTheServersEnvironment(t *testing.T) {
 	t.Parallel()
 	names := []string{
@@ -48,7 +48,7 @@ func TestABundleSeesNothingOfTheServersEnvironment(t *testing.T) {
 	}
 }
 
-func TestAnAppSeesTheNameAndTheVersionOfTheServerInClientInfo(t *testing.T) {
+func TestClientInfoHasTheServersNameAndVersion(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "curious", harness.Plain)})

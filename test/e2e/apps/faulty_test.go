@@ -17,7 +17,7 @@ func TestAnAppThatBreaksTheProtocolLosesOnlyTheBrokenParts(t *testing.T) {
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "faulty", harness.Faulty)})
 	logged := func(sentence string) {
 		t.Helper()
-		testkit.Eventually(t, "the app's log says: "+sentence, func() bool {
+		testkit.Eventually(t, "the app's log contains: "+sentence, func() bool {
 			return strings.Contains(s.Do(t, "GET", "/v1/apps/faulty/logs", nil).Body, sentence)
 		})
 	}
@@ -28,16 +28,16 @@ func TestAnAppThatBreaksTheProtocolLosesOnlyTheBrokenParts(t *testing.T) {
 		return s.Do(t, "POST", "/v1/tools/call", map[string]any{"server": "faulty", "tool": tool, "arguments": map[string]any{}}).Body
 	}
 	if a := call("string-id"); !strings.Contains(a, "a string, where the request has the number") {
-		t.Errorf("an answer with its id as a string: %s", a)
+		t.Errorf("an answer whose ID is a string: %s", a)
 	}
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/tools/call", strings.NewReader(`{"server":"faulty","tool":"other-id","arguments":{}}`))
 	req.Header.Set("Content-Type", "application/json")
-	go func() { _, _ = http.DefaultClient.Do(req) }() // it waits as long as the time limit for calls
+	go func() { _, _ = http.DefaultClient.Do(req) }() // this call waits until the time limit for calls
 	logged("a response with the id 987654321, which matches no request")
 
-	testkit.Eventually(t, "the storm of announcements is noticed", func() bool {
+	testkit.Eventually(t, "the server notices the flood of announcements", func() bool {
 		return strings.Count(s.Log.String(), "keeps announcing list changes") == 1
 	})
 	read := func() float64 { return s.Call(t, "faulty", "lists", map[string]any{}).(float64) }
@@ -48,11 +48,11 @@ func TestAnAppThatBreaksTheProtocolLosesOnlyTheBrokenParts(t *testing.T) {
 	})
 }
 
-func TestAnAppThatDeclaresNoToolsSaysThatItOffersNothing(t *testing.T) {
+func TestTheLogOfAnAppWithoutDeclaredToolsSaysThatItOffersNothing(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "undeclared", harness.Undeclared)})
-	testkit.Eventually(t, "the app's log says that it offers nothing", func() bool {
+	testkit.Eventually(t, "the app's log says that the app offers nothing", func() bool {
 		return strings.Contains(s.Do(t, "GET", "/v1/apps/undeclared/logs", nil).Body, "the app offers nothing: it declared no tools")
 	})
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// The probes of core/process run as an app on a real server: as root and as an ordinary user, with the state in
-// a file and in PostgreSQL.
-func TestAHostileAppOfARealServerGainsNothing(t *testing.T) {
+// The probes of core/process run as an app on a real server. The server runs as root and as an ordinary user, with its
+// state in a file and in PostgreSQL.
+func TestAHostileAppOnARealServerGainsNothing(t *testing.T) {
 	testenv.NeedsNamespaces(t)
 	t.Parallel()
 	users := map[string]*syscall.Credential{"the user of the tests": nil}
@@ -43,7 +43,7 @@ func TestAHostileAppOfARealServerGainsNothing(t *testing.T) {
 	}
 }
 
-// hostileProgram builds the tests of core/process, which contain the hostile app.
+// hostileProgram builds the tests of core/process. They contain the hostile app.
 func hostileProgram(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(openDir(t, nil), "hostile")
@@ -55,7 +55,7 @@ func hostileProgram(t *testing.T) string {
 	return program
 }
 
-// openDir creates a directory that other users can access.
+// openDir creates a directory that every user can read. If user is set, the directory belongs to that user.
 func openDir(t *testing.T, user *syscall.Credential) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "hostile")
@@ -74,7 +74,7 @@ func openDir(t *testing.T, user *syscall.Credential) string {
 	return dir
 }
 
-// dbPassword is a password that PostgreSQL does not check, because it trusts everyone who can connect.
+// dbPassword is a password that PostgreSQL never checks, because the test instance trusts everyone who can connect.
 const dbPassword = "canary-of-the-database"
 
 func withPassword(t *testing.T, address string) string {
@@ -87,7 +87,7 @@ func withPassword(t *testing.T, address string) string {
 	return u.String()
 }
 
-// escapes runs the probes at a sandbox level, except those that the level does not stop.
+// escapes runs the probes at a sandbox level. It skips the probes in except, which the level does not stop.
 func escapes(t *testing.T, user *syscall.Credential, database, program, level string, except ...string) {
 	allowed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -121,8 +121,8 @@ func escapes(t *testing.T, user *syscall.Credential, database, program, level st
 	s.Install(t, map[string]any{"path": bundle})
 	target := knowledge(t, s, allowed.Addr().String(), bundle)
 	answer := s.Call(t, "hostile", "attack", map[string]any{"target": target, "except": append(except,
-		"a port of the server's network", // needs a service that does not accept connections
-		"a file in its own bundle",       // writes to a layer, see below
+		"a port of the server's network", // this probe needs a service that does not accept connections
+		"a file in its own bundle",       // this probe writes to a layer; the test checks the result below
 	)})
 	raw, err := json.Marshal(answer)
 	if err != nil {
@@ -148,8 +148,7 @@ func escapes(t *testing.T, user *syscall.Credential, database, program, level st
 	hasItsOwnUser(t, s, os.Geteuid() == 0 && user == nil)
 }
 
-// hasItsOwnUser checks whether the app's process runs as its own user, and whether the API reports that
-// correctly.
+// hasItsOwnUser checks whether the app's process runs as a user of its own, and whether the API reports this correctly.
 func hasItsOwnUser(t *testing.T, s *harness.Server, want bool) {
 	t.Helper()
 	var details struct{ Sandbox struct{ OwnUser bool } }
@@ -165,12 +164,12 @@ func hasItsOwnUser(t *testing.T, s *harness.Server, want bool) {
 		own = info.Sys().(*syscall.Stat_t).Uid >= 0x70000000
 	}
 	if own != want || details.Sandbox.OwnUser != want {
-		t.Errorf("its process has a user of its own: %v; the API says %v; want %v", own, details.Sandbox.OwnUser, want)
+		t.Errorf("the process has its own user: %v; according to the API: %v; want %v", own, details.Sandbox.OwnUser, want)
 	}
 }
 
-// An app replaces its directory for temporary files, and removes its own access rights to its directories.
-func TestAnAppStartsNoMatterWhatItDidToItsDirectories(t *testing.T) {
+// An app replaces its directory for temporary files and removes the access rights of its own directories.
+func TestAnAppStartsEvenIfItDamagedItsDirectories(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "calc", harness.Plain)})
@@ -204,12 +203,12 @@ func copyProgram(t *testing.T, from, to string) {
 		return
 	}
 	raw, err := os.ReadFile(from)
-	if err := errors.Join(err, os.WriteFile(to, raw, 0o755)); err != nil { //nolint:gosec // a program
+	if err := errors.Join(err, os.WriteFile(to, raw, 0o755)); err != nil { //nolint:gosec // an executable file
 		t.Fatal(err)
 	}
 }
 
-// hostileBundle creates a bundle with the program, readable by every user.
+// hostileBundle creates a bundle with the program. Every user can read the bundle.
 func hostileBundle(t *testing.T, program, name string) string {
 	t.Helper()
 	dir := openDir(t, nil)
@@ -218,13 +217,13 @@ func hostileBundle(t *testing.T, program, name string) string {
 		"manifest_version": "0.3", "name": "@e2e/" + name, "version": "1.0.0", "description": "Tries to escape.", "author": map[string]any{"name": "e2e"},
 		"server": map[string]any{"type": "binary", "entry_point": "server", "mcp_config": map[string]any{"command": "${__dirname}/server", "args": []string{"__bundle", "hostile-app", name}}},
 	})
-	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "manifest.json"), manifest, 0o644)); err != nil { //nolint:gosec // for another user
+	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "manifest.json"), manifest, 0o644)); err != nil { //nolint:gosec // an app that runs as another user reads it
 		t.Fatal(err)
 	}
 	return dir
 }
 
-// knowledge returns the facts about the server that the app gets: everything that it needs to attack it.
+// knowledge returns everything about the server that the app needs to attack it.
 func knowledge(t *testing.T, s *harness.Server, allowed, bundle string) map[string]any {
 	t.Helper()
 	at, err := url.Parse(s.URL)

@@ -25,7 +25,7 @@ func TestACallIsCancelledWhenItsCallerDisconnects(t *testing.T) {
 	s.BeginCall(ctx, t, "patient", file)
 	leave()
 	if !testkit.Within(harness.Timeout, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
-		t.Error("the tool is still running long after its caller left")
+		t.Error("the tool is still running long after its caller disconnected")
 	}
 	s.Call(t, "patient", "echo", map[string]any{"text": "and it continues"})
 }
@@ -67,15 +67,15 @@ func TestAKilledServerLeavesNoProcessAndKeepsItsState(t *testing.T) {
 	}
 
 	before := s.Processes()
-	if len(before) < 2*4 { // each consists of a shim, a bundle and two child processes
-		t.Fatalf("only these are running:\n%v", before)
+	if len(before) < 2*4 { // each app has four: the shim, the bundle and two child processes
+		t.Fatalf("only these processes are running:\n%v", before)
 	}
 	s.Kill()
 	if left := harness.Survivors(before, 20*time.Second); len(left) > 0 {
-		t.Errorf("long after the server was killed, these are running:\n%v", left)
+		t.Errorf("long after the server was killed, these processes are running:\n%v", left)
 	}
 	if left := harness.Survivors(harness.ProcessesFor(s.Home), 20*time.Second); len(left) > 0 {
-		t.Errorf("long after the server was killed, these are running:\n%v", left)
+		t.Errorf("long after the server was killed, these processes are running:\n%v", left)
 	}
 
 	s.Start()
@@ -90,7 +90,7 @@ func TestAKilledServerLeavesNoProcessAndKeepsItsState(t *testing.T) {
 	}
 }
 
-func TestAStoppedAppIsGoneWithAllItsProcessesAndKeepsItsData(t *testing.T) {
+func TestAStoppedAppHasNoProcessesAndKeepsItsData(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	dir := harness.GoBundle(t, "tree", harness.WithChildren)
@@ -99,14 +99,14 @@ func TestAStoppedAppIsGoneWithAllItsProcessesAndKeepsItsData(t *testing.T) {
 	harness.WriteFile(t, kept, "")
 	for _, command := range []struct{ method, path string }{{"POST", "/v1/apps/tree/stop"}, {"DELETE", "/v1/apps/tree"}} {
 		before := s.Processes()
-		if len(before) < 4 { // the shim, the bundle and its two child processes
-			t.Fatalf("only these are running:\n%v", before)
+		if len(before) < 4 { // the shim, the bundle and two child processes
+			t.Fatalf("only these processes are running:\n%v", before)
 		}
 		if a := s.Do(t, command.method, command.path, nil); a.Status != 200 {
 			t.Fatalf("%s: %d %s", command.path, a.Status, a.Body)
 		}
 		if left := harness.Survivors(before, 20*time.Second); len(left) > 0 {
-			t.Errorf("after %s these are still running:\n%v", command.path, left)
+			t.Errorf("after %s, these processes are still running:\n%v", command.path, left)
 		}
 		if a := s.Do(t, "POST", "/v1/apps/tree/start", nil); a.Status != map[string]int{"POST": 200, "DELETE": 404}[command.method] {
 			t.Errorf("start after %s: %d %s", command.path, a.Status, a.Body)
@@ -149,7 +149,7 @@ func TestABrokenAppDoesNotDelayOthersAtStart(t *testing.T) {
 	}
 }
 
-func TestAnIdleAppHasNoProcessAndCallersDoNotNotice(t *testing.T) {
+func TestAnIdleAppHasNoProcessButStillAnswersCalls(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	before := len(s.Processes())
@@ -162,10 +162,10 @@ func TestAnIdleAppHasNoProcessAndCallersDoNotNotice(t *testing.T) {
 	}
 	for range 2 {
 		testkit.Eventually(t, "the app sleeps", asleep)
-		testkit.Eventually(t, "its processes have exited", func() bool { return len(s.Processes()) == before })
+		testkit.Eventually(t, "the app's processes have exited", func() bool { return len(s.Processes()) == before })
 		s.WaitForStatus(t, "calc", "running")
 		if now := s.Do(t, "GET", "/v1/tools", nil).Body; now != tools {
-			t.Errorf("the tools of a sleeping app are\n%s, not\n%s", now, tools)
+			t.Errorf("the tools of a sleeping app are\n%s\nwant\n%s", now, tools)
 		}
 		said, status := harness.Command(t, []string{"ROPEWALK_SERVER=" + s.URL, "ROPEWALK_HOME=" + s.Home}, "app", "list")
 		if status != 0 || !strings.Contains(said, "running (asleep)") {
@@ -178,7 +178,7 @@ func TestAnIdleAppHasNoProcessAndCallersDoNotNotice(t *testing.T) {
 	}
 	s.Do(t, "POST", "/v1/apps/calc/stop", nil)
 	if got := events.NextOutcome(t); !strings.HasPrefix(got, "bundle.stopped") {
-		t.Errorf("the first event is %s, not that of the stop", got)
+		t.Errorf("the first event is %s, not bundle.stopped", got)
 	}
 }
 
@@ -198,8 +198,8 @@ func TestTheGlobalIdleLimitAppliesToAppsInstalledLater(t *testing.T) {
 	}
 }
 
-// packed packs the directory of a bundle into a file. The checksums of an app installed from a file are checked
-// at each start.
+// packed packs a bundle directory into a file. The server checks the checksums of an app installed from a file at each
+// start.
 func packed(t *testing.T, dir string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "app.mcpb")
@@ -219,7 +219,7 @@ func TestAServerThatRestartsListsSleepingAppsAndStartsNone(t *testing.T) {
 	s := harness.Serve(t, harness.Config("idle: 1s\n"))
 	alone := len(s.Processes())
 	s.Install(t, map[string]any{"path": packed(t, harness.GoBundle(t, "calc", harness.Plain))})
-	s.Install(t, map[string]any{"path": harness.GoBundle(t, "notes", harness.Plain)}) // used in place
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "notes", harness.Plain)}) // the server uses this directory in place
 	tools := s.Do(t, "GET", "/v1/tools", nil).Body
 	asleep := func(name string) bool { return s.Do(t, "GET", "/v1/apps/"+name, nil).Object(t)["asleep"] == true }
 	testkit.Eventually(t, "both apps sleep", func() bool { return asleep("calc") && asleep("notes") })
@@ -227,10 +227,10 @@ func TestAServerThatRestartsListsSleepingAppsAndStartsNone(t *testing.T) {
 		end()
 		s.Start()
 		if now := s.Do(t, "GET", "/v1/tools", nil).Body; now != tools || !strings.Contains(now, "notes__echo") {
-			t.Errorf("after the restart the tools are\n%s, not\n%s", now, tools)
+			t.Errorf("after the restart, the tools are\n%s\nwant\n%s", now, tools)
 		}
 		if got := len(s.Processes()); got != alone || !asleep("calc") || !asleep("notes") {
-			t.Errorf("after the restart %d processes run, not %d, and calc and notes are asleep: %v, %v", got, alone, asleep("calc"), asleep("notes"))
+			t.Errorf("after the restart, %d processes are running, want %d; asleep: calc %v, notes %v", got, alone, asleep("calc"), asleep("notes"))
 		}
 		s.Call(t, "calc", "echo", map[string]any{"text": "good morning"})
 		if !asleep("notes") {
@@ -240,8 +240,8 @@ func TestAServerThatRestartsListsSleepingAppsAndStartsNone(t *testing.T) {
 	}
 }
 
-// manyApps returns a configuration that declares n apps with the same bundle, app-0 and so on, after the
-// settings of the apps section.
+// manyApps returns a configuration that declares n apps named app-0 and so on, all with the same bundle. settings is
+// the start of the apps section.
 func manyApps(t *testing.T, n int, settings string) (config string, names []string) {
 	t.Helper()
 	path := harness.GoBundle(t, "calc", harness.Plain)
@@ -265,11 +265,11 @@ func TestARestartNeitherStartsNorUpdatesDeclaredAppsThatAreUnchanged(t *testing.
 		s.Start()
 		for _, name := range names {
 			if a := s.Do(t, "GET", "/v1/apps/"+name, nil).Object(t); a["status"] != "running" || a["asleep"] != true {
-				t.Errorf("after the restart %s is %v", name, a)
+				t.Errorf("after the restart, %s is %v", name, a)
 			}
 		}
 		if strings.Contains(s.Log.String(), "app updated") {
-			t.Error("the restart updated an app whose declaration and bundle are the same")
+			t.Error("the restart updated an app whose declaration and bundle have not changed")
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// looking is an MCP server in Python that opens whatever it is asked to.
+// looking is an MCP server in Python that opens whatever a call asks for.
 const looking = `import json, os, socket, sys, time
 
 def look(path):
@@ -38,7 +38,7 @@ def act(a):
             return s.recv(4096).decode()
         r, w = os.pipe()
         if os.fork() == 0:
-            if os.fork() == 0: # an orphan, once its parent has ended
+            if os.fork() == 0: # becomes an orphan when its parent exits
                 os.setsid()
                 time.sleep(0.3)
                 try:
@@ -75,7 +75,7 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 `
 
-// demo creates a directory that every user can read, with the script and documents.
+// demo creates a directory with the script and documents. Every user can read the directory.
 func demo(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "demo-")
@@ -83,7 +83,7 @@ func demo(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // what an app of another user reads
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // an app that runs as another user reads it
 		t.Fatal(err)
 	}
 	harness.WriteFile(t, filepath.Join(dir, "s.py"), looking)
@@ -104,7 +104,7 @@ func act(t *testing.T, s *harness.Server, app string, arguments map[string]any) 
 	return text
 }
 
-// decide changes permissions, and returns the state of the app.
+// decide changes permissions and returns the app's state.
 func decide(t *testing.T, s *harness.Server, app, verb, kind, target string) harness.Response {
 	t.Helper()
 	return s.Do(t, "PATCH", "/v1/apps/"+app+"/permissions", map[string]any{verb: []access{{"kind": kind, "target": target}}})
@@ -117,7 +117,7 @@ func mustDecide(t *testing.T, s *harness.Server, app, verb, kind, target string)
 	}
 }
 
-func TestAPastedScriptFailsWithTheCommandThatHelpsAndRunsOnceConfirmed(t *testing.T) {
+func TestAPastedScriptFailsWithTheCommandToAllowItAndThenRuns(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
 	script := filepath.Join(dir, "s.py")
@@ -133,7 +133,7 @@ func TestAPastedScriptFailsWithTheCommandThatHelpsAndRunsOnceConfirmed(t *testin
 	definition["permissions"] = map[string]any{"mine": map[string]any{}}
 	a := s.Do(t, "POST", "/v1/apps/import", definition)
 	if !strings.Contains(a.Body, `"error":"permissions_required"`) || !strings.Contains(a.Body, `"target":"`+script+`"`) || !strings.Contains(a.Body, `"also":{"kind":"read","target":"`+dir+`"}`) {
-		t.Errorf("nothing decided: %d %s", a.Status, a.Body)
+		t.Errorf("no decisions: %d %s", a.Status, a.Body)
 	}
 	definition["permissions"] = map[string]any{"mine": map[string]any{"allow": []access{{"kind": "read", "target": script}}}}
 	if a := s.Do(t, "POST", "/v1/apps/import", definition); !strings.Contains(a.Body, `"status":"installed"`) {
@@ -143,7 +143,7 @@ func TestAPastedScriptFailsWithTheCommandThatHelpsAndRunsOnceConfirmed(t *testin
 		t.Errorf("the script reads itself as %q", got)
 	}
 	if got := act(t, s, "mine", map[string]any{"read": filepath.Join(dir, "docs", "a.txt")}); !strings.HasPrefix(got, "error") {
-		t.Errorf("the app reads next to its script: %q", got)
+		t.Errorf("the app reads a file next to its script: %q", got)
 	}
 	if a := decide(t, s, "mine", "revoke", "read", script); a.Status != 200 || !strings.Contains(a.Body, "ropewalk app allow mine --read "+script) || !strings.Contains(a.Body, `"denials":[{"kind":"read"`) {
 		t.Errorf("revoked: %d %s", a.Status, a.Body)
@@ -154,8 +154,8 @@ func TestAPastedScriptFailsWithTheCommandThatHelpsAndRunsOnceConfirmed(t *testin
 	mustDecide(t, s, "mine", "allow", "read", script)
 }
 
-// The arguments of an app are a part of its manifest, which is shown and stored as text.
-func TestASecretInAnArgumentReachesTheAppAndNobodyElse(t *testing.T) {
+// The arguments of an app are part of its manifest, which is shown and stored as text.
+func TestASecretInAnArgumentReachesOnlyTheApp(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
 	script := filepath.Join(dir, "s.py")
@@ -181,36 +181,36 @@ func TestASecretInAnArgumentReachesTheAppAndNobodyElse(t *testing.T) {
 	shows("the app", s.Do(t, "GET", "/v1/apps/mine", nil))
 	given := func() string { return act(t, s, "mine", map[string]any{"read": "/proc/self/cmdline"}) }
 	if got := given(); !strings.HasSuffix(got, "--token\x00first-secret\x00--auth=own-secret\x00") {
-		t.Errorf("it started with %q", got)
+		t.Errorf("the app started with %q", got)
 	}
 	if a := s.Do(t, "PATCH", "/v1/apps/mine", map[string]any{"env": map[string]string{"input.TOKEN": "second-secret"}}); a.Status != 200 {
-		t.Errorf("another value: %d %s", a.Status, a.Body)
+		t.Errorf("changing the value: %d %s", a.Status, a.Body)
 	}
 	if got := given(); !strings.Contains(got, "second-secret") {
-		t.Errorf("with another value it started with %q", got)
+		t.Errorf("after the value changed, the app started with %q", got)
 	}
 }
 
-func TestAScriptThatLacksTheFilesNextToItSaysWhatHelps(t *testing.T) {
+func TestAScriptThatCannotReadFilesNextToItFailsWithAHint(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
 	script := filepath.Join(dir, "main.py")
 	harness.WriteFile(t, script, "import s\n")
 	for _, path := range []string{script, filepath.Join(dir, "s.py")} {
-		if err := os.Chmod(path, 0o644); err != nil { //nolint:gosec // what an app of another user reads
+		if err := os.Chmod(path, 0o644); err != nil { //nolint:gosec // an app that runs as another user reads it
 			t.Fatal(err)
 		}
 	}
 	for _, definition := range []map[string]any{{"command": "python3", "args": []string{script}}, {"command": "python3", "args": []string{"main.py"}, "cwd": dir}} {
 		body := map[string]any{"mcpServers": map[string]any{"mine": definition}, "existing": "replace", "permissions": map[string]any{"mine": map[string]any{"allow": []access{{"kind": "read", "target": script}}}}}
 		if a := s.Do(t, "POST", "/v1/apps/import", body); definition["cwd"] == nil && !strings.Contains(a.Body, "the sandbox hides the files next to "+script+"; install it again with --allow-read "+dir) {
-			t.Errorf("the script alone: %s", a.Body)
+			t.Errorf("with only the script allowed: %s", a.Body)
 		} else if definition["cwd"] != nil && !strings.Contains(a.Body, `"target":"`+dir+`","reason":"the working directory"`) {
-			t.Errorf("the working directory is not asked for: %s", a.Body)
+			t.Errorf("the response does not ask for the working directory: %s", a.Body)
 		}
 		body["permissions"] = map[string]any{"mine": map[string]any{"allow": []access{{"kind": "read", "target": dir}}}}
 		if a := s.Do(t, "POST", "/v1/apps/import", body); !strings.Contains(a.Body, `"status":"running"`) {
-			t.Errorf("with its directory: %s", a.Body)
+			t.Errorf("with the script's directory allowed: %s", a.Body)
 		}
 	}
 	docker := map[string]any{"mcpServers": map[string]any{"boxed": map[string]any{"command": "sh", "args": []string{"-c", "echo Cannot connect to the Docker daemon >&2; exit 1"}}}}
@@ -219,7 +219,7 @@ func TestAScriptThatLacksTheFilesNextToItSaysWhatHelps(t *testing.T) {
 	}
 }
 
-func TestAnAppUsesExactlyWhatItWasGranted(t *testing.T) {
+func TestAnAppCanUseOnlyItsGrantedPaths(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
 	script, docs := filepath.Join(dir, "s.py"), filepath.Join(dir, "docs")
@@ -228,14 +228,14 @@ func TestAnAppUsesExactlyWhatItWasGranted(t *testing.T) {
 
 	mustDecide(t, s, "mine", "allow", "read", docs)
 	if got := act(t, s, "mine", map[string]any{"read": docs}); got != "a.txt" {
-		t.Errorf("granted to read: %q", got)
+		t.Errorf("with read access, the app reads %q", got)
 	}
 	if got := act(t, s, "mine", map[string]any{"write": file}); !strings.HasPrefix(got, "error") {
-		t.Errorf("granted to read, it writes: %q", got)
+		t.Errorf("with only read access, a write returns %q", got)
 	}
 	mustDecide(t, s, "mine", "allow", "write", docs)
 	if got := act(t, s, "mine", map[string]any{"write": file}); got != "written" {
-		t.Errorf("granted to write: %q", got)
+		t.Errorf("with write access, a write returns %q", got)
 	}
 	before, err := os.Stat(docs)
 	if err != nil {
@@ -245,17 +245,17 @@ func TestAnAppUsesExactlyWhatItWasGranted(t *testing.T) {
 		t.Errorf("the app's files do not belong to the owner of the directory: %v", err)
 	}
 	if got := act(t, s, "mine", map[string]any{"setuid": file}); !strings.HasPrefix(got, "error") {
-		t.Errorf("a file with the rights of its owner: %q", got)
+		t.Errorf("setting the setuid bit: %q", got)
 	}
 	if got := act(t, s, "mine", map[string]any{"link": script, "to": filepath.Join(docs, "hard")}); !strings.HasPrefix(got, "error") {
 		t.Errorf("a hard link out of a granted directory: %q", got)
 	}
 	if got := act(t, s, "mine", map[string]any{"read": docs + "/../../etc/shadow"}); !strings.HasPrefix(got, "error") {
-		t.Errorf("through ..: %q", got)
+		t.Errorf("a path with ..: %q", got)
 	}
 	mustDecide(t, s, "mine", "revoke", "write", docs)
 	if got := act(t, s, "mine", map[string]any{"read": docs}); !strings.HasPrefix(got, "error") {
-		t.Errorf("revoked: %q", got)
+		t.Errorf("after the permission was revoked: %q", got)
 	}
 }
 
@@ -266,12 +266,12 @@ func TestATraceListsTheFilesThatAnAppCouldNotOpen(t *testing.T) {
 	s.Install(t, map[string]any{"command": "python3", "args": []string{script}, "serverName": "mine", "permissions": map[string]any{"allow": []access{{"kind": "read", "target": script}}}})
 	look := func() {
 		for _, arguments := range []map[string]any{{"read": filepath.Join(docs, "a.txt")}, {"write": filepath.Join(docs, "new.txt")}, {"read": "/etc/shadow"}, {"read": filepath.Join(docs, "missing.txt")}} {
-			s.Do(t, "POST", "/v1/tools/call", map[string]any{"server": "mine", "tool": "act", "arguments": arguments}) // fails while it restarts
+			s.Do(t, "POST", "/v1/tools/call", map[string]any{"server": "mine", "tool": "act", "arguments": arguments}) // calls may fail while the app restarts
 		}
 	}
 	look()
 	if a := s.Do(t, "GET", "/v1/apps/mine/permissions", nil); !strings.Contains(a.Body, `"denials":[]`) {
-		t.Errorf("opened files are listed without a trace: %s", a.Body)
+		t.Errorf("without a trace, files are listed: %s", a.Body)
 	}
 	traced := make(chan harness.Response)
 	go func() { traced <- s.Do(t, "POST", "/v1/apps/mine/permissions/trace", map[string]any{"seconds": 5}) }()
@@ -286,7 +286,7 @@ func TestATraceListsTheFilesThatAnAppCouldNotOpen(t *testing.T) {
 		t.Errorf("the trace lists %d %s", a.Status, a.Body)
 	}
 	if got := act(t, s, "mine", map[string]any{"read": filepath.Join(docs, "a.txt")}); !strings.HasPrefix(got, "error") {
-		t.Errorf("after the trace it reads %q", got)
+		t.Errorf("after the trace, the app reads %q", got)
 	}
 }
 
@@ -309,28 +309,28 @@ func TestAnUpdateThatNeedsMorePermissionsAsksAgain(t *testing.T) {
 		return s.Do(t, "POST", "/v1/apps/growing/update", map[string]any{"permissions": permissions})
 	}
 	if a := update(map[string]any{}); a.Status != 400 || !strings.Contains(a.Body, `"error":"permissions_required"`) || !strings.Contains(a.Body, `"target":"`+docs+`"`) {
-		t.Errorf("nothing decided: %d %s", a.Status, a.Body)
+		t.Errorf("no decisions: %d %s", a.Status, a.Body)
 	}
 	if got := act(t, s, "growing", map[string]any{"read": docs}); !strings.HasPrefix(got, "error") {
-		t.Errorf("refused, and it reads: %q", got)
+		t.Errorf("after the refused update, the app reads %q", got)
 	}
 	if a := update(map[string]any{"allow": []access{{"kind": "read", "target": docs}}}); a.Status != 200 {
 		t.Fatalf("allowed: %d %s", a.Status, a.Body)
 	}
 	if got := act(t, s, "growing", map[string]any{"read": docs}); got != "a.txt" {
-		t.Errorf("allowed, and it reads %q", got)
+		t.Errorf("after the update, the app reads %q", got)
 	}
 	if a := update(map[string]any{}); a.Status != 200 {
-		t.Errorf("decided before: %d %s", a.Status, a.Body)
+		t.Errorf("with the earlier decisions: %d %s", a.Status, a.Body)
 	}
 }
 
-func TestAFileServerCanUseADirectoryThatIsGrantedLater(t *testing.T) {
+func TestAFileServerCanUseADirectoryGrantedLater(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
 	docs, more := filepath.Join(dir, "docs"), filepath.Join(dir, "more")
 	harness.WriteFile(t, filepath.Join(more, "b.txt"), "another document")
-	if err := os.Chmod(more, 0o755); err != nil { //nolint:gosec // what an app of another user reads
+	if err := os.Chmod(more, 0o755); err != nil { //nolint:gosec // an app that runs as another user reads it
 		t.Fatal(err)
 	}
 	bundle := harness.NodeBundle(t, harness.NodeManifest("filesystem", harness.Filesystem, docs))
@@ -339,21 +339,21 @@ func TestAFileServerCanUseADirectoryThatIsGrantedLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(script, bundle) { // its node_modules is a symbolic link
+	if !strings.HasPrefix(script, bundle) { // if node_modules is a symbolic link
 		allow = append(allow, access{"kind": "read", "target": script})
 	}
 	s.Install(t, map[string]any{"path": bundle, "serverName": "files", "permissions": map[string]any{"allow": allow}})
 	mustDecide(t, s, "files", "allow", "read", more)
-	testkit.Eventually(t, "the server works in both directories", func() bool { // it answers calls before it has requested its roots
+	testkit.Eventually(t, "the server works in both directories", func() bool { // the server may answer calls before it has requested its roots
 		got := harness.ToText(t, s.Call(t, "files", "list_allowed_directories", nil))
 		return strings.Contains(got, docs) && strings.Contains(got, more)
 	})
 	if got := harness.ToText(t, s.Call(t, "files", "list_directory", map[string]any{"path": more})); !strings.Contains(got, "b.txt") {
-		t.Errorf("in the directory that was granted later, it finds %s", got)
+		t.Errorf("in the directory granted later, the server finds %s", got)
 	}
 }
 
-func TestAGrantedPathThatBecomesALinkStaysClosed(t *testing.T) {
+func TestAGrantedPathReplacedByALinkIsNotOpened(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
 	script, docs, other := filepath.Join(dir, "s.py"), filepath.Join(dir, "docs"), filepath.Join(dir, "other")
@@ -374,11 +374,11 @@ func TestAGrantedPathThatBecomesALinkStaysClosed(t *testing.T) {
 		}
 	}
 	if a := s.Do(t, "GET", "/v1/apps/mine/permissions", nil); !strings.Contains(a.Body, `"state":"blocked"`) {
-		t.Errorf("the permission is shown as %s", a.Body)
+		t.Errorf("the permission has the wrong state: %s", a.Body)
 	}
 }
 
-func TestAnAppIsRestrictedAndReachesAPortOfThisMachineThatItWasGranted(t *testing.T) {
+func TestARestrictedAppReachesAGrantedPortOfThisMachine(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
 	port := listening(t)
@@ -391,22 +391,22 @@ func TestAnAppIsRestrictedAndReachesAPortOfThisMachineThatItWasGranted(t *testin
 	s.Install(t, install)
 	connect := map[string]any{"connect": number(t, port)}
 	if got := act(t, s, "mine", connect); !strings.HasPrefix(got, "error") {
-		t.Errorf("denied: %q", got)
+		t.Errorf("with the port denied: %q", got)
 	}
 	waitForDenial(t, s, `"kind":"net","target":"localhost:`+port+`","count":`)
 	mustDecide(t, s, "mine", "allow", "net", "localhost:"+port)
 	if got := act(t, s, "mine", connect); got != "connected" {
-		t.Errorf("granted: %q", got)
+		t.Errorf("with the port granted: %q", got)
 	}
 	mustDecide(t, s, "mine", "revoke", "net", "localhost:"+port)
 	if got := act(t, s, "mine", connect); !strings.HasPrefix(got, "error") {
-		t.Errorf("revoked: %q", got)
+		t.Errorf("with the permission revoked: %q", got)
 	}
 
-	// A restriction opens nothing, whoever may set it.
+	// A restriction never opens a port, no matter who sets it.
 	for _, target := range []string{"localhost:" + port, "127.0.0.1:*"} {
 		if a := decide(t, s, "mine", "allow", "netOnly", target); a.Status != 400 {
-			t.Errorf("only %s: %d %s", target, a.Status, a.Body)
+			t.Errorf("restricted to %s: %d %s", target, a.Status, a.Body)
 		}
 	}
 	mustDecide(t, s, "mine", "allow", "netOnly", "127.0.0.0/8:*")
@@ -419,7 +419,7 @@ func TestAnAppIsRestrictedAndReachesAPortOfThisMachineThatItWasGranted(t *testin
 	}
 }
 
-// The app tries many more ports than the server remembers.
+// The app tries many more ports than the server can remember.
 func TestDeniedConnectionsDoNotFillTheEvents(t *testing.T) {
 	t.Parallel()
 	s, dir := harness.Serve(t), demo(t)
@@ -433,7 +433,7 @@ func TestDeniedConnectionsDoNotFillTheEvents(t *testing.T) {
 			waitForDenial(t, s, `"localhost:`+strconv.Itoa(port)+`"`)
 		}
 	}
-	mustDecide(t, s, "mine", "allow", "net", "localhost:9") // the last event
+	mustDecide(t, s, "mine", "allow", "net", "localhost:9") // causes the last event
 	denied := 0
 	for name := ""; name != "app.permissions"; {
 		if name, _, _ = strings.Cut(events.Next(t), " "); name == "app.denied" {
@@ -441,7 +441,7 @@ func TestDeniedConnectionsDoNotFillTheEvents(t *testing.T) {
 		}
 	}
 	if denied == 0 || denied > remembered {
-		t.Errorf("%d events about refused connections", denied)
+		t.Errorf("got %d events about refused connections", denied)
 	}
 }
 
@@ -464,10 +464,10 @@ func TestProtectedPathsAreRefusedEvenToTheOwner(t *testing.T) {
 	}
 }
 
-// waitForDenial waits until the permissions list something that the sandbox refused.
+// waitForDenial waits until the permissions list an access that the sandbox refused.
 func waitForDenial(t *testing.T, s *harness.Server, want string) {
 	t.Helper()
-	testkit.Eventually(t, "the refused connection is listed as observed", func() bool {
+	testkit.Eventually(t, "the refused access is listed as observed", func() bool {
 		a := s.Do(t, "GET", "/v1/apps/mine/permissions", nil)
 		return strings.Contains(a.Body, want) && strings.Contains(a.Body, `"observed":true`)
 	})

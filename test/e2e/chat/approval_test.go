@@ -11,9 +11,9 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// The model gets the reason why its call was refused. The person who decides sees all digits of the arguments.
-// When a client disconnects from a chat, the pending approval ends.
-func TestAChatTellsTheModelWhyACallWasRefusedAndEndsTheApprovalOfAnAbandonedCall(t *testing.T) {
+// The model gets the reason why its call was refused. The person who decides sees all digits of the arguments. When a
+// client disconnects from a chat, the chat's pending approval ends.
+func TestTheModelGetsTheReasonForARefusalAndAbandonedApprovalsEnd(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
 	s := harness.Serve(t, harness.Flags("--sample"),
@@ -60,7 +60,7 @@ func TestAChatTellsTheModelWhyACallWasRefusedAndEndsTheApprovalOfAnAbandonedCall
 	}
 	asked, _ := json.Marshal(p.Journal(t))
 	if !strings.Contains(string(asked), "Greet nobody today.") {
-		t.Errorf("the provider was not sent the reason: %s", asked)
+		t.Errorf("the provider did not get the reason: %s", asked)
 	}
 
 	ctx, leave := context.WithCancel(t.Context())

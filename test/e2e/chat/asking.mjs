@@ -1,4 +1,4 @@
-// A bundle that supports only MCP 2026-07-28: its tool asks a question by returning it as a result.
+// A bundle that supports only MCP 2026-07-28. Its tool asks a question by returning the question as a result.
 import { createInterface } from "node:readline";
 
 const version = "io.modelcontextprotocol/protocolVersion";

@@ -12,9 +12,9 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// With either protocol, a model writes a file through a published server. After SIGKILL and a restart the
+// With either model protocol, a model writes a file through a published server. After SIGKILL and a restart, the
 // conversation is complete and can be continued.
-func TestAChatThatWritesAFileOutlivesTheServer(t *testing.T) {
+func TestAConversationSurvivesAKilledServer(t *testing.T) {
 	for _, wire := range []string{"anthropic", "openai"} {
 		t.Run(wire, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +47,7 @@ func TestAChatThatWritesAFileOutlivesTheServer(t *testing.T) {
 			checkStored(t, s, id, 300, 50)
 			a := s.Do(t, "POST", "/v1/chat", `{"message":"and then","conversationId":"`+id+`"}`)
 			if a.Status != 200 || a.Object(t)["response"] != "Then this." {
-				t.Errorf("it continues with %d %s", a.Status, a.Body)
+				t.Errorf("the next message returned %d %s", a.Status, a.Body)
 			}
 			sent := slices.ContainsFunc(p.Journal(t), func(asked testenv.Asked) bool {
 				raw, _ := json.Marshal(asked.Body["messages"])
@@ -73,7 +73,7 @@ func checkStored(t *testing.T, s *harness.Server, id string, input, output float
 			t.Errorf("the history lacks %s: %s", part, history)
 		}
 	}
-	if got := strings.Count(history, `"role":`); got != 2 { // the question, and one message for the entire run
+	if got := strings.Count(history, `"role":`); got != 2 { // the question, and one answer for the whole run
 		t.Errorf("the history has %d messages, want 2: %s", got, history)
 	}
 	used := s.Do(t, "GET", "/v1/usage?groupBy=conversation", nil).Object(t)

@@ -43,8 +43,8 @@ func TestADetachedRunContinuesAndCanBeJoined(t *testing.T) {
 	}
 
 	id = s.Leave(t, "short")
-	if _, all, _, _ := s.Join(t, id, ids[len(ids)-1]); len(all) != len(ids) { // an id from another run
-		t.Errorf("after an event of another run there are %d events, want all %d", len(all), len(ids))
+	if _, all, _, _ := s.Join(t, id, ids[len(ids)-1]); len(all) != len(ids) { // the ID of an event in another run
+		t.Errorf("after an event ID of another run, got %d events, want all %d", len(all), len(ids))
 	}
 	var begun string
 	s.Chat(t.Context(), t, `{"message":"short","detach":true}`, func(e harness.ChatEvent) bool {
@@ -53,18 +53,18 @@ func TestADetachedRunContinuesAndCanBeJoined(t *testing.T) {
 		return true
 	})
 	if _, rest, names, _ := s.Join(t, id, begun+".3"); len(rest) != len(ids)-3 || names[0] != "text.delta" || rest[0] != begun+".4" {
-		t.Errorf("after the third event there are %q, want the last %d", rest, len(ids)-3)
+		t.Errorf("after the third event, got %q, want the last %d", rest, len(ids)-3)
 	}
 
 	id = s.Leave(t, "long")
 	if a := s.Do(t, "DELETE", "/v1/conversations/"+id+"/run", nil); a.Status != 200 || !strings.Contains(history(id), `"stopReason":"cancelled"`) {
-		t.Errorf("stopped: %d %s, and the history is %s", a.Status, a.Body, history(id))
+		t.Errorf("stopping the run: %d %s; the history is %s", a.Status, a.Body, history(id))
 	}
 	if a := s.Do(t, "DELETE", "/v1/conversations/"+id+"/run", nil); a.Status != 404 {
-		t.Errorf("stopped again: %d %s", a.Status, a.Body)
+		t.Errorf("stopping the run again: %d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "POST", "/v1/chat", `{"message":"next","conversationId":"`+id+`"}`); a.Status != 200 {
-		t.Errorf("after it was stopped: %d %s", a.Status, a.Body)
+		t.Errorf("after the run was stopped: %d %s", a.Status, a.Body)
 	}
 
 	id = s.Leave(t, "long")
@@ -76,7 +76,7 @@ func TestADetachedRunContinuesAndCanBeJoined(t *testing.T) {
 	}
 	s.Start()
 	if got := history(id); !strings.Contains(got, `"content":"word`) || !strings.Contains(got, `"stopReason":"incomplete"`) {
-		t.Errorf("after a restart, the history is %s", got)
+		t.Errorf("after the restart, the history is %s", got)
 	}
 }
 
@@ -97,16 +97,16 @@ func TestAMessageIsQueuedDuringARun(t *testing.T) {
 		t.Fatalf("queued: %d %s, at %q", a.Status, a.Body, a.Header.Get("Location"))
 	}
 	if a := queue("/v1/chat", "too much"); a.Status != 409 || a.Object(t)["error"] != "conflict" || !strings.Contains(a.Body, "queued") {
-		t.Errorf("a second one: %d %s", a.Status, a.Body)
+		t.Errorf("a second queued message: %d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "GET", address, nil); a.Status != 200 || !strings.Contains(a.Body, `"queued":{"id":"que_`) || !strings.Contains(a.Body, `"content":"and then?"`) {
-		t.Errorf("it is shown as %d %s", a.Status, a.Body)
+		t.Errorf("the queued message is shown as %d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "DELETE", address, nil); a.Status != 200 || !strings.Contains(a.Body, "and then?") {
-		t.Errorf("withdrawn: %d %s", a.Status, a.Body)
+		t.Errorf("withdrawing the message: %d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "GET", address, nil); a.Status != 200 || !strings.Contains(a.Body, `"queued":null`) {
-		t.Errorf("it is shown as %d %s", a.Status, a.Body)
+		t.Errorf("after the withdrawal: %d %s", a.Status, a.Body)
 	}
 	if a := queue("/v1/chat", "or this?"); a.Status != 202 {
 		t.Fatalf("queued: %d %s", a.Status, a.Body)
@@ -122,12 +122,12 @@ func TestAMessageIsQueuedDuringARun(t *testing.T) {
 	}
 	s.Kill()
 	s.Start()
-	// With PostgreSQL, another server could own the run until its lease expires.
+	// With PostgreSQL, another server may own the run until the run's lease expires.
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(history(), `"role":"user","content":"not lost"`) }) {
-		t.Errorf("after a kill the history is %s", history())
+		t.Errorf("after a kill, the history is %s", history())
 	}
 	if a := s.Do(t, "GET", "/v1/conversations/"+id+"/queue", nil); !strings.Contains(a.Body, `"queued":null`) {
-		t.Errorf("after a kill it still waits: %d %s", a.Status, a.Body)
+		t.Errorf("after a kill, the message is still queued: %d %s", a.Status, a.Body)
 	}
 }
 
@@ -167,17 +167,17 @@ func TestADetachedRunEndsWhenItsUserLosesAccess(t *testing.T) {
 		t.Fatal("the model was not called")
 	}
 	if left() != 0 {
-		t.Fatal("the run ended with its client")
+		t.Fatal("the run ended when its client disconnected")
 	}
 	if a := s.Do(t, "DELETE", "/v1/keys/"+keyID, nil, owner); a.Status != 200 {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
 	if !testkit.Within(harness.Timeout, func() bool { return left() > 0 }) {
-		t.Error("the run continues without its key")
+		t.Error("the run continues after its key was deleted")
 	}
 }
 
-// proxy forwards connections to a server. cut closes all of them.
+// proxy forwards connections to a server. cut closes all of these connections.
 func proxy(t *testing.T, s *harness.Server) (address string, cut func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -233,7 +233,7 @@ func TestTheCommandRejoinsAndStopsItsRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !testkit.Within(harness.Timeout, func() bool { return out.Contains("begin") }) {
-			t.Fatalf("no answer started: %s %s", out, notes)
+			t.Fatalf("the answer did not start: %s %s", out, notes)
 		}
 		return cmd, out, notes
 	}
@@ -248,10 +248,10 @@ func TestTheCommandRejoinsAndStopsItsRun(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // its exit status says that it was interrupted
+	_ = cmd.Wait() // the exit status is an error, because the command was interrupted
 	list := s.Do(t, "GET", "/v1/conversations", nil).Body
 	id := "conv_" + strings.SplitN(strings.SplitN(list, `"conv_`, 2)[1], `"`, 2)[0]
 	if got := s.Do(t, "GET", "/v1/conversations/"+id+"/history", nil).Body; !strings.Contains(got, `"stopReason":"cancelled"`) {
-		t.Errorf("interrupted, the history is %s", got)
+		t.Errorf("after the command was interrupted, the history is %s", got)
 	}
 }

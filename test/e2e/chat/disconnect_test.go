@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// requestsWith returns the requests to the provider whose messages contain a word.
+// requestsWith returns the requests to the provider whose messages contain the word.
 func requestsWith(t *testing.T, p *testenv.ModelProvider, word string) (found []testenv.Asked) {
 	t.Helper()
 	for _, asked := range p.Journal(t) {
@@ -25,8 +25,8 @@ func requestsWith(t *testing.T, p *testenv.ModelProvider, word string) (found []
 	return found
 }
 
-// Two conversations have runs at the same time, and a second run in the same conversation is refused. When its
-// client disconnects, a run ends: the tool call is cancelled and the model gets no further request.
+// Two conversations have runs at the same time. A second run in the same conversation is refused. When the client
+// disconnects, its run ends: the tool call is cancelled, and the model gets no more requests.
 func TestADisconnectEndsTheRunAndItsToolCall(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
@@ -52,12 +52,12 @@ func TestADisconnectEndsTheRunAndItsToolCall(t *testing.T) {
 	})
 	id := <-ids
 	if !testkit.Within(harness.Timeout, began) {
-		t.Fatal("the call of the first did not begin")
+		t.Fatal("the tool call of the first run did not begin")
 	}
 	var done map[string]any
 	s.Chat(t.Context(), t, `{"message":"second"}`, func(e harness.ChatEvent) bool { done = e.Data; return false })
 	if done["response"] != "Ok." || !strings.Contains(harness.ToText(t, done["toolCalls"]), "across") || done["conversationId"] == id {
-		t.Errorf("the second person's run ended with %v", done)
+		t.Errorf("the second run ended with %v", done)
 	}
 	for _, path := range []string{"/v1/chat", "/v1/chat/stream"} {
 		if a := s.Do(t, "POST", path, `{"message":"me too","conversationId":"`+id+`"}`); a.Status != 409 || a.Object(t)["error"] != "run_in_progress" {
@@ -65,17 +65,17 @@ func TestADisconnectEndsTheRunAndItsToolCall(t *testing.T) {
 		}
 	}
 	if cancelled() {
-		t.Fatal("the call was cancelled before anyone left")
+		t.Fatal("the call was cancelled before the client disconnected")
 	}
 	start := time.Now()
 	leave()
 	if !testkit.Within(harness.Timeout, cancelled) || time.Since(start) > time.Minute {
-		t.Errorf("the bundle's call is cancelled: %v, after %v", cancelled(), time.Since(start))
+		t.Errorf("the tool call was cancelled: %v, after %v", cancelled(), time.Since(start))
 	}
 	free := testkit.Within(harness.Timeout, func() bool {
 		return s.Do(t, "POST", "/v1/chat", `{"message":"next","conversationId":"`+id+`"}`).Status == 200
 	})
-	if took := time.Since(start); !free || took > 80*time.Second { // this includes the next run
+	if took := time.Since(start); !free || took > 80*time.Second { // the time includes the next run
 		t.Errorf("the conversation is free: %v, after %v", free, took)
 	}
 	first.Wait()
@@ -87,8 +87,8 @@ func TestADisconnectEndsTheRunAndItsToolCall(t *testing.T) {
 	}
 }
 
-// When the client disconnects while the model is streaming, the request to the provider ends and the text so
-// far is stored.
+// When the client disconnects while the model is streaming, the request to the provider ends. The text that has arrived
+// is stored.
 func TestADisconnectEndsTheRequestToTheModel(t *testing.T) {
 	for _, wire := range []string{"anthropic", "openai"} {
 		t.Run(wire, func(t *testing.T) {
@@ -112,9 +112,9 @@ func TestADisconnectEndsTheRequestToTheModel(t *testing.T) {
 				asked = requestsWith(t, p, "tell me")
 				return len(asked) > 0 && asked[0].Response.Left > 0
 			})
-			if len(asked) != 1 || asked[0].Response.Left-left.UnixMilli() > 30_000 || // the whole answer takes 100 s
+			if len(asked) != 1 || asked[0].Response.Left-left.UnixMilli() > 30_000 || // the whole answer would take 100 s
 				asked[0].Response.Left < left.UnixMilli()-50 {
-				t.Errorf("at %d the person left; the provider's journal says %+v", left.UnixMilli(), asked)
+				t.Errorf("the client disconnected at %d; the provider's journal is %+v", left.UnixMilli(), asked)
 			}
 			kept := testkit.Within(harness.Timeout, func() bool {
 				history := s.Do(t, "GET", "/v1/conversations/"+id+"/history", nil).Body

@@ -12,9 +12,9 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// An app's question appears in the stream of the run, and the answer reaches the app. Without a stream, or
-// without an answer in time, the question is declined.
-func TestAPersonAnswersWhatAPublishedServerAsksInAChat(t *testing.T) {
+// An app's question appears in the run's event stream, and the answer reaches the app. If the client has no stream, or
+// no answer arrives in time, the question is declined.
+func TestAPersonAnswersAnAppsQuestionInAChat(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
 	s := harness.Serve(t, harness.Models(p, "anthropic"))
@@ -29,7 +29,7 @@ func TestAPersonAnswersWhatAPublishedServerAsksInAChat(t *testing.T) {
 			s.Reply(t, q, `{"action":7}`, 400, "action must be a string")
 			s.Reply(t, map[string]any{"id": "elic_00"}, `{"action":"cancel"}`, 404, "not_found")
 			s.Reply(t, q, `{"action":"accept","content":{"name":"Ada Lovelace","integer":7,"email":"ada@example.com"}}`, 200, `"action":"accept"`)
-			id, _ := q["id"].(string) // its run may have ended in the meantime
+			id, _ := q["id"].(string) // the run may have ended in the meantime
 			a := s.Do(t, "POST", "/v1/chat/elicitations/"+id, `{"action":"decline"}`)
 			answered := a.Status == 409 && strings.Contains(a.Body, "already_answered")
 			over := a.Status == 404 && strings.Contains(a.Body, "the run that asked it is over")
@@ -42,25 +42,25 @@ func TestAPersonAnswersWhatAPublishedServerAsksInAChat(t *testing.T) {
 			t.Errorf("asked %v", q)
 		}
 		if answers[0]["reason"] != "person" || !strings.Contains(output, "Ada Lovelace") || !strings.Contains(output, "ada@example.com") {
-			t.Errorf("answered %v; the tool said %s", answers[0], output)
+			t.Errorf("answered %v; the tool returned %s", answers[0], output)
 		}
 		s.Reply(t, q, `{"action":"decline"}`, 404, "not_found")
 	})
-	t.Run("an address", func(t *testing.T) {
+	t.Run("a URL", func(t *testing.T) {
 		harness.ScriptToolCall(t, p, "everything__trigger-url-elicitation", `{"url":"https://idp.example/login","elicitationId":"e1"}`)
 		questions, _, output := s.AnswerQuestions(t, func(q map[string]any) { s.Reply(t, q, `{"action":"accept"}`, 200, "accept") })
 		if q := questions[0]; q["mode"] != "url" || q["url"] != "https://idp.example/login" || q["elicitationId"] != "e1" || !strings.Contains(output, "User completed") {
-			t.Errorf("asked %v; the tool said %s", q, output)
+			t.Errorf("asked %v; the tool returned %s", q, output)
 		}
 	})
-	t.Run("an address that must be visited first", func(t *testing.T) {
+	t.Run("a URL that must be visited first", func(t *testing.T) {
 		harness.ScriptToolCall(t, p, "everything__trigger-url-elicitation", `{"url":"https://idp.example/two","errorPath":true}`)
 		questions, _, output := s.AnswerQuestions(t, func(q map[string]any) { s.Reply(t, q, `{"action":"accept"}`, 200, "accept") })
 		if len(questions) != 2 || questions[0]["url"] != "https://modelcontextprotocol.io" || !strings.Contains(output, "User completed") {
-			t.Errorf("asked %v; the tool said %s", questions, output)
+			t.Errorf("asked %v; the tool returned %s", questions, output)
 		}
 	})
-	t.Run("in one piece", func(t *testing.T) {
+	t.Run("without a stream", func(t *testing.T) {
 		harness.ScriptToolCall(t, p, "everything__trigger-elicitation-request", `{}`)
 		start := time.Now()
 		a := s.Do(t, "POST", "/v1/chat", `{"message":"go"}`)
@@ -75,7 +75,7 @@ func TestAPersonAnswersWhatAPublishedServerAsksInAChat(t *testing.T) {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
 	})
-	for drained := false; !drained; { // questions are not workspace events
+	for drained := false; !drained; { // questions must not be workspace events
 		select {
 		case e := <-events.Events:
 			if strings.HasPrefix(e, "elicitation") {
@@ -96,11 +96,11 @@ func TestAQuestionInAChatIsDeclinedAfterATime(t *testing.T) {
 	start := time.Now()
 	_, answers, output := s.AnswerQuestions(t, func(map[string]any) {})
 	if answers[0]["action"] != "decline" || answers[0]["reason"] != "timeout" || !strings.Contains(output, "declined") || time.Since(start) > time.Minute {
-		t.Errorf("after %v: %v; the tool said %s", time.Since(start), answers[0], output)
+		t.Errorf("after %v: %v; the tool returned %s", time.Since(start), answers[0], output)
 	}
 }
 
-func TestABundleOfTheNewestRevisionAsksInAChat(t *testing.T) {
+func TestABundleWithTheNewestRevisionAsksInAChat(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
 	s := harness.Serve(t, harness.Models(p, "openai"))
@@ -119,11 +119,11 @@ func TestABundleOfTheNewestRevisionAsksInAChat(t *testing.T) {
 		s.Reply(t, q, `{"action":"accept","content":{"word":"rope"}}`, 200, "accept")
 	})
 	if len(questions) != 1 || questions[0]["message"] != "Which word?" || output != `the reply is {"action":"accept","content":{"word":"rope"}}` {
-		t.Errorf("asked %v; the tool said %s", questions, output)
+		t.Errorf("asked %v; the tool returned %s", questions, output)
 	}
 	a := s.Do(t, "POST", "/v1/chat", `{"message":"go"}`)
 	var answer struct{ ToolCalls []struct{ Output string } }
 	if err := json.Unmarshal([]byte(a.Body), &answer); err != nil || len(answer.ToolCalls) != 1 || answer.ToolCalls[0].Output != `the reply is {"action":"decline"}` {
-		t.Errorf("in one piece: %d %s", a.Status, a.Body)
+		t.Errorf("without a stream: %d %s", a.Status, a.Body)
 	}
 }

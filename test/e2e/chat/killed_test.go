@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A server that is killed in the middle of an answer keeps the text except for the last moments. In a turn with
-// tool calls it keeps the results of the tools. The next run continues from there.
+// If a server is killed in the middle of an answer, it keeps all but the last moments of the text. In a turn with tool
+// calls, it keeps the results of the tools. The next run continues from there.
 func TestAKilledServerKeepsTheAnswerThatItWasWriting(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
@@ -30,7 +30,7 @@ func TestAKilledServerKeepsTheAnswerThatItWasWriting(t *testing.T) {
 					t.Fatalf("while the run continues, the history is %s", history(id))
 				}
 				if strings.Contains(history(id), `"stopReason"`) {
-					t.Errorf("a run that continues has ended in the history: %s", history(id))
+					t.Errorf("the run has not ended, but the history shows its end: %s", history(id))
 				}
 				s.Kill()
 			}
@@ -48,20 +48,20 @@ func TestAKilledServerKeepsTheAnswerThatItWasWriting(t *testing.T) {
 		s.WaitForStatus(t, "go", "running")
 		id := killedWhen(c.message, c.saved)
 		s.Start()
-		// If servers share a database, the others respect the claim of the killed server for some time.
+		// If servers share a database, the other servers respect the killed server's claim for some time.
 		ended := testkit.Within(harness.Timeout, func() bool { return strings.Contains(history(id), `"stopReason"`) })
 		got := history(id)
 		if !ended || !strings.Contains(got, c.saved) || !strings.Contains(got, `"stopReason":"incomplete"`) || !strings.Contains(got, "The server stopped in the middle of the answer") {
 			t.Errorf("%s: after the kill, the history is %s", c.message, got)
 		}
 		if strings.Contains(got, `"inputTokens":0`) {
-			t.Errorf("%s: an unknown value is shown as 0: %s", c.message, got)
+			t.Errorf("%s: unknown usage is shown as 0: %s", c.message, got)
 		}
 		if a := s.Do(t, "POST", "/v1/chat", `{"message":"and then","conversationId":"`+id+`"}`); a.Status != 200 {
 			t.Fatalf("%s: the next message: %d %s", c.message, a.Status, a.Body)
 		}
 		if list := s.Do(t, "GET", "/v1/conversations", nil).Body; !strings.Contains(list, `"messageCount":4`) {
-			t.Errorf("%s: the list says %s", c.message, list)
+			t.Errorf("%s: the list is %s", c.message, list)
 		}
 		asked := requestsWith(t, p, "and then")
 		sent := harness.ToText(t, asked[len(asked)-1].Body["messages"])

@@ -11,8 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// Deleting an API key ends every stream that was opened with it, as well as the chat run and its tool call
-// (docs/api.md 2.6).
+// Deleting an API key ends every stream opened with it, and also the chat run and its tool call (docs/api.md 2.6).
 func TestARevokedKeyEndsItsStreamsAndItsRun(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
@@ -58,7 +57,7 @@ func TestARevokedKeyEndsItsStreamsAndItsRun(t *testing.T) {
 	}
 	for name, ended := range streams {
 		if len(ended) > 0 {
-			t.Fatalf("%s ended before: %s", name, <-ended)
+			t.Fatalf("%s ended before the key was revoked: %s", name, <-ended)
 		}
 	}
 	if a := s.Do(t, "DELETE", "/v1/keys/"+made["id"].(string), nil, owner); a.Status != 200 {
@@ -73,6 +72,6 @@ func TestARevokedKeyEndsItsStreamsAndItsRun(t *testing.T) {
 		said[name] = <-ended
 	}
 	if !strings.Contains(said["chat"], `"stopReason":"cancelled","stopMessage":"The run ended because its API key was revoked`) || !testkit.Within(harness.Timeout, harness.Exists(gate+".cancelled")) {
-		t.Errorf("the run ended with %s; its tool call was cancelled: %v", said["chat"], harness.Exists(gate+".cancelled")())
+		t.Errorf("the run ended with %s; the tool call was cancelled: %v", said["chat"], harness.Exists(gate+".cancelled")())
 	}
 }

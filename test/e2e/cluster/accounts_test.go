@@ -18,9 +18,10 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-const tokenLife = 20 * time.Second // of the tokens that the servers share
+const tokenLife = 20 * time.Second // the lifetime of the tokens that the servers share
 
-// linked starts three servers with one database and an app that takes accounts, and links accounts for the owner.
+// linked starts three servers with one database, and an app whose users need accounts. It links the accounts for the
+// owner.
 func linked(t *testing.T, own bool, accounts ...string) (*harness.AccountApp, *cluster) {
 	t.Helper()
 	a := harness.StartAccountApp(t, int(tokenLife.Seconds()))
@@ -42,7 +43,7 @@ func linked(t *testing.T, own bool, accounts ...string) (*harness.AccountApp, *c
 	return a, d
 }
 
-// account returns the only account, as a server sees it.
+// account returns the only account, as the server s sees it.
 func account(t *testing.T, s *harness.Server) (one struct {
 	ID, State string
 	ExpiresAt time.Time
@@ -56,8 +57,8 @@ func account(t *testing.T, s *harness.Server) (one struct {
 	return one
 }
 
-// callAtOnce makes calls on all servers at the same time, and returns how many failed on each. answered is called after each
-// call that succeeded.
+// callAtOnce sends calls to all servers at the same time and returns the number of failures on each server. It calls
+// answered after each successful call.
 func (d *cluster) callAtOnce(t *testing.T, calls int, answered func()) (failed []int) {
 	counts := make([]atomic.Int64, len(d.servers))
 	var all sync.WaitGroup
@@ -89,9 +90,9 @@ func (d *cluster) callAtOnce(t *testing.T, calls int, answered func()) (failed [
 	return failed
 }
 
-// One person makes 200 calls on three servers when the token has expired. The provider revokes the grant if a refresh token
-// is used twice. In the last round, a server is killed in the middle. What happens to a server that is killed while it renews
-// a token is tested in core/accounts.
+// One person makes 200 calls on three servers after the token has expired. The provider revokes the grant if a refresh
+// token is used twice. In the last round, a server is killed during the calls. A test in core/accounts covers a server
+// that is killed while it renews a token.
 func TestThreeServersRenewATokenOnceFor200Calls(t *testing.T) {
 	t.Parallel()
 	const calls, rounds = 200, 2
@@ -100,7 +101,7 @@ func TestThreeServersRenewATokenOnceFor200Calls(t *testing.T) {
 		victim := d.servers[1]
 		expires := account(t, d.servers[0]).ExpiresAt
 		if !testkit.Within(harness.Timeout, func() bool { return time.Now().After(expires) }) {
-			t.Fatalf("the token expires at %v", expires)
+			t.Fatalf("the token has not expired: it expires at %v", expires)
 		}
 		before, _ := a.Provider.Renewals(t)
 		var once sync.Once
@@ -114,11 +115,11 @@ func TestThreeServersRenewATokenOnceFor200Calls(t *testing.T) {
 		renewals, revoked := a.Provider.Renewals(t)
 		renewals -= before
 		t.Logf("round %d: %d calls in %v, %v failed, %d renewals, %d revoked grants", round+1, calls, took, failed, renewals, revoked)
-		if most := 1 + int(took/(tokenLife*9/10)); renewals < 1 || renewals > most { // the new token may expire as well, on a busy machine
+		if most := 1 + int(took/(tokenLife*9/10)); renewals < 1 || renewals > most { // on a busy machine, the new token may expire, too
 			t.Errorf("%d renewals in %v", renewals, took)
 		}
 		if failed[0]+failed[2] > 0 || failed[1] > 0 && round < rounds-1 || revoked > 0 {
-			t.Errorf("%v calls failed, and %d grants were revoked", failed, revoked)
+			t.Errorf("failed calls on each server: %v; revoked grants: %d", failed, revoked)
 		}
 		if state := account(t, d.servers[2]).State; state != "active" {
 			t.Errorf("the account is %s", state)
@@ -126,7 +127,7 @@ func TestThreeServersRenewATokenOnceFor200Calls(t *testing.T) {
 	}
 }
 
-// The two accounts list different tools, those of the default first.
+// The two accounts list different tools. The default account's tools come first.
 func TestAChangedDefaultAccountIsAnnouncedOnAllServers(t *testing.T) {
 	t.Parallel()
 	_, d := linked(t, true, "alice", "bob")
@@ -176,7 +177,7 @@ func TestAChangedDefaultAccountIsAnnouncedOnAllServers(t *testing.T) {
 			select {
 			case <-changed:
 			case <-time.After(harness.Timeout):
-				t.Fatalf("server %s announces nothing, and lists %s first", serverNames[at], now)
+				t.Fatalf("server %s announces no change and lists %s first", serverNames[at], now)
 			}
 		}
 	}

@@ -33,21 +33,21 @@ func TestAUserRemovedFromAuthAdminsIsNotAnAdminOnAnyServer(t *testing.T) {
 	}
 	first.MustReload(t, config("group:other"))
 	if login, bearer := role(first, session), role(first, token); login != "member" || bearer != "member" {
-		t.Errorf("the server that was reloaded: %v with the login, %v with the token", login, bearer)
+		t.Errorf("the reloaded server: %v with the login, %v with the token", login, bearer)
 	}
 	if !testkit.Within(propagationLimit, func() bool { return role(second, session) == "member" }) {
 		t.Error("the other server treats the login as an admin's")
 	}
-	if role(second, token) != "admin" { // according to its own configuration
-		t.Error("the other server was not reloaded, and does not follow its configuration")
+	if role(second, token) != "admin" { // its own configuration has not changed
+		t.Error("the other server was not reloaded, but does not follow its old configuration")
 	}
 	if login := role(first, session); login != "member" {
-		t.Errorf("after the other server saw a token of the admin, the login has the role %v here", login)
+		t.Errorf("after the other server accepted the token as an admin's, the login on the first server has the role %v", login)
 	}
 	second.MustReload(t, config("group:other"))
 	for i, s := range servers {
 		if login, bearer := role(s, session), role(s, token); login != "member" || bearer != "member" {
-			t.Errorf("server %d, when both were reloaded: %v with the login, %v with the token", i, login, bearer)
+			t.Errorf("server %d, after both were reloaded: %v with the login, %v with the token", i, login, bearer)
 		}
 	}
 }

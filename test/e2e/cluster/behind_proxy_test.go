@@ -17,28 +17,28 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// Changes made through one of three servers behind a proxy apply to all of them. When a server dies, only its
-// own calls fail.
-func TestThreeServersBehindNginxAreOne(t *testing.T) {
+// A change made through one of three servers behind a proxy applies to all of them. When a server dies, only the calls
+// on that server fail.
+func TestThreeServersBehindNginxActAsOne(t *testing.T) {
 	d := startCluster(t, harness.Env("ANTHROPIC_API_KEY=not-asked"))
 	for _, part := range []struct {
 		name string
 		test func(*testing.T, *cluster)
 	}{
-		{"an app installed through one is listed and callable through all", testInstall},
-		{"exactly one of several concurrent installs of a name wins", testInstallRace},
-		{"events of one reach the streams of all", testEvents},
-		{"a stop, a start and an uninstall count for all", testCommands},
+		{"an app installed through one server is available on all", testInstall},
+		{"exactly one of several concurrent installs succeeds", testInstallRace},
+		{"events of one server reach the streams of all", testEvents},
+		{"a stop, a start and an uninstall apply to all servers", testCommands},
 		{"changes through one server apply to the next request to another", testReadYourWrites},
-		{"a change of members counts for all", testWorkspaces},
-		{"a skill and a choice of models count for all", testSettings},
-		{"a session goes to the server that has it", testSessionRouting},
-		{"clients without sessions are spread over all", testStatelessSpread},
-		{"a client without a session is asked, and comes back to any", testStatelessQuestions},
-		{"the official client is served in both revisions", testOfficialClients},
+		{"a change of members applies to all servers", testWorkspaces},
+		{"a skill and the default model apply to all servers", testSettings},
+		{"a session's requests go to the server that has the session", testSessionRouting},
+		{"requests without sessions are spread over all servers", testStatelessSpread},
+		{"a client without a session can send its answer to any server", testStatelessQuestions},
+		{"the official client works with both revisions", testOfficialClients},
 		{"a server that is killed under load loses only its own calls", testServerLoss},
-		{"a server that comes back catches up", testServerReturn},
-		{"Caddy does what nginx does", testBehindCaddy},
+		{"a restarted server gets the changes that it missed", testServerReturn},
+		{"everything also works behind Caddy", testBehindCaddy},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.test(t, d) }) {
 			return
@@ -46,7 +46,7 @@ func TestThreeServersBehindNginxAreOne(t *testing.T) {
 	}
 }
 
-// callWorker calls the tool `work` on one server.
+// callWorker calls the tool named work on a server.
 func callWorker(t *testing.T, s *harness.Server, app, text string) harness.Response {
 	t.Helper()
 	return s.Do(t, "POST", "/v1/tools/call", map[string]any{"server": app, "tool": "work", "arguments": map[string]any{"text": text}})
@@ -55,13 +55,13 @@ func callWorker(t *testing.T, s *harness.Server, app, text string) harness.Respo
 func testInstall(t *testing.T, d *cluster) {
 	dir := harness.GoBundle(t, "worker", harness.Worker)
 	d.servers[0].Install(t, map[string]any{"path": dir})
-	if err := os.RemoveAll(dir); err != nil { // it was only on the disk of one machine
+	if err := os.RemoveAll(dir); err != nil { // as if the directory were on the disk of one machine only
 		t.Fatal(err)
 	}
-	waitFor(t, "the app is listed by all", func() bool {
+	waitFor(t, "all servers list the app", func() bool {
 		return !slices.ContainsFunc(d.servers, func(s *harness.Server) bool { return s.Apps(t)["worker"].Name == "" })
 	})
-	waitFor(t, "the app is called through all", func() bool { // where it is still starting, the call waits
+	waitFor(t, "the app can be called through all servers", func() bool { // if the app is still starting, the call waits
 		for i, s := range d.servers {
 			if a := callWorker(t, s, "worker", "first"); a.Status != 200 {
 				t.Fatalf("the first call on %s: %d %s", serverNames[i], a.Status, a.Body)
@@ -79,7 +79,7 @@ func testInstall(t *testing.T, d *cluster) {
 	}
 	t.Logf("30 calls through nginx were answered by %v", answered)
 	if len(answered) != len(d.servers) {
-		t.Errorf("nginx spread 30 calls as %v", answered)
+		t.Errorf("nginx did not use all servers for 30 calls: %v", answered)
 	}
 	for i, s := range d.servers {
 		if got := d.serverOf(t, callWorker(t, s, "worker", "whose").Body); got != serverNames[i] {
@@ -108,7 +108,7 @@ func testInstallRace(t *testing.T, d *cluster) {
 	for _, s := range d.servers {
 		s.WaitForStatus(t, "wanted", "running")
 		if text := s.Call(t, "wanted", "echo", map[string]any{"text": "hello"}); text != "hello" {
-			t.Errorf("echo says %v", text)
+			t.Errorf("echo returned %v", text)
 		}
 	}
 }
@@ -124,20 +124,20 @@ func testEvents(t *testing.T, d *cluster) {
 		who := "of " + serverNames[i]
 		got[who] = []string{readers[who].NextOutcome(t)}
 		if s.Apps(t)["news"].Name == "" {
-			t.Errorf("the reader %s got %s, and the app is not there", who, got[who])
+			t.Errorf("the reader %s got %s, but the server does not list the app", who, got[who])
 		}
 	}
-	waitFor(t, "the app runs on all", func() bool {
+	waitFor(t, "the app runs on all servers", func() bool {
 		return !slices.ContainsFunc(d.servers, func(s *harness.Server) bool { return s.Apps(t)["news"].Status != "running" })
 	})
-	harness.KillProcess(t, d.servers[2].PID(t, "news")) // PID makes a call as a person, which publishes no event
+	harness.KillProcess(t, d.servers[2].PID(t, "news")) // PID makes a call as a person, so no event is published
 	if !testkit.Within(harness.Timeout, func() bool {
 		a := d.servers[2].Do(t, "GET", "/v1/bundles/health", nil)
 		return slices.ContainsFunc(harness.List(t, a), func(b map[string]any) bool {
 			return b["name"] == "news" && b["restartCount"] == 1.0 && b["state"] == "running"
 		})
 	}) {
-		t.Fatal("the app did not come back")
+		t.Fatal("the app was not restarted")
 	}
 	session := d.servers[2].SessionHeader(t)
 	if a := d.servers[2].Do(t, "POST", "/mcp", toolsCall("news__environment", "{}"), harness.WorkspaceHeader, harness.AcceptHeader, session); a.Status != 200 {
@@ -182,12 +182,13 @@ func testCommands(t *testing.T, d *cluster) {
 	command(2, "DELETE", "/v1/apps/wanted", "")
 	for _, s := range d.servers {
 		if left := harness.Survivors(harness.ProcessesFor(filepath.Join(s.Home, "apps", "wanted")), propagationLimit); len(left) > 0 {
-			t.Errorf("the uninstalled app left behind:\n%v", left)
+			t.Errorf("the uninstalled app left these processes behind:\n%v", left)
 		}
 	}
 }
 
-// testReadYourWrites sends each request immediately to a different server, without waiting for propagation.
+// testReadYourWrites sends each request immediately to a different server. It does not wait for the change to reach
+// that server.
 func testReadYourWrites(t *testing.T, d *cluster) {
 	dir := harness.GoBundle(t, "swift", harness.Worker)
 	for i := range 6 {
@@ -208,12 +209,11 @@ func testReadYourWrites(t *testing.T, d *cluster) {
 	}
 }
 
-// testWorkspaces creates and deletes a workspace through one server while the others have memberships in their
-// caches.
+// testWorkspaces creates and deletes a workspace through one server while the others have cached the memberships.
 func testWorkspaces(t *testing.T, d *cluster) {
 	workspaces := func(s *harness.Server) string { return s.Do(t, "GET", "/v1/workspace", nil).Body }
 	for _, s := range d.servers {
-		workspaces(s) // now it is cached
+		workspaces(s) // fills the cache
 	}
 	made := d.servers[0].Call(t, "system", "manage_workspaces", map[string]any{"action": "create", "name": "Harbour"})
 	waitFor(t, "all servers see a workspace", func() bool {
@@ -221,7 +221,7 @@ func testWorkspaces(t *testing.T, d *cluster) {
 	})
 	id := made.(map[string]any)["workspace"].(map[string]any)["id"]
 	d.servers[1].Call(t, "system", "manage_workspaces", map[string]any{"action": "delete", "workspace": id})
-	waitFor(t, "a workspace is gone for all", func() bool {
+	waitFor(t, "no server lists the deleted workspace", func() bool {
 		return !slices.ContainsFunc(d.servers, func(s *harness.Server) bool { return strings.Contains(workspaces(s), `"Harbour"`) })
 	})
 }
@@ -238,9 +238,9 @@ func testSettings(t *testing.T, d *cluster) {
 	d.servers[0].Call(t, "system", "manage_skills", map[string]any{"action": "put", "name": "knots", "body": "Tie them well."})
 	everywhere("a skill", "/v1/skills", `"knots"`, true)
 	d.servers[2].Call(t, "system", "manage_skills", map[string]any{"action": "delete", "name": "knots"})
-	everywhere("a skill that was deleted", "/v1/skills", `"knots"`, false)
+	everywhere("a deleted skill", "/v1/skills", `"knots"`, false)
 	d.servers[1].Call(t, "system", "set_model_config", map[string]any{"default": "anthropic:of-all"})
-	everywhere("a choice of models", "/v1/workspace", `"anthropic:of-all"`, true)
+	everywhere("the default model", "/v1/workspace", `"anthropic:of-all"`, true)
 }
 
 func testServerReturn(t *testing.T, d *cluster) {
@@ -252,24 +252,25 @@ func testServerReturn(t *testing.T, d *cluster) {
 	began := time.Now()
 	passed := func(what string) { t.Logf("%s after %v", what, time.Since(began).Round(time.Millisecond)) }
 	b.Start()
-	passed("it answers")
+	passed("the server answers")
 	b.WaitForStatus(t, "meanwhile", "running")
 	b.WaitForStatus(t, "worker", "stopped")
-	passed("it has the changes")
+	passed("the server has the changes")
 	var health struct{ Bundles []map[string]string }
 	if a := b.Do(t, "GET", "/v1/health", nil); json.Unmarshal([]byte(a.Body), &health) != nil || len(health.Bundles) != 2 {
 		t.Errorf("health %s", a.Body)
 	}
-	if !testkit.Within(harness.Timeout, func() bool { // nginx retries it after 10 s
+	if !testkit.Within(harness.Timeout, func() bool { // nginx tries the server again after 10 s
 		a := d.proxy.Do(t, "POST", "/v1/tools/call", `{"server":"meanwhile","tool":"environment"}`)
 		return a.Status == 200 && d.serverOf(t, a.Body) == "b"
 	}) {
 		t.Error("nginx sends nothing to the restarted server")
 	}
-	passed("nginx sends it calls")
+	passed("nginx sends calls to the server")
 }
 
-// testBehindCaddy sends requests through the Caddy in docs/proxies.md, and kills one of the servers.
+// testBehindCaddy sends requests through Caddy, with the configuration in docs/proxies.md, and kills one of the
+// servers.
 func testBehindCaddy(t *testing.T, d *cluster) {
 	listen := testenv.StartCaddy(t, func(listen string) string {
 		return documentedSite(testenv.Documented(t, "proxies.md", "caddyfile", 1), "tools.example.com {", "http://"+listen+" {", d.servers)
@@ -288,13 +289,13 @@ func testBehindCaddy(t *testing.T, d *cluster) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(session, "Mcp-Session-Id: "), "-")
 	d.servers[slices.Index(serverNames, name)].Kill()
 	var last harness.Response
-	if !testkit.Within(harness.Timeout, func() bool { // a request whose connection breaks fails and is not repeated
+	if !testkit.Within(harness.Timeout, func() bool { // a request whose connection breaks fails, and Caddy does not repeat it
 		last = behind.proxy.Do(t, "POST", "/mcp", harness.Ping, harness.WorkspaceHeader, harness.AcceptHeader, session)
 		return last.Status != http.StatusBadGateway
 	}) || last.Status != http.StatusOK {
-		t.Errorf("a session of the server that died: %d %s", last.Status, last.Body)
+		t.Errorf("a session of the dead server: %d %s", last.Status, last.Body)
 	}
-	for range 6 { // including those whose turn would be at the dead server
+	for range 6 { // enough requests that some would go to the dead server
 		if a := behind.proxy.Do(t, "GET", "/v1/apps", nil); a.Status != 200 {
 			t.Errorf("a request while a server is dead: %d %s", a.Status, a.Body)
 		}

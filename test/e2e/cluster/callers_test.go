@@ -16,14 +16,14 @@ import (
 
 // attempt is one call and its result.
 type attempt struct {
-	id      string // also its X-Request-Id, and the text that its worker records
+	id      string // also the X-Request-Id and the text that the worker records
 	begun   time.Time
 	status  int // 0 if the connection broke
 	body    string
-	session string // "" if there is none
+	session string // "" if the call has no session
 }
 
-// callers make calls through nginx until stop ends.
+// callers make calls through nginx until stop is done.
 type callers struct {
 	url  string
 	stop context.Context
@@ -32,7 +32,7 @@ type callers struct {
 	all []attempt
 }
 
-// anyOf reports whether fits returns true for any call that an app answered.
+// anyOf reports whether fits returns true for any call that the app answered.
 func (c *callers) anyOf(fits func(attempt) bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,8 +41,8 @@ func (c *callers) anyOf(fits func(attempt) bool) bool {
 	})
 }
 
-// send makes one call and records its result. It does not use stop as its context, because ending stop would
-// then make the call fail.
+// send makes one call and records its result. It does not use stop as the context, because the call would then fail
+// when stop ends.
 func (c *callers) send(t *testing.T, id, path, body, session string, headers ...string) attempt {
 	t.Helper()
 	a := attempt{id: id, begun: time.Now(), session: session}
@@ -76,7 +76,6 @@ func (c *callers) send(t *testing.T, id, path, body, session string, headers ...
 	return a
 }
 
-// person calls tools through /v1.
 func (c *callers) person(t *testing.T, name string) {
 	for i := 0; c.stop.Err() == nil; i++ {
 		id := fmt.Sprintf("%s-%d", name, i)
@@ -84,7 +83,8 @@ func (c *callers) person(t *testing.T, name string) {
 	}
 }
 
-// client calls tools in a session. The first session is on the named server. After a 404 it opens another.
+// client calls tools in a session. The first session must be on the server whose session IDs start with first. After a
+// 404, client opens another session.
 func (c *callers) client(t *testing.T, name, first string) {
 	session := ""
 	for i := 0; c.stop.Err() == nil; i++ {
@@ -104,7 +104,7 @@ func (c *callers) client(t *testing.T, name, first string) {
 	}
 }
 
-// stateless calls tools through /mcp without a session.
+// stateless calls tools through /mcp without sessions.
 func (c *callers) stateless(t *testing.T, name string) {
 	for i := 0; c.stop.Err() == nil; i++ {
 		id := fmt.Sprintf("%s-%d", name, i)

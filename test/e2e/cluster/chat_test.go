@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A chat runs on one of two servers with the same database. The other server refuses a second run and accepts
-// the answer to an app's question. After the first server is killed during a run, the other continues the
+// A chat runs on one of two servers with the same database. The other server refuses a second run and accepts the
+// answer to an app's question. After the first server is killed during a run, the other server continues the
 // conversation.
 func TestAConversationIsSharedByTwoServers(t *testing.T) {
 	t.Parallel()
@@ -38,7 +38,7 @@ func TestAConversationIsSharedByTwoServers(t *testing.T) {
 		b.Reply(t, q, `{"action":"decline"}`, 409, "already_answered")
 	})
 	if answers[0]["reason"] != "person" || output != "Ada" {
-		t.Errorf("answered %v; the tool said %s", answers[0], output)
+		t.Errorf("answered %v; the tool returned %s", answers[0], output)
 	}
 	if a := b.Do(t, "POST", "/v1/chat", `{"message":"and now","conversationId":"`+id+`"}`); a.Status != 200 {
 		t.Errorf("the next run, through the other server: %d %s", a.Status, a.Body)
@@ -57,13 +57,13 @@ func TestAConversationIsSharedByTwoServers(t *testing.T) {
 	}
 	a.Kill()
 	killed := time.Now()
-	p.Forget(t) // the model gets both messages as one, and would call the tool again
+	p.Forget(t) // the model gets both messages as one, so it would call the tool again
 	p.Say(t, `{"match":{},"response":{"content":"Done."}}`)
 	free := testkit.Within(2*harness.Timeout, func() bool {
 		return b.Do(t, "POST", "/v1/chat", `{"message":"carry the rest","conversationId":"`+id+`"}`).Status == 200
 	})
 	if took := time.Since(killed); !free || took > time.Minute {
-		t.Errorf("after the kill the conversation is free: %v, after %v", free, took)
+		t.Errorf("after the kill, the conversation is free: %v, after %v", free, took)
 	}
 	broken.Wait()
 	if history := b.Do(t, "GET", "/v1/conversations/"+id+"/history", nil).Body; !strings.Contains(history, "and now") || !strings.Contains(history, "carry the rest") {
@@ -99,15 +99,15 @@ func TestARunIsJoinedAndStoppedThroughAnotherServer(t *testing.T) {
 		return true
 	})
 	if _, rest, names, _ := b.Join(t, id, begun+".3"); len(rest) != len(ids)-3 || names[0] != "text.delta" || rest[0] != begun+".4" {
-		t.Errorf("after the third event there are %q, want the last %d", rest, len(ids)-3)
+		t.Errorf("after the third event, got %q, want the last %d", rest, len(ids)-3)
 	}
 
 	id = a.Leave(t, "long")
 	history := func() string { return a.Do(t, "GET", "/v1/conversations/"+id+"/history", nil).Body }
 	if got := b.Do(t, "DELETE", "/v1/conversations/"+id+"/run", nil); got.Status != 200 || !strings.Contains(history(), `"stopReason":"cancelled"`) {
-		t.Errorf("stopped through the other server: %d %s, and the history is %s", got.Status, got.Body, history())
+		t.Errorf("stopping the run through the other server: %d %s; the history is %s", got.Status, got.Body, history())
 	}
 	if got := b.Do(t, "DELETE", "/v1/conversations/"+id+"/run", nil); got.Status != 404 {
-		t.Errorf("stopped again: %d %s", got.Status, got.Body)
+		t.Errorf("stopping the run again: %d %s", got.Status, got.Body)
 	}
 }

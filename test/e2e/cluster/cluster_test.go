@@ -13,16 +13,16 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// propagationLimit is the maximum time for a change on one server to reach the others. On an idle machine it
-// takes a second or two, but an app's process alone may take 20 s to start on a busy one.
+// propagationLimit is the maximum time until a change on one server reaches the others. On an idle machine this takes a
+// second or two. On a busy machine, an app's process alone may take 20 s to start.
 const propagationLimit = time.Minute
 
-// cluster is three servers on one PostgreSQL and one Redis, each with its own home, behind the nginx in
-// docs/replicas.md.
+// cluster is three servers that share one PostgreSQL and one Redis. Each server has its own home. They run behind nginx
+// with the configuration in docs/replicas.md.
 type cluster struct {
 	servers []*harness.Server
 	nginx   *testenv.Nginx
-	proxy   *harness.Server // nginx, used like a server
+	proxy   *harness.Server // requests to it go through nginx
 }
 
 // serverNames are the names of the three servers in docs/replicas.md.
@@ -47,14 +47,14 @@ func startServers(t *testing.T, options ...harness.Option) *cluster {
 		d.servers = append(d.servers, harness.Serve(t, append([]harness.Option{
 			func(s *harness.Server) { s.Database = database },
 			harness.Config("storage: {url: '" + database + "'}\nsessionStore: {adapter: redis, url: 'redis://" + redis.Addr + "/0'}\nmcp: {replica: '${env:REPLICA}'}\n"),
-			harness.Env("REPLICA=" + name), harness.Flags("--port", harness.FreePort(t)), // it has the same address after a restart
+			harness.Env("REPLICA=" + name), harness.Flags("--port", harness.FreePort(t)), // the server keeps this port after a restart
 		}, options...)...))
 	}
 	return d
 }
 
-// documentedSite returns a proxy's configuration from docs with the address to listen on, which replaces
-// listen, and the addresses of the servers.
+// documentedSite returns a proxy's configuration from docs. It replaces listen with the address to listen on, and the
+// documented addresses with those of the servers.
 func documentedSite(documented, listen, address string, replicas []*harness.Server) string {
 	changes := []string{listen, address}
 	for i, s := range replicas {
@@ -63,8 +63,8 @@ func documentedSite(documented, listen, address string, replicas []*harness.Serv
 	return strings.NewReplacer(changes...).Replace(documented)
 }
 
-// serverOf returns the name of the server whose bundle wrote a response. The bundle's data directory is in the
-// home of that server.
+// serverOf returns the name of the server whose bundle wrote a response. The response contains the bundle's data
+// directory, which is in that server's home.
 func (d *cluster) serverOf(t *testing.T, answer string) string {
 	t.Helper()
 	for i, s := range d.servers {
@@ -76,21 +76,21 @@ func (d *cluster) serverOf(t *testing.T, answer string) string {
 	return ""
 }
 
-// waitFor waits until a condition is true, and fails the test if that takes longer than propagationLimit.
+// waitFor waits until a condition is true. The test fails if this takes longer than propagationLimit.
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	began := time.Now()
 	if !testkit.Within(harness.Timeout, holds) {
-		t.Fatalf("%s: not within %v", what, harness.Timeout)
+		t.Fatalf("%s: timed out after %v", what, harness.Timeout)
 	}
 	took := time.Since(began)
 	t.Logf("%s: after %v", what, took.Round(time.Millisecond))
 	if took > propagationLimit {
-		t.Errorf("%s: after %v, promised %v", what, took, propagationLimit)
+		t.Errorf("%s: took %v, the limit is %v", what, took, propagationLimit)
 	}
 }
 
-// workDone returns how many times each text was recorded by the workers on all servers.
+// workDone returns how often the workers on all servers recorded each text.
 func (d *cluster) workDone(app string) map[string]int {
 	times := map[string]int{}
 	for _, s := range d.servers {

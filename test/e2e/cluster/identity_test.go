@@ -13,17 +13,17 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// secretOfClient is the secret of the provider's client "confidential".
+// secretOfClient is the secret of the client named "confidential" at the provider.
 const secretOfClient = "confidential-secret-0123456789"
 
-// trusting is two servers with the same database that trust the same provider.
+// trusting is two servers that share a database and trust the same provider.
 type trusting struct {
 	provider *testenv.OpenIDProvider
 	back     string // the redirect URI of the provider's clients, on the first server
 	servers  []*harness.Server
 }
 
-// trust starts the servers and the provider, which sends its logout tokens to the first server.
+// trust starts the servers and the provider. The provider sends its logout tokens to the first server.
 func trust(t *testing.T, settings ...string) *trusting {
 	t.Helper()
 	port := harness.FreePort(t)
@@ -38,7 +38,7 @@ func trust(t *testing.T, settings ...string) *trusting {
 	return d
 }
 
-// sessions opens a session with a token on each server.
+// sessions opens a session on each server with the token.
 func (d *trusting) sessions(t *testing.T, token string) (opened []*harness.MCPClient) {
 	t.Helper()
 	for _, s := range d.servers {
@@ -62,9 +62,9 @@ func answers(t *testing.T, sessions []*harness.MCPClient, statuses ...int) bool 
 	return true
 }
 
-// The server gets no notification, so it asks the provider: about each token at most once a minute
-// (docs/identity.md), and about a login before auth.recheckSeconds have passed. It also asks about the token of
-// an open stream of /mcp, but only every 4 minutes; core/mcphttp tests that.
+// The provider sends no notification, so the server asks the provider. It asks about each token at most once a minute
+// (docs/identity.md), and about a login within auth.recheckSeconds. It also asks about the token of an open /mcp
+// stream, but only every 4 minutes. A test in core/mcphttp covers that.
 func TestATokenThatIsRevokedAtTheProviderEndsOnAllServers(t *testing.T) {
 	t.Parallel()
 	d := trust(t, "introspect: true")
@@ -79,7 +79,7 @@ func TestATokenThatIsRevokedAtTheProviderEndsOnAllServers(t *testing.T) {
 	}
 	for _, s := range d.servers {
 		if strings.Contains(s.Log.String(), token) || strings.Contains(s.Log.String(), secretOfClient) {
-			t.Error("the log shows the token, or the secret of the client")
+			t.Error("the log contains the token or the client's secret")
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestClosingAnAccountAtTheProviderEndsItOnAllServers(t *testing.T) {
 	d.provider.CloseAccount(t, "alice")
 	for _, s := range d.servers {
 		if !testkit.Within(harness.Timeout, func() bool { return sessionStatus(t, s, cookie) == http.StatusUnauthorized }) {
-			t.Fatalf("%s accepts the login after %v", s.URL, harness.Timeout)
+			t.Fatalf("%s still accepts the login after %v", s.URL, harness.Timeout)
 		}
 	}
 	ends(t, streams, began)
@@ -109,23 +109,23 @@ func TestClosingAnAccountAtTheProviderEndsItOnAllServers(t *testing.T) {
 	}
 }
 
-// bob opens a session of another person on each server.
+// bob opens a session on each server with another person's token.
 func (d *trusting) bob(t *testing.T) []*harness.MCPClient {
 	t.Helper()
 	return d.sessions(t, harness.NewBrowser(t).PersonToken(t, d.provider.Issuer, "app", "", d.back, "bob"))
 }
 
-// refuses waits until each server rejects its session. That must take at most a minute from began.
+// refuses waits until each server rejects its session. The rejection must come within a minute of began.
 func (d *trusting) refuses(t *testing.T, sessions []*harness.MCPClient, began time.Time) {
 	t.Helper()
 	for i, s := range d.servers {
 		if !testkit.Within(harness.Timeout, func() bool { return answers(t, sessions[i:i+1], http.StatusUnauthorized) }) {
-			t.Fatalf("%s serves the token after %v", s.URL, harness.Timeout)
+			t.Fatalf("%s still accepts the token after %v", s.URL, harness.Timeout)
 		}
 		took := time.Since(began)
 		t.Logf("%s refuses the token after %v", s.URL, took)
 		if took > time.Minute+propagationLimit {
-			t.Errorf("%s served the token for %v; the documented limit is a minute", s.URL, took)
+			t.Errorf("%s accepted the token for %v; the documented limit is a minute", s.URL, took)
 		}
 	}
 }
@@ -138,23 +138,22 @@ func ends(t *testing.T, streams []<-chan struct{}, began time.Time) {
 		case <-ended:
 			t.Logf("stream %d has ended after %v", i, time.Since(began))
 		case <-time.After(harness.Timeout):
-			t.Errorf("stream %d continues after %v", i, time.Since(began))
+			t.Errorf("stream %d is still open after %v", i, time.Since(began))
 		}
 	}
 }
 
-// A logout that the provider reports to one server ends the person's logins, /mcp sessions and streams on all
-// servers.
+// The provider reports a logout to one server. The person's logins, /mcp sessions and streams then end on all servers.
 func TestALogoutAtTheProviderEndsAUsersSessionsOnAllServers(t *testing.T) {
 	t.Parallel()
 	d := trust(t)
 	issuer, browser := d.provider.Issuer, harness.NewBrowser(t)
 	cookie := d.logIn(t, browser)
-	// The provider includes its session id only in tokens for the client that it notifies about logouts.
+	// The provider includes its session ID only in tokens for the client that it notifies about logouts.
 	ours := d.sessions(t, browser.PersonToken(t, issuer, "confidential", secretOfClient, d.back, ""))
 	others := d.sessions(t, browser.PersonToken(t, issuer, "app", "", d.back, ""))
 	alice := append(ours, others...)
-	// Another session of the same person, and another person.
+	// Sessions that must continue: another login of the same person, and another person.
 	goOn := append(d.sessions(t, harness.NewBrowser(t).PersonToken(t, issuer, "confidential", secretOfClient, d.back, "")), d.bob(t)...)
 	var streams []<-chan struct{}
 	for _, c := range alice {
@@ -181,18 +180,18 @@ func TestALogoutAtTheProviderEndsAUsersSessionsOnAllServers(t *testing.T) {
 	})
 	ends(t, streams, began)
 	if took := time.Since(began); took > propagationLimit {
-		t.Errorf("all ended %v after the logout, promised %v", took, propagationLimit)
+		t.Errorf("everything ended %v after the logout, the limit is %v", took, propagationLimit)
 	} else {
-		t.Logf("all ended %v after the logout", took)
+		t.Logf("everything ended %v after the logout", took)
 	}
 	d.replay(t)
 	if !answers(t, goOn, http.StatusOK) {
-		t.Error("the token of another session or person is refused")
+		t.Error("the token of another login or person is refused")
 	}
 	for i, ended := range standing {
 		select {
 		case <-ended:
-			t.Errorf("stream %d of another session or person has ended", i)
+			t.Errorf("stream %d of another login or person has ended", i)
 		default:
 		}
 	}
@@ -204,7 +203,7 @@ func TestALogoutAtTheProviderEndsAUsersSessionsOnAllServers(t *testing.T) {
 	}
 }
 
-// replay sends the provider's logout token again, unchanged and modified.
+// replay sends the provider's logout token again, both unchanged and modified.
 func (d *trusting) replay(t *testing.T) {
 	t.Helper()
 	sent := d.provider.LogoutTokens(t)
@@ -231,12 +230,12 @@ func (d *trusting) replay(t *testing.T) {
 			}
 		}
 		if strings.Contains(s.Log.String(), sent[0]) {
-			t.Error("the log shows the logout token")
+			t.Error("the log contains the logout token")
 		}
 	}
 }
 
-// logIn logs a browser in to the first server and returns the header with its cookie.
+// logIn logs a browser in to the first server. It returns a header with the session cookie.
 func (d *trusting) logIn(t *testing.T, browser *harness.Browser) string {
 	t.Helper()
 	browser.Stop = ""
@@ -248,13 +247,13 @@ func (d *trusting) logIn(t *testing.T, browser *harness.Browser) string {
 	return "Cookie: service_session=" + value
 }
 
-// sessionStatus returns the response status for a login.
+// sessionStatus returns the status of a request that uses the login.
 func sessionStatus(t *testing.T, s *harness.Server, cookie string) int {
 	t.Helper()
 	return s.Do(t, http.MethodGet, "/v1/auth/session", nil, cookie).Status
 }
 
-// eventsEnd opens the event stream. The returned channel is closed when the stream ends.
+// eventsEnd opens the event stream. It returns a channel that is closed when the stream ends.
 func eventsEnd(t *testing.T, s *harness.Server, cookie string) <-chan struct{} {
 	t.Helper()
 	events, ended := s.Listen(t, cookie), make(chan struct{})

@@ -15,7 +15,7 @@ import (
 )
 
 func testServerLoss(t *testing.T, d *cluster) {
-	const of = 8 // number of callers of each kind
+	const of = 8 // the number of callers of each kind
 	victim, lasting := d.servers[1], d.proxy.SessionHeader(t)
 	for !strings.HasPrefix(lasting, "Mcp-Session-Id: b-") {
 		lasting = d.proxy.SessionHeader(t)
@@ -37,7 +37,7 @@ func testServerLoss(t *testing.T, d *cluster) {
 	victim.Kill()
 	dead := time.Now()
 	<-time.After(time.Second)
-	testkit.Within(harness.Timeout, func() bool { // checkCalls checks the result
+	testkit.Within(harness.Timeout, func() bool { // checkCalls fails if this times out
 		return c.anyOf(func(a attempt) bool { return a.begun.After(dead) && ofVictim(a) })
 	})
 	end()
@@ -46,7 +46,7 @@ func testServerLoss(t *testing.T, d *cluster) {
 
 	a := d.proxy.Do(t, "POST", "/mcp", harness.Ping, harness.WorkspaceHeader, harness.AcceptHeader, lasting)
 	if a.Status != 200 {
-		t.Errorf("a session of the dead server is not taken over: %d %s", a.Status, a.Body)
+		t.Errorf("no server has taken over a session of the dead server: %d %s", a.Status, a.Body)
 	}
 	for _, id := range []string{"b-NEVERWASSUCHASESSION000000", "NEVERWASSUCHASESSION00000000"} {
 		if a := d.proxy.Do(t, "POST", "/mcp", harness.Ping, harness.WorkspaceHeader, harness.AcceptHeader, "Mcp-Session-Id: "+id); a.Status != 404 || a.Body != harness.SessionNotFound("not_found") {
@@ -54,12 +54,11 @@ func testServerLoss(t *testing.T, d *cluster) {
 		}
 	}
 	if left := harness.Survivors(harness.ProcessesFor(victim.Home), 20*time.Second); len(left) > 0 {
-		t.Errorf("the killed server left behind:\n%v", left)
+		t.Errorf("the killed server left these processes behind:\n%v", left)
 	}
 }
 
-// checkCalls fails the test unless the only calls that failed were in flight on the server that died, and none
-// was repeated.
+// checkCalls checks that only calls in progress on the dead server failed, and that no call was repeated.
 func (d *cluster) checkCalls(t *testing.T, all []attempt, dead time.Time) {
 	t.Helper()
 	sent := map[string]string{}
@@ -83,16 +82,16 @@ func (d *cluster) checkCalls(t *testing.T, all []attempt, dead time.Time) {
 		default:
 			failed++
 			if late || sent[a.id] != victim {
-				t.Errorf("call %s, begun %v after the death, sent to %q, returned %d %s", a.id, a.begun.Sub(dead), sent[a.id], a.status, a.body)
+				t.Errorf("call %s began %v after the server died, went to %q, and returned %d %s", a.id, a.begun.Sub(dead), sent[a.id], a.status, a.body)
 			}
 		}
 	}
-	t.Logf("of %d calls %d failed; %d were answered in the dead server's sessions; afterwards %v answered", len(all), failed, moved, answered)
+	t.Logf("of %d calls, %d failed and %d were answered in the dead server's sessions; afterwards, %v answered", len(all), failed, moved, answered)
 	if failed == 0 || failed > 24 {
-		t.Errorf("%d calls failed, of 24 in flight on three servers, so the test proves nothing", failed)
+		t.Errorf("%d calls failed, but between 1 and 24 must fail, because 24 are in progress on three servers", failed)
 	}
 	if moved == 0 || answered["a"] == 0 || answered["c"] == 0 || answered["b"] > 0 {
-		t.Errorf("%d calls were answered in the dead server's sessions, and afterwards %v answered", moved, answered)
+		t.Errorf("%d calls were answered in the dead server's sessions; afterwards, %v answered", moved, answered)
 	}
 	for id, times := range d.workDone("worker") {
 		if times > 1 && slices.ContainsFunc(all, func(a attempt) bool { return a.id == id }) {

@@ -8,5 +8,5 @@ import (
 )
 
 func TestOpenSessionsContinueWhilePostgreSQLIsUnavailableForAMinute(t *testing.T) {
-	callDuringOutage(t, 65*time.Second) // longer than the result of a token check is cached
+	callDuringOutage(t, 65*time.Second) // the result of a token check is cached for less time
 }

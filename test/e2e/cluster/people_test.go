@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A login that started on one server may end on another, and changes to the user apply on both.
+// A login that starts on one server may end on another. Changes to the user apply on both.
 func TestAUserIsTheSameOnAllServers(t *testing.T) {
 	t.Parallel()
 	port := harness.FreePort(t)
@@ -25,10 +25,10 @@ func TestAUserIsTheSameOnAllServers(t *testing.T) {
 	a, b := harness.Serve(t, append(share, harness.Flags("--port", port))...), harness.Serve(t, share...)
 	const owner = "Authorization: Bearer " + harness.APIKey
 
-	alice := harness.NewBrowser(t) // cookies ignore the port, so both servers are the same site for her
+	alice := harness.NewBrowser(t) // cookies ignore the port, so both servers are one site for her
 	alice.Stop = a.URL + "/v1/auth/session"
 	if done := alice.Visit(t, b.URL+"/v1/auth/authorize?returnTo=/v1/auth/session"); done.StatusCode != http.StatusFound || alice.At.String() != alice.Stop {
-		t.Fatalf("begun on one server, the login ended on the other with %d at %s", done.StatusCode, alice.At)
+		t.Fatalf("the login began on one server and ended on the other with %d at %s", done.StatusCode, alice.At)
 	}
 	session := "Cookie: service_session=" + alice.Cookie(t, "service_session", a.URL)
 	who := b.Do(t, "GET", "/v1/auth/session", nil, session)
@@ -50,8 +50,8 @@ func TestAUserIsTheSameOnAllServers(t *testing.T) {
 	enters := func(s *harness.Server) int {
 		return s.Do(t, "GET", "/v1/apps", nil, session, "X-Workspace-Id: "+crew).Status
 	}
-	if got := enters(b); got != http.StatusForbidden { // the result is cached
-		t.Fatalf("a stranger gets into the workspace: %d", got)
+	if got := enters(b); got != http.StatusForbidden { // the server caches this result
+		t.Fatalf("before she is a member, the workspace returns %d", got)
 	}
 	manage(a, "manage_workspaces", map[string]any{"action": "put_member", "workspace": crew, "user": id})
 	waitFor(t, "a new member enters on the other server", func() bool { return enters(b) == http.StatusOK })
@@ -63,10 +63,10 @@ func TestAUserIsTheSameOnAllServers(t *testing.T) {
 		return got
 	}
 	if role().User.OrgRole != "admin" {
-		t.Fatalf("at first she is %+v", role())
+		t.Fatalf("her first role: %+v", role())
 	}
 	manage(a, "manage_users", map[string]any{"action": "set_role", "user": id, "role": "member"})
-	waitFor(t, "a role applies on the other server", func() bool { return role().User.OrgRole == "member" })
+	waitFor(t, "a new role applies on the other server", func() bool { return role().User.OrgRole == "member" })
 	if got := a.Do(t, "POST", "/v1/auth/logout", `{}`, session); got.Status != http.StatusOK {
 		t.Errorf("logout: %d %s", got.Status, got.Body)
 	}

@@ -16,7 +16,7 @@ const (
 	tokenOfBob   = "the-token-of-bob-001"
 )
 
-// tokenFile returns a token file with one line for each token.
+// tokenFile returns the content of a token file with these tokens.
 func tokenFile(tokens ...string) string {
 	text := "tokens:\n"
 	for _, token := range tokens {
@@ -26,8 +26,9 @@ func tokenFile(tokens ...string) string {
 	return text
 }
 
-// A token that one adapter revokes ends on every server, even where another adapter still accepts it.
-func TestATokenThatIsRevokedOnOneServerEndsItsSessionsAndStreamsOnAll(t *testing.T) {
+// If one server no longer accepts a token, the token's sessions end on every server, even on a server that still
+// accepts the token.
+func TestATokenRevokedOnOneServerEndsSessionsAndStreamsOnAll(t *testing.T) {
 	t.Parallel()
 	database := harness.Databases.New(t)
 	serve := func(tokens string) *harness.Server {
@@ -46,20 +47,19 @@ func TestATokenThatIsRevokedOnOneServerEndsItsSessionsAndStreamsOnAll(t *testing
 
 	began := time.Now()
 	harness.WriteFile(t, files[0], tokenFile(tokenOfBob))
-	waitFor(t, "the revoked token is refused where it was revoked", func() bool { return pings(t, alice[0]) == http.StatusUnauthorized })
-	waitFor(t, "its session on the other server ends", func() bool { return pings(t, alice[1]) == http.StatusNotFound })
+	waitFor(t, "the server that revoked the token refuses it", func() bool { return pings(t, alice[0]) == http.StatusUnauthorized })
+	waitFor(t, "the token's session on the other server ends", func() bool { return pings(t, alice[1]) == http.StatusNotFound })
 	select {
 	case <-ended:
 	case <-time.After(harness.Timeout):
-		t.Error("the stream of the session on the other server continues")
+		t.Error("the stream of the session on the other server is still open")
 	}
 	t.Logf("ended everywhere %v after the token was removed from the file", time.Since(began))
 	if got := pings(t, bob); got != http.StatusOK {
-		t.Errorf("the session of another subject gets %d", got)
+		t.Errorf("another person's session gets %d", got)
 	}
 }
 
-// pings sends a ping and returns the response status.
 func pings(t *testing.T, c *harness.MCPClient) int {
 	t.Helper()
 	status, _, _, err := c.Post(t.Context(), harness.Ping)
@@ -69,7 +69,7 @@ func pings(t *testing.T, c *harness.MCPClient) int {
 	return status
 }
 
-// streamEnds opens the GET stream of a session. The returned channel is closed when the stream ends.
+// streamEnds opens the GET stream of a session. It returns a channel that is closed when the stream ends.
 func streamEnds(t *testing.T, c *harness.MCPClient) <-chan struct{} {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.URL+"/mcp", nil)
@@ -82,7 +82,7 @@ func streamEnds(t *testing.T, c *harness.MCPClient) <-chan struct{} {
 	req.Header.Set(c.Headers[0], c.Headers[1])
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("the stream is not opened: %v %v", resp, err)
+		t.Fatalf("cannot open the stream: %v %v", resp, err)
 	}
 	ended := make(chan struct{})
 	go func() {

@@ -15,7 +15,7 @@ func toolsCall(name, arguments string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `}}`
 }
 
-// statelessCall returns the body and the headers of a tool call with MCP 2026-07-28, which needs no session.
+// statelessCall returns the body and the headers of a tool call without a session (MCP 2026-07-28).
 func statelessCall(name, arguments string) (body string, headers []string) {
 	body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments +
 		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
@@ -38,12 +38,12 @@ func testSessionRouting(t *testing.T, d *cluster) {
 			}
 		}
 		if a := d.proxy.Do(t, "DELETE", "/mcp", nil, harness.WorkspaceHeader, session); a.Status != 200 {
-			t.Errorf("the end of a session: %d %s", a.Status, a.Body)
+			t.Errorf("ending a session: %d %s", a.Status, a.Body)
 		}
 	}
 	t.Logf("12 sessions were opened on %v", of)
 	if len(of) != len(d.servers) {
-		t.Errorf("sessions were opened on %v", of)
+		t.Errorf("not all servers got sessions: %v", of)
 	}
 }
 
@@ -65,7 +65,7 @@ func testStatelessSpread(t *testing.T, d *cluster) {
 	}
 }
 
-// callAsker calls the tool `ask` through one server.
+// callAsker calls the tool named ask through a server.
 func callAsker(t *testing.T, s *harness.Server, id, more string) map[string]any {
 	t.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"asker__ask","arguments":{"text":"who?"}` + more +
@@ -79,7 +79,7 @@ func callAsker(t *testing.T, s *harness.Server, id, more string) map[string]any 
 	return result
 }
 
-// answerAsker answers the question that callAsker returned, and checks that the app received the answer.
+// answerAsker answers the question that callAsker returned. It checks that the app received the answer.
 func answerAsker(t *testing.T, s *harness.Server, id string, asked map[string]any) {
 	t.Helper()
 	questions, _ := asked["inputRequests"].(map[string]any)
@@ -94,8 +94,8 @@ func answerAsker(t *testing.T, s *harness.Server, id string, asked map[string]an
 	}
 }
 
-// testStatelessQuestions calls an app whose process, on one server, waits for an answer. The answer may be sent to any
-// server.
+// testStatelessQuestions calls an app whose process waits for an answer on one of the servers. The client may send the
+// answer to any server.
 func testStatelessQuestions(t *testing.T, d *cluster) {
 	d.servers[2].Install(t, map[string]any{"path": harness.GoBundle(t, "asker", harness.AskingInSessions)})
 	for _, s := range d.servers {
@@ -114,9 +114,9 @@ func testStatelessQuestions(t *testing.T, d *cluster) {
 			elsewhere++
 		}
 	}
-	t.Logf("of 6 returns %d came to a different server from the one that asked", elsewhere)
+	t.Logf("%d of 6 answers went to a different server than the question's", elsewhere)
 	if elsewhere == 0 {
-		t.Error("every answer came to the server that asked, so the test proves nothing")
+		t.Error("every answer went to the server that asked, so the test shows nothing")
 	}
 	if a := d.proxy.Do(t, "DELETE", "/v1/apps/asker", nil); a.Status != 200 {
 		t.Errorf("%d %s", a.Status, a.Body)
@@ -129,7 +129,7 @@ func testOfficialClients(t *testing.T, d *cluster) {
 	for _, s := range d.servers {
 		s.WaitForStatus(t, "everything", "running")
 	}
-	t.Logf("a published app ran on all servers, with everything it needs, after %v", time.Since(installed).Round(time.Millisecond))
+	t.Logf("a published app with all its packages ran on all servers after %v", time.Since(installed).Round(time.Millisecond))
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(revision, func(t *testing.T) { harness.CheckSecondClient(t, d.proxy.URL, revision) })
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// router sends every request to one of several servers, like a proxy, and counts requests that open a session.
-// A request that cannot connect waits for the next server.
+// router sends every request to one of several servers, like a proxy. It counts the requests that open a session. If a
+// request cannot connect, it waits until the router uses another server.
 type router struct {
 	t *testing.T
 
@@ -87,7 +87,7 @@ func (r *router) sessionsOpened() int {
 	return r.initialized
 }
 
-// guest is the official Go client behind a router.
+// guest is the official Go client. Its requests go through a router.
 type guest struct {
 	t       *testing.T
 	router  *router
@@ -117,7 +117,7 @@ func newGuest(t *testing.T, s *harness.Server) *guest {
 	return g
 }
 
-// echo calls a tool and returns the time since a given moment.
+// echo calls a tool and returns the time that has passed since a given moment.
 func (g *guest) echo(text string, since time.Time) time.Duration {
 	g.t.Helper()
 	result, err := g.session.CallTool(g.t.Context(), &mcp.CallToolParams{Name: "sample__echo", Arguments: map[string]any{"text": text}})
@@ -130,13 +130,13 @@ func (g *guest) echo(text string, since time.Time) time.Duration {
 	return time.Since(since)
 }
 
-// awaitChange waits until the client is notified that it must list the tools again.
+// awaitChange waits until the client is notified that the list of tools has changed.
 func (g *guest) awaitChange() {
 	g.t.Helper()
 	select {
 	case <-g.changed:
 	case <-time.After(harness.Timeout):
-		g.t.Error("the client was not notified that lists changed")
+		g.t.Error("the client was not notified that the list of tools changed")
 	}
 }
 
@@ -168,7 +168,7 @@ func TestAKilledServersSessionContinuesElsewhereAndAfterARestart(t *testing.T) {
 			elsewhere := g.echo("elsewhere", killed)
 			g.awaitChange()
 
-			a.Start() // another process on the same home
+			a.Start() // a new process with the same home
 			a.WaitForStatus(t, "sample", "running")
 			b.Kill()
 			killed = time.Now()
@@ -181,12 +181,12 @@ func TestAKilledServersSessionContinuesElsewhereAndAfterARestart(t *testing.T) {
 			g.router.use(a)
 			restarted := g.echo("restarted", started)
 
-			t.Logf("on the other server after %v, back after %v, after a restart within %v", elsewhere, back, restarted)
+			t.Logf("continued on the other server after %v, on the first server after %v, and after a restart within %v", elsewhere, back, restarted)
 			if n := g.router.sessionsOpened(); n != 1 || g.session.ID() != id {
-				t.Errorf("%d sessions were opened; the id was %s, and is now %s", n, id, g.session.ID())
+				t.Errorf("%d sessions were opened; the ID was %s and is now %s", n, id, g.session.ID())
 			}
 			if best := min(elsewhere, back); best > propagationLimit || restarted > 5*propagationLimit {
-				t.Errorf("the session continued after %v, and %v after a restart; the limit is %v", best, restarted, propagationLimit)
+				t.Errorf("the session continued after %v, or %v after a restart; the limit is %v", best, restarted, propagationLimit)
 			}
 		})
 	}

@@ -26,14 +26,14 @@ func TestATaskSurvivesTheLossOfAServer(t *testing.T) {
 	b.AwaitTask(t, asked, "input_required")
 	answer := map[string]any{"taskId": asked, "inputResponses": map[string]any{"confirm": map[string]any{"action": "accept", "content": map[string]any{}}}}
 	if ack := b.Stateless(t, "tasks/update", asked, harness.TakesTasks, answer); ack["error"] != nil {
-		t.Errorf("the acknowledgement: %v", ack)
+		t.Errorf("tasks/update failed: %v", ack)
 	}
 	if done := b.AwaitTask(t, asked, "completed", "failed"); done["status"] != "completed" {
-		t.Errorf("answered on the other server, the task ended as %v", done)
+		t.Errorf("after an answer on the other server, the task ended as %v", done)
 	}
 	a.Kill()
 	if done := b.AwaitTask(t, id, "completed", "failed"); done["status"] != "completed" || !strings.Contains(fmt.Sprint(done["result"]), "computed elsewhere") {
-		t.Errorf("the task of the app ended as %v", done)
+		t.Errorf("the app's task ended as %v", done)
 	}
 	if failed := b.AwaitTask(t, own, "completed", "failed"); !strings.Contains(fmt.Sprint(failed["error"]), "the server that made the call ended") {
 		t.Errorf("the call of the killed server ended as %v", failed)

@@ -8,5 +8,5 @@ import (
 )
 
 func TestServersOfTwoVersionsServeOneDatabaseForTenMinutes(t *testing.T) {
-	upgradeUnderLoad(t, 75*time.Second) // eight times
+	upgradeUnderLoad(t, 75*time.Second) // the test pauses eight times
 }

@@ -25,8 +25,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// previous builds the version before this one, whose commit is in testdata/previous, and returns the path of the
-// executable. After each release, put its commit into that file.
+// previous builds the version before this one and returns the path of the executable. The commit of that version is in
+// testdata/previous. After each release, put the release's commit into that file.
 func previous(t *testing.T) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", "previous"))
@@ -35,7 +35,7 @@ func previous(t *testing.T) string {
 	}
 	root, commit := testenv.Root(t), strings.TrimSpace(string(raw))
 	if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "cat-file", "-e", commit+"^{commit}").CombinedOutput(); err != nil {
-		t.Skipf("the previous version cannot be built, because this copy of the repository lacks its commit %s (git fetch --unshallow gets it): %v %s", commit, err, out)
+		t.Skipf("cannot build the previous version, because this clone lacks its commit %s (run git fetch --unshallow): %v %s", commit, err, out)
 	}
 	dir := filepath.Join(root, ".cache", "previous-"+commit[:12])
 	built := filepath.Join(dir, "ropewalk")
@@ -51,7 +51,7 @@ func previous(t *testing.T) string {
 	if out, err := exec.CommandContext(t.Context(), "sh", "-c", unpack).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	// Renamed at the end, so that a test that is interrupted leaves no partial executable.
+	// Rename the file last, so that an interrupted test leaves no partial executable.
 	if err := testenv.Build(t.Context(), sources, built+".new", "./cmd/ropewalk"); err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +65,9 @@ func TestServersOfTwoVersionsServeOneDatabaseWhileEachIsRestarted(t *testing.T) 
 	upgradeUnderLoad(t, time.Second)
 }
 
-// upgradeUnderLoad upgrades three servers one after another under load, and restarts some of them in between. No call may
-// fail or be repeated. Between two steps, it waits at least for pause, and until every caller has succeeded again.
+// upgradeUnderLoad upgrades three servers one after another under load. It restarts some of them in between. No call
+// may fail or be repeated. After each step, it waits at least for pause, and until every caller has made a successful
+// call again.
 func upgradeUnderLoad(t *testing.T, pause time.Duration) {
 	old := previous(t)
 	d := startRestartable(t, 4, func(s *harness.Server) { s.Program = old })
@@ -101,7 +102,7 @@ func upgradeUnderLoad(t *testing.T, pause time.Duration) {
 		done := time.Now()
 		<-time.After(pause)
 		if !testkit.Within(harness.Timeout, func() bool { return callers.allSince(done, kinds, d.servers) }) {
-			t.Fatalf("%s: some callers, or some servers, have had no successful call since", what)
+			t.Fatalf("%s: since this step, some callers or servers have had no successful call", what)
 		}
 		t.Logf("%s %s: %v, then load for %v", began.Format(time.StampMilli), what, done.Sub(began).Round(time.Millisecond), time.Since(done).Round(time.Millisecond))
 	}
@@ -122,7 +123,7 @@ func upgradeUnderLoad(t *testing.T, pause time.Duration) {
 	step("three old servers", func() {})
 	step("the old a is restarted", restart(a, old))
 	step("b is upgraded", restart(b, ""))
-	step("an app of each version asks, and the other version gets the answer", func() {
+	step("an app asks on a server of each version, and the other version gets the answer", func() {
 		b.Install(t, map[string]any{"path": harness.GoBundle(t, "asker", harness.AskingInSessions)})
 		for _, s := range []*harness.Server{b, c} {
 			s.WaitForStatus(t, "asker", "running")
@@ -131,7 +132,7 @@ func upgradeUnderLoad(t *testing.T, pause time.Duration) {
 		answerAsker(t, b, "new", callAsker(t, c, "old", ""))
 	})
 	step("the new b is restarted", restart(b, ""))
-	step("an old server does not start again", func() {
+	step("an old server does not start after the upgrade", func() {
 		c.Stop()
 		again := exec.CommandContext(t.Context(), old, append(slices.Clone(c.Args), "--home", c.Home)...)
 		again.Env = c.Environ
@@ -150,7 +151,7 @@ func upgradeUnderLoad(t *testing.T, pause time.Duration) {
 
 	calls := callers.noneFailed(t, d.workDone("worker"))
 	chaos.Record(t, chaos.Row{
-		Number: "39", Done: fmt.Sprintf("%d calls, %v, while seven servers of two versions were stopped and started", len(callers.all), calls),
+		Number: "39", Done: fmt.Sprintf("%d calls, %v, during seven restarts of servers with two versions", len(callers.all), calls),
 		Figure: map[bool]string{true: "some failed", false: "none failed"}[t.Failed()], Required: "none failed or repeated", OK: !t.Failed(),
 	})
 	if left := d.proxy.Do(t, "GET", "/v1/keys", nil); left.Body != `{"keys":[]}` {
@@ -158,8 +159,7 @@ func upgradeUnderLoad(t *testing.T, pause time.Duration) {
 	}
 }
 
-// startRestartable starts the three servers with a shutdown delay, so that each can be restarted without an
-// interruption.
+// startRestartable starts the three servers with a shutdown delay, so that each can be restarted without failed calls.
 func startRestartable(t *testing.T, delaySeconds int, options ...harness.Option) *cluster {
 	t.Helper()
 	return startServers(t, append(options, func(s *harness.Server) {
@@ -172,7 +172,8 @@ func startRestartable(t *testing.T, delaySeconds int, options ...harness.Option)
 	})...)
 }
 
-// noneFailed reports calls that failed, and those that were not done exactly once. It returns the number of calls by kind.
+// noneFailed reports the calls that failed, and the calls that were not done exactly once. It returns the number of
+// calls of each kind.
 func (c *callers) noneFailed(t *testing.T, done map[string]int) map[string]int {
 	t.Helper()
 	calls := map[string]int{}
@@ -182,13 +183,13 @@ func (c *callers) noneFailed(t *testing.T, done map[string]int) map[string]int {
 		case attempt.status >= 300 || attempt.status == 0:
 			t.Errorf("%s, begun at %v: %d %s", attempt.id, attempt.begun.Format(time.StampMilli), attempt.status, attempt.body)
 		case times != 1 && strings.Contains(attempt.body, "/apps/worker/"):
-			t.Errorf("%s was answered, but was done %d times", attempt.id, times)
+			t.Errorf("%s was answered, but was executed %d times", attempt.id, times)
 		}
 	}
 	return calls
 }
 
-// Some versions of Caddy cannot repeat a POST that could not connect, and then treat the next server as broken too.
+// Some versions of Caddy cannot repeat a POST whose connection failed. They then also treat the next server as broken.
 func TestServersBehindCaddyAreRestartedWithoutAFailedCall(t *testing.T) {
 	d := startRestartable(t, 5)
 	listen := testenv.StartCaddy(t, func(listen string) string {
@@ -216,8 +217,9 @@ func TestServersBehindCaddyAreRestartedWithoutAFailedCall(t *testing.T) {
 	t.Logf("calls: %v", callers.noneFailed(t, d.workDone("worker")))
 }
 
-// startBalancer starts a load balancer as docs/replicas.md and docs/operations.md describe it, and returns its address. It
-// leaves out servers that are not ready, and sends requests of a session to the server that the session names.
+// startBalancer starts a load balancer that works as docs/replicas.md and docs/operations.md describe, and returns its
+// address. It skips servers that are not ready. It sends the requests of a session to the server named in the session
+// ID.
 func startBalancer(t *testing.T, servers []*harness.Server) string {
 	t.Helper()
 	ready := make([]atomic.Bool, len(servers))
@@ -257,14 +259,15 @@ func startBalancer(t *testing.T, servers []*harness.Server) string {
 	return proxy.URL
 }
 
-// allSince reports whether, since a moment, a caller of each kind made a successful call, and each server's app worked.
+// allSince reports whether, since the given moment, a caller of each kind made a successful call and the app on each
+// server answered.
 func (c *callers) allSince(moment time.Time, kinds map[string]func(string, int), servers []*harness.Server) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	missing, idle := maps.Clone(kinds), slices.Clone(servers)
 	for _, a := range slices.Backward(c.all) {
 		if a.begun.Before(moment) {
-			break // earlier entries may have begun up to one call later, which does not matter
+			break // earlier entries may have begun slightly later, which does not matter
 		}
 		if a.status/100 == 2 {
 			delete(missing, strings.TrimRight(a.id, "-0123456789"))
@@ -274,7 +277,7 @@ func (c *callers) allSince(moment time.Time, kinds map[string]func(string, int),
 	return len(missing)+len(idle) == 0
 }
 
-// keys creates an API key through one server, and revokes it through another.
+// keys creates API keys and revokes them. The balancer may send each request to a different server.
 func (c *callers) keys(t *testing.T, name string) {
 	for i := 0; c.stop.Err() == nil; i++ {
 		id := fmt.Sprintf("%s-%d", name, i)

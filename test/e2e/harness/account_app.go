@@ -25,24 +25,23 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// AccountApp is a remote MCP server that accepts the provider's tokens for it. Its tools whoami, which is read-only,
+// AccountApp is a remote MCP server that accepts tokens that the provider issued for it. Its tools whoami (read-only)
 // and change return the subject of the token.
 type AccountApp struct {
 	URL      string
 	Provider *testenv.OpenIDProvider
 	Lacking  atomic.Pointer[map[string]bool] // tokens that may not call change
-	Bound    atomic.Bool                     // the app accepts only tokens that are bound to a key (DPoP), with a nonce
-	Own      atomic.Bool                     // only alice sees change, only bob sees of_bob, and carol sees a different description of whoami
+	Bound    atomic.Bool                     // the app accepts only tokens bound to a key (DPoP), and requires a nonce
+	Own      atomic.Bool                     // each person sees different tools: change only for alice, of_bob only for bob, another description of whoami for carol
 
 	issuer    string
-	subjectOf func(bearer string) string // returns the subject of a token, or ""; nil for tokens from Provider
+	subjectOf func(bearer string) string // returns the subject of a token, or ""; nil if the tokens are from Provider
 
 	mu      sync.Mutex
 	calls   []string // "tool subject"
 	bearers map[string]bool
 }
 
-// accountClaims holds the claims that the app reads from a token.
 type accountClaims struct {
 	Subject  string `json:"sub"`
 	Audience string `json:"aud"`
@@ -53,21 +52,21 @@ type accountClaims struct {
 	} `json:"cnf"`
 }
 
-// accountNonce is the nonce that the app wants in proofs.
+// accountNonce is the nonce that the app requires in proofs.
 const accountNonce = "a-nonce-of-the-app"
 
 type accountSubject struct{}
 
-// StartAccountApp starts an app at /mcp and its authorization server, whose access tokens are valid for the given
-// number of seconds.
+// StartAccountApp starts an app at /mcp and the app's authorization server. The server's access tokens are valid for
+// the given number of seconds.
 func StartAccountApp(t *testing.T, seconds int) *AccountApp {
 	t.Helper()
 	p := testenv.StartAuthorizationServer(t, seconds)
 	return startAccountApp(t, &AccountApp{Provider: p, issuer: p.Issuer})
 }
 
-// StartAccountAppOf starts an app whose authorization server is already running. subjectOf returns the subject of a token,
-// or "".
+// StartAccountAppOf starts an app for an authorization server that is already running. subjectOf returns the subject of
+// a token, or "" if the token is invalid.
 func StartAccountAppOf(t *testing.T, issuer string, subjectOf func(bearer string) string) *AccountApp {
 	t.Helper()
 	return startAccountApp(t, &AccountApp{issuer: issuer, subjectOf: subjectOf})
@@ -157,7 +156,7 @@ func startAccountApp(t *testing.T, a *AccountApp) *AccountApp {
 	return a
 }
 
-// readClaims reads a token without verifying it, because there is only one provider here.
+// readClaims reads a token without verifying it. There is only one provider in these tests.
 func readClaims(token string) (c accountClaims, ok bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -167,8 +166,8 @@ func readClaims(token string) (c accountClaims, ok bool) {
 	return c, err == nil && json.Unmarshal(payload, &c) == nil
 }
 
-// readProof returns the thumbprint of the key in a proof, and the proof's nonce. It does not verify the signature, which
-// the provider does.
+// readProof returns the thumbprint of the key in a proof, and the proof's nonce. It does not verify the signature,
+// because the provider does.
 func readProof(proof string) (thumbprint, nonce string) {
 	var header struct {
 		Key struct{ KTY, Crv, X, Y string } `json:"jwk"`
@@ -187,7 +186,7 @@ func readProof(proof string) (thumbprint, nonce string) {
 	return base64.RawURLEncoding.EncodeToString(sum[:]), claims.Nonce
 }
 
-// Seen returns how many times a call ("tool subject") was made.
+// Seen returns how often a call ("tool subject") was made.
 func (a *AccountApp) Seen(call string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -206,7 +205,7 @@ func (a *AccountApp) Tokens() []string {
 	return slices.Collect(maps.Keys(a.bearers))
 }
 
-// LinkAccount opens the page on which an account is linked, agrees, and logs in to the authorization server.
+// LinkAccount opens the page for linking an account, agrees, and logs in to the authorization server.
 func (b *Browser) LinkAccount(t *testing.T, address string) {
 	t.Helper()
 	page, text := b.Read(t, address)
@@ -214,11 +213,11 @@ func (b *Browser) LinkAccount(t *testing.T, address string) {
 		t.Fatalf("the page: %d %s", page.StatusCode, text)
 	}
 	if page, text := b.Submit(t, page.Request.URL.Scheme+"://"+page.Request.URL.Host+FormAction(text), nil); page.StatusCode != http.StatusOK || !strings.Contains(text, "The account is linked") {
-		t.Fatalf("at the end, at %s: %d %s", b.At, page.StatusCode, text)
+		t.Fatalf("the account was not linked: the last page was %s: %d %s", b.At, page.StatusCode, text)
 	}
 }
 
-// FormAction returns the path and query to which the form of a page is sent.
+// FormAction returns the path and query to which a page's form is sent.
 func FormAction(page string) string {
 	_, rest, _ := strings.Cut(page, ` method="post" action="`)
 	action, _, _ := strings.Cut(rest, `"`)

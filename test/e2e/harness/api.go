@@ -15,18 +15,18 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// APIKey is the API key of servers that are started with one.
+// APIKey is the API key of all test servers that need a key.
 const APIKey = "e2e-key-0123456789"
 
-// Response is an HTTP response, read to its end.
+// Response is an HTTP response whose body was read to its end.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   string
 }
 
-// Do sends a request. The body is a string that is sent unchanged, nil, or a value that is encoded as JSON. Headers
-// have the form "Name: value". Do sets only Content-Type by itself.
+// Do sends a request. A body that is a string is sent unchanged. Any other body except nil is encoded as JSON. Headers
+// have the form "Name: value". Do itself sets only Content-Type.
 func (s *Server) Do(t *testing.T, method, path string, body any, headers ...string) Response {
 	t.Helper()
 	var content io.Reader
@@ -57,8 +57,8 @@ func (s *Server) Do(t *testing.T, method, path string, body any, headers ...stri
 	return Exchange(t, req)
 }
 
-// Object sends a request with the server's Key and returns the JSON object in the response. The request must
-// succeed.
+// Object sends a request with the server's Key and returns the JSON object in the response. The test fails if the
+// request fails.
 func (s *Server) Object(t *testing.T, method, path string, body any) map[string]any {
 	t.Helper()
 	var headers []string
@@ -88,7 +88,7 @@ func Exchange(t *testing.T, req *http.Request) Response {
 	return Response{resp.StatusCode, resp.Header, string(raw)}
 }
 
-// Object decodes the body, a JSON object or a stream of events that ends with one.
+// Object decodes the body. It must be a JSON object, or a stream of events whose last message is one.
 func (a Response) Object(t *testing.T) map[string]any {
 	t.Helper()
 	var o map[string]any
@@ -98,7 +98,7 @@ func (a Response) Object(t *testing.T) map[string]any {
 	return o
 }
 
-// App is an App as described in docs/api.md 3.1.
+// App is an app as the API returns it (docs/api.md 3.1).
 type App struct {
 	Name, BundleName, Version, Status, Type string
 	ToolCount                               int
@@ -109,7 +109,7 @@ type App struct {
 	}
 }
 
-// Install installs an app and returns it. The app must be running afterwards.
+// Install installs an app and returns it. The test fails if the app is not running afterwards.
 func (s *Server) Install(t *testing.T, request map[string]any) App {
 	t.Helper()
 	a := s.Do(t, "POST", "/v1/apps/install", request)
@@ -120,7 +120,6 @@ func (s *Server) Install(t *testing.T, request map[string]any) App {
 	return installed
 }
 
-// Apps returns the apps that GET /v1/apps lists, by name.
 func (s *Server) Apps(t *testing.T, headers ...string) map[string]App {
 	t.Helper()
 	var list struct{ Apps []App }
@@ -134,7 +133,7 @@ func (s *Server) Apps(t *testing.T, headers ...string) map[string]App {
 	return byName
 }
 
-// WaitForStatus waits until an app has the status. The headers are those of a caller who may list apps.
+// WaitForStatus waits until an app has the status. The headers are the credentials of someone who may list apps.
 func (s *Server) WaitForStatus(t *testing.T, name, status string, headers ...string) {
 	t.Helper()
 	if !testkit.Within(Timeout, func() bool { return s.Apps(t, headers...)[name].Status == status }) {
@@ -142,7 +141,8 @@ func (s *Server) WaitForStatus(t *testing.T, name, status string, headers ...str
 	}
 }
 
-// Call calls a tool and returns `result`: the text, decoded if it is JSON. The call must succeed.
+// Call calls a tool and returns the member "result" of the response, which is the text, or its value if the text is
+// JSON. The test fails if the call fails.
 func (s *Server) Call(t *testing.T, server, tool string, arguments map[string]any) any {
 	t.Helper()
 	a := s.Do(t, "POST", "/v1/tools/call", map[string]any{"server": server, "tool": tool, "arguments": arguments})
@@ -152,7 +152,7 @@ func (s *Server) Call(t *testing.T, server, tool string, arguments map[string]an
 	return a.Object(t)["result"]
 }
 
-// List decodes the body, a JSON array of objects.
+// List decodes the body as a JSON array of objects.
 func List(t *testing.T, a Response) []map[string]any {
 	t.Helper()
 	var l []map[string]any
@@ -162,7 +162,7 @@ func List(t *testing.T, a Response) []map[string]any {
 	return l
 }
 
-// ToText returns a tool's result as text, whether or not it was JSON.
+// ToText returns a tool's result as JSON text.
 func ToText(t *testing.T, result any) string {
 	t.Helper()
 	raw, err := json.Marshal(result)
@@ -172,12 +172,12 @@ func ToText(t *testing.T, result any) string {
 	return string(raw)
 }
 
-// SharedFile returns the path of a file in an app's data directory, which both the test and the app can use.
+// SharedFile returns the path of a file in an app's data directory. Both the test and the app can use the file.
 func (s *Server) SharedFile(app, name string) string {
 	return filepath.Join(s.Home, "apps", app, "data", name)
 }
 
-// BeginCall calls the tool `last`, which runs until the file exists, and waits until the call has started.
+// BeginCall calls the tool named last, which runs until the file exists. BeginCall returns when the call has started.
 func (s *Server) BeginCall(ctx context.Context, t *testing.T, app, file string) (ended <-chan Response) {
 	t.Helper()
 	body := fmt.Sprintf(`{"server":%q,"tool":"last","arguments":{"text":%q}}`, app, file)

@@ -12,16 +12,16 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// FreePort returns a port for a server whose address must be known in advance, or must stay the same after a restart.
+// FreePort returns a free port. Use it for a server whose address must be known before it starts, or must not change.
 func FreePort(t *testing.T) string {
 	t.Helper()
 	return strconv.Itoa(testenv.FreePort(t))
 }
 
-// Browser keeps cookies and follows redirects like a browser, up to the URL in Stop.
+// Browser keeps cookies and follows redirects like a browser.
 type Browser struct {
 	client http.Client
-	Stop   string // URLs with this prefix are not visited; "" for none
+	Stop   string // a prefix of URLs that the browser does not open; "" for none
 	At     *url.URL
 }
 
@@ -49,7 +49,7 @@ func (b *Browser) Visit(t *testing.T, address string) *http.Response {
 	return resp
 }
 
-// Read is Visit that also returns the page.
+// Read is like Visit but also returns the page.
 func (b *Browser) Read(t *testing.T, address string) (*http.Response, string) {
 	t.Helper()
 	return b.load(t, http.MethodGet, address, nil)
@@ -84,7 +84,7 @@ func (b *Browser) load(t *testing.T, method, address string, fields url.Values) 
 	return resp, string(page)
 }
 
-// SetCookie gives the browser a cookie for an address.
+// SetCookie stores a cookie in the browser for an address.
 func (b *Browser) SetCookie(t *testing.T, address, name, value string) {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -94,7 +94,7 @@ func (b *Browser) SetCookie(t *testing.T, address, name, value string) {
 	b.client.Jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
 }
 
-// Cookie returns the value of a cookie that the browser sends to an address, or "" if there is none.
+// Cookie returns the value of a cookie that the browser would send to an address, or "".
 func (b *Browser) Cookie(t *testing.T, name, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)

@@ -7,10 +7,11 @@ import (
 	"testing"
 )
 
-// GoTools is the number of tools of a Plain bundle before `grow` is called.
+// GoTools is the number of tools of a Plain bundle before the tool named grow is called.
 const GoTools = 4
 
-// GoBundle writes a binary bundle (MCPB) that runs this executable as a kind such as Plain, and returns its directory.
+// GoBundle writes a binary bundle (MCPB) and returns its directory. The bundle runs this executable as a kind of
+// bundle, such as Plain.
 func GoBundle(t *testing.T, name, character string) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -23,11 +24,11 @@ func GoBundle(t *testing.T, name, character string) string {
 	}})
 }
 
-// Bundle writes a bundle directory whose manifest has these members in addition to the required ones.
+// Bundle writes a bundle directory. The manifest has the given members in addition to the required ones.
 func Bundle(t *testing.T, manifest map[string]any) string {
 	t.Helper()
 	whole := map[string]any{
-		"manifest_version": "0.3", "version": "1.0.0", "description": "A bundle of the tests.", "author": map[string]any{"name": "e2e"},
+		"manifest_version": "0.3", "version": "1.0.0", "description": "A bundle for the tests.", "author": map[string]any{"name": "e2e"},
 	}
 	for key, value := range manifest {
 		whole[key] = value

@@ -11,18 +11,18 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// askingInSessions returns a server that supports only an MCP revision in which the app sends its questions as requests
-// and the call waits for the answer.
+// askingInSessions returns a server that supports only an older MCP revision. In that revision, the app sends its
+// questions as requests, and the call waits for the answer.
 func askingInSessions() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "asker", Version: "1.0.0"}, &mcp.ServerOptions{SupportedProtocolVersions: []string{"2025-11-25"}})
 	addAskingTools(s)
 	return s
 }
 
-// GateFile is a file in an app's data directory. Calls to the tool `report` wait until it exists.
+// GateFile is a file in an app's data directory. Calls to the tool named report wait until it exists.
 const GateFile = "gate"
 
-// gateOpened returns a channel that is closed when GateFile exists.
+// gateOpened returns a channel that is closed as soon as GateFile exists.
 func gateOpened() <-chan struct{} {
 	open := make(chan struct{})
 	go func() {
@@ -35,8 +35,8 @@ func gateOpened() <-chan struct{} {
 	return open
 }
 
-// addAskingTools adds `report`, whose progress and result contain the text it was given, and `ask`, whose question also
-// contains it. report waits for GateFile, so that any number of calls can be in flight at once.
+// addAskingTools adds two tools. The progress and the result of report contain the text from the call, and so does the
+// question of ask. report waits for GateFile, so that many calls can be in progress at the same time.
 func addAskingTools(s *mcp.Server) {
 	open := gateOpened()
 	text := func(text string) (*mcp.CallToolResult, any, error) {

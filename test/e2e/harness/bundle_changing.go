@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// changingServer returns a server with a prompt, a resource and a template. Their descriptions and the server's
-// instructions contain the text of the file "text" in its data directory. Its tool never changes.
+// changingServer returns a server with a prompt, a resource and a template. The descriptions and the server's
+// instructions contain the text in the file "text" in the app's data directory. The tool never changes.
 func changingServer() *mcp.Server {
 	raw, _ := os.ReadFile(filepath.Join(os.Getenv("ROPEWALK_DATA_DIR"), "text"))
 	text := "Harmless." + string(raw)

@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// faultyMain is a bundle without an SDK that breaks the protocol in ways that real servers do. It writes the ID of its
-// response to the tool `string-id` as a string, and responds to `other-id` with an ID that nobody used. It announces a
-// change after each tools/list, and fails after the first page of that list. If it declares no capabilities, it has no
-// list at all.
+// faultyMain is a bundle without an SDK that breaks the protocol as real servers do. It answers the tool named
+// string-id with its ID as a string, and the tool named other-id with an ID that nobody used. It announces a change
+// after each tools/list and fails after the first page of the list. If it declares no capabilities, it has no list at
+// all.
 func faultyMain(declares bool) int {
 	lists := 0
 	in := bufio.NewReader(os.Stdin)

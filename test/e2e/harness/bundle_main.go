@@ -15,35 +15,36 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// bundleArg makes a test executable run as a bundle; the argument after it is the kind of bundle.
+// bundleArg is the first argument of a test executable that runs as a bundle. The second argument is the kind of
+// bundle.
 const bundleArg = "__bundle"
 
-// The kinds of the Go bundle (GoBundle).
+// The kinds of bundles that GoBundle can write.
 const (
 	Plain            = "plain"             // has the tools of bundleServer
-	Poisonable       = "poisonable"        // does not start while a file "poison" is in its data directory
+	Poisonable       = "poisonable"        // does not start while its data directory contains a file named poison
 	Silent           = "silent"            // runs and never responds
 	Broken           = "broken"            // exits immediately
-	WithChildren     = "with-children"     // starts a child, and a grandchild in its own session and environment
+	WithChildren     = "with-children"     // starts two children, one of them in its own session and without an environment
 	child            = "child"             // a child of WithChildren
 	Asking           = "asker"             // has the tools of addAskingTools
-	AskingInSessions = "asker-in-sessions" // is Asking, but supports only MCP revisions with sessions
+	AskingInSessions = "asker-in-sessions" // is like Asking, but supports only MCP revisions with sessions
 	Worker           = "worker"            // has the tool of addWorker
 	Viewed           = "viewed"            // has the view and the tools of viewedServer
-	Offering         = "offering"          // is the server of offering
-	Unfolding        = "unfolding"         // is the server of unfolding
+	Offering         = "offering"          // has the tools of offering
+	Unfolding        = "unfolding"         // has the tools of unfolding
 	Stateless        = "stateless"         // supports only MCP 2026-07-28
-	Changing         = "changing"          // is the server of changingServer
-	Faulty           = "faulty"            // breaks the protocol: see faultyMain
-	Undeclared       = "undeclared"        // is Faulty, but declares no capabilities
+	Changing         = "changing"          // has the tools of changingServer
+	Faulty           = "faulty"            // breaks the protocol (faultyMain)
+	Undeclared       = "undeclared"        // is like Faulty, but declares no capabilities
 	Tasks            = "tasks"             // is a TaskApp
 )
 
-// bundleMain runs a bundle of the given kind and returns the exit code.
+// bundleMain runs as a bundle of the given kind and returns the exit code.
 func bundleMain(character string) int {
 	switch character {
 	case Silent, child:
-		<-time.After(time.Hour) // select {} would be a fatal deadlock without another goroutine
+		<-time.After(time.Hour) // select {} would be a fatal deadlock, because there is no other goroutine
 	case Stateless:
 		return statelessMain()
 	case Tasks:
@@ -95,8 +96,8 @@ type TextArguments struct {
 	Text string `json:"text"`
 }
 
-// bundleServer returns a server with the tools `echo`; `environment`, which returns all environment variables, the
-// clientInfo and its _meta; `last`, which runs until a file exists; and `grow`, which adds a tool.
+// bundleServer returns a server with these tools: echo; environment, which returns the environment variables, the
+// clientInfo and the call's _meta; last, which runs until a file exists; and grow, which adds a tool.
 func bundleServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "e2e", Version: "1.0.0"}, nil)
 	text := func(text string) (*mcp.CallToolResult, any, error) {

@@ -10,10 +10,12 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// ShutFile is a file in the data directory of an Offering bundle. While it exists, the app is still starting.
+// ShutFile is a file in the data directory of an Offering bundle. The app finishes its start only after the file has
+// been removed.
 const ShutFile = "shut"
 
-// offering returns a server with the tool `echo`, the prompt `ask` with completions, and the view ui://offer/view.
+// offering returns a server with the tool named echo, the prompt named ask, which has completions, and the view
+// ui://offer/view.
 func offering() *mcp.Server {
 	shut := filepath.Join(os.Getenv("ROPEWALK_DATA_DIR"), ShutFile)
 	testkit.Within(Timeout, func() bool { _, err := os.Stat(shut); return err != nil })

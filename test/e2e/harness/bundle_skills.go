@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// skillFiles returns the files of a TaskApp's skill, by URI.
+// skillFiles returns the files of the skill of TaskApp by URI.
 func skillFiles() map[string]string {
 	return map[string]string{
 		"skill://acme/pdf-filing/SKILL.md":            "---\nname: pdf-filing\ndescription: File PDF documents\nlicense: Apache-2.0\n---\n\nRead references/FORMS.md.\n",
@@ -15,7 +15,7 @@ func skillFiles() map[string]string {
 	}
 }
 
-// skillResult answers a request about the skill or its files.
+// skillResult returns the response to a request about the skill or its files.
 func skillResult(method, uri string) (result, failure map[string]any) {
 	files := skillFiles()
 	listed := slices.Sorted(maps.Keys(files))

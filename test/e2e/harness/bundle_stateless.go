@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// callStateless is a request to a bundle of MCP 2026-07-28.
+// callStateless is a request to a bundle that uses MCP 2026-07-28.
 type callStateless struct {
 	ID     json.RawMessage
 	Method string
@@ -22,9 +22,10 @@ type callStateless struct {
 	}
 }
 
-// statelessMain is a bundle without an SDK that supports only MCP 2026-07-28. Its tool `ask` reports progress before
-// and after GateFile exists, asks for a name in its result, reports progress again when it is called with the answer,
-// and returns the name. The progress and the question contain the text it was given.
+// statelessMain is a bundle without an SDK that supports only MCP 2026-07-28. Its tool named ask reports progress,
+// waits for GateFile, reports progress again, and then asks for a name in its result. When it is called with the
+// answer, it reports progress a third time and returns the name. The progress and the question contain the text from
+// the call.
 func statelessMain() int {
 	var out sync.Mutex
 	say := func(format string, args ...any) {

@@ -20,12 +20,12 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// LongTask is how many seconds a task runs if it must outlive a server.
-var LongTask = flag.Float64("task-seconds", 5, "how long the tasks run that must survive a server")
+// LongTask is the run time in seconds of a task that must continue after a server was killed.
+var LongTask = flag.Float64("task-seconds", 5, "run time in seconds of the tasks that must continue after a server was killed")
 
-// TaskApp is an app without an SDK that supports only MCP 2026-07-28, and the extension for tasks. It has the tools
-// that the conformance suite prescribes, and `wait`, which takes several seconds but is not a task. It also serves a
-// skill with two files.
+// TaskApp is an app without an SDK. It supports only MCP 2026-07-28 and the extension for tasks. It has the tools that
+// the conformance suite prescribes, and the tool named wait, which takes several seconds but is not a task. It also has
+// a skill with two files.
 type TaskApp struct {
 	mu    sync.Mutex
 	tasks map[string]*appTask
@@ -37,8 +37,8 @@ type appTask struct {
 	tool    string
 	done    time.Time
 	text    string
-	open    map[string]bool // input requests without an answer
-	status  string          // "cancelled", or "" for the status that follows from the other fields
+	open    map[string]bool // the input requests without an answer
+	status  string          // "cancelled", or "" if the status follows from the other fields
 	created time.Time
 }
 
@@ -47,7 +47,7 @@ const (
 	skillsExtension = "io.modelcontextprotocol/skills"
 )
 
-// tasksMain runs a TaskApp over standard streams.
+// tasksMain runs a TaskApp on standard input and output.
 func tasksMain() int {
 	app := &TaskApp{tasks: map[string]*appTask{}}
 	var out sync.Mutex
@@ -67,7 +67,7 @@ func tasksMain() int {
 	}
 }
 
-// StartTaskApp starts a TaskApp that is reached over HTTP, and returns its address.
+// StartTaskApp starts a TaskApp that serves HTTP. It returns the app and its address.
 func StartTaskApp(t *testing.T) (app *TaskApp, url string) {
 	t.Helper()
 	app = &TaskApp{tasks: map[string]*appTask{}}
@@ -76,7 +76,7 @@ func StartTaskApp(t *testing.T) (app *TaskApp, url string) {
 	return app, s.URL
 }
 
-// Cancelled returns how many tasks were cancelled.
+// Cancelled returns the number of cancelled tasks.
 func (a *TaskApp) Cancelled() (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -101,7 +101,7 @@ func (a *TaskApp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			TaskID string `json:"taskId"`
 		}
 	}
-	_ = json.Unmarshal(body, &named) // answer reports what is wrong
+	_ = json.Unmarshal(body, &named) // answer reports the error
 	if named.Params.TaskID != "" && (r.Header.Get("Mcp-Name") != named.Params.TaskID || r.Header.Get("Mcp-Method") != named.Method) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
@@ -137,7 +137,7 @@ type taskMessage struct {
 // declares reports whether the request's client supports tasks.
 func (m taskMessage) declares() bool {
 	var can struct{ Extensions map[string]json.RawMessage }
-	_ = json.Unmarshal(m.Params.Meta["io.modelcontextprotocol/clientCapabilities"], &can) // a client without them supports no tasks
+	_ = json.Unmarshal(m.Params.Meta["io.modelcontextprotocol/clientCapabilities"], &can) // without capabilities, the client supports no tasks
 	return can.Extensions[tasksExtension] != nil
 }
 
@@ -155,7 +155,7 @@ func (a *TaskApp) answer(ctx context.Context, message []byte) []byte {
 		said = map[string]any{"result": result}
 	}
 	said["jsonrpc"], said["id"] = "2.0", m.ID
-	raw, _ := json.Marshal(said) // maps of strings and numbers
+	raw, _ := json.Marshal(said) // cannot fail for maps of strings and numbers
 	return raw
 }
 
@@ -172,7 +172,7 @@ func (a *TaskApp) result(ctx context.Context, m taskMessage) (result, failure ma
 	case "tools/list":
 		var tools []any
 		for _, name := range []string{"greet", "wait", "slow_compute", "failing_job", "protocol_error_job", "confirm_delete", "multi_input", "test_tool_with_task"} {
-			tools = append(tools, map[string]any{"name": name, "description": "A tool of the tests.", "inputSchema": map[string]any{"type": "object"}})
+			tools = append(tools, map[string]any{"name": name, "description": "A tool for the tests.", "inputSchema": map[string]any{"type": "object"}})
 		}
 		return map[string]any{"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": tools}, nil
 	case "tools/call":
@@ -189,7 +189,7 @@ func textResult(text string) map[string]any {
 	return map[string]any{"resultType": "complete", "content": []any{map[string]any{"type": "text", "text": text}}}
 }
 
-// pause waits for a duration, or until the caller has disconnected.
+// pause waits until the duration has passed or the caller has disconnected.
 func pause(ctx context.Context, duration time.Duration) {
 	select {
 	case <-time.After(duration):
@@ -227,7 +227,7 @@ func (a *TaskApp) call(ctx context.Context, m taskMessage) (result, failure map[
 		if m.Params.Responses["user_name"] == nil {
 			return map[string]any{"resultType": "input_required", "inputRequests": map[string]any{"user_name": elicit("Who are you?")}}, nil
 		}
-		_ = json.Unmarshal(m.Params.Responses["user_name"], &given) // without a name, the text has none
+		_ = json.Unmarshal(m.Params.Responses["user_name"], &given) // a missing name leaves the text without one
 		t.text = "Hello, " + given.Content.Name
 	}
 	if !m.declares() {
@@ -293,18 +293,19 @@ func (a *TaskApp) task(m taskMessage) (result, failure map[string]any) {
 	return all, nil
 }
 
-// TakesTasks are the capabilities of a client that supports tasks.
+// TakesTasks is the JSON text of the capabilities of a client that supports tasks.
 const TakesTasks = `{"elicitation":{},"extensions":{"` + tasksExtension + `":{}}}`
 
-// Stateless sends a request of MCP 2026-07-28 to the default workspace, and returns the response. name is the value of the
-// header Mcp-Name; "" sends none. capabilities are those of the client.
+// Stateless sends a request with MCP 2026-07-28 to the default workspace and returns the response. name is the value of
+// the header Mcp-Name. If it is "", the request has no such header. capabilities are the client's capabilities.
 func (s *Server) Stateless(t *testing.T, method, name, capabilities string, params map[string]any, headers ...string) map[string]any {
 	t.Helper()
 	all := s.StatelessStream(t, method, name, capabilities, params, headers...)
 	return all[len(all)-1]
 }
 
-// StatelessStream is Stateless for a response with several messages. It returns all of them when the response has ended.
+// StatelessStream is like Stateless, for a response with several messages. It returns all messages after the response
+// has ended.
 func (s *Server) StatelessStream(t *testing.T, method, name, capabilities string, params map[string]any, headers ...string) (messages []map[string]any) {
 	t.Helper()
 	all := map[string]any{"_meta": map[string]any{
@@ -332,7 +333,7 @@ func (s *Server) StatelessStream(t *testing.T, method, name, capabilities string
 	return messages
 }
 
-// CallForTask calls a tool for a client that supports tasks, and returns the result.
+// CallForTask calls a tool as a client that supports tasks and returns the result.
 func (s *Server) CallForTask(t *testing.T, tool string, arguments map[string]any, headers ...string) map[string]any {
 	t.Helper()
 	message := s.Stateless(t, "tools/call", tool, TakesTasks, map[string]any{"name": tool, "arguments": arguments}, headers...)
@@ -354,7 +355,7 @@ func (s *Server) Task(t *testing.T, id string, headers ...string) map[string]any
 	return result
 }
 
-// AwaitTask waits until a task has one of the given states, and returns it.
+// AwaitTask waits until a task has one of the given states and returns the task.
 func (s *Server) AwaitTask(t *testing.T, id string, states ...string) (task map[string]any) {
 	t.Helper()
 	if !testkit.Within(Timeout+time.Duration(*LongTask)*time.Second, func() bool {

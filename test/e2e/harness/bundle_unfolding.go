@@ -8,15 +8,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The resources of an Unfolding bundle. Their text is the path of the app's data directory.
+// The resources of an Unfolding bundle. The text of each is the path of the app's data directory.
 const (
-	AddedResource    = "added://note"    // listed once `unfold` has been called with a name
-	UnlistedResource = "unlisted://note" // never listed, but `link` links to it
+	AddedResource    = "added://note"    // listed after the tool named unfold was called with a name
+	UnlistedResource = "unlisted://note" // never listed, but the tool named link links to it
 )
 
-// unfolding returns a server that supports only an MCP revision with sessions. It has two tools. `unfold` sends a
-// question to its client and then adds AddedResource and a tool with the given name; without a name it only asks.
-// `link` returns a link to UnlistedResource.
+// unfolding returns a server that supports only an MCP revision with sessions. It has two tools. The tool named unfold
+// asks its client a question. If it was called with a name, it then adds AddedResource and a tool of that name. The
+// tool named link returns a link to UnlistedResource.
 func unfolding() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "unfolding", Version: "1.0.0"}, &mcp.ServerOptions{SupportedProtocolVersions: []string{"2025-11-25"}})
 	read := func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {

@@ -7,11 +7,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// View is the URI that every Viewed bundle gives its view.
+// View is the URI of the view in every Viewed bundle.
 const View = "ui://clock/view.html"
 
-// viewedServer returns a server with a view and two tools. `show` belongs to the view and returns the data directory
-// and a link to the view. `touch` announces that the view has changed.
+// viewedServer returns a server with a view and two tools. The tool named show belongs to the view and returns the data
+// directory and a link to the view. The tool named touch announces that the view has changed.
 func viewedServer() *mcp.Server {
 	accept := &mcp.ServerOptions{
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },

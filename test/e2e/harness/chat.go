@@ -11,30 +11,28 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// Models configures the model provider with both of its protocols. wire is the default one.
+// Models configures the model provider with both protocols. The default model uses the protocol wire.
 func Models(p *testenv.ModelProvider, wire string) Option {
 	return Config(ModelsYAML(p, wire))
 }
 
-// ModelsYAML returns the configuration section that Models writes.
+// ModelsYAML returns the section of the configuration that Models writes.
 func ModelsYAML(p *testenv.ModelProvider, wire string) string {
 	return "models:\n  default: " + wire + ":test-model\n  providers:\n" +
 		"    anthropic: {baseUrl: '" + p.URL + "', apiKey: k}\n    openai: {baseUrl: '" + p.URL + "/v1', apiKey: k}\n"
 }
 
-// Quote returns text as a JSON string.
 func Quote(text string) string {
 	raw, _ := json.Marshal(text)
 	return string(raw)
 }
 
-// ChatEvent is one event of a chat stream.
 type ChatEvent struct {
 	Name string
 	Data map[string]any
 }
 
-// Chat sends a message and reads the stream until each returns true or the stream ends.
+// Chat sends a message and reads the stream. It stops when each returns true or the stream ends.
 func (s *Server) Chat(ctx context.Context, t *testing.T, body string, each func(ChatEvent) (stop bool)) (names []string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, "POST", s.URL+"/v1/chat/stream", strings.NewReader(body))
@@ -70,7 +68,7 @@ func (s *Server) Chat(ctx context.Context, t *testing.T, body string, each func(
 	return names
 }
 
-// ScriptToolCall makes the model call a tool when the message is "go" and say "Done." afterwards.
+// ScriptToolCall makes the model call a tool after the message "go". The model then answers "Done."
 func ScriptToolCall(t *testing.T, p *testenv.ModelProvider, tool, arguments string) {
 	t.Helper()
 	p.Forget(t)
@@ -79,7 +77,7 @@ func ScriptToolCall(t *testing.T, p *testenv.ModelProvider, tool, arguments stri
 		`{"match":{},"response":{"content":"Done."}}`)
 }
 
-// AnswerQuestions sends "go" in a chat and passes each question to reply. It returns the questions, the answers and the
+// AnswerQuestions sends "go" in a chat and calls reply for each question. It returns the questions, the answers and the
 // tool's output.
 func (s *Server) AnswerQuestions(t *testing.T, reply func(question map[string]any)) (questions, answers []map[string]any, output string) {
 	t.Helper()
@@ -96,12 +94,12 @@ func (s *Server) AnswerQuestions(t *testing.T, reply func(question map[string]an
 		return false
 	})
 	if len(questions) == 0 || len(answers) != len(questions) {
-		t.Fatalf("questions %v, answers %v; the tool said %s", questions, answers, output)
+		t.Fatalf("questions %v, answers %v; the tool returned %s", questions, answers, output)
 	}
 	return questions, answers, output
 }
 
-// Reply answers a question, and checks the status and the body of the response.
+// Reply answers a question and checks the response's status and body.
 func (s *Server) Reply(t *testing.T, question map[string]any, body string, want int, code string) {
 	t.Helper()
 	id, _ := question["id"].(string)
@@ -111,7 +109,7 @@ func (s *Server) Reply(t *testing.T, question map[string]any, body string, want 
 	}
 }
 
-// Leave starts a detached run and disconnects from its stream at the first text.
+// Leave starts a detached run. It disconnects when the first text arrives and returns the ID of the conversation.
 func (s *Server) Leave(t *testing.T, message string) (id string) {
 	t.Helper()
 	s.Chat(t.Context(), t, `{"message":"`+message+`","detach":true}`, func(e ChatEvent) bool {
@@ -123,7 +121,8 @@ func (s *Server) Leave(t *testing.T, message string) (id string) {
 	return id
 }
 
-// Join reads the events of a conversation's run until the run ends.
+// Join reads the events of a conversation's run until the run ends. last is the ID of the last event that the client
+// has already received, or "".
 func (s *Server) Join(t *testing.T, id, last string) (status int, ids, names []string, said string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Timeout)

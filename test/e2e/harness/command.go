@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Command runs ropewalk to completion. It returns the output, both standard output and standard error, and the exit
+// Command runs ropewalk until it exits. It returns the output (both standard output and standard error) and the exit
 // code.
 func Command(t *testing.T, environ []string, args ...string) (said string, status int) {
 	t.Helper()
@@ -27,7 +27,7 @@ func Command(t *testing.T, environ []string, args ...string) (said string, statu
 	return string(out), status
 }
 
-// Reload writes a configuration and runs `ropewalk reload`.
+// Reload writes the configuration and runs ropewalk reload.
 func (s *Server) Reload(t *testing.T, yaml string) (said string, err error) {
 	t.Helper()
 	WriteFile(t, filepath.Join(s.Home, "ropewalk.yaml"), yaml)
@@ -35,7 +35,7 @@ func (s *Server) Reload(t *testing.T, yaml string) (said string, err error) {
 	return string(out), err
 }
 
-// MustReload reloads and fails the test unless the command succeeds and names the sections.
+// MustReload is like Reload. The test fails if the command fails or its output does not name the sections.
 func (s *Server) MustReload(t *testing.T, yaml string, sections ...string) {
 	t.Helper()
 	said, err := s.Reload(t, yaml)
@@ -44,7 +44,7 @@ func (s *Server) MustReload(t *testing.T, yaml string, sections ...string) {
 	}
 	for _, section := range sections {
 		if !strings.Contains(said, section) {
-			t.Errorf("reload says %q, without mentioning %s", said, section)
+			t.Errorf("reload printed %q, without the section %s", said, section)
 		}
 	}
 }

@@ -1,9 +1,9 @@
-// Package harness starts the real executable for the end-to-end tests and drives it from outside, like its users: over
+// Package harness starts the real executable for the end-to-end tests. The tests use it from outside, as users do: over
 // HTTP, over MCP, and from the command line.
 //
-// It imports no package of the server: the tests know only what docs/api.md promises and what a server prints. Every
-// test has its own server, home and port. When a server has exited, and again after all tests of a package, the harness
-// looks for processes that are left over.
+// The harness imports no packages of the server. The tests know only the behavior that docs/api.md describes, and the
+// output of the server. Every test has its own server, home and port. The harness looks for leftover processes after
+// each server has exited, and again after all tests of a package.
 //
-// ROPEWALK_BINARY names an executable to test instead of the one that the harness builds.
+// If ROPEWALK_BINARY is set, the tests use that executable, and the harness builds none.
 package harness

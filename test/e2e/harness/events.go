@@ -18,8 +18,8 @@ type EventReader struct {
 	Events chan string // "name {data}", with the keys of the data sorted
 }
 
-// Listen opens the event stream, which is closed when the test ends. It returns once the server has sent the headers,
-// so that no later event is missed.
+// Listen opens the event stream and closes it when the test ends. It returns after the server has sent the headers, so
+// no later event is missed.
 func (s *Server) Listen(t *testing.T, headers ...string) *EventReader {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -32,8 +32,8 @@ func (s *Server) Listen(t *testing.T, headers ...string) *EventReader {
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Set(name, value)
 	}
-	// The stream gets its own connection, because the connection ends with the stream and a request that reused it
-	// would fail.
+	// The stream has its own connection. This connection ends with the stream, and another request that reused it would
+	// fail.
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	resp, err := (&http.Client{Transport: transport}).Do(req)
@@ -64,7 +64,6 @@ func (s *Server) Listen(t *testing.T, headers ...string) *EventReader {
 	return l
 }
 
-// Next returns the next event except heartbeats.
 func (l *EventReader) Next(t *testing.T) string {
 	t.Helper()
 	return l.nextExcept(t, "heartbeat")
@@ -93,7 +92,7 @@ func (l *EventReader) nextExcept(t *testing.T, skipped ...string) string {
 	}
 }
 
-// Expect reads exactly these events, in this order.
+// Expect fails the test unless the next events are exactly these, in this order.
 func (l *EventReader) Expect(t *testing.T, events ...string) {
 	t.Helper()
 	for _, want := range events {
@@ -103,7 +102,7 @@ func (l *EventReader) Expect(t *testing.T, events ...string) {
 	}
 }
 
-// OpenStream opens the GET stream of an MCP session. The stream stays open until hangUp is called or the test ends.
+// OpenStream opens the GET stream of an MCP session. It stays open until the caller calls hangUp or the test ends.
 func (s *Server) OpenStream(t *testing.T, session string) (status int, hangUp func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

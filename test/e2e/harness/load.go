@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// Load makes calls at a constant rate, whether or not they succeed, until it is stopped.
+// Load makes calls at a constant rate until it is stopped, whether or not the calls succeed.
 type Load struct {
 	stop  chan struct{}
 	ended sync.WaitGroup
@@ -21,14 +21,14 @@ type Load struct {
 	Failures []Failure
 }
 
-// Failure is a call that did not succeed.
+// Failure is a failed call.
 type Failure struct {
 	began, Ended time.Time
 	status       int
 	Err          error
 }
 
-// StartLoad starts making perSecond calls a second, on each of the clients in turn.
+// StartLoad starts a load of perSecond calls per second. The clients take turns.
 func StartLoad(t *testing.T, perSecond int, clients ...*MCPClient) *Load {
 	l := &Load{stop: make(chan struct{}), Statuses: map[int]int{}}
 	l.ended.Go(func() {
@@ -61,7 +61,7 @@ func (l *Load) call(c *MCPClient, nonce string) {
 	}
 }
 
-// Stop stops making calls and waits for the responses. It may be called more than once.
+// Stop ends the load and waits for the responses. It may be called more than once.
 func (l *Load) Stop() {
 	select {
 	case <-l.stop:
@@ -78,7 +78,7 @@ func (l *Load) answered() int {
 	return l.Calls
 }
 
-// WaitForCalls waits until the given number of further calls have ended.
+// WaitForCalls waits until this many more calls have ended.
 func (l *Load) WaitForCalls(t *testing.T, calls int) {
 	t.Helper()
 	until := l.answered() + calls

@@ -12,18 +12,18 @@ import (
 	"testing"
 )
 
-// MCPClient is an MCP session over plain HTTP, for tests that count every response.
+// MCPClient is an MCP session over plain HTTP. Tests use it to check every single response.
 type MCPClient struct {
 	URL       string
 	Headers   []string
 	Session   string
-	Stateless bool // uses revision 2026-07-28, without a session
+	Stateless bool // whether the client uses revision 2026-07-28, which has no sessions
 }
 
 // Initialize is the initialize request of a client without capabilities.
 const Initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"load","version":"1"}}}`
 
-// OpenSession opens a session; the headers authenticate the caller.
+// OpenSession opens a session. The headers authenticate the caller.
 func (s *Server) OpenSession(t *testing.T, headers ...string) *MCPClient {
 	t.Helper()
 	c := &MCPClient{URL: s.URL, Headers: headers}
@@ -38,7 +38,8 @@ func (s *Server) OpenSession(t *testing.T, headers ...string) *MCPClient {
 	return c
 }
 
-// Echo calls sample__echo with nonce and checks that it comes back. The error contains the actual response.
+// Echo calls sample__echo with nonce and checks that the response contains nonce. The error contains the actual
+// response.
 func (c *MCPClient) Echo(ctx context.Context, nonce string) (status int, err error) {
 	call := fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":"sample__echo","arguments":{"text":%q}}}`, nonce, nonce)
 	status, _, body, err := c.Post(ctx, call)
@@ -55,12 +56,12 @@ func (c *MCPClient) Echo(ctx context.Context, nonce string) (status int, err err
 		} `json:"result"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || answer.ID != nonce || len(answer.Result.Content) != 1 || answer.Result.Content[0].Text != nonce {
-		return status, fmt.Errorf("%s came back for %s", body, nonce)
+		return status, fmt.Errorf("got %s in response to %s", body, nonce)
 	}
 	return status, nil
 }
 
-// Post sends a message and reads the response. If that is an event stream, it returns the last message.
+// Post sends a message and reads the response. If the response is an event stream, Post returns the last message.
 func (c *MCPClient) Post(ctx context.Context, message string) (int, http.Header, []byte, error) {
 	resp, err := c.Send(ctx, message)
 	if err != nil {
@@ -71,8 +72,8 @@ func (c *MCPClient) Post(ctx context.Context, message string) (int, http.Header,
 	return resp.StatusCode, resp.Header, []byte(LastMessage(string(body))), err
 }
 
-// LastMessage returns the last message in a response from /mcp, which is an event stream if the answer takes a long
-// time.
+// LastMessage returns the last message in a response from /mcp. The response may be an event stream, because the server
+// uses a stream if the answer takes long.
 func LastMessage(body string) string {
 	if strings.HasPrefix(body, "{") {
 		return body
@@ -85,7 +86,7 @@ func LastMessage(body string) string {
 	return line
 }
 
-// Send sends a message. The caller reads the response. The headers override the client's.
+// Send sends a message and returns the response, which the caller must read. headers override the client's headers.
 func (c *MCPClient) Send(ctx context.Context, message string, headers ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+"/mcp", bytes.NewReader([]byte(message)))
 	if err != nil {
@@ -104,27 +105,26 @@ func (c *MCPClient) Send(ctx context.Context, message string, headers ...string)
 	return http.DefaultClient.Do(req)
 }
 
-// The headers of a well-behaved MCP client.
+// The headers that an MCP client must send.
 var (
 	WorkspaceHeader = "X-Workspace-Id: " + Workspace
 	AcceptHeader    = "Accept: application/json, text/event-stream"
 )
 
-// Ping is a ping request.
 const Ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
-// SessionHeader opens a session and returns the header that names it.
+// SessionHeader opens a session and returns the header that contains the session's ID.
 func (s *Server) SessionHeader(t *testing.T, headers ...string) string {
 	t.Helper()
 	a := s.Do(t, "POST", "/mcp", Initialize, append([]string{WorkspaceHeader, AcceptHeader}, headers...)...)
 	id := a.Header.Get("Mcp-Session-Id")
-	if a.Status != 200 || len(id) < 22 { // 128 random bits in base 64 are 22 characters
+	if a.Status != 200 || len(id) < 22 { // 128 random bits are 22 characters in base64
 		t.Fatalf("initialize: %d %q %s", a.Status, id, a.Body)
 	}
 	return "Mcp-Session-Id: " + id
 }
 
-// SessionNotFound returns the body of a 404 for a session.
+// SessionNotFound returns the body of the 404 response for a session.
 func SessionNotFound(reason string) string {
 	return `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Session not found","data":{"reason":"` + reason + `"}},"id":null}`
 }

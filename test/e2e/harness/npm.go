@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// Real MCP servers in the form that their authors publish, installed in test/npm.
+// MCP servers that their authors published. They are installed in test/npm.
 const (
 	Everything = "@modelcontextprotocol/server-everything"
 	Filesystem = "@modelcontextprotocol/server-filesystem"
@@ -18,10 +18,10 @@ const (
 	BasicReact = "@modelcontextprotocol/server-basic-react"
 )
 
-// EntryPoint returns the path of a package's script, relative to the folder that contains node_modules.
+// EntryPoint returns the path of a package's script, relative to the directory that contains node_modules.
 func EntryPoint(pkg string) string { return "node_modules/" + pkg + "/dist/index.js" }
 
-// NodeManifest returns the manifest of a bundle that runs a package with the given arguments.
+// NodeManifest returns the manifest of a bundle that runs an npm package with the given arguments.
 func NodeManifest(name, pkg string, args ...string) map[string]any {
 	return map[string]any{"name": "@e2e/" + name, "server": map[string]any{
 		"type": "node", "entry_point": EntryPoint(pkg),
@@ -30,7 +30,7 @@ func NodeManifest(name, pkg string, args ...string) map[string]any {
 }
 
 // NodeBundle writes a bundle directory that uses the node_modules of test/npm. If several servers share the installed
-// bundles, it copies the package and its dependencies.
+// bundles, NodeBundle copies the package and its dependencies instead.
 func NodeBundle(t *testing.T, manifest map[string]any) string {
 	t.Helper()
 	dir := Bundle(t, manifest)
@@ -46,8 +46,7 @@ func NodeBundle(t *testing.T, manifest map[string]any) string {
 	return dir
 }
 
-// PackedBundle returns the path of an .mcpb file that contains a package and its dependencies, packed with the
-// official tool.
+// PackedBundle packs an npm package and its dependencies with the official tool. It returns the path of the .mcpb file.
 func PackedBundle(t *testing.T, pkg string, manifest map[string]any) string {
 	t.Helper()
 	npm, dir := testenv.Node(t), Bundle(t, manifest)

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// copyPackage copies a package and its dependencies into a bundle directory.
+// copyPackage copies an npm package and its dependencies into a bundle directory.
 func copyPackage(t *testing.T, dir, pkg string) {
 	t.Helper()
 	npm := testenv.Node(t)
@@ -27,7 +27,7 @@ func copyPackage(t *testing.T, dir, pkg string) {
 	}
 }
 
-// dependencies returns the folders of a package and all its dependencies, resolved like Node.
+// dependencies returns the directories of a package and all its dependencies. It resolves them as Node does.
 func dependencies(t *testing.T, root, pkg string) []string {
 	t.Helper()
 	var found []string
@@ -65,10 +65,10 @@ func dependencies(t *testing.T, root, pkg string) []string {
 	return found
 }
 
-// unneeded matches files that no program reads: half of most packages.
+// unneeded matches files that no program reads. They make up half of most packages.
 var unneeded = regexp.MustCompile(`\.(map|d\.[cm]?ts|md)$`)
 
-// ownFiles is the file system of a package without node_modules and unneeded files.
+// ownFiles is a package's file system without node_modules and unneeded files.
 type ownFiles struct{ fs.FS }
 
 func (w ownFiles) ReadDir(name string) ([]fs.DirEntry, error) {

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// audience is the audience of the tokens that the functions below request.
+// audience is the audience of the tokens in these tests.
 const audience = "https://ropewalk.test/mcp"
 
-// MachineToken returns an access token of the provider's client "machine", an admin of org_1.
+// MachineToken returns an access token of the provider's client "machine". This client is an admin of org_1.
 func MachineToken(t *testing.T, issuer string) string {
 	t.Helper()
 	form := url.Values{"grant_type": {"client_credentials"}, "scope": {"tools"}, "resource": {audience}}
@@ -31,8 +31,9 @@ func MachineToken(t *testing.T, issuer string) string {
 	return token
 }
 
-// PersonToken returns an access token that the provider issues to a client when a person logs in with the browser:
-// alice, or whoever hint names. secret is "" for a public client. callback is its redirect URI.
+// PersonToken returns an access token that the provider issues to a client when a person logs in with the browser. The
+// person is alice, unless hint names another person. secret is the client's secret, or "" for a public client. callback
+// is the client's redirect URI.
 func (b *Browser) PersonToken(t *testing.T, issuer, client, secret, callback, hint string) string {
 	t.Helper()
 	verifier := oauth2.GenerateVerifier()
@@ -52,12 +53,12 @@ func (b *Browser) PersonToken(t *testing.T, issuer, client, secret, callback, hi
 	a := postForm(t, issuer+"/token", form, client, secret)
 	token, _ := a.Object(t)["access_token"].(string)
 	if token == "" {
-		t.Fatalf("the browser came back to %s, and the provider returned %d %s", b.At, a.Status, a.Body)
+		t.Fatalf("the browser ended at %s, and the provider returned %d %s", b.At, a.Status, a.Body)
 	}
 	return token
 }
 
-// RevokeToken revokes an access token of a client at the provider (RFC 7009).
+// RevokeToken revokes a client's access token at the provider (RFC 7009).
 func RevokeToken(t *testing.T, issuer, client, secret, token string) {
 	t.Helper()
 	if a := postForm(t, issuer+"/token/revocation", url.Values{"token": {token}, "client_id": {client}}, client, secret); a.Status != http.StatusOK {
@@ -65,7 +66,7 @@ func RevokeToken(t *testing.T, issuer, client, secret, token string) {
 	}
 }
 
-// postForm sends a client's form, with the client secret if there is one.
+// postForm sends a client's form. It authenticates with the client secret, unless that is "".
 func postForm(t *testing.T, address string, form url.Values, client, secret string) Response {
 	t.Helper()
 	if secret != "" {
@@ -82,19 +83,19 @@ func postForm(t *testing.T, address string, form url.Values, client, secret stri
 	return Exchange(t, req)
 }
 
-// LogOutAt ends the browser's session at the provider, which then notifies its clients.
+// LogOutAt ends the browser's session at the provider. The provider then notifies its clients.
 func (b *Browser) LogOutAt(t *testing.T, issuer string) {
 	t.Helper()
 	page := b.exchange(t, http.MethodGet, issuer+"/session/end", nil)
 	_, rest, found := strings.Cut(page, `name="xsrf" value="`)
 	secret, _, ended := strings.Cut(rest, `"`)
 	if !found || !ended {
-		t.Fatalf("the provider shows no form for the logout: %s", page)
+		t.Fatalf("the provider's page has no logout form: %s", page)
 	}
 	b.exchange(t, http.MethodPost, issuer+"/session/end/confirm", url.Values{"xsrf": {secret}, "logout": {"yes"}})
 }
 
-// exchange sends a request with the browser and returns the page where it ends.
+// exchange sends a request with the browser and returns the last page.
 func (b *Browser) exchange(t *testing.T, method, address string, form url.Values) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
@@ -117,7 +118,7 @@ func (b *Browser) exchange(t *testing.T, method, address string, form url.Values
 	return string(page)
 }
 
-// OIDCAuth returns the auth section of a configuration for the provider, with more settings appended.
+// OIDCAuth returns the auth section of a configuration for the provider. It appends the settings in more.
 func OIDCAuth(issuer string, more ...string) string {
 	lines := append([]string{
 		"adapter: oidc", "issuer: " + issuer, "audience: " + audience, "roleClaim: roles", "roles: {staff-admin: admin}",

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// Process is a process on this machine. Its start time distinguishes it from a later one with the same ID.
+// Process is a process on this machine. The start time distinguishes it from a later process with the same ID.
 type Process struct {
 	ID, Parent int
 	started    string // in clock ticks since boot
@@ -25,16 +25,16 @@ func (p Process) String() string {
 	return fmt.Sprintf("%d (child of %d): %s\n", p.ID, p.Parent, p.Command)
 }
 
-// RunningProcesses returns every running process by ID. Zombies do not count.
+// RunningProcesses returns every running process by ID, except zombies.
 func RunningProcesses() map[int]Process {
 	all := map[int]Process{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
 		stat, err := os.ReadFile(path)
 		if err != nil {
-			continue // it has ended in the meantime
+			continue // the process has ended in the meantime
 		}
-		// "pid (name) state ppid …": the name may contain anything, so count from the last parenthesis.
+		// The format is "pid (name) state ppid …". The name may contain anything, so find the last parenthesis.
 		at := bytes.LastIndexByte(stat, ')')
 		fields := strings.Fields(string(stat[at+1:]))
 		if fields[0] == "Z" || fields[0] == "X" {
@@ -63,8 +63,8 @@ func Descendants(of int) []Process {
 	return found
 }
 
-// ProcessesFor returns the processes that belong to a home, wherever they are in the process tree. Their command line,
-// working directory or environment contains the home.
+// ProcessesFor returns the processes that belong to a home, wherever they are in the process tree. The command line,
+// working directory or environment of such a process contains the home.
 func ProcessesFor(home string) []Process {
 	var found []Process
 	for id, p := range RunningProcesses() {
@@ -80,7 +80,8 @@ func ProcessesFor(home string) []Process {
 	return found
 }
 
-// Survivors returns the processes that are still running after the given time.
+// Survivors waits for the given time and returns the processes that are still running. It returns earlier if all have
+// ended.
 func Survivors(of []Process, within time.Duration) []Process {
 	var left []Process
 	testkit.Within(within, func() bool {
@@ -96,7 +97,7 @@ func Survivors(of []Process, within time.Duration) []Process {
 	return left
 }
 
-// PID returns the process ID of a Go bundle as seen from outside its sandbox. Inside, it has a different one.
+// PID returns the process ID of a Go bundle outside its sandbox. Inside the sandbox, the process has a different ID.
 func (s *Server) PID(t *testing.T, app string) int {
 	t.Helper()
 	inside := s.Call(t, app, "environment", nil).(map[string]any)
@@ -115,7 +116,6 @@ func (s *Server) PID(t *testing.T, app string) int {
 	return 0
 }
 
-// KillProcess sends SIGKILL to a process.
 func KillProcess(t *testing.T, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Provider is an OpenID provider that issues whatever claims a test wants. It does not ask for passwords.
+// Provider is an OpenID provider that issues any claims that a test needs. It does not ask for passwords.
 type Provider struct {
 	Issuer string
 	key    *rsa.PrivateKey
@@ -28,7 +28,7 @@ type Provider struct {
 	nonces                    map[string]string
 }
 
-// StartProvider starts a Provider that runs until the test ends.
+// StartProvider starts a Provider. It stops when the test ends.
 func StartProvider(t *testing.T) *Provider {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -62,8 +62,8 @@ func StartProvider(t *testing.T) *Provider {
 	return p
 }
 
-// State sets the provider's claims about whoever logs in next: in the ID token, in the access token and at the UserInfo
-// endpoint.
+// State sets the provider's claims about the next person who logs in: the claims in the ID token, in the access token
+// and in the UserInfo response.
 func (p *Provider) State(idToken, access, userInfo map[string]any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +75,7 @@ func (p *Provider) Token(claims map[string]any) string {
 	return p.sign(map[string]any{"aud": audience}, claims)
 }
 
-// LogIn logs a browser in to a server whose clientId is "app". It returns the header with the session cookie.
+// LogIn logs a browser in to a server whose clientId is "app". It returns a header with the session cookie.
 func (p *Provider) LogIn(t *testing.T, s *Server) string {
 	t.Helper()
 	b := NewBrowser(t)

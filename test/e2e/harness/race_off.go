@@ -2,5 +2,5 @@
 
 package harness
 
-// Race reports whether the tests, and every server they start, run with the race detector.
+// Race reports whether the tests and all servers that they start run with the race detector.
 const Race = false

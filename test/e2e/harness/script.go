@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// RunScript runs a script in clients/ with the packages of test/npm and decodes the JSON that it prints.
+// RunScript runs a script in clients/ with the packages of test/npm. It decodes the JSON that the script prints.
 func RunScript[T any](t *testing.T, script string, args ...string) T {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "node", append([]string{filepath.Join(testenv.Root(t), "test", "e2e", "harness", "clients", script)}, args...)...)
@@ -30,10 +30,10 @@ func RunScript[T any](t *testing.T, script string, args ...string) T {
 	return result
 }
 
-// ListedTools is the output of typescript.mjs for `stdio` and `tools`.
+// ListedTools is the output of typescript.mjs for the commands stdio and tools.
 type ListedTools struct{ Tools []string }
 
-// CheckSecondClient runs version 2 of the official client against the app "everything" with one protocol revision.
+// CheckSecondClient runs version 2 of the official client with the app "everything" and one protocol revision.
 func CheckSecondClient(t *testing.T, url, revision string) {
 	t.Helper()
 	seen := RunScript[struct {
@@ -57,6 +57,6 @@ func CheckSecondClient(t *testing.T, url, revision string) {
 		t.Errorf("progress arrived as %q", seen.Progress)
 	}
 	if len(seen.Questions) != 1 || !strings.Contains(seen.Elicited, "the second client") {
-		t.Errorf("it was asked %q, which gave %s", seen.Questions, seen.Elicited)
+		t.Errorf("the client was asked %q, and the tool returned %s", seen.Questions, seen.Elicited)
 	}
 }

@@ -17,52 +17,52 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// Exists returns a condition that is true while there is a file at path.
+// Exists returns a function that reports whether a file exists.
 func Exists(path string) func() bool {
 	return func() bool { _, err := os.Stat(path); return err == nil }
 }
 
-// Workspace is the ID of the workspace that every server has.
+// Workspace is the ID of the workspace that exists on every server.
 const Workspace = "ws_default"
 
-// Timeout is how long one step may take on a busy machine.
+// Timeout is the maximum time for one step of a test, even on a busy machine.
 const Timeout = 90 * time.Second
 
-// Server is a running ropewalk. Its methods fail the test if something goes wrong.
+// Server is a running ropewalk server. Its methods fail the test if something goes wrong.
 type Server struct {
 	T       *testing.T
 	Home    string
 	Environ []string
 	Args    []string
 
-	User     *syscall.Credential // the user to run as; nil for the user of the tests
-	Program  string              // its executable; "" for the one under test
-	Database string              // the address of its PostgreSQL database; "" for a file in its home
+	User     *syscall.Credential // the user to run as; nil for the user that runs the tests
+	Program  string              // the path of the executable; "" for the executable under test
+	Database string              // the address of a PostgreSQL database; "" for a file in the home
 
 	Cmd  *exec.Cmd
 	Log  *testkit.Log // standard error
 	Out  *testkit.Log // standard output
 	URL  string
-	Key  string // the key that Object sends; "" for none
+	Key  string // the API key that Object sends; "" for none
 	Done chan struct{}
 }
 
-// Option changes a server before it starts.
+// Option changes the settings of a server before it starts.
 type Option func(*Server)
 
-// Env sets an environment variable, NAME=value.
+// Env sets an environment variable, given as NAME=value.
 func Env(variable string) Option { return func(s *Server) { s.Environ = append(s.Environ, variable) } }
 
-// Flags adds arguments to `ropewalk serve`.
+// Flags adds arguments to the command ropewalk serve.
 func Flags(args ...string) Option { return func(s *Server) { s.Args = append(s.Args, args...) } }
 
-// Config writes ropewalk.yaml into the home.
+// Config writes ropewalk.yaml in the home.
 func Config(yaml string) Option {
 	return func(s *Server) { WriteFile(s.T, filepath.Join(s.Home, "ropewalk.yaml"), yaml) }
 }
 
-// Serve starts a server with its own home on a free port. When the test ends, the server is stopped, and any process
-// left over fails the test.
+// Serve starts a server with its own home on a free port. When the test ends, the server stops. The test fails if any
+// of the server's processes is still running.
 func Serve(t *testing.T, options ...Option) *Server {
 	t.Helper()
 	s := &Server{T: t, Home: filepath.Join(t.TempDir(), "home"), Args: []string{"serve", "--port", "0"}}
@@ -75,7 +75,7 @@ func Serve(t *testing.T, options ...Option) *Server {
 	t.Cleanup(func() {
 		s.Stop()
 		if left := Survivors(ProcessesFor(s.Home), Timeout); len(left) > 0 {
-			t.Errorf("the server has exited but these processes remain:\n%v", left)
+			t.Errorf("the server has exited, but these processes are still running:\n%v", left)
 		}
 		if strings.Contains(s.Log.String(), "DATA RACE") {
 			t.Error("the server has a data race")
@@ -89,12 +89,12 @@ func Serve(t *testing.T, options ...Option) *Server {
 
 var listening = regexp.MustCompile(`server listening.*url"?[=:]"?(https?://[^\s"]+)`)
 
-// Start starts the server, or starts it again with the same home.
+// Start starts the server. It can be called again after the server has exited and uses the same home.
 func (s *Server) Start() {
 	s.T.Helper()
 	s.Log, s.Out, s.Done = &testkit.Log{}, &testkit.Log{}, make(chan struct{})
 	s.Cmd = exec.Command(cmp.Or(s.Program, Binary(s.T)), append(s.Args, "--home", s.Home)...)
-	http.DefaultClient.CloseIdleConnections() // those to an earlier process at the same address
+	http.DefaultClient.CloseIdleConnections() // closes connections to an earlier process at the same address
 	if s.User != nil {
 		s.Cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.User}
 	}
@@ -102,7 +102,7 @@ func (s *Server) Start() {
 	if s.Database != "" {
 		s.Cmd.Env = append(slices.Clone(s.Environ), "ROPEWALK_STORAGE_URL="+s.Database)
 	}
-	s.Cmd.WaitDelay = time.Second // a surviving child must not keep the test waiting for the end of its output
+	s.Cmd.WaitDelay = time.Second // do not wait for the output of a child that is still running
 	if err := s.Cmd.Start(); err != nil {
 		s.T.Fatal(err)
 	}
@@ -122,7 +122,6 @@ func (s *Server) Start() {
 	}
 }
 
-// Exited reports whether the process has ended.
 func (s *Server) Exited() bool {
 	select {
 	case <-s.Done:
@@ -132,10 +131,10 @@ func (s *Server) Exited() bool {
 	}
 }
 
-// Processes returns every process under the server.
+// Processes returns all descendants of the server's process.
 func (s *Server) Processes() []Process { return Descendants(s.Cmd.Process.Pid) }
 
-// Kill ends the server with SIGKILL, as a crash would.
+// Kill ends the server with SIGKILL, like a crash.
 func (s *Server) Kill() {
 	s.T.Helper()
 	if err := s.Cmd.Process.Kill(); err != nil {
@@ -144,7 +143,7 @@ func (s *Server) Kill() {
 	<-s.Done
 }
 
-// Stop ends the server with SIGTERM and returns its exit code. It may be called more than once.
+// Stop ends the server with SIGTERM and returns the exit code. It may be called more than once.
 func (s *Server) Stop() int {
 	s.T.Helper()
 	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -153,7 +152,7 @@ func (s *Server) Stop() int {
 	select {
 	case <-s.Done:
 	case <-time.After(Timeout):
-		s.T.Errorf("the server did not exit within %v of SIGTERM", Timeout)
+		s.T.Errorf("the server did not exit within %v after SIGTERM", Timeout)
 		s.Kill()
 	}
 	return s.Cmd.ProcessState.ExitCode()

@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// When an installation fails, the error says what is missing on the machine and how to get it.
-func TestAnInstallationReportsWhatTheMachineLacks(t *testing.T) {
+// If an installation fails, the error names what is missing on the machine and how to get it.
+func TestAFailedInstallationReportsMissingPrograms(t *testing.T) {
 	t.Parallel()
 	index := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(index.Close)
@@ -19,7 +19,7 @@ func TestAnInstallationReportsWhatTheMachineLacks(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		programs []string
-		also     string // more directories for the PATH
+		also     string // more directories in PATH
 		more     []string
 		what     object
 		says     string

@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// installerEnvironment passes the settings of npm, uv and pip on this machine to the server: proxies,
-// certificates and mirrors.
+// installerEnvironment passes this machine's settings of npm, uv and pip to the server: proxies, certificates and
+// mirrors.
 func installerEnvironment(s *harness.Server) {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(strings.ToUpper(variable), "=")
@@ -24,10 +24,10 @@ func installerEnvironment(s *harness.Server) {
 			}
 		}
 	}
-	s.Environ = append(s.Environ, "UV_SYSTEM_CERTS=1", "UV_NATIVE_TLS=1") // like npm and pip do
+	s.Environ = append(s.Environ, "UV_SYSTEM_CERTS=1", "UV_NATIVE_TLS=1") // use the system's certificates, like npm and pip
 }
 
-// pathWith returns a PATH that contains only these programs.
+// pathWith returns a PATH variable with only these programs.
 func pathWith(t *testing.T, programs ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,25 +43,25 @@ func pathWith(t *testing.T, programs ...string) string {
 	return "PATH=" + dir
 }
 
-func TestPackagesOfAnMCPRegistryAreInstalledOnceAndStartWithoutANetwork(t *testing.T) {
+func TestPackagesFromAnMCPRegistryStartAgainWithoutANetwork(t *testing.T) {
 	t.Parallel()
 	const timeVersion = "2026.10.19"
 	version := pinned(t, harness.Memory)
 	registry := mcpRegistry(t,
 		published("io.e2e/memory", "7.0.0", object{
 			"registryType": "npm", "identifier": harness.Memory, "version": version, "runtimeHint": "npx",
-			"environmentVariables": []object{{"name": "MEMORY_FILE_PATH", "description": "Where it remembers.", "isRequired": true}},
+			"environmentVariables": []object{{"name": "MEMORY_FILE_PATH", "description": "The file that stores the memory.", "isRequired": true}},
 		}),
 		published("io.e2e/clock", "8.0.0", object{
 			"registryType": "pypi", "identifier": "mcp-server-time", "version": timeVersion, "runtimeHint": "uvx",
 			"packageArguments": []object{{"type": "named", "name": "--local-timezone", "value": "Europe/Berlin"}},
 		}))
-	outside := t.TempDir() // only the configuration can give a directory to an app that is installed by name
+	outside := t.TempDir() // only the configuration can allow this directory for an app that is installed by name
 	s := harness.Serve(t, installerEnvironment, harness.Config("registries:\n- {name: local, adapter: mcp-registry, url: "+registry.URL+"}\n"+
 		"apps:\n  memory: {sandbox: {write: [\""+outside+"\"]}}\n"))
 
 	if a := s.Do(t, "POST", "/v1/apps/install", `{"name":"io.e2e/memory"}`); a.Status != 400 || a.Object(t)["error"] != "credentials_required" ||
-		!strings.Contains(a.Body, `"missing":[{"name":"MEMORY_FILE_PATH","title":"MEMORY_FILE_PATH","description":"Where it remembers.","sensitive":false}]`) {
+		!strings.Contains(a.Body, `"missing":[{"name":"MEMORY_FILE_PATH","title":"MEMORY_FILE_PATH","description":"The file that stores the memory.","sensitive":false}]`) {
 		t.Errorf("install without the values that the package requires: %d %s", a.Status, a.Body)
 	}
 	remembered := filepath.Join(outside, "memory.jsonl")
@@ -79,7 +79,7 @@ func TestPackagesOfAnMCPRegistryAreInstalledOnceAndStartWithoutANetwork(t *testi
 	s.Call(t, "memory", "create_entities", object{"entities": []any{object{"name": "Ada", "entityType": "person", "observations": []any{}}}})
 	s.Call(t, "clock", "get_current_time", object{"timezone": "Europe/Berlin"})
 
-	// From here on there is no registry, no installer and no network access for an installer.
+	// From here on, there is no registry, no installer, and no network for an installer.
 	s.Stop()
 	registry.Close()
 	s.Environ = []string{pathWith(t, "node"), "HOME=" + t.TempDir(), "LANG=C.UTF-8", "HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1"}
@@ -87,30 +87,30 @@ func TestPackagesOfAnMCPRegistryAreInstalledOnceAndStartWithoutANetwork(t *testi
 	s.WaitForStatus(t, "memory", "running")
 	s.WaitForStatus(t, "clock", "running")
 	if got := s.Call(t, "memory", "read_graph", nil); !strings.Contains(harness.ToText(t, got), "Ada") {
-		t.Errorf("the memory holds %v", got)
+		t.Errorf("the memory contains %v", got)
 	}
 	if got := s.Call(t, "clock", "get_current_time", object{"timezone": "Europe/Berlin"}); !strings.Contains(harness.ToText(t, got), "Europe/Berlin") {
-		t.Errorf("the clock says %v", got)
+		t.Errorf("the clock returned %v", got)
 	}
 	a := s.Do(t, "POST", "/v1/apps/install", `{"name":"io.e2e/another"}`)
 	if message, _ := a.Object(t)["message"].(string); a.Status != 500 || !strings.Contains(message, "registry local could not be reached: ") ||
 		!strings.Contains(message, strings.TrimPrefix(registry.URL, "http://")) || !strings.Contains(message, "connection refused") {
-		t.Errorf("install by a name while the registry is down: %d %s", a.Status, a.Body)
+		t.Errorf("installing by name while the registry is down: %d %s", a.Status, a.Body)
 	}
 }
 
-// pinned returns the exact version of a package in test/npm.
+// pinned returns the exact version of an npm package in test/npm.
 func pinned(t *testing.T, pkg string) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(testenv.Root(t), "test", "npm", "package.json"))
 	var manifest struct{ Dependencies map[string]string }
 	if err != nil || json.Unmarshal(raw, &manifest) != nil || manifest.Dependencies[pkg] == "" {
-		t.Fatalf("test/npm does not name %s: %v", pkg, err)
+		t.Fatalf("test/npm/package.json has no %s: %v", pkg, err)
 	}
 	return manifest.Dependencies[pkg]
 }
 
-// onlyMatch returns the only path that matches a pattern.
+// onlyMatch returns the path that matches a pattern. The test fails unless there is exactly one.
 func onlyMatch(t *testing.T, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(pattern)
@@ -120,12 +120,12 @@ func onlyMatch(t *testing.T, pattern string) string {
 	return found[0]
 }
 
-func TestAPackageRunsTheCommandThatIsNamed(t *testing.T) {
+func TestAPackageRunsTheNamedCommand(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, installerEnvironment)
 	project := "mcp-server-time[extra]==2026.10.19"
 	if a := s.Do(t, "POST", "/v1/apps/install", object{"pypi": project, "bin": "clock"}); a.Status != 500 || !strings.Contains(a.Body, "has no command clock; it has mcp-server-time") {
-		t.Errorf("a command that it does not have: %d %s", a.Status, a.Body)
+		t.Errorf("a command that the package does not have: %d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "POST", "/v1/apps/import", object{"mcpServers": object{"clock": object{"command": "uvx", "args": []string{"--from", project, "python", "-m", "mcp_server_time"}}}}); !strings.Contains(a.Body, `"status":"installed"`) {
 		t.Fatalf("a project and its command: %d %s", a.Status, a.Body)

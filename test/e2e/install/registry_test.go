@@ -12,8 +12,7 @@ import (
 
 type object = map[string]any
 
-// mcpRegistry serves the API of the official registry with the given servers. Their packages are in npm and
-// PyPI.
+// mcpRegistry serves the API of the official registry with the given servers. Their packages are on npm and PyPI.
 func mcpRegistry(t *testing.T, servers ...object) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -34,13 +33,13 @@ func mcpRegistry(t *testing.T, servers ...object) *httptest.Server {
 	return s
 }
 
-// published returns a registry entry with one package.
+// published returns a registry entry for a server with one package.
 func published(name, version string, pkg object) object {
 	pkg["transport"] = object{"type": "stdio"}
 	return object{"name": name, "description": "about " + name, "version": version, "packages": []object{pkg}}
 }
 
-func TestASearchInARegistryThatIsNotConfiguredIs404(t *testing.T) {
+func TestASearchInAnUnknownRegistryReturns404(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	if a := s.Do(t, "GET", "/v1/registries/search?query=x&registry=moon", nil); a.Status != 404 || a.Body != `{"error":"not_found","message":"no registry is named \"moon\""}` {

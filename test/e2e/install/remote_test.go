@@ -18,7 +18,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// remote starts server-everything behind an endpoint that requires the given headers, and returns its address.
+// remote starts server-everything behind an endpoint that requires the given headers. It returns the endpoint's
+// address.
 func remote(t *testing.T, transport string, wants map[string]string) string {
 	t.Helper()
 	port := harness.FreePort(t)
@@ -41,7 +42,7 @@ func remote(t *testing.T, transport string, wants map[string]string) string {
 		}
 		return err == nil
 	}) {
-		t.Fatalf("server-everything does not listen:\n%s", said)
+		t.Fatalf("server-everything did not start to listen:\n%s", said)
 	}
 
 	forward := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
@@ -63,7 +64,7 @@ func remote(t *testing.T, transport string, wants map[string]string) string {
 	return endpoint.URL
 }
 
-func TestRemoteServersAreAppsToo(t *testing.T) {
+func TestRemoteServersAreInstalledAsApps(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cret-of-the-remote"
 	for name, c := range map[string]struct {
@@ -95,13 +96,13 @@ func TestRemoteServersAreAppsToo(t *testing.T) {
 			installed := s.Install(t, request)
 			direct := harness.RunScript[harness.ListedTools](t, "typescript.mjs", "stdio", "node", filepath.Join(testenv.Node(t), harness.EntryPoint(harness.Everything)), "stdio")
 			if installed.Name != "far" || installed.BundleName != at || installed.ToolCount != len(direct.Tools) || installed.Version == "" {
-				t.Errorf("the app is %+v; it has %d tools", installed, len(direct.Tools))
+				t.Errorf("the app is %+v, want %d tools", installed, len(direct.Tools))
 			}
 			if got := s.Call(t, "far", "echo", map[string]any{"message": "hello"}); got != "Echo: hello" {
-				t.Errorf("echo says %v", got)
+				t.Errorf("echo returned %v", got)
 			}
 			if a := s.Do(t, "GET", "/v1/apps", nil); strings.Contains(a.Body, secret) || strings.Contains(s.Log.String(), secret) {
-				t.Error("the secret is shown")
+				t.Error("the API or the log shows the secret")
 			}
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// readingServer is an npm package with one tool, which reports which of the files in its arguments it can read.
+// readingServer is an npm package with one tool. The tool returns which of the files in its arguments it can read.
 const readingServer = `#!/usr/bin/env node
 const { greeting } = require("beside");
 const fs = require("fs");
@@ -29,9 +29,9 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
 });
 `
 
-// A Node.js version that nvm installed in a home directory can start a package that npm installed next to it.
-// The app cannot read anything else in that home directory.
-func TestARuntimeInAHomeStartsAndReadsNothingNextToIt(t *testing.T) {
+// nvm installed Node.js in a home directory, and npm installed a package next to it. The package starts as an app. The
+// app cannot read any other file in the home directory.
+func TestARuntimeInAHomeReadsOnlyItsOwnFiles(t *testing.T) {
 	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestARuntimeInAHomeStartsAndReadsNothingNextToIt(t *testing.T) {
 	prefix := filepath.Join(user, ".nvm/versions/node/v1")
 	put := func(path, content string, mode os.FileMode) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), mode)); err != nil { //nolint:gosec // for another user
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), mode)); err != nil { //nolint:gosec // an app that runs as another user reads it
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestARuntimeInAHomeStartsAndReadsNothingNextToIt(t *testing.T) {
 			raw, err := json.Marshal(s.Call(t, "reader", "read", map[string]any{"files": append(canaries, own)}))
 			var read []string
 			if err := errors.Join(err, json.Unmarshal(raw, &read)); err != nil || len(read) != 1 || read[0] != own {
-				t.Errorf("it reads %s (%v)", raw, err)
+				t.Errorf("the app reads %s (%v)", raw, err)
 			}
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestAnEntryOfAuthAdminsNamesOneKindOfThing(t *testing.T) {
+func TestAnEntryInAuthAdminsMatchesOnlyItsKindOfClaim(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p)
@@ -29,7 +29,7 @@ func TestAnEntryOfAuthAdminsNamesOneKindOfThing(t *testing.T) {
 		"subject:" + boss:             {subject},
 		"group:staff":                 {staff},
 		"subject:staff":               {called},
-		"staff":                       {staff, called}, // the format before entries had types
+		"staff":                       {staff, called}, // the older format without a type
 		"subject:email:" + boss:       {},
 		"email:bo\u017fs@example.com": {},
 	} {
@@ -42,13 +42,13 @@ func TestAnEntryOfAuthAdminsNamesOneKindOfThing(t *testing.T) {
 				}
 			}
 			if role, _ := roleOf(t, s, credentials); role != want {
-				t.Errorf("admins: [%s]: person %d is %s, want %s", entry, i, role, want)
+				t.Errorf("with admins: [%s], person %d is %s, want %s", entry, i, role, want)
 			}
 		}
 	}
 }
 
-func TestAUserRemovedFromAuthAdminsStopsBeingAnAdminAtTheReload(t *testing.T) {
+func TestAReloadDemotesUsersRemovedFromAuthAdmins(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	config := func(admins string) string { return harness.OIDCAuth(p.Issuer, "clientId: app", "admins: ["+admins+"]") }
@@ -76,24 +76,24 @@ func TestAUserRemovedFromAuthAdminsStopsBeingAnAdminAtTheReload(t *testing.T) {
 	s.MustReload(t, config("subject:root"))
 	for name, session := range sessions {
 		if role, _ := roleOf(t, s, session); role != "member" {
-			t.Errorf("the login of the admin %s has the role %s before a token was shown", name, role)
+			t.Errorf("before a token was used, the login of the admin %s has the role %s", name, role)
 		}
 	}
 	expect("after the reload", "member")
 	s.MustReload(t, config("group:staff, "+boss))
-	expect("named again", "admin")
+	expect("after the entries were added again", "admin")
 
 	s.Stop()
 	harness.WriteFile(t, filepath.Join(s.Home, "ropewalk.yaml"), config("subject:root"))
 	s.Start()
 	for name, session := range sessions {
 		if role, _ := roleOf(t, s, session); role != "member" {
-			t.Errorf("after a restart the login of the admin %s has the role %s", name, role)
+			t.Errorf("after a restart, the login of the admin %s has the role %s", name, role)
 		}
 	}
 }
 
-func TestEmptyingTheListOfAdminsMakesNobodyTheFirstAdmin(t *testing.T) {
+func TestNobodyBecomesAdminWhenTheListOfAdminsIsEmptied(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p, "admins: [subject:alice]")
@@ -104,12 +104,12 @@ func TestEmptyingTheListOfAdminsMakesNobodyTheFirstAdmin(t *testing.T) {
 	s.MustReload(t, harness.OIDCAuth(p.Issuer, "clientId: app"))
 	for _, who := range []string{"alice", "mallory"} {
 		if role, _ := roleOf(t, s, "Authorization: Bearer "+p.Token(map[string]any{"sub": who})); role != "member" {
-			t.Errorf("%s is %s when auth.admins is empty", who, role)
+			t.Errorf("with auth.admins empty, %s is %s", who, role)
 		}
 	}
 }
 
-func TestMembershipsFollowTheGroupsThatTheProviderNames(t *testing.T) {
+func TestMembershipsFollowTheProvidersGroups(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	config := func(join string) string {
@@ -139,10 +139,10 @@ func TestMembershipsFollowTheGroupsThatTheProviderNames(t *testing.T) {
 		role   any
 	}{{nil, 403, 403}, {[]string{"eng"}, 200, "member"}, {[]string{"eng", "leads"}, 200, "admin"}, {[]string{"eng"}, 200, "member"}, {[]string{"other"}, 403, 403}, {[]string{"leads"}, 200, "admin"}} {
 		if got := session(c.groups...); got != c.status {
-			t.Errorf("step %d, in %v: %d, want %d", i, c.groups, got, c.status)
+			t.Errorf("step %d, groups %v: %d, want %d", i, c.groups, got, c.status)
 		}
 		if got := role(c.groups...); got != c.role {
-			t.Errorf("step %d, in %v: the role is %v, want %v", i, c.groups, got, c.role)
+			t.Errorf("step %d, groups %v: the role is %v, want %v", i, c.groups, got, c.role)
 		}
 	}
 	s.MustReload(t, config("{workspace: default}"), "auth")
@@ -151,7 +151,7 @@ func TestMembershipsFollowTheGroupsThatTheProviderNames(t *testing.T) {
 	}
 }
 
-func TestAProgramManagesTheOrganizationWithAKeyThatGrantsIt(t *testing.T) {
+func TestAKeyWithAnOrganizationRoleManagesTheOrganization(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey))
 	key := func(more ...string) []string {

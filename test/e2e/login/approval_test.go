@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestASecondKeyOfAPersonDoesNotApproveWhatTheFirstAskedFor(t *testing.T) {
+func TestASecondKeyOfAPersonCannotApproveACallOfTheFirst(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := harness.Serve(t, harness.Flags("--sample"),
@@ -31,7 +31,7 @@ func TestASecondKeyOfAPersonDoesNotApproveWhatTheFirstAskedFor(t *testing.T) {
 	for i, asked := range []string{first, token} {
 		call := map[string]any{"server": "sample", "tool": "greet", "arguments": map[string]any{"name": string(rune('A' + i))}}
 		if a := s.Do(t, "POST", "/v1/tools/call", call, asked, workspace); a.Status != 409 {
-			t.Fatalf("the call does not wait: %d %s", a.Status, a.Body)
+			t.Fatalf("the call does not wait for approval: %d %s", a.Status, a.Body)
 		}
 		list := s.Do(t, "GET", "/v1/approvals", nil, token, workspace).Object(t)["approvals"].([]any)
 		id := list[0].(map[string]any)["id"].(string)
@@ -40,16 +40,16 @@ func TestASecondKeyOfAPersonDoesNotApproveWhatTheFirstAskedFor(t *testing.T) {
 		}
 		for _, own := range []string{first, second} {
 			if status := decide(own); status != 403 {
-				t.Errorf("call %d: a key of the same person approves it: %d", i, status)
+				t.Errorf("call %d: a decision with a key of the same person: %d", i, status)
 			}
 		}
 		if status := decide(other); status != 200 {
-			t.Errorf("call %d: a key of another admin does not approve it: %d", i, status)
+			t.Errorf("call %d: a decision with another admin's key: %d", i, status)
 		}
 	}
 }
 
-// nextOf waits for an event with the given name and returns its data.
+// nextOf waits for an event with this name and returns its data.
 func nextOf(t *testing.T, l *harness.EventReader, name string) (data map[string]any) {
 	t.Helper()
 	for {
@@ -62,7 +62,7 @@ func nextOf(t *testing.T, l *harness.EventReader, name string) (data map[string]
 	}
 }
 
-func TestARefusedCallReturnsTheReasonAndAllItsDigitsAreShown(t *testing.T) {
+func TestARefusedCallReturnsTheReason(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config("tools: {approve: [sample__greet], approvalWaitSeconds: 60}\n"))
 	s.WaitForStatus(t, "sample", "running")
@@ -85,7 +85,7 @@ func TestARefusedCallReturnsTheReasonAndAllItsDigitsAreShown(t *testing.T) {
 		t.Helper()
 		for _, want := range wanted {
 			if !strings.Contains(said, want) {
-				t.Errorf("%s has no %s: %s", where, want, said)
+				t.Errorf("%s does not contain %s: %s", where, want, said)
 			}
 		}
 	}
@@ -94,7 +94,7 @@ func TestARefusedCallReturnsTheReasonAndAllItsDigitsAreShown(t *testing.T) {
 	shows("its JSON", run("approval", "list", "--json"), id, digits)
 	shows("the decision", run("approval", "refuse", id, "--reason", "Greet them by hand."), "refused")
 	if data := nextOf(t, l, "approval.decided"); data["decision"] != "refused" || data["reason"] != nil {
-		t.Errorf("the event is for the whole workspace, and has %v", data)
+		t.Errorf("the event reaches the whole workspace, but contains %v", data)
 	}
 	answer, _ := testkit.Receive(t, "the answer", answered)
 	shows("the result", answer, `"isError":true`, "Greet them by hand.")
@@ -105,7 +105,7 @@ func TestARefusedCallReturnsTheReasonAndAllItsDigitsAreShown(t *testing.T) {
 	}
 }
 
-func TestAClientThatDisconnectsEndsTheApprovalOfItsCall(t *testing.T) {
+func TestADisconnectEndsTheApprovalOfTheCall(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config("tools: {approve: [sample__greet], approvalWaitSeconds: 60}\n"))
 	s.WaitForStatus(t, "sample", "running")
@@ -131,27 +131,27 @@ func TestAClientThatDisconnectsEndsTheApprovalOfItsCall(t *testing.T) {
 		t.Fatal("the call was answered")
 	}
 	if data := nextOf(t, l, "approval.ended"); data["id"] != id || data["state"] != "cancelled" {
-		t.Errorf("the event has %v", data)
+		t.Errorf("the event contains %v", data)
 	}
 	if late := s.Do(t, "POST", "/v1/approvals/"+id, map[string]any{"decision": "approve"}); late.Status != 409 || !strings.Contains(late.Body, "disconnected") || !strings.Contains(late.Body, `"state":"cancelled"`) {
 		t.Errorf("a late decision: %d %s", late.Status, late.Body)
 	}
 	if pending := s.Do(t, "GET", "/v1/approvals?state=pending", nil); strings.Contains(pending.Body, id) {
-		t.Errorf("it is still waiting: %s", pending.Body)
+		t.Errorf("the call is still waiting: %s", pending.Body)
 	}
 }
 
-func TestAnApprovalThatExpiresIsAnnouncedWithoutAnotherRequest(t *testing.T) {
+func TestTheExpiryOfAnApprovalIsAnnounced(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config("tools: {approve: [sample__greet], approvalWaitSeconds: 0, approvalExpirySeconds: 10}\n"))
 	s.WaitForStatus(t, "sample", "running")
 	l := s.Listen(t)
 	if a := s.Do(t, "POST", "/v1/tools/call", map[string]any{"tool": "sample__greet", "arguments": map[string]any{"name": "A"}}); a.Status != 409 {
-		t.Fatalf("the call does not wait: %d %s", a.Status, a.Body)
+		t.Fatalf("the call does not wait for approval: %d %s", a.Status, a.Body)
 	}
 	id, _ := nextOf(t, l, "approval.requested")["id"].(string)
 	if data := nextOf(t, l, "approval.ended"); data["id"] != id || data["state"] != "expired" {
-		t.Errorf("the event has %v", data)
+		t.Errorf("the event contains %v", data)
 	}
 	if late := s.Do(t, "POST", "/v1/approvals/"+id, map[string]any{"decision": "approve"}); late.Status != 409 || !strings.Contains(late.Body, "expired") {
 		t.Errorf("a late decision: %d %s", late.Status, late.Body)
@@ -186,7 +186,7 @@ func TestAnAlwaysAllowedToolNeedsNoApprovalAfterARestart(t *testing.T) {
 		t.Errorf("mayAlways: %v for the caller, %v for another admin", pending(alice)["mayAlways"], pending(bob)["mayAlways"])
 	}
 	if a := s.Do(t, "POST", path, map[string]any{"decision": "always"}, alice...); a.Status != 403 {
-		t.Errorf("the caller allowed it always: %d %s", a.Status, a.Body)
+		t.Errorf("the caller always allowed its own call: %d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "POST", path, map[string]any{"decision": "always"}, bob...); a.Status != 200 || !strings.Contains(a.Body, `"always":true`) {
 		t.Fatalf("%d %s", a.Status, a.Body)
@@ -206,8 +206,7 @@ func TestAnAlwaysAllowedToolNeedsNoApprovalAfterARestart(t *testing.T) {
 	call("D", 409)
 }
 
-// A call may wait a long time for approval. If its caller loses the right to make the call in the meantime, it
-// is not made.
+// A call may wait a long time for approval. If its caller loses access in the meantime, the call is not made.
 func TestACallWhoseKeyIsRevokedWhileItWaitsIsNotMade(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
@@ -241,6 +240,6 @@ func TestACallWhoseKeyIsRevokedWhileItWaitsIsNotMade(t *testing.T) {
 	var approval, is string
 	testkit.Eventually(t, "the approval ends", func() bool { approval, is = state(); return is != "pending" })
 	if late := s.Do(t, "POST", "/v1/approvals/"+approval, map[string]any{"decision": "approve"}, bob, workspace); is != "cancelled" || late.Status != 409 {
-		t.Errorf("the approval is %s, and a late decision %d %s", is, late.Status, late.Body)
+		t.Errorf("the approval is %s; a late decision: %d %s", is, late.Status, late.Body)
 	}
 }

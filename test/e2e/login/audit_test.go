@@ -11,10 +11,10 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// auditRecord contains the fields that the tests read from a line of the audit file.
+// auditRecord is the part of a line in the audit file that the tests read.
 type auditRecord struct{ Actor, Address, Action, Target, Outcome, Reason string }
 
-// audited returns the records of an action, except those for the start of a change.
+// audited returns the records of an action. It skips the records that only announce a change.
 func audited(t *testing.T, file, action string) (found []auditRecord) {
 	t.Helper()
 	f, err := os.Open(file)
@@ -42,7 +42,7 @@ func audited(t *testing.T, file, action string) (found []auditRecord) {
 	return found
 }
 
-func TestAuditRecordsNameWhoLoggedInWithWhichProviderOrWhyItFailed(t *testing.T) {
+func TestAuditRecordsOfLoginsNameTheUserAndTheProviderOrTheReason(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	file := filepath.Join(t.TempDir(), "audit.log")
@@ -100,12 +100,12 @@ func TestReadsRefusedWith403AreRecorded(t *testing.T) {
 		}
 		got := audited(t, file, "GET "+path)
 		if len(got) != 1 || got[0].Outcome == "ok" || got[0].Address != "198.51.100.7" {
-			t.Errorf("GET %s is recorded as %+v", path, got)
+			t.Errorf("the audit records of GET %s: %+v", path, got)
 		}
 	}
 }
 
-func TestAuditRecordsNameTheClientsAddressOnlyBehindATrustedProxy(t *testing.T) {
+func TestAuditRecordsUseTheForwardedAddressOnlyFromATrustedProxy(t *testing.T) {
 	t.Parallel()
 	for trusted, want := range map[string]string{"127.0.0.1/32": "203.0.113.9", "192.0.2.1/32": "127.0.0.1"} {
 		file := filepath.Join(t.TempDir(), "audit.log")
@@ -124,7 +124,7 @@ func TestAuditRecordsNameTheClientsAddressOnlyBehindATrustedProxy(t *testing.T) 
 			}
 			for _, r := range got {
 				if r.Address != want {
-					t.Errorf("%s with %s trusted is recorded from %s", action, trusted, r.Address)
+					t.Errorf("%s with %s trusted has the address %s", action, trusted, r.Address)
 				}
 			}
 		}

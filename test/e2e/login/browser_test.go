@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// cookieOf returns a cookie that the response sets.
+// cookieOf returns the cookie with this name that the response sets.
 func cookieOf(t *testing.T, resp *http.Response, name string) *http.Cookie {
 	t.Helper()
 	for _, c := range resp.Cookies() {
@@ -39,7 +39,7 @@ func TestABrowserLogsInThroughTheProvider(t *testing.T) {
 		t.Fatalf("authorize: %d to %s", sent.StatusCode, alice.At)
 	}
 	if c := cookieOf(t, sent, "service_login"); !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/v1/auth/callback" || c.MaxAge != 600 {
-		t.Errorf("the login is bound to the browser by %s", c)
+		t.Errorf("the cookie that binds the login to the browser is %s", c)
 	}
 
 	alice.Stop = back
@@ -55,10 +55,10 @@ func TestABrowserLogsInThroughTheProvider(t *testing.T) {
 			t.Errorf("%s: %d to %s", what, resp.StatusCode, b.At)
 		}
 		if b.Cookie(t, "service_session", base) != "" {
-			t.Errorf("%s: it got a session", what)
+			t.Errorf("%s: the browser got a session", what)
 		}
 	}
-	failed("a state that was never given", harness.NewBrowser(t), back+"?code=abc&state=never")
+	failed("a state that the server never issued", harness.NewBrowser(t), back+"?code=abc&state=never")
 
 	alice.Stop = base + "/v1/auth/session"
 	done := alice.Visit(t, answer)
@@ -84,7 +84,7 @@ func TestABrowserLogsInThroughTheProvider(t *testing.T) {
 	victim, attacker := harness.NewBrowser(t), harness.NewBrowser(t)
 	attacker.Stop = back
 	attacker.Visit(t, begin)
-	failed("an answer that another browser fetched", victim, attacker.At.String())
+	failed("another browser's answer", victim, attacker.At.String())
 
 	if a := s.Do(t, "POST", "/v1/auth/logout", `{}`, session); a.Status != 200 {
 		t.Errorf("logout: %d %s", a.Status, a.Body)
@@ -94,18 +94,18 @@ func TestABrowserLogsInThroughTheProvider(t *testing.T) {
 	}
 	for _, secret := range []string{alice.Cookie(t, "service_session", base), q.Get("nonce"), q.Get("state")} {
 		if secret != "" && strings.Contains(s.Log.String(), secret) {
-			t.Errorf("the log shows %q", secret)
+			t.Errorf("the log contains %q", secret)
 		}
 	}
 }
 
-// logged waits until the server's log contains a string, and reports whether it does.
+// logged waits until the server's log contains a text. It returns false if this takes too long.
 func logged(s *harness.Server, text string) bool {
 	return testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Log.String(), text) })
 }
 
-// A provider redirects a browser that started a login with it to another of the server's providers, with the
-// same client id, state and challenge. It must not receive the code of the other provider.
+// A browser starts a login with one provider. This provider redirects it to another of the server's providers, with the
+// same client ID, state and challenge. The first provider must not receive the other provider's code.
 func TestAProviderCannotObtainAnotherProvidersCodes(t *testing.T) {
 	t.Parallel()
 	port := harness.FreePort(t)

@@ -16,20 +16,20 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// commandLine is a person's computer: the directory in which commands store their contexts.
+// commandLine is a person's computer. Commands store their contexts in its home directory.
 type commandLine struct{ home string }
 
 func (l commandLine) environ() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.home, "ROPEWALK_CONTEXTS=" + filepath.Join(l.home, "contexts.yaml"), "ROPEWALK_HOME=" + filepath.Join(l.home, "none")}
 }
 
-// run runs a command and waits for it to end.
+// run runs a command and waits until it exits.
 func (l commandLine) run(t *testing.T, args ...string) (said string, status int) {
 	t.Helper()
 	return harness.Command(t, l.environ(), args...)
 }
 
-// pendingCommand is a running `ropewalk login`.
+// pendingCommand is a running ropewalk login command.
 type pendingCommand struct {
 	cmd *exec.Cmd
 	mu  sync.Mutex
@@ -48,7 +48,7 @@ func (p *pendingCommand) said() string {
 	return p.out.String()
 }
 
-// find waits until the output of the command matches a pattern, and returns the pattern's group.
+// find waits until the command's output matches a pattern. It returns the pattern's first group.
 func (p *pendingCommand) find(t *testing.T, pattern string) (found string) {
 	t.Helper()
 	testkit.Eventually(t, "the command prints "+pattern, func() bool {
@@ -61,7 +61,7 @@ func (p *pendingCommand) find(t *testing.T, pattern string) (found string) {
 	return found
 }
 
-// logIn starts `ropewalk login`.
+// logIn starts the command ropewalk login.
 func (l commandLine) logIn(t *testing.T, browser string, args ...string) *pendingCommand {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Timeout)
@@ -77,7 +77,7 @@ func (l commandLine) logIn(t *testing.T, browser string, args ...string) *pendin
 
 var consentField = regexp.MustCompile(`name="consent" value="([^"]*)"`)
 
-// answer submits the form on the page that asks for consent.
+// answer submits the consent form on the page.
 func answer(t *testing.T, b *harness.Browser, s *harness.Server, page, allow string) (*http.Response, string) {
 	t.Helper()
 	consent := consentField.FindStringSubmatch(page)
@@ -96,7 +96,7 @@ func TestACommandLineLogsInWithTheBrowser(t *testing.T) {
 	opened := filepath.Join(me.home, "opened")
 	program := filepath.Join(me.home, "browser")
 	harness.WriteFile(t, program, "#!/bin/sh\necho \"$1\" > "+opened+".new && mv "+opened+".new "+opened+"\n")
-	if err := os.Chmod(program, 0o700); err != nil { //nolint:gosec // a program
+	if err := os.Chmod(program, 0o700); err != nil { //nolint:gosec // an executable file
 		t.Fatal(err)
 	}
 	login := me.logIn(t, program, s.URL)
@@ -108,13 +108,13 @@ func TestACommandLineLogsInWithTheBrowser(t *testing.T) {
 	b := harness.NewBrowser(t)
 	_, page := b.Read(t, strings.TrimSpace(string(address)))
 	if code := login.find(t, `the code ([A-Z]{4}-[A-Z]{4})`); !strings.Contains(page, code) || !strings.Contains(page, boss) {
-		t.Errorf("the page mentions neither %s nor %s: %s", code, boss, page)
+		t.Errorf("the page does not contain both %s and %s: %s", code, boss, page)
 	}
 	if b.Cookie(t, "service_session", s.URL) != "" {
-		t.Error("the browser itself was logged in")
+		t.Error("the browser was logged in, too")
 	}
 	if r, page := answer(t, b, s, page, "allow"); r.StatusCode != 200 || !strings.Contains(page, "You are logged in") {
-		t.Errorf("the command line shows %d %s", r.StatusCode, page)
+		t.Errorf("the last page: %d %s", r.StatusCode, page)
 	}
 	if err := login.cmd.Wait(); err != nil || !strings.Contains(login.said(), "as "+boss) {
 		t.Fatalf("%v: %s", err, login.said())
@@ -147,7 +147,7 @@ func TestACommandLineWithoutABrowserLogsInWithACode(t *testing.T) {
 	b := harness.NewBrowser(t)
 	r, page := b.Read(t, login.find(t, `Open (\S+)`))
 	if !strings.Contains(page, `name="device"`) {
-		t.Errorf("the page asks for no code: %s", page)
+		t.Errorf("the page does not ask for the code: %s", page)
 	}
 	if policy := r.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "form-action") {
 		t.Errorf("browsers would block the form's redirect to the provider: %s", policy)
@@ -161,10 +161,10 @@ func TestACommandLineWithoutABrowserLogsInWithACode(t *testing.T) {
 		t.Errorf("%d %s", r.StatusCode, page)
 	}
 	if r, _ := answer(t, b, s, page, "allow"); r.StatusCode != 404 {
-		t.Errorf("the same consent again: %d", r.StatusCode)
+		t.Errorf("the same consent a second time: %d", r.StatusCode)
 	}
 	if r, _ := b.Read(t, s.URL+"/v1/auth/authorize?device="+code); r.StatusCode != 404 {
-		t.Errorf("the same code again: %d", r.StatusCode)
+		t.Errorf("the same code a second time: %d", r.StatusCode)
 	}
 	if err := login.cmd.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, login.said())
@@ -189,8 +189,8 @@ func TestALoginThatIsRefusedInTheBrowserEndsTheCommand(t *testing.T) {
 	}
 }
 
-// Nobody can obtain a login with what they can see or guess about another person's login.
-func TestADeviceTokenIsNotALoginUntilThePersonAgrees(t *testing.T) {
+// An attacker cannot obtain another person's login with data that the attacker can see or guess.
+func TestADeviceTokenIsNoLoginUntilThePersonAgrees(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p)
@@ -209,24 +209,24 @@ func TestADeviceTokenIsNotALoginUntilThePersonAgrees(t *testing.T) {
 		device := ask(redirect)
 		token, _ := device["token"].(string)
 		if status := session(token); status != 401 {
-			t.Errorf("before anybody agreed: %d", status)
+			t.Errorf("before the page was opened: %d", status)
 		}
 		b := harness.NewBrowser(t)
 		b.Stop = "http://127.0.0.1:1/"
 		_, page := b.Read(t, device["loginUrl"].(string))
 		if status := session(token); status != 401 {
-			t.Errorf("before the browser's user agreed: %d", status)
+			t.Errorf("before the person agreed: %d", status)
 		}
 		answer(t, b, s, page, "allow")
 		code := ""
 		if redirect != "" {
 			if status := session(token); status != 401 {
-				t.Errorf("without the browser's part: %d", status)
+				t.Errorf("without the code from the browser: %d", status)
 			}
 			code = b.At.Query().Get("code")
 		}
 		if status := session(token + code); status != 200 {
-			t.Errorf("with the browser's part: %d", status)
+			t.Errorf("with the code from the browser: %d", status)
 		}
 		if a := s.Do(t, "POST", "/mcp", map[string]any{}, "Authorization: Bearer "+token+code); a.Status != 401 {
 			t.Errorf("at /mcp: %d", a.Status)
@@ -248,7 +248,7 @@ func TestAServerWithoutAnIdentityProviderAsksForAKey(t *testing.T) {
 	}
 	made, status := harness.Command(t, []string{"ROPEWALK_HOME=" + s.Home}, "key", "create", "laptop", "--json")
 	if status != 0 {
-		t.Fatalf("the owner of the machine makes a key without one: %d %s", status, made)
+		t.Fatalf("creating a key on the server's machine without a key: %d %s", status, made)
 	}
 	key := regexp.MustCompile(`rwk_[A-Za-z0-9_-]+`).FindString(made)
 	cmd := exec.CommandContext(t.Context(), harness.Binary(t), "login", "--key", s.URL)
@@ -261,7 +261,7 @@ func TestAServerWithoutAnIdentityProviderAsksForAKey(t *testing.T) {
 	}
 }
 
-func TestClientsGetThePublicAddressAndTheLoginOfTheServer(t *testing.T) {
+func TestClientConfigUsesThePublicAddressAndTheLogin(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := harness.Serve(t, harness.Config("http: {baseUrl: https://tools.example.com}\n"+harness.OIDCAuth(p.Issuer, "clientId: app")))

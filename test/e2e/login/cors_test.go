@@ -21,11 +21,11 @@ func TestMCPCORSHeaders(t *testing.T) {
 		allow       string
 		credentials string
 	}{
-		{"dev mode: everyone", dev, other, "*", ""},
+		{"dev mode, any origin", dev, other, "*", ""},
 		{"a listed origin", listed, allowed, allowed, "true"},
 		{"the other listed origin", listed, "https://two.example", "https://two.example", "true"},
-		{"an origin that is not listed", listed, other, "", ""},
-		{"nothing listed", closed, allowed, "", ""},
+		{"an unlisted origin", listed, other, "", ""},
+		{"no listed origins", closed, allowed, "", ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			for _, path := range []string{"/v1/health", "/v1/apps", "/v1/nothing", "/mcp"} {

@@ -27,25 +27,25 @@ func TestGuessingTheKeyAsABearerTokenIsLimitedLikeLogins(t *testing.T) {
 			}
 		}
 		if limited < 15 {
-			t.Errorf("%s: %d of 30 guesses of one client were limited", path, limited)
+			t.Errorf("%s: only %d of 30 guesses by one client were limited", path, limited)
 		}
 		if a := try("a-wrong-key", "203.0.113.2"); a.Status == 429 {
 			t.Errorf("%s: another client behind the proxy is limited: %s", path, a.Body)
 		}
 		if a := try(harness.APIKey, "203.0.113.1"); a.Status != 200 {
-			t.Errorf("%s: the right key is refused with %d %s", path, a.Status, a.Body)
+			t.Errorf("%s: the right key returns %d %s", path, a.Status, a.Body)
 		}
 		limited = 0
-		for i := 0; limited < 100 && i < 4000; i++ { // a client that forges addresses, behind one proxy
+		for i := 0; limited < 100 && i < 4000; i++ { // a client behind one proxy that forges addresses
 			if a := try("a-wrong-key", fmt.Sprintf("198.51.%d.%d", i/200, i%200)); a.Status == 429 {
 				limited++
 			}
 		}
 		if limited < 100 {
-			t.Errorf("%s: %d guesses through one proxy were limited", path, limited)
+			t.Errorf("%s: only %d guesses through one proxy were limited", path, limited)
 		}
 		if a := try(harness.APIKey, "198.51.100.1"); a.Status != 200 {
-			t.Errorf("%s: the right key is refused with %d %s", path, a.Status, a.Body)
+			t.Errorf("%s: the right key returns %d %s", path, a.Status, a.Body)
 		}
 	}
 }

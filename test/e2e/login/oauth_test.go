@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// challenge returns the WWW-Authenticate header of every 401 from /mcp (docs/api.md 10.4).
+// challenge returns the WWW-Authenticate header that every 401 from /mcp has (docs/api.md 10.4).
 func challenge(base string) string {
 	return `Bearer error="unauthorized", error_description="Authorization required", resource_metadata="` + base + `/.well-known/oauth-protected-resource", scope="openid profile email"`
 }
@@ -51,13 +51,13 @@ func TestTheOfficialClientLogsInThroughAnIdentityProvider(t *testing.T) {
 		t.Errorf("the client asked %q", seen.Asked)
 	}
 	if !seen.Registered || seen.PKCE != "S256" || strings.TrimSuffix(seen.Resource, "/") != s.URL {
-		t.Errorf("registered %v, PKCE %s, for %s", seen.Registered, seen.PKCE, seen.Resource)
+		t.Errorf("registered: %v; PKCE: %s; resource: %s", seen.Registered, seen.PKCE, seen.Resource)
 	}
 	if !slices.Contains(seen.Tools, "system__status") || seen.Status {
 		t.Errorf("the client lists %v; system__status failed: %v", seen.Tools, seen.Status)
 	}
 
-	// A server that trusts another organization, provider or audience rejects the same token.
+	// Servers that trust another organization, provider or audience reject the same token.
 	other := testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/v1/auth/callback")
 	for name, elsewhere := range map[string]*harness.Server{
 		"another organization": harness.Serve(t, harness.Config("auth: {adapter: oidc, issuer: \""+provider.Issuer+"\", organizationId: org_2, audience: any}\n")),
@@ -88,9 +88,9 @@ func TestForgedTokensAreRefused(t *testing.T) {
 		return s.Do(t, "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"e2e","version":"1"}}}`,
 			"Authorization: Bearer "+token, "X-Workspace-Id: "+mine, "Content-Type: application/json", "Accept: application/json, text/event-stream")
 	}
-	// White space around a header field's value is not part of the value, and the value cannot contain line
-	// breaks (RFC 9110, section 5.5). Tokens that become valid within a minute are left to the kit, which
-	// creates its tokens one at a time.
+	// White space around the value of a header field is not part of the value, and a value cannot contain line breaks
+	// (RFC 9110, section 5.5). The test also skips tokens that become valid within a minute, because this loop could be
+	// slower than that. The kit itself tests them.
 	forgeries := slices.DeleteFunc(provider.Forgeries(), func(f authtest.Forgery) bool {
 		return strings.TrimSpace(f.Token) != f.Token || strings.ContainsAny(f.Token, "\r\n\x00") || strings.HasSuffix(f.Name, " 60 s from now")
 	})
@@ -100,7 +100,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 		}
 	}
 	if a := open(good); a.Status != 200 || a.Header.Get("Mcp-Session-Id") == "" {
-		t.Errorf("a good token: %d %s", a.Status, a.Body)
+		t.Errorf("a valid token: %d %s", a.Status, a.Body)
 	}
 	t.Logf("%d kinds of forged tokens, 0 accepted", len(forgeries))
 }

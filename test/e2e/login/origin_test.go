@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// sendRaw sends a request with these header lines on a new connection.
+// sendRaw sends a request with exactly these header lines on a new connection.
 func sendRaw(t *testing.T, s *harness.Server, body string, head ...string) harness.Response {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
@@ -36,10 +36,10 @@ func sendRaw(t *testing.T, s *harness.Server, body string, head ...string) harne
 	return harness.Response{Status: resp.StatusCode, Header: resp.Header, Body: string(text)}
 }
 
-// endpoints contains, for each path, the body of a request that has an effect.
+// endpoints has the body of a request that has an effect, by path.
 var endpoints = map[string]string{"/mcp": harness.Initialize, "/v1/tools/call": `{"server":"system","tool":"status"}`}
 
-func TestReboundNamesAndOtherOriginsAreRefused(t *testing.T) {
+func TestReboundHostNamesAndOtherOriginsAreRefused(t *testing.T) {
 	t.Parallel()
 	const token = "the-token-of-alice-1"
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -47,7 +47,7 @@ func TestReboundNamesAndOtherOriginsAreRefused(t *testing.T) {
 	dev := harness.Serve(t)
 	guarded := harness.Serve(t, harness.Config("auth: {adapter: static, audience: any, file: "+tokens+"}\nhttp: {allowedOrigins: [\"https://app.example\"]}\n"))
 	for _, c := range []struct {
-		host, lines  string // HOST stands for the server's address
+		host, lines  string // HOST is replaced by the server's address
 		dev, guarded bool
 	}{
 		{"HOST", "", true, true},
@@ -68,7 +68,7 @@ func TestReboundNamesAndOtherOriginsAreRefused(t *testing.T) {
 		{"evil.example\r\nHost: localhost", "", false, false},
 		{"evil.example", "Origin: http://evil.example", false, false},
 		{"HOST", "Origin: http://HOST", true, true},
-		{"HOST", "Origin: https://HOST", true, false}, // dev mode allows any page from this machine
+		{"HOST", "Origin: https://HOST", true, false}, // dev mode allows all pages from this machine
 		{"HOST", "Origin: http://localhost:5173", true, false},
 		{"HOST", "Origin: https://app.example", false, true},
 		{"HOST", "Origin: https://app.example.evil.example", false, false},
@@ -92,7 +92,7 @@ func TestReboundNamesAndOtherOriginsAreRefused(t *testing.T) {
 				lets bool
 			}{{dev, c.dev}, {guarded, c.guarded}} {
 				if at.Server == guarded && path != "/mcp" {
-					continue // it requires a bearer token, which no browser sends automatically
+					continue // this path requires a bearer token, which browsers don't send automatically
 				}
 				here := strings.NewReplacer("HOST", strings.TrimPrefix(at.URL, "http://"))
 				head := []string{"POST " + path + " HTTP/1.1", "Host: " + here.Replace(c.host), "Authorization: Bearer " + token, "X-Workspace-Id: " + harness.Workspace, "Accept: application/json, text/event-stream"}
@@ -108,12 +108,12 @@ func TestReboundNamesAndOtherOriginsAreRefused(t *testing.T) {
 	}
 }
 
-func TestATargetNamesTheSameHostAsItsHeader(t *testing.T) {
+func TestTheRequestTargetMustMatchTheHostHeader(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	host := strings.TrimPrefix(s.URL, "http://")
 	for path, body := range endpoints {
-		for target, statuses := range map[string][2]int{ // with this server's Host, and with another
+		for target, statuses := range map[string][2]int{ // with this server's Host header, and with another
 			path:                           {http.StatusOK, http.StatusForbidden},
 			"http://" + host + path:        {http.StatusOK, http.StatusBadRequest},
 			"http://evil.example" + path:   {http.StatusBadRequest, http.StatusForbidden},
@@ -129,7 +129,7 @@ func TestATargetNamesTheSameHostAsItsHeader(t *testing.T) {
 	}
 }
 
-func TestWithoutMCPItsPathsAreNotFound(t *testing.T) {
+func TestMCPPathsAreNotFoundIfMCPIsOff(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("features: {mcpServer: false}\n"))
 	for _, method := range []string{"POST", "GET", "DELETE", "PUT", "OPTIONS", "TRACE", "PROPFIND"} {

@@ -20,20 +20,20 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// phase is one of the identity providers that a server uses in turn.
+// phase is one of the identity providers that the server uses one after another.
 type phase struct {
 	name   string
 	config string
 	token  func(person int) string
 }
 
-func TestPeopleStayWhoTheyAreWhenTheProviderChanges(t *testing.T) {
+func TestUsersKeepTheirIdentityWhenTheProviderChanges(t *testing.T) {
 	t.Parallel()
 	changeProviders(t, 12, 20, time.Second)
 }
 
-// thirdParty builds the auth plugin that `ropewalk plugin init` writes, and returns its issuer, its settings and a function
-// that issues its tokens.
+// thirdParty builds the auth plugin that ropewalk plugin init writes. It returns the plugin's issuer and settings, and
+// a function that issues its tokens.
 func thirdParty(t *testing.T) (issuer, settings string, token func(subject, email string) string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "demo")
@@ -63,8 +63,9 @@ func thirdParty(t *testing.T) (issuer, settings string, token func(subject, emai
 		}
 }
 
-// changeProviders changes people's identity provider four times: to another one, to a third-party plugin, to a file, and back
-// to the first. Before and after each change, the people make perSecond calls a second for the given time.
+// changeProviders changes the identity provider four times: to another provider, to a third-party plugin, to a file,
+// and back to the first provider. Before and after each change, the users make perSecond calls per second for the given
+// time.
 func changeProviders(t *testing.T, people, perSecond int, while time.Duration) {
 	address := func(person int) string { return fmt.Sprintf("p%d@example.com", person) }
 	a, b := harness.StartProvider(t), harness.StartProvider(t)
@@ -73,7 +74,7 @@ func changeProviders(t *testing.T, people, perSecond int, while time.Duration) {
 		for i := range tokens {
 			claims := map[string]any{"sub": fmt.Sprintf("%s%d", kind, i), "email": address(i), "email_verified": true}
 			if i == 0 && kind == "a" {
-				claims["roles"] = []string{"staff-admin"} // only the first provider gives anyone a role
+				claims["roles"] = []string{"staff-admin"} // only the first provider assigns a role
 			}
 			tokens[i] = p.Token(claims)
 		}
@@ -128,10 +129,10 @@ func changeProviders(t *testing.T, people, perSecond int, while time.Duration) {
 			t.Errorf("%s: statuses %v, the first failure: %+v", now.name, load.Statuses, load.Failures)
 		}
 		checkAll(t, s, now, ids, keys, clients)
-		if list := listed(t, s); len(list) != people+2 { // includes the owner and the stranger
+		if list := listed(t, s); len(list) != people+2 { // the list includes the owner and the stranger
 			t.Errorf("%s: %d users: %v", now.name, len(list), list)
 		} else if suspended := list[stranger]; suspended != (now.name != "a again") {
-			t.Errorf("%s: the user without an email is suspended: %v", now.name, suspended)
+			t.Errorf("%s: suspended, for the user without an email: %v", now.name, suspended)
 		}
 		if now.name == "a again" {
 			if plan.Known != people+1 || len(plan.New) != 0 {
@@ -143,8 +144,8 @@ func changeProviders(t *testing.T, people, perSecond int, while time.Duration) {
 	}
 }
 
-// checkAll has every person send a token from the new provider. The session, the user and the key must be the
-// same as before.
+// checkAll sends tokens from the new provider for every person. Each person must have the same session, user and key as
+// before.
 func checkAll(t *testing.T, s *harness.Server, now phase, ids, keys []string, clients []*harness.MCPClient) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -154,7 +155,7 @@ func checkAll(t *testing.T, s *harness.Server, now phase, ids, keys []string, cl
 				t.Errorf("%s: a token from the previous provider gets %d", now.name, status)
 			}
 			if got := s.Do(t, "GET", "/v1/apps", nil, "Authorization: Bearer "+keys[i], "X-Workspace-Id: ws_default"); now.name != "a again" && got.Status != http.StatusUnauthorized {
-				t.Errorf("%s: the key of a user that the provider does not know gets %d", now.name, got.Status)
+				t.Errorf("%s: the key of a suspended user gets %d", now.name, got.Status)
 			}
 			c.Headers = []string{"Authorization", "Bearer " + now.token(i)}
 			for n := range 5 {
@@ -163,7 +164,7 @@ func checkAll(t *testing.T, s *harness.Server, now phase, ids, keys []string, cl
 				}
 			}
 			if id := userOf(t, s, "Bearer "+now.token(i)); id != ids[i] {
-				t.Errorf("%s: person %d is %s, was %s", now.name, i, id, ids[i])
+				t.Errorf("%s: person %d is user %s, want %s", now.name, i, id, ids[i])
 			}
 			admin := s.Do(t, "GET", "/v1/users", nil, "Authorization: Bearer "+now.token(i)).Status == http.StatusOK
 			if admin != (i == 0 && now.name == "a again") {
@@ -191,7 +192,7 @@ func TestAnAdminCanMergeTwoUsers(t *testing.T) {
 	old := userOf(t, s, before)
 	s.MustReload(t, harness.OIDCAuth(b.Issuer, "clientId: app"), "auth")
 	if id := userOf(t, s, now); id == old {
-		t.Fatal("both logins belong to the same user, without auth.sameAs")
+		t.Fatal("both logins belong to the same user, although auth.sameAs is not set")
 	}
 	environ := []string{"ROPEWALK_URL=" + s.URL, "SERVICE_API_KEY=" + harness.APIKey, "ROPEWALK_HOME=" + s.Home}
 	if said, status := harness.Command(t, environ, "user", "list"); status != 0 || !strings.Contains(said, "suspended") {
@@ -217,18 +218,18 @@ func TestAnAdminCanMergeTwoUsers(t *testing.T) {
 	}
 }
 
-// userOf returns the id of the user with the given credentials.
+// userOf returns the ID of the user to whom the credentials belong.
 func userOf(t *testing.T, s *harness.Server, bearer string) string {
 	t.Helper()
 	user, _ := s.Do(t, "GET", "/v1/auth/session", nil, "Authorization: "+bearer).Object(t)["user"].(map[string]any)
 	id, _ := user["id"].(string)
 	if id == "" {
-		t.Errorf("the credential belongs to no user: %v", user)
+		t.Errorf("the credentials belong to no user: %v", user)
 	}
 	return id
 }
 
-// listed returns whether each user is suspended, by user id.
+// listed returns the users by ID. The value is true if the user is suspended.
 func listed(t *testing.T, s *harness.Server) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -246,7 +247,7 @@ type plan struct {
 	New           []struct{ ID string }
 }
 
-// planOf returns how a reload would affect people. It does not apply the change.
+// planOf returns how a reload would affect users. It does not apply the change.
 func planOf(t *testing.T, s *harness.Server, config string) plan {
 	t.Helper()
 	harness.WriteFile(t, filepath.Join(s.Home, "ropewalk.yaml"), config)

@@ -6,10 +6,10 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// boss is the email address of an admin of the organization. Others claim it as their own.
+// boss is the email address of an organization admin. In these tests, other people claim it as their own.
 const boss = "boss@example.com"
 
-// roleOf returns the organization role and the email that the server has for a caller.
+// roleOf returns a caller's organization role and email, as the server knows them.
 func roleOf(t *testing.T, s *harness.Server, credentials string) (role, email string) {
 	t.Helper()
 	a := s.Do(t, "GET", "/v1/auth/session", nil, credentials)
@@ -20,7 +20,7 @@ func roleOf(t *testing.T, s *harness.Server, credentials string) (role, email st
 	return user["orgRole"].(string), user["email"].(string)
 }
 
-// serveProvider starts a server that trusts the provider, with additional settings in the auth section.
+// serveProvider starts a server that trusts the provider. settings are added to the auth section.
 func serveProvider(t *testing.T, p *harness.Provider, settings ...string) *harness.Server {
 	t.Helper()
 	return harness.Serve(t, harness.Config(harness.OIDCAuth(p.Issuer, append([]string{"clientId: app"}, settings...)...)))
@@ -59,7 +59,7 @@ func TestOnlyAVerifiedEmailMakesAnAdmin(t *testing.T) {
 	}
 }
 
-func TestAnEmailIsJudgedByItsSource(t *testing.T) {
+func TestAnEmailAndItsVerificationMustComeFromOneSource(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p, "admins: ["+boss+"]")
@@ -73,11 +73,11 @@ func TestAnEmailIsJudgedByItsSource(t *testing.T) {
 		idToken, access, userInfo map[string]any
 		admin                     bool
 	}{
-		"the flag of the id token, the email of UserInfo":         {flag("a", true), only("a"), mail("a"), false},
-		"the flag of the id token, the email of the access token": {flag("b", true), mail("b"), only("b"), false},
-		"the flag of the access token, the email of the id token": {mail("c"), flag("c", true), only("c"), false},
-		"the flag of UserInfo, the email of the id token":         {mail("d"), only("d"), flag("d", true), false},
-		"both of UserInfo, another flag in the id token":          {flag("boss", false), only("boss"), whole, true},
+		"the flag of the id token, the email of UserInfo":                  {flag("a", true), only("a"), mail("a"), false},
+		"the flag of the id token, the email of the access token":          {flag("b", true), mail("b"), only("b"), false},
+		"the flag of the access token, the email of the id token":          {mail("c"), flag("c", true), only("c"), false},
+		"the flag of UserInfo, the email of the id token":                  {mail("d"), only("d"), flag("d", true), false},
+		"the flag and the email of UserInfo, another flag in the id token": {flag("boss", false), only("boss"), whole, true},
 	} {
 		p.State(c.idToken, c.access, c.userInfo)
 		if role, email := roleOf(t, s, p.LogIn(t, s)); (role == "admin") != c.admin {
@@ -86,7 +86,7 @@ func TestAnEmailIsJudgedByItsSource(t *testing.T) {
 	}
 }
 
-func TestAProviderWithoutTheClaimIsTrustedIfASettingAllowsIt(t *testing.T) {
+func TestASettingTrustsProvidersWithoutTheVerificationClaim(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p, "admins: ["+boss+"]", "assumeEmailVerified: true")

@@ -15,7 +15,6 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// audited is a server with an audit file.
 type audited struct {
 	*harness.Server
 	file string
@@ -27,7 +26,7 @@ func serveAudited(t *testing.T, settings string) audited {
 	return audited{harness.Serve(t, harness.Config("audit: {file: "+file+"}\n"+settings)), file}
 }
 
-// trail returns the records whose target contains a string, in order.
+// trail returns the records whose target contains a text, in order.
 func (a audited) trail(t *testing.T, target string) (found []core.AuditRecord) {
 	t.Helper()
 	raw, err := os.ReadFile(a.file)
@@ -46,8 +45,8 @@ func (a audited) trail(t *testing.T, target string) (found []core.AuditRecord) {
 	return found
 }
 
-// outcomes returns the actions and outcomes recorded for a target. The record for the end of an action must
-// have a duration, and the request id of the record for its start.
+// outcomes returns the actions and outcomes recorded for a target. The record at the end of an action must have a
+// duration, and the request ID of the record at its start.
 func (a audited) outcomes(t *testing.T, target string) (all []string) {
 	t.Helper()
 	begun := map[string]core.AuditRecord{}
@@ -71,7 +70,7 @@ func (a audited) check(t *testing.T, target string, want ...string) {
 	}
 }
 
-// post sends a message as a client with the given protocol revision, and returns the response body.
+// post sends a message as a client with the given protocol revision. It returns the response body.
 func (a audited) post(t *testing.T, revision, method, name, params string) string {
 	t.Helper()
 	headers := []string{harness.WorkspaceHeader, harness.AcceptHeader}
@@ -129,7 +128,7 @@ func TestACallToAnAppThatIsStartingIsRecordedAsAllowed(t *testing.T) {
 	go func() {
 		answers <- a.Do(t, "POST", "/v1/tools/call", map[string]any{"server": "offer", "tool": "echo", "arguments": map[string]any{"text": "x"}})
 	}()
-	for range 20 { // so that the call is on its way
+	for range 20 { // give the call time to reach the server
 		a.Do(t, "GET", "/v1/health", nil)
 	}
 	if err := os.Remove(shut); err != nil {
@@ -143,7 +142,7 @@ func TestACallToAnAppThatIsStartingIsRecordedAsAllowed(t *testing.T) {
 	a.check(t, "offer__echo", "tools.call allowed", "tools.call.ended ok")
 }
 
-func TestARefusedCallOfASystemToolIsRecordedAsRefused(t *testing.T) {
+func TestARefusedCallToASystemToolIsRecordedAsRefused(t *testing.T) {
 	t.Parallel()
 	a := serveAudited(t, "features: {bundleManagement: false}\n")
 	a.Do(t, "POST", "/v1/tools/call", map[string]any{"server": "system", "tool": "manage_apps", "arguments": map[string]any{"action": "stop", "name": "x"}})
@@ -152,7 +151,7 @@ func TestARefusedCallOfASystemToolIsRecordedAsRefused(t *testing.T) {
 	a.check(t, "system__list_apps", "tools.call invalid_input")
 }
 
-func TestASuspendedCallEndsAsInputRequiredAndContinuesAsAnother(t *testing.T) {
+func TestACallThatAsksIsRecordedAsTwoCalls(t *testing.T) {
 	t.Parallel()
 	a := serveAudited(t, "")
 	a.Install(t, map[string]any{"path": harness.GoBundle(t, "asker", harness.AskingInSessions)})

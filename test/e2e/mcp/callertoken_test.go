@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// remoteRecorder is a remote MCP server that records the requests it gets.
+// remoteRecorder is a remote MCP server that records its requests.
 type remoteRecorder struct {
 	mu   sync.Mutex
 	seen []string
@@ -60,9 +60,9 @@ func (r *remoteRecorder) ServeHTTP(w http.ResponseWriter, request *http.Request)
 	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, message.ID, result)
 }
 
-// A local app sees its environment and its messages; a remote app sees its requests. None of them may contain
-// the credentials that the caller sends to the server.
-func TestNoAppGetsItsCallersToken(t *testing.T) {
+// A local app sees its environment and its messages, and a remote app sees its requests. None of these may contain the
+// caller's credentials.
+func TestNoAppGetsTheCallersToken(t *testing.T) {
 	t.Parallel()
 	const secret = "the-token-of-owner-canary"
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -95,18 +95,18 @@ func TestNoAppGetsItsCallersToken(t *testing.T) {
 	for _, request := range recorder.seen {
 		if strings.Contains(strings.ToLower(request), secret) {
 			found++
-			t.Errorf("the remote app got %s", request)
+			t.Errorf("the remote app got the token: %s", request)
 		}
 	}
 	if len(recorder.seen) < callsWithToken/2 {
-		t.Errorf("the remote app got %d requests", len(recorder.seen))
+		t.Errorf("the remote app got only %d requests", len(recorder.seen))
 	}
 	chaos.Record(t, chaos.Row{Number: "14", Done: fmt.Sprintf("%d calls of a local and a remote app over /v1 and /mcp", 2*callsWithToken), Figure: fmt.Sprintf("%d with the token", found), Required: "0", OK: found == 0 && !t.Failed()})
 }
 
 const callerWorkers = 8
 
-// callBoth calls the local app, which returns everything that it can see, and the remote app.
+// callBoth calls the local app, which returns everything that it can see, and then the remote app.
 func callBoth(ctx context.Context, s *harness.Server, secret, nonce string) error {
 	for _, c := range []struct{ path, body string }{
 		{"/v1/tools/call", `{"server":"plain","tool":"environment","arguments":{}}`},

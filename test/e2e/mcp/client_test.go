@@ -21,7 +21,7 @@ func TestEachOfficialClientGetsItsOwnQuestions(t *testing.T) {
 		Asked []struct{ Elicited, Sampled string }
 	}](t, "elicitation.mjs", s.URL, harness.Workspace, fmt.Sprint(sessions))
 	if len(seen.Asked) != sessions {
-		t.Fatalf("%d sessions were asked", len(seen.Asked))
+		t.Fatalf("%d sessions got a question", len(seen.Asked))
 	}
 	for n, said := range seen.Asked {
 		if me := fmt.Sprintf("client %d", n); !strings.Contains(said.Elicited, me) || !strings.Contains(said.Sampled, me+" says") {
@@ -59,18 +59,17 @@ func TestTheOfficialClientIsServedThroughMCP(t *testing.T) {
 		t.Errorf("progress arrived as %q", seen.Progress)
 	}
 	if !seen.Changed {
-		t.Error("the tool that was added is not listed")
+		t.Error("the added tool is not listed")
 	}
 	if seen.Cancelled != "abandoned" || !testkit.Within(harness.Timeout, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
-		t.Errorf("the cancelled call was %s, and its tool was not cancelled", seen.Cancelled)
+		t.Errorf("the cancelled call was %s, and the tool was not cancelled", seen.Cancelled)
 	}
-	// Of all those calls, exactly one came from an agent, succeeded, and was not declared read-only.
+	// Of all these calls, only one came from an agent, succeeded, and was not declared read-only.
 	if e := events.Next(t); !strings.HasPrefix(e, `data.changed {"server":"grower","timestamp":"`) || !strings.HasSuffix(e, `Z","tool":"grow"}`) {
 		t.Errorf("event %s", e)
 	}
 }
 
-// serversOf returns the app names in full tool names.
 func serversOf(names []string) []string {
 	var servers []string
 	for _, name := range names {
@@ -80,7 +79,7 @@ func serversOf(names []string) []string {
 	return servers
 }
 
-// The official client rejects an entire list because of a single invalid definition.
+// A single invalid definition makes the official client reject the whole list.
 func TestTheOfficialClientListsAnAppWithTwentyWrongTools(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
@@ -96,7 +95,7 @@ func TestTheOfficialClientListsAnAppWithTwentyWrongTools(t *testing.T) {
 
 	var want []string
 	for i := range 20 {
-		if i != 5 && i != 6 { // their schemas are not objects
+		if i != 5 && i != 6 { // the schemas of these two are not objects
 			want = append(want, fmt.Sprintf("wrong__wrong%d", i))
 		}
 	}
@@ -112,7 +111,7 @@ func TestTheOfficialClientListsAnAppWithTwentyWrongTools(t *testing.T) {
 		`\"wrong12\", was made valid for clients: description is null, but must be a string`,
 	} {
 		if !strings.Contains(logs, sentence) {
-			t.Errorf("the app's log does not say %s:\n%s", sentence, logs)
+			t.Errorf("the app's log does not contain %s:\n%s", sentence, logs)
 		}
 	}
 	if a := s.Do(t, "POST", "/v1/tools/call", `{"server":"wrong","tool":"wrong2","arguments":{"x":1}}`); a.Status != 200 || !strings.Contains(a.Body, "called") {
@@ -120,8 +119,8 @@ func TestTheOfficialClientListsAnAppWithTwentyWrongTools(t *testing.T) {
 	}
 }
 
-// This tests version 2 of the official client, with and without a session. The app supports only sessions.
-// Without a session, its question becomes a result, and the answer is another call.
+// Tests version 2 of the official client, with and without a session. The app supports only sessions. Without a
+// session, its question becomes a result, and the answer is a second call.
 func TestTheSecondOfficialClientIsServedThroughMCP(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// An app of the stateless revision asks its questions in results, so one process serves all clients: those of
-// the same revision and those with sessions.
+// An app that uses the stateless revision asks its questions in results. One process can therefore serve all clients,
+// with sessions and without.
 func TestAThousandCallersOfBothRevisionsGetTheirOwnQuestions(t *testing.T) {
 	const callers = 1000
 	c := serveTenants(t, harness.Stateless, callers, "")
@@ -19,7 +19,7 @@ func TestAThousandCallersOfBothRevisionsGetTheirOwnQuestions(t *testing.T) {
 	defer cancel()
 	for _, round := range []struct {
 		stateless func(i int) bool
-		held      bool // wait at the gate until all calls have started
+		held      bool // whether calls wait at the gate until all have started
 	}{
 		{func(i int) bool { return i%4 < 2 }, true}, // one half in each workspace
 		{func(i int) bool { return i%4 >= 2 }, false},
@@ -37,9 +37,9 @@ func TestAThousandCallersOfBothRevisionsGetTheirOwnQuestions(t *testing.T) {
 	}
 }
 
-// An app of an older revision does not say which call a question belongs to, so each session has its own
-// process. Here many callers share a session. A question reaches their session, and the answer reaches the call
-// that asked.
+// An app that uses an older revision does not say to which call a question belongs, so each session has its own
+// process. In this test, many callers share a session. A question reaches the session that it belongs to, and the
+// answer reaches the call that asked.
 func TestAThousandCallersOfSharedSessionsGetTheirOwnQuestions(t *testing.T) {
 	const callers, sessions = 1000, 40
 	c := serveTenants(t, harness.Asking, sessions, fmt.Sprintf("mcp: {maxInstances: %d}\n", sessions))
@@ -58,7 +58,7 @@ func TestAThousandCallersOfSharedSessionsGetTheirOwnQuestions(t *testing.T) {
 		k.shared.add(k.text)
 		return k.run(ctx, "progress", "progress", "answer")
 	}
-	// The first question shows that the app asks questions. From then on each session has its own instance.
+	// The first question shows the server that the app asks questions. From then on, each session has its own instance.
 	for i := range c.tenants {
 		if err := ask(callers + i); err != nil {
 			t.Fatal(err)
@@ -80,18 +80,18 @@ func TestTheSessionPoolHasALimit(t *testing.T) {
 	var refused error
 	for _, step := range []struct {
 		client int
-		begun  func() // what happens in the meantime
+		begun  func() // runs when the call has started
 	}{
-		{0, nil}, // shows that the app asks questions
+		{0, nil}, // shows the server that the app asks questions
 		{0, func() { refused = ask(1, "too many", nil) }},
-		{1, nil}, // the first session's instance is idle now and ends
+		{1, nil}, // the first session's instance is idle now, so it is ended
 	} {
 		if err := ask(step.client, "one of few", step.begun); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if refused == nil || !strings.Contains(refused.Error(), "all 1 instances of the session pool are in use") {
-		t.Errorf("while the only one is in use: %v", refused)
+		t.Errorf("while the only instance is in use: %v", refused)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestAThousandCallersOfTwoWorkspacesGetTheirOwnResults(t *testing.T) {
 		return k.run(ctx, "progress", "progress", "progress", "answer")
 	})
 
-	// A session belongs to its owner: another user with the right id gets 404.
+	// A session belongs to its owner. Another user gets 404, even with the right ID.
 	stranger := &harness.MCPClient{URL: c.URL, Headers: clients[1].Headers, Session: clients[0].Session}
 	if status, _, body, err := stranger.Post(ctx, `{"jsonrpc":"2.0","id":1,"method":"ping"}`); err != nil || status != http.StatusNotFound {
 		t.Errorf("Bob in Alice's session: %d %s %v", status, body, err)

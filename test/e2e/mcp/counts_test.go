@@ -2,5 +2,5 @@
 
 package mcp
 
-// callsWithToken is how many times callertoken_test.go calls each app.
+// callsWithToken is how often callertoken_test.go calls each app.
 const callsWithToken = 200

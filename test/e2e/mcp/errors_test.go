@@ -8,7 +8,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// request is one row of the table for /mcp. says is a part of the body, or the entire body after a leading "=".
+// request is one row in the table of requests to /mcp. says is a part of the response body. After a leading "=", it is
+// the whole body.
 type request struct {
 	what    string
 	method  string
@@ -40,16 +41,16 @@ func TestRefusalsOfMCP(t *testing.T) {
 	session := s.SessionHeader(t)
 	const jsonError = `"error":{"code":-32000,`
 	checkResponses(t, s, []request{
-		{"no workspace, though there is but one", "POST", harness.Initialize, []string{harness.AcceptHeader}, 400, "GET /v1/workspace"},
+		{"no workspace, even if there is only one", "POST", harness.Initialize, []string{harness.AcceptHeader}, 400, "GET /v1/workspace"},
 		{"no workspace on a GET", "GET", nil, []string{harness.AcceptHeader, session}, 400, "X-Workspace-Id"},
 		{"no workspace on a DELETE", "DELETE", nil, []string{session}, 400, "X-Workspace-Id"},
 		{"a malformed workspace", "POST", harness.Initialize, []string{harness.AcceptHeader, "X-Workspace-Id: default"}, 400, "ws_"},
-		{"a workspace of others", "POST", harness.Initialize, []string{harness.AcceptHeader, "X-Workspace-Id: ws_others"}, 403, jsonError},
-		{"a page of another site", "POST", harness.Initialize, []string{harness.AcceptHeader, harness.WorkspaceHeader, "Origin: https://evil.example"}, 403, "Origin"},
-		{"a rebound name", "POST", harness.Initialize, []string{harness.AcceptHeader, harness.WorkspaceHeader, "Host: evil.example"}, 403, "Host"},
-		{"a method of its own", "PUT", harness.Initialize, []string{harness.AcceptHeader, harness.WorkspaceHeader}, 405, ""},
+		{"another person's workspace", "POST", harness.Initialize, []string{harness.AcceptHeader, "X-Workspace-Id: ws_others"}, 403, jsonError},
+		{"a page from another site", "POST", harness.Initialize, []string{harness.AcceptHeader, harness.WorkspaceHeader, "Origin: https://evil.example"}, 403, "Origin"},
+		{"a host name that was rebound", "POST", harness.Initialize, []string{harness.AcceptHeader, harness.WorkspaceHeader, "Host: evil.example"}, 403, "Host"},
+		{"an unsupported HTTP method", "PUT", harness.Initialize, []string{harness.AcceptHeader, harness.WorkspaceHeader}, 405, ""},
 		{"a body over the limit", "POST", strings.Repeat(" ", 5<<20) + harness.Initialize, []string{harness.AcceptHeader, harness.WorkspaceHeader}, 413, ""},
-		{"a body of another type", "POST", harness.Initialize, []string{harness.AcceptHeader, harness.WorkspaceHeader, "Content-Type: text/plain"}, 415, "application/json"},
+		{"a body of the wrong type", "POST", harness.Initialize, []string{harness.AcceptHeader, harness.WorkspaceHeader, "Content-Type: text/plain"}, 415, "application/json"},
 		{"a client that does not accept streams", "POST", harness.Initialize, []string{"Accept: application/json", harness.WorkspaceHeader}, 406, "text/event-stream"},
 		{"a GET that does not accept a stream", "GET", nil, []string{"Accept: application/json", harness.WorkspaceHeader, session}, 406, "text/event-stream"},
 		{"no session", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader}, 400, `"id":null`},
@@ -57,10 +58,10 @@ func TestRefusalsOfMCP(t *testing.T) {
 		{"no session on a DELETE", "DELETE", nil, []string{harness.WorkspaceHeader}, 400, "Mcp-Session-Id"},
 		{"invalid JSON", "POST", `{"jsonrpc":`, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 400, `"code":-32700`},
 		{"an unsupported revision", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, session, "Mcp-Protocol-Version: 1999-01-01"}, 400, "2025-06-18"},
-		{"a session that never was", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, "Mcp-Session-Id: NEVERWASSUCHASESSION0000000"}, 404, "=" + harness.SessionNotFound("not_found")},
-		{"a stream of one that never was", "GET", nil, []string{harness.AcceptHeader, harness.WorkspaceHeader, "Mcp-Session-Id: NEVERWASSUCHASESSION0000000"}, 404, "=" + harness.SessionNotFound("not_found")},
+		{"a session that never existed", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, "Mcp-Session-Id: NEVERWASSUCHASESSION0000000"}, 404, "=" + harness.SessionNotFound("not_found")},
+		{"the stream of a session that never existed", "GET", nil, []string{harness.AcceptHeader, harness.WorkspaceHeader, "Mcp-Session-Id: NEVERWASSUCHASESSION0000000"}, 404, "=" + harness.SessionNotFound("not_found")},
 		{"ending an unknown session", "DELETE", nil, []string{harness.WorkspaceHeader, "Mcp-Session-Id: NEVERWASSUCHASESSION0000000"}, 404, "=" + harness.SessionNotFound("not_found")},
-		{"a method is unknown", "POST", `{"jsonrpc":"2.0","id":1,"method":"nothing"}`, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 200, `"code":-32601`},
+		{"an unknown MCP method", "POST", `{"jsonrpc":"2.0","id":1,"method":"nothing"}`, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 200, `"code":-32601`},
 		{"a ping", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 200, `=` + `{"jsonrpc":"2.0","id":1,"result":{}}`},
 		{"a notification", "POST", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 202, "="},
 		{"ending the session", "DELETE", nil, []string{harness.WorkspaceHeader, session}, 200, "="},
@@ -85,7 +86,7 @@ func TestMCPDoesNotAcceptTheAPIKey(t *testing.T) {
 		}
 	}
 	if !strings.Contains(s.Log.String(), "auth.adapter") {
-		t.Error("the log does not say which setting opens /mcp")
+		t.Error("the log does not name the setting that allows access to /mcp")
 	}
 	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"} {
 		a := s.Do(t, "GET", path, nil, "X-Forwarded-Proto: https")
@@ -96,7 +97,7 @@ func TestMCPDoesNotAcceptTheAPIKey(t *testing.T) {
 	}
 }
 
-func TestMCPIsNotFoundWhenItsFeatureIsOff(t *testing.T) {
+func TestMCPIsNotFoundIfTheFeatureIsOff(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("features: {mcpServer: false}\n"))
 	for _, method := range []string{"POST", "GET", "DELETE", "PUT"} {

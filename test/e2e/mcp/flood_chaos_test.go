@@ -24,18 +24,18 @@ import (
 )
 
 const (
-	floodTime  = 60 * time.Second       // per resource, unless ROPEWALK_FLOOD_TIME is set
-	quietPart  = 6                      // the measurement without a flood takes floodTime divided by this
-	flooders   = 16                     // number of concurrent requests in the flood
-	victimPace = 20 * time.Millisecond  // time between two requests of the other member
-	victimP99  = 250 * time.Millisecond // limit for the other member's requests
+	floodTime  = 60 * time.Second       // the time for each resource, unless ROPEWALK_FLOOD_TIME is set
+	quietPart  = 6                      // floodTime divided by this is the time of the measurement without a flood
+	flooders   = 16                     // the number of concurrent requests in the flood
+	victimPace = 20 * time.Millisecond  // the time between two requests by the other member
+	victimP99  = 250 * time.Millisecond // the limit for the other member's requests
 	mallory    = "Bearer the-token-of-mallory"
 	victim     = "Bearer the-token-of-victim1"
 )
 
-// One member uses as much as the server allows of one resource after another, while another member of the same
-// workspace works from the same address.
-func TestAMemberWhoFloodsAResourceDoesNotAffectOthers(t *testing.T) {
+// One member uses as much of one resource after another as the server allows. Another member of the same workspace
+// works from the same address.
+func TestAMemberWhoFloodsTheServerDoesNotAffectOthers(t *testing.T) {
 	s := serveFlood(t)
 	lasts := floodTime
 	if given := os.Getenv("ROPEWALK_FLOOD_TIME"); given != "" {
@@ -67,14 +67,14 @@ func TestAMemberWhoFloodsAResourceDoesNotAffectOthers(t *testing.T) {
 				t.Error(w)
 			}
 			chaos.Record(t, chaos.Row{
-				Number: "One user who takes all", Done: fmt.Sprintf("%s flooded for %v, %d requests of another member", name, lasts, len(took)),
+				Number: "One user who takes all", Done: fmt.Sprintf("%s flooded for %v, %d requests by another member", name, lasts, len(took)),
 				Figure: fmt.Sprintf("p99 %v (%v without the flood), %d wrong", p99.Round(time.Millisecond), quiet.Round(time.Millisecond), len(wrong)), Required: "p99 at most 250ms, 0 wrong", OK: p99 <= victimP99 && len(wrong) == 0,
 			})
 		})
 	}
 }
 
-// p99Of returns the 99th percentile of the other member's request durations without a flood.
+// p99Of returns the 99th percentile of the durations of the other member's requests without a flood.
 func p99Of(t *testing.T, s *harness.Server, lasts time.Duration) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), lasts)
@@ -118,7 +118,7 @@ func serveFlood(t *testing.T) *harness.Server {
 	return s
 }
 
-// work makes calls, opens sessions and reads like an ordinary member, until ctx ends.
+// work calls tools, opens sessions and reads like an ordinary member until ctx ends.
 func work(ctx context.Context, t *testing.T, s *harness.Server) (took []time.Duration, wrong []string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{}}
@@ -132,7 +132,7 @@ func work(ctx context.Context, t *testing.T, s *harness.Server) (took []time.Dur
 		case 5:
 			path, body = "/mcp", harness.Initialize
 		case 7:
-			client.CloseIdleConnections() // the next one opens a new connection
+			client.CloseIdleConnections() // the next request opens a new connection
 		}
 		began := time.Now()
 		status, header, text, err := exchange(context.WithoutCancel(ctx), client, s.URL, method, path, victim, strings.NewReader(body))
@@ -176,14 +176,14 @@ func exchange(ctx context.Context, client *http.Client, address, method, path, b
 	return resp.StatusCode, resp.Header, string(text), err
 }
 
-// floodsOf returns the floods by resource. Each is called repeatedly, by several goroutines at a time.
+// floodsOf returns a function for each resource. Several goroutines call it again and again.
 func floodsOf(s *harness.Server) map[string]func(context.Context, *http.Client) {
 	send := func(method, path, bearer, body string) func(context.Context, *http.Client) {
 		return func(ctx context.Context, client *http.Client) {
 			_, _, _, _ = exchange(ctx, client, s.URL, method, path, bearer, strings.NewReader(body))
 		}
 	}
-	hold := func(method, path, body string) func(context.Context, *http.Client) { // reads the response until the flood ends
+	hold := func(method, path, body string) func(context.Context, *http.Client) { // keeps requests open until the flood ends
 		return func(ctx context.Context, client *http.Client) {
 			var held sync.WaitGroup
 			for range 20 {
@@ -214,7 +214,7 @@ func floodsOf(s *harness.Server) map[string]func(context.Context, *http.Client) 
 	}
 }
 
-// sessionStreams opens a session and keeps its stream open.
+// sessionStreams opens a session and keeps the session's stream open.
 func sessionStreams(s *harness.Server) func(context.Context, *http.Client) {
 	return func(ctx context.Context, client *http.Client) {
 		_, header, _, err := exchange(ctx, client, s.URL, "POST", "/mcp", mallory, strings.NewReader(harness.Initialize))
@@ -235,7 +235,7 @@ func sessionStreams(s *harness.Server) func(context.Context, *http.Client) {
 	}
 }
 
-// connections opens connections from another address of this machine, and sends nothing or very little.
+// connections opens connections from another address of this machine. It sends almost nothing on them.
 func connections(s *harness.Server) func(context.Context, *http.Client) {
 	host := strings.TrimPrefix(s.URL, "http://")
 	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}, Timeout: time.Second}
@@ -259,14 +259,13 @@ func connections(s *harness.Server) func(context.Context, *http.Client) {
 	}
 }
 
-// slowBodies sends large bodies slowly.
 func slowBodies(s *harness.Server, body string) func(context.Context, *http.Client) {
 	return func(ctx context.Context, client *http.Client) {
 		_, _, _, _ = exchange(ctx, client, s.URL, "POST", "/v1/tools/call", mallory, &slowReader{rest: bytes.NewReader([]byte(body)), ctx: ctx})
 	}
 }
 
-// slowReader returns 32 KiB at a time.
+// slowReader returns at most 32 KiB every 50 ms.
 type slowReader struct {
 	rest *bytes.Reader
 	ctx  context.Context

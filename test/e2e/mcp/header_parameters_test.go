@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// Arguments with x-mcp-header are sent in headers from the official client to this server, and from this server
-// to the official server. Both compare them with the body.
+// Arguments with x-mcp-header are repeated in headers, both from the official client to this server, and from this
+// server to the official server. Both servers compare the headers with the body.
 func TestHeaderParametersAreSentToTheUpstreamServer(t *testing.T) {
 	t.Parallel()
 	far := mcp.NewServer(&mcp.Implementation{Name: "far", Version: "1.0.0"}, nil)

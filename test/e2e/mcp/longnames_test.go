@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestToolsAndPromptsOfAnAppWithALongNameAreUsedByEveryNameTheyHave(t *testing.T) {
+func TestShortenedToolsAndPromptsWorkByAllTheirNames(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	app, other := strings.Repeat("a", 60), strings.Repeat("b", 62)
@@ -38,7 +38,7 @@ func TestToolsAndPromptsOfAnAppWithALongNameAreUsedByEveryNameTheyHave(t *testin
 		c.call(t, tool.Name, "hello")
 	}
 	if called != 1 {
-		t.Errorf("%d tools are named after echo", called)
+		t.Errorf("%d tools have the original name echo, want 1", called)
 	}
 	prompts, err := c.ListPrompts(t.Context(), nil)
 	if err != nil || len(prompts.Prompts) != 1 || len(prompts.Prompts[0].Name) != 64 || prompts.Prompts[0].Meta["ropewalk/originalName"] != "ask" {

@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// bearing adds a key to every request.
+// bearing adds an API key to every request.
 type bearing string
 
 func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -25,8 +25,8 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// connectAs opens a session of the official client at a path. changed receives a value when the list of tools
-// changes.
+// connectAs opens a session of the official client at a path. The channel changed receives a value when the list of
+// tools changes.
 func connectAs(t *testing.T, s *harness.Server, path, key string) (_ *mcp.ClientSession, changed <-chan struct{}) {
 	t.Helper()
 	lists := make(chan struct{}, 100)
@@ -41,7 +41,7 @@ func connectAs(t *testing.T, s *harness.Server, path, key string) (_ *mcp.Client
 	return session, lists
 }
 
-// toolsOf returns the names of the tools that a session lists.
+// toolsOf returns the names of the tools that the session lists.
 func toolsOf(t *testing.T, session *mcp.ClientSession) string {
 	t.Helper()
 	var names []string
@@ -54,7 +54,7 @@ func toolsOf(t *testing.T, session *mcp.ClientSession) string {
 	return strings.Join(names, " ")
 }
 
-// withViews starts a server with two apps, a view of one of them, and a key that is bound to the view.
+// withViews starts a server with two apps, a view that shows only one of them, and a key bound to the view.
 func withViews(t *testing.T, options ...harness.Option) (s *harness.Server, owner, key string) {
 	t.Helper()
 	s = harness.Serve(t, append(options, harness.Env("SERVICE_API_KEY="+harness.APIKey))...)
@@ -71,7 +71,7 @@ func withViews(t *testing.T, options ...harness.Option) (s *harness.Server, owne
 	return s, owner, key
 }
 
-func TestAKeyThatIsBoundToAViewSeesNothingElseAnywhere(t *testing.T) {
+func TestAKeyBoundToAViewSeesNothingElse(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
 	s, owner, key := withViews(t, harness.Models(p, "anthropic"))
@@ -93,14 +93,14 @@ func TestAKeyThatIsBoundToAViewSeesNothingElseAnywhere(t *testing.T) {
 		_, hidden := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "two__echo", Arguments: map[string]any{}})
 		_, unknown := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "two__none", Arguments: map[string]any{}})
 		if hidden == nil || unknown == nil || strings.ReplaceAll(hidden.Error(), "two__echo", "two__none") != unknown.Error() {
-			t.Errorf("%s: a hidden tool answers %v, an unknown one %v", path, hidden, unknown)
+			t.Errorf("%s: a call to a hidden tool returned %v, to an unknown tool %v", path, hidden, unknown)
 		}
 	}
 	call := func(tool string) harness.Response {
 		return s.Do(t, "POST", "/v1/tools/call", `{"tool":"`+tool+`","arguments":{"text":"x"}}`, bearer)
 	}
 	if hidden, unknown := call("two__echo"), call("two__none"); hidden.Status != 404 || strings.ReplaceAll(hidden.Body, "two__echo", "two__none") != unknown.Body {
-		t.Errorf("/v1: a hidden tool returns %d %s, an unknown one %s", hidden.Status, hidden.Body, unknown.Body)
+		t.Errorf("/v1: a call to a hidden tool returned %d %s, to an unknown tool %s", hidden.Status, hidden.Body, unknown.Body)
 	}
 	if a := call("one__repeat"); a.Status != 200 {
 		t.Errorf("a renamed tool: %d %s", a.Status, a.Body)
@@ -124,18 +124,18 @@ func TestAKeyThatIsBoundToAViewSeesNothingElseAnywhere(t *testing.T) {
 		for _, tool := range list {
 			function, _ := tool.(map[string]any)["function"].(map[string]any)
 			name, _ := function["name"].(string)
-			offered[name] = name != "system__read_result" // it reads the results of the other tools
+			offered[name] = name != "system__read_result" // it only reads results of the other tools
 		}
 	}
 	maps.DeleteFunc(offered, func(_ string, listed bool) bool { return !listed })
 	if got := strings.Join(slices.Sorted(maps.Keys(offered)), " "); got != strings.Join(slices.Sorted(slices.Values(names)), " ") {
-		t.Errorf("a model was offered %s, want %s", got, listed)
+		t.Errorf("the model was offered %s, want %s", got, listed)
 	}
 	if a := s.Do(t, "DELETE", "/v1/views/few", nil, owner); a.Status != 200 {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
 	if a := s.Do(t, "GET", "/v1/tools", nil, bearer); a.Status != 200 || !strings.Contains(a.Body, `"tools":[]`) {
-		t.Errorf("without its view, the key sees %d %s", a.Status, a.Body)
+		t.Errorf("after the view was deleted, the key sees %d %s", a.Status, a.Body)
 	}
 }
 
@@ -146,17 +146,17 @@ func orNil(body string) any {
 	return body
 }
 
-func TestAnAddressNamesAViewWhoseChangesReachItsClients(t *testing.T) {
+func TestAnAddressSelectsAViewAndClientsLearnOfChanges(t *testing.T) {
 	t.Parallel()
 	s, owner, bound := withViews(t)
 	key, _ := s.Do(t, "POST", "/v1/keys", `{"name":"admin","role":"admin"}`, owner).Object(t)["key"].(string)
 	session, changed := connectAs(t, s, "/mcp/"+harness.Workspace+"/v/few", key)
 	whole, _ := connectAs(t, s, "/mcp/"+harness.Workspace, key)
 	if few, all := toolsOf(t, session), toolsOf(t, whole); !strings.Contains(few, "one__repeat") || strings.Contains(few, "two__") || !strings.Contains(all, "two__echo") || strings.Contains(all, "repeat") {
-		t.Fatalf("listed %s with the view and %s without it", few, all)
+		t.Fatalf("got %s with the view and %s without it", few, all)
 	}
 	events := s.Listen(t, "Authorization: Bearer "+bound)
-	for _, name := range []string{"two__environment", "one__environment"} { // the second event shows that there was none for the first call
+	for _, name := range []string{"two__environment", "one__environment"} { // the next event belongs to the second call, because the first call has none
 		if _, err := whole.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: map[string]any{}}); err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestAnAddressNamesAViewWhoseChangesReachItsClients(t *testing.T) {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
 	if !testkit.Within(harness.Timeout, func() bool { return len(changed) > 0 }) {
-		t.Error("the client was not notified of the changed view")
+		t.Error("the client was not notified that the view changed")
 	}
 	if got := toolsOf(t, session); got != "two__echo" {
 		t.Errorf("the changed view lists %s", got)
@@ -199,7 +199,7 @@ func TestAnAddressNamesAViewWhoseChangesReachItsClients(t *testing.T) {
 	}
 }
 
-func TestARoleThatTheConfigurationBindsToAViewSeesNothingElse(t *testing.T) {
+func TestARoleBoundToAViewSeesNothingElse(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey), harness.Config(
 		"views:\n  readers:\n    workspaces: ["+harness.Workspace+"]\n    roles: [member]\n    include: [{tool: '*__echo'}]\n  other: {exclude: [{app: system}]}\n"))

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// officialClient is a client that answers every question and counts list changes.
+// officialClient is the official client. It answers every question and counts list changes.
 type officialClient struct {
 	*mcp.ClientSession
 	tools, resources chan struct{}
@@ -64,7 +64,6 @@ func (c *officialClient) listsResource(t *testing.T, uri string) bool {
 	return slices.ContainsFunc(list.Resources, func(r *mcp.Resource) bool { return r.URI == uri })
 }
 
-// await waits for a notification.
 func await(t *testing.T, what string, changed <-chan struct{}) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Timeout)
@@ -72,7 +71,7 @@ func await(t *testing.T, what string, changed <-chan struct{}) {
 	select {
 	case <-changed:
 	case <-ctx.Done():
-		t.Fatalf("no notification that the %s changed", what)
+		t.Fatalf("no notification that the list of %s changed", what)
 	}
 }
 
@@ -81,14 +80,14 @@ func TestToolsAndResourcesAddedInASessionBelongToThatSession(t *testing.T) {
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "unfolding", harness.Unfolding)})
 	alice, bob := connect(t, s, "2025-11-25"), connect(t, s, "2025-11-25")
-	alice.call(t, "unfolding__unfold", "") // after its first question, the app has an instance for each session
+	alice.call(t, "unfolding__unfold", "") // after the first question, each session has its own instance of the app
 	bob.call(t, "unfolding__unfold", "")
 
 	alice.call(t, "unfolding__unfold", "secret")
 	await(t, "tools", alice.tools)
 	await(t, "resources", alice.resources)
 	if !alice.lists(t, "unfolding__secret") || !alice.listsResource(t, harness.AddedResource) {
-		t.Error("tools added in a session are not listed there")
+		t.Error("tools added in a session are not listed in that session")
 	}
 	if text := alice.call(t, "unfolding__secret", "hello").Content[0].(*mcp.TextContent).Text; text != "hello" {
 		t.Errorf("the added tool answers %q", text)
@@ -101,16 +100,16 @@ func TestToolsAndResourcesAddedInASessionBelongToThatSession(t *testing.T) {
 		t.Error("another session lists the added tools")
 	}
 	if result, err := bob.CallTool(t.Context(), &mcp.CallToolParams{Name: "unfolding__secret", Arguments: map[string]any{"text": "x"}}); err == nil {
-		t.Errorf("another session calls the added tool: %+v", result)
+		t.Errorf("another session can call the added tool: %+v", result)
 	}
 	bob.call(t, "unfolding__unfold", "other")
 	await(t, "tools", bob.tools)
 	if len(bob.tools) > 0 || !bob.lists(t, "unfolding__other") || bob.lists(t, "unfolding__secret") || alice.lists(t, "unfolding__other") {
-		t.Error("the sessions do not have lists of their own")
+		t.Error("the sessions do not have separate lists")
 	}
 }
 
-func TestToolsAddedForClientsWithoutASessionAreListedToThem(t *testing.T) {
+func TestClientsWithoutASessionListToolsAddedForThem(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "grower", harness.Plain)})
@@ -119,11 +118,11 @@ func TestToolsAddedForClientsWithoutASessionAreListedToThem(t *testing.T) {
 	testkit.Eventually(t, "the added tool is listed", func() bool { return stateless.lists(t, "grower__grown") })
 	stateless.call(t, "grower__grown", "hello")
 	if session.lists(t, "grower__grown") {
-		t.Error("a session lists a tool of the instance for clients without one")
+		t.Error("a session lists a tool that was added for clients without a session")
 	}
 }
 
-func TestALinkInAResultIsReadFromTheAppThatGaveIt(t *testing.T) {
+func TestALinkInAResultIsReadFromItsApp(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	for _, name := range []string{"one", "two"} {

@@ -20,21 +20,22 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// visit is what the page received from /mcp with one revision.
+// visit is the data that the page received from /mcp with one revision.
 type visit struct {
 	Revision, Elicited               string
 	Tools, Order, Questions, Reports []string
 	Closed                           bool
 }
 
-// pageOutcome is what the page received, or why it failed. Others are the methods of unexpected messages.
+// pageOutcome is everything that the page received, or the reason why it failed. Others are the methods of unexpected
+// messages.
 type pageOutcome struct {
 	Visits  []visit
 	Others  []string
 	Failure string
 }
 
-// servePage serves page.html to one visitor, at its own origin.
+// servePage serves page.html for one visitor, at an origin of its own.
 func servePage(t *testing.T) (origin string) {
 	t.Helper()
 	done := make(chan struct{})
@@ -55,14 +56,16 @@ func servePage(t *testing.T) (origin string) {
 	return at.URL
 }
 
-// openPage opens the page in Chromium and returns its result. If the test fails, it logs Chromium's output.
+// openPage opens the page in Chromium and returns the page's outcome. If the test fails, openPage logs Chromium's
+// output.
 func openPage(t *testing.T, s *harness.Server, origin, token string) pageOutcome {
 	t.Helper()
 	query := url.Values{"server": {s.URL}, "token": {token}, "workspace": {harness.Workspace}}
 	home := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*harness.Timeout)
 	defer cancel()
-	// The sandbox requires more rights than a container has, and the page is trusted.
+	// Chromium's sandbox requires more rights than a container has. The page is trusted, so it runs without the
+	// sandbox.
 	cmd := exec.CommandContext(ctx, testenv.Program(t, "chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--disable-background-networking", "--disable-component-update", "--disable-crash-reporter", "--no-first-run", "--enable-logging=stderr",
 		"--user-data-dir="+filepath.Join(home, "profile"), "--dump-dom", origin+"/?"+query.Encode())
@@ -74,11 +77,11 @@ func openPage(t *testing.T, s *harness.Server, origin, token string) pageOutcome
 	cmd.WaitDelay = harness.Timeout
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("Chromium's output about %s (%v):\n%s", origin, cmd.ProcessState, withoutDBusLines(said.String()))
+			t.Logf("Chromium's output for %s (%v):\n%s", origin, cmd.ProcessState, withoutDBusLines(said.String()))
 		}
 	})
 	dom, err := cmd.Output()
-	killAll(t, home) // its helpers may live a little longer and write files
+	killAll(t, home) // Chromium's helper processes may run a little longer and write files
 	if err != nil {
 		t.Fatalf("chromium: %v (%v)", err, ctx.Err())
 	}
@@ -91,13 +94,13 @@ func openPage(t *testing.T, s *harness.Server, origin, token string) pageOutcome
 	return outcome
 }
 
-// withoutDBusLines removes Chromium's messages about message buses that do not exist in a container.
+// withoutDBusLines removes Chromium's messages about D-Bus, which does not exist in a container.
 func withoutDBusLines(said string) string {
 	lines := strings.Split(said, "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, "dbus") }), "\n")
 }
 
-// killAll kills every process that belongs to a home, and waits until they have ended.
+// killAll kills every process that belongs to a home and waits until all have ended.
 func killAll(t *testing.T, home string) {
 	t.Helper()
 	if !testkit.Within(harness.Timeout, func() bool {
@@ -107,7 +110,7 @@ func killAll(t *testing.T, home string) {
 		}
 		return len(running) == 0
 	}) {
-		t.Errorf("these processes of the browser remain:\n%v", harness.ProcessesFor(home))
+		t.Errorf("these processes of the browser are still running:\n%v", harness.ProcessesFor(home))
 	}
 }
 
@@ -136,15 +139,15 @@ func TestAPageFromAnAllowedOriginCanUseMCP(t *testing.T) {
 		}
 		order := []string{want.words + " 1", want.words + " 2", want.words + " 3", "Long running operation completed. Duration: 1 seconds, Steps: 3."}
 		if !slices.Equal(got.Order, order) {
-			t.Errorf("%s: the call gave %q, want %q", want.revision, got.Order, order)
+			t.Errorf("%s: the call returned %q, want %q", want.revision, got.Order, order)
 		}
 		questions := []string{"Please provide inputs for the following fields:", "Who asks?"}[:i+1]
 		if !slices.Equal(got.Questions, questions) {
-			t.Errorf("%s: it was asked %q", want.revision, got.Questions)
+			t.Errorf("%s: the page was asked %q", want.revision, got.Questions)
 		}
 		reports := []string{"no session 1", "no session 2", "no session 3"}[:3*i]
 		if !slices.Equal(got.Reports, reports) {
-			t.Errorf("%s: the call whose argument is in a header reported %q", want.revision, got.Reports)
+			t.Errorf("%s: the call with an argument in a header reported %q", want.revision, got.Reports)
 		}
 	}
 	if strange := slices.DeleteFunc(seen.Others, func(method string) bool { return method == "notifications/message" }); len(strange) > 0 {
@@ -152,6 +155,6 @@ func TestAPageFromAnAllowedOriginCanUseMCP(t *testing.T) {
 	}
 
 	if seen := openPage(t, s, other, token); seen.Failure != "TypeError: Failed to fetch" || len(seen.Visits) != 0 {
-		t.Errorf("a page that is not listed, with a good token: %+v", seen)
+		t.Errorf("a page from an unlisted origin, with a valid token: %+v", seen)
 	}
 }

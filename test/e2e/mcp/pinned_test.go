@@ -45,7 +45,7 @@ func TestInstructionsPromptsAndResourcesArePinned(t *testing.T) {
 	}
 	pins := s.Do(t, "GET", "/v1/pins", nil).Object(t)["pins"].([]any)
 	if len(pins) != 4 {
-		t.Fatalf("%d changes wait: %v", len(pins), pins)
+		t.Fatalf("%d changes are waiting for a decision, want 4: %v", len(pins), pins)
 	}
 	for _, pin := range pins {
 		if a := s.Do(t, "POST", "/v1/pins/"+pin.(map[string]any)["id"].(string), map[string]any{"decision": "accept"}); a.Status != 200 {

@@ -43,7 +43,7 @@ func TestTheSessionLimitIsExact(t *testing.T) {
 	s.SessionHeader(t)
 }
 
-func TestAnIdleSessionEndsAndOneInUseDoesNot(t *testing.T) {
+func TestOnlyIdleSessionsEnd(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("MCP_SESSION_TTL_SECONDS=6"))
 	idle, used := s.SessionHeader(t), s.SessionHeader(t)
@@ -67,15 +67,15 @@ func TestASessionInADurableStoreContinuesAfterARestart(t *testing.T) {
 	s.Stop()
 	s.Start()
 	checkResponses(t, s, []request{
-		{"a session from before the new start", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 200, `"result":{}`},
+		{"a session from before the restart", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 200, `"result":{}`},
 	})
 	stream, hangUp := s.OpenStream(t, session)
 	if stream != 200 {
-		t.Errorf("its stream: %d", stream)
+		t.Errorf("the session's stream: %d", stream)
 	}
 	hangUp()
 	checkResponses(t, s, []request{
-		{"its end", "DELETE", nil, []string{harness.WorkspaceHeader, session}, 200, ""},
-		{"the session after its end", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 404, "=" + harness.SessionNotFound("not_found")},
+		{"ending the session", "DELETE", nil, []string{harness.WorkspaceHeader, session}, 200, ""},
+		{"the session after it has ended", "POST", harness.Ping, []string{harness.AcceptHeader, harness.WorkspaceHeader, session}, 404, "=" + harness.SessionNotFound("not_found")},
 	})
 }

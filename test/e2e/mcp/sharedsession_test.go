@@ -4,21 +4,21 @@ import (
 	"sync"
 )
 
-// sharedSession counts the questions of calls that share a session. A question of one call may arrive on the
-// stream of another.
+// sharedSession counts the questions of calls that share a session. A call's question may arrive on the stream of
+// another call.
 type sharedSession struct {
 	mu    sync.Mutex
-	asked map[string]int // number of questions by nonce
+	asked map[string]int // the number of questions by nonce
 }
 
-// add registers a call by its text.
+// add registers a call by the text that it sends.
 func (p *sharedSession) add(nonce string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked[nonce] = 0
 }
 
-// countQuestion counts a question, and reports whether it belongs to a call in this session.
+// countQuestion counts a question. It reports whether the question belongs to a call in this session.
 func (p *sharedSession) countQuestion(nonce string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -27,7 +27,7 @@ func (p *sharedSession) countQuestion(nonce string) bool {
 	return ours
 }
 
-// questions returns how many questions the call with this text got.
+// questions returns the number of questions that the call with this text got.
 func (p *sharedSession) questions(nonce string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

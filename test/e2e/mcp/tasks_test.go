@@ -28,11 +28,11 @@ func TestATaskOfARemoteAppSurvivesItsServer(t *testing.T) {
 	s.Stop()
 	s.Start()
 	if again := s.Task(t, id); again["status"] != "completed" {
-		t.Errorf("after another restart the task is %v", again)
+		t.Errorf("after another restart, the task is %v", again)
 	}
 }
 
-func TestATaskThatItsServerRunsFailsIfTheServerDies(t *testing.T) {
+func TestATaskRunByTheServerFailsIfTheServerDies(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "jobs", harness.Tasks)})
@@ -52,7 +52,7 @@ func TestATaskThatItsServerRunsFailsIfTheServerDies(t *testing.T) {
 	}
 }
 
-func TestATaskEndsWithTheServerThatIsStopped(t *testing.T) {
+func TestATaskRunByTheServerFailsIfTheServerStops(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "jobs", harness.Tasks)})
@@ -63,10 +63,10 @@ func TestATaskEndsWithTheServerThatIsStopped(t *testing.T) {
 	s.Stop()
 	s.Start()
 	if failed := s.Task(t, fmt.Sprint(slow["taskId"])); failed["status"] != "failed" || !strings.Contains(fmt.Sprint(failed["error"]), "the server was stopped") {
-		t.Errorf("a call of the server: %v", failed)
+		t.Errorf("a task that the server ran: %v", failed)
 	}
 	if done := s.AwaitTask(t, fmt.Sprint(kept["taskId"]), "completed", "failed"); done["status"] != "completed" {
-		t.Errorf("a task of an app: %v", done)
+		t.Errorf("a task that the app ran: %v", done)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestASlowCallBecomesATaskAndIsCancelled(t *testing.T) {
 	}
 	id := fmt.Sprint(s.CallForTask(t, "jobs__slow_compute", map[string]any{"seconds": 600})["taskId"])
 	if ack := s.Stateless(t, "tasks/cancel", id, harness.TakesTasks, map[string]any{"taskId": id}); ack["error"] != nil {
-		t.Errorf("the acknowledgement: %v", ack)
+		t.Errorf("tasks/cancel failed: %v", ack)
 	}
 	if task := s.Task(t, id); task["status"] != "cancelled" {
 		t.Errorf("the task is %v", task)
@@ -137,14 +137,14 @@ func TestAListeningClientReceivesTheStatesOfItsTasks(t *testing.T) {
 		}
 	}
 	if granted, notes := listen(computed); granted == nil || len(notes) != 1 || notes[0]["status"] != "completed" {
-		t.Errorf("a task that has ended: %v, %v", granted, notes)
+		t.Errorf("a completed task: %v, %v", granted, notes)
 	}
 	if granted, notes := listen("task_0"); granted != nil || notes != nil {
 		t.Errorf("an unknown task: %v, %v", granted, notes)
 	}
 }
 
-func TestAClientThatDoesNotSupportTasksGetsNone(t *testing.T) {
+func TestAClientWithoutTaskSupportGetsNoTasks(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "jobs", harness.Tasks)})
@@ -166,7 +166,7 @@ func TestAClientThatDoesNotSupportTasksGetsNone(t *testing.T) {
 	}
 }
 
-func TestATaskBelongsToWhoeverMadeTheCall(t *testing.T) {
+func TestATaskBelongsToItsCaller(t *testing.T) {
 	t.Parallel()
 	s := serveTenants(t, harness.Tasks, 10, "")
 	alice, bob := "Authorization: "+s.tenants[0].bearer, "Authorization: "+s.tenants[1].bearer
@@ -184,14 +184,14 @@ func TestATaskBelongsToWhoeverMadeTheCall(t *testing.T) {
 			return strings.ReplaceAll(fmt.Sprint(answer), id, "ID")
 		}
 		if foreign, unknown := about(id), about("task_0"); foreign != unknown || !strings.Contains(foreign, "-32602") {
-			t.Errorf("%s of a foreign task: %s\nof an unknown one: %s", method, foreign, unknown)
+			t.Errorf("%s for another user's task: %s\nfor an unknown task: %s", method, foreign, unknown)
 		}
 	}
 	listen := map[string]any{"notifications": map[string]any{"taskIds": []string{id}}}
 	if all := s.StatelessStream(t, "subscriptions/listen", "", harness.TakesTasks, listen, bob); len(all) != 2 || strings.Contains(fmt.Sprint(all), id) {
-		t.Errorf("listening for a foreign task: %v", all)
+		t.Errorf("listening for another user's task: %v", all)
 	}
 	if task := s.Task(t, id, alice); task["status"] != "working" {
-		t.Errorf("afterwards the task is %v", task)
+		t.Errorf("after bob's requests, the task is %v", task)
 	}
 }

@@ -15,20 +15,20 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// tenant is a user with their own workspace, in which an app is running.
+// tenant is a user with a workspace of their own, in which an app is running.
 type tenant struct {
 	name, bearer, workspace string
 }
 
-// tenantServer is a server with two tenants, Alice and Bob, each with the same app.
+// tenantServer is a server with two tenants, Alice and Bob. Both have the same app.
 type tenantServer struct {
 	*harness.Server
 	app     string
 	tenants []tenant
 }
 
-// serveTenants starts a server that allows the given number of sessions, and installs a bundle with the given
-// character for both tenants.
+// serveTenants starts a server that allows the given number of sessions. It installs a bundle of the given kind for
+// both tenants.
 func serveTenants(t *testing.T, character string, sessions int, settings string) tenantServer {
 	t.Helper()
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -42,12 +42,12 @@ func serveTenants(t *testing.T, character string, sessions int, settings string)
 		c.tenants[i].workspace = c.installFor(t, c.tenants[i])
 	}
 	if c.tenants[0].workspace == c.tenants[1].workspace {
-		t.Fatalf("both have the workspace %s", c.tenants[0].workspace)
+		t.Fatalf("both tenants have the workspace %s", c.tenants[0].workspace)
 	}
 	return c
 }
 
-// installFor installs the app in the tenant's workspace and returns the workspace's id.
+// installFor installs the app in the tenant's workspace and returns the workspace's ID.
 func (c tenantServer) installFor(t *testing.T, r tenant) string {
 	t.Helper()
 	var who struct{ Workspaces []struct{ ID string } }
@@ -55,8 +55,8 @@ func (c tenantServer) installFor(t *testing.T, r tenant) string {
 	if err := json.Unmarshal([]byte(a.Body), &who); err != nil || len(who.Workspaces) != 2 {
 		t.Fatalf("the workspaces of %s: %d %s", r.name, a.Status, a.Body)
 	}
-	workspace := who.Workspaces[1].ID                                                                // the first one is shared by everyone
-	install := map[string]any{"path": harness.GoBundle(t, c.app, c.app), "startTimeoutSeconds": 600} // many start at once
+	workspace := who.Workspaces[1].ID                                                                // the first workspace is shared by all users
+	install := map[string]any{"path": harness.GoBundle(t, c.app, c.app), "startTimeoutSeconds": 600} // many apps start at the same time
 	if a := c.Do(t, "POST", "/v1/apps/install", install, "Authorization: "+r.bearer, "X-Workspace-Id: "+workspace); a.Status != http.StatusOK {
 		t.Fatalf("install for %s: %d %s", r.name, a.Status, a.Body)
 	}
@@ -66,10 +66,10 @@ func (c tenantServer) installFor(t *testing.T, r tenant) string {
 // tenantOf returns the tenant of the i-th caller.
 func (c tenantServer) tenantOf(i int) tenant { return c.tenants[i%len(c.tenants)] }
 
-// textOf returns a string that no other caller sends.
+// textOf returns a text that no other caller sends.
 func (c tenantServer) textOf(i int) string { return fmt.Sprintf("%s-%04d", c.tenantOf(i).name, i) }
 
-// openGate lets the calls that wait in the tenants' apps continue.
+// openGate lets the waiting calls in the tenants' apps continue.
 func (c tenantServer) openGate() (err error) {
 	for _, r := range c.tenants {
 		err = errors.Join(err, os.WriteFile(filepath.Join(c.Home, "workspaces", r.workspace, "apps", c.app, "data", harness.GateFile), nil, 0o600))
@@ -77,15 +77,14 @@ func (c tenantServer) openGate() (err error) {
 	return err
 }
 
-// initializeWithElicitation is an initialize request from a client that answers questions.
+// initializeWithElicitation is the initialize request of a client that answers questions.
 var initializeWithElicitation = strings.Replace(harness.Initialize, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)
 
-// clients returns n clients, alternating between the tenants. Those that are not stateless have their own
-// session.
+// clients returns n clients. The tenants take turns. Each client that is not stateless has a session of its own.
 func (c tenantServer) clients(ctx context.Context, t *testing.T, n int, stateless func(i int) bool) []*harness.MCPClient {
 	t.Helper()
 	clients := make([]*harness.MCPClient, n)
-	const lanes = 16 // opening them all at the same time is not part of the test
+	const lanes = 16 // the number of clients that open their sessions at the same time
 	concurrently(t, lanes, func(lane int) error {
 		for i := lane; i < n; i += lanes {
 			who := c.tenantOf(i)
@@ -105,7 +104,7 @@ func (c tenantServer) clients(ctx context.Context, t *testing.T, n int, stateles
 	return clients
 }
 
-// callTogether makes n calls that wait for the gate, and opens it when all of them have started.
+// callTogether makes n calls that wait at the gate. It opens the gate when all calls have started.
 func (c tenantServer) callTogether(t *testing.T, n int, call func(i int, begun func()) error) {
 	t.Helper()
 	var begun sync.WaitGroup
@@ -117,7 +116,7 @@ func (c tenantServer) callTogether(t *testing.T, n int, call func(i int, begun f
 	}()
 	concurrently(t, n, func(i int) error {
 		began := sync.OnceFunc(begun.Done)
-		defer began() // a call that fails must not block the others
+		defer began() // a failed call must not block the others
 		return call(i, began)
 	})
 	if err := <-opened; err != nil {
@@ -125,7 +124,7 @@ func (c tenantServer) callTogether(t *testing.T, n int, call func(i int, begun f
 	}
 }
 
-// concurrently runs n functions at the same time.
+// concurrently runs n functions at the same time. It ends the test if one of them fails.
 func concurrently(t *testing.T, n int, do func(i int) error) {
 	t.Helper()
 	var all sync.WaitGroup

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// streamMessage is a message on the response stream of a call.
+// streamMessage is a message in the response stream of a call.
 type streamMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -33,20 +33,20 @@ type streamMessage struct {
 	} `json:"result"`
 }
 
-// toolCall is one tool call. All its messages contain the text that it was given. Clients use the same ids and
-// progress tokens.
+// toolCall is one tool call. All its messages contain the call's text. Different clients use the same IDs and progress
+// tokens.
 type toolCall struct {
 	*harness.MCPClient
 	tool, text string
-	id         int            // unique in its session; also its progress token
-	onProgress func()         // called at the first progress message; may be nil
+	id         int            // the ID, unique in the session; also the progress token
+	onProgress func()         // called after the first progress message; may be nil
 	shared     *sharedSession // the calls that share the session; may be nil
-	received   []string       // kinds of the received messages
+	received   []string       // the kinds of the received messages
 	replies    map[string]json.RawMessage
 	state      string
 }
 
-// run makes the call. Its messages must belong to this call and arrive in the given order.
+// run makes the call. All messages must belong to this call and arrive in the given order.
 func (k *toolCall) run(ctx context.Context, want ...string) error {
 	again, err := k.round(ctx)
 	for err == nil && again {
@@ -58,8 +58,8 @@ func (k *toolCall) run(ctx context.Context, want ...string) error {
 	return err
 }
 
-// round sends one request of the call. again is true if the result asks for input, as in the stateless
-// revision.
+// round sends one request for the call. again is true if the result asks for input, as results in the stateless
+// revision can.
 func (k *toolCall) round(ctx context.Context) (again bool, err error) {
 	resp, err := k.Send(ctx, k.request(), k.headers()...)
 	if err != nil {
@@ -89,7 +89,7 @@ func (k *toolCall) round(ctx context.Context) (again bool, err error) {
 	return false, fmt.Errorf("%s: the stream ended without an answer", k.text)
 }
 
-// request returns the message for the call, with the answers to the questions of the previous round.
+// request returns the message for the call. It contains the answers to the questions of the previous round.
 func (k *toolCall) request() string {
 	meta := map[string]any{"progressToken": k.id}
 	params := map[string]any{"name": k.tool, "arguments": harness.TextArguments{Text: k.text}, "_meta": meta}
@@ -100,7 +100,7 @@ func (k *toolCall) request() string {
 	if k.state != "" {
 		params["requestState"], params["inputResponses"] = k.state, k.replies
 	}
-	raw, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": k.id, "method": "tools/call", "params": params}) // strings and numbers only, so it cannot fail
+	raw, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": k.id, "method": "tools/call", "params": params}) // cannot fail for strings and numbers
 	return string(raw)
 }
 
@@ -111,12 +111,12 @@ func (k *toolCall) headers() []string {
 	return []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", k.tool, "Mcp-Param-Text", k.text}
 }
 
-// replyTo returns an answer that differs for each text.
+// replyTo returns an answer that depends on the text.
 func replyTo(nonce string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"action":"accept","content":{"name":"answer to %s"}}`, nonce))
 }
 
-// handle checks one message, and answers it if it is a question.
+// handle checks one message. If the message is a question, handle answers it.
 func (k *toolCall) handle(ctx context.Context, m streamMessage) error {
 	switch id := strconv.Itoa(k.id); {
 	case m.Method == "notifications/progress" && m.Params.Message == k.text && string(m.Params.Token) == id:
@@ -127,7 +127,7 @@ func (k *toolCall) handle(ctx context.Context, m streamMessage) error {
 	case m.Method == "elicitation/create" && !k.Stateless:
 		return k.reply(ctx, m)
 	case m.Method != "" || string(m.ID) != id:
-		return errors.New("which is not its own")
+		return errors.New("the message belongs to another call")
 	case m.Result.State != "" && k.Stateless:
 		return k.noteQuestions(m)
 	}
@@ -136,7 +136,7 @@ func (k *toolCall) handle(ctx context.Context, m streamMessage) error {
 		text = "answer to " + k.text
 	}
 	if len(m.Result.Content) != 1 || m.Result.Content[0].Text != text {
-		return errors.New("which is not its answer")
+		return errors.New("this is not the expected answer")
 	}
 	k.received = append(k.received, "answer")
 	return nil
@@ -149,7 +149,7 @@ func (k *toolCall) reply(ctx context.Context, m streamMessage) error {
 		k.received = append(k.received, "question")
 	case k.shared != nil && k.shared.countQuestion(m.Params.Message):
 	default:
-		return errors.New("which nobody of its session is asked")
+		return errors.New("the question belongs to no call in this session")
 	}
 	status, _, body, err := k.Post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, replyTo(m.Params.Message)))
 	if err == nil && status != http.StatusAccepted {
@@ -163,7 +163,7 @@ func (k *toolCall) noteQuestions(m streamMessage) error {
 	k.state, k.replies = m.Result.State, map[string]json.RawMessage{}
 	for name, q := range m.Result.Requests {
 		if q.Method != "elicitation/create" || q.Params.Message != k.text {
-			return errors.New("which asks for something else")
+			return errors.New("the question belongs to another call")
 		}
 		k.replies[name] = replyTo(k.text)
 		k.received = append(k.received, "question")

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// viewSession opens a session of the official client. updated receives the URIs of updated resources.
+// viewSession opens a session of the official client. The channel updated receives the URIs of updated resources.
 func viewSession(t *testing.T, s *harness.Server) (_ *mcp.ClientSession, updated <-chan string) {
 	t.Helper()
 	uris := make(chan string, 16)
@@ -27,7 +27,7 @@ func viewSession(t *testing.T, s *harness.Server) (_ *mcp.ClientSession, updated
 	return session, uris
 }
 
-// readView returns the data directory of the app whose view has the URI.
+// readView reads the view and returns the data directory of the view's app.
 func readView(t *testing.T, session *mcp.ClientSession, uri string) (dir, answered string, err error) {
 	t.Helper()
 	read, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
@@ -37,20 +37,20 @@ func readView(t *testing.T, session *mcp.ClientSession, uri string) (dir, answer
 	return read.Contents[0].Text, read.Contents[0].URI, nil
 }
 
-func TestTwoAppsWithTheSameUIURIAreTwoViewsEverywhere(t *testing.T) {
+func TestTwoAppsWithTheSameUIURIHaveSeparateViews(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	session, updated := viewSession(t, s)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "one", harness.Viewed)})
 	view := func(app string) string { return strings.Replace(harness.View, "ui://", "ui://"+app+"/", 1) }
-	for _, uri := range []string{harness.View, view("one")} { // the original URI refers to the only app that has it
+	for _, uri := range []string{harness.View, view("one")} { // while only one app has the original URI, it works, too
 		if dir, answered, err := readView(t, session, uri); err != nil || !strings.Contains(dir, "/apps/one/") || answered != uri {
-			t.Errorf("%s of one app is read from %q as %q: %v", uri, dir, answered, err)
+			t.Errorf("%s is read from %q as %q: %v", uri, dir, answered, err)
 		}
 	}
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "two", harness.Viewed)})
 	if dir, _, err := readView(t, session, harness.View); err == nil {
-		t.Errorf("%s, which two apps have, is read from %q", harness.View, dir)
+		t.Errorf("%s is read from %q, although two apps have this URI", harness.View, dir)
 	}
 	var listed []string
 	for r, err := range session.Resources(t.Context(), nil) {
@@ -83,7 +83,7 @@ func TestTwoAppsWithTheSameUIURIAreTwoViewsEverywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		if raw, err := json.Marshal(shown.Content); err != nil || !strings.Contains(string(raw), `"uri":"`+view(app)+`"`) {
-			t.Errorf("the link of %s is in %s (%v)", app, raw, err)
+			t.Errorf("the result of %s has no link to its view: %s (%v)", app, raw, err)
 		}
 	}
 	if err := session.Subscribe(t.Context(), &mcp.SubscribeParams{URI: view("two")}); err != nil {
@@ -95,11 +95,11 @@ func TestTwoAppsWithTheSameUIURIAreTwoViewsEverywhere(t *testing.T) {
 		}
 	}
 	if uri := <-updated; uri != view("two") {
-		t.Errorf("an update of %s is announced to a session that subscribed to %s", uri, view("two"))
+		t.Errorf("got an update of %s in a session that subscribed to %s", uri, view("two"))
 	}
 }
 
-func TestABareToolNameMeansTheAppWhoseViewTheSessionWasShown(t *testing.T) {
+func TestABareToolNameRefersToTheAppWhoseViewWasRead(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	for _, app := range []string{"one", "two"} {
@@ -131,6 +131,6 @@ func TestABareToolNameMeansTheAppWhoseViewTheSessionWasShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := show(host); err == nil {
-		t.Errorf("after the views of both were read, show is a tool of %q", text)
+		t.Errorf("after both views were read, show is a tool of %q", text)
 	}
 }

@@ -30,7 +30,7 @@ mcp:
   maxSessions: many
 `
 
-// Every line with a mistake is reported, along with the most similar known name.
+// Every line with a mistake is reported, together with the most similar valid name.
 func TestConfigCheckReportsEveryProblem(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "ropewalk.yaml")
@@ -49,7 +49,7 @@ func TestConfigCheckReportsEveryProblem(t *testing.T) {
 			`:8: sessionStore.*: .*\bredis\b`, `:10: apps\.Notes`, `:11: apps\.both: `, `:13: mcp\.maxSessions: `,
 		} {
 			if !regexp.MustCompile(regexp.QuoteMeta(file) + want).MatchString(said) {
-				t.Errorf("%s does not say %q:\n%s", what, want, said)
+				t.Errorf("the output of %s does not match %q:\n%s", what, want, said)
 			}
 		}
 		if _, err := os.Stat(home); err == nil {
@@ -58,14 +58,14 @@ func TestConfigCheckReportsEveryProblem(t *testing.T) {
 	}
 	harness.WriteFile(t, file, "http: {port: 8080}\n")
 	if said, status := harness.Command(t, nil, "config", "check", "--home", home, "--config", file); status != 0 || !strings.Contains(said, file) {
-		t.Errorf("a good file: exit status %d: %s", status, said)
+		t.Errorf("a valid file: exit status %d: %s", status, said)
 	}
 	if said, status := harness.Command(t, []string{"MCP_MAX_SESSIONS=none"}, "config", "check", "--home", home); status != 1 || !strings.Contains(said, "MCP_MAX_SESSIONS") {
-		t.Errorf("a bad variable: exit status %d: %s", status, said)
+		t.Errorf("an invalid variable: exit status %d: %s", status, said)
 	}
 }
 
-func TestTheSchemaAcceptsTheReadmesExampleButNoTypos(t *testing.T) {
+func TestTheSchemaAcceptsTheExampleInTheREADMEButNoTypos(t *testing.T) {
 	t.Parallel()
 	said, status := harness.Command(t, nil, "config", "schema")
 	if status != 0 {
@@ -103,11 +103,11 @@ func TestTheSchemaAcceptsTheReadmesExampleButNoTypos(t *testing.T) {
 		}
 	}
 	if schema.Validate(asJSON(t, brokenConfig)) == nil {
-		t.Error("the schema accepts the broken file")
+		t.Error("the schema accepts the invalid file")
 	}
 }
 
-// asJSON decodes a YAML document for a JSON Schema.
+// asJSON decodes a YAML document so that a JSON Schema can validate it.
 func asJSON(t *testing.T, text string) any {
 	t.Helper()
 	var parsed any

@@ -13,9 +13,10 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// The path of a home may be too long for a socket. The socket is still in the home, and commands connect to no
-// other: in particular not to one in the directory for temporary files, which anyone could have created.
-func TestCommandsInAHomeWithALongPathUseOnlyItsServer(t *testing.T) {
+// The path of a home may be too long for a socket. The socket is still in the home, and commands connect to no other
+// socket. In particular, they do not use one in the directory for temporary files, because anyone could have created
+// it.
+func TestCommandsUseOnlyTheSocketInAHomeWithALongPath(t *testing.T) {
 	t.Parallel()
 	tmp, err := os.MkdirTemp("/tmp", "c")
 	if err != nil {
@@ -39,7 +40,7 @@ func TestCommandsInAHomeWithALongPathUseOnlyItsServer(t *testing.T) {
 			if err != nil {
 				return
 			}
-			t.Error("a command asked another server")
+			t.Error("a command connected to another server")
 			_ = conn.Close()
 		}
 	}()

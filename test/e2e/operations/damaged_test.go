@@ -14,7 +14,7 @@ func TestADamagedFileIsNotServedAndDoctorReportsIt(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	if s.Database != "" {
-		t.Skip("the state is not in a file")
+		t.Skip("this test needs the state in a file")
 	}
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "there", harness.Plain)})
 	s.Stop()
@@ -27,7 +27,7 @@ func TestADamagedFileIsNotServedAndDoctorReportsIt(t *testing.T) {
 	if len(good) < 20*page {
 		t.Fatalf("the state has only %d bytes", len(good))
 	}
-	for _, at := range []int{3, len(good) / page / 2, len(good)/page - 2} { // a start does not normally read all pages
+	for _, at := range []int{3, len(good) / page / 2, len(good)/page - 2} { // without a check, a start would not read all of these pages
 		bad := bytes.Clone(good)
 		copy(bad[at*page:], bytes.Repeat([]byte{0xA5}, page))
 		if err := os.WriteFile(path, bad, 0o600); err != nil {
@@ -35,10 +35,10 @@ func TestADamagedFileIsNotServedAndDoctorReportsIt(t *testing.T) {
 		}
 		said, status := harness.Command(t, nil, "serve", "--port", "0", "--home", s.Home)
 		if status == 0 || !strings.Contains(said, "damaged") || strings.Contains(said, "server listening") {
-			t.Errorf("page %d is damaged, and the server exits with %d: %s", at, status, said)
+			t.Errorf("with page %d damaged, the server exited with %d: %s", at, status, said)
 		}
 		if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "damaged") {
-			t.Errorf("page %d is damaged, and doctor reports: %s", at, said)
+			t.Errorf("with page %d damaged, doctor reports: %s", at, said)
 		}
 	}
 	if err := os.WriteFile(path, good, 0o600); err != nil {

@@ -15,12 +15,12 @@ import (
 
 const secretOfApp = "canary-5b1e-of-the-app"
 
-// filesWithSecret returns the files below the directories that contain the app's secret.
+// filesWithSecret returns the files in the directories that contain the app's secret.
 func filesWithSecret(t *testing.T, dirs ...string) (found []string) {
 	t.Helper()
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) { // a running server deletes files
+			if errors.Is(err, fs.ErrNotExist) { // a running server may have deleted the file
 				return nil
 			}
 			if err != nil || !d.Type().IsRegular() {
@@ -45,10 +45,10 @@ func filesWithSecret(t *testing.T, dirs ...string) (found []string) {
 // encrypted is a server whose key file is outside its home.
 type encrypted struct {
 	*harness.Server
-	outside string // directory of the key file and of backups
+	outside string // the directory with the key file and the backups
 }
 
-// command runs ropewalk with the server's home and database, and checks its exit status and output.
+// command runs ropewalk with the server's home and database. It checks the exit status and the output.
 func (e encrypted) command(t *testing.T, status int, want string, args ...string) {
 	t.Helper()
 	environ := append(slices.Clone(e.Environ), "ROPEWALK_HOME="+e.Home)
@@ -61,7 +61,7 @@ func (e encrypted) command(t *testing.T, status int, want string, args ...string
 	}
 }
 
-// seesSecret checks that the app gets its secret.
+// seesSecret checks that the app gets the secret.
 func (e encrypted) seesSecret(t *testing.T) {
 	t.Helper()
 	e.WaitForStatus(t, "curious", "running")
@@ -71,14 +71,14 @@ func (e encrypted) seesSecret(t *testing.T) {
 	}
 }
 
-func TestAnAppsSecretIsNotInAnyFileOfTheHomeOrOfABackup(t *testing.T) {
+func TestNoFileOrBackupContainsAnAppsSecret(t *testing.T) {
 	t.Parallel()
 	e := encrypted{harness.Serve(t), t.TempDir()}
 	keys := filepath.Join(e.outside, "keys")
 	e.Install(t, map[string]any{"path": harness.GoBundle(t, "curious", harness.Plain), "env": map[string]any{"GIVEN": secretOfApp}})
 	e.command(t, 0, "Written", "backup", filepath.Join(e.outside, "plain.db"))
 	if found := filesWithSecret(t, e.outside); len(found) != 1 {
-		t.Fatalf("without a key the backup has no secret: the search proves nothing")
+		t.Fatalf("the unencrypted backup does not contain the secret, so the search cannot find it")
 	}
 	if err := os.Remove(filepath.Join(e.outside, "plain.db")); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestAnAppsSecretIsNotInAnyFileOfTheHomeOrOfABackup(t *testing.T) {
 		e.command(t, 0, "Encrypted with the key ", args...)
 		e.Start()
 		e.seesSecret(t)
-		e.command(t, 1, "", "encryption", "rotate") // a server is running
+		e.command(t, 1, "", "encryption", "rotate") // fails, because a server is running
 		e.command(t, 0, "Written", "backup", filepath.Join(e.outside, string(rune('a'+i))))
 		if found := filesWithSecret(t, e.Home, e.outside); len(found) > 0 {
 			t.Errorf("%v: the secret is in %v", args, found)
@@ -100,7 +100,7 @@ func TestAnAppsSecretIsNotInAnyFileOfTheHomeOrOfABackup(t *testing.T) {
 			t.Errorf("%v: the secret is in %v", args, found)
 		}
 	}
-	// The keys of the first backup were dropped.
+	// The keys of the first backup have been dropped.
 	e.command(t, 1, "it is encrypted with the key ", "restore", "--replace", filepath.Join(e.outside, "a"))
 	e.command(t, 0, "Restored", "restore", "--replace", filepath.Join(e.outside, "c"))
 

@@ -14,15 +14,14 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// `make run` is the first command in the README. `make test` includes this test.
-func TestMakeRunFromACleanCloneAndThePrintedLinesWork(t *testing.T) {
+// make run is the first command in the README. make test includes this test.
+func TestMakeRunAndThePrintedLinesWorkInACleanClone(t *testing.T) {
 	t.Parallel()
 	clone := filepath.Join(t.TempDir(), "ropewalk")
 	if out, err := exec.CommandContext(t.Context(), "git", "clone", "-q", "--depth", "1", "file://"+testenv.Root(t), clone).CombinedOutput(); err != nil {
 		t.Fatalf("git clone: %v\n%s", err, out)
 	}
-	// Compiling everything takes as long as the machine needs, so it is done first. make run then uses the
-	// compiled packages.
+	// First compile everything, which may take long on a slow machine. make run then uses the compiled packages.
 	if out, err := exec.CommandContext(t.Context(), "make", "-C", clone, "build", "MAKEFLAGS=").CombinedOutput(); err != nil {
 		t.Fatalf("make build: %v\n%s", err, out)
 	}
@@ -41,7 +40,7 @@ func TestMakeRunFromACleanCloneAndThePrintedLinesWork(t *testing.T) {
 	t.Cleanup(func() {
 		s.Stop()
 		if left := harness.Survivors(harness.ProcessesFor(home), harness.Timeout); len(left) > 0 {
-			t.Errorf("make has exited, but these processes remain:\n%v", left)
+			t.Errorf("make has exited, but these processes are still running:\n%v", left)
 		}
 	})
 	if !testkit.Within(4*harness.Timeout, func() bool { return strings.Contains(s.Out.String(), "mcpServers") || s.Exited() }) || s.Exited() {
@@ -56,7 +55,7 @@ func TestMakeRunFromACleanCloneAndThePrintedLinesWork(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", line[1]).CombinedOutput()
 	var answer map[string]any
 	if err != nil || json.Unmarshal(out, &answer) != nil || answer["result"] != "hello" || answer["isError"] != false {
-		t.Errorf("the printed line answers %q: %v", out, err)
+		t.Errorf("the printed command returned %q: %v", out, err)
 	}
 
 	var snippet struct {
@@ -76,19 +75,19 @@ func TestMakeRunFromACleanCloneAndThePrintedLinesWork(t *testing.T) {
 	}
 }
 
-func TestThePrintedLineWorksWithAKeyToo(t *testing.T) {
+func TestThePrintedCommandWorksWithAKey(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Env("SERVICE_API_KEY="+harness.APIKey))
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Out.String(), "mcpServers") }) {
-		t.Fatal("nothing is printed")
+		t.Fatal("the server printed nothing")
 	}
 	line := regexp.MustCompile(`(?m)^ *(curl .*)$`).FindStringSubmatch(s.Out.String())[1]
 	run := exec.CommandContext(t.Context(), "sh", "-c", line)
 	run.Env = append(os.Environ(), "SERVICE_API_KEY="+harness.APIKey)
 	if out, err := run.CombinedOutput(); err != nil || !strings.Contains(string(out), `"result":"hello"`) {
-		t.Errorf("the printed line answers %q: %v", out, err)
+		t.Errorf("the printed command returned %q: %v", out, err)
 	}
 	if strings.Contains(s.Out.String()+s.Log.String(), harness.APIKey) {
-		t.Error("the key is printed")
+		t.Error("the server printed the key")
 	}
 }

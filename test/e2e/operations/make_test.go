@@ -13,11 +13,11 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// makeWith runs make with a shell script as the go command, and returns the output.
+// makeWith runs make with a shell script in place of the go command. It returns the output.
 func makeWith(t *testing.T, script string, args ...string) (said string, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "go")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // an executable file
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "make", append([]string{"-C", testenv.Root(t), "--no-print-directory", "GO=" + path}, args...)...)
@@ -26,7 +26,7 @@ func makeWith(t *testing.T, script string, args ...string) (said string, err err
 	return string(out), err
 }
 
-// oldGo behaves like a go command that is older than go.mod requires. It downloads the toolchain if online is
+// oldGo behaves like a go command that is older than the version in go.mod. It downloads the toolchain if online is
 // set.
 const oldGo = `case "$*" in
 "env GOVERSION") echo go1.26.0 ;;
@@ -35,7 +35,7 @@ version) [ "$GOPROXY" != off ] && [ -n "$online" ] || { echo 'go: download go1.2
 esac
 `
 
-func TestMakeHelpRunsNoGoCommand(t *testing.T) {
+func TestMakeHelpAndCleanRunNoGoCommand(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"help", "clean"} {
 		if said, err := makeWith(t, "echo 'the go command runs' >&2", "--dry-run", target); err != nil || strings.Contains(said, "the go command runs") {
@@ -52,14 +52,14 @@ func TestTheDownloadOfAToolchainIsAnnounced(t *testing.T) {
 		t.Errorf("make build: %v\n%s", err, said)
 	}
 	if said, err := makeWith(t, oldGo, "build"); err == nil || strings.Contains(said, "built with") {
-		t.Errorf("with a Go that go.mod does not allow, make build ends with %v:\n%s", err, said)
+		t.Errorf("with a Go version that go.mod does not allow, make build returned %v:\n%s", err, said)
 	}
 	if said, err := makeWith(t, strings.Replace(oldGo, "go1.26.0", "go1.26.9", 1), "build"); err != nil || !strings.HasSuffix(said, "built with GOTOOLCHAIN=local\n") {
-		t.Errorf("without network, make build ends with %v:\n%s", err, said)
+		t.Errorf("with a newer Go version and no network, make build returned %v:\n%s", err, said)
 	}
 }
 
-func TestMakeDistWithoutNetworkFailsWithOneSentence(t *testing.T) {
+func TestMakeDistWithoutANetworkFailsWithOneSentence(t *testing.T) {
 	t.Parallel()
 	dist := filepath.Join(testenv.Root(t), "dist")
 	before, _ := os.Stat(dist)
@@ -70,16 +70,16 @@ func TestMakeDistWithoutNetworkFailsWithOneSentence(t *testing.T) {
 	}
 	after, err := os.Stat(dist)
 	if before == nil && !errors.Is(err, fs.ErrNotExist) || before != nil && !os.SameFile(before, after) {
-		t.Error("make dist left or changed dist/")
+		t.Error("make dist created or changed dist/")
 	}
 	if _, err := os.Stat(filepath.Join(testenv.Root(t), ".cache", "dist")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a partial build remains: %v", err)
+		t.Errorf("make dist left a partial build: %v", err)
 	}
 }
 
-func TestAUserWhoCannotInstallPackagesGetsOneCompleteList(t *testing.T) {
+func TestAUserWithoutRootGetsOneListOfMissingPackages(t *testing.T) {
 	t.Parallel()
-	path := t.TempDir() // a machine with only a shell, and a user other than root
+	path := t.TempDir() // a machine that has only a shell, with a user other than root
 	for _, name := range []string{"bash", "dirname", "grep"} {
 		program, err := exec.LookPath(name)
 		if err == nil {
@@ -91,11 +91,11 @@ func TestAUserWhoCannotInstallPackagesGetsOneCompleteList(t *testing.T) {
 	}
 	for name, script := range map[string]string{"id": "echo 1000", "apt-get": "echo apt-get runs", "sudo": "exit 1"} {
 		harness.WriteFile(t, filepath.Join(path, name), "#!/bin/sh\n"+script+"\n")
-		if err := os.Chmod(filepath.Join(path, name), 0o700); err != nil { //nolint:gosec // it is run
+		if err := os.Chmod(filepath.Join(path, name), 0o700); err != nil { //nolint:gosec // an executable file
 			t.Fatal(err)
 		}
 	}
-	copied := filepath.Join(t.TempDir(), "test", "install-deps") // there is no .cache next to it
+	copied := filepath.Join(t.TempDir(), "test", "install-deps") // run a copy, so that the script finds no tools in a .cache next to it
 	script, err := os.ReadFile(filepath.Join(testenv.Root(t), "test", "install-deps"))
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestAUserWhoCannotInstallPackagesGetsOneCompleteList(t *testing.T) {
 	}
 }
 
-func TestMakeReleasePrintsTheCommandsOfAReleaseOrWhatIsMissing(t *testing.T) {
+func TestTheReleaseScriptPrintsTheCommandsOrTheReasonForNone(t *testing.T) {
 	t.Parallel()
 	checkout := filepath.Join(t.TempDir(), "ropewalk")
 	git := func(args ...string) {
@@ -136,7 +136,7 @@ func TestMakeReleasePrintsTheCommandsOfAReleaseOrWhatIsMissing(t *testing.T) {
 	}
 	git("clone", "--quiet", "--depth=1", "file://"+testenv.Root(t), checkout)
 	if said, err := release("v0.1.0"); err != nil || !strings.Contains(said, "git tag -s v0.1.0") {
-		t.Errorf("a release of the last commit: %v\n%s", err, said)
+		t.Errorf("releasing the last commit: %v\n%s", err, said)
 	}
 	refused("0.1.0", "VERSION")
 	git("-C", checkout, "tag", "v0.2.0")

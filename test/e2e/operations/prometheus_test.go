@@ -25,11 +25,11 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// scrapeInterval is how often the tests' Prometheus reads the metrics.
+// scrapeInterval is the interval at which Prometheus reads the metrics in these tests.
 const scrapeInterval = time.Second
 
-// Prometheus reads the metrics of a server under load while one of its apps dies. After that there is data for
-// each query in a dashboard panel, and for each value in an alert.
+// Prometheus reads the metrics of a server under load while one of the server's apps dies. Then there is data for the
+// query of each dashboard panel and for the value in each alert.
 func TestEveryPanelAndAlertHasDataOnAServerUnderLoad(t *testing.T) {
 	t.Parallel()
 	p := testenv.StartModelProvider(t)
@@ -42,11 +42,11 @@ func TestEveryPanelAndAlertHasDataOnAServerUnderLoad(t *testing.T) {
 	s.WaitForStatus(t, "calc", "running")
 	address := regexp.MustCompile(`metrics served.*url=http://([^/\s]+)/metrics`).FindStringSubmatch(s.Log.String())
 	if address == nil {
-		t.Fatal("the log does not say where the metrics are")
+		t.Fatal("the log does not contain the address of the metrics")
 	}
 	prometheus := startPrometheus(t, address[1])
 	missing := slices.DeleteFunc(append(panelQueries(t), alertValues(t)...), func(q string) bool {
-		return strings.Contains(q, "ropewalk_identity_provider_up") // no provider here; see TestAProviderThatIsUnavailableAtStartIsReportedUntilItRecovers
+		return strings.Contains(q, "ropewalk_identity_provider_up") // there is no provider in this test; see TestAProviderThatIsUnavailableAtStartIsReportedUntilItRecovers
 	})
 	all := len(missing)
 	client := s.OpenSession(t)
@@ -65,8 +65,8 @@ func TestEveryPanelAndAlertHasDataOnAServerUnderLoad(t *testing.T) {
 			}
 		}
 		missing = left
-		<-scraped.C                        // there is no new data until then
-		if !killed && len(missing) < all { // the first values have been read
+		<-scraped.C                        // there is no new data before the next scrape
+		if !killed && len(missing) < all { // Prometheus has read the first values
 			harness.KillProcess(t, s.PID(t, "calc"))
 			s.WaitForStatus(t, "calc", "running")
 			killed = true
@@ -86,7 +86,7 @@ func TestThePrometheusRulesAreValid(t *testing.T) {
 	}
 }
 
-// panelQueries returns the queries in the dashboard with its variables replaced.
+// panelQueries returns the queries in the dashboard. It replaces the dashboard's variables.
 func panelQueries(t *testing.T) (queries []string) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(testenv.Root(t), "deploy", "grafana", "ropewalk.json"))
@@ -121,7 +121,7 @@ func alertFile(t *testing.T) string {
 	return filepath.Join(testenv.Root(t), "deploy", "prometheus", "alerts.yaml")
 }
 
-// alertValues returns the expressions that the alerts compare with their limits.
+// alertValues returns the expressions that the alerts compare with limits.
 func alertValues(t *testing.T) (queries []string) {
 	t.Helper()
 	raw, err := os.ReadFile(alertFile(t))
@@ -142,7 +142,7 @@ func alertValues(t *testing.T) (queries []string) {
 			expr := strings.TrimSpace(r.Expr)
 			value := limit.ReplaceAllString(expr, "")
 			if value == expr {
-				t.Errorf("%s compares nothing with a limit", r.Alert)
+				t.Errorf("%s does not compare a value with a limit", r.Alert)
 			}
 			queries = append(queries, value)
 		}
@@ -150,10 +150,9 @@ func alertValues(t *testing.T) (queries []string) {
 	return queries
 }
 
-// prometheus is a running Prometheus.
 type prometheus struct{ url string }
 
-// startPrometheus starts a Prometheus server that reads the metrics of target until the test ends.
+// startPrometheus starts a Prometheus server that reads the metrics of target. It stops when the test ends.
 func startPrometheus(t *testing.T, target string) prometheus {
 	t.Helper()
 	dir := t.TempDir()
@@ -194,7 +193,7 @@ func (p prometheus) ready(ctx context.Context) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// hasData reports whether a query returns a number. The test fails if the query cannot be evaluated.
+// hasData reports whether a query returns a number. The test fails if Prometheus cannot evaluate the query.
 func (p prometheus) hasData(t *testing.T, query string) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Timeout)

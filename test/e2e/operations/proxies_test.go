@@ -14,9 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// The proxies in docs/proxies.md stream responses, pass on disconnects, and tell the server the client's
-// address.
-func TestTheDocumentedProxiesStreamAndPassOnDisconnectsAndAddresses(t *testing.T) {
+// The proxies in docs/proxies.md stream responses, pass on disconnects, and send the client's address to the server.
+func TestTheDocumentedProxiesPassOnStreamsDisconnectsAndAddresses(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(t *testing.T, certFile, keyFile string, s *harness.Server) (listen string){
 		"Caddy": func(t *testing.T, certFile, keyFile string, s *harness.Server) string {

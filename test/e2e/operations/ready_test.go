@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestEachPartThatFailsMakesTheServerNotReadyAndDoctorNamesIt(t *testing.T) {
+func TestAServerWithAFailingPartIsNotReadyAndDoctorNamesThePart(t *testing.T) {
 	t.Parallel()
 	database, redis := testenv.StartPostgres(t), testenv.StartRedis(t)
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -31,8 +31,8 @@ func TestEachPartThatFailsMakesTheServerNotReadyAndDoctorNamesIt(t *testing.T) {
 	faults := []struct {
 		check        string
 		breaks, ends func()
-		also         string // another check that may fail at the same time
-		names        string // part of doctor's output
+		also         string // another check that may fail, too
+		names        string // a part of doctor's output
 	}{
 		{"sessionStore", redis.Stop, redis.Start, "", "the sessionstore plugin redis does not answer"},
 		{"store", func() { limitFiles(t, s, 0) }, func() { limitFiles(t, s, unix.RLIM_INFINITY) }, "", "file too large"},
@@ -45,21 +45,21 @@ func TestEachPartThatFailsMakesTheServerNotReadyAndDoctorNamesIt(t *testing.T) {
 		f.breaks()
 		began := time.Now()
 		waitForChecks(t, s, f.check, f.also)
-		t.Logf("%s: shown after %v", f.check, time.Since(began).Round(10*time.Millisecond))
+		t.Logf("/readyz reported %s after %v", f.check, time.Since(began).Round(10*time.Millisecond))
 		said, status := harness.Command(t, []string{"PATH=" + t.TempDir()}, "doctor", "--home", s.Home)
 		if status != 1 || !strings.Contains(said, "the server is not ready: "+f.check+": ") || !strings.Contains(said, f.names) {
-			t.Errorf("doctor, while %s fails, ends with status %d and says\n%s", f.check, status, said)
+			t.Errorf("while %s fails, doctor exits with status %d and prints\n%s", f.check, status, said)
 		}
 		f.ends()
 	}
 	waitForChecks(t, s, "", "")
 	if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "the server is ready (store, database, sessionStore, notices, auth, identityProvider)") {
-		t.Errorf("doctor, once everything works again, says\n%s", said)
+		t.Errorf("after everything works again, doctor prints\n%s", said)
 	}
 }
 
-// waitForChecks waits until the check `failing` fails. Of the other checks, only `also` may fail as well. If
-// failing is "", it waits until the server is ready.
+// waitForChecks waits until the check named failing fails. Of the other checks, only also may fail. If failing is "",
+// waitForChecks waits until the server is ready.
 func waitForChecks(t *testing.T, s *harness.Server, failing, also string) {
 	t.Helper()
 	var last string
@@ -87,11 +87,11 @@ func waitForChecks(t *testing.T, s *harness.Server, failing, also string) {
 		}
 		return a.Status == http.StatusServiceUnavailable && ready.Status == "not ready" && len(failed) == 1 && failed[failing]
 	}) {
-		t.Fatalf("waited for %q to fail; /readyz says %s", failing, last)
+		t.Fatalf("the check %q did not fail; /readyz returns %s", failing, last)
 	}
 }
 
-// limitFiles sets the maximum size, in bytes, of files that the server writes.
+// limitFiles sets the maximum size in bytes of the files that the server writes.
 func limitFiles(t *testing.T, s *harness.Server, limit uint64) {
 	t.Helper()
 	var now unix.Rlimit
@@ -104,7 +104,7 @@ func limitFiles(t *testing.T, s *harness.Server, limit uint64) {
 	}
 }
 
-// lockNotices writes a notice that no server can read until the returned function is called.
+// lockNotices writes a notice and locks the table, so no server can read it until the returned function is called.
 func lockNotices(t *testing.T, database string) (unlock func()) {
 	t.Helper()
 	db, err := sql.Open("pgx", database)
@@ -127,7 +127,7 @@ func lockNotices(t *testing.T, database string) (unlock func()) {
 	}
 }
 
-// removeAuth kills the auth plugin, which cannot start again without its file.
+// removeAuth removes the token file and kills the auth plugin. Without the file, the plugin cannot start again.
 func removeAuth(t *testing.T, s *harness.Server, tokens string) {
 	t.Helper()
 	if err := os.Remove(tokens); err != nil {
@@ -142,7 +142,7 @@ func removeAuth(t *testing.T, s *harness.Server, tokens string) {
 	t.Fatal("the auth plugin is not running")
 }
 
-// Without its provider, nobody new can log in. The server still serves people who are already logged in.
+// Without the identity provider, nobody can log in. The server still serves people who are already logged in.
 func TestAProviderThatIsUnavailableAtStartIsReportedUntilItRecovers(t *testing.T) {
 	t.Parallel()
 	const key = "the-key-of-this-server-0123456789"
@@ -156,13 +156,13 @@ func TestAProviderThatIsUnavailableAtStartIsReportedUntilItRecovers(t *testing.T
 	}
 	testkit.Eventually(t, "the provider is shown as unavailable", shows("false"))
 	if a := s.Do(t, "GET", "/v1/metrics", nil, owner); !strings.Contains(a.Body, `ropewalk_identity_provider_up{name="oidc"} 0`) {
-		t.Errorf("the metrics do not say so: %d", a.Status)
+		t.Errorf("the metrics do not show the provider as unavailable: %d", a.Status)
 	}
 	if log := s.Log.String(); strings.Count(log, "identity provider unavailable") != 1 {
-		t.Errorf("the log says %s", log)
+		t.Errorf("the log must report the provider once: %s", log)
 	}
 	if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "the identity provider oidc is unavailable") {
-		t.Errorf("doctor says %s", said)
+		t.Errorf("doctor prints %s", said)
 	}
 	p := harness.StartProvider(t)
 	s.MustReload(t, harness.OIDCAuth(p.Issuer, "clientId: app"))

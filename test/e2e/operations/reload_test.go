@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestASignalReloadsAsTheCommandDoes(t *testing.T) {
+func TestSIGHUPReloadsTheConfiguration(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("features: {toolDiscovery: true}\n"))
 	says := func(text string) func() bool {
@@ -26,17 +26,17 @@ func TestASignalReloadsAsTheCommandDoes(t *testing.T) {
 		t.Helper()
 		harness.WriteFile(t, filepath.Join(s.Home, "ropewalk.yaml"), yaml)
 		if err := s.Cmd.Process.Signal(syscall.SIGHUP); err != nil || !testkit.Within(harness.Timeout, says(want)) {
-			t.Errorf("SIGHUP: %v; the log does not say %q", err, want)
+			t.Errorf("SIGHUP: %v; the log does not contain %q", err, want)
 		}
 	}
 	hangup("features: {mcpServer: false}\n", "configuration reloaded: changed=[\"features\"]")
 	if a := s.Do(t, "GET", "/mcp", nil); a.Status != http.StatusNotFound || a.Body != "Not found" {
-		t.Errorf("/mcp, switched off: %d %s", a.Status, a.Body)
+		t.Errorf("/mcp after it was switched off: %d %s", a.Status, a.Body)
 	}
 	hangup("features: {mcpSever: true}\n", "configuration not reloaded")
 	hangup("sessionStore: {adapter: redis, url: \"redis://127.0.0.1:1/0\"}\n", "connection refused")
 	if a := s.Do(t, "GET", "/mcp", nil); a.Status != http.StatusNotFound || s.Exited() {
-		t.Errorf("/mcp, after rejected reloads: %d %s", a.Status, a.Body)
+		t.Errorf("/mcp after rejected reloads: %d %s", a.Status, a.Body)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestAReloadTurnsTheAccessLogOnAndOff(t *testing.T) {
 	}
 	s.Do(t, "POST", "/v1/tools/call", `{"tool":"system__call_tool","arguments":{"name":"system__search_tools","arguments":{"query":"skills"}}}`)
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Log.String(), "tool=system__search_tools") }) {
-		t.Errorf("a tool called through another one is not logged:\n%s", s.Log)
+		t.Errorf("a tool called through another tool is not logged:\n%s", s.Log)
 	}
 	s.MustReload(t, "log: {access: false}\n", "log")
 	if logged("/v1/skills", 2*time.Second) {
@@ -72,7 +72,7 @@ func TestAReloadTurnsTheAccessLogOnAndOff(t *testing.T) {
 	}
 }
 
-// Each of these changes requires a restart, and a second reload of the same file reports that again.
+// Each of these changes requires a restart. A second reload of the same file reports this again.
 func TestAReloadThatNeedsARestartExitsWith3(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("log: {level: info}\n"))
@@ -93,13 +93,13 @@ func TestAReloadThatNeedsARestartExitsWith3(t *testing.T) {
 		for range 2 {
 			said, err := s.Reload(t, c.yaml)
 			if status(err) != 3 || !strings.Contains(said, "restart the server to apply "+c.section) || strings.Contains(said, "Applied") {
-				t.Errorf("%sexit status %d: %s", c.yaml, status(err), said)
+				t.Errorf("with %sthe exit status is %d: %s", c.yaml, status(err), said)
 			}
 		}
 	}
 	said, err := s.Reload(t, "log: {level: warn, format: json}\nfeatures: {delegation: false}\n")
 	if status(err) != 3 || !strings.Contains(said, "Applied: features, log") || !strings.Contains(said, "restart the server to apply log\n") {
-		t.Errorf("a section that is only partly applied: %d %s", status(err), said)
+		t.Errorf("a section that can only partly be applied: %d %s", status(err), said)
 	}
 	if said, err := s.Reload(t, "log: {level: info}\n"); err != nil || !strings.Contains(said, "Applied: features, log") {
 		t.Errorf("reloading the original configuration: %v %s", err, said)
@@ -114,10 +114,10 @@ func TestAReloadChangesTheScopesThatClientsShouldRequest(t *testing.T) {
 		return s.Do(t, "POST", "/mcp", map[string]any{}).Header.Get("Www-Authenticate")
 	}
 	if got := challenge(); !strings.Contains(got, `scope="openid profile email"`) {
-		t.Fatalf("without scopes the challenge is %q", got)
+		t.Fatalf("without scopes, the challenge is %q", got)
 	}
 	s.MustReload(t, fmt.Sprintf(auth, ", scopes: [openid, tools]"), "auth")
 	if got := challenge(); !strings.Contains(got, `scope="openid tools"`) {
-		t.Errorf("after a reload the challenge is %q", got)
+		t.Errorf("after a reload, the challenge is %q", got)
 	}
 }

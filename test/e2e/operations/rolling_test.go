@@ -10,13 +10,13 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// balancer sends requests to the servers that are ready, like a load balancer.
+// balancer sends requests to the ready servers, like a load balancer.
 type balancer struct {
 	mu      sync.Mutex
-	servers map[string]string // name to URL; a server that is not ready is removed
+	servers map[string]string // the ready servers, from name to URL
 	refused []error
 	served  int
-	noted   chan string // names of servers that reported that they are not ready
+	noted   chan string // the names of servers that are no longer ready
 }
 
 func (b *balancer) add(name, url string) {
@@ -25,7 +25,7 @@ func (b *balancer) add(name, url string) {
 	b.servers[name] = url
 }
 
-// run probes each server and sends it a request on a new connection, until ctx ends.
+// run probes each server until ctx ends. It sends each ready server a request on a new connection.
 func (b *balancer) run(ctx context.Context) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	get := func(url string) int {
@@ -53,7 +53,7 @@ func (b *balancer) run(ctx context.Context) {
 	}
 }
 
-func TestARollingRestartRefusesNoConnection(t *testing.T) {
+func TestARollingRestartRefusesNoConnections(t *testing.T) {
 	t.Parallel()
 	settings := harness.Config("http: {shutdownDelaySeconds: 5}\n")
 	servers := map[string]*harness.Server{"a": harness.Serve(t, settings), "b": harness.Serve(t, settings)}
@@ -69,7 +69,7 @@ func TestARollingRestartRefusesNoConnection(t *testing.T) {
 			t.Errorf("server %s ended with status %d", name, status)
 		}
 		if noted := <-b.noted; noted != name {
-			t.Errorf("server %s was not ready, %s was stopped", noted, name)
+			t.Errorf("server %s was no longer ready, but %s was stopped", noted, name)
 		}
 		s.Start()
 		b.add(name, s.URL)

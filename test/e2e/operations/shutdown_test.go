@@ -37,6 +37,6 @@ func TestSIGTERMWaitsForCallsInProgress(t *testing.T) {
 		t.Errorf("the server took %v to exit", took)
 	}
 	if left := harness.Survivors(before, 20*time.Second); len(left) > 0 {
-		t.Errorf("these processes remain:\n%v", left)
+		t.Errorf("these processes are still running:\n%v", left)
 	}
 }

@@ -23,18 +23,18 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestHTTPSIsServedWithACertificateThatIsReloaded(t *testing.T) {
+func TestTheHTTPSCertificateIsReloaded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	first := writeCertificate(t, certFile, keyFile)
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config("http: {tls: {certFile: "+certFile+", keyFile: "+keyFile+"}}\n"))
 	if !strings.HasPrefix(s.URL, "https://") {
-		t.Fatalf("the server reports its address as %s", s.URL)
+		t.Fatalf("the server reports the address %s", s.URL)
 	}
 	address := strings.TrimPrefix(s.URL, "https://")
 
-	// An event stream, whose connection is hijacked, and a call at the same time.
+	// Open an event stream, whose connection is hijacked, and make a call at the same time.
 	events := request(t, first, http.MethodGet, s.URL+"/v1/events", "")
 	reader := bufio.NewReader(events.Body)
 	if line, err := reader.ReadString('\n'); err != nil || !strings.HasPrefix(line, "event:") && !strings.HasPrefix(line, ":") && !strings.HasPrefix(line, "id:") && !strings.HasPrefix(line, "retry:") {
@@ -47,10 +47,10 @@ func TestHTTPSIsServedWithACertificateThatIsReloaded(t *testing.T) {
 	})
 
 	if said, status := harness.Command(t, nil, "status", "--home", s.Home); status != 0 || !strings.Contains(said, s.URL) {
-		t.Errorf("the command line does not reach the server of its own home: status %d\n%s", status, said)
+		t.Errorf("the command does not reach the server with the same home: status %d\n%s", status, said)
 	}
 	if said, _ := harness.Command(t, nil, "doctor", "--home", s.Home); !strings.Contains(said, "GET /v1/health returns 200 OK") {
-		t.Errorf("doctor says\n%s", said)
+		t.Errorf("doctor prints\n%s", said)
 	}
 
 	plain, err := net.Dial("tcp", address)
@@ -59,8 +59,8 @@ func TestHTTPSIsServedWithACertificateThatIsReloaded(t *testing.T) {
 	}
 	defer func() { _ = plain.Close() }()
 	_, _ = io.WriteString(plain, "GET / HTTP/1.1\r\nHost: "+address+"\r\n\r\n")
-	if said, _ := io.ReadAll(plain); !strings.Contains(string(said), "This server speaks HTTPS") {
-		t.Errorf("a client that speaks plain HTTP gets %q", said)
+	if said, _ := io.ReadAll(plain); !strings.Contains(string(said), "This server uses HTTPS") {
+		t.Errorf("a client that uses plain HTTP gets %q", said)
 	}
 
 	second := writeCertificate(t, certFile, keyFile)
@@ -73,7 +73,7 @@ func TestHTTPSIsServedWithACertificateThatIsReloaded(t *testing.T) {
 	})
 }
 
-func TestAClientThatLeavesUnderTLSEndsItsCall(t *testing.T) {
+func TestADisconnectOverTLSEndsTheCall(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -115,7 +115,7 @@ func TestAWrongCertificateIsRefusedAtStart(t *testing.T) {
 	harness.WriteFile(t, config, "http: {port: 0, tls: {certFile: cert.pem, keyFile: key.pem}}\n")
 	said, status := harness.Command(t, nil, "serve", "--home", filepath.Join(dir, "home"), "--config", config)
 	if status == 0 || !strings.Contains(said, "http.tls") || !strings.Contains(said, certFile) {
-		t.Errorf("a key that belongs to another certificate: status %d\n%s", status, said)
+		t.Errorf("with another certificate's key: status %d\n%s", status, said)
 	}
 }
 

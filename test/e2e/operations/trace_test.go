@@ -19,8 +19,8 @@ const (
 	canary       = "canary-argument"
 )
 
-// traced returns the option that exports traces to c. Spans are only flushed at shutdown: without that flush,
-// the test would fail.
+// traced returns the option to export traces to c. Spans are flushed only at shutdown. Without that flush, the tests
+// would fail.
 func traced(c *otlptest.Collector, protocol string) harness.Option {
 	endpoint := c.HTTP
 	if protocol == "grpc" {
@@ -31,15 +31,14 @@ func traced(c *otlptest.Collector, protocol string) harness.Option {
 	}
 }
 
-// spans contains the spans of one trace, by name.
 type spans map[string]otlptest.Span
 
-// traceOf returns the spans of the given trace that c received.
+// traceOf returns the spans of a trace that c received, by name.
 func traceOf(t *testing.T, c *otlptest.Collector, trace string) spans {
 	t.Helper()
 	all := spans{}
 	for _, s := range c.Spans() {
-		if s.Trace != trace { // from requests of the test without a trace context
+		if s.Trace != trace { // from the test's requests without a trace context
 			continue
 		}
 		if s.Service != "ropewalk" {
@@ -55,8 +54,8 @@ func traceOf(t *testing.T, c *otlptest.Collector, trace string) spans {
 	return all
 }
 
-// check returns the span with the given name, and compares its parent's id, its kind and its attributes (name
-// and value alternate).
+// check returns the span with the given name. It compares the parent's ID, the kind and the attributes. In attributes,
+// names and values alternate.
 func (all spans) check(t *testing.T, name, kind, parent string, attributes ...string) otlptest.Span {
 	t.Helper()
 	s, ok := all[name]
@@ -68,7 +67,7 @@ func (all spans) check(t *testing.T, name, kind, parent string, attributes ...st
 		t.Fatalf("there is no span %q, only %q", name, names)
 	}
 	if s.Kind != kind || s.Parent != parent || s.Failed {
-		t.Errorf("%s is %s below %s (failed: %v), want %s below %s", name, s.Kind, s.Parent, s.Failed, kind, parent)
+		t.Errorf("%s is %s with parent %s (failed: %v), want %s with parent %s", name, s.Kind, s.Parent, s.Failed, kind, parent)
 	}
 	for i := 0; i < len(attributes); i += 2 {
 		if got := s.Attributes[attributes[i]]; got != attributes[i+1] {
@@ -78,9 +77,9 @@ func (all spans) check(t *testing.T, name, kind, parent string, attributes ...st
 	return s
 }
 
-// A single trace contains an /mcp call, from its client through the gateway and a plugin to the app. The app
-// gets the trace context. The access log and the audit log contain the trace id.
-func TestOneTraceHoldsACallFromItsClientToItsApp(t *testing.T) {
+// One trace contains a call to /mcp on its way from the client through the gateway and a plugin to the app. The app
+// gets the trace context. The access log and the audit log contain the trace ID.
+func TestOneTraceContainsACallFromTheClientToTheApp(t *testing.T) {
 	for _, protocol := range []string{"http/protobuf", "grpc"} {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +96,7 @@ func TestOneTraceHoldsACallFromItsClientToItsApp(t *testing.T) {
 			}
 			session := s.SessionHeader(t, first)
 			call := `{"jsonrpc":"2.0","id":"call-7","method":"tools/call","params":{"name":"traced__environment","arguments":{}}}`
-			// The second token is not in the cache, so the gate calls the auth plugin within the trace.
+			// The second token is not in the cache, so the server calls the auth plugin within the trace.
 			a := s.Do(t, "POST", "/mcp", call, harness.WorkspaceHeader, harness.AcceptHeader, session, second, "traceparent: "+clientParent)
 			if a.Status != 200 {
 				t.Fatalf("%d %s", a.Status, a.Body)
@@ -117,20 +116,20 @@ func TestOneTraceHoldsACallFromItsClientToItsApp(t *testing.T) {
 				t.Errorf("the app got %v, want %s", meta, want)
 			}
 			if line := lineWith(s.Log.String(), "tool=traced__environment"); !strings.Contains(line, "trace_id="+clientTrace) || !strings.Contains(line, "route=/mcp") {
-				t.Errorf("the access log says %q", line)
+				t.Errorf("the line in the access log is %q", line)
 			}
 			records, err := os.ReadFile(audit)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if line := lineWith(string(records), `"tools.call"`); !strings.Contains(line, `"traceId":"`+clientTrace+`"`) {
-				t.Errorf("the audit log says %q", line)
+				t.Errorf("the line in the audit log is %q", line)
 			}
 		})
 	}
 }
 
-// metaOf returns the _meta that the tool "environment" received.
+// metaOf returns the _meta that the tool named environment received.
 func metaOf(t *testing.T, body string) map[string]any {
 	t.Helper()
 	var answer struct {
@@ -155,9 +154,8 @@ func lineWith(text, part string) string {
 	return ""
 }
 
-// A single trace contains a chat run with the calls to its model and to a tool, but no text of the
-// conversation.
-func TestOneTraceHoldsAChatRunWithItsModelAndItsTools(t *testing.T) {
+// One trace contains a chat run with the calls to the model and to a tool. It contains no text of the conversation.
+func TestOneTraceContainsAChatRunWithModelAndToolCalls(t *testing.T) {
 	p, collector := testenv.StartModelProvider(t), otlptest.Start(t)
 	s := harness.Serve(t, traced(collector, "grpc"), harness.Models(p, "openai"))
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "traced", harness.Plain)})

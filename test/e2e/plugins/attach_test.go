@@ -14,13 +14,13 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// line is a command whose first line of output has been read.
+// line is a command that has printed its first line.
 type line struct {
 	*exec.Cmd
 	text string
 }
 
-// startAndReadLine starts ropewalk and waits until it has printed a line.
+// startAndReadLine starts ropewalk and waits until it has printed one line.
 func startAndReadLine(t *testing.T, environ []string, args ...string) line {
 	t.Helper()
 	cmd := exec.Command(harness.Binary(t), args...)
@@ -50,7 +50,7 @@ func startAndReadLine(t *testing.T, environ []string, args ...string) line {
 	return line{cmd, strings.TrimSpace(text)}
 }
 
-func TestADebuggedPluginIsAttachedDetachedAndKilledUnderLoadAndNoCallFails(t *testing.T) {
+func TestNoCallFailsWhileADebuggedPluginIsAttachedDetachedOrKilled(t *testing.T) {
 	redis := testenv.StartRedis(t)
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config("sessionStore: {adapter: redis, url: \"redis://"+redis.Addr+"/0\"}\n"))
 	s.WaitForStatus(t, "sample", "running")
@@ -59,13 +59,13 @@ func TestADebuggedPluginIsAttachedDetachedAndKilledUnderLoadAndNoCallFails(t *te
 		debugged := startAndReadLine(t, []string{"ROPEWALK_PLUGIN=sessionstore"}, "plugin", "serve", "sessionstore", "redis")
 		command := startAndReadLine(t, nil, "plugin", "attach", "sessionstore", debugged.text, "--home", s.Home)
 		if !strings.HasPrefix(command.text, "Attached sessionstore redis") {
-			t.Fatalf("attach says %q", command.text)
+			t.Fatalf("attach printed %q", command.text)
 		}
 		if said, _ := harness.Command(t, nil, "plugin", "list", "--home", s.Home); !strings.Contains(said, "attached") {
-			t.Errorf("plugin list says %s", said)
+			t.Errorf("plugin list printed %s", said)
 		}
 		l.WaitForCalls(t, 20)
-		s.OpenSession(t) // with the attached plugin
+		s.OpenSession(t) // uses the attached plugin
 		var err error
 		switch end {
 		case "detach":
@@ -78,7 +78,7 @@ func TestADebuggedPluginIsAttachedDetachedAndKilledUnderLoadAndNoCallFails(t *te
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.OpenSession(t) // while it is being detached
+		s.OpenSession(t) // works while the plugin is being detached
 		if !testkit.Within(harness.Timeout, func() bool {
 			said, status := harness.Command(t, nil, "plugin", "list", "--home", s.Home)
 			return status == 0 && !strings.Contains(said, "attached")

@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestAKilledAuditPluginGetsEveryRecordOnceAndInOrderAndNothingHappensWithoutIt(t *testing.T) {
+func TestAKilledAuditPluginGetsEveryRecordOnceAndInOrder(t *testing.T) {
 	provider := testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/callback")
 	path, sum := pluginBinary(t, "audit-file")
 	first, second := filepath.Join(t.TempDir(), "first.log"), filepath.Join(t.TempDir(), "second.log")
@@ -61,7 +61,7 @@ func TestAKilledAuditPluginGetsEveryRecordOnceAndInOrderAndNothingHappensWithout
 		l.WaitForCalls(t, 20)
 	}
 	s.MustReload(t, settings+sink("two", second), "audit")
-	testkit.Eventually(t, "the new sink has the starts and the ends of calls", func() bool {
+	testkit.Eventually(t, "the new sink has records of calls", func() bool {
 		raw, err := os.ReadFile(second)
 		return err == nil && bytes.Count(raw, []byte("sample__echo")) >= 60
 	})
@@ -76,7 +76,7 @@ func TestAKilledAuditPluginGetsEveryRecordOnceAndInOrderAndNothingHappensWithout
 	}
 	recorded := checkTrail(t, first)
 	if recorded["tools.call sample__echo"] < l.Calls {
-		t.Errorf("%d calls were answered, %d recorded", l.Calls, recorded["tools.call sample__echo"])
+		t.Errorf("%d calls were answered, but only %d were recorded", l.Calls, recorded["tools.call sample__echo"])
 	}
 	for _, action := range []string{"GET /v1/auth/callback", "GET /v1/apps", "POST /v1/apps/sample/stop", "POST /v1/apps/sample/start", "POST " + approval, "tools.call sample__greet"} {
 		if recorded[action] == 0 {
@@ -84,11 +84,12 @@ func TestAKilledAuditPluginGetsEveryRecordOnceAndInOrderAndNothingHappensWithout
 		}
 	}
 	if n := checkTrail(t, second)["tools.call sample__echo"]; n < 20 {
-		t.Errorf("the sink that a reload added has %d calls", n)
+		t.Errorf("the sink added by the reload has only %d calls", n)
 	}
 }
 
-// refusesWithoutItsSink moves a sink's file away, checks that changes and calls are refused, and moves it back.
+// refusesWithoutItsSink moves a sink's file away, checks that the server refuses changes and calls, and moves the file
+// back.
 func refusesWithoutItsSink(t *testing.T, s *harness.Server, file string, do func(method, path string, body any, want int) harness.Response) {
 	t.Helper()
 	call := map[string]any{"server": "sample", "tool": "echo", "arguments": map[string]any{"text": "x"}}
@@ -102,19 +103,19 @@ func refusesWithoutItsSink(t *testing.T, s *harness.Server, file string, do func
 		ready = s.Do(t, "GET", "/readyz", nil)
 		return ready.Status == http.StatusServiceUnavailable && strings.Contains(ready.Body, `{"name":"audit","ok":false}`)
 	}) {
-		t.Errorf("without its sink the server is ready: %d %s", ready.Status, ready.Body)
+		t.Errorf("without the sink, the server is ready: %d %s", ready.Status, ready.Body)
 	}
 	if err := os.Rename(file+".away", file); err != nil {
 		t.Fatal(err)
 	}
 	if !testkit.Within(harness.Timeout, func() bool { return s.Do(t, "GET", "/readyz", nil).Status == http.StatusOK }) {
-		t.Errorf("with its sink back the server is not ready: %s", s.Do(t, "GET", "/readyz", nil).Body)
+		t.Errorf("after the sink works again, the server is not ready: %s", s.Do(t, "GET", "/readyz", nil).Body)
 	}
 	do("POST", "/v1/tools/call", call, http.StatusOK)
 }
 
-// checkTrail checks that the hash chain of a file is intact, and that the records of each stream are in order,
-// without gaps or duplicates. It returns the number of records by action; for calls, by action and tool.
+// checkTrail checks that the hash chain of a file is intact. It also checks that the records of each stream are in
+// order, without gaps or duplicates. It returns the number of records by action, or for calls, by action and tool.
 func checkTrail(t *testing.T, file string) map[string]int {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -133,7 +134,7 @@ func checkTrail(t *testing.T, file string) map[string]int {
 		}
 		e := line.Record
 		if e.Sequence != last[e.Stream]+1 {
-			t.Errorf("%s: in the stream %s, %d follows %d", file, e.Stream, e.Sequence, last[e.Stream])
+			t.Errorf("%s: in the stream %s, record %d follows record %d", file, e.Stream, e.Sequence, last[e.Stream])
 		}
 		last[e.Stream] = e.Sequence
 		if e.Action == "tools.call" {

@@ -48,7 +48,7 @@ func TestKilledPluginsAreReplacedDuringCalls(t *testing.T) {
 	t.Logf("%d calls, 40 kills; opening a session took at most %v", l.Calls, longest)
 }
 
-// killAndWaitForReplacement kills a plugin and waits until its replacement is running.
+// killAndWaitForReplacement kills a plugin and waits until its replacement runs.
 func killAndWaitForReplacement(t *testing.T, s *harness.Server, plugin string) {
 	t.Helper()
 	replaced := func() int { return strings.Count(s.Log.String(), "plugin started again") }
@@ -59,7 +59,7 @@ func killAndWaitForReplacement(t *testing.T, s *harness.Server, plugin string) {
 	}
 }
 
-// processID returns the id of the server's child process whose command line ends with command.
+// processID returns the ID of the server's child process whose command line ends with command.
 func processID(t *testing.T, s *harness.Server, command string) int {
 	t.Helper()
 	id := 0
@@ -77,8 +77,8 @@ func processID(t *testing.T, s *harness.Server, command string) int {
 	return id
 }
 
-// checkForgeriesRefused sends forgeries of a good token, each different, until ctx ends. It returns an error if
-// one is accepted or none was rejected.
+// checkForgeriesRefused sends forged versions of a valid token until ctx ends. All of them are different. It returns an
+// error if one is accepted or none is rejected.
 func checkForgeriesRefused(ctx context.Context, s *harness.Server, token string) error {
 	refused := 0
 	pace := time.NewTicker(20 * time.Millisecond)
@@ -92,17 +92,17 @@ func checkForgeriesRefused(ctx context.Context, s *harness.Server, token string)
 			refused++
 		}
 		if err == nil && status != http.StatusUnauthorized && status != http.StatusServiceUnavailable {
-			return fmt.Errorf("a bad token got %d %s", status, body)
+			return fmt.Errorf("a forged token got %d %s", status, body)
 		}
 	}
 	if refused == 0 {
-		return errors.New("a bad token was never refused")
+		return errors.New("no forged token was refused")
 	}
 	return nil
 }
 
-// openAndCloseSessions opens and closes sessions until ctx ends, and returns how long it took to open each.
-// While a plugin is being replaced, errors must be temporary and say when to try again.
+// openAndCloseSessions opens and closes sessions until ctx ends. It returns the time that each took to open. While a
+// plugin is being replaced, errors must be temporary and must say when to try again.
 func openAndCloseSessions(ctx context.Context, t *testing.T, s *harness.Server, bearer string) []time.Duration {
 	var took []time.Duration
 	pace := time.NewTicker(20 * time.Millisecond)
@@ -113,12 +113,12 @@ func openAndCloseSessions(ctx context.Context, t *testing.T, s *harness.Server, 
 		began := time.Now()
 		status, header, body, err := c.Post(context.WithoutCancel(ctx), harness.Initialize)
 		for tries := 0; err == nil && status == http.StatusServiceUnavailable && header.Get("Retry-After") != "" && tries < 10; tries++ {
-			<-pace.C // on a slow machine the next plugin may start too late for the first attempt
+			<-pace.C // on a slow machine, the new plugin may start too late for the first attempt
 			status, header, body, err = c.Post(context.WithoutCancel(ctx), harness.Initialize)
 		}
 		took = append(took, time.Since(began))
 		if err != nil || status != http.StatusOK {
-			t.Errorf("opening a session while plugins are replaced gives %d %s %v", status, body, err)
+			t.Errorf("opening a session while plugins are replaced: %d %s %v", status, body, err)
 			continue
 		}
 		s.Do(t, "DELETE", "/mcp", nil, "Authorization: "+bearer, "X-Workspace-Id: "+harness.Workspace, "Mcp-Session-Id: "+header.Get("Mcp-Session-Id"))

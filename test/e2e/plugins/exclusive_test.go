@@ -19,8 +19,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// officialLoad makes calls with the official client at a constant rate until it is stopped. Some calls are in sessions
-// that stay open, and others in new ones.
+// officialLoad makes calls with the official client at a constant rate until it is stopped. Some calls use sessions
+// that stay open, and others use new sessions.
 type officialLoad struct {
 	s     *harness.Server
 	stop  context.CancelFunc
@@ -72,7 +72,7 @@ func (l *officialLoad) connect(ctx context.Context) (*mcp.ClientSession, error) 
 	}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 }
 
-// open opens a session, makes a call in it and closes it.
+// open opens a session, makes a call in it, and closes the session.
 func (l *officialLoad) open() {
 	ctx, cancel := context.WithTimeout(context.Background(), harness.Timeout)
 	defer cancel()
@@ -126,12 +126,12 @@ func (l *officialLoad) waitForCalls(t *testing.T, calls, sessions int) {
 		defer l.mu.Unlock()
 		return l.calls >= calls && l.opened >= sessions
 	}) {
-		t.Fatalf("still waiting for %d calls and %d sessions", calls, sessions)
+		t.Fatalf("timed out waiting for %d calls and %d sessions", calls, sessions)
 	}
 }
 
-// singleWriter builds the example session store that uses bbolt. The function that it returns makes a copy of the
-// executable that differs in one unused byte, and returns the configuration for that copy.
+// singleWriter builds the example session store that uses bbolt. It returns a function that copies the executable,
+// changes one unused byte, and returns the configuration for the copy.
 func singleWriter(t *testing.T) func(build int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -156,7 +156,7 @@ func singleWriter(t *testing.T) func(build int) string {
 	}
 }
 
-func TestASingleWriterStoreIsReplacedAt200CallsASecondWithoutFailures(t *testing.T) {
+func TestASingleWriterStoreIsReplacedUnderLoadWithoutFailures(t *testing.T) {
 	build := singleWriter(t)
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config(build(0)))
 	s.WaitForStatus(t, "sample", "running")
@@ -167,14 +167,14 @@ func TestASingleWriterStoreIsReplacedAt200CallsASecondWithoutFailures(t *testing
 		l.waitForCalls(t, 100, 5)
 	}
 	if n := strings.Count(s.Log.String(), "plugin suspended"); n != 3 {
-		t.Errorf("of 3 exchanges %d let the old process end first", n)
+		t.Errorf("in %d of 3 replacements, the old process ended first", n)
 	}
 
 	broken := strings.Replace(build(9), "{adapter", "{file: missing/folder/sessions.db, adapter", 1)
 	if said, err := s.Reload(t, broken); err == nil || !strings.Contains(said, "missing/folder") {
-		t.Errorf("a build that cannot get its backend: %v %s", err, said)
+		t.Errorf("a build that cannot open its database: %v %s", err, said)
 	}
-	l.waitForCalls(t, 100, 5) // the previous one is running again
+	l.waitForCalls(t, 100, 5) // the previous plugin is running again
 	l.end()
 	for _, err := range l.failed {
 		t.Errorf("a call failed: %v", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// Under its file name, the test binary is the auth plugin in proof_test.go.
+// If the test executable has the file name boundName, it is the auth plugin in proof_test.go.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == boundName && os.Getenv(host.Cookie) != "" {
 		auth.Serve(&bound{})

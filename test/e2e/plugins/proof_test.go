@@ -20,9 +20,9 @@ import (
 
 const boundName = "auth-bound"
 
-// bound is an auth adapter whose tokens are the names of their owners. If a name starts with bound, the owner
-// must prove possession of the token with "<method> <url> <number>" in the DPoP header; each number can be used
-// only once. If a name ends in -operator, the owner is in the group operators.
+// bound is an auth adapter whose tokens are the names of their owners. If a name starts with "bound", the owner must
+// prove possession of the token with "<method> <url> <number>" in the DPoP header. Each number can be used only once.
+// If a name ends in "-operator", the owner is in the group operators.
 type bound struct {
 	mu   sync.Mutex
 	seen map[string]bool
@@ -54,8 +54,8 @@ func (b *bound) Verify(_ context.Context, req auth.VerifyRequest) (auth.Identity
 	return id, nil
 }
 
-// A third-party adapter checks token proofs on both endpoints, and its groups determine the admins.
-func TestAPluginChecksTokensAgainstTheirRequestsAndReportsGroups(t *testing.T) {
+// A third-party adapter checks the proofs of tokens on both endpoints, and its groups determine the admins.
+func TestAPluginChecksProofsAndReportsGroups(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -93,15 +93,15 @@ func TestAPluginChecksTokensAgainstTheirRequestsAndReportsGroups(t *testing.T) {
 	once := proof("GET", users)
 	want("a proof", status("Authorization", "DPoP bound-operator", "DPoP", once), http.StatusOK)
 	want("the same proof", status("Authorization", "DPoP bound-operator", "DPoP", once), http.StatusUnauthorized)
-	want("no proof after a good one", status("Authorization", "DPoP bound-operator"), http.StatusUnauthorized)
+	want("no proof after a valid proof", status("Authorization", "DPoP bound-operator"), http.StatusUnauthorized)
 	want("another proof", status("Authorization", "DPoP bound-operator", "DPoP", proof("GET", users)), http.StatusOK)
-	want("a proof of another method", status("Authorization", "DPoP bound-operator", "DPoP", proof("POST", users)), http.StatusUnauthorized)
-	want("a proof of another URL", status("Authorization", "DPoP bound-operator", "DPoP", proof("GET", s.URL+"/v1/tools")), http.StatusUnauthorized)
-	want("a proof by somebody who is in no group", status("Authorization", "DPoP bound-guest", "DPoP", proof("GET", users)), http.StatusForbidden)
-	want("a token that is not bound", status("Authorization", "Bearer free-operator"), http.StatusOK)
+	want("a proof for another method", status("Authorization", "DPoP bound-operator", "DPoP", proof("POST", users)), http.StatusUnauthorized)
+	want("a proof for another URL", status("Authorization", "DPoP bound-operator", "DPoP", proof("GET", s.URL+"/v1/tools")), http.StatusUnauthorized)
+	want("a proof by someone in no group", status("Authorization", "DPoP bound-guest", "DPoP", proof("GET", users)), http.StatusForbidden)
+	want("an unbound token", status("Authorization", "Bearer free-operator"), http.StatusOK)
 
 	client := &harness.MCPClient{URL: s.URL, Headers: []string{"Authorization", "DPoP bound-operator", "DPoP", proof("POST", s.URL+"/mcp")}}
-	for i, good := range []bool{true, false} { // the second request repeats the proof of the first
+	for i, good := range []bool{true, false} { // the second request repeats the first request's proof
 		got, _, body, err := client.Post(t.Context(), harness.Initialize)
 		if err != nil || (got == http.StatusUnauthorized) == good {
 			t.Errorf("request %d to /mcp: got %d %s, %v", i+1, got, body, err)

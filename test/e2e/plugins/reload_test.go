@@ -26,7 +26,7 @@ func pluginBinary(t *testing.T, name string) (path, sum string) {
 	return path, fmt.Sprintf("%x", sha256.Sum256(raw))
 }
 
-func TestReloadingAStoreAnAuthSettingAndAPluginBinaryLosesNoCallAndNoSession(t *testing.T) {
+func TestReloadsOfPluginsLoseNoCallsOrSessions(t *testing.T) {
 	provider, redis := testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/callback"), testenv.StartRedis(t)
 	s := harness.Serve(t, harness.Flags("--sample"), harness.Config(harness.OIDCAuth(provider.Issuer)))
 	bearer := "Bearer " + harness.MachineToken(t, provider.Issuer)
@@ -54,7 +54,7 @@ func TestReloadingAStoreAnAuthSettingAndAPluginBinaryLosesNoCallAndNoSession(t *
 		t.Errorf("an unknown setting: %v, %s", err, said)
 	}
 	if said, err := s.Reload(t, harness.OIDCAuth(provider.Issuer, "path: "+path, "sha256: "+strings.Repeat("0", 64))); err == nil || !strings.Contains(said, path) {
-		t.Errorf("a different binary: %v, %s", err, said)
+		t.Errorf("a binary with another checksum: %v, %s", err, said)
 	}
 	l.WaitForCalls(t, 200)
 	l.Stop()
@@ -63,17 +63,17 @@ func TestReloadingAStoreAnAuthSettingAndAPluginBinaryLosesNoCallAndNoSession(t *
 	}
 	keys := redis.Do("KEYS", "ropewalk:session:*")
 	if n := strings.Count(keys, "ropewalk:session:") - strings.Count(keys, "ropewalk:session:server:"); n != len(clients) {
-		t.Errorf("the live sessions were not written to the new store; it has %q", keys)
+		t.Errorf("the live sessions were not written to the new store, which has %q", keys)
 	}
 	for _, c := range clients {
 		if _, err := c.Echo(t.Context(), "still-here"); err != nil {
 			t.Errorf("a session was dropped: %v", err)
 		}
 	}
-	t.Logf("%d calls, 0 may fail", l.Calls)
+	t.Logf("%d calls, none may fail", l.Calls)
 }
 
-func TestReloadingTheProviderChangesWhoseTokensAreAccepted(t *testing.T) {
+func TestReloadingTheProviderChangesWhichTokensAreAccepted(t *testing.T) {
 	t.Parallel()
 	provider := testenv.StartOpenIDProvider(t, "http://127.0.0.1:1/callback")
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -82,20 +82,20 @@ func TestReloadingTheProviderChangesWhoseTokensAreAccepted(t *testing.T) {
 	before, after := "Bearer the-token-of-alice-1", "Bearer "+harness.MachineToken(t, provider.Issuer)
 	waitForStatusAs(t, s, before, "sample", "running")
 	if status, _, _, _ := (&harness.MCPClient{URL: s.URL, Headers: []string{"Authorization", after}}).Post(t.Context(), harness.Initialize); status != http.StatusUnauthorized {
-		t.Errorf("before the swap a token of the new provider gets %d", status)
+		t.Errorf("before the reload, a token of the new provider gets %d", status)
 	}
 	l := harness.StartLoad(t, 200, s.OpenSession(t, "Authorization", before), s.OpenSession(t, "Authorization", before))
 	l.WaitForCalls(t, 100)
-	asked := time.Now() // from here on the swap may happen at any time
+	asked := time.Now() // from here on, the provider may change at any time
 	s.MustReload(t, harness.OIDCAuth(provider.Issuer), "auth")
 	newcomer := s.OpenSession(t, "Authorization", after)
 	if _, err := newcomer.Echo(t.Context(), "newcomer"); err != nil {
-		t.Errorf("after the swap a token of the new provider gets %v", err)
+		t.Errorf("after the reload, a token of the new provider gets %v", err)
 	}
 	l.WaitForCalls(t, 100)
 	l.Stop()
 	if l.Statuses[http.StatusOK] == 0 || l.Statuses[http.StatusUnauthorized] == 0 || l.Statuses[http.StatusOK]+l.Statuses[http.StatusUnauthorized] != l.Calls {
-		t.Errorf("of %d calls with a token of the old provider: %v", l.Calls, l.Statuses)
+		t.Errorf("%d calls with a token of the old provider: statuses %v", l.Calls, l.Statuses)
 	}
 	for _, o := range l.Failures {
 		if o.Ended.Before(asked) {
@@ -104,11 +104,11 @@ func TestReloadingTheProviderChangesWhoseTokensAreAccepted(t *testing.T) {
 	}
 	late := s.Do(t, "POST", "/mcp", harness.Initialize, "Authorization: "+before, "X-Workspace-Id: "+harness.Workspace, "Accept: application/json, text/event-stream")
 	if late.Status != http.StatusUnauthorized || !strings.Contains(late.Header.Get("WWW-Authenticate"), `error="unauthorized"`) {
-		t.Errorf("after the swap the old token gets %d %v", late.Status, late.Header)
+		t.Errorf("after the reload, the old token gets %d %v", late.Status, late.Header)
 	}
 }
 
-// waitForStatusAs waits until an app has the given status, as the caller with this bearer token sees it.
+// waitForStatusAs waits until the caller with this bearer token sees an app with the given status.
 func waitForStatusAs(t *testing.T, s *harness.Server, bearer, name, status string) {
 	t.Helper()
 	var a harness.Response
@@ -116,6 +116,6 @@ func waitForStatusAs(t *testing.T, s *harness.Server, bearer, name, status strin
 		a = s.Do(t, "GET", "/v1/apps", nil, "Authorization: "+bearer, "X-Workspace-Id: "+harness.Workspace)
 		return a.Status == http.StatusOK && strings.Contains(a.Body, fmt.Sprintf("%q", status)) && strings.Contains(a.Body, fmt.Sprintf("%q", name))
 	}) {
-		t.Fatalf("%s does not become %s: %d %s", name, status, a.Status, a.Body)
+		t.Fatalf("%s did not become %s: %d %s", name, status, a.Status, a.Body)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestASessionOfAnotherServerIsTakenOverUntilItExpires(t *testing.T) {
+func TestAServerTakesOverAnotherServersSessionUntilItExpires(t *testing.T) {
 	t.Parallel()
 	redis := testenv.StartRedis(t)
 	settings := harness.Config("sessionStore: {adapter: redis, url: \"redis://" + redis.Addr + "/0\"}\n")
@@ -45,13 +45,13 @@ func TestASessionOfAnotherServerIsTakenOverUntilItExpires(t *testing.T) {
 		t.Errorf("a session that never existed: %s", got)
 	}
 	if !testkit.Within(harness.Timeout, func() bool { return strings.Contains(b.Do(t, "GET", "/v1/metrics", nil).Body, "mcp_sessions 0\n") }) {
-		t.Error("the session does not expire")
+		t.Error("the session did not expire")
 	}
 	if got := reason(b, c.Session); got != "not_found" {
-		t.Errorf("after it expired, the other server says %s", got)
+		t.Errorf("after the session expired, the other server returns %s", got)
 	}
 	if got := reason(a, c.Session); got != "not_found" {
-		t.Errorf("after it expired, its own server says %s", got)
+		t.Errorf("after the session expired, the server that opened it returns %s", got)
 	}
 
 	local := a.OpenSession(t)

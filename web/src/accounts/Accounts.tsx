@@ -16,7 +16,7 @@ import { toast, toastError } from "../ui/Toast";
 import { useAccounts, type Account } from "./data";
 import { LinkAccount, RenameAccount } from "./Dialogs";
 
-/** The person's accounts for remote apps. */
+/** Shows the person's accounts at remote apps. */
 export function AccountsScreen() {
   const { user, isWorkspaceAdmin } = useSession();
   const apps = useApps();
@@ -25,7 +25,7 @@ export function AccountsScreen() {
   const takers = apps.data?.filter((app) => app.auth) ?? [];
   const others = accounts.data?.filter((a) => a.owner !== null && a.owner !== user.id) ?? [];
   return (
-    <Page title="Accounts" about="Your accounts at remote apps. A tool acts as the account that it is called with.">
+    <Page title="Accounts" about="Your accounts at remote apps. Each tool call acts as one of these accounts.">
       {failed ? (
         <Failure error={failed.error} />
       ) : apps.isPending || accounts.isPending ? (
@@ -33,8 +33,8 @@ export function AccountsScreen() {
       ) : takers.length === 0 ? (
         <Card flush>
           <Empty icon={<IdCard aria-hidden="true" />} title="No app needs an account">
-            Remote apps that use OAuth do.{" "}
-            {isWorkspaceAdmin ? "Install one by its address." : "An admin of the workspace installs them."}
+            Only remote apps that use OAuth need accounts.{" "}
+            {isWorkspaceAdmin ? "Install one by its address." : "A workspace admin can install one."}
           </Empty>
         </Card>
       ) : (
@@ -53,7 +53,7 @@ export function AccountsScreen() {
 
 type Open = { kind: "link" } | { kind: "again" | "rename" | "unlink"; account: Account };
 
-/** The accounts for one app, and what can be done with them. */
+/** Shows the accounts at one app, with the actions for each. */
 function AccountsAt({ app, own }: { app: App; own: Account[] }) {
   const { isWorkspaceAdmin } = useSession();
   const change = useAccountChange();
@@ -66,7 +66,7 @@ function AccountsAt({ app, own }: { app: App; own: Account[] }) {
       flush
       title={
         <>
-          {app.name} {shared && <Badge title="Everybody in the workspace uses the same account">shared</Badge>}
+          {app.name} {shared && <Badge title="Everyone in the workspace uses the same account">shared</Badge>}
         </>
       }
       actions={
@@ -81,8 +81,8 @@ function AccountsAt({ app, own }: { app: App; own: Account[] }) {
       {own.length === 0 ? (
         <Empty icon={<IdCard aria-hidden="true" />} title="No account is linked">
           {shared
-            ? "An admin of the workspace links the account that everybody uses."
-            : "Tools of this app can be called once you have linked an account."}
+            ? "A workspace admin links the account that everyone uses."
+            : "Link an account to use this app’s tools."}
         </Empty>
       ) : (
         <Table
@@ -116,7 +116,7 @@ function AccountsAt({ app, own }: { app: App; own: Account[] }) {
                       icon={<Star aria-hidden="true" />}
                       disabled={a.default}
                       onSelect={() =>
-                        void change(`${a.name} is the default account at ${app.name}.`, () =>
+                        void change(`${a.name} is now the default account at ${app.name}.`, () =>
                           patch(a, { default: true }),
                         )
                       }
@@ -164,7 +164,7 @@ function AccountsAt({ app, own }: { app: App; own: Account[] }) {
   );
 }
 
-/** Other people's accounts in the workspace. Admins can unlink them, but never see tokens. */
+/** Shows other people's accounts in the workspace. Admins can unlink them, but never see tokens. */
 function Others({ accounts }: { accounts: Account[] }) {
   const people = usePeople();
   const [unlinking, setUnlinking] = useState<Account | null>(null);
@@ -234,26 +234,26 @@ function UnlinkAccount({ account: a, person, onClose }: { account: Account; pers
   const change = useAccountChange();
   const unlink = () => {
     onClose();
-    void change(`The account ${a.name} is unlinked from ${a.app}.`, () =>
+    void change(`The account ${a.name} has been unlinked from ${a.app}.`, () =>
       take(api.DELETE("/v1/accounts/{id}", { params: { path: { id: a.id } } })),
     );
   };
   return (
     <Confirm
-      title={`Unlink ${a.name}${person ? ` of ${person}` : ""}?`}
+      title={`Unlink ${person ? `${person}’s account ` : ""}${a.name}?`}
       action="Unlink"
       onClose={onClose}
       onConfirm={unlink}
     >
       <p>
-        {a.app} is no longer called with this account, and its tokens are revoked at {hostOf(a.issuer)}. It can be
-        linked again.
+        {a.app} will no longer be called with this account. Its tokens are revoked at {hostOf(a.issuer)}. The account
+        can be linked again later.
       </p>
     </Confirm>
   );
 }
 
-/** Makes a change, and reports the outcome. */
+/** Makes a change and shows the outcome. */
 function useAccountChange() {
   const queries = useQueryClient();
   const change = async (result: string, make: () => Promise<unknown>): Promise<void> => {

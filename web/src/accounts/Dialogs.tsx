@@ -9,11 +9,11 @@ import { useLinking, type Account } from "./data";
 
 const nameForm = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 
-/** Returns why an account cannot have this name, or undefined if it can. */
+/** Returns why an account cannot have this name, or undefined if the name is allowed. */
 function problemWith(name: string, taken: Account[]): string | undefined {
   if (!nameForm.test(name))
-    return "Use 1 to 32 lower-case letters, digits and hyphens, with a letter or digit first and last.";
-  return taken.some((a) => a.name === name) ? `An account called ${name} is linked already.` : undefined;
+    return "Use 1 to 32 lower-case letters, digits and hyphens. Start and end with a letter or digit.";
+  return taken.some((a) => a.name === name) ? `An account called ${name} is already linked.` : undefined;
 }
 
 interface LinkProps {
@@ -31,7 +31,7 @@ export function LinkAccount({ app, own, again, onClose }: LinkProps) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const { page, open } = useLinking(app, name, () => {
-    toast(`The account ${name} is linked at ${app}.`);
+    toast(`The account ${name} is now linked at ${app}.`);
     onClose();
   });
   const submit = async () => {
@@ -64,7 +64,7 @@ export function LinkAccount({ app, own, again, onClose }: LinkProps) {
         }
       >
         <div role="status">
-          <Notice>Log in in the new tab. This page updates when the account is linked.</Notice>
+          <Notice>Continue in the new tab and log in there. This page updates once the account is linked.</Notice>
         </div>
       </Dialog>
     );
@@ -84,7 +84,7 @@ export function LinkAccount({ app, own, again, onClose }: LinkProps) {
       }
     >
       {again ? (
-        <p>A new tab opens. Log in at {app} with the same account: the new login replaces the old one.</p>
+        <p>A new tab will open. Log in at {app} with the same account. The new login replaces the old one.</p>
       ) : (
         <NameField value={name} problem={problem} app={app} onChange={setName} />
       )}
@@ -149,7 +149,7 @@ const NameField = ({
     error={problem}
     hint={
       <>
-        Your name for it, such as work. Tools are called with it as{" "}
+        Your name for the account, such as work. It becomes part of tool names, as in{" "}
         <code>
           {app}_{value || "work"}__…
         </code>

@@ -6,14 +6,14 @@ import { useFacts, useSession, type Facts } from "../api/session";
 
 export type Account = Schemas["Account"];
 
-/** Returns the accounts that the person can see: their own and shared ones; for admins, all in the workspace. */
+/** Returns the accounts that the person can see: their own and shared ones, or all in the workspace for admins. */
 export function useAccounts(enabled = true) {
   const { workspace, isWorkspaceAdmin } = useSession();
   return useQuery({
     enabled,
     queryKey: ["accounts", workspace.id],
     queryFn: async () => (await take(api.GET("/v1/accounts"))).accounts,
-    refetchInterval: isWorkspaceAdmin ? 30_000 : false, // no event announces the accounts of others
+    refetchInterval: isWorkspaceAdmin ? 30_000 : false, // no event announces changes to other people’s accounts
   });
 }
 
@@ -31,8 +31,8 @@ const linkPath = "/v1/accounts/link";
 export const isLinkPage = (url: string) => URL.canParse(url) && new URL(url).pathname === linkPath;
 
 /**
- * Returns the page on which an account is linked, at an address where the browser is logged in: the server's configured one, or
- * the one that the console was opened at.
+ * Returns the address of the page on which an account is linked. It must have an origin where the browser is logged in:
+ * the server's configured address or the address at which the console was opened.
  */
 function linkPageOf(facts: Facts | undefined, url: string): string {
   const { pathname, search } = new URL(url);
@@ -47,7 +47,7 @@ export function useLinkPage(): (url: string) => string {
 /** Opens a page in a new tab, without access to the console. */
 export const openPage = (url: string) => void window.open(url, "_blank", "noopener,noreferrer");
 
-/** Opens the page on which an account is linked, and calls onLinked once it is. */
+/** Opens the page on which an account is linked, and calls onLinked once the account is linked. */
 export function useLinking(app: string, name: string, onLinked: () => void) {
   const { user } = useSession();
   const linkPage = useLinkPage();

@@ -16,13 +16,13 @@ import css from "./activity.module.css";
 
 const route = getRouteApi("/activity");
 
-/** Live events of the workspace, and its audit trail. */
+/** Shows live events of the workspace, and its audit trail for admins. */
 export function ActivityScreen() {
   const { isWorkspaceAdmin } = useSession();
   const { tab } = route.useSearch();
   const navigate = route.useNavigate();
   return (
-    <Page title="Activity" about="What happens in this workspace, as it happens.">
+    <Page title="Activity" about="Events in this workspace, as they happen.">
       {isWorkspaceAdmin ? (
         <Tabs
           label="Activity"
@@ -102,8 +102,8 @@ function Live() {
             title={events.length > 0 ? "No matches" : "Nothing has happened yet"}
           >
             {events.length > 0
-              ? "Try other words or another kind."
-              : "Start an app or let a chat use a tool. Events appear here as they happen."}
+              ? "Try other words or another event type."
+              : "Events appear here as they happen, for example when you start an app or a chat uses a tool."}
           </Empty>
         ) : (
           <VirtualRows

@@ -29,7 +29,7 @@ const outcomes = {
   ok: "Succeeded",
   allowed: "Allowed",
   begun: "Started",
-  tool_error: "Failed in the tool",
+  tool_error: "Tool error",
   forbidden: "Not permitted",
   unauthenticated: "Not logged in",
   approval_pending: "Waiting for approval",
@@ -40,7 +40,7 @@ const outcomes = {
 
 const route = getRouteApi("/activity");
 
-/** Returns the filter in an address. */
+/** Returns the filter from an address. */
 const filterOf = ({
   person = "",
   action = "",
@@ -70,7 +70,7 @@ function searchOf({ actor, action, target, outcome, from, to }: AuditFilter): Ac
   return { tab: "audit", ...others, ...when };
 }
 
-/** The last records, for somebody who has just opened the page. */
+/** Shows the latest records when the page has just been opened. */
 export function Earlier() {
   const { data } = useAudit(everything);
   const people = usePeople();
@@ -99,7 +99,7 @@ export function Earlier() {
 
 const keyOf = (r: AuditRecord) => `${r.time} ${r.callId ?? r.requestId} ${r.action} ${r.target} ${r.outcome}`;
 
-/** The audit trail, with its filters. */
+/** Shows the audit trail with its filters. */
 export function AuditTrail() {
   const { isOrgAdmin } = useSession();
   const asked = route.useSearch();
@@ -116,7 +116,7 @@ export function AuditTrail() {
   const records = pages.data?.pages.flatMap((p) => p.records) ?? [];
   const rows = ["begun", "allowed"].includes(filter.outcome) ? records : withoutBegun(records);
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = pages;
-  // A page may be empty and still be followed by another one.
+  // Even an empty page may be followed by another one.
   const few = rows.length < 50;
   useEffect(() => {
     if (few && hasNextPage && !isFetchingNextPage) void fetchNextPage();
@@ -130,9 +130,9 @@ export function AuditTrail() {
               Set <code>audit.file</code> in <code>ropewalk.yaml</code> and restart the server.
             </>
           ) : (
-            "An admin of the organization can switch on the audit log of this server."
+            "An organization admin can switch on this server’s audit log."
           )}{" "}
-          Logins, changes and tool calls will be recorded and shown here.
+          Logins, changes and tool calls will then be recorded and shown here.
         </Empty>
       </Card>
     );
@@ -159,7 +159,7 @@ export function AuditTrail() {
           onChange={(e) => change({ actor: e.target.value })}
           className={css.filter}
         >
-          <option value="">Everybody</option>
+          <option value="">Everyone</option>
           {[...people].map(([id, name]) => (
             <option key={id} value={id}>
               {name}
@@ -172,7 +172,7 @@ export function AuditTrail() {
           onChange={(e) => change({ outcome: e.target.value })}
           className={css.filter}
         >
-          <option value="">Every outcome</option>
+          <option value="">All outcomes</option>
           {Object.entries(outcomes).map(([value, name]) => (
             <option key={value} value={value}>
               {name}
@@ -232,7 +232,7 @@ function Row({ record: r, people }: { record: AuditRecord; people: Map<string, s
         {r.outcome.replaceAll("_", " ")}
       </Badge>
       <p title={[r.action, r.requestId && `request ${r.requestId}`].filter(Boolean).join(", ")}>
-        <b>{r.actor ? (people.get(r.actor) ?? r.actor) : "Somebody without a login"}</b>{" "}
+        <b>{r.actor ? (people.get(r.actor) ?? r.actor) : "Someone not logged in"}</b>{" "}
         {phrase ?? <code>{r.action}</code>}
         {r.target === dryRun && (
           <>
@@ -274,7 +274,7 @@ function toneOf(outcome: string): Tone {
   return outcome === "begun" || outcome === "approval_pending" ? "warn" : "bad";
 }
 
-/** Returns the filter once the person has stopped typing. */
+/** Returns the filter once the person has stopped typing for a moment. */
 function useSettled(typed: AuditFilter): AuditFilter {
   const [settled, setSettled] = useState(typed);
   useEffect(() => {

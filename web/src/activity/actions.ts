@@ -1,4 +1,4 @@
-/** The meanings of the actions in the audit trail, by the first pattern that matches. Other actions are shown as recorded. */
+/** Descriptions of the actions in the audit trail. The first pattern that matches applies. Other actions are shown as recorded. */
 const phrases: [RegExp, string][] = [
   [/^tools\.call(\.ended)?$/, "called"],
   [/^prompts\.get(\.ended)?$/, "used the prompt"],
@@ -6,7 +6,7 @@ const phrases: [RegExp, string][] = [
   [/^POST \/v1\/auth\/login$/, "logged in with a key"],
   [/^GET \/v1\/auth\/callback/, "logged in at the identity provider"],
   [/^POST \/v1\/auth\/logout$/, "logged out"],
-  [/^POST \/v1\/auth\/backchannel-logout$/, "was logged out by the identity provider"],
+  [/^POST \/v1\/auth\/backchannel-logout$/, "was logged out through the identity provider"],
   [/^POST \/v1\/apps\/(install|import|upload)$/, "installed an app"],
   [/^PATCH \/v1\/apps\/[^/]+$/, "configured"],
   [/^POST \/v1\/apps\/[^/]+\/restart$/, "restarted"],
@@ -15,8 +15,8 @@ const phrases: [RegExp, string][] = [
   [/^POST \/v1\/apps\/[^/]+\/stop$/, "stopped"],
   [/^DELETE \/v1\/apps\/[^/]+$/, "uninstalled"],
   [/^POST \/v1\/apps\/[^/]+\/restore$/, "restored"],
-  [/^POST \/v1\/accounts$/, "started to link an account"],
-  [/^POST \/v1\/accounts\/link$/, "went to log in to link an account"],
+  [/^POST \/v1\/accounts$/, "started linking an account"],
+  [/^POST \/v1\/accounts\/link$/, "agreed to link an account"],
   [/^GET \/v1\/accounts\/callback/, "linked an account"],
   [/^PATCH \/v1\/accounts\/[^/]+$/, "changed a linked account"],
   [/^DELETE \/v1\/accounts\/[^/]+$/, "unlinked an account"],
@@ -28,7 +28,7 @@ const phrases: [RegExp, string][] = [
   [/^(POST \/v1\/conversations\/delete|DELETE \/v1\/conversations\/[^/]+)$/, "deleted conversations"],
   [/^PATCH \/v1\/conversations\/[^/]+$/, "renamed a conversation"],
   [/^POST \/v1\/conversations\/[^/]+\/fork$/, "forked a conversation"],
-  [/^PATCH \/v1\/users\/[^/]+$/, "changed the rights of"],
+  [/^PATCH \/v1\/users\/[^/]+$/, "changed the role of"],
   [/^DELETE \/v1\/users\/[^/]+$/, "removed"],
   [/^POST \/v1\/users\/[^/]+\/merge$/, "merged another user into"],
   [/^POST \/v1\/workspaces$/, "created a workspace"],
@@ -41,10 +41,10 @@ const phrases: [RegExp, string][] = [
   [/^PATCH \/v1\/models$/, "changed the models"],
 ];
 
-/** The target of a record about a request that only showed what would be done. */
+/** The target in the record of a dry run. */
 export const dryRun = "dry run";
 
-/** Returns what somebody did, in words; null if there are none for the action. */
+/** Returns a description of an action, or null if there is none. */
 export function phraseOf(action: string): string | null {
   return phrases.find(([pattern]) => pattern.test(action))?.[1] ?? null;
 }

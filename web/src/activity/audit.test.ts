@@ -15,17 +15,17 @@ const record = (requestId: string, action: string, outcome: string, target = "")
 });
 const shown = (...records: ReturnType<typeof record>[]) => withoutBegun(records).map((r) => `${r.action} ${r.outcome}`);
 
-test("a change is shown once, by its end", () => {
+test("only the end of a change is shown", () => {
   expect(shown(record("1", "POST /v1/keys", "ok"), record("1", "POST /v1/keys", "begun"))).toEqual([
     "POST /v1/keys ok",
   ]);
 });
 
-test("a change without an end stays", () => {
+test("a change without an end is shown", () => {
   expect(shown(record("1", "POST /v1/keys", "begun"))).toEqual(["POST /v1/keys begun"]);
 });
 
-test("a call is shown once, by its end, and a refused one as it is", () => {
+test("only the end of a call is shown, and a refused call is unchanged", () => {
   expect(
     shown(
       record("2", "tools.call", "invalid_input", "a__b"),
@@ -35,7 +35,7 @@ test("a call is shown once, by its end, and a refused one as it is", () => {
   ).toEqual(["tools.call invalid_input", "tools.call.ended tool_error"]);
 });
 
-test("of two calls in one request, the one that is in progress stays", () => {
+test("if one of two calls in a request has ended, the other one is still shown", () => {
   expect(
     shown(
       record("1", "tools.call.ended", "ok", "a__b"),
@@ -45,7 +45,7 @@ test("of two calls in one request, the one that is in progress stays", () => {
   ).toEqual(["tools.call.ended ok", "tools.call allowed"]);
 });
 
-test("the records of a call that have its id belong together, in any order", () => {
+test("records with the same call id belong together, whatever their order", () => {
   const call = (callId: string, action: string, outcome: string) => ({
     ...record("1", action, outcome, "a__b"),
     callId,

@@ -35,7 +35,7 @@ export function useAudit(filter: AuditFilter) {
 
 const most = 100_000;
 
-/** Returns all records that match a filter, at most 100,000. */
+/** Returns the records that match a filter, up to 100,000. */
 export async function exportAudit(filter: AuditFilter): Promise<AuditRecord[]> {
   const all: AuditRecord[] = [];
   for (let cursor: string | undefined; all.length < most;) {
@@ -49,15 +49,14 @@ export async function exportAudit(filter: AuditFilter): Promise<AuditRecord[]> {
 
 const suffix = ".ended";
 
-/**
- * Removes the first record of an action that also has a record of its end, which says the same and more. An action without an end
- * stays: the server may have stopped in between. Records are newest first.
- */
+/** Removes the first record of an action if a later record reports its end, because that record includes everything.
+ * An action without an end is kept, because the server may have stopped before the end. The newest record comes
+ * first. */
 export function withoutBegun(records: AuditRecord[]): AuditRecord[] {
-  const ends = new Map<string, number>(); // how many ends have no start yet
+  const ends = new Map<string, number>(); // the number of ends whose start has not been found yet
   return records.filter(({ requestId, callId, action, target, outcome }) => {
     const isCall = outcome === "allowed" || action.endsWith(suffix);
-    // A request has one change, but may have several calls. Records of earlier versions have no callId.
+    // A request makes one change but may make several calls. Records from older versions have no callId.
     const key = callId ?? `${requestId} ${action.replace(suffix, "")} ${isCall ? target : ""}`;
     const left = ends.get(key) ?? 0;
     if (outcome !== "begun" && outcome !== "allowed") ends.set(key, left + 1);
@@ -67,7 +66,7 @@ export function withoutBegun(records: AuditRecord[]): AuditRecord[] {
   });
 }
 
-/** Returns the names of the people this admin can see, by id. */
+/** Returns the names of the people that this admin can see, by id. */
 export function usePeople(): Map<string, string> {
   const { workspace, user, isOrgAdmin } = useSession();
   const { data } = useQuery({

@@ -7,7 +7,7 @@ interface Description {
 
 const text = (value: unknown) => (value === undefined || value === null ? "" : String(value));
 
-/** Describes an event in a sentence. */
+/** Describes an event in one sentence. */
 export function describe(name: string, data: Record<string, unknown>): Description {
   const app = text(data.name ?? data.app ?? data.server);
   switch (name) {
@@ -32,16 +32,16 @@ export function describe(name: string, data: Record<string, unknown>): Descripti
     case "bundle.crashed":
       return {
         tone: "warn",
-        sentence: `${app} crashed; attempt ${text(data.restartAttempt)} to restart it${data.reason ? ` (${text(data.reason)})` : ""}`,
+        sentence: `${app} crashed. Restart attempt ${text(data.restartAttempt)}${data.reason ? ` (${text(data.reason)})` : ""}`,
       };
     case "bundle.recovered":
-      return { tone: "good", sentence: `${app} is back` };
+      return { tone: "good", sentence: `${app} has recovered` };
     case "bundle.dead":
       return { tone: "bad", sentence: `${app} keeps crashing and will not be restarted: ${text(data.message)}` };
     case "app.permissions":
       return { tone: "info", sentence: `The permissions of ${app} were changed` };
     case "app.denied":
-      return { tone: "warn", sentence: `${app} was refused something that it may not use` };
+      return { tone: "warn", sentence: `${app} tried to use something without permission` };
     case "account.linked":
       return { tone: "good", sentence: `The account ${text(data.name)} was linked at ${text(data.app)}` };
     case "account.login_needed":
@@ -53,7 +53,7 @@ export function describe(name: string, data: Record<string, unknown>): Descripti
     case "pin.changed":
       return {
         tone: "warn",
-        sentence: `${text(data.server)} changed its tool ${text(data.tool)} without a new version${data.held ? "; it is held back" : ""}`,
+        sentence: `${text(data.server)} changed its tool ${text(data.tool)} without a new version${data.held ? "; the tool is held back" : ""}`,
       };
     case "pin.decided":
       return {
@@ -85,13 +85,13 @@ export function describe(name: string, data: Record<string, unknown>): Descripti
       return {
         tone: "plain",
         sentence: data.queued
-          ? "Your message is queued until the answer ends"
+          ? "Your message will be sent when the current answer ends"
           : "Your queued message was sent or withdrawn",
       };
     case "conversation.updated":
       return { tone: "plain", sentence: `Your conversation is now called “${text(data.title)}”` };
     case "data.changed":
-      return { tone: "info", sentence: `${text(data.server)} changed something: ${text(data.tool)} was called` };
+      return { tone: "info", sentence: `${text(data.server)} changed data through ${text(data.tool)}` };
   }
   const rest = Object.entries(data)
     .filter(([key, value]) => key !== "timestamp" && typeof value !== "object")

@@ -57,21 +57,21 @@ const undoFor = 58_000; // the server allows a minute
 
 const refreshApps = (queries: QueryClient) => refresh(queries, ["apps", "app", "health", "tools"]);
 
-/** Says that an app was uninstalled, and offers to undo it as long as the server can. */
+/** Shows that an app was uninstalled, and offers to undo this for as long as the server can. */
 function offerUndo(queries: QueryClient, workspace: string, name: string): void {
   const undo = () => {
     api
       .POST("/v1/apps/{name}/restore", { params: { path: { name } }, headers: { "X-Workspace-Id": workspace } })
       .then(
-        () => toast(`${name} is back.`),
+        () => toast(`${name} has been restored.`),
         (error: unknown) => toastError(error, undo),
       )
       .finally(() => refreshApps(queries));
   };
-  toast(`${name} is uninstalled.`, false, { label: "Undo", run: undo, for: undoFor });
+  toast(`${name} has been uninstalled.`, false, { label: "Undo", run: undo, for: undoFor });
 }
 
-/** Does something with an app, and shows the outcome. */
+/** Performs an action on an app and shows the outcome. */
 export function useAppAction() {
   const queries = useQueryClient();
   const { workspace } = useSession();
@@ -79,7 +79,7 @@ export function useAppAction() {
     mutationFn: ({ name, action }: { name: string; action: AppAction }) => send[action]({ params: { path: { name } } }),
     onSuccess: (_, { name, action }) => {
       if (action === "uninstall") offerUndo(queries, workspace.id, name);
-      else toast(`${name} is ${done[action]}.`);
+      else toast(`${name} was ${done[action]}.`);
     },
     onSettled: () => refreshApps(queries),
   });

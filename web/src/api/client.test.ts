@@ -9,7 +9,7 @@ vi.mock("./early", () => ({
   },
 }));
 
-test("a request belongs to the workspace and the person for which it was made", async () => {
+test("a request keeps the workspace and token from when it was made", async () => {
   const { Request } = globalThis;
   vi.stubGlobal(
     "Request",

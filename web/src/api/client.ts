@@ -18,13 +18,11 @@ export type ChatAnswer = Schemas["ChatAnswer"];
 export type UsageTotals = Schemas["UsageTotals"];
 export type Skill = Schemas["Skill"];
 
-/**
- * Sends a request. It throws error responses as ApiErrors, and parses JSON without losing digits. openapi-fetch calls json() only if
- * the response has a Content-Length.
- */
+/** Sends a request. It throws error responses as ApiErrors, and parses JSON without losing digits. The copy of the
+ * response has a Content-Length, because openapi-fetch calls json() only for such responses. */
 async function fetchExactly(request: Request): Promise<Response> {
-  identify(request); // now, because the workspace may change before it is sent
-  if (request.method === "GET") await nextTask(); // a screen asks for several things when it is rendered, and sending takes time
+  identify(request); // now, because the workspace may change before the request is sent
+  if (request.method === "GET") await nextTask(); // sending takes time, and a screen makes several requests while it renders
   const response = await answerTo(request);
   if (!response.ok) throw await errorOf(response);
   if (!response.headers.get("Content-Type")?.startsWith("application/json")) return response;
@@ -37,10 +35,10 @@ async function fetchExactly(request: Request): Promise<Response> {
   return exact;
 }
 
-/** The client of /v1. Its types are generated from the server's OpenAPI document. */
+/** The client for /v1. Its types are generated from the server's OpenAPI document. */
 export const api = createClient<paths>({ fetch: fetchExactly, bodySerializer: (body: unknown) => toJson(body) });
 
-/** Options of a request whose response is a stream of events. */
+/** The options of a request whose response is a stream of events. */
 export const eventStream = { parseAs: "stream", headers: { Accept: "text/event-stream" } } as const;
 
 /** Returns the data of a response. Errors are ApiErrors. */

@@ -12,7 +12,7 @@ export const conversationPage = (search: string, cursor?: string) =>
 type Page = Awaited<ReturnType<typeof conversationPage>>;
 export type ConversationPages = InfiniteData<Page, string | undefined>;
 
-/** Returns the pages with a newer first page. Conversations that have left the first page move to the second. One that is missing although it is newer than the last on the page was deleted. */
+/** Returns the pages with a newer first page. Conversations that have left the first page move to the second. A conversation that is missing from the new first page was deleted if it is newer than the last one on that page. */
 export function withFirst({ pages, pageParams }: ConversationPages, first: Page): ConversationPages {
   const shown = new Set(first.conversations.map((c) => c.id));
   const last = first.conversations.at(-1)?.updatedAt ?? "";
@@ -33,7 +33,7 @@ export function withFirst({ pages, pageParams }: ConversationPages, first: Page)
 const severalPages = (query: Query) => ((query.state.data as ConversationPages | undefined)?.pages.length ?? 0) > 1;
 const running = new WeakMap<Query, { again: boolean }>();
 
-/** Fetches only the first page of a list again, which has the most recent conversations. */
+/** Fetches only the first page of a list again. It has the most recent conversations. */
 async function renewFirst(queries: QueryClient, query: Query): Promise<void> {
   const other = running.get(query);
   if (other) {
@@ -46,7 +46,7 @@ async function renewFirst(queries: QueryClient, query: Query): Promise<void> {
     do {
       mine.again = false;
       const first = await conversationPage(String(query.queryKey[2] ?? ""));
-      while (query.state.fetchStatus === "fetching") await query.promise?.catch(() => undefined); // a fetch of another page would overwrite the result
+      while (query.state.fetchStatus === "fetching") await query.promise?.catch(() => undefined); // otherwise, a fetch of another page would overwrite the result
       queries.setQueryData<ConversationPages>(query.queryKey, (data) => data && withFirst(data, first));
     } while (mine.again);
   } catch {

@@ -13,7 +13,7 @@ export function useConversations(search: string) {
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam }) => conversationPage(search, pageParam),
     getNextPageParam: (last) => last.nextCursor ?? undefined,
-    // Every page would be fetched again, and there may be a hundred.
+    // Otherwise every loaded page would be fetched again, and there may be a hundred.
     refetchOnWindowFocus: onePage,
     refetchOnReconnect: onePage,
     refetchOnMount: onePage,
@@ -22,7 +22,7 @@ export function useConversations(search: string) {
 
 const answerAwaited = 10 * 60_000;
 
-/** Returns the messages of a conversation. While the last one has no answer and no run is followed here, they are polled. */
+/** Returns the messages of a conversation. They are polled while the last message has no answer and this page does not follow the run. */
 export function useHistory(id: string | undefined, answering: boolean) {
   const { workspace } = useSession();
   return useQuery({
@@ -39,7 +39,7 @@ export function useHistory(id: string | undefined, answering: boolean) {
   });
 }
 
-/** The query of a conversation's record, without its messages. */
+/** The query for a conversation without its messages. */
 export const conversationQuery = (workspace: string, id: string | undefined) => ({
   enabled: id !== undefined,
   queryKey: ["conversation", workspace, id],
@@ -47,7 +47,7 @@ export const conversationQuery = (workspace: string, id: string | undefined) => 
   queryFn: () => take(api.GET("/v1/conversations/{id}", { params: { path: { id: id! } } })),
 });
 
-/** The apps that are switched off in a conversation, and a function that changes them. */
+/** Returns the apps that are switched off in a conversation, and a function that changes them. */
 export function useDisabledApps(id: string | undefined): [string[], (apps: string[]) => void] {
   const { workspace } = useSession();
   const queries = useQueryClient();
@@ -63,7 +63,7 @@ export function useDisabledApps(id: string | undefined): [string[], (apps: strin
   return [disabled, mutate];
 }
 
-/** Returns the message that is queued until the run ends. */
+/** Returns the message that is queued until the current run ends. */
 export function useQueued(id: string | undefined) {
   const { workspace } = useSession();
   return useQuery({

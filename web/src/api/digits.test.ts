@@ -14,12 +14,12 @@ test.each(["0", "-1", "0.5", "1e-7", "123456.25"])("%s is an ordinary number", (
   expect(parseJson(`[${number}]`)).toEqual([Number(number)]);
 });
 
-test("numbers in texts are left alone", () => {
+test("numbers inside strings do not change", () => {
   const text = `{"a":"1.0 and 9007199254740993","b":"\\"2.0\\""}`;
   expect(parseJson(text)).toEqual({ a: "1.0 and 9007199254740993", b: '"2.0"' });
 });
 
-test("a typed number keeps zeros at its end", () => {
+test("a typed number keeps its trailing zeros", () => {
   expect(numberOf("1.0")).toEqual(new Digits("1.0"));
   expect(numberOf("10")).toBe(10);
 });

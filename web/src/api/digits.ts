@@ -1,7 +1,5 @@
-/**
- * A number that JavaScript would write differently, such as an id of 19 digits or 1.0. It is shown and sent with the digits that
- * were received or typed.
- */
+/** A number that JavaScript would write differently, such as a 19-digit id or 1.0. It is shown and sent exactly as it
+ * was received or typed. */
 export class Digits {
   constructor(readonly text: string) {}
   toString(): string {
@@ -17,7 +15,7 @@ const written = new RegExp(`"${mark}([^"]*?)${mark}"`, "g");
 const suspicious = /\d{16}|\d\.\d{10,}|\d[eE][-+]?\d|\.\d*0\b/;
 const tokens = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
 
-/** Returns a number's significant digits and the position of the point: the same for every way of writing the number. */
+/** Returns a number's significant digits and the position of its decimal point. The result is the same for every way of writing the number. */
 function canonical(text: string): string {
   const [, sign = "", whole = "", part = "", exponent = "0"] =
     /^(-?)(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? [];
@@ -26,14 +24,14 @@ function canonical(text: string): string {
   return short === "" ? "0" : `${sign}${short}e${Number(exponent) - part.length + digits.length - short.length}`;
 }
 
-/** Parses a number. The result is a JavaScript number unless that would lose digits, or zeros at the end of a fraction. */
+/** Parses a number. The result is a JavaScript number unless that would lose digits or trailing zeros. */
 export function numberOf(text: string): number | Digits {
   const value = Number(text);
   const same = Number.isFinite(value) && canonical(String(value)) === canonical(text) && !/\.\d*0(?:$|[eE])/.test(text);
   return same ? value : new Digits(text);
 }
 
-/** Whether a number can be written into JSON as it is. */
+/** Whether a number can be written to JSON unchanged. */
 export const isWritable = (value: number | Digits) =>
   /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/.test(String(value));
 

@@ -50,10 +50,8 @@ const affected: [RegExp, string[]][] = [
   [/^approval|^pin|^tool/, ["approvals", "always", "pins", "tools"]],
 ];
 
-/**
- * Events since the last notification. Many events at once, such as when a thousand apps start, cause one notification
- * and one refresh.
- */
+/** Events since the last notification. Many events at once, for example when a thousand apps start, cause one
+ * notification and one refresh. */
 const pending = { events: [] as WorkspaceEvent[], keys: new Set<string>(), timer: 0 };
 const pause = 250;
 
@@ -75,15 +73,14 @@ function discard(): void {
   Object.assign(pending, { events: [], keys: new Set(), timer: 0 });
 }
 
-/** What the page with the stream sends to the browser's other pages. */
+/** A message from the page that has the stream to the browser's other pages, or a request for its state. */
 type Shared = { event: ServerEvent } | { connection: Connection; fresh?: boolean } | { ask: true };
 
-const patience = 10_000; // how long a hidden page keeps the stream
+const patience = 10_000; // how long a hidden page keeps following the stream
 
-/**
- * Follows the events of a workspace until it is called again. The pages of a browser share one stream, because a browser opens
- * only six connections to a server over HTTP/1.1. A hidden page leaves the stream, and catches up when it becomes visible.
- */
+/** Follows the events of a workspace until it is called again. The pages of a browser share one stream, because over
+ * HTTP/1.1 a browser opens only six connections to a server. A hidden page leaves the stream and catches up when it
+ * becomes visible. */
 export function follow(place: { workspace: string; user: string } | null, queries: QueryClient): void {
   running?.abort();
   discard();
@@ -117,13 +114,13 @@ async function share(
   { workspace, user }: { workspace: string; user: string },
   queries: QueryClient,
 ): Promise<void> {
-  let current = false; // whether this page has the state from before it joined
+  let current = false; // whether this page has fetched the state from before it joined
   const receive = (shared: Shared) => {
     if (signal.aborted) return;
     if ("event" in shared) return accept(shared.event, queries);
     if (!("connection" in shared)) return;
     if (shared.connection === "open" && (shared.fresh || !current)) {
-      // Events from before the stream was open are not repeated, so everything is fetched again.
+      // The stream does not repeat events from before it was opened, so everything is fetched again.
       refreshAll(queries, (query) => query.queryKey[0] !== "conversations");
       refreshConversations(queries);
       current = true;
@@ -148,7 +145,7 @@ async function share(
         if (!signal.aborted) channel.postMessage(shared);
       });
     })
-    .catch(() => undefined); // aborted while it waited for the lock
+    .catch(() => undefined); // aborted while waiting for the lock
 }
 
 function accept({ name, data: raw }: ServerEvent, queries: QueryClient): void {
@@ -180,7 +177,7 @@ async function stream(
       );
     } catch (error) {
       if (signal.aborted || (error instanceof ApiError && error.status === 401)) return;
-      if (error instanceof ApiError && [403, 404].includes(error.status)) refresh(queries, ["bootstrap"]); // the person's rights may have changed
+      if (error instanceof ApiError && [403, 404].includes(error.status)) refresh(queries, ["bootstrap"]); // the person's role may have changed
     }
     if (signal.aborted) return;
     failures++;

@@ -18,7 +18,7 @@ export class ApiError extends Error {
 export const isUnreachable = (error: unknown) =>
   error instanceof ApiError && (error.status === 0 || error.status >= 502);
 
-/** The caller and the workspace of every request. */
+/** The identity and workspace that every request uses. */
 export const identity = {
   token: "",
   workspace: "",
@@ -26,13 +26,13 @@ export const identity = {
   onUnauthenticated: () => {},
 };
 
-/** Sets the headers that the API needs, unless they are already set. */
+/** Sets the headers that the API needs, except those that are already set. */
 export function identify({ headers }: Request): void {
   if (identity.token && !headers.has("Authorization")) headers.set("Authorization", `Bearer ${identity.token}`);
   if (identity.workspace && !headers.has("X-Workspace-Id")) headers.set("X-Workspace-Id", identity.workspace);
 }
 
-/** Like fetch, with the headers that the API needs. A failed connection is an ApiError with status 0. */
+/** Like fetch, but with the headers that the API needs. A failed connection throws an ApiError with status 0. */
 export async function send(input: Request | string, init?: RequestInit): Promise<Response> {
   const request = input instanceof Request && !init ? input : new Request(input, init);
   identify(request);

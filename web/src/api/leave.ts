@@ -1,8 +1,8 @@
-/** What this browser stores for a person, besides the session. A logout deletes all of it. */
+/** What this browser stores for a person apart from the session. Logging out deletes all of it. */
 export const draftPrefix = "ropewalk.draft ";
 const database = "ropewalk";
 
-/** Runs an action on the stored files of drafts. In a browser without storage it does nothing. */
+/** Runs an action on the stored files of drafts. It does nothing in a browser without storage. */
 export function fileStore<T>(
   mode: IDBTransactionMode,
   action: (files: IDBObjectStore) => IDBRequest,
@@ -26,7 +26,7 @@ export function fileStore<T>(
   });
 }
 
-/** Deletes everybody's drafts in this browser. */
+/** Deletes all drafts in this browser, including other people's. */
 export async function forgetDrafts(): Promise<void> {
   for (const key of Object.keys(localStorage)) if (key.startsWith(draftPrefix)) localStorage.removeItem(key);
   await fileStore("readwrite", (files) => files.clear());

@@ -1,9 +1,7 @@
 import type { Query, QueryClient } from "@tanstack/react-query";
 
-/**
- * Invalidates the queries with these keys and fetches those in use again. A first fetch that is still in progress is cancelled:
- * its response may be older than the change, and an invalidation alone would wait for it.
- */
+/** Invalidates the queries with these keys and refetches those in use. An initial fetch that is still in progress is
+ * cancelled, because its response may be older than the change and invalidation alone would wait for it. */
 export function refresh(
   queries: QueryClient,
   keys: Iterable<string>,
@@ -12,7 +10,7 @@ export function refresh(
   for (const key of keys) void again(queries, which, [key]);
 }
 
-/** Does the same for every query for which `which` returns true. */
+/** Like refresh, for every query for which `which` returns true. */
 export const refreshAll = (queries: QueryClient, which: (query: Query) => boolean): void => void again(queries, which);
 
 async function again(queries: QueryClient, which: (query: Query) => boolean, queryKey?: string[]): Promise<void> {

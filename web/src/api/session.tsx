@@ -18,13 +18,13 @@ import { refreshAll } from "./refresh";
 import { claimTab } from "./tab";
 import { toast } from "../ui/Toast";
 
-/** The facts that the server reveals before a login. */
+/** Facts that the server reveals before a login. */
 export interface Facts {
   product: string;
   version: string;
   dev: boolean;
   apiKey: boolean;
-  /** Whether an identity provider is configured, and whether people can log in on its page. */
+  /** Whether an identity provider is configured. browserLogin says whether people can log in on its page. */
   login: boolean;
   browserLogin?: boolean;
   baseUrl?: string;
@@ -36,7 +36,7 @@ export interface Session {
   user: User;
   workspace: WorkspaceRef;
   workspaces: WorkspaceRef[];
-  /** Whether the person can manage the workspace, and the server. */
+  /** Whether the person is an admin of the workspace. isOrgAdmin is the same for the organization. */
   isWorkspaceAdmin: boolean;
   isOrgAdmin: boolean;
   model: string | null;
@@ -50,7 +50,7 @@ const Context = createContext<Session | null>(null);
 
 export function useSession(): Session {
   const session = useContext(Context);
-  if (!session) throw new Error("useSession is used outside of a session");
+  if (!session) throw new Error("useSession was called outside a session");
   return session;
 }
 
@@ -71,7 +71,7 @@ async function bootstrap() {
   } catch (error) {
     if (!(error instanceof ApiError) || ![403, 404].includes(error.status) || !asked || identity.workspace !== asked)
       throw error;
-    identity.workspace = ""; // the person is not a member of it
+    identity.workspace = ""; // the person is not a member of that workspace
     found = await take(api.GET("/v1/workspace"));
     toast(`You are not a member of the workspace in the address. You are now in ${found.workspace.name}.`, true);
     localStorage.setItem(workspaceKey, found.workspace.id);
@@ -82,15 +82,15 @@ async function bootstrap() {
 
 type Boot = Awaited<ReturnType<typeof bootstrap>>;
 
-/** Returns a sentence about what has changed for the person; "" if nothing has. */
+/** Returns a sentence about what has changed for the person, or "" if nothing has. */
 function changeOf(before: Boot, now: Boot): string {
   if (before.user.id !== now.user.id) return "";
   if (before.user.orgRole !== now.user.orgRole) return `You are now ${roleName(now.user.orgRole)} of the organization.`;
   if (before.workspace.id === now.workspace.id && before.workspace.role !== now.workspace.role) {
-    return `You are now ${roleName(now.workspace.role)} of ${now.workspace.name}: ${now.workspace.role === "member" ? "its apps and members are managed by its admins" : "you can manage its apps and members"}.`;
+    return `You are now ${roleName(now.workspace.role)} of ${now.workspace.name}: ${now.workspace.role === "member" ? "only admins can manage its apps and members" : "you can manage its apps and members"}.`;
   }
   const added = now.workspaces.find((w) => !before.workspaces.some((b) => b.id === w.id));
-  if (added) return `You were added to ${added.name}. It is in the workspace menu.`;
+  if (added) return `You were added to ${added.name}. You can switch to it in the workspace menu.`;
   const left = before.workspaces.find(
     (w) => w.id !== before.workspace.id && !now.workspaces.some((n) => n.id === w.id),
   );
@@ -108,7 +108,7 @@ const bootQuery = (workspace: string) => ({
   refetchInterval: 30_000,
 });
 
-/** Waits briefly for the data of the first render, so that the whole page is rendered at once. */
+/** Waits briefly for the data of the first render, so that the whole page appears at once. */
 export const beforeFirstRender = (queries: QueryClient) =>
   Promise.race([
     Promise.all([queries.prefetchQuery(factsQuery), queries.prefetchQuery(bootQuery(identity.workspace)), claimTab()]),
@@ -122,7 +122,7 @@ interface Props {
   failed: (error: Error, retry: () => void) => ReactNode;
 }
 
-/** Provides the session to its children, or shows the login. */
+/** Provides the session to its children, or shows the login page. */
 export function SessionProvider({ children, loading, Login, failed }: Props) {
   const queries = useQueryClient();
   const facts = useFacts();
@@ -130,7 +130,7 @@ export function SessionProvider({ children, loading, Login, failed }: Props) {
   const boot = useQuery(bootQuery(workspaceId));
 
   useEffect(() => {
-    // Show the login if the session has ended.
+    // Show the login page if the session has ended.
     const loggedIn = boot.data !== undefined;
     identity.onUnauthenticated = () => {
       if (loggedIn) void queries.resetQueries({ queryKey: ["bootstrap"] });
@@ -188,7 +188,7 @@ export function SessionProvider({ children, loading, Login, failed }: Props) {
 
   if (boot.error instanceof ApiError && boot.error.status === 401 && facts.data) {
     const enter = () => {
-      if (hadSession.current) return location.replace("/"); // keep nothing from the person who was logged in before
+      if (hadSession.current) return location.replace("/"); // keep nothing of the person who was logged in before
       queries.clear();
       void boot.refetch();
     };
@@ -203,14 +203,14 @@ export function SessionProvider({ children, loading, Login, failed }: Props) {
   return <Context value={session}>{children}</Context>;
 }
 
-/** Stores a token of the auth adapter for this tab. */
+/** Stores a token from the auth adapter for this tab. */
 export function rememberToken(token: string): void {
   identity.token = token;
   if (token) sessionStorage.setItem(tokenKey, token);
   else sessionStorage.removeItem(tokenKey);
 }
 
-/** Retries while the server is unreachable. Errors that it returned are final. */
+/** Retries while the server is unreachable. Errors that the server returned are final. */
 export function retryUnlessRefused(count: number, error: Error): boolean {
   return error instanceof ApiError ? isUnreachable(error) : count < 1;
 }

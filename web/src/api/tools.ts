@@ -3,7 +3,7 @@ import type { JsonSchema } from "../forms/schema";
 import { api, take, type ToolResult } from "./client";
 import { useSession } from "./session";
 
-/** A tool as its app describes it. name is the full name, made up of server and tool. */
+/** A tool as its app describes it. name is the full name, which consists of server and tool. */
 export interface Tool {
   name: string;
   server: string;
@@ -26,7 +26,7 @@ export const titleOf = (tool: Tool) => tool.title ?? tool.annotations?.title ?? 
 export const viewOf = (tool: Tool) =>
   tool._meta?.ui?.resourceUri ?? (tool._meta?.["ui/resourceUri"] as string | undefined);
 
-/** Calls a tool of the server itself, which returns JSON. */
+/** Calls one of the server's own tools, which return JSON. */
 export async function system<T>(tool: string, args: Record<string, unknown>): Promise<T> {
   const answer = await take(api.POST("/v1/tools/call", { body: { tool: `system__${tool}`, arguments: args } }));
   if (answer.isError)
@@ -52,7 +52,7 @@ export function useTools() {
   });
 }
 
-/** Calls a tool for the logged-in person, outside of chats. */
+/** Calls a tool as the logged-in person, outside of chats. */
 export const callTool = (
   tool: string,
   args: Record<string, unknown>,

@@ -13,12 +13,12 @@ import { DecideCall, Decision } from "./Decide";
 import { Differences } from "./Differences";
 import { isPending, useAlways, useApprovals, useDecided, useDecision, usePins, type Approval } from "./waiting";
 
-/** Waiting calls and changed tools, with earlier decisions. */
+/** Shows waiting calls, changed tools and earlier decisions. */
 export function ApprovalsScreen() {
   return (
     <Page
       title="Approvals"
-      about="Calls that are waiting for a decision, and tools whose definition changed without a new version."
+      about="Tool calls that are waiting for a decision, and tools that changed without a new version of their app."
     >
       <Calls />
       <Pins />
@@ -36,8 +36,8 @@ function Calls() {
   if (waiting.length === 0)
     return (
       <Card flush>
-        <Empty icon={<ShieldCheck aria-hidden="true" />} title="Nothing is waiting for you">
-          Calls to tools that need approval wait here until an admin decides.
+        <Empty icon={<ShieldCheck aria-hidden="true" />} title="Nothing is waiting for approval">
+          Calls to tools that need approval appear here until an admin decides.
         </Empty>
       </Card>
     );
@@ -55,7 +55,7 @@ function Calls() {
             with the account <b>{a.account}</b>
           </>
         )}
-        . Asked {ago(a.requestedAt)}.
+        . Requested {ago(a.requestedAt)}.
       </p>
       <Code label="Arguments" text={toJson(a.arguments, 2)} wrap />
       <DecideCall approval={a} />
@@ -74,7 +74,10 @@ function Pins() {
         () => api.POST("/v1/pins/{id}", { params: { path: { id: p.id } }, body: { decision } }),
         result,
       );
-    const refuse = p.state === "waiting" ? () => decideWith("refuse", "The tool stays held back.") : undefined;
+    const refuse =
+      p.state === "waiting"
+        ? () => decideWith("refuse", "The change was refused. The tool stays held back.")
+        : undefined;
     return (
       <Card
         key={p.id}
@@ -83,7 +86,7 @@ function Pins() {
       >
         <p>
           {p.renamedFrom
-            ? `This tool seems to be ${p.renamedFrom} under another name.`
+            ? `This tool appears to be ${p.renamedFrom} under a new name.`
             : p.account
               ? "The app changed this tool for one account."
               : `The app changed this tool without a new version${p.version && ` (it is still ${p.version})`}.`}{" "}
@@ -94,16 +97,21 @@ function Pins() {
           ) : (
             "Models and clients"
           )}{" "}
-          do not get it until the change is accepted. Noticed {ago(p.since)}.
+          cannot use the tool until an admin accepts the change. Noticed {ago(p.since)}.
         </p>
         <Differences changes={p.changes} />
-        <Decision busy={busy === p.id} accept yes={() => decideWith("accept", "The change is accepted.")} no={refuse} />
+        <Decision
+          busy={busy === p.id}
+          accept
+          yes={() => decideWith("accept", "The change was accepted.")}
+          no={refuse}
+        />
       </Card>
     );
   });
 }
 
-/** The tools that are always allowed. */
+/** Shows the tools that are always allowed. */
 function Always() {
   const queries = useQueryClient();
   const { data = [] } = useAlways();
@@ -123,24 +131,24 @@ function Always() {
       actions={<Button onClick={() => void withdraw(one.id, one.tool)}>Require approval</Button>}
     >
       <p>
-        {name(one.grantedBy)} allowed all calls until the tool’s definition changes, {ago(one.since)}.
+        {name(one.grantedBy)} allowed all calls {ago(one.since)}, until the tool’s definition changes.
       </p>
     </Card>
   ));
 }
 
-/** Earlier decisions. */
+/** Shows earlier decisions. */
 function History() {
   const { data, hasNextPage, isFetchingNextPage, fetchNextPage } = useDecided();
   const decided = data?.pages.flatMap((page) => page.approvals) ?? [];
   if (decided.length === 0) return null;
   return (
-    <Card title="Decided">
+    <Card title="Earlier decisions">
       {decided.map((a) => (
         <details key={a.id}>
           <summary>
             <Badge tone={a.state === "refused" ? "bad" : "good"}>
-              {a.state === "refused" ? "refused" : a.always ? "allowed always" : "allowed"}
+              {a.state === "refused" ? "refused" : a.always ? "always allowed" : "allowed"}
             </Badge>{" "}
             <b>{a.tool}</b>
             {a.account && ` as ${a.account}`} for {name(a.caller)}, by {a.decider ? name(a.decider) : a.decidedBy}
@@ -162,7 +170,7 @@ function History() {
 
 const outcome: Partial<Record<Approval["state"], string>> = {
   used: "The call was made.",
-  approved: "The call was not made yet.",
+  approved: "The call has not been made yet.",
   expired: "The call was not made in time.",
   cancelled: "The call was cancelled before it was made.",
 };

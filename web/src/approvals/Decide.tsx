@@ -17,7 +17,7 @@ interface Props {
   no?: () => void;
 }
 
-/** The buttons of a decision, for people who can decide. */
+/** Shows the buttons for a decision to people who can decide. */
 export function Decision({ busy, accept, yes, always, no }: Props) {
   const { isWorkspaceAdmin } = useSession();
   if (!isWorkspaceAdmin) return <p>A workspace admin will decide.</p>;
@@ -42,7 +42,7 @@ export function Decision({ busy, accept, yes, always, no }: Props) {
   );
 }
 
-/** The decision on a waiting call. */
+/** Shows the decision on a waiting call. */
 export function DecideCall({ approval }: { approval: Approval }) {
   const { busy, decide } = useDecision("approvals");
   const { isWorkspaceAdmin } = useSession();
@@ -55,19 +55,19 @@ export function DecideCall({ approval }: { approval: Approval }) {
   return (
     <>
       {isWorkspaceAdmin && (
-        <Field label="Reason (optional)" hint="Shown to whoever made the call and, if you refuse, to the model.">
+        <Field label="Reason (optional)" hint="Shown to the person who made the call and, if you refuse, to the model.">
           {(props) => <Input {...props} value={reason} maxLength={1000} onChange={(e) => setReason(e.target.value)} />}
         </Field>
       )}
       <Decision
         busy={busy === id}
-        yes={() => decideWith("approve", "The call is allowed.")}
+        yes={() => decideWith("approve", "The call was allowed.")}
         always={
           approval.mayAlways
-            ? () => decideWith("always", "Calls to this tool are allowed until its definition changes.")
+            ? () => decideWith("always", "Calls to this tool are now allowed until its definition changes.")
             : undefined
         }
-        no={() => decideWith("refuse", "The call is refused.")}
+        no={() => decideWith("refuse", "The call was refused.")}
       />
     </>
   );

@@ -3,7 +3,7 @@ import css from "./approvals.module.css";
 
 type Change = Schemas["PinChange"]["changes"][number];
 
-/** The old and new definition, with the differences marked. */
+/** Shows the old and new definition with the differences marked. */
 export function Differences({ changes }: { changes: Change[] }) {
   return (
     <dl className={css.changes} aria-label="Difference">
@@ -38,7 +38,7 @@ export function Differences({ changes }: { changes: Change[] }) {
   );
 }
 
-/** Splits two texts at spaces into the common start, the parts that differ, and the common end. */
+/** Splits two texts at spaces into their common start, the parts that differ, and their common end. */
 function apart(before: string, after: string): [start: string, before: string, after: string, end: string] {
   const a = before.split(/(?<=\s)/);
   const b = after.split(/(?<=\s)/);

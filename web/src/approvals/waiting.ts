@@ -9,10 +9,10 @@ import { toast, toastError } from "../ui/Toast";
 export type Approval = Schemas["Approval"];
 export type Pin = Schemas["PinChange"];
 
-/** Reports whether a call can still be decided. */
+/** Reports whether a call can still be decided on. */
 export const isPending = (a: Approval) => a.state === "pending" && Date.parse(a.expiresAt) > Date.now();
 
-/** Returns the waiting calls; with recent, also the latest decided ones. */
+/** Returns the waiting calls. With recent, it also returns the latest decided ones. */
 export function useApprovals({ enabled = true, every = 15_000, recent = false } = {}) {
   const { workspace } = useSession();
   return useQuery({
@@ -63,13 +63,13 @@ export function useHeldTools(): Pin[] {
   return data.filter((pin) => pin.state === "waiting");
 }
 
-/** Returns the number of waiting decisions. */
+/** Returns the number of decisions that are waiting to be made. */
 export function useWaiting(): number {
   const { data = [] } = useApprovals({ enabled: useIdle() });
   return data.filter(isPending).length + useHeldTools().length;
 }
 
-/** Sends a decision on a call or a changed tool, and shows the outcome. */
+/** Sends a decision on a call or a changed tool and shows the outcome. */
 export function useDecision(key: "approvals" | "pins") {
   const queries = useQueryClient();
   const [busy, setBusy] = useState("");

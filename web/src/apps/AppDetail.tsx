@@ -18,7 +18,7 @@ import css from "./apps.module.css";
 
 const route = getRouteApi("/apps/$name");
 
-/** One app: its state, tools, view, log and settings. */
+/** Shows one app: its state, tools, view, log and settings. */
 export function AppDetail() {
   const { name } = route.useParams();
   const { tab = "overview", tool } = route.useSearch();
@@ -52,7 +52,7 @@ export function AppDetail() {
     return (
       <Page title={name}>
         <Empty title="This app is not installed here" actions={<Link to="/apps">All apps</Link>}>
-          It may have been uninstalled, or it is in another workspace.
+          It may have been uninstalled, or it may be in another workspace.
         </Empty>
       </Page>
     );
@@ -135,9 +135,9 @@ export function AppDetail() {
       {held.length > 0 && (
         <Notice tone="warn" action={<Link to="/approvals">Decide</Link>}>
           <p>
-            {held.join(", ")} {held.length === 1 ? "is" : "are"} held back: the app changed{" "}
-            {held.length === 1 ? "it" : "them"} without a new version. Models and clients get{" "}
-            {held.length === 1 ? "it" : "them"} once an admin accepts the change.
+            {held.join(", ")} {held.length === 1 ? "is" : "are"} held back because the app changed{" "}
+            {held.length === 1 ? "it" : "them"} without a new version. Models and clients can use{" "}
+            {held.length === 1 ? "it" : "them"} again once an admin accepts the change.
           </p>
         </Notice>
       )}

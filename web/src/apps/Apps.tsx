@@ -19,7 +19,7 @@ import css from "./apps.module.css";
 const Install = lazy(() => untilLoaded(() => import("./Install")));
 const route = getRouteApi("/apps");
 
-/** The installed apps of the workspace. */
+/** Shows the installed apps of the workspace. */
 export function AppsScreen() {
   const { isWorkspaceAdmin, workspace } = useSession();
   const { install } = route.useSearch();
@@ -29,7 +29,7 @@ export function AppsScreen() {
   return (
     <Page
       title="Apps"
-      about="Each app is an MCP server. Chats, you and every connected client can use its tools."
+      about="Each app is an MCP server. You, your chats and every connected client can use its tools."
       actions={
         isWorkspaceAdmin && (
           <Button look="primary" onClick={open}>
@@ -57,8 +57,8 @@ export function AppsScreen() {
             }
           >
             {isWorkspaceAdmin
-              ? "Install one from a registry, npm, PyPI, an address or a file."
-              : `An admin of ${workspace.name} can install apps. Ask one of them.`}
+              ? "Install an app from a registry, npm, PyPI, an address or a file."
+              : `Ask an admin of ${workspace.name} to install apps.`}
           </Empty>
         </Card>
       ) : (
@@ -114,7 +114,7 @@ function AppList({ apps }: { apps: App[] }) {
       </div>
       <Card flush>
         {found.length === 0 ? (
-          <Empty title="Nothing found">No app matches.</Empty>
+          <Empty title="No matches">No app matches your search.</Empty>
         ) : (
           <VirtualRows
             label="Installed apps"
@@ -153,7 +153,7 @@ function AppRow({ app, health }: { app: App; health?: Health }) {
   );
 }
 
-/** An admin's actions on an app: one button, and a menu with the others. */
+/** Shows the actions that an admin can take on an app: one button, and a menu with the others. */
 export function AppActions({ app, uploaded, onGone }: { app: App; uploaded?: boolean; onGone?: () => void }) {
   const { isWorkspaceAdmin, isOrgAdmin } = useSession();
   const file = useRef<HTMLInputElement>(null);
@@ -234,8 +234,8 @@ export function AppActions({ app, uploaded, onGone }: { app: App; uploaded?: boo
           }}
         >
           <p>
-            Its {plural(app.toolCount, "tool")} will be gone from chats and clients. Its data stays on the server's
-            disk. You can undo this for a minute.
+            Its {plural(app.toolCount, "tool")} will no longer be available to chats and clients. Its data stays on the
+            server's disk. You can undo this for a minute.
           </p>
         </Confirm>
       )}

@@ -4,7 +4,7 @@ import { Card } from "../ui/Surface";
 import { useCalls, type Hour } from "./hours";
 import css from "./apps.module.css";
 
-/** The calls, errors and times of an app in the last 24 hours, for admins. Without an audit trail there is nothing to draw. */
+/** Shows admins an app's calls, errors and durations in the last 24 hours. Without an audit trail, it shows nothing. */
 export function Calls({ app }: { app: string }) {
   const { data } = useCalls(app);
   if (!data) return null;
@@ -24,7 +24,7 @@ export function Calls({ app }: { app: string }) {
         <Spark title={plural(calls, "call")} hours={data} value={(hour) => hour.calls} show={count} />
         <Spark title={plural(errors, "error")} hours={data} value={(hour) => hour.errors} show={count} bad />
         <Spark
-          title={calls > 0 ? `Median time up to ${millis(slowest)}` : "No times yet"}
+          title={calls > 0 ? `Median time up to ${millis(slowest)}` : "No durations yet"}
           hours={data}
           value={(hour) => hour.median ?? 0}
           show={millis}
@@ -44,7 +44,7 @@ interface SparkProps {
 
 const [width, height] = [240, 48];
 
-/** A small chart with a bar for each hour. */
+/** Shows a small chart with one bar per hour. */
 function Spark({ title, hours, value, show, bad }: SparkProps) {
   const top = Math.max(1, ...hours.map(value));
   const step = width / hours.length;

@@ -5,7 +5,7 @@ import { Field, Input } from "../ui/Field";
 import { Failure } from "../ui/Surface";
 import type { Installation } from "./installation";
 
-/** Asks for the settings that an app cannot start without. */
+/** Asks for settings without which the app cannot start. */
 export function CredentialsStep({ install, onClose }: { install: Installation; onClose: () => void }) {
   const [values, setValues] = useState<Record<string, string>>({});
   const [tried, setTried] = useState(false);
@@ -28,7 +28,7 @@ export function CredentialsStep({ install, onClose }: { install: Installation; o
         </>
       }
     >
-      <p>The app needs these settings to start. Secrets are stored by the server and never shown again.</p>
+      <p>The app needs these settings to start. The server stores secrets and never shows them again.</p>
       {fields.map((f) => (
         <Field
           key={f.name}

@@ -18,7 +18,7 @@ const example = `{
 type Outcome = Schemas["ImportResult"];
 type Server = Outcome["servers"][number];
 
-/** The questions of a server, known from the plan or once its package has been downloaded. */
+/** Returns the permissions that a server asks for. They are known from the plan, or once its package has been downloaded. */
 const askedOf = (s: Server): Asked[] =>
   (s.status === "planned" ? s.requests : s.error === "permissions_required" ? askedIn(s.details) : null) ?? [];
 
@@ -31,7 +31,7 @@ const tones: Record<Outcome["servers"][number]["status"], Tone> = {
   failed: "bad",
 };
 
-/** Imports another client's configuration: shows a plan with fields for missing values, then installs it. */
+/** Imports the configuration of another client. It first shows a plan with fields for missing values, and then installs it. */
 export function FromConfig({ onDone }: { onDone: () => void }) {
   const queries = useQueryClient();
   const [text, setText] = useState("");
@@ -60,7 +60,7 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
       if (dryRun) return setOutcome(answer);
       const before = new Map(outcome?.servers.map((s) => [s.name, s]));
       setOutcome({
-        ...answer, // what an earlier round has installed exists now
+        ...answer, // servers that an earlier round installed are now reported as existing
         servers: answer.servers.map((s) =>
           s.status === "exists" && before.get(s.name)?.status === "installed" ? before.get(s.name)! : s,
         ),
@@ -91,7 +91,7 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
       <Field
         label="Another client's configuration"
         required
-        hint="JSON, TOML or YAML of Claude Desktop, Cursor, VS Code, Codex and others, or a README's install link or command. You see the plan before anything is installed."
+        hint="JSON, TOML or YAML from Claude Desktop, Cursor, VS Code, Codex and others, or an install link or command from a README. You will see the plan before anything is installed."
       >
         {(props) => (
           <Textarea
@@ -118,8 +118,8 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
               <div>
                 <b>{s.serverName || s.name}</b>
                 <small>{s.message || [s.source, s.ref, s.version].filter(Boolean).join(" · ")}</small>
-                {s.toolFilter?.include && <small>Only with the tools {s.toolFilter.include.join(", ")}</small>}
-                {s.toolFilter?.exclude && <small>Without the tools {s.toolFilter.exclude.join(", ")}</small>}
+                {s.toolFilter?.include && <small>Only these tools: {s.toolFilter.include.join(", ")}</small>}
+                {s.toolFilter?.exclude && <small>Without these tools: {s.toolFilter.exclude.join(", ")}</small>}
                 {s.left && <small>Not imported: {s.left.join(", ")}</small>}
               </div>
               <Badge tone={tones[s.status]}>{s.status}</Badge>
@@ -154,7 +154,7 @@ export function FromConfig({ onDone }: { onDone: () => void }) {
       {error !== null && <Failure error={error} />}
       <div>
         <Button type="submit" look="primary" busy={busy} disabled={text.trim() === "" || !ready}>
-          {outcome && !installed ? "Install these" : "Show the plan"}
+          {outcome && !installed ? "Install the servers" : "Show the plan"}
         </Button>
       </div>
     </form>

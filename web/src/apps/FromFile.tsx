@@ -7,24 +7,24 @@ import { Failure } from "../ui/Surface";
 import type { Installation, Replaceable } from "./installation";
 import css from "./apps.module.css";
 
-/** Asks whether an uploaded file replaces the app that has its name. */
+/** Asks whether an uploaded file should replace the installed app of the same name. */
 function Replace({ install, old }: { install: Installation; old: Replaceable }) {
   const same = old.installed === old.offered;
   return (
     <div role="alertdialog" aria-label={`Replace ${old.name}?`} className={css.replace}>
       <p>
-        <b>{old.name}</b> is installed in {same ? "the same version" : `version ${old.installed}`}. Its data, settings
-        and permissions stay, and the installed version comes back if the new one does not start.
+        <b>{old.name}</b> is already installed{same ? " in this version" : ` in version ${old.installed}`}. Its data,
+        settings and permissions are kept. If the new version does not start, the installed one is restored.
       </p>
       <Button look="primary" busy={install.busy} onClick={install.replace} autoFocus>
         {same ? `Replace ${old.installed}` : `Replace ${old.installed} with ${old.offered}`}
       </Button>
-      <Button onClick={install.back}>Keep it</Button>
+      <Button onClick={install.back}>Keep {old.installed}</Button>
     </div>
   );
 }
 
-/** An .mcpb file from this computer, dropped or chosen. */
+/** Installs an .mcpb file from this computer, dropped or chosen. */
 export function FromFile({ install }: { install: Installation }) {
   const input = useRef<HTMLInputElement>(null);
   const [over, setOver] = useState(false);

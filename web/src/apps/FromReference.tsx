@@ -32,7 +32,7 @@ function SourceForm({ install, ready, onSubmit, children }: FormProps) {
   );
 }
 
-/** A package of npm or PyPI. */
+/** Installs a package from npm or PyPI. */
 export function FromPackage({ install }: { install: Installation }) {
   const [kind, setKind] = useState("npm");
   const [name, setName] = useState("");
@@ -55,7 +55,7 @@ export function FromPackage({ install }: { install: Installation }) {
             </Select>
           )}
         </Field>
-        <Field label="Package" required hint="name, or name@version for one version">
+        <Field label="Package" required hint="The name, or name@version for a certain version">
           {(props) => (
             <Input
               {...props}
@@ -70,7 +70,9 @@ export function FromPackage({ install }: { install: Installation }) {
       </div>
       <Field
         label="Arguments"
-        hint={'Separated by spaces, such as the folder that a file server works in; "…" around one with spaces'}
+        hint={
+          'For example, the folder for a file server. Separate arguments with spaces, and put "…" around one that contains spaces.'
+        }
       >
         {(props) => <Input {...props} mono value={args} onChange={(e) => setArgs(e.target.value)} spellCheck={false} />}
       </Field>
@@ -78,7 +80,7 @@ export function FromPackage({ install }: { install: Installation }) {
   );
 }
 
-/** A remote MCP server. */
+/** Connects a remote MCP server. */
 export function FromURL({ install }: { install: Installation }) {
   const [url, setURL] = useState("");
   const [name, setName] = useState("");
@@ -116,8 +118,8 @@ export function FromURL({ install }: { install: Installation }) {
       </Field>
       <div className={css.pair}>
         <Field
-          label="Name here"
-          hint="Lower-case letters, digits and hyphens. If it is empty, the server chooses a name"
+          label="Name"
+          hint="Lower-case letters, digits and hyphens. Leave it empty to let the server choose a name."
         >
           {(props) => <Input {...props} value={name} pattern="[a-z0-9\-]*" onChange={(e) => setName(e.target.value)} />}
         </Field>
@@ -138,7 +140,11 @@ export function FromURL({ install }: { install: Installation }) {
               {(props) => <Input {...props} mono value={header} onChange={(e) => setHeader(e.target.value)} />}
             </Field>
           )}
-          <Field label={auth === "bearer" ? "Token" : "Value"} required hint="Stored by the server, never shown again">
+          <Field
+            label={auth === "bearer" ? "Token" : "Value"}
+            required
+            hint="The server stores it and never shows it again."
+          >
             {(props) => (
               <Input
                 {...props}
@@ -155,7 +161,7 @@ export function FromURL({ install }: { install: Installation }) {
   );
 }
 
-/** A bundle on the server's own disk. */
+/** Installs a bundle from the server's own disk. */
 export function FromPath({ install }: { install: Installation }) {
   const [path, setPath] = useState("");
   return (
@@ -164,7 +170,7 @@ export function FromPath({ install }: { install: Installation }) {
       ready={path.trim() !== ""}
       onSubmit={() => install.begin(path.trim().split("/").pop() ?? path, { path: path.trim() })}
     >
-      <Field label="Path on the server" required hint="A bundle's folder or a .mcpb file. Organization admins only.">
+      <Field label="Path on the server" required hint="A bundle’s folder or an .mcpb file. Organization admins only.">
         {(props) => (
           <Input
             {...props}

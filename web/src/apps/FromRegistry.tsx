@@ -50,7 +50,7 @@ export function FromRegistry({ install, onTab }: { install: Installation; onTab:
       ) : found.length === 0 ? (
         <Empty
           icon={<PackageSearch aria-hidden="true" />}
-          title={words ? "Nothing found" : "The registries are empty"}
+          title={words ? "No matches" : "The registries are empty"}
           actions={
             !words && (
               <>
@@ -62,10 +62,10 @@ export function FromRegistry({ install, onTab }: { install: Installation; onTab:
           }
         >
           {words
-            ? "Try other words, or install from a package or an address."
+            ? "Try other words, or install a package or connect an address."
             : isOrgAdmin
-              ? "Registries are configured under registries in ropewalk.yaml. Until then, install a package or a file, paste a command or another client's configuration, or connect a remote app by its address."
-              : "An admin of the organization configures them. Until then, connect a remote app by its address."}
+              ? "Configure registries in ropewalk.yaml, under registries. Until then, install a package or a file, paste a command or another client's configuration, or connect a remote app by its address."
+              : "An organization admin can configure registries. Until then, connect a remote app by its address."}
         </Empty>
       ) : (
         <ul className={css.found}>

@@ -17,7 +17,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** Installs an app: first its source, then its settings. */
+/** Installs an app. It asks for the source first and then for missing settings. */
 export default function Install({ tab, onTab, onClose }: Props) {
   const { isOrgAdmin } = useSession();
   const navigate = useNavigate();

@@ -14,7 +14,7 @@ interface Line {
 
 const keep = 20_000;
 
-/** The live log of an app. */
+/** Shows the live log of an app. */
 export function Logs({ app }: { app: string }) {
   const { lines, error } = useLogs(app);
   const [query, setQuery] = useState("");
@@ -77,7 +77,7 @@ export function Logs({ app }: { app: string }) {
         </div>
         {lines.length === 0 && (
           <div className={css.line}>
-            <span>The app has written nothing yet.</span>
+            <span>The app has not written anything yet.</span>
           </div>
         )}
       </div>

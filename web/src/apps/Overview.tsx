@@ -17,13 +17,13 @@ interface Props {
   tools: Tool[];
 }
 
-/** The state of an app. */
+/** Shows the state of an app. */
 export function Overview({ app, details, health, tools }: Props) {
   const { isWorkspaceAdmin } = useSession();
   const cost = useMemo(() => tools.reduce((sum, t) => sum + price(t), 0), [tools]);
   const error = details?.lastError;
   const facts: [string, ReactNode][] = [
-    ["State", app.asleep ? "asleep: its processes start with the next call" : statusOf(app)],
+    ["State", app.asleep ? "asleep: its processes start on the next call" : statusOf(app)],
     ["Running for", app.status === "running" && health ? duration(health.uptime) : "–"],
     ["Restarts after crashes", count(details?.restarts ?? health?.restartCount ?? 0)],
     ["Memory", typeof details?.memoryBytes === "number" ? bytes(details.memoryBytes) : "–"],
@@ -46,7 +46,7 @@ export function Overview({ app, details, health, tools }: Props) {
       "Signed by",
       `${details.signature.signer}${details.signature.trusted ? "" : " (not among the trusted signers)"}`,
     ]);
-  if (details?.protected) facts.push(["Protected", "cannot be uninstalled here"]);
+  if (details?.protected) facts.push(["Protected", "cannot be uninstalled in the console"]);
   return (
     <div style={{ display: "grid", gap: 20 }}>
       {error && (
@@ -60,7 +60,7 @@ export function Overview({ app, details, health, tools }: Props) {
       {(details?.refusedTools ?? []).map(({ name, model, reason }) => (
         <Notice key={`${name} ${model}`} tone="warn">
           <p>
-            <code>{name}</code> is not offered to {model}, because the provider refuses its definition
+            <code>{name}</code> is not available to {model} because the provider refuses the tool’s definition
             {reason ? `: ${reason}` : "."}
           </p>
         </Notice>
@@ -69,7 +69,7 @@ export function Overview({ app, details, health, tools }: Props) {
         <Notice tone="bad">
           {error
             ? "The app will not be restarted automatically."
-            : "The app crashed too often and will not be restarted automatically. Its log may show why. Start it once the cause is fixed."}
+            : "The app crashed too often and will not be restarted automatically. Its log may show why. Fix the cause and start the app again."}
         </Notice>
       )}
       <Card>

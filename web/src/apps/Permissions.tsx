@@ -29,7 +29,7 @@ const states: Record<Granted["state"], [string, Tone]> = {
   blocked: ["blocked", "bad"],
 };
 
-/** An app's permissions, requests and refusals. */
+/** Shows an app's permissions, requests and denials. */
 export function Permissions({ app }: { app: string }) {
   const { workspace } = useSession();
   const queries = useQueryClient();
@@ -42,7 +42,7 @@ export function Permissions({ app }: { app: string }) {
     mutationFn: (body: Change) => take(api.PATCH("/v1/apps/{name}/permissions", { ...path, body })),
     onSuccess: (now) => {
       if (now.lastError) toast(`${app} does not start: ${now.lastError}`, true);
-      else toast("The change is in effect.");
+      else toast("The change has taken effect.");
     },
     onSettled: () => refresh(queries, ["permissions", "apps", "app", "tools", "health"]),
   });
@@ -104,7 +104,7 @@ export function Permissions({ app }: { app: string }) {
       <Card flush title="Decisions">
         {permissions.length === 0 ? (
           <p style={{ padding: 16 }}>
-            No decisions yet.{fixed.length === 0 && " The app can use only its own files and data."}
+            No decisions yet.{fixed.length === 0 && " The app can only use its own files and data."}
           </p>
         ) : (
           <Table
@@ -157,7 +157,7 @@ export function Permissions({ app }: { app: string }) {
           <ul style={{ padding: 16, display: "grid", gap: 6 }}>
             {fixed.map(([kind, target]) => (
               <li key={kind + target}>
-                <code>{target}</code> <small>{kinds[kind]}, by the configuration</small>
+                <code>{target}</code> <small>{kinds[kind]}, allowed by the configuration</small>
               </li>
             ))}
           </ul>
@@ -165,9 +165,9 @@ export function Permissions({ app }: { app: string }) {
       </Card>
       <AllowMore busy={busy} onAllow={allow} />
       {denials.length > 0 && (
-        <Card flush title="Refused">
+        <Card flush title="Denied">
           <Table
-            label="Refusals"
+            label="Denials"
             rows={denials}
             keyOf={(d) => `${d.kind} ${d.target}`}
             columns={[

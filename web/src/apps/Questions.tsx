@@ -10,12 +10,12 @@ type Access = Schemas["Access"];
 export type Asked = Schemas["PermissionRequest"];
 export type Decisions = Schemas["PermissionChange"];
 
-/** The answers to questions: an access that is allowed, or null for no. Without an entry, nobody has decided. */
+/** The answers to questions: an allowed access, or null for no. A question without an entry has not been answered. */
 export type Answers = Record<string, Access | null>;
 
 const keyOf = (ask: Asked) => `${ask.kind} ${ask.target}`;
 
-/** The permissions that an installation asks for, if that is why it failed. */
+/** Returns the permissions that an installation asks for, if it failed because of them. */
 export function askedBy(error: unknown): Asked[] | null {
   if (!(error instanceof ApiError) || error.code !== "permissions_required") return null;
   return askedIn(error.details);
@@ -56,7 +56,7 @@ interface Props {
   onAnswers: (answers: Answers) => void;
 }
 
-/** One question for each permission that an app asks for. Nothing is chosen in advance. */
+/** Shows one question for each permission that an app asks for. Nothing is preselected. */
 export function Questions({ app, asked, answers, onAnswers }: Props) {
   return asked.map((ask) => {
     const choices = choicesOf(ask);
@@ -70,8 +70,8 @@ export function Questions({ app, asked, answers, onAnswers }: Props) {
     return (
       <Field
         key={keyOf(ask)}
-        label={`${app} wants to ${words[ask.kind] ?? ask.kind} ${ask.target}${ask.kind === "net" ? " of the server's machine" : ""}.`}
-        hint={`Because of ${ask.reason}.`}
+        label={`${app} wants to ${words[ask.kind] ?? ask.kind} ${ask.target}${ask.kind === "net" ? " on the server's machine" : ""}.`}
+        hint={`Requested by ${ask.reason}.`}
         required
       >
         {(props) => (
@@ -101,7 +101,7 @@ export function Questions({ app, asked, answers, onAnswers }: Props) {
   });
 }
 
-/** Asks for the permissions that an app wants, before it is installed. */
+/** Asks for permissions that an app requires before it is installed. */
 export function QuestionsStep({ install, onClose }: { install: Installation; onClose: () => void }) {
   const asked = install.asked ?? [];
   return (
@@ -118,7 +118,7 @@ export function QuestionsStep({ install, onClose }: { install: Installation; onC
         </>
       }
     >
-      <p>The app runs in a sandbox, and can use only what you allow. You can change this later on its page.</p>
+      <p>The app runs in a sandbox and can only use what you allow. You can change this later on the app’s page.</p>
       <Questions app={install.label} asked={asked} answers={install.answers} onAnswers={install.answer} />
       {install.error && <Failure error={install.error} />}
     </Dialog>

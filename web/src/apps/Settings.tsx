@@ -10,11 +10,11 @@ import { toast } from "../ui/Toast";
 
 interface Setting extends Omit<ConfigField, "type"> {
   name: string;
-  /** The part of the request that contains it. */
+  /** The part of the request that contains the setting. */
   part: "userConfig" | "env";
 }
 
-/** The settings of an app. Empty fields stay unchanged. */
+/** Shows the settings of an app. Fields that are left empty do not change. */
 export function Settings({ app, details }: { app: string; details?: AppDetails }) {
   const queries = useQueryClient();
   const [values, setValues] = useState<Record<string, string>>({});
@@ -34,7 +34,7 @@ export function Settings({ app, details }: { app: string; details?: AppDetails }
         body: { userConfig: of("userConfig"), env: of("env") },
       });
       setValues({});
-      toast("The settings are saved.");
+      toast("The settings have been saved.");
     } catch (problem) {
       setError(problem);
     } finally {
@@ -65,7 +65,7 @@ export function Settings({ app, details }: { app: string; details?: AppDetails }
                 type={f.sensitive ? "password" : "text"}
                 autoComplete="off"
                 value={values[f.name] ?? ""}
-                placeholder={f.isSet ? "Stored; type to replace it" : undefined}
+                placeholder={f.isSet ? "Stored. Type to replace it" : undefined}
                 onChange={(e) => setValues({ ...values, [f.name]: e.target.value })}
               />
             )}
@@ -82,7 +82,7 @@ export function Settings({ app, details }: { app: string; details?: AppDetails }
   );
 }
 
-/** The fields of the bundle, then the other values that are stored. */
+/** Returns the bundle's fields, followed by the other stored values. */
 function settingsOf({ userConfig, env }: AppDetails): Setting[] {
   return [
     ...Object.entries(userConfig).map(([name, field]) => ({ ...field, name, part: "userConfig" as const })),

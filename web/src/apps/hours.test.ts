@@ -6,7 +6,7 @@ const { hoursOf } = await import("./hours");
 
 const call = (time: string, outcome = "ok", durationMs = 10) => ({ time, outcome, durationMs, target: "a__b" });
 
-test("calls are counted in the hour that they ended in", () => {
+test("calls are counted in the hour in which they ended", () => {
   const now = Date.parse("2026-11-27T12:30:00Z");
   const all = hoursOf(
     [

@@ -2,13 +2,13 @@ import { useQuery } from "@tanstack/react-query";
 import { api, take, type Schemas } from "../api/client";
 import { useSession } from "../api/session";
 
-/** The calls of an app in one hour. */
+/** The calls to an app in one hour. */
 export interface Hour {
-  /** When it begins. */
+  /** When the hour begins. */
   at: number;
   calls: number;
   errors: number;
-  /** The median time of a call, in milliseconds; null without calls. */
+  /** The median duration of a call in milliseconds, or null if there were no calls. */
   median: number | null;
 }
 
@@ -18,7 +18,7 @@ const mostPages = 10; // of 1,000 records each
 
 type Call = Pick<Schemas["AuditRecord"], "time" | "target" | "outcome" | "durationMs">;
 
-/** Sorts calls into the hours up to now, oldest first. */
+/** Groups calls by hour, for the last 24 hours. The oldest hour comes first. */
 export function hoursOf(calls: Call[], now: number): Hour[] {
   const last = Math.floor(now / hour) * hour;
   return Array.from({ length: hours }, (_, i) => {
@@ -34,7 +34,7 @@ export function hoursOf(calls: Call[], now: number): Hour[] {
   });
 }
 
-/** The calls of an app in the last 24 hours, from the audit trail. */
+/** Returns the calls to an app in the last 24 hours, from the audit trail. */
 export function useCalls(app: string) {
   const { workspace } = useSession();
   return useQuery({

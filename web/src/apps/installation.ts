@@ -6,10 +6,10 @@ import { refresh } from "../api/refresh";
 import { toast } from "../ui/Toast";
 import { allAnswered, askedBy, decided, type Answers, type Asked, type Decisions } from "./Questions";
 
-/** A setting that an app needs before it starts. */
+/** A setting without which an app does not start. */
 export type Needed = Schemas["CredentialsRequired"]["details"]["missing"][number];
 
-/** What to install: a reference to it, or the file itself. */
+/** The thing to install: a reference, or the file itself. */
 type Source = Schemas["InstallRequest"] | Blob;
 
 export interface Installation {
@@ -17,7 +17,7 @@ export interface Installation {
   error: Error | null;
   /** The settings that the server reported as missing. */
   missing: Needed[] | null;
-  /** The app's name, for the title. */
+  /** The app's name for the title. */
   label: string;
   begin: (label: string, source: Source) => void;
   withSettings: (env: Record<string, string>) => void;
@@ -38,7 +38,7 @@ export interface Replaceable {
   offered: string;
 }
 
-/** The decisions to send when an installation is tried again. */
+/** The decisions to send when an installation is retried. */
 interface Given {
   env?: Record<string, string>;
   permissions: Decisions;
@@ -47,7 +47,7 @@ interface Given {
 
 const nothing: Given = { permissions: {} };
 
-/** Installs from a source. If settings or permissions are missing, it asks for them and tries again. */
+/** Installs an app from a source. If settings or permissions are missing, it asks for them and retries. */
 export function useInstall(installed: (app: App) => void): Installation {
   const queries = useQueryClient();
   const [busy, setBusy] = useState(false);
@@ -76,7 +76,7 @@ export function useInstall(installed: (app: App) => void): Installation {
                 body: { ...body, permissions, ...(env && { env: { ...body.env, ...env } }) },
               }),
             );
-      toast(replace ? `${app.name} is now version ${app.version}.` : `${app.name} is installed.`);
+      toast(replace ? `${app.name} was updated to version ${app.version}.` : `${app.name} was installed.`);
       refresh(queries, ["apps", "tools", "health", "bootstrap"]);
       installed(app);
     } catch (problem) {
@@ -121,17 +121,17 @@ export function useInstall(installed: (app: App) => void): Installation {
   };
 }
 
-/** Replaces an uploaded app with another version of it. */
+/** Replaces an uploaded app with a new version. */
 export function useReplace(name: string) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (file: File) => upload(new Blob([file]), { replace: true }, name),
-    onSuccess: (app) => toast(`${app.name} is now version ${app.version}.`),
+    onSuccess: (app) => toast(`${app.name} was updated to version ${app.version}.`),
     onSettled: () => refresh(queries, ["apps", "app", "health", "tools"]),
   });
 }
 
-/** Uploads a file. The settings come first in the form, because the server stops reading parts at the file. */
+/** Uploads a file. The settings come first in the form, because the server stops reading parts after the file. */
 function upload(file: Blob, { env = {}, permissions, replace = false }: Partial<Given>, serverName = ""): Promise<App> {
   const form = new FormData();
   form.append("settings", JSON.stringify({ env, permissions, replace, serverName: serverName || undefined }));

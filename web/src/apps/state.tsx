@@ -10,12 +10,12 @@ const tones: Record<AppState, Tone> = {
   stopped: "plain",
 };
 
-/** Returns the word for a state. */
+/** Returns the name of a state. */
 export const stateName = (state: AppState) => (state === "dead" ? "keeps crashing" : state);
 
 type Status = Pick<App, "status" | "asleep">;
 
-/** Returns the word for the state of an app. */
+/** Returns the name of an app's current state. */
 export const statusOf = ({ status, asleep }: Status) => (asleep ? "asleep" : stateName(status));
 
 export const StateBadge = ({ app }: { app: Status }) => (
@@ -23,13 +23,13 @@ export const StateBadge = ({ app }: { app: Status }) => (
     tone={app.asleep ? "plain" : tones[app.status]}
     dot
     pulse={app.status === "starting" || app.status === "crashed"}
-    title={app.asleep ? "Its processes start with the next call" : undefined}
+    title={app.asleep ? "Its processes start on the next call" : undefined}
   >
     {statusOf(app)}
   </Badge>
 );
 
-/** The app's icon, if it is an emoji or an embedded image; otherwise its first letters. */
+/** Shows the app's icon if it is an emoji or an embedded image, or else its first letters. */
 export function AppMark({ app }: { app: Pick<App, "name" | "ui"> }) {
   const icon = app.ui?.icon ?? "";
   if (icon.startsWith("data:image/"))

@@ -29,17 +29,17 @@ import { forget, useBegin, useReceived, useRun } from "./runs";
 import { isUnsent, requestOf, type Ask } from "./run";
 import css from "./chat.module.css";
 
-/** The thread is not needed for a new chat. It is loaded once the page is idle, or with a conversation. */
+/** A new chat does not need the thread. It is loaded once the page is idle, or together with a conversation. */
 export const loadThread = () => untilLoaded(() => import("./Thread"));
 const Thread = lazy(async () => ({ default: (await loadThread()).Thread }));
 
-/** Loads the thread, and prepares what an answer needs before it arrives. */
+/** Loads the thread and prepares it, before the first answer arrives. */
 const prepareThread = () =>
   loadThread()
     .then((loaded) => loaded.prepare())
     .catch(() => undefined); // rendering the thread tries again
 
-/** A chat with a model that can use the workspace's tools. */
+/** Shows a chat with a model that can use the workspace's tools. */
 export function ChatScreen() {
   const { id } = useParams({ strict: false });
   const [chat, setChat] = useState<{ key: number; id?: string; becomes?: string }>({ key: 0, id });
@@ -89,7 +89,7 @@ export function ChatScreen() {
   );
 }
 
-/** Reports whether a run may be in progress: the last message has no answer, or an unfinished one. */
+/** Reports whether a run may still be in progress, because the last message has no answer or an unfinished one. */
 function mayGoOn(messages: Message[]): boolean {
   const last = messages.at(-1)!;
   if (last.role === "user") return Date.now() - Date.parse(last.timestamp) < 3_600_000;
@@ -109,7 +109,7 @@ function useTitle(id: string): string | undefined {
 
 const Title = ({ id }: { id: string }) => useTitle(id) ?? "Conversation";
 
-/** Names the browser's tab after the conversation, so that several tabs can be distinguished. */
+/** Names the browser tab after the conversation, so that users can distinguish several tabs. */
 function TabTitle({ id }: { id: string }) {
   const title = useTitle(id);
   useEffect(() => {
@@ -157,7 +157,7 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
     void prepareThread();
     if (run) forget(run);
     begin({ ...ask, conversationId: id }, messages?.length ?? (id ? Infinity : 0));
-    focusIn(field); // the button that was pressed may be gone
+    focusIn(field); // the button that was pressed may have disappeared
   };
   useReceived(id, (made) => {
     store(made);
@@ -235,7 +235,7 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
           );
           refreshConversations(queries);
           open(made.id);
-          recordBranch(id, index, made.id).catch(() => undefined); // only the arrows would be missing
+          recordBranch(id, index, made.id).catch(() => undefined); // without the record, only the arrows are missing
           begin(
             {
               message,
@@ -324,7 +324,7 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
   if (isGone) {
     return (
       <Empty
-        title={history.data ? "This conversation was deleted" : "There is no such conversation"}
+        title={history.data ? "This conversation was deleted" : "Conversation not found"}
         actions={
           <Button look="primary" onClick={() => void navigate({ to: "/chat" })}>
             Start a new chat
@@ -333,7 +333,7 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
       >
         {history.data
           ? "It was deleted in another window or by another program."
-          : "It may have been deleted, or it is in another workspace or somebody else's."}
+          : "It may have been deleted, or it may belong to another workspace or person."}
       </Empty>
     );
   }
@@ -367,7 +367,7 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
           actions={actions}
           onRetry={() => {
             if (!state) return;
-            // A message that the server has stored is sent again in a fork, so that it does not appear twice.
+            // If the server has stored the message, it is sent again in a fork, so that it does not appear twice.
             if (messages?.[state.since]?.role === "user") sayAgain(state.since, state.ask.message, state.ask.model);
             else begun(state.ask);
           }}
@@ -381,7 +381,7 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
   );
 });
 
-/** Explains why the model does not use some tools. */
+/** Explains why some tools are not available to the model. */
 function HeldTools() {
   const held = useHeldTools();
   const { user } = useSession();
@@ -414,7 +414,7 @@ function NoModel() {
               or OPENAI_API_KEY in the server's environment.
             </>
           ) : (
-            "Ask an admin of the organization to configure one."
+            "Ask an organization admin to configure one."
           )}
         </p>
       </Notice>
@@ -434,10 +434,10 @@ const Hello = memo(function Hello({ onPick }: { onPick: (words: string) => void 
       <p>
         {running.length === 0
           ? isWorkspaceAdmin
-            ? "The model uses the tools of apps, but none is running yet."
-            : `No apps are running yet. An admin of ${workspace.name} can install one.`
+            ? "The model uses tools from apps, but no app is running yet."
+            : `No app is running yet. Ask an admin of ${workspace.name} to start one.`
           : model === null
-            ? "A chat needs a model, but the tools work without one: try them here, or use them from your own client."
+            ? "Chats need a model, but the tools work without one. Try them here, or use them from your own client."
             : `The model can use the tools of ${running.length === 1 ? running[0]!.name : `${running.length} apps`}.`}
       </p>
       <div className={css.chips}>

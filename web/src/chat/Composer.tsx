@@ -34,7 +34,7 @@ const other = "\u0000other";
 
 const onlyTouch = matchMedia("(hover: none)");
 
-/** The field for a message, with its files, apps and model. */
+/** Shows the field for a message, with its files, apps and model. */
 export function Composer({ running, mayQueue, draft, onDraft, off, onOff, onSend, onStop, fieldRef }: Props) {
   const { model: standard } = useSession();
   const models = useModels();
@@ -59,7 +59,7 @@ export function Composer({ running, mayQueue, draft, onDraft, off, onOff, onSend
     }
     setReading(false);
   };
-  // A file that is dropped elsewhere on the page would otherwise replace the page.
+  // Without this, a file dropped elsewhere on the page would replace the page.
   const drag = useEffectEvent((event: DragEvent) => {
     const carried = event.dataTransfer;
     if (!carried?.types.includes("Files") || document.querySelector("dialog[open]")) return;
@@ -78,7 +78,7 @@ export function Composer({ running, mayQueue, draft, onDraft, off, onOff, onSend
       document.removeEventListener("dragleave", leave);
     };
   }, []);
-  // Notices appear above the form.
+  // Notices are placed above the form, so they need its height.
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => {
     const { style } = document.documentElement;
@@ -138,7 +138,7 @@ export function Composer({ running, mayQueue, draft, onDraft, off, onOff, onSend
             }
           }}
           onKeyDown={(e) => {
-            // The keyboard on a touch screen has no Shift+Enter: its Enter key starts a new line.
+            // On-screen keyboards have no Shift+Enter, so there Enter starts a new line.
             const sends = e.ctrlKey || e.metaKey || (!e.shiftKey && !onlyTouch.matches);
             if (e.key === "Enter" && sends && !e.nativeEvent.isComposing) {
               e.preventDefault();
@@ -225,12 +225,12 @@ interface ChooseProps {
   onClose: () => void;
 }
 
-/** Switches apps on and off in one chat. */
+/** Switches apps on or off in one chat. */
 function ChooseApps({ apps, off, onOff, onClose }: ChooseProps) {
   const others = (name: string) => off.filter((one) => one !== name);
   return createPortal(
     <Dialog title="Apps in this chat" onClose={onClose}>
-      <p>The model can use the apps that are on. A change applies from the next message on.</p>
+      <p>The model can use the apps that are switched on. Changes apply from the next message on.</p>
       <ul className={css.apps}>
         {apps.map(({ name, ui }) => (
           <li key={name}>
@@ -284,7 +284,7 @@ function NameModel({ onDone, onClose }: { onDone: (model: string) => void; onClo
   );
 }
 
-/** Focuses the message field, except where that would open a keyboard on the screen. */
+/** Focuses the message field, unless that would open an on-screen keyboard. */
 export function focusIn(field: { current: HTMLTextAreaElement | null }): void {
   if (!onlyTouch.matches) field.current?.focus();
 }

@@ -15,7 +15,7 @@ import { VirtualRows } from "../ui/VirtualRows";
 import { useRunning } from "./runs";
 import css from "./chat.module.css";
 
-/** The list of the person's conversations. */
+/** Shows the list of the person's conversations. */
 export function Conversations({ here, open, onClose }: { here?: string; open: boolean; onClose: () => void }) {
   const [query, setQuery] = useState("");
   const [words, setWords] = useState("");
@@ -26,7 +26,7 @@ export function Conversations({ here, open, onClose }: { here?: string; open: bo
   const pages = useConversations(words);
   const navigate = useNavigate();
   const all = pages.data?.pages.flatMap((p) => p.conversations) ?? [];
-  const [selected, setSelected] = useState<ReadonlySet<string> | null>(null); // null while conversations are not being selected
+  const [selected, setSelected] = useState<ReadonlySet<string> | null>(null); // null when no selection is in progress
   const toggle = (id: string) =>
     setSelected((before) => {
       const next = new Set(before);
@@ -52,7 +52,7 @@ export function Conversations({ here, open, onClose }: { here?: string; open: bo
       aria-label="Conversations"
       onKeyDown={(e) => {
         if (!open || e.key !== "Escape" || e.shiftKey || document.querySelector("dialog[open], [role=menu]")) return;
-        e.preventDefault(); // it would also stop the answer
+        e.preventDefault(); // otherwise, Escape would also stop the answer
         onClose();
       }}
     >
@@ -105,7 +105,7 @@ export function Conversations({ here, open, onClose }: { here?: string; open: bo
             <Skeleton lines={5} />
           </div>
         ) : all.length === 0 ? (
-          <Empty title={words ? "Nothing found" : "No conversations yet"} />
+          <Empty title={words ? "No matches" : "No conversations yet"} />
         ) : (
           <VirtualRows
             label="Conversations"
@@ -144,7 +144,7 @@ interface SelectionProps {
   onDeleted: (ids: string[]) => void;
 }
 
-/** The actions on selected conversations. */
+/** Shows the actions for selected conversations. */
 function Selection({ selected, shown, onSelect, onDeleted }: SelectionProps) {
   const { removeAll } = useConversationActions();
   const [asking, setAsking] = useState(false);
@@ -175,14 +175,14 @@ function Selection({ selected, shown, onSelect, onDeleted }: SelectionProps) {
           onClose={() => setAsking(false)}
           onConfirm={remove}
         >
-          <p>They will be deleted permanently.</p>
+          <p>This cannot be undone.</p>
         </Confirm>
       )}
     </div>
   );
 }
 
-/** Text in which the words of a search are highlighted. */
+/** Shows text with the words of a search highlighted. */
 function Marked({ text, words }: { text: string; words: string }) {
   const any = words.match(/[\p{L}\p{N}]+/gu)?.join("|");
   if (!any) return text;
@@ -270,7 +270,7 @@ function Row({
             });
           }}
         >
-          <p>“{title}” will be deleted permanently.</p>
+          <p>“{title}” will be deleted. This cannot be undone.</p>
         </Confirm>
       )}
     </div>

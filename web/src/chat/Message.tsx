@@ -23,7 +23,7 @@ import css from "./chat.module.css";
 
 let renderer: Promise<typeof import("../ui/Markdown")> | undefined;
 
-/** Loads the renderer of answers, and renders something with it. A new chat is usable without it. */
+/** Loads and prepares the Markdown renderer for answers. A new chat is usable without it. */
 export const loadMarkdown = () =>
   (renderer ??= untilLoaded(() => import("../ui/Markdown")).then(async (loaded) => {
     await loaded.prepare();
@@ -34,7 +34,7 @@ const Markdown = lazy(async () => ({ default: (await loadMarkdown()).Markdown })
 
 export interface MessageActions {
   onEdit: (index: number, text: string) => void;
-  /** Without a model, the same one answers again. */
+  /** Without a model, the same model answers again. */
   onRetry: (index: number, model?: string) => void;
   onFork: (index: number) => void;
   /** Opens another conversation. */
@@ -53,7 +53,7 @@ interface UserProps {
   unsent?: { onRetry: () => void; onDiscard: () => void };
 }
 
-/** One of the person's own messages. */
+/** Shows one of the person's own messages. */
 export function UserMessage({ text, index, attachments, versions, actions, unsent }: UserProps) {
   const [edited, setEdited] = useState<string | null>(null);
   if (edited !== null && actions && index !== undefined) {
@@ -122,7 +122,7 @@ export function UserMessage({ text, index, attachments, versions, actions, unsen
   );
 }
 
-/** The arrows between the versions of a message. */
+/** Shows arrows for switching between the versions of a message. */
 function VersionArrows({ versions: { ids, here }, onOpen }: { versions: Versions; onOpen: (id: string) => void }) {
   return (
     <span className={css.versions} role="group" aria-label="Versions of this message">
@@ -143,7 +143,7 @@ function VersionArrows({ versions: { ids, here }, onOpen }: { versions: Versions
   );
 }
 
-/** An attachment: a picture, or the name of another file. */
+/** Shows an attachment: a picture, or the name of a file of another type. */
 function Attached({ file }: { file: Attachment }) {
   const isPicture = file.mimeType.startsWith("image/");
   const stored = useQuery({
@@ -183,7 +183,7 @@ const partOf = (call: ToolCall & { result?: Record<string, unknown> }): Part => 
   resourceUri: call.resourceUri,
 });
 
-/** Returns the parts of a stored answer in their order. If the order is unknown, the calls come first. */
+/** Returns the parts of a stored answer in order. If the order is unknown, the calls come first. */
 function partsOf(message: Message): Part[] {
   const calls = (message.metadata?.toolCalls ?? []).map(partOf);
   const text = (text: string): Part => ({ type: "text", text });
@@ -223,7 +223,7 @@ const PartView = memo(function PartView({ part, onMessage }: { part: Part; onMes
   }
 });
 
-/** Reasoning or a summary, collapsed because it is not part of the answer. */
+/** Shows reasoning or a summary, collapsed because it is not part of the answer. */
 const Aside = ({ part: { type, text, ms } }: { part: AsidePart }) => (
   <details className={css.aside}>
     <summary>
@@ -262,16 +262,14 @@ interface AnswerProps {
   /** The answer from the history. */
   message?: Message;
   index?: number;
-  /** The run, until the history has the whole answer. */
+  /** The run, until the history contains the whole answer. */
   state?: RunState;
   actions: MessageActions;
   onRetry?: () => void;
 }
 
-/**
- * The answer of one run, both live and from the history. It is one component, so that nothing on the screen changes
- * when the run ends.
- */
+/** Shows the answer of one run, both live and from the history. One component handles both, so that nothing on the
+ * screen changes when the run ends. */
 export const Answer = memo(function Answer({ message, index = 0, state, actions, onRetry }: AnswerProps) {
   const parts = message ? partsOf(message) : (state?.parts ?? []);
   const last = parts.at(-1);
@@ -320,11 +318,11 @@ interface AboutProps {
   message: Message;
   index: number;
   actions: MessageActions;
-  /** Whether a notice already says why the answer ended. */
+  /** Whether a notice already explains why the answer ended. */
   explained: boolean;
 }
 
-/** The model, tokens and cost of an answer, with its actions. */
+/** Shows the model, tokens and cost of an answer, with its actions. */
 function About({ message, index, actions, explained }: AboutProps) {
   const m = message.metadata ?? {};
   const others = useModels().filter((name) => name !== m.model);

@@ -11,10 +11,10 @@ import css from "./chat.module.css";
 
 const said = { accept: "answered", decline: "declined", cancel: "dismissed" };
 
-/** The name of the server itself in questions. */
+/** The name that questions use for the server itself. */
 const ownServer = "system";
 
-/** A question from an app, or from the server itself, while a tool runs. */
+/** Shows a question that an app, or the server itself, asks while a tool runs. */
 export function Question({ question }: { question: QuestionPart }) {
   const { request, answer } = question;
   const own = request.server === ownServer;
@@ -24,7 +24,8 @@ export function Question({ question }: { question: QuestionPart }) {
       <header>
         <MessageCircleQuestion aria-hidden="true" />
         <span>
-          <b>{own ? "Ropewalk" : request.server}</b> asks, for {own ? "the" : "its"} tool <code>{request.tool}</code>
+          <b>{own ? "Ropewalk" : request.server}</b> asks you about {own ? "the" : "its"} tool{" "}
+          <code>{request.tool}</code>
         </span>
       </header>
       <p>{request.message}</p>
@@ -32,7 +33,7 @@ export function Question({ question }: { question: QuestionPart }) {
         <div>
           <Badge tone={answer.action === "accept" ? "good" : "plain"}>
             {outcomeOf(answer)}
-            {question.complete && ", and done"}
+            {question.complete && ", and completed"}
           </Badge>
         </div>
       ) : (
@@ -42,7 +43,7 @@ export function Question({ question }: { question: QuestionPart }) {
   );
 }
 
-/** A call that is waiting until the person has linked an account or logged in again. */
+/** Shows a call that is waiting until the person has linked an account or logged in again. */
 function LoginNeeded({ question, url }: { question: QuestionPart; url: string }) {
   const { request, answer, complete } = question;
   const linkPage = useLinkPage();
@@ -105,7 +106,7 @@ const outcomeOf = (answer: NonNullable<QuestionPart["answer"]>) =>
       ? "withdrawn by the app"
       : said[answer.action];
 
-/** Answers a question. */
+/** Sends the reply to a question. */
 function useReply(id: string) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
@@ -152,7 +153,7 @@ function Answer({ question }: { question: QuestionPart }) {
       {request.mode === "url" ? (
         <>
           <code className={css.url}>{request.url}</code>
-          <p>Check the address before you open it: what you enter there goes to that site, not to this server.</p>
+          <p>Check the address before you open it. What you enter there goes to that site and not to this server.</p>
         </>
       ) : (
         <SchemaForm schema={schema} value={value} onChange={setValue} errors={errors} />

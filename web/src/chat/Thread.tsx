@@ -22,7 +22,7 @@ interface Props {
   onDiscard: () => void;
 }
 
-/** Loads and creates what answers need, in several tasks. */
+/** Loads and prepares everything that answers need, in several tasks. */
 export async function prepare(): Promise<void> {
   await loadMarkdown();
   await nextTask();
@@ -30,7 +30,7 @@ export async function prepare(): Promise<void> {
   short(0);
 }
 
-/** The messages of a conversation. It stays scrolled to the end unless the person scrolls up. */
+/** Shows the messages of a conversation. It stays scrolled to the end unless the person scrolls up. */
 export function Thread({ messages, versions, loading, error, state, actions, onRetry, onDiscard }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
@@ -46,10 +46,10 @@ export function Thread({ messages, versions, loading, error, state, actions, onR
     observer.observe(box.firstElementChild!);
     return () => observer.disconnect();
   }, []);
-  // The run's message and answer, if the history has them.
+  // Whether the history contains the run's message and answer.
   const asked = state && messages[state.since]?.role === "user";
   const kept = asked && state.read && messages[state.since + 1]?.role === "assistant";
-  // The history may have the answer before all events of the run have been shown.
+  // The history may contain the answer before all events of the run have been shown.
   const shown = state && !kept ? messages.slice(0, state.since + 1) : messages;
   const rows = shown.map((m, i) => {
     if (m.role === "user")
@@ -97,7 +97,7 @@ export function Thread({ messages, versions, loading, error, state, actions, onR
         role="region"
         aria-label="Conversation"
         onScroll={(e) => {
-          // Growing content also changes the distance to the end. Only scrolling up comes from the person.
+          // Growing content also changes the distance to the end. Only a person scrolls up.
           const { scrollTop, scrollHeight, clientHeight } = e.currentTarget;
           const near = scrollHeight - scrollTop - clientHeight < 60;
           if (near) atEnd.current = true;
@@ -121,7 +121,8 @@ export function Thread({ messages, versions, loading, error, state, actions, onR
               }
             >
               <p role="status">
-                There is no answer yet. If one is being written, for example in another window, it will appear here.
+                There is no answer yet. If an answer is being written, for example in another window, it will appear
+                here.
               </p>
             </Notice>
           )}
@@ -144,9 +145,9 @@ export function Thread({ messages, versions, loading, error, state, actions, onR
   );
 }
 
-const announced = 2_000; // characters; an answer that grows faster than this in a second is not read aloud as a whole
+const announced = 2_000; // characters per second; an answer that grows faster is not read aloud completely
 
-/** Announces the answer to screen readers, sentence by sentence, and the progress of tools. */
+/** Announces the answer to screen readers sentence by sentence, and the progress of tools. */
 function Announcer({ state }: { state?: RunState }) {
   const [sentence, setSentence] = useState("");
   const latest = useRef(state);

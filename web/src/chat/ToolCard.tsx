@@ -15,11 +15,11 @@ import css from "./chat.module.css";
 
 interface Props {
   call: ToolPart;
-  /** Receives a message that the tool's view writes for the chat. */
+  /** Receives a message for the chat that the tool's view has written. */
   onMessage?: (text: string) => void;
 }
 
-/** A tool call: its arguments, its result and its time. */
+/** Shows a tool call with its arguments, result and duration. */
 export function ToolCard({ call, onMessage }: Props) {
   const { data: tools } = useTools();
   const called = nameOf(call);
@@ -88,13 +88,13 @@ export function ToolCard({ call, onMessage }: Props) {
   );
 }
 
-/** Returns the tool and the account of a call: github_work__create_issue has both. Names of apps have no underscore. */
+/** Returns the tool and account of a call. A name such as github_work__create_issue contains both, because names of apps have no underscore. */
 function nameOf({ name, account }: ToolPart): { name: string; account?: string } {
   const named = /^([^_]+)_([a-z0-9-]+)(__.+)$/.exec(name);
   return named ? { name: named[1]! + named[3]!, account: account ?? named[2] } : { name, account };
 }
 
-/** Returns the result for the view. Old calls have only its text. */
+/** Returns the result for the view. Calls from older versions only have its text. */
 function resultOf(call: ToolPart): ToolResult {
   if (call.result) return call.result as unknown as ToolResult;
   let structured: unknown;
@@ -112,7 +112,7 @@ function resultOf(call: ToolPart): ToolResult {
   } as unknown as ToolResult;
 }
 
-/** The decision on a waiting call. It can also come after the call has returned. */
+/** Shows the decision on a waiting call. The decision may also come after the call has returned. */
 function Held({ call }: { call: ToolPart }) {
   const waits = call.state === "running";
   const id = /\((apr_\w+)\)/.exec((waits ? call.progress?.message : call.output) ?? "")?.[1];
@@ -137,10 +137,10 @@ function Held({ call }: { call: ToolPart }) {
   );
 }
 
-/** What a late decision means. */
+/** The meaning of a decision that came after the call had returned. */
 const late: Partial<Record<Approval["state"], string>> = {
-  approved: "This call is allowed now. Ask for it again to make it.",
-  used: "This call was allowed later, and made when it was asked for again.",
+  approved: "This call is now allowed. Ask the model to try it again.",
+  used: "This call was allowed later, and made on a second attempt.",
   refused: "This call was refused later.",
 };
 

@@ -5,15 +5,15 @@ vi.mock("../api/session", () => ({}));
 vi.mock("../api/conversations", () => ({}));
 const { branch, branchingsOf } = await import("./branches");
 
-test("a second version of a message has both conversations in order", () => {
+test("a second version of a message lists both conversations in order", () => {
   expect(branch("a", [], 2, "b")).toEqual({ old: [{ at: 2, ids: ["a", "b"] }], fresh: [{ at: 2, ids: ["a", "b"] }] });
 });
 
-test("a third version joins the others, whichever of them it was made from", () => {
+test("a third version joins the others, whichever version it was made from", () => {
   expect(branch("a", [{ at: 2, ids: ["a", "b"] }], 2, "c").fresh).toEqual([{ at: 2, ids: ["a", "b", "c"] }]);
 });
 
-test("a conversation that was forked further down shows the versions before, and where it comes from", () => {
+test("a conversation forked at a later message keeps the earlier versions and its origin", () => {
   const { fresh } = branch(
     "b",
     [
@@ -29,7 +29,7 @@ test("a conversation that was forked further down shows the versions before, and
   ]);
 });
 
-test("metadata that other programs wrote is not trusted", () => {
+test("metadata written by other programs is not trusted", () => {
   expect(branchingsOf({ branches: [{ at: "2", ids: [] }, { at: 1, ids: ["a", "b"] }, {}] })).toEqual([
     { at: 1, ids: ["a", "b"] },
   ]);

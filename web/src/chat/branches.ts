@@ -6,28 +6,26 @@ import { ApiError } from "../api/http";
 import { refresh } from "../api/refresh";
 import { useSession } from "../api/session";
 
-/**
- * The versions of one message. Each version has its own conversation, with the same messages up to this one. They are
- * stored in the metadata of all these conversations.
- */
+/** The versions of one message. Each version is in its own conversation, which has the same messages up to this one.
+ * The versions are stored in the metadata of all these conversations. */
 export interface Branching {
   /** The position of the message in its conversation. */
   at: number;
   /** The conversations, oldest first. */
   ids: string[];
-  /** If this conversation was forked at a later message: the conversation whose version it shares. */
+  /** If this conversation was forked at a later message, the conversation whose version it shares. */
   self?: string;
 }
 
 type Conversation = Schemas["Conversation"];
 
-/** Reads the branchings in a conversation's metadata, which other programs can write to. */
+/** Reads the branchings in a conversation's metadata. Other programs can write to it. */
 export function branchingsOf(metadata: Record<string, unknown> | undefined): Branching[] {
   const all = Array.isArray(metadata?.branches) ? (metadata.branches as Partial<Branching>[]) : [];
   return all.filter((b): b is Branching => Number.isInteger(b.at) && Array.isArray(b.ids) && b.ids.length > 1);
 }
 
-/** Returns the branchings of a conversation that gets another version of the message at this position, and of the new one. */
+/** Returns the branchings of a conversation that gets another version of the message at this position, and those of the new conversation. */
 export function branch(
   id: string,
   all: Branching[],
@@ -55,7 +53,7 @@ export function useRecordBranch(): (id: string, at: number, made: string) => Pro
       await Promise.all([write(here, changed.old), write(fresh, changed.fresh)]);
       const ids = changed.old.find((b) => b.at === at)!.ids;
       for (const other of ids.filter((one) => one !== id && one !== made)) {
-        const sibling = await read(other).catch(() => undefined); // it may have been deleted
+        const sibling = await read(other).catch(() => undefined); // the conversation may have been deleted
         if (!sibling) continue;
         const rest = branchingsOf(sibling.metadata).filter((b) => b.at !== at);
         await write(sibling, [...rest, { at, ids }]);
@@ -66,13 +64,13 @@ export function useRecordBranch(): (id: string, at: number, made: string) => Pro
   );
 }
 
-/** The versions of a message: their conversations, and which of them is shown. */
+/** The conversations with the versions of a message, and the index of the one that is shown. */
 export interface Versions {
   ids: string[];
   here: number;
 }
 
-/** Returns the versions of the messages of a conversation, by position. Versions whose conversation was deleted are left out. */
+/** Returns the versions of a conversation's messages by position. Versions in deleted conversations are left out. */
 export function useVersions(id: string | undefined): ReadonlyMap<number, Versions> {
   const { workspace } = useSession();
   const query = (of: string | undefined) => conversationQuery(workspace.id, of);

@@ -3,7 +3,7 @@ import { api, take } from "../api/client";
 import { useSession } from "../api/session";
 import { useIdle } from "../ui/idle";
 
-/** Returns the models to offer: the configured ones and those used in the last month. */
+/** Returns the models to offer: the configured models and those used in the last month. */
 export function useModels(): string[] {
   const { workspace } = useSession();
   const idle = useIdle();

@@ -7,7 +7,7 @@ const { withWithdrawn } = await import("./drafts");
 const file = { name: "a.txt", mimeType: "text/plain", data: "YQ==" };
 const empty = { text: "", files: [], model: "", off: [] };
 
-test("a withdrawn message returns with its files", () => {
+test("a withdrawn message returns to the draft with its files", () => {
   expect(withWithdrawn(empty, { content: "look", attachments: [file] })).toEqual({ text: "look", files: [file] });
 });
 

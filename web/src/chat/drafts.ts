@@ -5,11 +5,11 @@ import { draftPrefix, fileStore } from "../api/leave";
 import { newChat } from "../api/tab";
 import type { Ask, Attachment } from "./run";
 
-/** What a person has written and chosen in a conversation, but not sent. */
+/** The text, files and choices of a message that a person has not sent yet. */
 export interface Draft {
   text: string;
   files: Attachment[];
-  /** "" for the server's default. */
+  /** "" means the server's default model. */
   model: string;
   /** The apps that are switched off in a new chat. */
   off: string[];
@@ -30,7 +30,7 @@ function keep(key: string, { text, model, off }: Draft): void {
     if (text || model || off.length > 0) localStorage.setItem(key, JSON.stringify({ text, model, off }));
     else localStorage.removeItem(key);
   } catch {
-    // Without storage the draft lasts as long as the page.
+    // Without storage, the draft is lost when the page is closed.
   }
 }
 
@@ -40,7 +40,7 @@ export function useDraftPrefix(): string {
   return `${draftPrefix}${user.id} ${workspace.id} `;
 }
 
-/** Removes the stored draft of a message that the server has, unless something else was written meanwhile. */
+/** Removes the stored draft of a message that the server has received, unless something else has been written since. */
 export function dropSent(key: string, message: string): void {
   const before = { ...empty, ...stored(key) };
   if (before.text.trim() !== message) return;
@@ -48,10 +48,8 @@ export function dropSent(key: string, message: string): void {
   void fileStore("readwrite", (all) => all.delete(key));
 }
 
-/**
- * Returns the draft of a conversation. It survives reloads and restarts of the browser. After sending, it stays stored until the
- * server has the message, but a message that is being sent is not shown as a draft.
- */
+/** Returns the draft of a conversation. It survives reloads and restarts of the browser. It stays stored until the
+ * server has received the message, but a message that is being sent is not shown as a draft. */
 export function useDraft(id: string | undefined, sending?: Ask) {
   const prefix = useDraftPrefix();
   const key = useRef(prefix + (id ?? newChat()));
@@ -66,7 +64,7 @@ export function useDraft(id: string | undefined, sending?: Ask) {
     latest.current = { ...latest.current, ...to };
     setDraft(latest.current);
   }, []);
-  /** Stores the draft. A new chat passes the ID that it got; the next new chat begins with its model. */
+  /** Stores the draft. A new chat passes the ID that it got. The next new chat starts with the same model. */
   const store = useCallback(
     (as?: string) => {
       const from = key.current;
@@ -74,7 +72,7 @@ export function useDraft(id: string | undefined, sending?: Ask) {
       const to = key.current;
       if (to !== from) {
         keep(from, { ...empty, model: latest.current.model });
-        change({ model: "", off: [] }); // the conversation has them
+        change({ model: "", off: [] }); // they are now stored with the conversation
       }
       const now = latest.current;
       keep(to, now);
@@ -101,12 +99,12 @@ export function useDraft(id: string | undefined, sending?: Ask) {
     },
     [change, store],
   );
-  /** Clears the shown draft. The stored one stays until the server has the message. */
+  /** Clears the visible draft. The stored draft stays until the server has received the message. */
   const clear = useCallback(() => change({ ...empty, model: latest.current.model }), [change]);
   return { draft, edit, clear, store };
 }
 
-/** Returns a draft with a withdrawn message before what has been written since, so that it can be sent again. */
+/** Returns a draft that starts with a withdrawn message, so that it can be sent again. Text written since then follows. */
 export function withWithdrawn(
   now: Draft,
   was: { content: string; attachments?: Schemas["Attachment"][] },

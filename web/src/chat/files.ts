@@ -8,7 +8,7 @@ const images = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 const sizeOf = ({ data }: Attachment) => ((data?.length ?? 0) * 3) / 4;
 
-/** Adds files to the chosen ones. It returns a sentence for each file that cannot be sent. */
+/** Adds files to those already chosen. It returns a sentence about each file that cannot be sent. */
 export async function withFiles(all: Attachment[], more: File[]): Promise<{ files: Attachment[]; problems: string[] }> {
   const files = [...all];
   const problems: string[] = [];
@@ -16,13 +16,13 @@ export async function withFiles(all: Attachment[], more: File[]): Promise<{ file
   for (const file of more) {
     const problem =
       files.length >= most
-        ? `${file.name} was left out. A message can have ${most} files.`
+        ? `${file.name} was not added. A message can have at most ${most} files.`
         : file.size === 0
           ? `${file.name} is empty.`
           : file.size > largest
             ? `${file.name} is too large. The limit is 5 MB per file.`
             : total + file.size > largestTogether
-              ? `${file.name} was left out. The files of a message can have 10 MB together.`
+              ? `${file.name} was not added. The limit is 10 MB for all files of a message.`
               : "";
     const mimeType = problem ? undefined : await typeOf(file);
     if (mimeType) {
@@ -31,13 +31,13 @@ export async function withFiles(all: Attachment[], more: File[]): Promise<{ file
     } else
       problems.push(
         problem ||
-          `${file.name} is not a type that models can read. They take PNG, JPEG, GIF and WebP pictures, PDF documents and text.`,
+          `${file.name} has a type that models cannot read. They can read PNG, JPEG, GIF and WebP pictures, PDF documents and text.`,
       );
   }
   return { files, problems };
 }
 
-/** Returns the media type to send. Browsers know few types of text, and mistake some, such as TypeScript for video. */
+/** Returns the media type to send. Browsers know few types of text and mistake some for other types, such as TypeScript for video. */
 async function typeOf(file: File): Promise<string | undefined> {
   if (images.includes(file.type) || file.type === "application/pdf") return file.type;
   try {
@@ -56,7 +56,7 @@ const base64 = (blob: Blob) =>
     reader.readAsDataURL(blob);
   });
 
-/** Reads an attachment of an earlier message, to send it again. */
+/** Reads an attachment of an earlier message so that it can be sent again. */
 export async function attachedBefore({
   name,
   mimeType,

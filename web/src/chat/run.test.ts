@@ -15,7 +15,7 @@ vi.mock("../api/client", () => ({
 }));
 vi.mock("../api/sse", () => ({ readEvents: async (_: unknown, each: Each) => await mocks.responses.shift()?.(each) }));
 
-/** Frames run when the test says so. */
+/** Animation frames, which run when the test calls nextFrame. */
 let frames: (() => void)[] = [];
 const nextFrame = () => frames.splice(0).forEach((frame) => frame());
 
@@ -32,7 +32,7 @@ const start = event("chat.start", { conversationId: "conv_1", runId: "run_1" });
 const text = (words: string) => event("text.delta", { runId: "run_1", text: words });
 const done = event("done", { response: "", conversationId: "conv_1" });
 
-/** Runs a message against these responses, one after another, until the run has settled. */
+/** Sends a message and uses these responses in order, until the run has settled. */
 const settle = (ask: Ask, ...responses: Response[]) => {
   mocks.responses = responses;
   return new Promise<Run>((resolve) => new Run(ask, 0, resolve, () => undefined));
@@ -95,7 +95,7 @@ describe("a run", () => {
     expect(isUnsent(state)).toBe(false);
   });
 
-  test("that never reached the server is unsent", async () => {
+  test("is unsent if it never reached the server", async () => {
     const { state } = await settle(
       { message: "hi" },
       fails(new ApiError(0, "offline", "The server cannot be reached.")),
@@ -103,7 +103,7 @@ describe("a run", () => {
     expect(isUnsent(state)).toBe(true);
   });
 
-  test("is joined again when the connection ends before the run", async () => {
+  test("is rejoined if the connection ends before the run", async () => {
     vi.useFakeTimers();
     const settled = settle(
       { message: "hi" },
@@ -117,7 +117,7 @@ describe("a run", () => {
     expect(state).toMatchObject({ status: "done", parts: [{ type: "text", text: "Half whole" }] });
   });
 
-  test("that ended on the server meanwhile is gone: the history has the rest", async () => {
+  test("is marked as gone if it ended on the server while disconnected", async () => {
     vi.useFakeTimers();
     const settled = settle({ message: "hi" }, sends(start, text("Half")), fails(new ApiError(404, "not_found", "")));
     await vi.runAllTimersAsync();
@@ -125,7 +125,7 @@ describe("a run", () => {
     expect((await settled).state.gone).toBe(true);
   });
 
-  test("that is stopped ends on the server, too", async () => {
+  test("also ends on the server if it is stopped", async () => {
     let run: Run | undefined;
     const settled = new Promise<void>((resolve) => {
       mocks.responses = [
@@ -151,7 +151,7 @@ describe("a run", () => {
     expect(mocks.deleted).toHaveBeenCalledWith("/v1/conversations/{id}/run", { params: { path: { id: "conv_1" } } });
   });
 
-  test("starts when the server has stopped the run before it", async () => {
+  test("starts once the server has stopped the previous run", async () => {
     let stopped = (_: object) => undefined as void;
     mocks.deleted.mockReturnValueOnce(new Promise((resolve) => (stopped = resolve)));
     mocks.responses = [(each) => (each(start), new Promise(() => undefined)), sends(start, done)];

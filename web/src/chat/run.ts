@@ -10,7 +10,7 @@ export interface ToolPart {
   name: string;
   input: Record<string, unknown>;
   state: "running" | "ok" | "failed";
-  /** The name of the account that the app was called with. */
+  /** The name of the account that the call used. */
   account?: string;
   ms?: number;
   output?: string;
@@ -27,7 +27,7 @@ export interface QuestionPart {
   complete?: boolean;
 }
 
-/** The model's reasoning, or the summary that it got in place of earlier messages. */
+/** The model's reasoning, or the summary that replaced earlier messages for the model. */
 export interface AsidePart {
   type: "reasoning" | "summary";
   text: string;
@@ -39,7 +39,7 @@ export type Part = { type: "text"; text: string } | AsidePart | ToolPart | Quest
 export interface Attachment {
   name: string;
   mimeType: string;
-  /** Base64. An image at another address has a url instead. */
+  /** The content in Base64. An image at an external address has a url instead. */
   data?: string;
   url?: string;
 }
@@ -55,7 +55,7 @@ export interface Ask {
 
 export interface RunState {
   ask: Ask;
-  /** The number of messages before this run, which is the index of its own message. */
+  /** The number of messages before this run, which is also the index of the run's own message. */
   since: number;
   conversationId?: string;
   parts: Part[];
@@ -64,9 +64,9 @@ export interface RunState {
   /** Whether the server has started the run. */
   sent?: boolean;
   answer?: Schemas["ChatAnswer"];
-  /** Whether the run ended on the server while this page was disconnected. The history has its answer. */
+  /** Whether the run ended on the server while this page was disconnected. The history then contains the answer. */
   gone?: boolean;
-  /** Whether the history was read after the run ended. An earlier one may lack the end of the answer. */
+  /** Whether the history was read after the run ended. An earlier history may lack the end of the answer. */
   read?: boolean;
 }
 
@@ -77,33 +77,31 @@ const openLength = (part?: Part) => (part?.type === "text" ? part.text.length - 
 
 const rejoinPauses = [500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000, 8_000, 8_000, 8_000, 8_000, 8_000]; // ms
 
-const lost = () => new ApiError(0, "offline", "The connection was lost. Everything up to then is kept.");
+const lost = () => new ApiError(0, "offline", "The connection was lost. Everything received until then has been kept.");
 
-/** Reports whether a message never reached the server, so that it is safe to send it again. */
+/** Reports whether a message never reached the server. It is then safe to send it again. */
 export const isUnsent = ({ status, sent, error }: RunState) => status === "failed" && !sent && error?.status === 0;
 
 type ChatRequest = NonNullable<paths["/v1/chat"]["post"]["requestBody"]>["content"]["application/json"];
 
-/** Returns the request for a message. The run continues when this page is closed. */
+/** Returns the request for a message. The run continues if this page is closed. */
 export const requestOf = (ask: Ask) => ({ ...ask, detach: true }) as ChatRequest;
 
 type Stream = Parameters<typeof readEvents>[0];
 
-/** A run of a chat. It continues while other screens are shown. */
+/** A run of a chat. It continues while the person visits other screens. */
 export class Run {
   state: RunState;
   private readonly abort = new AbortController();
   private readonly readers = new Set<() => void>();
-  private readonly queue: ServerEvent[] = []; // received events that are not in the state yet
+  private readonly queue: ServerEvent[] = []; // received events that have not been applied to the state yet
   private frame = 0;
   private drained = () => {};
   private last = ""; // id of the last event
   private stopping?: Promise<unknown>;
 
-  /**
-   * Starts a run, once the server has stopped the previous one. With joins, it follows one that was started elsewhere
-   * or before the page was loaded.
-   */
+  /** Starts a run once the server has stopped the previous one. With joins, it follows a run that was started
+   * elsewhere or before this page was loaded. */
   constructor(
     ask: Ask,
     since: number,
@@ -123,7 +121,7 @@ export class Run {
 
   snapshot = () => this.state;
 
-  /** Stops the run, on the server too. */
+  /** Stops the run here and on the server. */
   stop(): void {
     this.abort.abort();
     const id = this.state.conversationId;
@@ -131,7 +129,7 @@ export class Run {
       this.stopping = api.DELETE("/v1/conversations/{id}/run", { params: { path: { id } } }).catch(() => undefined);
   }
 
-  /** Notes that the history was read after the end. */
+  /** Records that the history was read after the end of the run. */
   markRead(): void {
     this.change({ read: true });
   }
@@ -174,7 +172,7 @@ export class Run {
     return this.read(api.GET("/v1/conversations/{id}/run", { ...eventStream, params, signal: this.abort.signal }));
   }
 
-  /** Joins the run again, which continues on the server without a connection. */
+  /** Joins the run again. It continues on the server without a connection. */
   private async rejoin(): Promise<void> {
     this.change({ status: "failed", error: lost() });
     for (const pause of rejoinPauses) {
@@ -195,10 +193,10 @@ export class Run {
     }
   }
 
-  /** Queues an event. Each frame processes a limited amount of text, so that the page stays responsive. */
+  /** Queues an event. Each frame processes only a limited amount of text, so that the page stays responsive. */
   private enqueue(event: ServerEvent): void {
     this.last = event.id || this.last;
-    if (this.state.error?.code === "offline") this.change({ status: "running", error: undefined }); // it is connected again
+    if (this.state.error?.code === "offline") this.change({ status: "running", error: undefined }); // the connection has been restored
     this.queue.push(event);
     if (document.hidden)
       this.takeQueued(Infinity); // a hidden page has no frames
@@ -212,7 +210,7 @@ export class Run {
       const { name, data } = this.queue[count++]!;
       if (name === "text.delta" || name === "reasoning.delta") left -= (data as Schemas["TextDelta"]).text.length;
       this.take(name, data);
-      if (name === "chat.start") left -= perFrame; // it changes the page, so the text waits for the next frame
+      if (name === "chat.start") left -= perFrame; // this event changes the page, so the text waits for the next frame
     }
     this.queue.splice(0, count);
     if (this.queue.length === 0) this.drained();
@@ -223,7 +221,7 @@ export class Run {
       case "chat.start": {
         const { conversationId } = data as Schemas["ChatStart"];
         this.change({ conversationId, sent: true });
-        if (this.abort.signal.aborted) this.stop(); // it was stopped before its conversation was known
+        if (this.abort.signal.aborted) this.stop(); // the run was stopped before its conversation was known
         return this.started(this, conversationId);
       }
       case "text.delta":
@@ -315,7 +313,7 @@ export class Run {
     this.nextFrame();
   }
 
-  /** Notifies readers once per frame, regardless of the number of deltas. */
+  /** Notifies readers once per frame, however many deltas arrive. */
   private nextFrame(): void {
     this.frame ||= requestAnimationFrame(() => void this.showQueued());
   }

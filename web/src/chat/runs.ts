@@ -7,7 +7,7 @@ import { newChat } from "../api/tab";
 import { notifyHidden } from "../shell/notify";
 import { refreshConversations } from "../api/conversationPages";
 
-/** The runs of this page, by conversation. A new chat's run has a key of its own until its conversation is known. */
+/** The runs of this page by conversation. A new chat's run has a key of its own until its conversation is known. */
 let runs: ReadonlyMap<string, Run> = new Map();
 const readers = new Set<() => void>();
 
@@ -35,13 +35,13 @@ export function useRun(conversationId?: string): { run: Run | undefined; state: 
   return { run, state };
 }
 
-/** Returns all runs, by conversation. */
+/** Returns all runs by conversation. */
 export const useRunning = () => useSyncExternalStore(subscribe, () => runs);
 
-/** Who shows a chat, by the key of its run. */
+/** The callbacks of the chats that are shown, by the key of their run. */
 const shown = new Map<string, (conversationId: string) => void>();
 
-/** Tells the chat that is shown that the server has its message. It need not be the one that sent it. */
+/** Notifies the chat that is shown once the server has received its message. It may not be the chat that sent the message. */
 export function useReceived(conversationId: string | undefined, then: (conversationId: string) => void): void {
   const { workspace } = useSession();
   const key = conversationId ?? fresh(workspace.id);
@@ -55,7 +55,7 @@ export function useReceived(conversationId: string | undefined, then: (conversat
   }, [key]);
 }
 
-/** Starts a run after the given number of messages. */
+/** Starts a run that follows the given number of messages. */
 export function useBegin(): (ask: Ask, since: number, joins?: boolean) => void {
   const { workspace } = useSession();
   const drafts = useDraftPrefix();
@@ -71,7 +71,7 @@ export function useBegin(): (ask: Ask, since: number, joins?: boolean) => void {
           if (!settled.state.gone) notifyHidden(settled.state.status === "done" ? "Answer ready" : "Answer ended");
           refreshConversations(queries);
           if (!id) return readers.forEach((reader) => reader());
-          // A history fetch in progress may lack the answer, and a refetch would wait for it.
+          // A history request in progress may not include the answer, and a refetch would wait for it.
           const history = { queryKey: ["history", workspace.id, id] };
           await queries.cancelQueries(history);
           await queries.refetchQueries(history);

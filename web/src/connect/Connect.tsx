@@ -8,7 +8,7 @@ import { Keys } from "./Keys";
 import { Views } from "./Views";
 import css from "./connect.module.css";
 
-/** Explains how other clients use the tools of this workspace. */
+/** Explains how other clients can use the tools of this workspace. */
 export function ConnectScreen() {
   const { workspace, facts, isWorkspaceAdmin } = useSession();
   const [chosen, setChosen] = useState(clients[0]!.id);
@@ -17,7 +17,7 @@ export function ConnectScreen() {
   const url = `${base}/mcp/${workspace.id}`;
   const client = clients.find((c) => c.id === chosen)!;
   return (
-    <Page title="Connect a client" about={`Every MCP client can use the tools of ${workspace.name} at one address.`}>
+    <Page title="Connect a client" about={`MCP clients can use all tools of ${workspace.name} at one address.`}>
       <Card title="Address of this workspace">
         <div className={css.address}>
           <code>{url}</code>
@@ -25,13 +25,13 @@ export function ConnectScreen() {
         </div>
         {facts.dev && (
           <Notice tone="warn">
-            In dev mode no token is needed, and only programs on this machine can connect. Set an API key or an identity
-            provider before you let others in.
+            In dev mode, no token is needed, and only programs on this machine can connect. Set an API key or an
+            identity provider before you give other people access.
           </Notice>
         )}
         {!facts.dev && facts.login && (
           <Notice>
-            Clients that support OAuth need only the address: they send people to your identity provider. Other clients
+            Clients that support OAuth only need the address. They send people to your identity provider. Other clients
             need a token.
           </Notice>
         )}
@@ -56,7 +56,7 @@ export function ConnectScreen() {
           {!facts.dev && (
             <Field
               label="Token or API key"
-              hint={`It is inserted into the text below and does not leave this page.${isWorkspaceAdmin ? " Create one above." : ""}`}
+              hint={`The token is inserted into the text below and does not leave this page.${isWorkspaceAdmin ? " Create one above." : ""}`}
             >
               {(props) => (
                 <Input

@@ -15,7 +15,7 @@ import { toast, toastError } from "../ui/Toast";
 
 type Key = Schemas["APIKey"];
 
-/** The API keys. A new key is shown once. */
+/** Shows the API keys. A new key is shown only once. */
 export function Keys({ onMade }: { onMade: (key: string) => void }) {
   const { workspace } = useSession();
   const queries = useQueryClient();
@@ -30,7 +30,7 @@ export function Keys({ onMade }: { onMade: (key: string) => void }) {
     setRevoking(null);
     try {
       await take(api.DELETE("/v1/keys/{id}", { params: { path: { id: key.id } } }));
-      toast(`The key ${key.name} is revoked.`);
+      toast(`The key ${key.name} has been revoked.`);
     } catch (error) {
       toastError(error);
     }
@@ -49,7 +49,7 @@ export function Keys({ onMade }: { onMade: (key: string) => void }) {
     >
       {made && (
         <div style={{ padding: 16, display: "grid", gap: 12 }}>
-          <Notice tone="warn">Copy the key now: it is stored as a hash and never shown again.</Notice>
+          <Notice tone="warn">Copy the key now. The server only stores a hash and never shows the key again.</Notice>
           <Code label="New key" text={made} wrap />
         </div>
       )}
@@ -58,7 +58,7 @@ export function Keys({ onMade }: { onMade: (key: string) => void }) {
       ) : keys.isPending ? (
         <Skeleton />
       ) : keys.data.length === 0 ? (
-        <Empty title="No keys yet">A key gives a program or a client access to one workspace, with a role.</Empty>
+        <Empty title="No keys yet">A key gives a program or client access to one workspace, with a certain role.</Empty>
       ) : (
         <Table
           label="API keys"
@@ -112,7 +112,7 @@ export function Keys({ onMade }: { onMade: (key: string) => void }) {
           onClose={() => setRevoking(null)}
           onConfirm={() => void revoke(revoking)}
         >
-          <p>Whatever uses this key loses access at once.</p>
+          <p>Everything that uses this key will lose access immediately.</p>
         </Confirm>
       )}
     </Card>
@@ -153,7 +153,7 @@ function NewKey({ onMade, onClose }: { onMade: (key: string) => void; onClose: (
         </>
       }
     >
-      <Field label="Name" required hint="What it is for">
+      <Field label="Name" required hint="What you will use the key for">
         {(props) => <Input {...props} value={name} onChange={(e) => setName(e.target.value)} />}
       </Field>
       <Field label={`Role in ${workspace.name}`}>

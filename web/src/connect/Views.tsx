@@ -8,19 +8,19 @@ import { Table } from "../ui/Table";
 
 type View = Schemas["ToolView"];
 
-/** What a view does to the list of tools, in a few words. */
+/** Returns a short description of what a view shows and hides. */
 function effect({ include = [], exclude = [], default: rest }: View) {
   const shown =
-    include.length === 0 && rest === "allow" ? "shows all tools" : `shows ${plural(include.length, "rule")}`;
-  return exclude.length > 0 ? `${shown}, hides ${plural(exclude.length, "rule")}` : shown;
+    include.length === 0 && rest === "allow" ? "shows all tools" : `${plural(include.length, "rule")} to show`;
+  return exclude.length > 0 ? `${shown}, ${plural(exclude.length, "rule")} to hide` : shown;
 }
 
-/** Returns who is limited to the view. */
+/** Returns the roles and groups that are limited to the view. */
 function bound({ roles = [], groups = [] }: View) {
   return [...roles.map((role) => `role ${role}`), ...groups.map((group) => `group ${group}`)].join(", ") || "nobody";
 }
 
-/** The views of the workspace, with their addresses and who is limited to them. */
+/** Shows the workspace's views, with their addresses and the roles and groups that are limited to them. */
 export function Views({ url }: { url: string }) {
   const { workspace } = useSession();
   const views = useQuery({
@@ -35,7 +35,7 @@ export function Views({ url }: { url: string }) {
         <Skeleton />
       ) : views.data.length === 0 ? (
         <Empty title="No views yet">
-          A view is a part of the tools, with an address of its own. <code>ropewalk view set</code> creates one.
+          A view is a selection of the tools with its own address. Create one with <code>ropewalk view set</code>.
         </Empty>
       ) : (
         <Table
@@ -53,7 +53,7 @@ export function Views({ url }: { url: string }) {
               ),
             },
             {
-              title: "Who is limited to it",
+              title: "Limited to this view",
               cell: bound,
             },
             {

@@ -1,4 +1,4 @@
-/** How a client connects to this server. */
+/** Describes how a client connects to this server. */
 export interface Client {
   id: string;
   name: string;
@@ -19,7 +19,7 @@ export const clients: Client[] = [
   {
     id: "claude-code",
     name: "Claude Code",
-    note: "Run this once in a terminal. If the server needs a login, /mcp in Claude Code opens it in the browser.",
+    note: "Run this once in a terminal. If the server needs a login, use /mcp in Claude Code to open it in the browser.",
     language: "Terminal",
     snippet: ({ url, token }) =>
       `claude mcp add --transport http ropewalk ${url}${token ? ` \\\n  --header "Authorization: Bearer ${token}"` : ""}`,
@@ -27,35 +27,35 @@ export const clients: Client[] = [
   {
     id: "claude",
     name: "Claude",
-    note: "Settings → Connectors → Add custom connector. It takes an address and logs in through the browser, so the server must be reachable from the internet over HTTPS.",
+    note: "Settings → Connectors → Add custom connector. Enter the address and log in through the browser. The server must be reachable from the internet over HTTPS.",
     language: "Address",
     snippet: ({ url }) => url,
   },
   {
     id: "chatgpt",
     name: "ChatGPT",
-    note: "Settings → Connectors → Create (developer mode). It takes an address and logs in through the browser, so the server must be reachable from the internet over HTTPS.",
+    note: "Settings → Connectors → Create (developer mode). Enter the address and log in through the browser. The server must be reachable from the internet over HTTPS.",
     language: "Address",
     snippet: ({ url }) => url,
   },
   {
     id: "cursor",
     name: "Cursor",
-    note: "~/.cursor/mcp.json, or .cursor/mcp.json of a project.",
+    note: "Add this to ~/.cursor/mcp.json, or to .cursor/mcp.json in a project.",
     language: "mcp.json",
     snippet: ({ url, token }) => json({ mcpServers: { ropewalk: { url, ...headers(token) } } }),
   },
   {
     id: "vscode",
     name: "VS Code",
-    note: ".vscode/mcp.json of a project, or the user's own (command MCP: Open User Configuration).",
+    note: "Add this to .vscode/mcp.json in a project, or to your user configuration (command MCP: Open User Configuration).",
     language: "mcp.json",
     snippet: ({ url, token }) => json({ servers: { ropewalk: { type: "http", url, ...headers(token) } } }),
   },
   {
     id: "codex",
     name: "Codex",
-    note: "~/.codex/config.toml. The token is read from the environment.",
+    note: "Add this to ~/.codex/config.toml. Codex reads the token from the environment.",
     language: "config.toml",
     snippet: ({ url, token }) =>
       `[mcp_servers.ropewalk]\nurl = "${url}"${token ? '\nbearer_token_env_var = "ROPEWALK_TOKEN"' : ""}`,
@@ -63,7 +63,7 @@ export const clients: Client[] = [
   {
     id: "stdio",
     name: "Only stdio",
-    note: "For clients that can only start a program: mcp-remote passes messages on, and opens the browser if a login is needed.",
+    note: "For clients that can only start a program. mcp-remote forwards messages, and opens the browser if a login is needed.",
     language: "JSON",
     snippet: ({ url, token }) =>
       json({
@@ -78,14 +78,14 @@ export const clients: Client[] = [
   {
     id: "inspector",
     name: "MCP Inspector",
-    note: "For trying the endpoint by hand.",
+    note: "For trying out the endpoint manually.",
     language: "Terminal",
     snippet: ({ url }) => `npx @modelcontextprotocol/inspector --transport http --server-url ${url}`,
   },
   {
     id: "typescript",
     name: "TypeScript",
-    note: "With the official SDK.",
+    note: "This uses the official SDK.",
     language: "client.ts",
     snippet: ({ url, token }) => `import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 
@@ -96,7 +96,7 @@ console.log(await client.listTools());`,
   {
     id: "curl",
     name: "curl",
-    note: "The plain HTTP API.",
+    note: "This uses the plain HTTP API.",
     language: "Terminal",
     snippet: ({ url, token }) =>
       `curl ${new URL("/v1/apps", url).href}${token ? ` \\\n  -H "Authorization: Bearer ${token}"` : ""}`,

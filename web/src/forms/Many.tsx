@@ -9,7 +9,7 @@ import css from "./forms.module.css";
 
 const isGroup = (kind: string) => ["object", "list", "map", "variants"].includes(kind);
 
-/** The items of an array. */
+/** Shows fields for the items of an array. */
 export function ListFields({ schema, root, label, value, path, errors, onChange }: FieldProps & { label: string }) {
   const items = Array.isArray(value) ? (value as unknown[]) : [];
   const set = (all: unknown[]) => onChange(all.length === 0 ? undefined : all);
@@ -43,7 +43,7 @@ export function ListFields({ schema, root, label, value, path, errors, onChange 
   );
 }
 
-/** The entries of a map, with names that the person chooses. */
+/** Shows fields for the entries of a map. The person chooses their names. */
 export function MapFields({ schema, root, label, value, path, errors, onChange }: FieldProps & { label: string }) {
   const object = (value !== null && typeof value === "object" ? value : {}) as Record<string, unknown>;
   const of = schema.additionalProperties as object;

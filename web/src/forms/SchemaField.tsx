@@ -31,7 +31,7 @@ export interface FieldProps {
   onChange: (value: unknown) => void;
 }
 
-/** The field for one property. */
+/** Shows the field for one property. */
 export function SchemaField(props: FieldProps) {
   const { name, root, required, value, path, errors, onChange } = props;
   const schema = resolve(props.schema, root);
@@ -96,7 +96,7 @@ const Group = ({
   </fieldset>
 );
 
-/** The fields of an object. */
+/** Shows the fields of an object. */
 export function Properties({ schema, root, value, path, errors, onChange }: FieldProps) {
   const object = (value !== null && typeof value === "object" ? value : {}) as Record<string, unknown>;
   return Object.entries(schema.properties ?? {}).map(([inner, property]) => (
@@ -131,7 +131,7 @@ const nameOf = (schema: JsonSchema, i: number) => {
   );
 };
 
-/** A value with several possible schemas: a choice between them, and its fields. */
+/** Shows a choice between the possible schemas of a value, and the fields for the chosen one. */
 function Variants({ schema, root, label, value, path, errors, onChange, required }: FieldProps & { label: string }) {
   const variants = variantsOf(schema, root) ?? [];
   const fitting = value === undefined ? -1 : variants.findIndex((variant) => fits(variant, value, root));
@@ -267,7 +267,7 @@ function Control({ kind, schema, root, value, label, onChange, ...props }: Contr
   }
 }
 
-/** Parses what was typed into a number field. Text that is not a number is kept, so that it can be corrected. */
+/** Parses what was typed into a number field. It keeps text that is not a number, so that it can be corrected. */
 function typedNumber(text: string): number | Digits | undefined {
   const number = text
     .trim()
@@ -277,7 +277,7 @@ function typedNumber(text: string): number | Digits | undefined {
   return isWritable(new Digits(number)) ? numberOf(number) : new Digits(number);
 }
 
-/** A number with the digits that were typed. The browser's own control would round them. */
+/** Shows a number exactly as it was typed. The browser's own number field would round it. */
 function NumberControl({
   value,
   whole,

@@ -18,13 +18,13 @@ interface Props {
 
 const none = new Map<string, string>();
 
-/** A form generated from the schema of an object. */
+/** Shows a form generated from the schema of an object. */
 export function SchemaForm({ schema, value, onChange, errors = none, json }: Props) {
   const [asText, setAsText] = useState<string | null>(null);
   const [problem, setProblem] = useState("");
   const root = resolve(schema, schema);
   const fields = useRef<HTMLDivElement>(null);
-  // Move the focus to the first field that must change.
+  // Move the focus to the first field with a problem.
   useEffect(() => {
     if (errors.size > 0)
       fields.current
@@ -48,17 +48,18 @@ export function SchemaForm({ schema, value, onChange, errors = none, json }: Pro
     setAsText(text);
     try {
       const parsed: unknown = parseJson(text || "{}");
-      if (parsed === null || typeof parsed !== "object" || Array.isArray(parsed)) throw new Error("want an object");
+      if (parsed === null || typeof parsed !== "object" || Array.isArray(parsed))
+        throw new Error("it must be an object");
       onChange(parsed as Record<string, unknown>);
       setProblem("");
     } catch (error) {
-      setProblem(`This is not a JSON object: ${(error as Error).message}`);
+      setProblem(`Enter a JSON object: ${(error as Error).message}`);
     }
   };
   return (
     <div className={css.fields} ref={fields}>
       {json && (
-        <div className={css.modes} role="group" aria-label="How to write the arguments">
+        <div className={css.modes} role="group" aria-label="Edit the arguments as">
           <button
             type="button"
             className={css.mode}

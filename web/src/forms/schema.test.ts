@@ -43,7 +43,7 @@ describe("kinds of controls", () => {
 });
 
 describe("references", () => {
-  test("an anyOf with null is the other schema", () => {
+  test("an anyOf with null resolves to the other schema", () => {
     expect(kindOf(resolve({ anyOf: [{ type: "string" }, { type: "null" }] }, {}))).toBe("text");
   });
 
@@ -76,7 +76,7 @@ describe("values", () => {
 });
 
 describe("problems", () => {
-  test("are listed in the order of the fields, by JSON pointer", () => {
+  test("are listed by JSON pointer, in the order of the fields", () => {
     const value = {
       lines: [{ name: "" }, { name: "x", count: 0 }],
       payment: { kind: "invoice" },
@@ -110,7 +110,7 @@ describe("names of fields", () => {
     ["/nothing", "nothing"],
   ])("%s", (pointer, name) => expect(nameAt(pointer, order)).toBe(name));
 
-  test("are titles where the schema has them", () => {
+  test("are titles if the schema has titles", () => {
     const schema: JsonSchema = { properties: { a: { title: "Address", properties: { zip: { title: "Postcode" } } } } };
     expect(nameAt("/a/zip", schema)).toBe("Address, Postcode");
   });

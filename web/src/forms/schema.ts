@@ -35,9 +35,9 @@ export interface JsonSchema {
 export type Kind =
   "choice" | "choices" | "boolean" | "number" | "text" | "file" | "object" | "list" | "map" | "variants" | "json";
 
-const deepest = 8; // limits schemas that contain themselves
+const deepest = 8; // a limit for recursive schemas
 
-/** Resolves references and allOf, and removes null from the alternatives. */
+/** Resolves references and allOf, and removes null from alternatives. */
 export function resolve(schema: JsonSchema, root: JsonSchema, depth = 0): JsonSchema {
   if (depth > 20) return {};
   if (schema.$ref?.startsWith("#")) {
@@ -61,7 +61,7 @@ export function resolve(schema: JsonSchema, root: JsonSchema, depth = 0): JsonSc
   return schema;
 }
 
-/** Merges two schemas that both apply. */
+/** Merges two schemas if both apply. */
 const merged = (a: JsonSchema, b: JsonSchema): JsonSchema => ({
   ...a,
   ...b,
@@ -69,7 +69,7 @@ const merged = (a: JsonSchema, b: JsonSchema): JsonSchema => ({
   ...(a.required && b.required && { required: [...a.required, ...b.required] }),
 });
 
-/** Returns the alternatives of a schema, apart from null. */
+/** Returns the alternatives of a schema except null. */
 export function variantsOf(schema: JsonSchema, root: JsonSchema, depth = 0): JsonSchema[] | undefined {
   return (schema.anyOf ?? schema.oneOf)
     ?.map((option) => resolve(option, root, depth + 1))
@@ -84,7 +84,7 @@ export function typeOf(schema: JsonSchema): string | undefined {
   return schema.type ?? (schema.properties ? "object" : undefined);
 }
 
-/** Returns the values and titles of a choice; null for other schemas. */
+/** Returns the values and titles of a choice, or null for other schemas. */
 export function choicesOf(schema: JsonSchema): { value: unknown; title: string }[] | null {
   if (schema.const !== undefined) return [{ value: schema.const, title: String(schema.const) }];
   if (schema.enum) return schema.enum.map((value, i) => ({ value, title: schema.enumNames?.[i] ?? String(value) }));
@@ -118,7 +118,7 @@ export function kindOf(schema: JsonSchema): Kind {
   return "json";
 }
 
-/** Reports whether a value matches a variant. */
+/** Reports whether a value fits a variant. */
 export function fits(schema: JsonSchema, value: unknown, root: JsonSchema): boolean {
   const choices = choicesOf(schema);
   if (choices) return choices.some((choice) => toJson(choice.value) === toJson(value));
@@ -168,16 +168,16 @@ export function initial(schema: JsonSchema, root: JsonSchema = schema, depth = 0
   return value;
 }
 
-/** Returns the initial value of a new item of a list or entry of a map. */
+/** Returns the initial value of a new list item or map entry. */
 export const blank = (schema: JsonSchema, root: JsonSchema): unknown =>
   initial(schema, root) ??
   { object: {}, map: {}, list: [], choices: [], boolean: false, text: "" }[kindOf(resolve(schema, root)) as string] ??
   null;
 
-/** Reports whether a field is so deep in a schema that it is edited as JSON. */
+/** Reports whether a field is nested so deeply that it is edited as JSON. */
 export const isTooDeep = (path: string) => path.split("/").length > deepest;
 
-/** Returns the problems of a value that a form can detect, by JSON pointer, in the order of the fields. */
+/** Returns the problems in a value that a form can detect, by JSON pointer and in the order of the fields. */
 export function problemsOf(
   schema: JsonSchema,
   value: unknown,
@@ -222,7 +222,7 @@ export function problemsOf(
   return new Map();
 }
 
-/** Returns the problem of a single value; "" if there is none. */
+/** Returns the problem with a single value, or "" if there is none. */
 function problemOf(schema: JsonSchema, value: unknown): string {
   if (isNumber(value)) {
     const number = Number(value);
@@ -250,11 +250,11 @@ function matches(pattern: string, value: string): boolean {
   try {
     return new RegExp(pattern, "u").test(value);
   } catch {
-    return true; // not a JavaScript pattern; the app checks it
+    return true; // not a valid JavaScript pattern, so only the app checks it
   }
 }
 
-/** Returns the name of a field in its form: the titles along its JSON pointer. */
+/** Returns the name of a field in its form, which consists of the titles along its JSON pointer. */
 export function nameAt(pointer: string, root: JsonSchema): string {
   const names: string[] = [];
   let schema = resolve(root, root);
@@ -268,7 +268,7 @@ export function nameAt(pointer: string, root: JsonSchema): string {
   return names.join(", ");
 }
 
-/** Returns the schema of a field of an object, a list, a map, or one of the variants that has it. */
+/** Returns the schema of a field inside an object, a list or a map, or inside the variant that has this field. */
 function innerOf(schema: JsonSchema, key: string, root: JsonSchema): JsonSchema {
   const all = [schema, ...(variantsOf(schema, root) ?? [])];
   const property = all.find((one) => one.properties?.[key])?.properties?.[key];

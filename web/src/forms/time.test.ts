@@ -10,11 +10,11 @@ test.each(["2026-01-15T09:30:00+01:00", "2026-07-15T09:30:00+02:00", "2026-07-15
   },
 );
 
-test("an instant in another time zone is shown in the person's own", () => {
+test("an instant in another time zone is shown in the person's own time zone", () => {
   expect(localOf("2026-07-15T07:30:00Z")).toBe("2026-07-15T09:30");
 });
 
-test("an edited time keeps the hour that the clock shows twice", () => {
+test("an edited time stays in the same one of two repeated hours", () => {
   expect(instantOf("2026-10-25T02:31", "2026-10-25T02:30:00+02:00")).toBe("2026-10-25T02:31:00+02:00");
   expect(instantOf("2026-10-25T02:31", "2026-10-25T02:30:00+01:00")).toBe("2026-10-25T02:31:00+01:00");
 });

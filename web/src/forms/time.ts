@@ -3,7 +3,7 @@ export const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const two = (n: number) => String(n).padStart(2, "0");
 
-/** Formats an instant for the browser's control, in the person's time zone. Returns "" if the text is not an instant. */
+/** Formats an instant for the browser's date field, in the person's time zone. Returns "" if the text is not an instant. */
 export function localOf(text: string): string {
   const at = new Date(text);
   if (!text || Number.isNaN(at.getTime())) return "";
@@ -12,10 +12,8 @@ export function localOf(text: string): string {
   return at.getSeconds() === 0 && !part ? minute : `${minute}:${two(at.getSeconds())}${part}`;
 }
 
-/**
- * Returns the instant at which the person's clock shows this time, with the offset from UTC at that instant. In autumn the clock
- * shows an hour twice; an edited value stays in the one that it was in.
- */
+/** Returns the instant at which the person's clock shows this time, with its offset from UTC. When clocks are set
+ * back in autumn, an hour repeats. An edited value stays in the repetition that it was in. */
 export function instantOf(local: string, before = ""): string {
   let at = new Date(local);
   if (!local || Number.isNaN(at.getTime())) return "";

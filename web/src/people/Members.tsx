@@ -9,7 +9,7 @@ import { Card, Empty, Failure, Skeleton } from "../ui/Surface";
 import { Table } from "../ui/Table";
 import { nameOf, putMember, removeMember, useMembers, usePeopleChange, useUsers, type Member } from "./data";
 
-/** The members of the workspace and their roles. */
+/** Shows the members of the workspace and their roles. */
 export function Members() {
   const { workspace, user } = useSession();
   const members = useMembers(workspace.id);
@@ -32,7 +32,7 @@ export function Members() {
     >
       {rows.length === 0 ? (
         <Empty icon={<UserRound aria-hidden="true" />} title="No members">
-          People become members when an admin adds them. Organization admins have access anyway.
+          Admins can add members. Organization admins have access without being members.
         </Empty>
       ) : (
         <Table
@@ -94,8 +94,8 @@ export function Members() {
           }}
         >
           <p>
-            {removing.user.id === user.id ? "You" : "They"} lose access to {workspace.name} at once. Records of what was
-            done are kept.
+            {removing.user.id === user.id ? "You" : "They"} will lose access to {workspace.name} immediately. Audit
+            records are kept.
           </p>
         </Confirm>
       )}
@@ -131,7 +131,7 @@ function AddMember({ known, onClose }: { known: Set<string>; onClose: () => void
     >
       {users.isLoadingError && <Failure error={users.error} />}
       {!isOrgAdmin && (
-        <Field label="Email" required hint="The person must have logged in here before.">
+        <Field label="Email" required hint="The person must have logged in to this server before.">
           {(props) => <Input {...props} type="email" value={who} onChange={(e) => setWho(e.target.value.trim())} />}
         </Field>
       )}

@@ -6,7 +6,7 @@ import { Members } from "./Members";
 import { Users } from "./Users";
 import { WorkspaceList } from "./Workspaces";
 
-/** Members, workspaces and users. */
+/** Shows members, workspaces and users. */
 export function PeopleScreen() {
   const { workspace, isOrgAdmin, isWorkspaceAdmin } = useSession();
   const [tab, setTab] = useState("members");
@@ -14,7 +14,7 @@ export function PeopleScreen() {
   return (
     <Page
       title="People"
-      about={`Members of ${workspace.name}${isOrgAdmin ? ", and the people and workspaces of this server" : ""}.`}
+      about={`Members of ${workspace.name}${isOrgAdmin ? ", and all people and workspaces on this server" : ""}.`}
     >
       <Tabs
         label="People"
@@ -25,7 +25,7 @@ export function PeopleScreen() {
           ...(isOrgAdmin
             ? [
                 { id: "workspaces", label: "Workspaces", content: () => <WorkspaceList /> },
-                { id: "users", label: "Everybody", content: () => <Users /> },
+                { id: "users", label: "Everyone", content: () => <Users /> },
               ]
             : []),
         ]}

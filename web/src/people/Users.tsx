@@ -9,7 +9,7 @@ import { Badge, Card, Empty, Failure, Skeleton } from "../ui/Surface";
 import { Table } from "../ui/Table";
 import { deleteUser, nameOf, setRole, usePeopleChange, useUsers } from "./data";
 
-/** Everybody who has logged in, and their role in the organization. */
+/** Shows everyone who has logged in, and their role in the organization. */
 export function Users() {
   const { user: me } = useSession();
   const users = useUsers();
@@ -24,11 +24,11 @@ export function Users() {
   return (
     <Card
       flush
-      title="Everybody"
+      title="Everyone"
       actions={<Search label="Search people" value={query} onChange={(e) => setQuery(e.target.value)} />}
     >
       {found.length === 0 ? (
-        <Empty title="Nobody found">People appear here after their first login.</Empty>
+        <Empty title="No matches">People appear here after their first login.</Empty>
       ) : (
         <Table
           label="People"
@@ -44,7 +44,7 @@ export function Users() {
                   {u.suspended && (
                     <Badge
                       tone="warn"
-                      title="No identity provider knows them. They cannot log in, and their keys are refused."
+                      title="No identity provider knows this user. They cannot log in, and their keys are refused."
                     >
                       suspended
                     </Badge>
@@ -91,7 +91,9 @@ export function Users() {
             setDeleting(null);
           }}
         >
-          <p>Their conversations and everything else that only they own will be deleted permanently.</p>
+          <p>
+            Their conversations and everything else that belongs only to them will be deleted. This cannot be undone.
+          </p>
         </Confirm>
       )}
     </Card>

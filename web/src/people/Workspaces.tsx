@@ -16,7 +16,7 @@ import {
   type WorkspaceInfo,
 } from "./data";
 
-/** The workspaces of the server. */
+/** Shows the workspaces of the server. */
 export function WorkspaceList() {
   const { workspace: here, workspaces: mine, switchTo } = useSession();
   const all = useWorkspaces();
@@ -50,7 +50,7 @@ export function WorkspaceList() {
               </>
             ),
           },
-          { title: "Id", cell: (w) => <code>{w.id}</code> },
+          { title: "ID", cell: (w) => <code>{w.id}</code> },
           { title: "Members", number: true, cell: (w) => count(w.members) },
           {
             title: "",
@@ -93,7 +93,7 @@ export function WorkspaceList() {
             setDeleting(null);
           }}
         >
-          <p>You cannot delete a workspace that has apps, a personal workspace or the default one.</p>
+          <p>You cannot delete a workspace with apps, a personal workspace or the default workspace.</p>
         </Confirm>
       )}
     </Card>

@@ -19,7 +19,7 @@ export const useMembers = (id: string) =>
     queryFn: async () => (await take(api.GET("/v1/workspaces/{id}/members", { params: { path: { id } } }))).members,
   });
 
-/** Changes people or workspaces; the server checks the rights. */
+/** Changes people or workspaces. The server checks the person's rights. */
 export function usePeopleChange() {
   const queries = useQueryClient();
   return useMutation({

@@ -20,12 +20,12 @@ const initials = (name: string) =>
     .map((word) => word[0]!.toUpperCase())
     .join("") || "?";
 
-/** The current workspace, and a menu to switch to another. */
+/** Shows the current workspace, with a menu to switch to another. */
 export function WorkspaceMenu() {
   const { workspace, workspaces, instructions, isWorkspaceAdmin, switchTo } = useSession();
   const [instructing, setInstructing] = useState(false);
   const router = useRouter();
-  // Stay in the section. What was open in it belongs to the other workspace.
+  // Stay in the same section, but leave the open item, which belongs to the old workspace.
   const open = async (id: string) => {
     const section = router.state.location.pathname.split("/")[1]!;
     await router.navigate({ to: `/${section}`, search: {} });
@@ -82,7 +82,7 @@ export function WorkspaceMenu() {
   );
 }
 
-/** The account menu: the theme, notifications and the logout. */
+/** Shows the account menu, with the theme, notifications and logging out. */
 export function AccountMenu({ compact }: { compact?: boolean }) {
   const { user, facts, logout } = useSession();
   const theme = useTheme();

@@ -11,7 +11,7 @@ import { toast } from "../ui/Toast";
 
 const longest = 20_000; // characters
 
-/** The instructions that every model gets in a workspace. Admins can change them, and members can read them. */
+/** Shows the instructions that every model gets in a workspace. Admins can change them, and members can read them. */
 export function Instructions({ onClose }: { onClose: () => void }) {
   const { workspace, instructions, isWorkspaceAdmin } = useSession();
   const queries = useQueryClient();
@@ -31,7 +31,7 @@ export function Instructions({ onClose }: { onClose: () => void }) {
     try {
       await api.PATCH("/v1/workspace", { body: { instructions: text.trim() } });
       refresh(queries, ["bootstrap"]);
-      toast("The instructions are saved. They apply from the next message on.");
+      toast("The instructions have been saved. They apply from the next message on.");
       onClose();
     } catch (problem) {
       setError(problem);
@@ -55,7 +55,7 @@ export function Instructions({ onClose }: { onClose: () => void }) {
     >
       <Field
         label="Instructions"
-        hint="Every model gets them in every chat of this workspace. Members can read them, so leave out secrets."
+        hint="Every model gets these instructions in every chat of this workspace. Members can read them, so do not include secrets."
       >
         {(props) => (
           <Textarea

@@ -9,12 +9,12 @@ import { Field, Input } from "../ui/Field";
 import { Notice } from "../ui/Surface";
 import css from "./shell.module.css";
 
-// From the address that the page was opened with, which the router replaces before the first render.
+// Read now, because the router replaces the page's address before the first render.
 const failed = new URLSearchParams(location.search).has("error");
 
-/** The login: with the identity provider, the API key or a token. */
+/** Shows the login page, for the identity provider, the API key or a token. */
 export function Login({ facts, onDone }: { facts: Facts; onDone: () => void }) {
-  const browserLogin = facts.browserLogin ?? facts.login; // a server of the previous version says only login
+  const browserLogin = facts.browserLogin ?? facts.login; // servers of the previous version only have login
   return (
     <main className={css.center}>
       <div className={css.login}>
@@ -25,7 +25,7 @@ export function Login({ facts, onDone }: { facts: Facts; onDone: () => void }) {
         </header>
         {failed && (
           <Notice tone="bad">
-            The login failed. Try again, or ask an admin to look in the server's log for the reason.
+            The login failed. Try again, or ask an admin to look for the reason in the server’s log.
           </Notice>
         )}
         <div className={css.loginCard}>
@@ -63,14 +63,14 @@ function KeyLogin({ facts, onDone }: { facts: Facts; onDone: () => void }) {
   const [problem, setProblem] = useState("");
   const names = [facts.apiKey && "API key", facts.login && "token"].filter(Boolean).join(" or ");
   const submit = async () => {
-    if (!secret.trim()) return setProblem(`Enter the ${names}.`);
+    if (!secret.trim()) return setProblem(`Enter your ${names}.`);
     setBusy(true);
     try {
       await logIn(secret.trim(), facts);
       onDone();
     } catch (error) {
       setProblem(
-        error instanceof ApiError && error.status !== 401 ? error.message : `The server does not accept this ${names}.`,
+        error instanceof ApiError && error.status !== 401 ? error.message : `The server did not accept this ${names}.`,
       );
       setBusy(false);
     }
@@ -102,7 +102,7 @@ function KeyLogin({ facts, onDone }: { facts: Facts; onDone: () => void }) {
   );
 }
 
-/** Exchanges a key for a cookie. A token that the server accepts is stored for this tab. */
+/** Exchanges a key for a cookie. If the secret is a token that the server accepts, it is stored for this tab. */
 async function logIn(secret: string, facts: Facts): Promise<void> {
   if (facts.apiKey) {
     try {

@@ -21,7 +21,7 @@ function useSections(): { all: Section[]; here?: Section } {
   return { all, here };
 }
 
-/** The navigation above or next to the screen. */
+/** Shows the navigation above or next to the screen. */
 export const Top = memo(function Top() {
   const { all, here } = useSections();
   const narrow = useNarrow();
@@ -35,7 +35,7 @@ export const Top = memo(function Top() {
   return narrow ? <MobileTop /> : <Nav all={all} here={here} />;
 });
 
-/** The navigation below the screen, on a phone. */
+/** Shows the navigation below the screen, on phones. */
 export const Bottom = memo(function Bottom() {
   const { all, here } = useSections();
   return useNarrow() && <TabBar all={all} here={here} />;

@@ -18,7 +18,7 @@ interface Command {
   run: () => void;
 }
 
-/** Every screen, conversation and command, found by a few letters. */
+/** Finds every screen, conversation and command by a few letters. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const session = useSession();
   const navigate = useNavigate();
@@ -53,7 +53,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     { key: "help", name: "Show keyboard shortcuts", icon: Keyboard, run: showShortcuts },
     ...(facts.dev ? [] : [{ key: "logout", name: "Log out", icon: LogOut, run: () => void logout() }]),
   ].filter((c) => typed.split(/\s+/).every((word) => c.name.toLowerCase().includes(word)));
-  // Enter must not open a result of what was typed before.
+  // Enter must not open a result for an earlier query.
   const current = words === typed && !conversations.isPlaceholderData;
   const found = ((current && conversations.data?.pages[0]?.conversations) || []).slice(0, 8).map((c): Command => ({
     key: c.id,
@@ -95,7 +95,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
             </li>
           ))}
         </ul>
-        {all.length === 0 && current && !conversations.isPending && <p role="status">Nothing found</p>}
+        {all.length === 0 && current && !conversations.isPending && <p role="status">No matches</p>}
       </div>
       <p className={css.keys}>
         <kbd>Enter</kbd> opens the first result. <kbd>{keysHere("Ctrl /")}</kbd> lists all shortcuts.

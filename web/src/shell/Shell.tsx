@@ -8,7 +8,7 @@ import { onShowShortcuts, shortcutOf } from "./shortcuts";
 import { useSidebars } from "./sidebars";
 import css from "./shell.module.css";
 
-/** Loaded when it is first used. */
+/** These are loaded when they are first used. */
 const Palette = lazy(() => untilLoaded(async () => ({ default: (await import("./Palette")).Palette })));
 const ShortcutList = lazy(() => untilLoaded(async () => ({ default: (await import("./ShortcutList")).ShortcutList })));
 
@@ -18,7 +18,7 @@ export function Shell() {
   const resolved = useRouterState({ select: (state) => state.resolvedLocation?.pathname });
   const shown = useRef(resolved);
   useEffect(() => {
-    // The element that led here may be gone, such as a dialog. Then the focus moves to the new screen.
+    // If the element that led here has disappeared, for example with a dialog, the focus moves to the new screen.
     if (shown.current && shown.current !== resolved && document.activeElement === document.body) main.current?.focus();
     shown.current = resolved;
   }, [resolved]);
@@ -79,14 +79,14 @@ function Banner() {
   if (connection === "lost")
     return (
       <div className={`${css.banner} ${css.lost}`} role="status">
-        The connection to the server is lost. Trying again…
+        The connection to the server was lost. Reconnecting…
       </div>
     );
   if (!facts.dev) return null;
   return (
     <div className={css.banner} role="region" aria-label="Server mode">
       <span>
-        <strong>Dev mode:</strong> nobody has to log in, and everybody on this machine is the owner.
+        <strong>Dev mode:</strong> no login is needed, and everyone on this machine acts as the owner.
       </span>
     </div>
   );

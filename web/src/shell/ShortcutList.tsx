@@ -2,7 +2,7 @@ import { Dialog } from "../ui/Dialog";
 import { keysHere, shortcuts } from "./shortcuts";
 import css from "./shell.module.css";
 
-/** The list of shortcuts. */
+/** Shows the list of keyboard shortcuts. */
 export const ShortcutList = ({ onClose }: { onClose: () => void }) => (
   <Dialog title="Keyboard shortcuts" onClose={onClose}>
     <dl className={css.shortcuts}>

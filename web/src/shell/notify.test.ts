@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 
 vi.mock("../ui/Toast", () => ({ toast: () => undefined }));
 
-test("another tab and the browser decide about notifications too", async () => {
+test("notifications can also be switched off in another tab or by the browser", async () => {
   const stored = new Map<string, string>();
   const shown: string[] = [];
   const status = new EventTarget();

@@ -4,7 +4,7 @@ import { toast } from "../ui/Toast";
 const key = "ropewalk.notify";
 const readers = new Set<() => void>();
 
-/** Whether the browser allows notifications. It is slow to answer, so it is asked once, and reports changes. */
+/** Whether the browser allows notifications. Asking is slow, so the answer is cached until the browser reports a change. */
 let allowed: boolean | undefined;
 
 function isAllowed(): boolean {
@@ -15,12 +15,12 @@ function isAllowed(): boolean {
   };
   navigator.permissions?.query({ name: "notifications" }).then(
     (status) => status.addEventListener("change", changed, { once: true }),
-    () => undefined, // a browser that cannot tell
+    () => undefined, // this browser does not report changes
   );
   return Notification.permission === "granted";
 }
 
-/** Whether the person asked for notifications in this browser, in any of its tabs, and the browser allows them. */
+/** Reports whether the person has switched on notifications in this browser, in any tab, and the browser allows them. */
 const isOn = () => localStorage.getItem(key) === "on" && (allowed ??= isAllowed());
 
 const subscribe = (reader: () => void) => {
@@ -34,13 +34,16 @@ const subscribe = (reader: () => void) => {
 
 export const useNotifications = () => useSyncExternalStore(subscribe, isOn);
 
-/** Turns notifications on, after asking the browser for permission if necessary, or off. */
+/** Turns notifications on or off. Turning them on asks the browser for permission if necessary. */
 export async function switchNotifications(on: boolean): Promise<void> {
   if (!on) localStorage.removeItem(key);
   else if (!("Notification" in window)) toast("This browser does not support notifications.", true);
   else if ((await Notification.requestPermission()) === "granted") localStorage.setItem(key, "on");
   else
-    toast("The browser does not allow notifications from this page. Change that in its settings for this site.", true);
+    toast(
+      "The browser does not allow notifications from this page. You can allow them in its settings for this site.",
+      true,
+    );
   allowed = undefined;
   readers.forEach((reader) => reader());
 }

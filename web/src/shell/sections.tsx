@@ -28,11 +28,11 @@ export interface Section {
   name: string;
   icon: ComponentType<{ "aria-hidden": "true" }>;
   group: "Work" | "Watch" | "Manage";
-  /** Who sees it. */
+  /** Reports who can see the section. By default, everyone can. */
   allowed?: (session: Session) => boolean;
 }
 
-/** The navigation. A new screen needs an entry here and a route. */
+/** The entries of the navigation. A new screen needs an entry here and a route. */
 export const sections: Section[] = [
   { to: "/chat", name: "Chat", icon: MessageSquare, group: "Work" },
   { to: "/apps", name: "Apps", icon: LayoutGrid, group: "Work" },

@@ -14,12 +14,12 @@ async function loadUntilThere(signal: AbortSignal): Promise<void> {
     try {
       return await loadSidebars();
     } catch {
-      await new Promise((resolve) => setTimeout(resolve, 2_000)); // the server is unreachable
+      await new Promise((resolve) => setTimeout(resolve, 2_000)); // retry while the server is unreachable
     }
   }
 }
 
-/** Returns the navigation and the list of conversations once they are loaded. On a slow processor the chat is usable before that. */
+/** Returns the navigation and the list of conversations once they are loaded. On a slow processor, the chat is usable before then. */
 export function useSidebars(): Sidebars | undefined {
   const [loaded, setLoaded] = useState(sidebars);
   const shown = useShown();

@@ -14,7 +14,7 @@ interface Config {
   fast: string;
 }
 
-/** The models for chats and short tasks. */
+/** Shows the models for chats and for short tasks. */
 export function Models() {
   const queries = useQueryClient();
   const known = useModels();
@@ -66,8 +66,8 @@ export function Models() {
           void save();
         }}
       >
-        {field("default", "Chats", "Leave empty to use the one in the configuration")}
-        {field("fast", "Titles and other short tasks", "Leave empty to use the one in the configuration")}
+        {field("default", "Chats", "Leave empty to use the model from the configuration")}
+        {field("fast", "Titles and other short tasks", "Leave empty to use the model from the configuration")}
         <datalist id="known-models">
           {known.map((m) => (
             <option key={m} value={m} />

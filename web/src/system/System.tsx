@@ -11,10 +11,10 @@ import { Table } from "../ui/Table";
 import { parseMetrics, type Sample } from "./metrics";
 import { Models } from "./Models";
 
-/** The state of the server, for its admins. */
+/** Shows organization admins the state of the server. */
 export function SystemScreen() {
   const { isOrgAdmin } = useSession();
-  return isOrgAdmin ? <State /> : <NotAllowed title="System" who="admins of the organization" />;
+  return isOrgAdmin ? <State /> : <NotAllowed title="System" who="organization admins" />;
 }
 
 function State() {
@@ -177,7 +177,7 @@ function Bundles() {
   );
 }
 
-/** The metrics to show, with their names and formats. */
+/** The metrics to show, with their titles and formats. */
 const glance: [RegExp, string, (value: number) => string][] = [
   [/process_resident_memory_bytes|_memory_resident/, "Server memory", bytes],
   [/go_goroutines/, "Goroutines", count],
@@ -193,7 +193,7 @@ function Metrics({ samples }: { samples: Sample[] }) {
     return found.length > 0 ? [[name, read(found.reduce((sum, s) => sum + s.value, 0))] as [string, ReactNode]] : [];
   });
   shown.push([
-    "All figures",
+    "All metrics",
     <a key="all" href="/v1/metrics">
       {plural(new Set(samples.map((s) => s.name)).size, "metric")} at /v1/metrics
     </a>,
@@ -263,7 +263,7 @@ function Configuration() {
         <Skeleton />
       ) : rows.length === 0 ? (
         <Empty title="Every setting has its default value">
-          No setting was changed in the file, by a flag or in the environment.
+          No setting has been changed in the file, by a flag or in the environment.
         </Empty>
       ) : (
         <Table

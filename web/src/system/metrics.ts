@@ -4,7 +4,7 @@ export interface Sample {
   value: number;
 }
 
-/** Reads the text format of Prometheus. */
+/** Parses the Prometheus text format. */
 export function parseMetrics(text: string): Sample[] {
   const samples: Sample[] = [];
   for (const line of text.split("\n")) {

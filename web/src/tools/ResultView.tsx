@@ -21,7 +21,7 @@ type Result = Pick<ToolResult, "content" | "structuredContent">;
 
 const longResult = 1_500; // characters
 
-/** The result of a tool. A long one can be searched. */
+/** Shows the result of a tool. A long result can be searched. */
 export function ResultView({ result }: { result: Result }) {
   const [query, setQuery] = useState("");
   const text = useMemo(() => textOf(result), [result]);
@@ -37,7 +37,7 @@ export function ResultView({ result }: { result: Result }) {
       ) : (
         <>
           <p className={css.about} role="status">
-            {found.length === 0 ? "Nothing found" : `${count(found.length)} of ${plural(lines.length, "line")}`}
+            {found.length === 0 ? "No matches" : `${count(found.length)} of ${plural(lines.length, "line")}`}
           </p>
           {found.length > 0 && <Code label="Matching lines" text={found.slice(0, 500).join("\n")} wrap />}
         </>
@@ -46,7 +46,7 @@ export function ResultView({ result }: { result: Result }) {
   );
 }
 
-/** Returns the lines that contain all of these words, each with its number. */
+/** Returns the lines that contain all of these words, each with its line number. */
 export function linesWith(lines: string[], words: string): string[] {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   return lines.flatMap((line, i) => {
@@ -55,7 +55,7 @@ export function linesWith(lines: string[], words: string): string[] {
   });
 }
 
-/** Returns the text of a result, as it is shown. */
+/** Returns the text of a result as it is displayed. */
 function textOf({ content = [], structuredContent: structured }: Result): string {
   const parts = (content as unknown as Content[]).map((part) => pretty(part.text ?? part.resource?.text ?? ""));
   if (structured === undefined) return parts.join("\n");

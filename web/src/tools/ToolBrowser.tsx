@@ -12,11 +12,11 @@ interface Props {
   tools: Tool[];
   chosen?: string;
   onChoose: (name: string | undefined) => void;
-  /** Whether all tools belong to one app, whose name is not repeated. */
+  /** Whether all tools belong to one app, whose name is then left out. */
   oneApp?: boolean;
 }
 
-/** A list of tools, next to the selected one. */
+/** Shows a list of tools next to the selected tool. */
 export function ToolBrowser({ tools, chosen, onChoose, oneApp }: Props) {
   const [query, setQuery] = useState("");
   const wanted = useDeferredValue(query).toLowerCase();
@@ -35,7 +35,7 @@ export function ToolBrowser({ tools, chosen, onChoose, oneApp }: Props) {
             <Search label="Search tools" value={query} onChange={(e) => setQuery(e.target.value)} />
           </div>
           {found.length === 0 ? (
-            <Empty title="Nothing found">No tool has all of these words.</Empty>
+            <Empty title="No matches">No tool contains all of these words.</Empty>
           ) : (
             <VirtualRows
               label="Tools"
@@ -64,7 +64,7 @@ export function ToolBrowser({ tools, chosen, onChoose, oneApp }: Props) {
             <ToolPanel key={tool.name} tool={tool} />
           </>
         ) : (
-          <Empty title="Choose a tool">See its arguments and its cost in tokens, and try it.</Empty>
+          <Empty title="Choose a tool">You can see its arguments and its cost in tokens, and try it out.</Empty>
         )}
       </div>
     </div>

@@ -19,7 +19,7 @@ import { AppView } from "../views/LazyAppView";
 import { ResultView } from "./ResultView";
 import css from "./tools.module.css";
 
-/** Estimates the tokens of a tool's definition. */
+/** Estimates the number of tokens in a tool's definition. */
 export const price = (tool: Tool) =>
   tokens(toJson({ name: tool.name, description: tool.description, inputSchema: tool.inputSchema }));
 
@@ -30,7 +30,7 @@ interface Outcome {
   ms: number;
 }
 
-/** A tool's description, and a form to try it. */
+/** Shows a tool's description and a form to try it. */
 export function ToolPanel({ tool }: { tool: Tool }) {
   const schema = tool.inputSchema ?? {};
   const [value, setValue] = useState(() => (initial(schema) ?? {}) as Record<string, unknown>);
@@ -152,7 +152,7 @@ export function ToolPanel({ tool }: { tool: Tool }) {
   );
 }
 
-/** The decision that the call is waiting for, if there is one. The person may have other calls of the tool that wait. */
+/** Shows the decision that this call is waiting for, if any. The person may have other waiting calls to the same tool. */
 function Waiting({ tool, sent, account }: { tool: string; sent: Record<string, unknown>; account: string }) {
   const { user } = useSession();
   const { data = [] } = useApprovals({ every: 3_000 });
@@ -179,11 +179,11 @@ interface Login {
   url: string;
 }
 
-/** Returns the login that a call needs; undefined for other errors. */
+/** Returns the login that a call needs, or undefined for other errors. */
 const loginOf = (error: unknown) =>
   error instanceof ApiError && error.code === "login_needed" ? (error.details as Login) : undefined;
 
-/** Asks the person to link the account that a call needs, and makes the call once it is linked. */
+/** Asks the person to link the account that a call needs, and retries the call once the account is linked. */
 function LoginNeeded({ login, onLinked }: { login: Login; onLinked: () => void }) {
   const { page, open } = useLinking(login.app, login.account, onLinked);
   return (
@@ -211,7 +211,7 @@ function ToolBadges({ tool }: { tool: Tool }) {
       {hints.readOnlyHint && <Badge tone="good">read only</Badge>}
       {hints.destructiveHint && !hints.readOnlyHint && <Badge tone="warn">destructive</Badge>}
       {viewOf(tool) && <Badge tone="accent">view</Badge>}
-      <Badge title="The size of the definition for a model, at about four characters per token">
+      <Badge title="The number of tokens that the definition costs a model, at about four characters per token">
         ≈ {count(cost)} tokens
       </Badge>
       <Badge title="The name that models and clients use">
@@ -221,7 +221,7 @@ function ToolBadges({ tool }: { tool: Tool }) {
   );
 }
 
-/** The problems that the server found in the arguments, by JSON pointer. */
+/** Returns the problems that the server found in the arguments, by JSON pointer. */
 function refused(error: unknown): Map<string, string> {
   const details =
     error instanceof ApiError

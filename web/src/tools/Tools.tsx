@@ -9,7 +9,7 @@ import { ToolBrowser } from "./ToolBrowser";
 
 const route = getRouteApi("/tools");
 
-/** Every tool of the workspace. */
+/** Shows all tools of the workspace. */
 export function ToolsScreen() {
   const tools = useTools();
   const { tool } = route.useSearch();
@@ -21,8 +21,8 @@ export function ToolsScreen() {
       title="Tools"
       about={
         tools.data
-          ? `${plural(all.length, "tool")} of the apps of this workspace; their definitions cost a model about ${count(total)} tokens.`
-          : "What the apps of this workspace can do."
+          ? `${plural(all.length, "tool")} from the apps of this workspace. Their definitions cost a model about ${count(total)} tokens.`
+          : "The tools of the apps in this workspace."
       }
     >
       {tools.isLoadingError ? (

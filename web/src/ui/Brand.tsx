@@ -1,4 +1,4 @@
-/** The logo, as in public/favicon.svg. */
+/** Shows the logo, which is the same as public/favicon.svg. */
 export const Brand = ({ label, size = 24 }: { label?: string; size?: number }) => (
   <svg
     width={size}

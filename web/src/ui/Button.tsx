@@ -6,7 +6,7 @@ import css from "./controls.module.css";
 export type ButtonProps = ComponentProps<"button"> & {
   look?: "plain" | "primary" | "danger" | "quiet";
   small?: boolean;
-  /** The accessible name of a button that shows only an icon. */
+  /** The accessible name of a button that only shows an icon. */
   label?: string;
   busy?: boolean;
 };

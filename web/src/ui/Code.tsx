@@ -5,7 +5,7 @@ import { Button } from "./Button";
 import { toast } from "./Toast";
 import css from "./surface.module.css";
 
-/** Preformatted text with a copy button. */
+/** Shows preformatted text with a copy button. */
 export const Code = ({ text, label, wrap }: { text: string; label: string; wrap?: boolean }) => (
   <div className={clsx(css.code, wrap && css.wrap)}>
     <pre tabIndex={0} role="region" aria-label={label}>
@@ -23,7 +23,7 @@ export function CopyButton({ text, className }: { text: string; className?: stri
       setCopied(true);
       setTimeout(() => setCopied(false), 1500);
     } catch {
-      toast("The browser does not allow copying here; select the text instead.", true);
+      toast("The browser does not allow copying here. Select the text and copy it yourself.", true);
     }
   };
   return (

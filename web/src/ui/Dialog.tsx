@@ -13,11 +13,9 @@ interface Props {
   onSubmit?: () => void;
 }
 
-/**
- * A modal dialog: the browser's own, so focus stays inside, Escape closes, and the page behind is inert. It opens with the
- * focus on its first field, if it has one. autoFocus has no effect in it: React focuses the element while the dialog is
- * still hidden.
- */
+/** Shows a modal dialog. It uses the browser's own dialog element, so the focus stays inside, Escape closes it, and
+ * the page behind it is inert. When it opens, its first field gets the focus. autoFocus has no effect inside it,
+ * because React focuses the element while the dialog is still hidden. */
 export function Dialog({ title, onClose, wide, children, footer, onSubmit }: Props) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -51,11 +49,11 @@ export function Dialog({ title, onClose, wide, children, footer, onSubmit }: Pro
       className={clsx(css.dialog, wide && css.wide)}
       aria-labelledby={id}
       onCancel={(event) => {
-        if (event.target !== event.currentTarget) return; // a file picker was cancelled
+        if (event.target !== event.currentTarget) return; // the event comes from a file picker that was cancelled
         event.preventDefault();
         onClose();
       }}
-      // The browser closes the dialog on a second Escape, without a cancel event.
+      // On a second Escape, the browser closes the dialog without a cancel event.
       onClose={() => {
         if (!ref.current?.open) onClose();
       }}
@@ -88,7 +86,7 @@ interface ConfirmProps {
   onClose: () => void;
 }
 
-/** Asks for confirmation before something that cannot be undone. */
+/** Asks for confirmation of a serious action. */
 export const Confirm = ({ title, children, action, busy, onConfirm, onClose }: ConfirmProps) => (
   <Dialog
     title={title}

@@ -3,7 +3,7 @@ import css from "./markdown.module.css";
 
 let renderer: typeof import("temml").default | undefined;
 
-/** A TeX formula, rendered as MathML. The renderer is loaded with the first formula; until then the TeX is shown. */
+/** Shows a TeX formula, rendered as MathML. The renderer is loaded for the first formula. Until then, the TeX itself is shown. */
 export function Formula({ tex, display }: { tex: string; display: boolean }) {
   const [ready, setReady] = useState(renderer !== undefined);
   const target = useRef<HTMLSpanElement>(null);

@@ -17,7 +17,7 @@ const components: Components = {
       {children}
     </a>
   ),
-  // Loading a picture from another site would tell that site who reads it, so it becomes a link.
+  // Loading a picture from another site would reveal to that site who reads it, so it becomes a link.
   img: ({ src, alt }) =>
     typeof src === "string" && src.startsWith("data:image/") ? (
       <img src={src} alt={alt ?? ""} />
@@ -58,7 +58,7 @@ interface Node {
 const textOf = (node: Node): string =>
   node.type === "text" ? (node.value ?? "") : ((node.children ?? []) as Node[]).map(textOf).join("");
 
-/** What is removed around a chunk: all chunks of a block share one list or table. */
+/** The element that is removed around a chunk. All chunks of a block share one list or table. */
 type Without = "nothing" | "list" | "table" | "table and head";
 
 const unwrap = (what: Without) => () => (tree: Root) => {
@@ -83,7 +83,7 @@ const plugins = (without: Without, colours: Colouring | null): PluggableList => 
 
 const largestColoured = 50_000;
 
-/** Returns the plugin that highlights code. It is loaded with the first code. */
+/** Returns the plugin that highlights code. It is loaded when code first appears. */
 function useColouring(wanted: boolean): Colouring | null {
   const [loaded, setLoaded] = useState(colouring);
   useEffect(() => {
@@ -111,10 +111,8 @@ const paragraph =
   "Some `code`, **bold** and *italic* words, a [link](https://example.com) and https://example.com. ".repeat(4);
 const samples = ["Words.", "A `b`.", paragraph, "# A\n\n> B\n\n- C\n- D\n\n| E | F |\n|---|---|\n| g | h |", paragraph];
 
-/**
- * Renders short texts, each in a task of its own. A function is compiled when it runs for the first time, so that the first part of
- * an answer would take several times as long as the others.
- */
+/** Renders short texts, each in a separate task. A function is compiled when it first runs, so without this the first
+ * part of an answer would take several times as long as the others. */
 export async function prepare(): Promise<void> {
   for (const text of samples) {
     await nextTask();
@@ -122,7 +120,7 @@ export async function prepare(): Promise<void> {
   }
 }
 
-/** Code that is still arriving, without highlighting. */
+/** Shows code that is still arriving, without highlighting. */
 function OpenCode({ text }: { text: string }) {
   const code = text.slice(text.indexOf("\n") + 1 || text.length);
   return (
@@ -161,11 +159,11 @@ const BlockView = memo(function BlockView({ block, defined }: { block: Block; de
 
 const perFrame = 1_500; // characters
 
-/** Sanitized Markdown. Only the last chunk of a growing text is parsed and rendered again. */
+/** Shows sanitized Markdown. While the text grows, only its last chunk is parsed and rendered again. */
 export function Markdown({ text }: { text: string }) {
   const parts = useMemo(() => blocks(withMath(text)), [text]);
   const defined = useMemo(() => definitions(parts), [parts]);
-  // What is there from the start is rendered over several frames. Its end is rendered first, because the page is scrolled to it.
+  // The initial text is rendered over several frames. Its end comes first, because the page is scrolled to the end.
   const [raw, setRaw] = useState(() => startOfEnd(parts, parts.length, perFrame));
   const renderMore = useEffectEvent(() => setRaw(startOfEnd(parts, raw, perFrame)));
   useEffect(() => {

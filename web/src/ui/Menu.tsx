@@ -6,21 +6,19 @@ import css from "./overlay.module.css";
 
 function useParts(): MenuParts {
   const parts = useContext(Parts);
-  if (!parts) throw new Error("the parts of a menu must be inside a menu");
+  if (!parts) throw new Error("menu parts must be inside a menu");
   return parts;
 }
 
 let OpenMenu: typeof import("./OpenMenu").OpenMenu | undefined;
 
-/** Loads the components of menus, which are not needed until one opens. */
+/** Loads the components of menus. They are not needed until a menu opens. */
 export async function loadMenus(): Promise<void> {
   OpenMenu ??= (await import("./OpenMenu")).OpenMenu;
 }
 
-/**
- * A button with a menu. A chosen item runs once the button has the focus again, so that a dialog that opens
- * returns the focus to the button.
- */
+/** Shows a button with a menu. A chosen item runs once the button has the focus again, so that a dialog that the item
+ * opens later returns the focus to the button. */
 export function Menu(props: MenuProps) {
   const [used, setUsed] = useState<{ landmark: HTMLElement | null; byKeyboard: boolean } | null>(null);
   const open = (button: Element, byKeyboard: boolean) =>

@@ -4,14 +4,14 @@ import { Chosen, landmarkOf, Parts, type MenuProps } from "./menuparts";
 import css from "./overlay.module.css";
 
 interface Props extends MenuProps {
-  /** The landmark to render the menu in, and whether its first item gets the focus. */
+  /** The landmark to render the menu in. byKeyboard says whether the first item gets the focus. */
   landmark: HTMLElement | null;
   byKeyboard: boolean;
 }
 
 const parts = { Item: Radix.Item, Label: Radix.Label, Separator: Radix.Separator };
 
-/** A menu that is open when it mounts. */
+/** Shows a menu that is open from the start. */
 export function OpenMenu({ trigger, children, align = "end", side = "bottom", landmark: first, byKeyboard }: Props) {
   const chosen = useRef<(() => void) | null>(null);
   const button = useRef<HTMLButtonElement>(null);

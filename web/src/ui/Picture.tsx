@@ -3,7 +3,7 @@ import { createPortal } from "react-dom";
 import { Dialog } from "./Dialog";
 import css from "./surface.module.css";
 
-/** A picture that a click shows in its full size. */
+/** Shows a picture that can be enlarged with a click. */
 export function Picture({ src, name, className }: { src: string; name: string; className?: string }) {
   const [open, setOpen] = useState(false);
   return (

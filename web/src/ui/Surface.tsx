@@ -11,7 +11,7 @@ interface PageProps {
   children: ReactNode;
 }
 
-/** A screen: its title, its purpose, its actions and its content. */
+/** Shows a screen with its title, purpose, actions and content. */
 export const Page = ({ title, about, actions, children }: PageProps) => (
   <div className={css.page}>
     <header className={css.pageHead}>
@@ -131,11 +131,11 @@ export const Skeleton = ({ lines = 3 }: { lines?: number }) => (
   </div>
 );
 
-/** Shown when a link takes someone to a page that they may not see. */
+/** Shown if a link leads to a page that the person may not see. */
 export function NotAllowed({ title, who }: { title: string; who: string }) {
   return (
     <Page title={title}>
-      <Empty title={`This page is for ${who}`}>If you need something here, ask one of them.</Empty>
+      <Empty title={`This page is for ${who}`}>If you need something from this page, ask one of them.</Empty>
     </Page>
   );
 }

@@ -7,7 +7,7 @@ interface Column<T> {
   cell: (row: T) => ReactNode;
 }
 
-/** A table. On a narrow screen it scrolls sideways, so that the page does not. */
+/** Shows a table. On a narrow screen, the table scrolls sideways instead of the page. */
 export function Table<T>({
   label,
   columns,

@@ -22,7 +22,7 @@ export const Tabs = ({
 }) => {
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    // on a narrow screen the active tab may be scrolled out of view
+    // On a narrow screen, the active tab may be scrolled out of view.
     list.current?.querySelector("[data-state=active]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [value]);
   return (

@@ -13,7 +13,7 @@ interface Note {
   action?: Action;
 }
 
-/** What a message offers to do. It then stays until it is dismissed, or for this many milliseconds. */
+/** An action that a message offers. The message stays until it is dismissed, or for the given number of milliseconds. */
 interface Action {
   label: string;
   run: () => void;
@@ -34,7 +34,7 @@ export function toast(text: string, bad = false, action?: Action): void {
   change([...notes.slice(-3), { id: next++, text, bad, action }]);
 }
 
-/** Shows why something failed. If the server was not reached, there is a Retry button. */
+/** Shows why something failed. If the server could not be reached, the message has a Retry button. */
 export function toastError(error: unknown, retry?: () => void): void {
   const unsent = retry !== undefined && isUnreachable(error);
   toast(`${unsent ? "Not sent. " : ""}${sentence(error)}`, true, unsent ? { label: "Retry", run: retry } : undefined);
@@ -61,7 +61,7 @@ export function Toasts() {
 function ToastItem({ note }: { note: Note }) {
   const close = () => dismiss(note);
   useEffect(() => {
-    if (note.action && !note.action.for) return; // it waits for a decision
+    if (note.action && !note.action.for) return; // the message waits for a decision
     const timer = setTimeout(() => dismiss(note), note.action?.for ?? (note.bad ? 12_000 : 5_000));
     return () => clearTimeout(timer);
   }, [note]);

@@ -6,16 +6,16 @@ interface Props<T> {
   items: T[];
   /** The estimated height of a row. */
   size: number;
-  /** The height at which the list starts to scroll; "fill" for the height of the parent. */
+  /** The height at which the list starts to scroll, or "fill" for the height of the parent. */
   max: number | "fill";
   keyOf: (item: T) => string | number;
   render: (item: T, index: number) => ReactNode;
   onEnd?: () => void;
-  /** The index of a row to scroll to; -1 for none. */
+  /** The index of a row to scroll to, or -1 for none. */
   shown?: number;
 }
 
-/** A list of any length. Only the visible rows are in the page. */
+/** Shows a list of any length. Only the visible rows are part of the page. */
 export function VirtualRows<T>({ label, items, size, max, keyOf, render, onEnd, shown = -1 }: Props<T>) {
   const scroller = useRef<HTMLDivElement>(null);
   const rows = useVirtualizer({

@@ -4,7 +4,7 @@ import { blocks, definitions, startOfEnd, withDefinitions } from "./blocks";
 const kinds = (text: string) => blocks(text).map((block) => block.kind);
 const joined = (text: string) => blocks(text).flatMap((block) => block.chunks);
 
-test("a text is split where its blocks end", () => {
+test("a text is split between its blocks", () => {
   expect(kinds("# Title\n\nSome text.\n\n- one\n- two\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n```js\nx\n```\n")).toEqual([
     "text",
     "text",
@@ -14,7 +14,7 @@ test("a text is split where its blocks end", () => {
   ]);
 });
 
-test("the end of a text is as many blocks as have the wanted size together", () => {
+test("the end of a text has the fewest blocks that reach the wanted size", () => {
   const all = blocks("one one\n\ntwo two\n\nthree");
   expect(startOfEnd(all, 3, 5)).toBe(2);
   expect(startOfEnd(all, 3, 6)).toBe(1);
@@ -22,7 +22,7 @@ test("the end of a text is as many blocks as have the wanted size together", () 
   expect(startOfEnd([], 0, 5)).toBe(0);
 });
 
-test("a fence hides what looks like other blocks", () => {
+test("text inside a fence is not taken for other blocks", () => {
   expect(kinds("```\n- not a list\n\n| a | b |\n| - | - |\n```")).toEqual(["code"]);
 });
 
@@ -42,14 +42,14 @@ test("a long list is cut into chunks of items", () => {
   expect(list!.chunks.join("\n")).toBe(items.join("\n"));
 });
 
-test("each chunk of a table has the head", () => {
+test("each chunk of a table has the table's head", () => {
   const rows = Array.from({ length: 50 }, (_, i) => `| ${i} | x |`);
   const [table] = blocks(["| n | x |", "| - | - |", ...rows].join("\n"));
   expect(table!.chunks.length).toBeGreaterThan(1);
   for (const chunk of table!.chunks) expect(chunk.startsWith("| n | x |\n| - | - |\n")).toBe(true);
 });
 
-test("no line gets lost, wherever the text ends", () => {
+test("no line is lost, wherever the text ends", () => {
   const text = "Intro\nmore\n\n1. one\n   - inner\n2. two\n\n> quote\n\n~~~\ncode\n~~~\nlast";
   for (let end = 1; end <= text.length; end++) {
     const words = (of: string) => of.split(/\s+/).filter(Boolean);
@@ -57,7 +57,7 @@ test("no line gets lost, wherever the text ends", () => {
   }
 });
 
-test("a text that grows is split like a new one", () => {
+test("a growing text is split in the same way as a new one", () => {
   const text =
     "Intro\nmore\n\n1. one\n\n2. two\n\n10 things\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n| not | one |\n| - | - x |\n\n" +
     "~~~\n# code\n\n- more\n~~~\n# Title\n- x\n\n  y\n\n[p]: https://example.com\n\n\n> quote\nlast";

@@ -1,13 +1,12 @@
-/**
- * A block of a Markdown text, which is rendered on its own. A long list is split into chunks of items and a long table
- * into chunks of rows. Each chunk is a Markdown text, so that only the last chunk of a growing text is parsed again.
- */
+/** A block of a Markdown text. Each block is rendered separately. A long list is split into chunks of items, and a
+ * long table into chunks of rows. Each chunk is a Markdown text of its own, so that only the last chunk of a growing
+ * text is parsed again. */
 export interface Block {
   kind: "text" | "list" | "table" | "code";
   chunks: string[];
-  /** For a list: the number of its first item; undefined if it has bullets. */
+  /** Only for a list: the number of its first item, or undefined if it has bullets. */
   start?: number;
-  /** For code: whether the closing fence has not arrived yet. */
+  /** Only for code: whether the closing fence has not arrived yet. */
   open?: boolean;
 }
 
@@ -21,10 +20,10 @@ const isDelimiter = (line: string) => line.includes("|") && /^\s*\|?\s*:?-+:?\s*
 const interrupts = (line: string) => /^(#{1,6}\s|>)/.test(line) || isRule(line);
 const definition = /^ {0,3}\[([^\]]+)\]:\s*\S/;
 
-/** The part of the last text that can no longer change when the text grows, and its blocks. */
+/** The part of the last text that can no longer change as the text grows, and its blocks. */
 let settled: { text: string; all: Block[] } = { text: "", all: [] };
 
-/** Splits a Markdown text into blocks. If the last text has grown, only its last block is split again. */
+/** Splits a Markdown text into blocks. If it is the last text with more at the end, only its last block is split again. */
 export function blocks(text: string): Block[] {
   if (!text.startsWith(settled.text)) settled = { text: "", all: [] };
   const lines = text.slice(settled.text.length).split("\n");
@@ -39,7 +38,7 @@ export function blocks(text: string): Block[] {
   return all;
 }
 
-/** Returns where the fewest blocks before end start that have this many characters together; 0 if all of them have fewer. */
+/** Returns the start of the fewest blocks before end that together have this many characters, or 0 if all of them have fewer. */
 export function startOfEnd(all: Block[], end: number, characters: number): number {
   let start = end;
   for (let left = characters; start > 0 && left > 0;) left -= all[--start]?.chunks.join("").length ?? 0;
@@ -48,7 +47,7 @@ export function startOfEnd(all: Block[], end: number, characters: number): numbe
 
 const none: ReadonlyMap<string, string> = new Map();
 
-/** Returns the link definitions outside of code, by their labels. */
+/** Returns the link definitions outside code, by label. */
 export function definitions(all: Block[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const block of all) {
@@ -61,7 +60,7 @@ export function definitions(all: Block[]): ReadonlyMap<string, string> {
   return found.size > 0 ? found : none;
 }
 
-/** Returns a chunk with the link definitions that it uses from other chunks. */
+/** Returns a chunk together with the link definitions from other chunks that it uses. */
 export function withDefinitions(chunk: string, all: ReadonlyMap<string, string>): string {
   if (all.size === 0 || !chunk.includes("]")) return chunk;
   const used = new Set<string>();
@@ -79,11 +78,11 @@ class Splitter {
   private now: string[] = []; // the lines of the current block, or of its last chunk
   private kind: Block["kind"] = "text";
   private done: string[] = []; // the finished chunks of the current block
-  private head: string[] = []; // of a table
+  private head: string[] = []; // the head of a table
   private start: number | undefined;
-  private marker = ""; // of a list
+  private marker = ""; // the bullet or delimiter of a list
   private fence = "";
-  private blank = false; // the line before was empty
+  private blank = false; // whether the previous line was empty
 
   line(line: string): void {
     this.next += line.length + 1;

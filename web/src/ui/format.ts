@@ -1,4 +1,4 @@
-/** Creating a format is slow in the browser, so each is created when it is first needed. */
+/** Creating a format is slow in browsers, so each format is created when it is first needed. */
 const once = <T>(make: () => T) => {
   let made: T | undefined;
   return () => (made ??= make());
@@ -50,7 +50,7 @@ export function ago(time: string): string {
   return relative().format(Math.round(seconds / 31_557_600), "year");
 }
 
-/** Returns what an error says, as a sentence. A name of a setting or a field keeps its case. */
+/** Returns the message of an error as a sentence. A message that starts with the name of a setting or field keeps its case. */
 export const sentence = (error: unknown) =>
   (error instanceof Error ? error.message : String(error)).replace(
     /^[a-z]+(?=[ ,])/,
@@ -60,5 +60,5 @@ export const sentence = (error: unknown) =>
 export const clock = (time: string) => new Date(time).toLocaleTimeString("en-GB");
 export const moment = (time: string) => dateAndTime().format(new Date(time));
 
-/** Estimates the tokens of a text, at four characters per token. */
+/** Estimates the number of tokens in a text, at four characters per token. */
 export const tokens = (text: string) => Math.max(1, Math.round(text.length / 4));

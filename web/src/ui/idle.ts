@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** Resolves in the next task of the page, so that input and frames are handled before the caller continues. */
+/** Resolves in the page's next task, so that input and frames are handled before the caller continues. */
 export const nextTask = () =>
   new Promise<void>((resolve) => {
     const { port1, port2 } = new MessageChannel();
@@ -14,7 +14,7 @@ export const nextTask = () =>
 const whenIdle = (done: () => void, timeout: number) =>
   void ("requestIdleCallback" in globalThis ? requestIdleCallback(done, { timeout }) : setTimeout(done));
 
-/** Returns a hook whose value becomes true once, some time after the first component that uses it has mounted. */
+/** Returns a hook whose value becomes true once, some time after the first component using it has been mounted. */
 function once(wait: (done: () => void) => void): () => boolean {
   let reached = false;
   const readers = new Set<() => void>();
@@ -31,10 +31,10 @@ function once(wait: (done: () => void) => void): () => boolean {
   return () => useSyncExternalStore(subscribe, () => reached);
 }
 
-/** Reports whether the page has been painted and can be used. The sidebars load at that point. */
+/** Reports whether the page has been painted and is usable. The sidebars are loaded at that point. */
 export const useShown = once((done) =>
   document.hidden ? whenIdle(done, 500) : requestAnimationFrame(() => whenIdle(done, 500)),
 );
 
-/** Reports whether the page is complete and idle. Anything that may never be needed loads at that point. */
+/** Reports whether the page is complete and idle. Parts that may never be needed are loaded at that point. */
 export const useIdle = once((done) => setTimeout(() => whenIdle(done, 2_000), 300));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { formulaOf, withMath } from "./math";
 
-/** Returns the formulas in a text. Those that stand alone are in brackets. */
+/** Returns the formulas in a text. Formulas on lines of their own are in brackets. */
 const formulas = (text: string) =>
   [...withMath(text).matchAll(/`([\uE000\uE001][^`]*)`/g)].map(([, code]) => {
     const { tex, display } = formulaOf(code!)!;

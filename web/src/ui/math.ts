@@ -1,4 +1,4 @@
-/** Marks the code spans that Markdown gets in place of formulas. No keyboard types these characters. */
+/** The marks of code spans that replace formulas in the Markdown. No keyboard can type these characters. */
 const marks = { inline: "\uE000", display: "\uE001" };
 
 const pattern = new RegExp(
@@ -9,16 +9,17 @@ const pattern = new RegExp(
     String.raw`\\\((?<paren>[^\n]{1,1000}?)\\\)`,
     String.raw`\$\$(?<display>[^$]{1,4000}?)\$\$`,
     String.raw`\\[\s\S]`,
-    // As in Pandoc, so that prices stay text: no space inside the dollars, and no digit after them.
+    // The same rule as in Pandoc, so that prices remain text: no space just inside the dollar signs, and no digit after
+    // them.
     String.raw`\$(?<inline>(?=\S)(?:\\.|[^$\\\n\x60]){1,1000}?(?<!\s))\$(?!\d)`,
   ].join("|"),
   "g",
 );
 
-/** Whether the text between escaped brackets is a formula, and not a bracket that Markdown should show. */
+/** Reports whether the text between escaped brackets is a formula, as opposed to brackets that Markdown should show. */
 const isFormula = (text: string) => /[\\^_={}<>+*/]|^\s*[\p{L}\d]\s*$/u.test(text);
 
-/** Returns a Markdown text with its formulas as marked code spans, so that Markdown does not change what is in them. */
+/** Returns a Markdown text with its formulas as marked code spans, so that Markdown does not change their content. */
 export function withMath(text: string): string {
   if (!text.includes("$") && !text.includes("\\(") && !text.includes("\\[")) return text;
   return text.replace(pattern, (whole: string, ...rest: unknown[]) => {
@@ -36,12 +37,12 @@ function span(formula: string, display: boolean): string {
     .replaceAll(/(?<!\\)%.*$/gm, "")
     .replaceAll(/\s*\n\s*/g, " ")
     .trim()
-    .replaceAll("|", "\uE002"); // a pipe would end a table's cell
+    .replaceAll("|", "\uE002"); // a pipe would end a table cell
   const ticks = "`".repeat(Math.max(0, ...[...line.matchAll(/`+/g)].map(([run]) => run.length)) + 1);
   return `${ticks}${display ? marks.display : marks.inline}${line}${ticks}`;
 }
 
-/** Returns the formula of a marked code span; undefined for other code. */
+/** Returns the formula in a marked code span, or undefined for other code. */
 export function formulaOf(code: string): { tex: string; display: boolean } | undefined {
   const display = code.startsWith(marks.display);
   if (!display && !code.startsWith(marks.inline)) return undefined;

@@ -10,7 +10,7 @@ export interface MenuProps {
 /** The action of the chosen item, which runs once the menu has closed. */
 export const Chosen = createContext<{ current: (() => void) | null }>({ current: null });
 
-/** The components that menus are made of. They are loaded with the first menu. */
+/** The components that make up menus. They are loaded with the first menu. */
 export interface MenuParts {
   Item: ComponentType<{ className: string; onSelect: () => void; disabled?: boolean; children: ReactNode }>;
   Label: ComponentType<{ className?: string; children: ReactNode }>;
@@ -18,5 +18,5 @@ export interface MenuParts {
 }
 export const Parts = createContext<MenuParts | null>(null);
 
-/** Returns the landmark around a button. Its menu is rendered in the same landmark. */
+/** Returns the landmark around a button. The button's menu is rendered in the same landmark. */
 export const landmarkOf = (button: Element | null) => button?.closest<HTMLElement>("aside, header, main, nav") ?? null;

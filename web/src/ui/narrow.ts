@@ -19,5 +19,5 @@ function useMedia(query: MediaQueryList): boolean {
 export const isNarrow = () => narrow.matches;
 export const useNarrow = () => useMedia(narrow);
 
-/** Reports whether the list of conversations is next to the chat. Otherwise it opens on top of it. */
+/** Reports whether the list of conversations is shown next to the chat instead of opening on top of it. */
 export const useListed = () => useMedia(listed);

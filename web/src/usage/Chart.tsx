@@ -12,7 +12,7 @@ const height = 220;
 const foot = 24;
 const left = 44;
 
-/** Tokens per day: read at the bottom, written on top. The table below has the same numbers for screen readers. */
+/** Shows the tokens per day: tokens read at the bottom, tokens written on top. For screen readers, the table below has the same numbers. */
 export function Chart({ bars }: { bars: Bar[] }) {
   const ref = useRef<SVGSVGElement>(null);
   const [width, setWidth] = useState(800);
@@ -85,7 +85,7 @@ export function Chart({ bars }: { bars: Bar[] }) {
   );
 }
 
-/** Rounds up to a number that looks good on an axis. */
+/** Rounds up to a number that suits an axis. */
 function nice(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 4, 5, 8, 10].map((n) => n * power).find((n) => n >= value) ?? value;

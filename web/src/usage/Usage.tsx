@@ -24,7 +24,7 @@ function useUsage(period: Period, groupBy: GroupBy) {
   });
 }
 
-/** Model usage and its cost. */
+/** Shows the usage of models and its cost. */
 export function UsageScreen() {
   const { isWorkspaceAdmin } = useSession();
   const [period, setPeriod] = useState<Period>("month");
@@ -35,8 +35,8 @@ export function UsageScreen() {
       title="Usage"
       about={
         isWorkspaceAdmin
-          ? "How much the models were used in this workspace, and what it cost."
-          : "How much you used the models in this workspace, and what it cost."
+          ? "How much everyone has used models in this workspace, and the cost."
+          : "How much you have used models in this workspace, and the cost."
       }
       actions={
         <Select
@@ -175,14 +175,14 @@ function Breakdown({ period, by, title }: { period: Period; by: GroupBy; title: 
 const day = 86_400_000;
 const mostBars = 400;
 
-/** Returns a bar for every day of the period, including days without usage; for a long one, the last 400 days. */
+/** Returns a bar for every day of the period, including days without usage. For a long period, it returns the last 400 days. */
 function barsOf({ period, breakdown }: NonNullable<ReturnType<typeof useUsage>["data"]>): Bar[] {
   const known = new Map(breakdown.map((row) => [row.key, row]));
   const days: Bar[] = [];
   const first = [...known.keys()].sort()[0];
   const named = Date.parse(period.from.slice(0, 10));
   const to = Date.parse(period.to);
-  const from = named > 0 || !first ? named : Date.parse(first); // all time starts with the first use
+  const from = named > 0 || !first ? named : Date.parse(first); // "all time" starts with the first usage
   const last = Date.parse(period.to.slice(0, 10));
   for (let at = Math.max(from, last - (mostBars - 1) * day); at <= to; at += day) {
     const label = new Date(at).toISOString().slice(0, 10);

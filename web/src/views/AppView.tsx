@@ -22,7 +22,7 @@ interface Props {
   onMessage?: (text: string) => void;
 }
 
-/** A view of an app (MCP Apps), in a sandbox on another origin. */
+/** Shows a view of an app (MCP Apps) in a sandbox on another origin. */
 export default function AppView(props: Props) {
   const { workspace } = useSession();
   const view = useQuery({
@@ -39,13 +39,13 @@ export default function AppView(props: Props) {
     return (
       <div className={`${css.view} ${css.ask}`}>
         <p>
-          The view of <b>{props.server}</b> asks to use: {asked.join(", ")}.
+          The view of <b>{props.server}</b> wants to use: {asked.join(", ")}.
         </p>
         <div className={css.askRow}>
           <Button look="primary" onClick={() => setGranted(view.data.meta.permissions)}>
             Allow
           </Button>
-          <Button onClick={() => setGranted({})}>Show it without permissions</Button>
+          <Button onClick={() => setGranted({})}>Show without permissions</Button>
         </div>
       </div>
     );
@@ -56,12 +56,12 @@ export default function AppView(props: Props) {
         tone="warn"
         action={
           <Button small onClick={() => setFlooded(false)}>
-            Show it again
+            Show the view again
           </Button>
         }
       >
         <p role="status">
-          The view of <b>{props.server}</b> was stopped: it sent more messages than this page accepts.
+          The view of <b>{props.server}</b> was stopped because it sent too many messages.
         </p>
       </Notice>
     );
@@ -88,7 +88,7 @@ function Frame({ server, uri, tool, input, result, onMessage, view, granted, onF
   const [link, setLink] = useState<{ url: string; answer: (open: boolean) => void } | null>(null);
   const src = `${facts.viewOrigin}/console/view?csp=${encodeURIComponent(JSON.stringify(view.meta.csp ?? {}))}`;
 
-  // A view is connected once, with the values at that time.
+  // A view is connected only once, with the values at that time.
   const connect = useEffectEvent((element: HTMLIFrameElement) =>
     connectView({
       frame: element,
@@ -120,7 +120,7 @@ function Frame({ server, uri, tool, input, result, onMessage, view, granted, onF
     let close: (() => void) | null = null;
     let gone = false;
     const unwatch = watchFlood(element, () => {
-      element.src = "about:blank"; // immediately, because React may have to wait behind the messages
+      element.src = "about:blank"; // immediately, because React may be delayed by the messages
       close?.();
       flooded();
     });

@@ -4,7 +4,7 @@ import { Skeleton } from "../ui/Surface";
 
 const View = lazy(() => untilLoaded(() => import("./AppView")));
 
-/** A view of an app. Its code is loaded with the first view. */
+/** Shows a view of an app. The code for views is loaded with the first view. */
 export const AppView = (props: ComponentProps<typeof View>) => (
   <Suspense fallback={<Skeleton lines={4} />}>
     <View {...props} />

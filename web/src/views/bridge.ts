@@ -15,16 +15,16 @@ export interface BridgeOptions {
   result?: ToolResult;
   granted: ViewResource["meta"]["permissions"];
   onHeight: (height: number) => void;
-  /** Called when a call starts. The function that it returns is called when that call ends. Calls may overlap. */
+  /** Called when a tool call starts. The returned function is called when the tool call ends. Calls may overlap. */
   onCall: (tool: string) => (ok: boolean) => void;
   onLink: (url: string) => Promise<boolean>;
   onMessage?: (text: string) => void;
 }
 
-/** Converts a value for a view, whose scripts need ordinary numbers. */
+/** Converts a value for a view. The scripts of views need ordinary numbers. */
 const plain = <T>(value: T): T => JSON.parse(toJson(value)) as T;
 
-/** Returns what views learn about this page, such as its theme and size. */
+/** Returns the facts about this page that views receive, such as its theme and size. */
 function context(frame: HTMLIFrameElement, tool?: Tool): McpUiHostContext {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   const chosen = document.documentElement.dataset.theme;
@@ -42,10 +42,10 @@ function context(frame: HTMLIFrameElement, tool?: Tool): McpUiHostContext {
   };
 }
 
-/** Connects a view to this page. It can call only the tools of its own app. */
+/** Connects a view to this page. The view can only call tools of its own app. */
 export async function connectView(o: BridgeOptions): Promise<() => void> {
   const target = o.frame.contentWindow;
-  if (!target) throw new Error("The view's frame is gone.");
+  if (!target) throw new Error("The view's frame no longer exists.");
   const bridge = new AppBridge(
     null,
     { name: "Ropewalk", version: o.version },
@@ -82,7 +82,7 @@ export async function connectView(o: BridgeOptions): Promise<() => void> {
     }
   };
   bridge.onreadresource = async ({ uri }) => {
-    if (!uri.startsWith("ui://")) throw new Error("a view reads ui:// resources of its own app only");
+    if (!uri.startsWith("ui://")) throw new Error("a view can only read ui:// resources of its own app");
     const { text, mimeType } = await readView(o.server, uri);
     return { contents: [{ uri, mimeType, text }] };
   };

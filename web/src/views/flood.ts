@@ -1,22 +1,21 @@
-/** The most messages that a view may send in a second. A view that reports its size in each frame sends 60. */
+/** The maximum number of messages that a view may send in a second. A view that reports its size in every frame sends 60. */
 const mostInASecond = 250;
-/** The most messages that may bypass the proxy, in total. A well-behaved view sends none. */
+/** The maximum total number of messages that may bypass the proxy. A well-behaved view sends none. */
 const mostPastTheProxy = 100;
 
-/** Reports whether a message came from a frame inside this one. */
+/** Reports whether a message came from this frame or a frame inside it. */
 function inside(source: Window | null, frame: Window | null): boolean {
   for (let depth = 0; source !== null && depth < 10; depth++) {
     if (source === frame) return true;
     if (source === source.parent) return false;
     source = source.parent;
   }
-  return true; // deeper than any view needs
+  return true; // no view needs frames nested this deeply
 }
 
-/**
- * Calls flooded once if a view sends more messages than the page can handle. The proxy counts the messages that it forwards and
- * reports too many. This counts the messages that a view sends directly to the page. Further messages are dropped.
- */
+/** Calls flooded once if a view sends more messages than the page can handle, and drops all further messages. The
+ * proxy counts the messages that it forwards and reports when there are too many. This function counts the messages
+ * that a view sends directly to the page. */
 export function watchFlood(frame: HTMLIFrameElement, flooded: () => void): () => void {
   let since = 0;
   let inThisSecond = 0;

@@ -2,7 +2,7 @@ import { api } from "../api/client";
 import { parseJson } from "../api/digits";
 import { ApiError } from "../api/http";
 
-/** What a view asks for, from _meta.ui of its resource. */
+/** The requests of a view, from _meta.ui of its resource. */
 export interface ViewMeta {
   csp?: { connectDomains?: string[]; resourceDomains?: string[]; frameDomains?: string[]; baseUriDomains?: string[] };
   permissions?: Partial<Record<"camera" | "microphone" | "geolocation" | "clipboardWrite", object>>;
@@ -16,10 +16,8 @@ export interface ViewResource {
   meta: ViewMeta;
 }
 
-/**
- * Reads a view of an app. The URI may contain the app's name (ropewalk://app/uri, ui://app/path), which the app
- * itself does not know.
- */
+/** Reads a view of an app. The URI may contain the app's name (ropewalk://app/uri, ui://app/path). The app itself
+ * does not know this name. */
 export async function readView(server: string, named: string): Promise<ViewResource> {
   const uri = named.replace(/^ropewalk:\/\/[^/]+\/(?=ui:\/\/)/, "");
   const own = uri.startsWith(`ui://${server}/`) ? `ui://${uri.slice(server.length + 6)}` : "";

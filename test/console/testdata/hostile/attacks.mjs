@@ -1,5 +1,5 @@
-// Each attack is the body of an async function in the view. It returns "READ …" with what it read, or
-// "SENT …" if it sent something. Anything that it sends to CANARY is also counted there.
+// Each attack is the body of an async function in the view. It returns "READ …" with the data that it read, or "SENT …"
+// if it could send something. The server at CANARY also counts the requests that reach it.
 export const attacks = {
   "parent-document": `return "READ " + parent.document.title;`,
   "top-document": `return "READ " + top.document.body.textContent.slice(0, 20);`,

@@ -1,5 +1,5 @@
-// An MCP server on stdio whose tools have hostile views: node server.mjs. The file canary, next to this
-// one, contains the address to which the views try to send what they read.
+// An MCP server on stdio whose tools have hostile views: node server.mjs. The file named canary, in the same directory,
+// contains the address to which the views try to send stolen data.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { attacks } from "./attacks.mjs";

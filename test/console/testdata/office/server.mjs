@@ -1,4 +1,5 @@
-// An MCP server whose tools and view are in app.json next to it. NOTE is added to the description of its first tool.
+// An MCP server whose tools and view are defined in app.json in the same directory. If NOTE is set, its text is added
+// to the description of the first tool.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 

@@ -1,9 +1,9 @@
-// A tool of the app "everything" asks the official TypeScript client a question, through /mcp, in several sessions at the same
-// time. It prints the questions and the results as JSON.
+// Connects the official TypeScript client to /mcp in several sessions at the same time. In each session, a tool of the
+// app "everything" asks the client a question. The script prints the results as JSON.
 //
 //   node elicitation.mjs <url> <workspace> <sessions>
 //
-// NODE_MODULES is the folder that contains @modelcontextprotocol/sdk.
+// NODE_MODULES is the directory that contains @modelcontextprotocol/sdk.
 import { pathToFileURL } from "node:url";
 
 const sdk = (file) => import(pathToFileURL(`${process.env.NODE_MODULES}/@modelcontextprotocol/sdk/dist/esm/${file}.js`));
@@ -24,7 +24,7 @@ async function session(n) {
   return said;
 }
 
-const asked = [await session(0)]; // the first question shows that the app asks questions
+const asked = [await session(0)]; // one session first, because the app must have asked one question before the others
 asked.push(...(await Promise.all(Array.from({ length: Number(sessions) - 1 }, (_, n) => session(n + 1)))));
 console.log(JSON.stringify({ asked }));
 process.exit(0);

@@ -1,9 +1,9 @@
-// The second generation of the official TypeScript client calls a tool that wants its arguments repeated in headers. It prints
-// the results as JSON.
+// Calls a tool whose arguments must be repeated in headers, with the second generation of the official TypeScript
+// client. Prints the results as JSON.
 //
-//   node headers.mjs <url> <workspace>   the app "far", through /mcp
+//   node headers.mjs <url> <workspace>   calls the app "far" through /mcp
 //
-// NODE_MODULES is the folder that contains @modelcontextprotocol/client.
+// NODE_MODULES is the directory that contains @modelcontextprotocol/client.
 import { pathToFileURL } from "node:url";
 
 const { Client, StreamableHTTPClientTransport } = await import(
@@ -13,7 +13,7 @@ const [url, workspace] = process.argv.slice(2);
 
 const c = new Client({ name: "e2e", version: "2.0.0" }, { capabilities: {}, versionNegotiation: { mode: { pin: "2026-07-28" } } });
 await c.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers: { "X-Workspace-Id": workspace } } }));
-await c.listTools(); // the client learns from the list which arguments to repeat
+await c.listTools(); // the list tells the client which arguments to repeat in headers
 
 const said = [];
 for (const args of [{ region: "us-west1", in: { n: 42, b: true } }, { region: "Hello, 世界" }, { region: " padded " }, { region: "" }, {}]) {

@@ -1,9 +1,9 @@
-// The official TypeScript client logs in through the identity provider that /mcp names, with a browser that agrees to
-// everything. It prints what it saw as JSON.
+// Logs the official TypeScript client in through the identity provider that /mcp names. The client's browser agrees to
+// everything. Prints the results as JSON.
 //
 //   node oauth.mjs <url>
 //
-// NODE_MODULES is the folder that contains @modelcontextprotocol/sdk.
+// NODE_MODULES is the directory that contains @modelcontextprotocol/sdk.
 import { pathToFileURL } from "node:url";
 
 const sdk = (file) => import(pathToFileURL(`${process.env.NODE_MODULES}/@modelcontextprotocol/sdk/dist/esm/${file}.js`));
@@ -12,11 +12,11 @@ const { StreamableHTTPClientTransport } = await sdk("client/streamableHttp");
 const { UnauthorizedError } = await sdk("client/auth");
 
 const [url] = process.argv.slice(2);
-const callback = "http://127.0.0.1:1/callback"; // nobody listens: the browser stops there
+const callback = "http://127.0.0.1:1/callback"; // no server listens there, because browse stops at this address
 const seen = { asked: [] };
 let code;
 
-// browse follows redirects as a browser would, with its cookies, up to the callback.
+// browse follows redirects with cookies like a browser, up to the callback.
 async function browse(to) {
   const jar = new Map();
   for (let at = to; ; ) {
@@ -29,7 +29,7 @@ async function browse(to) {
     if (!next) throw new Error(`the provider stopped at ${resp.status} ${await resp.text()}`);
     at = new URL(next, at);
     if (!at.href.startsWith(callback)) continue;
-    if (!at.searchParams.has("code")) throw new Error(`the provider refused: ${at}`);
+    if (!at.searchParams.has("code")) throw new Error(`the provider refused the login: ${at}`);
     return at.searchParams.get("code");
   }
 }

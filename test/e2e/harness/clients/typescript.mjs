@@ -1,10 +1,10 @@
-// Prints what the official TypeScript client sees and does, as JSON.
+// Prints what the official TypeScript client sees and does. The output is JSON.
 //
-//   node typescript.mjs stdio <command> <argument>…    the tools of a bundle, without a server in between
-//   node typescript.mjs tour <url> <workspace> <file>  everything and the Go bundle "grower", through /mcp
+//   node typescript.mjs stdio <command> <argument>…    the tools of a bundle that the script runs itself
+//   node typescript.mjs tour <url> <workspace> <file>  calls "everything" and the Go bundle "grower" through /mcp
 //   node typescript.mjs tools <address>                the tools that an MCP endpoint lists
 //
-// NODE_MODULES is the folder that contains @modelcontextprotocol/sdk.
+// NODE_MODULES is the directory that contains @modelcontextprotocol/sdk.
 import { existsSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
@@ -41,7 +41,7 @@ const text = (result) => result.content[0].text;
 async function stdio(command, ...args) {
   const c = new Client({ name: "e2e", version: "1.0.0" }, { capabilities: { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} } });
   await c.connect(new StdioClientTransport({ command, args, stderr: "ignore" }));
-  await pause(300); // some servers add tools once they know their client
+  await pause(300); // some servers add tools when they know their client
   const names = await toolNames(c);
   await c.close();
   return { tools: names };
@@ -54,7 +54,7 @@ async function tools(address) {
   return { tools: names };
 }
 
-// progress returns the messages, in order, of a call that reports its progress.
+// progress returns the progress messages of a call, in order, followed by the result.
 async function progress(c) {
   const order = [];
   const onprogress = (p) => order.push(`${p.progress} of ${p.total}`);
@@ -63,16 +63,16 @@ async function progress(c) {
   return order;
 }
 
-// cancel cancels a call in progress, and returns how it ended.
+// cancel cancels a call in progress and returns how the call ended.
 async function cancel(c, file) {
   const giveUp = new AbortController();
   const ended = call(c, "grower__last", { text: file }, { signal: giveUp.signal }).then(() => "finished", () => "abandoned");
   while (!existsSync(`${file}.begun`)) await pause(10);
-  giveUp.abort("the test says so");
+  giveUp.abort("cancelled by the test");
   return ended;
 }
 
-// change has a bundle add a tool, and lists the tools again when the server reports the change.
+// change makes a bundle add a tool. It lists the tools again when the server reports the change.
 async function change(c) {
   const notified = new Promise((resolve) => c.setNotificationHandler(ToolListChangedNotificationSchema, resolve));
   await call(c, "grower__grow", { text: "grown" });
@@ -80,7 +80,7 @@ async function change(c) {
   return (await toolNames(c)).includes("grower__grown");
 }
 
-// crowd lets two clients call at the same time, and counts the answers that went to the wrong one.
+// crowd makes calls with two clients at the same time. It counts the answers that went to the wrong client.
 async function crowd(url, workspace) {
   const clients = await Promise.all([chosen(url, workspace), chosen(url, workspace)]);
   const mistaken = await Promise.all(

@@ -1,9 +1,10 @@
-// Prints what the second generation of the official TypeScript client sees and does, as JSON.
+// Prints what the second generation of the official TypeScript client sees and does. The output is JSON.
 //
-//   node typescript2.mjs <url> <workspace> <revision>   the app "everything", through /mcp
+//   node typescript2.mjs <url> <workspace> <revision>   calls the app "everything" through /mcp
 //
-// The revisions of 2025 have sessions; 2026-07-28 has none, and asks clients questions in results.
-// NODE_MODULES is the folder that contains @modelcontextprotocol/client.
+// The revisions of 2025 have sessions. Revision 2026-07-28 has no sessions, and questions to the client are part of
+// results.
+// NODE_MODULES is the directory that contains @modelcontextprotocol/client.
 import { pathToFileURL } from "node:url";
 
 const { Client, StreamableHTTPClientTransport } = await import(
