@@ -26,7 +26,7 @@ func TestAnAnswerWithItsIDAsAStringFailsTheCallAtOnce(t *testing.T) {
 	done := begin(t, l, `{}`, nil)
 	m := p.read()
 	p.send(`{"jsonrpc":"2.0","id":"%s","result":{}}`, m.ID)
-	if got := wait(t, done); !errors.Is(got.err, ErrMalformed) || !strings.Contains(got.err.Error(), fmt.Sprintf(`the id "%s", a string, where the request has the number %s`, m.ID, m.ID)) {
+	if got := wait(t, done); !errors.Is(got.err, ErrMalformed) || !strings.Contains(got.err.Error(), fmt.Sprintf(`its id is the string "%s", but the request's id is the number %s`, m.ID, m.ID)) {
 		t.Errorf("got %v", got.err)
 	}
 }
@@ -37,7 +37,7 @@ func TestAHandshakeWithItsIDAsAStringFailsAtOnce(t *testing.T) {
 		m := p.read()
 		p.send(`{"jsonrpc":"2.0","id":"%s","result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"a","version":"1"}}}`, m.ID)
 	}()
-	if _, err := Open(t.Context(), stdio.New(in, out, stdio.Options{}), Options{}); err == nil || !strings.Contains(err.Error(), "a string, where the request has the number") {
+	if _, err := Open(t.Context(), stdio.New(in, out, stdio.Options{}), Options{}); err == nil || !strings.Contains(err.Error(), "but the request's id is the number") {
 		t.Errorf("got %v", err)
 	}
 }

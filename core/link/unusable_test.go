@@ -46,14 +46,14 @@ func TestTheErrorSuggestsCheckingTheURLWhenThereIsNoMCPEndpoint(t *testing.T) {
 			_, _ = io.WriteString(w, "<html>")
 		}))
 		_, err := openRemote(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
-		if err == nil || !strings.Contains(err.Error(), "check that the URL is that of an MCP endpoint") {
+		if err == nil || !strings.Contains(err.Error(), "that the URL leads to an MCP endpoint") {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
 }
 
 func TestTheErrorOfAnUnusableRemoteServerIsOneSentenceWithAdvice(t *testing.T) {
-	const remedy = ": check that the URL is that of an MCP endpoint, often with the path /mcp, and its transport"
+	const remedy = ": check the transport, and that the URL leads to an MCP endpoint, which often has the path /mcp"
 	answering := func(status int, media, body string) string {
 		return serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", media)

@@ -33,7 +33,7 @@ type ServerStream struct {
 type serverStream struct {
 	ServerStream
 	conn   *Conn
-	pace   *rate.Limiter // for everything that is read, including after the stream was reopened
+	pace   *rate.Limiter // limits all reads together, before and after the stream is reopened
 	lastID string
 	opened bool // the server has opened a stream before
 }

@@ -16,8 +16,8 @@ const (
 	maxQueue            = 32 << 20         // bytes waiting for an app to read them
 	largeMessage        = 64 << 10         // a message of this many bytes takes its own turn
 	turn                = 64 << 10         // bytes of smaller messages written in one turn
-	writePiece          = 64 << 10         // an app must take this much ...
-	defaultWriteTimeout = 30 * time.Second // ... in this time
+	writePiece          = 64 << 10         // bytes that an app must read before the timeout
+	defaultWriteTimeout = 30 * time.Second // for one piece
 )
 
 // writeQueue writes to a connection, one write at a time. Small messages wait in one buffer, so that one write
@@ -229,7 +229,7 @@ func (q *writeQueue) write(data []byte, watch *time.Timer) error {
 // lines holds the waiting messages, one line per sender. The lines take turns.
 type lines struct {
 	bySender map[string]*line
-	order    []*line // in order of their turns; each holds something
+	order    []*line // the lines with messages; the next turn comes first
 }
 
 // line holds one sender's waiting messages, in order.
@@ -293,7 +293,7 @@ type directWriter struct {
 	raw  syscall.RawConn
 	data []byte
 	n    int
-	do   func(fd uintptr) bool // one closure for all writes
+	do   func(fd uintptr) bool // created once and used by all writes
 }
 
 func newDirectWriter(raw syscall.RawConn) *directWriter {
@@ -307,7 +307,7 @@ func newDirectWriter(raw syscall.RawConn) *directWriter {
 	return w
 }
 
-// write returns how many bytes were written. The next ordinary write reports errors.
+// write returns how many bytes were written. It ignores errors, because the next ordinary write reports them.
 func (w *directWriter) write(data []byte) int {
 	w.data, w.n = data, 0
 	err := w.raw.Write(w.do)
