@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// The headers by which intermediaries route stateless requests. They repeat values in the body. A request whose headers
+// Intermediaries route stateless requests by these headers, which repeat values in the body. A request whose headers
 // and body differ is refused (SEP-2243).
 const (
 	headerMethod = "Mcp-Method"

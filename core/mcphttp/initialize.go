@@ -72,7 +72,7 @@ func readHello(m *Message) (said helloParams, f *fault) {
 	return said, badRequest(rpc.CodeInvalidParams, "params of initialize must have "+missing)
 }
 
-// wrongType words an error from decoding a member of the params of initialize.
+// wrongType returns the message for a member of initialize's params that could not be decoded.
 func wrongType(member string, err error) string {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Sprintf("%s.%s of initialize has the wrong type: %s", member, e.Field, e.Value)
@@ -80,8 +80,8 @@ func wrongType(member string, err error) string {
 	return member + " of initialize cannot be read"
 }
 
-// open creates a session and makes it findable. Its revision is the one that the client names, if that has sessions, or
-// else the newest with sessions.
+// open creates a session and makes it findable. The session uses the revision that the client names, if that revision
+// has sessions, or else the newest revision with sessions.
 func (e *Endpoint) open(ctx context.Context, caller core.Caller, said helloParams) (*session, error) {
 	now, revision := time.Now(), revisions()[0]
 	if hasSessions(*said.ProtocolVersion) {

@@ -93,7 +93,8 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 	return nil
 }
 
-// kinds returns the lists whose changes are wanted. Changes of templates are announced with those of resources.
+// kinds returns the lists whose changes are wanted. A change to the templates is announced as a change to the
+// resources.
 func (w *wish) kinds() (kinds []core.Kind) {
 	if w.Tools {
 		kinds = append(kinds, core.KindTools)
@@ -121,8 +122,8 @@ func (e *Endpoint) subscribe(place *tools.Session, uris []string) (granted []str
 	return granted
 }
 
-// notify sends an app's notification for clients without a session: a resource update, or a list change of an instance
-// for such clients, if the client wants it.
+// notify forwards an app's notification to a client without a session: a resource update, or a list change that the
+// client wants. The list change comes from an instance that serves such clients.
 func (l *listener) notify(n rpc.Notification) {
 	if n.Method == "notifications/resources/updated" {
 		l.Push(rpc.Notification{Method: n.Method, Params: l.tagged(n.Params)}.Encode())

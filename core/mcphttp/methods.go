@@ -210,8 +210,8 @@ func (e *Endpoint) done(k *call, err error) ([][]byte, error) {
 	return onePart(empty(), nil)
 }
 
-// recordState writes a session's changed state to the store, for a server that takes the session over. If that fails,
-// the session continues, and the change is lost with this server.
+// recordState writes a session's changed state to the store, for a server that takes the session over. If the write
+// fails, the session continues here, but another server would not know the change.
 func (e *Endpoint) recordState(ctx context.Context, s *session) {
 	if !e.writer.Replaces() {
 		return

@@ -52,17 +52,17 @@ func (o *openStreams) of(userID string) []*openStream {
 	return found
 }
 
-// EndRevoked ends the sessions, streams and tasks of a user, or of all users if userID is "", that access no longer allows
-// because the user, the API key or the membership is gone. The others continue with the current rights. Where neither can
-// be determined, they continue unchanged.
+// EndRevoked ends the sessions, streams and tasks of a user, or of all users if userID is "", that access no longer
+// allows because the user, the API key or the membership is gone. The others continue with the current rights. If
+// access cannot be checked, they continue unchanged.
 func (e *Endpoint) EndRevoked(ctx context.Context, userID string) {
 	now := time.Now()
-	e.changed.Store(&now) // before the sessions are listed; requests check what they open later
+	e.changed.Store(&now) // set before the sessions are listed, because later requests check it
 	e.endRevoked(ctx, userID)
 }
 
 // recheck ends what a request opened if access was revoked while the request was handled. The caller was authenticated
-// before that, and EndRevoked could not find what was not open yet.
+// before the revocation, and EndRevoked could not find a session or stream that was not open yet.
 func (e *Endpoint) recheck(caller core.Caller, began time.Time) {
 	if !e.changedSince(began) {
 		return
@@ -128,8 +128,8 @@ func (e *Endpoint) identification(c *fiber.Ctx) func(context.Context) error {
 	}
 }
 
-// identifyAgain checks the caller at intervals with again until ctx ends. If the caller is no longer accepted, it calls
-// end. stop ends the checks early.
+// identifyAgain checks the caller at intervals, by calling again, until ctx ends or stop is called. If the caller is no
+// longer accepted, it calls end.
 func (e *Endpoint) identifyAgain(ctx context.Context, again func(context.Context) error, end func()) (stop func()) {
 	if again == nil {
 		return func() {}

@@ -41,7 +41,7 @@ func (r *Response) Notify(text []byte) {
 	r.Push(text)
 }
 
-// BeginStream makes the response a stream, whatever will be sent on it.
+// BeginStream makes the response a stream, even if only answers follow.
 func (r *Response) BeginStream() {
 	r.streamed.Store(true)
 	r.begin()
@@ -49,7 +49,7 @@ func (r *Response) BeginStream() {
 }
 
 // Form reports the form of the response, which is known once all calls are answered or something must be sent before
-// that. Wake receives a token when it may have become known. If the response is a stream, Form wakes its reader.
+// that. Wake receives a token when the form may have become known. If the response is a stream, Form wakes its reader.
 func (r *Response) Form() (known, streamed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
