@@ -36,7 +36,7 @@ func httpMethod(method string) string {
 	return other
 }
 
-// statusText returns a status code as text. Common ones are not formatted every time.
+// statusText returns a status code as text. It does not format the common codes each time.
 func statusText(status int) string {
 	switch status {
 	case 200:
