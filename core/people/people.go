@@ -1,8 +1,9 @@
 // Package people owns users, workspaces, members, roles and API keys: who may do what to whom. It is the one implementation
 // that both the /v1 routes and the server's own tools (system__manage_users, system__manage_workspaces) call.
 //
-// The routes and the tools check whether a caller may use it at all; ManageUsers, ManageMembers and ManageWorkspaces state
-// the requirements. The store announces every change itself, so that caches about a user are dropped.
+// The routes and the tools check whether a caller may use this package at all. ManageUsers, ManageMembers and
+// ManageWorkspaces state the requirements. The store announces every change, so that other packages drop what they have
+// cached about a user.
 package people
 
 import (
@@ -70,7 +71,8 @@ func ManageWorkspaces() core.Requirement {
 	return core.Requirement{Role: core.OrganizationAdmin, Flags: []string{config.FlagWorkspaceManagement}}
 }
 
-// MakeKey returns what CreateKey requires of the caller. A key cannot create keys: otherwise it could outlive itself.
+// MakeKey returns what CreateKey requires of the caller. A key cannot create keys: otherwise it could create its own
+// successor before it expires.
 func MakeKey() core.Requirement { return core.Requirement{Login: true} }
 
 // UserList lists all users that the server knows.
