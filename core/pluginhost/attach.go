@@ -57,7 +57,7 @@ func (h *Host) Attach(ctx context.Context, kind plugins.Kind, name, socket strin
 	case len(found) > 1 && name == "":
 		return fmt.Errorf("there are %d %s plugins; name one of them (see `ropewalk plugin list`)", len(found), kind)
 	}
-	return found[len(found)-1].attach(ctx, socket, attached) // the last one replaces the others
+	return found[len(found)-1].attach(ctx, socket, attached) // during a reload, the last slot replaces the others
 }
 
 func (s *slot[T]) attach(ctx context.Context, socket string, attached func(plugins.Info)) error {
@@ -167,7 +167,7 @@ func (s *slot[T]) detach(g *generation[T]) {
 	g.attached.end()
 	ctx, cancel = context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	// A process that is stopped at a breakpoint does not answer, and one that has ended cannot.
+	// An error is expected: a process stopped at a breakpoint does not answer, and a process that has ended cannot.
 	_ = g.attached.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
 	s.log.Info("plugin detached: calls go to the server's own process", "plugin", s.target.title())
 }

@@ -16,7 +16,7 @@ import (
 // secretName matches the names of settings whose values are secret.
 var secretName = regexp.MustCompile(`(?i)secret|password|passwd|token|credential|private|api_?key|dsn`)
 
-// shortestSecret is the length below which a value is not replaced, because it would occur by chance.
+// shortestSecret is the minimum length of a value that is replaced. A shorter value could occur in a text by chance.
 const shortestSecret = 4
 
 const redacted = "[redacted]"

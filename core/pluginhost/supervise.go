@@ -75,7 +75,7 @@ func (s *slot[T]) watch(g *generation[T], halt <-chan struct{}) error {
 			delay, err := s.ping(g)
 			busy := func() bool { return delay >= late || g.inst.run.process().Busy() }
 			if seen.hangs(err, s.answeredSince(g, began), busy) && !isClosed(g.gone()) {
-				if g.inst.run.overLimit() != "" { // it is already being ended
+				if g.inst.run.overLimit() != "" { // watchLimits is already stopping it
 					<-g.gone()
 					return g.inst.deathReason()
 				}

@@ -15,9 +15,9 @@ import (
 const (
 	lineBytes  = 64 << 10        // the longest line that is read as one, here and by go-plugin
 	tailBytes  = 8 << 10         // how much of a plugin's last output goes into an error
-	tailLines  = 20              // and how many lines
+	tailLines  = 20              // how many lines of it
 	causeBytes = 500             // the longest cause of a crash
-	tailWait   = 5 * time.Second // how long an error waits for the last output to be read; nothing can be added to it
+	tailWait   = 5 * time.Second // how long an error waits for the last output, which cannot be added to the error later
 )
 
 // tail passes a plugin's standard error to the log. It keeps the end of the output, and sanitizes lines that
