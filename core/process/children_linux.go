@@ -13,8 +13,8 @@ import (
 // sweepLimit bounds one sweep.
 const sweepLimit = 2 * time.Second
 
-// children are the shims that this process started and has not reaped. Any other child of an adopting process
-// is an orphan: a process cannot get into this set by adopting a shim's name.
+// children are the shims that this process started and has not reaped. Any other child of an adopting process is an
+// orphan: a process cannot get into this set by taking a shim's name.
 //
 // There is one set per process because the kernel has one table of children per process.
 //

@@ -183,8 +183,8 @@ func (p *Process) supervise() {
 	}
 }
 
-// noteDenied passes on a report of the shim about what the program was denied, or opened. It returns false for any
-// other report.
+// noteDenied passes on a shim's report that the program was denied something or, if it is traced, opened a file. It
+// returns false for any other report.
 func (p *Process) noteDenied(report string) bool {
 	var kind, target string
 	var count int
@@ -231,7 +231,7 @@ func (p *Process) Memory() (sum int64) {
 	return sum
 }
 
-// Activity describes what a program and its descendants have done, and what they hold.
+// Activity describes the processor time that a program and its descendants have used, and what they hold.
 type Activity struct {
 	CPUTime   time.Duration // the total of the live processes
 	Processes []int         // their ids
@@ -277,7 +277,7 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 			return nil
 		case <-stuck.C:
 			if p.group != nil {
-				_ = p.group.Kill() // the shim did not, perhaps because the tree stopped it
+				_ = p.group.Kill() // the shim has not killed the tree, perhaps because the tree stopped the shim
 			}
 			continue
 		case <-limit.C:
@@ -313,7 +313,7 @@ func shimCommand(c Command, group *cgroup.Group) (*exec.Cmd, *shimSocket, error)
 	//nolint:noctx // the socket ends it, with the whole tree; a context would end the shim alone
 	cmd := exec.Command(selfPath(), append([]string{ShimArg, how, c.Path, cmp.Or(c.Name, c.Path)}, c.Args...)...)
 	cmd.Args[0] = os.Args[0]
-	cmd.Env = append(make([]string, 0, len(c.Env)+8), c.Env...) // never nil: nil would inherit
+	cmd.Env = append(make([]string, 0, len(c.Env)+8), c.Env...) // never nil, which would inherit the server's environment
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}       // a Ctrl-C is meant for the server alone
 	if group != nil {
 		group.Attributes(cmd.SysProcAttr)

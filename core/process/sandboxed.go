@@ -153,7 +153,7 @@ func (s *shim) limitTree(tasks int) error {
 	return errors.New("it kept starting processes while its limits were set")
 }
 
-// limit is limitTree for one process. It ignores a process that has ended.
+// limit is like limitTree, for one process. It ignores a process that has ended.
 func (s *shim) limit(pid, tasks int) error {
 	p := *s.profile
 	p.Limits.Tasks = tasks

@@ -34,10 +34,10 @@ const (
 	exitSignalShift = 128
 )
 
-// A process with ShimArg is a shim. It does not get as far as main: there is one for every app, and most packages of
-// the server allocate memory when they are initialized. Go initializes a package as soon as its imports are
-// initialized, in the order of import paths, so this package comes before all that import it and most of the others.
-// make bench ONLY=apps measures what a shim costs.
+// A process with ShimArg is a shim. It never reaches main: there is one shim for every app, and most of the server's
+// packages allocate memory when they are initialized. Go initializes a package as soon as its imports are initialized,
+// in the order of import paths, so this package comes before every package that imports it and before most others. make
+// bench ONLY=apps measures what a shim costs.
 //
 //nolint:gochecknoinits // see above
 func init() {
@@ -190,7 +190,7 @@ func (s *shim) supervise(stops <-chan time.Duration, signals <-chan os.Signal) i
 		select {
 		case status := <-s.exited:
 			code = s.reportExit(status)
-			waiting = graceOver != nil // a graceful stop gives the others their grace period
+			waiting = graceOver != nil // after a graceful stop, the other processes get their grace period
 		case <-s.gone:
 			waiting = false
 		case reason := <-s.exceeded:

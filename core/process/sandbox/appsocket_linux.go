@@ -67,8 +67,8 @@ func (b *Broker) openProc(n notification, name string) (int, error) {
 	return fd, err
 }
 
-// appSocket is a socket of the app, through a descriptor of the broker. Nothing that the app does with its own
-// descriptor changes which socket this is.
+// appSocket is a socket of the app that the broker holds through its own descriptor. Whatever the app does with its
+// descriptor, this remains the same socket.
 type appSocket struct {
 	fd           int
 	domain, kind int
@@ -150,7 +150,7 @@ func (b *Broker) replace(n notification, s appSocket, address []byte) error {
 	return result
 }
 
-// put puts a socket in place of the app's.
+// put replaces the app's socket with the one at fd.
 func (b *Broker) put(n notification, fd int) error {
 	r := replacement{
 		id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SETFD, source: uint32(fd), target: uint32(n.args[0]),
@@ -162,7 +162,7 @@ func (b *Broker) put(n notification, fd int) error {
 	return nil
 }
 
-// validInterval is how often a pending connection checks whether the app is still waiting for it.
+// validInterval is how often await checks whether the app is still waiting for the connection.
 const validInterval = time.Second
 
 // await waits until a connection is established or has failed, as long as the app waits for it. It does not
@@ -253,8 +253,8 @@ func appFlags(n notification) uint32 {
 	return unix.O_CLOEXEC
 }
 
-// connectUnix connects a socket to one that was granted by its path, or by an abstract name. Abstract names are
-// the app's own if it has a network namespace, and closed otherwise.
+// connectUnix connects a socket to another one, by a path that was granted or by an abstract name. Abstract names
+// belong to the app if it has a network namespace. Otherwise they are refused.
 func (b *Broker) connectUnix(n notification, s appSocket, address []byte) error {
 	if s.domain != unix.AF_UNIX {
 		return unix.EINVAL
@@ -274,8 +274,8 @@ func (b *Broker) connectUnix(n notification, s appSocket, address []byte) error 
 	return onOwnThread(b.becomeApp, func() error { return b.connectPath(s, dir, path) })
 }
 
-// connectPath connects a socket to one that was granted by its path, which may be relative to dir. The thread has the app's
-// rights.
+// connectPath connects a socket to one whose path was granted. The path may be relative to dir. The calling thread must
+// have the app's rights.
 func (b *Broker) connectPath(s appSocket, dir int, path string) error {
 	fd, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
 	if err != nil {

@@ -116,7 +116,8 @@ func (b *Broker) changeNamed(n notification, name fileName, act func(path string
 	})
 }
 
-// readPath copies a path from another process. The rest of its last page may be unreadable.
+// readPath copies a path from another process. It never reads beyond the path's last page, because the next page may be
+// unreadable.
 func readPath(pid int, at uintptr) (string, error) {
 	const page = 4096
 	var path []byte

@@ -145,7 +145,7 @@ func (b *Broker) isolate(p *Profile) error {
 func (b *Broker) grant(p *Profile) {
 	b.closed = p.closed()
 	paths := slices.Clone(p.Write)
-	if p.Level >= LevelNamespaces { // these are the app's own there
+	if p.Level >= LevelNamespaces { // at this level, these belong to the app
 		paths = append(paths, "/tmp", "/dev/shm")
 		for _, layer := range p.Layers {
 			paths = append(paths, layer.Dir)
@@ -374,8 +374,8 @@ func hasFailed(fd int) bool {
 // refused (net), and with the files that a traced app opens (read or write). Call it before Serve.
 func (b *Broker) OnDenied(report func(kind, target string, count int)) { b.denials.report = report }
 
-// bind makes a bind or listen call, unless the broker connected the socket: an app could abandon a connection
-// in progress, and would then hold a socket in the server's network.
+// bind makes a bind call, unless the broker connected the socket. An app could abandon a connection in progress, and
+// would then hold a socket in the server's network.
 func (b *Broker) bind(n notification) error {
 	address, err := readMemory(int(n.pid), uintptr(n.args[1]), uintptr(n.args[2]))
 	if err != nil {
@@ -402,9 +402,9 @@ func (b *Broker) bind(n notification) error {
 	})...)
 }
 
-// listen makes a listen call. In the server's network, other programs could take the app for a service of this machine
-// that listens on another address: a client that knows a service as localhost tries ::1 first. The app could have
-// changed the port after the first check.
+// listen makes a listen call. In the server's network, it refuses a port on which another program listens, even on a
+// different address. Clients could otherwise mistake the app for that program: a client that connects to localhost
+// tries ::1 first. listenBeside checks the port again, because the app could have changed it after the first check.
 func (b *Broker) listen(n notification) error {
 	s, err := b.ownSocket(n)
 	if err != nil {
@@ -427,8 +427,9 @@ func (b *Broker) listen(n notification) error {
 	return err
 }
 
-// listenBeside makes a listen call in the server's network. Nobody can connect until the port has been checked again. If the
-// kernel chose the port, it may choose one on which another program listens on another address: then it chooses again.
+// listenBeside makes a listen call in the server's network. Nobody can connect until the port has been checked again.
+// If the kernel chooses the port, it may choose one on which another program listens, on a different address.
+// listenBeside then lets it choose again.
 func (b *Broker) listenBeside(s appSocket, listen func() error) error {
 	for try := 0; ; try++ {
 		chosen := localPort(s.fd) == 0
@@ -485,7 +486,7 @@ func onOwnThread(steps ...func() error) error {
 // peer.
 func (b *Broker) becomeApp() error { return dropRights(b.uid, b.group) }
 
-// becomeThread is becomeApp with the working directory and umask of the app's thread.
+// becomeThread is like becomeApp, but also takes over the working directory and umask of the app's thread.
 func (b *Broker) becomeThread(n notification) error {
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return err

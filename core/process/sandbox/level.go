@@ -5,7 +5,7 @@ import "fmt"
 // Level is how strongly an app is confined. A higher level includes the lower ones.
 type Level int
 
-// The levels.
+// The levels, from the weakest to the strongest.
 const (
 	LevelNone       Level = iota // the app runs with the server's privileges
 	LevelLandlock                // Landlock and the system call filter

@@ -160,7 +160,7 @@ func (l layout) build() error {
 			return fmt.Errorf("bind %s: %w", b.path, err)
 		}
 	}
-	for dir := range l.masks { // allowed paths in them have their places now
+	for dir := range l.masks { // allowed paths in them are mounted now
 		if err := unix.MountSetattr(unix.AT_FDCWD, newRoot+dir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 			return fmt.Errorf("hide %s: %w", dir, err)
 		}
@@ -276,7 +276,7 @@ func (l layout) mask(path string) error {
 	return nil
 }
 
-// mountPoint creates the place to mount path on: a directory or a file, whichever path is.
+// mountPoint creates the place to mount path on: a directory or a file, depending on what path is.
 func mountPoint(path string) error {
 	info, err := os.Lstat(oldRoot + path)
 	if err != nil {

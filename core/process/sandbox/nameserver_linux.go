@@ -144,8 +144,8 @@ func (s *nameServer) serveStreams() {
 	}
 }
 
-// ask answers one message: with a name server's answer to its question, or with a refusal. Nothing from the app
-// is forwarded except the name, because a new query is sent.
+// ask answers one message: with a name server's answer to its question, or with a refusal. It sends a new query, so
+// only the question and a few flags of the app's message are forwarded.
 func (s *nameServer) ask(network string, message []byte) (answer []byte, err error) {
 	q, refusal, err := readQuery(message)
 	if err != nil {

@@ -77,8 +77,8 @@ func (p *Profile) Enter() error {
 const noCore = 1
 
 // victimScore makes the kernel end an app, not the server, if the machine has no memory left: much of the memory that
-// the kernel holds for an app, such as socket buffers, is not attributed to it. It is as if the app used half of the
-// memory.
+// the kernel holds for an app, such as socket buffers, is not attributed to it. The score makes it look as if the app
+// used half of the memory.
 const victimScore = 500
 
 // preferAsVictim sets the score for this process and the processes that it starts, because they could inherit a lower

@@ -134,7 +134,7 @@ func isDestination(ctx context.Context, destination string, ip netip.Addr, port 
 	return err == nil && slices.ContainsFunc(addresses, func(a netip.Addr) bool { return a.Unmap() == ip })
 }
 
-// mayName reports whether a destination names a port, so that permits may have to look up its host.
+// mayName reports whether any destination has this port. If so, permits may have to look up its host.
 func (n Network) mayName(port uint16) bool {
 	return slices.ContainsFunc(slices.Concat(n.Allow, n.Also, n.Only), func(d string) bool {
 		_, named, err := splitDestination(d)
@@ -168,8 +168,8 @@ func embedded(ip netip.Addr) netip.Addr {
 	return ip
 }
 
-// metadataServices returns the addresses of such services that are not link-local: those of Amazon (instances, and
-// pods in EKS), Google, Oracle (IPv6 and IPv4), Scaleway, Alibaba and Azure.
+// metadataServices returns the addresses of the clouds' metadata services that are not link-local: those of Amazon
+// (instances, and pods in EKS), Google, Oracle (IPv6 and IPv4), Scaleway, Alibaba and Azure.
 func metadataServices() []string {
 	return []string{"fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:c1::a9fe:a9fe", "192.0.0.192", "fd00:42::42", "100.100.100.200", "168.63.129.16"}
 }

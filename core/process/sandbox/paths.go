@@ -26,7 +26,7 @@ func SystemPaths() []string {
 	return paths
 }
 
-// PrivateSystemPaths returns what SystemPaths contains below /etc that not every user may read, such as
+// PrivateSystemPaths returns the paths within SystemPaths, below /etc, that not every user may read, such as
 // /etc/ssl/private. A program that runs as root, or in a group of the server's user, must not read it either.
 func PrivateSystemPaths() []string { return privateIn(SystemPaths()) }
 
@@ -61,8 +61,8 @@ func privateIn(paths []string) (private []string) {
 // closedLog matches the end of a closed log file's name (package hashchain).
 var closedLog = regexp.MustCompile(`\.[0-9]{6,}$`)
 
-// LogOf returns the log that a closed log file is a part of, and the path itself if it does not have the name of
-// one. Closed files of a hidden log are hidden as well, including those that a later rotation makes.
+// LogOf returns the log that a closed log file belongs to, or the path itself if it is not named like a closed log
+// file. Closed files of a hidden log are hidden as well, including those that a later rotation makes.
 func LogOf(path string) string { return closedLog.ReplaceAllString(path, "") }
 
 // RuntimePaths returns what a program needs in addition to the system's files: its interpreters, libraries and
@@ -75,18 +75,18 @@ func RuntimePaths(program string, searchPath, protected []string) []string {
 	return r.found
 }
 
-// ForeignRuntimePaths returns the RuntimePaths of a program named by a bundle. Files next to the program, such
-// as the one that says where the Python of a virtual environment is, come from the bundle. They are followed
-// only to what is recognized as a Python installation. The first protected directory is the server's home,
-// which contains the bundle; the bundle is opened as a whole.
+// ForeignRuntimePaths returns the RuntimePaths of a program named by a bundle. Files next to the program, such as the
+// one that names the Python of a virtual environment, come from the bundle. They are followed only if they lead to a
+// Python installation. The first protected directory is the server's home, which contains the bundle; the bundle is
+// opened as a whole.
 func ForeignRuntimePaths(program string, searchPath, protected []string) []string {
 	r := runtimePaths{protected: protected, searchPath: searchPath, foreign: true}
 	r.addProgram(program)
 	return r.found
 }
 
-// SearchPathPrograms returns the programs on the search path that do not belong to the system, with what each needs.
-// Other files in their directories remain closed.
+// SearchPathPrograms returns the programs on the search path that do not belong to the system, with the files that each
+// needs. Other files in their directories remain closed.
 func SearchPathPrograms(searchPath, protected []string) []string {
 	r := runtimePaths{protected: protected, searchPath: searchPath}
 	for _, dir := range searchPath {
@@ -193,9 +193,9 @@ func (r *runtimePaths) isOnSearchPath(file string) bool {
 	return slices.Contains(r.searchPath, filepath.Dir(file)) && !r.inHome(file)
 }
 
-// runtimes maps what identifies a kind of installation to the paths that it needs. Paths are relative to the
-// parent of the program's directory or, if they begin with a dot, to the program's directory. None of these
-// places is where people keep their own files.
+// runtimes maps a path that identifies a kind of installation to the paths that the installation needs. Paths are
+// relative to the parent of the program's directory or, if they begin with a dot, to the program's directory. People do
+// not keep their own files in any of these places.
 func runtimes() map[string][]string {
 	return map[string][]string{
 		"lib/node_modules":        {"lib/node_modules"}, // with Node.js, or npm's global packages

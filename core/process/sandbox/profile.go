@@ -106,7 +106,8 @@ type Usage struct {
 // WatchInterval is how often the usage of a tree is measured.
 const WatchInterval = 200 * time.Millisecond
 
-// threadsPerProcess is more than the average in a tree. A thread also uses one of the machine's process ids.
+// threadsPerProcess is how many threads a tree may have for each process of its limit. Few trees have that many.
+// Threads are limited because each one uses one of the machine's process ids.
 const threadsPerProcess = 16
 
 // Exceeded returns a sentence about the limit that u exceeds, or "".

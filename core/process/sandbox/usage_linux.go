@@ -30,7 +30,8 @@ type Meter struct {
 	threads []string
 }
 
-// Usage is ProcessUsage. zombieOf is the parent of a process that has ended and was not waited for, and 0 otherwise.
+// Usage is like ProcessUsage. zombieOf is the parent of a process that has ended and was not waited for, and 0
+// otherwise.
 func (m *Meter) Usage(pid int) (u Usage, zombieOf int, ok bool) {
 	status := m.read(pid, "status")
 	if len(status) == 0 {
@@ -155,7 +156,7 @@ func IPCMemory(processes int) int64 {
 	return detachedMemory() + semaphores()*int64(semaphoreBytes+undoBytes*processes) + messages()
 }
 
-// What the kernel uses for each: struct sem, a value in struct sem_undo, and the header of a message.
+// The memory that the kernel uses for each object: struct sem, a value in struct sem_undo, and the header of a message.
 const (
 	semaphoreBytes = 64
 	undoBytes      = 2
