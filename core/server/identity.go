@@ -88,8 +88,8 @@ func loopbackNames(addr *net.TCPAddr) []string {
 	return names
 }
 
-// redirectURI returns where an identity provider redirects browsers if its section does not say so: a path below
-// the base URL. "" means that it is derived from the request.
+// redirectURI returns where an identity provider redirects browsers if its section does not set a URI: a path below the
+// base URL. "" means that it is derived from the request.
 func redirectURI(c *config.Config) string {
 	if c.HTTP.BaseURL == "" {
 		return ""
