@@ -158,7 +158,7 @@ type missingFile string
 
 func (f missingFile) Error() string {
 	return "storage.keyFile: " + string(f) + " does not exist; `ropewalk encryption rotate` creates it; " +
-		"where apps are encrypted already, put the file back"
+		"if apps are already encrypted, put the old file back instead"
 }
 
 func (f missingFile) Is(target error) bool { return target == fs.ErrNotExist }
