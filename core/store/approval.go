@@ -44,7 +44,7 @@ const (
 
 // RequestApproval stores a request for an approval. If the same call is already waiting, it returns that request
 // instead, which may have expired (see ExpireApprovals), and first is false. The error is core.CodeRateLimited if the
-// caller already has as many pending requests as most allows.
+// caller already has at least most pending requests.
 func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) (stored core.Approval, first bool, err error) {
 	err = s.db.Update(ctx, "requesting an approval", func(ctx context.Context, tx *sql.Tx) error {
 		first = false
@@ -135,7 +135,7 @@ func tooLate(a core.Approval) error {
 		why = "nobody decided in time, and the request expired"
 	default:
 	}
-	return core.Errorf(core.CodeAlreadyAnswered, "the call of tool %q is no longer waiting: %s", a.Tool, why).
+	return core.Errorf(core.CodeAlreadyAnswered, "the call to tool %q is no longer waiting: %s", a.Tool, why).
 		WithDetails(map[string]any{"approval": a.ID, "state": a.State})
 }
 

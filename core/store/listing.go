@@ -55,7 +55,7 @@ type listing struct {
 	cursor           cursor
 }
 
-// cursor is the last conversation of the previous page.
+// cursor identifies the last conversation of the previous page.
 type cursor struct {
 	SortBy core.ConversationSort `json:"s"`
 	Search string                `json:"q,omitempty"`

@@ -20,13 +20,13 @@ type Quota struct {
 // conversations takes longer than storing a message.
 const bytesStep = 64 << 10
 
-// lock makes transactions that count what belongs to a user or a workspace wait for each other. Call it before the
-// transaction inserts a row that refers to it.
+// lock makes transactions that count the rows of a user or a workspace wait for each other. Call it before the
+// transaction inserts such a row.
 func (s *Store) lock(ctx context.Context, tx *sql.Tx, table, id string) error {
 	var found int
 	err := tx.QueryRowContext(ctx, `SELECT 1 FROM `+table+` c WHERE c.id = $1 `+s.db.LockRow(), id).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil // the statement that needs it fails
+		return nil // a later statement that needs the row fails
 	}
 	return err
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// SaveUnfinished stores what the current turn of a run has produced so far, and replaces what was saved before; nil deletes
-// it. The next AppendMessages of the run deletes it too. What a killed server leaves behind becomes a message: Messages
-// returns it as unfinished, and the user's next message is stored after it.
+// SaveUnfinished stores what the current turn of a run has produced so far, and replaces what was saved before; nil
+// deletes it. The next AppendMessages of the run deletes it too. If a killed server leaves an unfinished turn behind,
+// it becomes a message: Messages returns it as unfinished, and the user's next message is stored after it.
 //
 // The error is core.CodeNotFound unless the conversation exists and belongs to ref.Owner.
 func (s *Store) SaveUnfinished(ctx context.Context, ref core.ConversationRef, m *core.Message) error {
@@ -34,8 +34,8 @@ func (s *Store) SaveUnfinished(ctx context.Context, ref core.ConversationRef, m 
 	})
 }
 
-// EndUnfinished converts what killed servers left behind, unfinished answers and queued messages, into ordinary messages.
-// It is called at startup.
+// EndUnfinished converts the unfinished answers and queued messages that killed servers left behind into ordinary
+// messages. It is called at startup.
 func (s *Store) EndUnfinished(ctx context.Context) error {
 	return s.db.Update(ctx, "keeping answers that a killed server left behind", func(ctx context.Context, tx *sql.Tx) error {
 		places, err := leftBehind(ctx, tx, s.heldBefore())

@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unfinishedPattern is the name pattern of the directory in which a backup is written, next to the final file. A process
-// holds a lock on the directory while it writes there, so that what a killed process left behind can be recognized.
+// unfinishedPattern is the name pattern of the directory in which a backup is written, next to the final file. A
+// process holds a lock on the directory while it writes there, so that the directory of a killed process can be
+// recognized.
 const unfinishedPattern = ".ropewalk-backup-*"
 
 // unfinished is the directory of a backup that is being written.

@@ -155,8 +155,8 @@ func Lock(path string) (unlock func() error, err error) {
 	return f.Close, nil
 }
 
-// inPlace returns a check that the file and its directory are still the ones that were opened.
-// Otherwise, a server would acknowledge writes that are lost if its home was deleted or replaced.
+// inPlace returns a check that the file and its directory are still the ones that were opened. Without this check, a
+// server whose home was deleted or replaced would acknowledge writes that are lost.
 func inPlace(path string) (func() error, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
