@@ -24,9 +24,9 @@ const (
 	Answer
 )
 
-// connection returns the value of the Connection header. The connection always ends with the stream. A standing
-// stream sends keep-alive, since it lasts until its reader leaves or the server ends. After an answer the
-// client would otherwise send its next request over a connection that is closing.
+// connection returns the value of the Connection header. The connection always ends with the stream. A standing stream
+// sends keep-alive, since it lasts until its reader leaves or the server ends. An answer sends close: otherwise the
+// client would send its next request over a connection that is closing.
 func (k Kind) connection() string {
 	if k == Answer {
 		return "close"
@@ -149,7 +149,7 @@ func (s *Streams) serve(conn net.Conn, kind Kind, w *Writer, run func(context.Co
 	<-gone
 }
 
-// enter admits a stream. A stream may arrive after Drain although its handler ran before. Such a stream ends
+// enter admits a stream. A stream may arrive after Drain even if its handler ran before Drain. Such a stream ends
 // immediately if it is standing, and is refused if Shutdown is already over.
 func (s *Streams) enter(st *opened) bool {
 	s.mu.Lock()
