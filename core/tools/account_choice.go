@@ -144,8 +144,8 @@ func (r *Call) takeAccountAnswer() string {
 }
 
 // guardInput checks an app's result that asks for input, so that only the person can choose the account of the next
-// call. A request under one of this server's own names is an error, and the app's own state never passes for this
-// server's.
+// call. It rejects a request under one of this server's own names, and makes sure that the app's own state cannot be
+// mistaken for this server's.
 func (r *Call) guardInput(result json.RawMessage) (json.RawMessage, error) {
 	requests := member(result, "inputRequests")
 	for _, own := range []string{accountRequest, loginRequest} {
@@ -154,7 +154,7 @@ func (r *Call) guardInput(result json.RawMessage) (json.RawMessage, error) {
 		}
 	}
 	var state string
-	_ = json.Unmarshal(member(result, "requestState"), &state) // the state of a malformed result is not followed
+	_ = json.Unmarshal(member(result, "requestState"), &state) // a malformed result counts as one without state
 	if r.named != "" || strings.HasPrefix(state, accountState) {
 		return r.withAccount(result), nil
 	}

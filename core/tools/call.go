@@ -100,7 +100,7 @@ func (r *Call) record() (method, target string, arguments json.RawMessage) {
 
 // measure implements request. Unknown tool names are not recorded, because callers can choose them freely.
 func (r *Call) measure(result callResult, err error) {
-	if r.follows { // it was counted at the time
+	if r.follows { // the call was counted when it was made
 		return
 	}
 	app, tool := r.server, r.name
@@ -139,10 +139,10 @@ func (r *Call) admit(ctx context.Context) error {
 	return r.awaitApproval(ctx)
 }
 
-// await waits for an app whose lists are not known yet, and returns the caller with its current rights. name is the tool
-// that the caller asks for; "" for anything else of the app. If it returns nil, look it up again, even if there was nothing
-// to wait for, because the app may have started running in the meantime. What the caller's views would hide anyway is
-// rejected immediately with unknown, like what does not exist.
+// await waits for an app whose lists are not known yet, and returns the caller with its current rights. name is the
+// tool that the caller asks for; "" for anything else of the app. If it succeeds, look up the tool again, even if there
+// was nothing to wait for, because the app may have started in the meantime. Anything that the caller's views would
+// hide is rejected immediately with unknown, as if it did not exist.
 func (n *Namespace) await(ctx context.Context, c core.Caller, server, name string, unknown error) (core.Caller, error) {
 	if views := n.viewsOf(c); views != nil && !views.MayShow(server, name) {
 		return c, unknown
@@ -189,7 +189,7 @@ func (r *Call) recheck(ctx context.Context) error {
 // resolve finds the tool and checks the call.
 func (r *Call) resolve(ctx context.Context) error { return r.resolveFor(ctx, r.Account) }
 
-// resolveFor is resolve for a call that uses an account: it finds the tool as this account sees it. account is "" for any.
+// resolveFor is like resolve, but finds the tool as an account sees it. account is "" for any.
 func (r *Call) resolveFor(ctx context.Context, account string) error {
 	r.server, r.name, _ = strings.Cut(r.Name, "__")
 	if r.server == SystemServer {
@@ -215,7 +215,7 @@ func (r *Call) resolveFor(ctx context.Context, account string) error {
 		return notFound(r.Name)
 	}
 	r.server, r.name = tool.Server, tool.Name
-	r.Name = tool.full // whichever name the caller uses: tasks, kept results and the audit log outlive the view and the bare name
+	r.Name = tool.full // not the caller's name for it, because tasks, kept results and the audit log outlive views and bare names
 	if r.CheckInput {
 		if err := r.n.validator.CheckArguments(ctx, tool.Tool, r.Arguments); err != nil {
 			return err
@@ -392,7 +392,7 @@ func notFound(name string) error {
 type callResult struct {
 	isError    bool // the tool failed
 	needsInput bool // not a final result: it asks the client for input first
-	isTask     bool // not a result, but the handle of one
+	isTask     bool // the handle of a task instead of a result
 	linked     bool // a part of its content names a resource
 }
 

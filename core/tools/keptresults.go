@@ -42,7 +42,7 @@ const (
 	metaResult = "ropewalk/result"
 )
 
-// AsksToFit reports whether the _meta of a request requests results that fit.
+// AsksToFit reports whether the _meta of a request asks for results of limited size.
 func AsksToFit(meta json.RawMessage) bool {
 	at, err := rawjson.Find(meta, metaResultBudget)
 	return err == nil && !at.Empty() && meta[at.From] != 'f' && meta[at.From] != 'n'

@@ -185,14 +185,14 @@ func (t Listed) RawFor(from From) json.RawMessage {
 // own tools are sorted like those of an app named system.
 func (n *Namespace) List(c core.Caller) []Listed { return n.ListFor(c, From{}) }
 
-// ListFor is List for a request from a client, whose session may have different lists.
+// ListFor is like List, for a request from a client, whose session may have different lists.
 func (n *Namespace) ListFor(c core.Caller, from From) []Listed {
 	n.seen(c)
 	r, mask := n.lists(c, from), n.maskFor(c, from)
 	return n.list(r, mask, n.searches(r, mask, from))
 }
 
-// seen reports that c lists tools, because some apps are published only once somebody does.
+// seen records that c lists tools, because some apps are published only once somebody lists tools.
 func (n *Namespace) seen(c core.Caller) {
 	if n.o.Accounts != nil {
 		n.o.Accounts.Seen(c)
@@ -230,7 +230,7 @@ func (n *Namespace) ownListed(i int, own Listed, mask uint64) Listed {
 	return s.listed()
 }
 
-// maskFor is mask for a request from a client.
+// maskFor is like mask, for a request from a client.
 func (n *Namespace) maskFor(c core.Caller, from From) uint64 {
 	mask := n.mask(c)
 	if from.ReadsOn {

@@ -57,8 +57,8 @@ func (r *appRequest) admit(ctx context.Context) error {
 	return err
 }
 
-// await waits for the app that the request names if it was not found, or if the URI was taken for one of another app: no app
-// answers for one that is not running. Then it looks it up again.
+// await waits for the app that the request names, if the target was not found or if the URI was matched to another app.
+// An app that is still starting has no lists to match. await then looks up the target again.
 func (r *appRequest) await(ctx context.Context, found error) (err error) {
 	code, server := core.CodeOf(found), appNamedBy(r.name)
 	if server == "" || server == SystemServer || server == r.server || found != nil && code != core.CodeNotFound && code != core.CodeResourceNotFound {
@@ -337,8 +337,8 @@ func text(params json.RawMessage, member string) (string, error) {
 	return value, nil
 }
 
-// perAppContents makes the URIs in the contents of a resource name the app, in the form that listed returns. The
-// resource was read by such a URI.
+// perAppContents replaces the URIs in the contents of a resource with URIs that name the app, in the form that listed
+// returns. It is for a resource that was read by such a URI.
 func perAppContents(result json.RawMessage, server string, listed func(resourceRef) string) json.RawMessage {
 	return orUnchanged(result, func() (json.RawMessage, error) {
 		return rawjson.EditMember(result, "contents", func(list json.RawMessage) (json.RawMessage, error) {

@@ -75,7 +75,8 @@ func (n *Namespace) ListSkills(ctx context.Context, c core.Caller, q Request) (j
 }
 
 // showsSkills reports whether the caller of lists sees the skills of an app. While some of the app's tools are held
-// back, nobody does, not even under a view that hides these tools: the skills may have changed together with them.
+// back, nobody sees its skills, not even under a view that hides these tools: the skills may have changed together with
+// the tools.
 func (n *Namespace) showsSkills(lists *mergedLists, server string) bool {
 	return lists.shown.ShowsApp(server) && !slices.ContainsFunc(lists.offer.Held, func(t core.HeldTool) bool { return t.Server == server })
 }
@@ -179,7 +180,7 @@ func (r resourceRef) skillURI() string {
 	return r.listed()
 }
 
-// askForSkills sends an app a request about its skills. name is its name in the audit log.
+// askForSkills sends an app a request about its skills. name is the target of the request in the audit log.
 func (n *Namespace) askForSkills(ctx context.Context, c core.Caller, from From, server, method, name string, params json.RawMessage) (json.RawMessage, error) {
 	r := &appRequest{Request: Request{Params: params, From: from}, n: n, caller: c, method: method, name: name}
 	r.find = func() error {

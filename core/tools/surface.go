@@ -35,8 +35,9 @@ const (
 	callToolName    = "call_tool"
 )
 
-// metaNeeds is the _meta member of a tool found by a search that lists what its calls need. These are "approval" if
-// they wait for a person, and "account" if the caller has to link an account first, or to choose one of several.
+// metaNeeds is the _meta member of a tool found by a search that lists what its calls need. The possible needs are
+// "approval" if calls wait for a person, and "account" if the caller has to link an account first, or to choose one of
+// several.
 const metaNeeds = "ropewalk/needs"
 
 // searches reports whether to show the list of SurfaceSearch: it was requested, and all tools together exceed the
@@ -90,8 +91,8 @@ func (n *Namespace) SearchTools() System {
 	}
 }
 
-// CallTool returns system__call_tool. Its calls are turned into calls of the tool that the arguments name (see
-// unwrap), so Run only receives calls that do not name another tool.
+// CallTool returns system__call_tool. Its calls are turned into calls to the tool that the arguments name (see unwrap),
+// so Run only receives calls that do not name another tool.
 func (n *Namespace) CallTool() System {
 	return System{
 		Name: callToolName, Title: "Call a tool", OnSearch: true,

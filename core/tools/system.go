@@ -38,7 +38,7 @@ type System struct {
 	// Errors with core.CodeFeatureDisabled, CodeForbidden or CodeRateLimited, and errors of other types, remain
 	// errors.
 	Run func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error)
-	// RunFrom is Run for a tool that depends on the caller's client; one of the two is nil.
+	// RunFrom is like Run, for a tool that depends on the caller's client. Either Run or RunFrom is nil.
 	RunFrom func(ctx context.Context, c core.Caller, from From, arguments json.RawMessage) (any, error)
 }
 

@@ -54,7 +54,7 @@ var (
 	errTaskCancelled = errors.New("the task was cancelled")
 	errTaskLost      = errors.New("the task was deleted")
 	errTaskTaken     = fmt.Errorf("another server holds the task: %w", interact.ErrKeepTask)
-	errTaskRevoked   = core.Errorf(core.CodeWorkspaceDenied, "the call was ended because its caller lost access; it is not known what it did")
+	errTaskRevoked   = core.Errorf(core.CodeWorkspaceDenied, "the call was ended because its caller lost access; it is unknown what the call did")
 )
 
 // taskRuns holds the tasks that this server holds.
@@ -98,7 +98,7 @@ func (s *taskRuns) remove(id string) {
 	s.group.Done()
 }
 
-// poke makes everyone who watches a task look at it now, and its holder as well, if that is this server.
+// poke makes all watchers of a task look at it now. If this server holds the task, the holder looks at it as well.
 func (s *taskRuns) poke(id string) {
 	s.mu.Lock()
 	t := s.runs[id]
@@ -171,8 +171,8 @@ func (n *Namespace) Close(ctx context.Context) error {
 	return core.Await(ctx, n.tasks.group.Wait)
 }
 
-// CallTask is Call for a stateless client that accepts a task instead of a result. If the call becomes a task, the
-// result is its handle, and outcome is called when the call ends.
+// CallTask is like Call, for a stateless client that accepts a task instead of a result. If the call becomes a task,
+// the result is its handle, and outcome is called when the call ends.
 func (n *Namespace) CallTask(ctx context.Context, c core.Caller, call Call, outcome Outcome) (result json.RawMessage, failed bool, err error) {
 	t := n.newTaskRun(ctx, c, core.Task{ID: core.RandomID("task_") + core.RandomID(""), Tool: n.Called(call)}, outcome)
 	if n.tasks.store == nil || !n.tasks.add(t) {
@@ -339,7 +339,7 @@ func (n *Namespace) recoverTask(ctx context.Context, c core.Caller, task core.Ta
 		return n.tasks.store.Task(ctx, task)
 	}
 	if task.AppTask == "" {
-		failTask(&task, "the server that made the call ended before the call did; what the call did is not known")
+		failTask(&task, "the server that made the call ended before the call did; it is unknown what the call did")
 		return task, n.tasks.store.UpdateTask(ctx, task)
 	}
 	t := n.newTaskRun(ctx, c, task, outcome)

@@ -46,7 +46,7 @@ type taskRun struct {
 	round   int                        // how many times the call has asked for input
 	state   json.RawMessage            // its requestState
 	missing map[string]bool            // keys of input that it still needs
-	input   map[string]json.RawMessage // what it has, by its own keys
+	input   map[string]json.RawMessage // the input received so far, by the call's own keys
 }
 
 // callEnd holds the results of Namespace.call.
@@ -178,7 +178,8 @@ func (t *taskRun) appTaskChanged(state interact.FollowedTask) {
 	}
 }
 
-// asksAgain reports whether to ask an unreachable app about its own task again. It returns when it is time to do so.
+// asksAgain reports whether to ask an unreachable app about its own task again. If so, it first waits until it is time
+// to do so.
 func (t *taskRun) asksAgain(err error) bool {
 	if core.CodeOf(err) != core.CodeUnavailable {
 		return false
@@ -203,8 +204,8 @@ func (t *taskRun) asksAgain(err error) bool {
 	}
 }
 
-// store makes the call a task, and returns its handle. Notifications no longer reach the client. Nothing that
-// receives them may wait for the database, because the other calls to the app would wait as well.
+// store makes the call a task, and returns its handle. From then on, notifications do not reach the client. Code that
+// receives notifications must not wait for the database, because all other calls to the app would have to wait too.
 func (t *taskRun) store(ctx context.Context) (json.RawMessage, error) {
 	now := time.Now()
 	t.mu.Lock()
@@ -404,7 +405,7 @@ func (t *taskRun) end(end callEnd) {
 	case errors.Is(cause, errTaskCancelled), errors.Is(cause, errTaskLost), errors.Is(cause, errTaskTaken):
 		return
 	case end.err != nil && errors.Is(cause, interact.ErrKeepTask) && task.AppTask == "":
-		failTask(&task, "the server was stopped while it made the call; what the call did is not known")
+		failTask(&task, "the server was stopped while it made the call; it is unknown what the call did")
 	case end.err != nil && errors.Is(cause, interact.ErrKeepTask):
 	default:
 		result, failure := t.outcome(end.raw, end.err)
@@ -418,7 +419,7 @@ func (t *taskRun) end(end callEnd) {
 	t.mu.Lock()
 	t.task = task
 	t.mu.Unlock()
-	for tries := 1; !t.update() && tries < storeEndTries && t.ctx.Err() == nil; tries++ { // nobody else knows the result
+	for tries := 1; !t.update() && tries < storeEndTries && t.ctx.Err() == nil; tries++ { // only this server knows the result
 		select {
 		case <-time.After(storeEndAfter):
 		case <-t.ctx.Done():

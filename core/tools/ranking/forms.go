@@ -17,7 +17,8 @@ const (
 )
 
 // forms returns the stems that a query word may mean, with their weights: the word itself, what it may be a form of if
-// no document contains it, and the synonyms of these. A synonym doesn't count more than the word because it is rarer.
+// no document contains it, and the synonyms of these. A synonym that is rarer than the word does not count more than
+// the word.
 func (x *Index) forms(word string) map[string]float64 {
 	own := stem(word)
 	meant := map[string]float64{own: 1}
@@ -37,8 +38,9 @@ func (x *Index) forms(word string) map[string]float64 {
 	return all
 }
 
-// guess adds what a word that no document contains may stand for: words that it starts or that start it and, unless a
-// synonym of it is in a document, what it may abbreviate, misspell or join.
+// guess adds the words that a query word may stand for if no document contains it. These are words that begin with it,
+// and words that it begins with. Unless a document contains one of its synonyms, they are also the words that it may
+// abbreviate, misspell or join.
 func (x *Index) guess(word, own string, meant map[string]float64) {
 	understood := false
 	for _, s := range thesaurus().synonyms[own] {
@@ -88,12 +90,13 @@ func isShort(short, word string) bool {
 	return true
 }
 
-// isASCII reports whether each byte of a word is a letter. Abbreviations and errors in other words are not looked for.
+// isASCII reports whether each byte of a word is a letter. Only such words are checked for abbreviations and typing
+// errors.
 func isASCII(word string) bool {
 	return strings.IndexFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) < 0
 }
 
-// tooMany is the number of typing errors from which on two words are different words.
+// tooMany is the number of typing errors at which two words count as different words.
 const tooMany = 3
 
 // typos returns how many typing errors turn one word into the other. Short words differ from many others in one letter,

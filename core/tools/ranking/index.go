@@ -108,7 +108,7 @@ func (x *Index) weigh(lengths []float64) {
 	}
 }
 
-// initialism starts the postings of initials. No word contains it.
+// initialism is the prefix that distinguishes the postings of initials from those of words. No word contains it.
 const initialism = "."
 
 // initials returns the first letters of two to four words in a row, such as pr for a pull request.
@@ -188,7 +188,7 @@ type term struct {
 	joined string   // the one word, or ""
 }
 
-// longestQuery is the number of bytes of a query that are considered.
+// longestQuery is how many bytes of a query are considered.
 const longestQuery = 1000
 
 // meaning returns the terms of a query without fillers, or all words if there are only fillers.
