@@ -58,7 +58,7 @@ type ApprovalOptions struct {
 }
 
 // Shows reports whether a caller sees a tool under all of these names: the full names if server is "", otherwise the
-// app's own. nil means always. What concerns a hidden tool is treated as unknown.
+// app's own. nil means always. Anything about a hidden tool is treated as unknown.
 type Shows func(c core.Caller, server string, names ...string) bool
 
 func (s Shows) tool(c core.Caller, server string, names ...string) bool {

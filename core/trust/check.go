@@ -266,8 +266,8 @@ func (g goneTools) replacedBy(definition string) (from string, ok bool) {
 	return from, from != ""
 }
 
-// add pins tools without another accepted definition. If several servers try, one succeeds; the others then
-// compare with what it pinned.
+// add pins tools without another accepted definition. If several servers try, one succeeds. The others then compare the
+// tools with its pins.
 func (c *check) add(ctx context.Context, added map[string]string, first bool) error {
 	if len(added) == 0 {
 		return nil

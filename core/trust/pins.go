@@ -159,7 +159,7 @@ func (p *Pins) Decide(ctx context.Context, c core.Caller, id string, accept bool
 		if checked := p.reload(keys[i].Workspace, keys[i].App); checked != nil {
 			select {
 			case <-checked:
-			case <-ctx.Done(): // it continues in the background
+			case <-ctx.Done(): // the check continues in the background
 			}
 		}
 		p.publish(keys[i], core.EventPinDecided, core.PinDecided{ID: id, Server: keys[i].App, Tool: pin.Tool, Decision: change.State, By: c.User.ID})
