@@ -57,7 +57,7 @@ func TestCallsPerSecondAreLimitedAndTheErrorSaysHowLongToWait(t *testing.T) {
 	})
 }
 
-func TestWithoutLimitsNothingIsLimited(t *testing.T) {
+func TestNothingIsLimitedWithoutLimits(t *testing.T) {
 	var l *Limits
 	for range 100 {
 		if _, err := l.Acquire(Calls, "alice"); err != nil || l.AllowCall("alice") != nil {
@@ -66,7 +66,7 @@ func TestWithoutLimitsNothingIsLimited(t *testing.T) {
 	}
 }
 
-func TestAResponseOfAnySizeIsPossibleIfNothingElseIsUnread(t *testing.T) {
+func TestAResponseOfAnySizeIsAllowedIfNothingElseIsUnread(t *testing.T) {
 	l := New(Settings{UnreadBytes: 400})
 	done, err := l.HoldResponse("a", 1000)
 	if err != nil {
