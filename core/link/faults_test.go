@@ -19,7 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/stdio"
 )
 
-// The tests in this file use servers that deviate from the protocol.
+// The servers in this file's tests deviate from the protocol.
 
 func TestAnAnswerWithItsIDAsAStringFailsTheCallAtOnce(t *testing.T) {
 	l, p := dial(t, stdio.Options{}, Options{})
@@ -74,7 +74,7 @@ func TestAListThatFailsAfterItsFirstPageKeepsTheEarlierItems(t *testing.T) {
 	for name, fault := range map[string]string{
 		"an error":                  `"error":{"code":-32603,"message":"the database is locked"}`,
 		"the same cursor":           `"result":{"tools":[],"nextCursor":"2"}`,
-		"no list":                   `"result":{}`,
+		"a page without a list":     `"result":{}`,
 		"a list that is an object":  `"result":{"tools":{}}`,
 		"a cursor that is a number": `"result":{"tools":[],"nextCursor":7}`,
 	} {
@@ -186,7 +186,7 @@ func TestARemoteServerThatFailsAtDiscoveryGetsTheHandshake(t *testing.T) {
 		},
 		"200 and no body": func(http.ResponseWriter, *http.Request) {},
 		"202":             func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(202) },
-		"a cut off body": func(w http.ResponseWriter, _ *http.Request) {
+		"a truncated body": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, `{"jso`)
 		},

@@ -42,7 +42,7 @@ func TestUnpromptedMessagesOfAServerAreReadAtALimitedRate(t *testing.T) {
 	}
 }
 
-// Answers are read as the server sent them: a small compressed answer cannot become a large one.
+// The link does not decompress answers. Otherwise, a small compressed answer could become a huge one.
 func TestAnswersAreNotUnpacked(t *testing.T) {
 	var accepts atomic.Value
 	accepts.Store("")

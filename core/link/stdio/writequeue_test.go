@@ -107,8 +107,8 @@ func TestMessagesOfManyWritersStayWholeAndInOrder(t *testing.T) {
 	all.Wait()
 }
 
-// The queue is full of one sender's messages. Another sender's message waits for one of them, not for all, and
-// each sender's messages stay in order.
+// The queue is full of one sender's messages. Another sender's message waits for only one of them, and each sender's
+// messages stay in order.
 func TestSendersTakeTurns(t *testing.T) {
 	out, in, err := os.Pipe()
 	if err != nil {
