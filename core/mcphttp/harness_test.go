@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 // fakeNamespace is an in-memory namespace with a few tools of known behavior, the same in every workspace.
 type fakeNamespace struct {
 	before           func() // called before each call; may be nil
-	*tools.Namespace        // for the app: everything except tools
+	*tools.Namespace        // serves the app's prompts, resources and everything else except tools
 	app              *fakeApp
 
 	mu       sync.Mutex

@@ -65,7 +65,7 @@ func TestTransportRules(t *testing.T) {
 		want   string // the whole body if it starts with { or [, or else a part of it
 	}{
 		{"a ping", w, ping, nil, 200, `{"jsonrpc":"2.0","id":7,"result":{}}`},
-		{"Accept by ranges", w, ping, []string{"Accept: application/*;q=0.9, TEXT/*"}, 200, ""},
+		{"Accept with ranges", w, ping, []string{"Accept: application/*;q=0.9, TEXT/*"}, 200, ""},
 		{"Accept anything", w, ping, []string{"Accept: */*"}, 200, ""},
 		{"Accept without streams", w, ping, []string{"Accept: application/json"}, 406, "Accept"},
 		{"Accept without JSON", w, ping, []string{"Accept: text/event-stream"}, 406, "Accept"},
@@ -97,7 +97,7 @@ func TestTransportRules(t *testing.T) {
 		{"a null id", w, `{"jsonrpc":"2.0","id":null,"method":"ping"}`, nil, 400, `"code":-32600`},
 		{"an id that is an object", w, `{"jsonrpc":"2.0","id":{},"method":"ping"}`, nil, 400, `"code":-32600`},
 		{"ids come back as they were written", w, `{"jsonrpc":"2.0","id":9007199254740993.50,"method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":9007199254740993.50,"result":{}}`},
-		{"string ids too", w, `{"jsonrpc":"2.0","id":"\u00e9\n","method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":"\u00e9\n","result":{}}`},
+		{"string ids come back as they were written", w, `{"jsonrpc":"2.0","id":"\u00e9\n","method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":"\u00e9\n","result":{}}`},
 		{"a progress token that is null", w, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__progress","arguments":{"steps":1},"_meta":{"progressToken":null}}}`, nil, 200,
 			`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"alice/ws_one","annotations":{"priority":1.0}}],"structuredContent":{"big":12345678901234567890,"args":{"steps":1}},"_meta":{"trace":"t"},"isError":false}}`},
 		{"a progress token that is an object", w, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__progress","arguments":{"steps":1},"_meta":{"progressToken":{}}}}`, nil, 400, `params._meta.progressToken must be a string or a number`},
@@ -113,8 +113,8 @@ func TestTransportRules(t *testing.T) {
 		{"a batch of notifications", old, `[{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}]`, nil, 202, ``},
 		{"a batch of one answers an array", old, `[` + ping + `]`, nil, 200, `[{"jsonrpc":"2.0","id":7,"result":{}}]`},
 		{"an empty batch", old, `[]`, nil, 400, `"code":-32600`},
-		{"one id twice in a batch", old, `[` + ping + `,` + ping + `]`, nil, 400, `already in flight`},
-		{"a batch later", w, two, nil, 400, `"code":-32600`},
+		{"a duplicate id in a batch", old, `[` + ping + `,` + ping + `]`, nil, 400, `already in flight`},
+		{"a batch since 2025-06-18", w, two, nil, 400, `"code":-32600`},
 		{"the log level", w, `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`, nil, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -157,10 +157,10 @@ func TestFailuresOfCalls(t *testing.T) {
 	w := r.join(alice)
 	for _, tc := range []struct{ name, tool, want string }{
 		{"an unknown tool", "demo__nope", `{"jsonrpc":"2.0","error":{"code":-32602,"message":"Unknown tool: demo__nope"},"id":1}`},
-		{"a tool for others is as unknown", "demo__hidden", `{"jsonrpc":"2.0","error":{"code":-32602,"message":"Unknown tool: demo__hidden"},"id":1}`},
+		{"a tool that the caller may not use looks unknown", "demo__hidden", `{"jsonrpc":"2.0","error":{"code":-32602,"message":"Unknown tool: demo__hidden"},"id":1}`},
 		{"an app's own error passes unchanged", "demo__fail", `{"jsonrpc":"2.0","error":{"code":-32042,"message":"open the page","data":{"elicitations":[{"n":12345678901234567890}]}},"id":1}`},
-		{"a panic fails its call alone", "demo__panic", `{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"},"id":1}`},
-		{"arguments that do not fit", "demo__strict", `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"arguments of demo__strict do not fit: {\"errors\":[\"/a\"]}"}],"isError":true}}`},
+		{"a panic fails only its call", "demo__panic", `{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"},"id":1}`},
+		{"arguments that do not match the schema", "demo__strict", `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"arguments of demo__strict do not fit: {\"errors\":[\"/a\"]}"}],"isError":true}}`},
 		{"an app that is down", "demo__down", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"demo is restarting","data":{"error":"unavailable"}},"id":1}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -103,7 +103,7 @@ func TestTheGetStreamResumesWhereItWas(t *testing.T) {
 	}
 }
 
-func TestAnUnknownLastEventID(t *testing.T) {
+func TestAnUnknownLastEventIDIsRefused(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	for _, id := range []string{"nonsense", "1", "-1.0", "7.1", "99999999999999999999.1"} {

@@ -182,7 +182,7 @@ func TestStandingStreamsAreIdentifiedEveryFourMinutes(t *testing.T) { // docs/ap
 	}
 }
 
-// demoting is an Access that has meanwhile made every caller a member.
+// demoting is an Access that has reduced every caller's role to member since their session was opened.
 type demoting struct{ *people }
 
 func (d demoting) Current(_ context.Context, c core.Caller) (core.Caller, error) {
@@ -190,7 +190,7 @@ func (d demoting) Current(_ context.Context, c core.Caller) (core.Caller, error)
 	return c, nil
 }
 
-func TestSessionsAndStreamsLoseTheirCallersLostRights(t *testing.T) {
+func TestSessionsAndStreamsLoseRightsThatTheirCallersLost(t *testing.T) {
 	r := start(t, func(o *Options) { o.Access = demoting{&people{}} })
 	w := alice
 	w.token = "admin"

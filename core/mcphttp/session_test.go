@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-func TestAClientIsAskedOnlyWhatItSupports(t *testing.T) {
+func TestAClientIsAskedOnlyQuestionsThatItSupports(t *testing.T) {
 	for _, c := range []struct {
 		capabilities, method, params string
 		code                         int // the code of the refusal; 0 if the question is asked

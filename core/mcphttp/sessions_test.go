@@ -152,7 +152,7 @@ func TestDeleteAnswersRunningCalls(t *testing.T) {
 	}
 }
 
-func TestTheRecordSaysWhoOpenedTheSession(t *testing.T) {
+func TestTheRecordNamesTheUserWhoOpenedTheSession(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice, "2025-06-18")
 	rec, err := r.store.Get(t.Context(), w.session)
@@ -170,7 +170,7 @@ func TestTheRecordSaysWhoOpenedTheSession(t *testing.T) {
 	}
 }
 
-func TestTheCapIsExact(t *testing.T) {
+func TestTheSessionLimitIsExact(t *testing.T) {
 	r := start(t, func(o *Options) { o.MaxSessions = 100 })
 	const tries = 2000
 	var opened, refused atomic.Int64
@@ -361,7 +361,7 @@ func TestTheRunningRequestsOfASessionAreBounded(t *testing.T) {
 	}
 }
 
-func TestARecordStaysSmallWhateverTheClientCallsItself(t *testing.T) {
+func TestALongClientNameIsTruncatedInTheRecord(t *testing.T) {
 	r := start(t, nil)
 	resp, _ := r.say("POST", alice, strings.ReplaceAll(hello("2025-11-25"), "probe", strings.Repeat("é", 10000)))
 	rec, err := r.store.Get(t.Context(), resp.Header.Get("Mcp-Session-Id"))

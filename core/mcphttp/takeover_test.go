@@ -41,7 +41,7 @@ func died(e *Endpoint) {
 	e.running.Wait()
 }
 
-// use finds a session like a request.
+// use looks up a session in the same way as a request.
 func use(e *Endpoint, id string, c core.Caller) (*session, string) {
 	s, f := e.session(e.root, []byte(id), c)
 	if f == nil {
@@ -239,7 +239,7 @@ func TestATakenOverSessionReadsItsListsAgainAndReusesNoNumbers(t *testing.T) {
 	}
 }
 
-func TestASessionBelongsToTheUserWhicheverProviderVouchesForThem(t *testing.T) {
+func TestASessionBelongsToTheUserAcrossIdentityProviders(t *testing.T) {
 	person := func(issuer, subject, user, key string) core.Caller {
 		return core.Caller{Identity: core.Identity{Issuer: issuer, Subject: subject, User: core.User{ID: user}, Scope: core.Scope{Key: key}}, Workspace: core.Workspace{ID: "ws_one"}}
 	}
@@ -249,15 +249,15 @@ func TestASessionBelongsToTheUserWhicheverProviderVouchesForThem(t *testing.T) {
 		opened, comes core.Caller
 		want          bool
 	}{
-		"the same identity":           {opened, opened, true},
-		"another one of the person":   {opened, person("https://now", "a", "usr_ann", ""), true},
-		"somebody else":               {opened, person("https://now", "a", "usr_bob", ""), false},
-		"the same subject elsewhere":  {opened, person("https://now", "1", "usr_bob", ""), false},
-		"a key of the person":         {opened, withKey, false},
-		"the person, of a key's":      {withKey, opened, false},
-		"the key":                     {withKey, withKey, true},
-		"another key of the person":   {withKey, person(core.IssuerKey, "key_2", "usr_ann", "key_2"), false},
-		"the owner, who has no token": {opened, core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: "ws_one"}}, false},
+		"the same identity":                     {opened, opened, true},
+		"another identity of the same user":     {opened, person("https://now", "a", "usr_ann", ""), true},
+		"another user":                          {opened, person("https://now", "a", "usr_bob", ""), false},
+		"the same subject of another issuer":    {opened, person("https://now", "1", "usr_bob", ""), false},
+		"an API key of the user":                {opened, withKey, false},
+		"the user, for a session of an API key": {withKey, opened, false},
+		"the same API key":                      {withKey, withKey, true},
+		"another API key of the user":           {withKey, person(core.IssuerKey, "key_2", "usr_ann", "key_2"), false},
+		"the owner, in dev mode":                {opened, core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: "ws_one"}}, false},
 	} {
 		rec := newSession(c.opened, sessionstore.Record{Subject: c.opened.Subject, Issuer: c.opened.Issuer, WorkspaceID: "ws_one"}, []byte("{}"))
 		if got := owns(rec.RecordFor("lease"), c.comes); got != c.want {
