@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// exhaust uses more of a resource than the limits of the test allow, until it is ended.
+// exhaust uses more of a resource than the test's limits allow, until the process is killed.
 func exhaust(ctx context.Context, what string) error {
 	switch what {
 	case "memory":
@@ -44,7 +44,7 @@ func exhaust(ctx context.Context, what string) error {
 	return ctx.Err()
 }
 
-func TestAPluginThatUsesTooMuchIsEndedAndTheErrorNamesTheLimit(t *testing.T) {
+func TestAPluginThatExceedsALimitIsEndedAndTheErrorNamesTheLimit(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the use of a process is measured on Linux")
 	}
