@@ -19,8 +19,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// writeUntilKilled is the child's first argument; the second is a file or a PostgreSQL address. The child
-// prints what was acknowledged: "app <name>" or "turn <conversation> <number of the turn>".
+// writeUntilKilled is the child's first argument. The second is a file or a PostgreSQL address. The child prints each
+// acknowledged write as "app <name>" or "turn <conversation> <number of the turn>".
 const writeUntilKilled = "write-until-killed"
 
 func optionsFor(place string) Options {
@@ -33,7 +33,7 @@ func optionsFor(place string) Options {
 // childWriters is the number of concurrent writers in a child.
 const childWriters = 3
 
-// writeForever is the child: concurrent writers write, each to its own conversation, until the child is
+// writeForever is the child process. It runs concurrent writers, each with its own conversation, until the child is
 // killed.
 func writeForever(place string) int {
 	ctx := context.Background()
@@ -104,8 +104,8 @@ func killWriters(t *testing.T, place string, rounds int) (acknowledged []string)
 	return acknowledged
 }
 
-// writeUntil runs the child, calls end at a random moment after a few acknowledged writes, and
-// returns what was acknowledged.
+// writeUntil runs the child, calls end at a random moment after a few acknowledged writes, and returns the acknowledged
+// writes.
 func writeUntil(t *testing.T, place string, end func(*os.Process)) (acknowledged []string) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], writeUntilKilled, place)

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/cluster"
 )
 
-// serve makes a server answer until the test ends or stop is called.
+// serve makes a server answer peer requests until the test ends or stop is called.
 func serve(t *testing.T, s *Store, answer cluster.Handler) (stop func()) {
 	t.Helper()
 	stop = sync.OnceFunc(s.cluster.Handle("a", 256, answer))
@@ -110,7 +110,8 @@ func TestAServerThatShutsDownAnswersPendingRequests(t *testing.T) {
 	wantCodes(t, core.CodeNotFound, map[string]error{"one that has ended": err})
 }
 
-// A server that is too busy to accept a request in time is not gone: whoever follows a run there may try again.
+// A server that is too busy to accept a request in time counts as unavailable, not as gone. A client that follows a run
+// on that server may try again.
 func TestABusyPeerIsNotGone(t *testing.T) {
 	url := newDatabase(t)
 	a, b := openURL(t, url), openURL(t, url)
@@ -137,7 +138,7 @@ func TestABusyPeerIsNotGone(t *testing.T) {
 		t.Error(err)
 	}
 
-	// b reads no notices for longer than AcceptTimeout, because somebody else has its connection.
+	// The test holds b's only connection, so b reads no notices for longer than AcceptTimeout.
 	pool := b.db.ReadPool()
 	pool.SetMaxOpenConns(1)
 	held, err := pool.Conn(t.Context())
