@@ -30,7 +30,7 @@ type call struct {
 	sender string // "" for the server itself
 	token  []byte // the caller's progress token; nil without one
 	silent bool   // the caller does not want notifications
-	stop   func() // releases what a sender keeps for the call; nil if there is nothing to release
+	stop   func() // releases the resources that a sender keeps for the call; may be nil
 
 	wake chan struct{} // capacity 1; receives when there is something to take
 
@@ -240,7 +240,7 @@ type AstrayError struct {
 
 func (e *AstrayError) Error() string { return e.Cause.Error() + "; " + e.Sentence() }
 
-// Sentence describes what the app did, for the caller.
+// Sentence describes the app's mistake in a sentence for the caller.
 func (e *AstrayError) Sentence() string {
 	return "the app sent " + e.Response + ", which matches no request"
 }

@@ -1,4 +1,4 @@
-// Package link is one MCP client connection to one app.
+// Package link implements an MCP client connection to one app.
 //
 // A Link performs the handshake (or server/discover, for the revision without a handshake), makes calls with progress
 // and cancellation (call.go), and reads lists (lists.go). It also keeps subscriptions (subscriptions.go), answers the

@@ -23,7 +23,7 @@ type Link struct {
 	o         Options
 	log       hclog.Logger
 	session   *mcp.ClientSession
-	conn      mcp.Connection // the connection underneath the one that the SDK's session uses
+	conn      mcp.Connection // the connection below the one that the SDK's session uses
 	out       sender
 	info      Info
 	handshake []byte      // the raw handshake result; accessed only during the handshake
@@ -43,7 +43,7 @@ type Link struct {
 	asked       int                        // bytes of their params and ids
 	closing     bool
 
-	giveUp context.CancelCauseFunc // aborts the handshake; set only during it
+	giveUp context.CancelCauseFunc // aborts the handshake; set only during the handshake
 
 	life context.Context // cancelled when done is closed
 	stop context.CancelFunc

@@ -41,8 +41,8 @@ type Options struct {
 	// Measure is called at the end of each call with its duration. May be nil.
 	Measure func(method string, took time.Duration, err error)
 
-	// Report is called with a sentence about something the app did wrong, for whoever runs the app. Repeated
-	// problems are reported less and less often. It must not block. May be nil.
+	// Report is called with a sentence that describes a mistake of the app. It is meant for the person who runs the
+	// app. Repeated problems are reported less and less often. It must not block. May be nil.
 	Report func(sentence string)
 
 	// OnListChanged is called when the app announces that its "tools", "prompts" or "resources" changed. Calls are

@@ -50,7 +50,8 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// Challenge describes what a server requires, from its response to an unauthorized request (RFC 6750, RFC 9728).
+// Challenge describes the requirements of a server, taken from its response to an unauthorized request (RFC 6750, RFC
+// 9728).
 type Challenge struct {
 	Error    string // for example insufficient_scope
 	Scope    string // the required scopes, separated by spaces
@@ -103,9 +104,9 @@ const maxNonces = 2
 
 const notAllowed = "does not allow the account to do this (403)"
 
-// authorized sends a request with the account's token. If the server returns 401, it did not process the
-// request, so the request is sent again with a fresh token, or with the nonce that the server wants. After a 403 without a
-// reason, it tries one fresh token.
+// authorized sends a request with the account's token. If the server returns 401, it did not process the request, so
+// the request is sent again with a fresh token, or with the nonce that the server wants. After a 403 without a reason,
+// it tries one fresh token.
 func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 	var refused core.Secret
 	var forbidden *Error // the token was refused without a reason
@@ -232,9 +233,9 @@ const (
 	maxClientRedirects = 3
 )
 
-// NewClient returns a client for services that belong to a remote app, such as its authorization server. It has
-// the same address checks as New, but no proxy and no cookies. It follows redirects of reads only, and never
-// from https to http.
+// NewClient returns a client for services that belong to a remote app, such as its authorization server. It has the
+// same address checks as New, but no proxy and no cookies. It follows redirects only for reads, and never from https to
+// http.
 func NewClient(o Options) *http.Client {
 	control := o.Control
 	if control == nil {

@@ -77,7 +77,7 @@ const maxEventID = 4 << 10
 func validID(id string) bool { return len(id) <= maxEventID && httpguts.ValidHeaderFieldValue(id) }
 
 // The limits for the delay that a server may ask for before a stream is requested again. With a shorter delay, a call
-// would send requests back to back for as long as it lasts.
+// would send requests back to back until it ends.
 const (
 	shortestRetry = 200 * time.Millisecond
 	longestRetry  = time.Minute

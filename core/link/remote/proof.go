@@ -108,9 +108,9 @@ func (k *ProofKey) proof(method string, target *url.URL, token core.Secret, nonc
 	return signed + "." + encode(signature), nil
 }
 
-// Proving returns a client whose requests to an authorization server carry proofs. If the server refuses a request for
-// lack of a nonce, it has not processed the request, so the client sends it again with the nonce. Without a key,
-// Proving returns client itself.
+// Proving returns a client whose requests to an authorization server carry proofs. If the server refuses a request
+// because the nonce is missing, it has not processed the request. The client then sends it again with the nonce.
+// Without a key, Proving returns client itself.
 func Proving(client *http.Client, key *ProofKey) *http.Client {
 	if key == nil {
 		return client

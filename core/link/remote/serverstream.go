@@ -20,8 +20,8 @@ const HealthyStream = 10 * time.Second
 
 // ServerStream holds the callbacks for the stream on which a server sends messages unprompted.
 type ServerStream struct {
-	// Answered is called once, when the server has answered the first request for the stream (whatever the
-	// answer) or could not be reached.
+	// Answered is called once, when the server has answered the first request for the stream, even with an error, or
+	// could not be reached.
 	Answered func()
 	// Receive gets the data of each event. It returns false to end the stream.
 	Receive func(data []byte) bool

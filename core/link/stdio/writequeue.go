@@ -38,7 +38,7 @@ type writeQueue struct {
 
 	mu     sync.Mutex
 	buf    []byte        // small messages for the next write
-	lines  lines         // what does not fit in buf, by sender
+	lines  lines         // messages that do not fit in buf, by sender
 	rest   []byte        // the rest of a write in progress; goes before buf
 	queued int           // bytes in buf and lines
 	spare  []byte        // becomes the next buf
@@ -119,8 +119,8 @@ func (q *writeQueue) append(sender string, size int, put func([]byte) []byte) {
 	q.queued += len(q.buf) - before
 }
 
-// writeDirectly writes what the app accepts without blocking and leaves the rest to run. It is called with busy
-// set and mu held; it releases mu while it writes.
+// writeDirectly writes as much as the app accepts without blocking. run writes the rest. It is called with busy set and
+// mu held; it releases mu while it writes.
 func (q *writeQueue) writeDirectly() {
 	for q.queued > 0 {
 		if q.direct == nil {
@@ -141,7 +141,7 @@ func (q *writeQueue) writeDirectly() {
 	q.busy = false
 }
 
-// takeNext removes what to write next. The caller holds mu.
+// takeNext removes and returns the bytes to write next. The caller holds mu.
 func (q *writeQueue) takeNext() []byte {
 	if q.rest != nil {
 		rest := q.rest
@@ -170,7 +170,7 @@ func (q *writeQueue) reuse(written []byte) {
 	}
 }
 
-// run writes what could not be written directly, until the queue is closed or a write fails.
+// run writes the messages that could not be written directly, until the queue is closed or a write fails.
 func (q *writeQueue) run() {
 	watch := time.AfterFunc(q.timeout, func() {
 		q.stalled(fmt.Errorf("%w: nothing was read for %v", ErrStalled, q.timeout))
@@ -273,7 +273,7 @@ func (l *lines) append(sender string, size int, put func([]byte) []byte) int {
 	return added
 }
 
-// takeTurn removes what to write next: one large message, or several small ones from one sender.
+// takeTurn removes and returns the messages of the next turn: one large message, or several small ones from one sender.
 func (l *lines) takeTurn() []byte {
 	one := l.order[0]
 	l.order[0], l.order = nil, l.order[1:]
@@ -288,7 +288,7 @@ func (l *lines) takeTurn() []byte {
 	return next
 }
 
-// directWriter writes what a pipe accepts without blocking. It must not be used concurrently.
+// directWriter writes as much as a pipe accepts without blocking. It must not be used concurrently.
 type directWriter struct {
 	raw  syscall.RawConn
 	data []byte
