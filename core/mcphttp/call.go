@@ -27,7 +27,7 @@ import (
 type call struct {
 	Message
 	number  int64         // unique in its session, from 1
-	out     *sse.Response // where its answer goes, and any messages about it before that
+	out     *sse.Response // receives the call's answer, and any messages about the call before it
 	cancel  func()        // ends its context
 	caller  core.Caller
 	session *session        // nil without one
@@ -37,7 +37,7 @@ type call struct {
 	span    tracing.Span
 
 	release func() // releases its place in the user's share; nil if it holds none
-	ended   func() // called when the call has its answer; nil for nothing
+	ended   func() // called when the call has been answered; may be nil
 	body    func() // called when the call ends; the last call of a POST releases the memory counted for its body; nil for none
 
 	began  time.Time
@@ -56,7 +56,7 @@ func newCall(m Message, caller core.Caller, s *session) *call {
 func (k *call) admit(ctx context.Context) { k.context, k.cancel = context.WithCancel(ctx) }
 
 // serveCalls runs the calls of one POST and writes the response once its form is known. Each call runs on its own
-// goroutine. A single call that is answered at once runs on this one.
+// goroutine. A single call that is answered at once runs on the current goroutine.
 func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) error {
 	e.noteTool(c, calls)
 	keepBody(webguard.TakeBody(c.Context()), calls)
@@ -193,7 +193,7 @@ func (e *Endpoint) run(k *call) {
 	e.live.EndCalls(1)
 }
 
-// countedAnswer is the size in bytes from which an answer is counted. A batch has up to maxCalls answers.
+// countedAnswer is the size in bytes of the smallest answer that is counted. A batch has up to maxCalls answers.
 const countedAnswer = 4 << 10
 
 // hold counts an answer against its caller's share of memory until its client has read it. If the caller has left too

@@ -76,8 +76,8 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	}
 }
 
-// RespondIfDisabled responds to a request to /mcp with 404 while the feature is switched off, and reports whether it did. It
-// treats all methods alike, including preflights.
+// RespondIfDisabled responds to a request to /mcp with 404 while the feature is switched off, and reports whether it
+// did. It treats all methods alike, including preflights.
 func (e *Endpoint) RespondIfDisabled(ctx *fasthttp.RequestCtx) bool {
 	if e.o.Features.Enabled(config.FlagMCPServer) || !isEndpoint(string(ctx.Path())) {
 		return false
@@ -116,8 +116,8 @@ func isEndpoint(path string) bool {
 // resourceMe is the path segment that stands for the caller's only or default workspace.
 const resourceMe = "me"
 
-// resourceOf returns what the path of a request names below /mcp: a workspace, or one of its views as ws_.../v/NAME.
-// It returns "" for /mcp itself. valid is false if no workspace or view can have that name.
+// resourceOf returns the resource that the path of a request names below /mcp: a workspace, or one of its views as
+// ws_.../v/NAME. It returns "" for /mcp itself. valid is false if no workspace or view can have that name.
 func resourceOf(c *fiber.Ctx) (resource string, valid bool) {
 	workspace, name := strings.Clone(c.Params("workspace")), strings.Clone(c.Params("view"))
 	switch {
@@ -131,7 +131,7 @@ func resourceOf(c *fiber.Ctx) (resource string, valid bool) {
 	return workspace, true
 }
 
-// howToAuthorize is for humans: clients read WWW-Authenticate.
+// howToAuthorize is a message for people. Clients read WWW-Authenticate instead.
 const howToAuthorize = "Authorization required: send a token of this server's identity provider, or an API key (`ropewalk key create NAME`), as a bearer token. " +
 	"The instance key (SERVICE_API_KEY) is for /v1 only."
 
@@ -214,7 +214,7 @@ func (e *Endpoint) readBody(c *fiber.Ctx) ([]byte, error) {
 	return bytes.Clone(body), nil
 }
 
-// identityScopes returns the scopes that are about who the user is. A token need not carry them.
+// identityScopes returns the scopes that only give information about the user. A token does not need them.
 func identityScopes() []string { return []string{"openid", "profile", "email", "offline_access"} }
 
 // missingScopes returns the scopes that the configuration requires and a token was not granted, separated by spaces. It

@@ -96,8 +96,7 @@ func (e *Endpoint) open(ctx context.Context, caller core.Caller, said helloParam
 	return s, e.store(ctx, s)
 }
 
-// attach connects a session to what it needs to run: its tools session, its idle timer, and notifications of list
-// changes.
+// attach gives a session its tools session, its idle timer, and notifications of list changes.
 func (e *Endpoint) attach(s *session) {
 	s.Tools = e.o.Tools.Open(s.Owner, tools.SessionOptions{ID: rand.Text(), Capabilities: s.Capabilities, Notify: s.Notify})
 	s.ExpireAfter(e.o.SessionTTL, func() {
@@ -158,7 +157,7 @@ const (
 	sessionMoved  = "the session was taken over by another server; send the request again"
 )
 
-// closeSession ends a session that was removed from the live set. Its in-flight calls get an error with the message
+// closeSession ends a session that was removed from the live set. Its in-flight calls get an error whose message is
 // why.
 func (e *Endpoint) closeSession(s *session, why string) {
 	for _, k := range s.Close() {

@@ -17,7 +17,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// listener is one subscriptions/listen request: which changes its client wants to receive, and where.
+// listener is one subscriptions/listen request. It holds the changes that the client wants to receive, and the stream
+// on which they are sent.
 type listener struct {
 	*sse.Queue
 	id    json.RawMessage // the request's ID, which tags every message sent here
@@ -34,8 +35,8 @@ type wish struct {
 	TaskIDs []string `json:"taskIds,omitempty"` // extensionTasks
 }
 
-// listen handles subscriptions/listen. It opens one stream that sends first what was granted and then the
-// notifications, until the client disconnects or the server shuts down. If nothing was granted, the stream ends
+// listen handles subscriptions/listen. It opens a stream, which first lists the granted notifications. The
+// notifications follow, until the client disconnects or the server shuts down. If nothing was granted, the stream ends
 // immediately.
 func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 	var wanted *wish

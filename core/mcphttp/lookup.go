@@ -188,8 +188,8 @@ func (e *Endpoint) covered(s *session, now time.Time) bool {
 	return !e.writer.Replaces() || e.lease.Covers(s.Lease(), now)
 }
 
-// confirm reclaims a session whose lease was not renewed in time. It returns false if another server has the session,
-// after ending it here. While the store is unavailable, the session continues.
+// confirm reclaims a session whose lease was not renewed in time. If another server has the session, confirm ends it
+// here and returns false. While the store is unavailable, the session continues.
 func (e *Endpoint) confirm(s *session) bool {
 	ctx, cancel := context.WithTimeout(e.root, storeTimeout)
 	defer cancel()

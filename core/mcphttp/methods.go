@@ -118,7 +118,7 @@ func (k *call) checkArguments() error {
 	return nil
 }
 
-// toolError returns what a client receives when a tool call fails: a result for the model to read, or an error.
+// toolError returns the response to a failed tool call: a result for the model to read, or an error.
 func (e *Endpoint) toolError(k *call, request tools.Call, err error) (json.RawMessage, error) {
 	if known, ok := errors.AsType[*core.Error](err); ok && e.isForModel(k, request.Name, known.Code) {
 		k.failed = true

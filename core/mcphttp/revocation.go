@@ -61,8 +61,9 @@ func (e *Endpoint) EndRevoked(ctx context.Context, userID string) {
 	e.endRevoked(ctx, userID)
 }
 
-// recheck ends what a request opened if access was revoked while the request was handled. The caller was authenticated
-// before the revocation, and EndRevoked could not find a session or stream that was not open yet.
+// recheck ends the caller's sessions and streams if access was revoked while a request was handled. The caller was
+// authenticated before the revocation, and EndRevoked could not find a session or stream that the request had not
+// opened yet.
 func (e *Endpoint) recheck(caller core.Caller, began time.Time) {
 	if !e.changedSince(began) {
 		return
@@ -98,7 +99,8 @@ func (e *Endpoint) endRevoked(ctx context.Context, userID string) {
 	e.o.Tools.EndTasks(userID, func(c core.Caller) bool { return e.revoked(ctx, c, func(core.Caller) {}) })
 }
 
-// revoked reports whether a caller has lost access, and otherwise passes the current rights to follow if they are known.
+// revoked reports whether a caller has lost access, and otherwise passes the current rights to follow if they are
+// known.
 func (e *Endpoint) revoked(ctx context.Context, c core.Caller, follow func(core.Caller)) bool {
 	now, err := e.o.Access.Current(ctx, c)
 	if err == nil {
@@ -144,7 +146,7 @@ func (e *Endpoint) identifyAgain(ctx context.Context, again func(context.Context
 		ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 		defer cancel()
 		if core.CodeOf(again(ctx)) == core.CodeUnauthenticated {
-			e.log.Info("stream ended: its token is no longer accepted, or not without a new proof of possession")
+			e.log.Info("stream ended: its token is no longer accepted, or needs a new proof of possession")
 			end()
 			return
 		}

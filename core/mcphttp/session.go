@@ -57,8 +57,8 @@ func newSession(owner core.Caller, record sessionstore.Record, capabilities json
 	}
 }
 
-// OwnedBy reports whether c may use the session: the same person or API key in the same workspace and view, whichever
-// identity provider the person logged in with.
+// OwnedBy reports whether c may use the session: it must be the same person or API key, in the same workspace and view.
+// The person may have logged in with a different identity provider.
 func (s *session) OwnedBy(c core.Caller) bool {
 	return s.Owner.Principal() == c.Principal() && s.Owner.Workspace.ID == c.Workspace.ID && s.Owner.View == c.View
 }

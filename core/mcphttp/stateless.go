@@ -154,8 +154,8 @@ func mismatch(message string) *fault { return badRequest(mcp.CodeHeaderMismatch,
 const freshFor = "5000"
 
 // complete adds the members that the stateless revision requires to a result. Every result has its type and the
-// server's identity; lists also say how long and for whom they are valid. A list is always private to its caller,
-// whatever the app says.
+// server's identity; lists also say how long and for whom they are valid. A list is always private to its caller, even
+// if the app says otherwise.
 func (e *Endpoint) complete(k *call, parts [][]byte) ([][]byte, error) {
 	result := slices.Concat(parts...)
 	fields, ok := rawjson.Fields(result)

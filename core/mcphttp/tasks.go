@@ -45,7 +45,8 @@ func undeclared() *fault {
 	return f
 }
 
-// taskOutcome returns the function that turns the outcome of a call into what its client would have received.
+// taskOutcome returns the function that turns the outcome of a call into the response that its client would have
+// received.
 func (e *Endpoint) taskOutcome(caller core.Caller, name string) tools.Outcome {
 	k := &call{Message: Message{Method: "tools/call"}, caller: caller, context: e.root}
 	return func(result json.RawMessage, err error) (json.RawMessage, *rpc.Error) {
@@ -96,7 +97,8 @@ func (e *Endpoint) handleTask(k *call) ([][]byte, error) {
 // maxWatched is how many tasks one subscriptions/listen request may watch. Each costs a query every two seconds.
 const maxWatched = 100
 
-// watchable returns the caller's tasks among ids, at most maxWatched. It leaves out unknown tasks and other callers' tasks.
+// watchable returns the caller's tasks among ids, at most maxWatched. It leaves out unknown tasks and other callers'
+// tasks.
 func (e *Endpoint) watchable(ctx context.Context, caller core.Caller, ids []string) (granted []string) {
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()

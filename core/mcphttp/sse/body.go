@@ -13,7 +13,7 @@ const stallLimit = 10 * time.Second
 
 // Body is the event stream of a POST in the form that fasthttp reads. Each Read is sent as one chunk on the request's
 // own connection, which stays usable afterwards. A client that disconnects ends the stream but not the calls behind it.
-// The journal records what the calls still send, up to its limits, so that the client can come back for it.
+// The journal records later messages of the calls, up to its limits, so that a client that comes back can receive them.
 type Body struct {
 	from *Queue
 	conn net.Conn

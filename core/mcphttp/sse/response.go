@@ -10,8 +10,8 @@ import (
 // response without headers, and a stream can be resumed.
 const StreamAfter = 15 * time.Second
 
-// Response is the response to one POST: the answers to its calls, preceded by whatever the calls send while they run.
-// It is plain JSON unless something must be sent before the last answer.
+// Response is the response to one POST: the answers to its calls, preceded by the messages that the calls send while
+// they run. It is plain JSON unless something must be sent before the last answer.
 type Response struct {
 	Queue
 	Batch bool // the answers are sent as an array
