@@ -24,7 +24,7 @@ func (m *Metrics) ChatRun(outcome string, took time.Duration) {
 	m.runs.WithLabelValues(outcome).Observe(took.Seconds())
 }
 
-// ModelCall records a request to a model and what it used.
+// ModelCall records a request to a model and its usage.
 func (m *Metrics) ModelCall(used core.Usage, failed bool) {
 	provider, name, _ := strings.Cut(m.models.or(used.Model), ":")
 	errorType := ""

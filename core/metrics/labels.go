@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Limits on the number of values for labels that depend on what is installed or configured.
+// Limits on the number of values for labels whose values depend on the installed apps or the configuration.
 const (
 	maxTools  = 2000
 	maxApps   = 500
