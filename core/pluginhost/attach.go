@@ -17,9 +17,9 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/host"
 )
 
-// A plugin that someone else started, for example under a debugger, can be attached. The slot's calls then go
-// to that process, without time limits, while the slot's own process keeps running. When the attachment ends,
-// for whatever reason, calls go to the slot's own process again, including those that were cut off.
+// A plugin that someone else started, for example under a debugger, can be attached. The slot's calls then go to that
+// process, without time limits, while the slot's own process keeps running. When the attachment ends for any reason,
+// calls go to the slot's own process again, including those that were cut off.
 
 // detachDrain is how long an attached plugin's pending calls may take before it is detached. Longer calls are
 // cut off and repeated on the slot's own process.
@@ -38,7 +38,7 @@ type attachment struct {
 	ended  chan struct{} // closed before the connection is, and when the plugin has exited
 	end    func()        // closes ended; may be called more than once
 	stop   chan struct{} // closed when the slot closes or is suspended
-	closed chan struct{} // closed when the attachment is completely gone
+	closed chan struct{} // closed when the attachment has ended completely
 }
 
 // Attach directs a loaded plugin's calls to the process listening on a Unix socket, until ctx ends (nil) or the

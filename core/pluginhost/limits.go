@@ -60,7 +60,7 @@ func exceeded(l config.PluginLimits, u treeUse) string {
 	return ""
 }
 
-// measureTree measures what a process and its descendants use together. Without /proc it returns zeros.
+// measureTree measures the total usage of a process and its descendants. Without /proc it returns zeros.
 func measureTree(pid int) (total treeUse) {
 	for waiting := []int{pid}; len(waiting) > 0; {
 		pid := waiting[0]

@@ -21,8 +21,8 @@ const shortestSecret = 4
 
 const redacted = "[redacted]"
 
-// secrets are the values in a plugin's settings that must not appear in log messages or errors, whatever the
-// plugin writes. The longest comes first.
+// secrets are the values in a plugin's settings that must not appear in log messages or errors, even if the plugin
+// writes them. The longest comes first.
 type secrets []string
 
 // secretsOf finds the secrets in settings: values with a name such as password, and passwords in URLs.

@@ -136,7 +136,8 @@ func (s *slot[T]) answeredSince(g *generation[T], t time.Time) bool {
 const (
 	// settled is the age at which a generation counts as working, even without calls.
 	settled = 2 * time.Second
-	// The pauses before a plugin that exits immediately is started again. Each is twice as long as the one before.
+	// The pauses before a plugin that exits immediately is started again. Each pause is twice as long as the previous
+	// one.
 	firstPause, longestPause = 50 * time.Millisecond, 400 * time.Millisecond
 )
 

@@ -30,7 +30,7 @@ type tail struct {
 	ended chan struct{} // closed when everything has been passed on
 
 	secrets secrets  // replaced in every line
-	rate    lineRate // limits what is read
+	rate    lineRate // limits the lines from standard error
 	printed lineRate // limits other output; guarded by mu
 
 	heard io.Writer // receives everything as written; may be nil
@@ -40,7 +40,7 @@ type tail struct {
 	cause []byte // the line in which a Go program reports its own crash; a stack trace follows
 }
 
-// Read passes on what the plugin wrote.
+// Read passes on the plugin's output.
 func (t *tail) Read(p []byte) (int, error) {
 	for len(t.ready) == 0 {
 		line, err := t.lines.ReadSlice('\n') // a line longer than the buffer comes in pieces

@@ -143,10 +143,10 @@ func (i *Installer) nameOf(r Request, a artifact, who pluginhost.Identity) (stri
 		return "", fmt.Errorf("the plugin calls itself %q, which is not an adapter name (a-z, 0-9 and -); set one with --name", adapter)
 	}
 	if a.kind != "" && a.kind != who.Kind {
-		return "", fmt.Errorf("%s is listed as a plugin of the kind %s but serves %s; tell whoever maintains the list", a.source, a.kind, who.Kind)
+		return "", fmt.Errorf("%s is listed as a plugin of the kind %s but serves %s; report it to the maintainer of the list", a.source, a.kind, who.Kind)
 	}
 	if a.version != "" && !sameVersion(a.version, who.Version) {
-		return "", fmt.Errorf("%s is listed as version %s but reports version %s; tell whoever maintains the list", a.source, a.version, who.Version)
+		return "", fmt.Errorf("%s is listed as version %s but reports version %s; report it to the maintainer of the list", a.source, a.version, who.Version)
 	}
 	if i.Builtin(who.Kind, adapter) {
 		return "", fmt.Errorf("%s is the name of a built-in %s adapter, which would be used instead; choose another name with --name", adapter, who.Kind)

@@ -42,7 +42,7 @@ type trust struct {
 	demanded bool
 }
 
-// readKey parses a key, or reads the file at that path.
+// readKey parses text as a key, or reads the key from the file that text names.
 func readKey(text string) (minisign.PublicKey, error) {
 	raw, err := os.ReadFile(text)
 	if err == nil {
