@@ -231,7 +231,8 @@ func (p *Process) Memory() (sum int64) {
 	return sum
 }
 
-// Activity describes the processor time that a program and its descendants have used, and what they hold.
+// Activity describes a program and its descendants: the processor time that they have used, their processes, and
+// whether they hold a connection.
 type Activity struct {
 	CPUTime   time.Duration // the total of the live processes
 	Processes []int         // their ids

@@ -21,8 +21,8 @@ type confinedStart struct {
 	Env     [][]byte        `json:"env"`   // arbitrary bytes: JSON would change strings that are not UTF-8
 }
 
-// prepareProfile adds what the sandbox needs to attr. It returns the first line for the shim, and the mounts
-// that it inherits.
+// prepareProfile adds the attributes that the sandbox needs to attr. It returns the first line for the shim, and the
+// mounts that it inherits.
 func prepareProfile(attr *syscall.SysProcAttr, c Command, group *cgroup.Group) (line []byte, mounts []*os.File, err error) {
 	p := *c.Sandbox
 	p.Attributes(attr)

@@ -37,7 +37,7 @@ const (
 // A process with ShimArg is a shim. It never reaches main: there is one shim for every app, and most of the server's
 // packages allocate memory when they are initialized. Go initializes a package as soon as its imports are initialized,
 // in the order of import paths, so this package comes before every package that imports it and before most others. make
-// bench ONLY=apps measures what a shim costs.
+// bench ONLY=apps measures the cost of a shim.
 //
 //nolint:gochecknoinits // see above
 func init() {

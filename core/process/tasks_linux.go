@@ -45,9 +45,9 @@ func shareOf(budget, n int) int {
 	return max(budget/shares-shimTasks, 1)
 }
 
-// taskLimit returns how many threads and processes one of n programs may have; 0 means no limit. If the kernel
-// counts the tasks of apps separately, each gets a share of what the server leaves for all of them. Otherwise
-// it counts all tasks of the server's user, and the limit applies to the total.
+// taskLimit returns how many threads and processes one of n programs may have; 0 means no limit. If the kernel counts
+// the tasks of apps separately, each app gets a share of the tasks that the server leaves for all apps. Otherwise it
+// counts all tasks of the server's user, and the limit applies to the total.
 func taskLimit(p *sandbox.Profile, group *cgroup.Group, n int) int {
 	limit := taskBudget(group)
 	if !p.OwnTasks() {

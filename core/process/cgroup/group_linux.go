@@ -160,7 +160,7 @@ func (g *Group) Ended() string {
 	return "was the largest when the machine, or the server with its apps, had no memory left"
 }
 
-// Remove kills whatever is left in the group and removes it.
+// Remove kills all processes that are left in the group, and removes the group.
 func (g *Group) Remove() error {
 	g.Started()
 	if err := g.Kill(); err != nil {

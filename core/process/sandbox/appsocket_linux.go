@@ -55,7 +55,8 @@ func (b *Broker) appFile(n notification) (int, error) {
 	return unix.PidfdGetfd(pidfd, int(int32(n.args[0])), 0)
 }
 
-// openProc opens a file or directory that the app's thread uses, by its name below /proc/<pid>, without any right to read it.
+// openProc opens a file or directory that the app's thread uses, by its name below /proc/<pid>, without any right to
+// read it.
 func (b *Broker) openProc(n notification, name string) (int, error) {
 	fd, err := unix.Open(fmt.Sprintf("/proc/%d/%s", n.pid, name), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -67,8 +68,8 @@ func (b *Broker) openProc(n notification, name string) (int, error) {
 	return fd, err
 }
 
-// appSocket is a socket of the app that the broker holds through its own descriptor. Whatever the app does with its
-// descriptor, this remains the same socket.
+// appSocket is a socket of the app that the broker holds through its own descriptor. It remains the same socket even if
+// the app closes or replaces its own descriptor.
 type appSocket struct {
 	fd           int
 	domain, kind int
@@ -165,7 +166,7 @@ func (b *Broker) put(n notification, fd int) error {
 // validInterval is how often await checks whether the app is still waiting for the connection.
 const validInterval = time.Second
 
-// await waits until a connection is established or has failed, as long as the app waits for it. It does not
+// await waits until a connection is established or has failed, or until the app no longer waits for it. It does not
 // occupy a thread.
 func (b *Broker) await(n notification, fd int, until time.Time) error {
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)

@@ -16,17 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Broker makes system calls on behalf of an app when a filter cannot judge them. The kernel suspends such a
-// call and reports it here. The broker copies the arguments, decides, and acts on its own copy, so an app gains
-// nothing by changing the address, or the file behind the descriptor, after the check. The broker refuses
-// whatever it cannot determine.
+// Broker makes system calls on behalf of an app when a filter cannot judge them. The kernel suspends such a call and
+// reports it here. The broker copies the arguments, decides, and acts on its own copy, so an app gains nothing by
+// changing the address, or the file behind the descriptor, after the check. If the broker cannot decide, it refuses the
+// call.
 //
-// It makes every connect call. At LevelNamespaces the app's sockets are in a network namespace from which
-// nothing can be reached. For a permitted TCP connection the broker connects a socket in the server's network
-// and puts it in place of the app's. It also makes every bind and listen call, which are forbidden for such a
-// socket. No datagrams leave the namespace; DNS queries go through the name server. At LevelLandlock the broker
-// connects the app's own socket, or a twin of it. It also changes the mode, owner and times of open files, which Landlock does
-// not check.
+// It makes every connect call. At LevelNamespaces the app's sockets are in a network namespace from which nothing can
+// be reached. For a permitted TCP connection the broker connects a socket in the server's network and puts it in place
+// of the app's. It also makes every bind and listen call, which are forbidden for such a socket. No datagrams leave the
+// namespace; DNS queries go through the name server. At LevelLandlock the broker connects the app's own socket, or a
+// twin of it. It also changes the mode, owner and times of open files, which Landlock does not check.
 type Broker struct {
 	network  Network
 	listener int
@@ -325,7 +324,8 @@ func (b *Broker) connectSocket(n notification, socket appSocket, address []byte)
 	case unix.AF_UNIX:
 		return b.connectUnix(n, socket, address)
 	case unix.AF_UNSPEC:
-		// A socket of the server's network must not lose its peer.
+		// A socket in the server's network must stay connected: unconnected, it would give the app access to that
+		// network.
 		if b.private && !socket.private {
 			return unix.EINVAL
 		}
@@ -465,8 +465,8 @@ func (b *Broker) ownSocket(n notification) (appSocket, error) {
 	return s, err
 }
 
-// onOwnThread calls functions, until one fails, on a thread that ends afterwards. The first is becomeApp or becomeThread,
-// and the next may enter the app's Landlock domain.
+// onOwnThread calls functions, until one fails, on a thread that ends afterwards. The first is becomeApp or
+// becomeThread, and the next may enter the app's Landlock domain.
 func onOwnThread(steps ...func() error) error {
 	result := make(chan error)
 	go func() {
@@ -482,8 +482,8 @@ func onOwnThread(steps ...func() error) error {
 	return <-result
 }
 
-// becomeApp gives the calling thread the app's credentials, for calls in which the kernel checks them or shows them to the
-// peer.
+// becomeApp gives the calling thread the app's credentials, for calls in which the kernel checks them or shows them to
+// the peer.
 func (b *Broker) becomeApp() error { return dropRights(b.uid, b.group) }
 
 // becomeThread is like becomeApp, but also takes over the working directory and umask of the app's thread.

@@ -16,7 +16,7 @@ type denials struct {
 	due    bool                                 // whether a report is scheduled
 }
 
-// However many connections an app attempts, it causes only one report per reportPause, with at most maxDenied
+// Even an app that attempts many connections causes only one report per reportPause, with at most maxDenied
 // destinations.
 const (
 	reportPause = 500 * time.Millisecond

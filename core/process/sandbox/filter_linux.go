@@ -200,8 +200,8 @@ func (p *program) others(level Level) {
 
 const ioprioProcess = 1 // IOPRIO_WHO_PROCESS of linux/ioprio.h
 
-// modes refuses to create setuid and setgid files: if an app runs as the server's user, such a file would give
-// that user's rights to whoever executes it.
+// modes refuses to create setuid and setgid files. If an app runs as the server's user, such a file would give that
+// user's rights to anybody who executes it.
 func (p *program) modes() {
 	for number, mode := range modeArguments() {
 		p.on(number, when(mode, setID, refuse(unix.EPERM))...)

@@ -252,7 +252,7 @@ func (l layout) covered(b bind) bool {
 	return false
 }
 
-// mask hides what is below a path that was just bound.
+// mask hides the hidden paths below a path that was just bound.
 func (l layout) mask(path string) error {
 	for _, h := range l.hide {
 		if !PathWithin(h, path) || h == path {

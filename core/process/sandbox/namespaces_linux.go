@@ -87,7 +87,7 @@ func preferAsVictim() {
 	const file = "/proc/self/oom_score_adj"
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return // there is no such score
+		return // the system has no such score
 	}
 	if now, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil && now < victimScore {
 		_ = os.WriteFile(file, []byte(strconv.Itoa(victimScore)), 0)

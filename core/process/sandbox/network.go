@@ -22,9 +22,8 @@ type Network struct {
 	Mode  string   `json:"mode,omitempty"`  // a mode, or "" when Allow is set
 	Allow []string `json:"allow,omitempty"` // host:port; host is a name, an address or a prefix, port is a number or *
 
-	// Also lists destinations on this machine that NetworkLoopbackOff allows, in the same format as Allow.
-	// Their names may resolve to addresses of this machine, because whoever configures the server has chosen
-	// them.
+	// Also lists destinations on this machine that NetworkLoopbackOff allows, in the same format as Allow. Their names
+	// may resolve to addresses of this machine, because the person who configured the server chose these names.
 	Also []string `json:"also,omitempty"`
 
 	// Only restricts NetworkLoopbackOff: if it is not empty, apps can connect only to the destinations in it and
@@ -108,7 +107,7 @@ func (n Network) permits(ctx context.Context, addr netip.AddrPort, isOwn func(ne
 		return !isClosed(ip, isOwn) && (len(n.Only) == 0 || slices.ContainsFunc(n.Only, isListed))
 	}
 	return slices.ContainsFunc(n.Allow, func(d string) bool {
-		// Whoever answers for a name must not be able to choose an address of this machine.
+		// The owner of a domain must not be able to direct connections to this machine.
 		return isDestination(ctx, d, ip, addr.Port(), func(ctx context.Context, host string) ([]netip.Addr, error) {
 			if isClosed(ip, isOwn) && !strings.EqualFold(host, "localhost") {
 				return nil, nil

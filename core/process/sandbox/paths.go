@@ -65,10 +65,10 @@ var closedLog = regexp.MustCompile(`\.[0-9]{6,}$`)
 // file. Closed files of a hidden log are hidden as well, including those that a later rotation makes.
 func LogOf(path string) string { return closedLog.ReplaceAllString(path, "") }
 
-// RuntimePaths returns what a program needs in addition to the system's files: its interpreters, libraries and
-// packages. The program is one that the server chose, such as one on its search path. Nothing else in the
-// directories around a program is opened, because it belongs to the program's user. Protected directories and
-// their parents are never opened.
+// RuntimePaths returns the files that a program needs in addition to the system's files: its interpreters, libraries
+// and packages. The server chose the program, for example from its search path. Nothing else in the directories around
+// a program is opened, because it belongs to the program's user. Protected directories and their parents are never
+// opened.
 func RuntimePaths(program string, searchPath, protected []string) []string {
 	r := runtimePaths{protected: protected, searchPath: searchPath}
 	r.addProgram(program)
@@ -152,7 +152,7 @@ func isExecutable(file string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
-// addProgram adds a program and whatever executes it.
+// addProgram adds a program and, if it is a script, its interpreter.
 func (r *runtimePaths) addProgram(program string) {
 	if slices.Contains(r.seen, program) || len(r.seen) > maxChain {
 		return

@@ -27,8 +27,7 @@ type Profile struct {
 	Layers []Layer `json:"layers,omitempty"`
 
 	// UID is the user and group id that the app runs as, which requires a server that runs as root; 0 means the
-	// server's own. Group is an additional group at LevelLandlock: the one that may traverse the directories
-	// above the app's.
+	// server's own. Group is an additional group at LevelLandlock, which may traverse the directories above the app's.
 	UID   int `json:"uid,omitempty"`
 	Group int `json:"group,omitempty"`
 
