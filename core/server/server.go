@@ -142,7 +142,7 @@ func (s *Server) Failed() <-chan error { return s.failed }
 // reverse order of its start. It may be called again.
 func (s *Server) Close(ctx context.Context) error { return s.closers.close(ctx) }
 
-// closers closes what was started, in reverse order.
+// closers closes everything that was started, in reverse order.
 type closers struct {
 	mu   sync.Mutex
 	list []closer

@@ -165,7 +165,7 @@ func (s *Server) openServices(ctx context.Context) error {
 		Patterns: c.Tools.Approve, Wait: c.Tools.ApprovalWait, Expiry: c.Tools.ApprovalExpiry, Records: s.store, Events: s.bus, Logger: s.log.Named("trust"),
 		Shows: s.shows,
 	})
-	s.untilClosed("approvals", s.approvals.Run) // ends expired ones
+	s.untilClosed("approvals", s.approvals.Run) // ends expired approvals
 	var makeKey func() error
 	if !s.store.Shared() { // servers of a cluster need the same key
 		makeKey = s.makeKey
