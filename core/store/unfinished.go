@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// SaveUnfinished stores what the current turn of a run has produced so far, and replaces what was saved before; nil
+// SaveUnfinished stores the output of a run's current turn so far, and replaces the output that was saved before; nil
 // deletes it. The next AppendMessages of the run deletes it too. If a killed server leaves an unfinished turn behind,
 // it becomes a message: Messages returns it as unfinished, and the user's next message is stored after it.
 //
@@ -72,8 +72,8 @@ func (s *Store) heldBefore() time.Time {
 	return time.Unix(1<<40, 0)
 }
 
-// leftBehind returns the conversations without a run that have something unfinished, or a queued message that is not held
-// past the given time.
+// leftBehind returns the conversations without a run that have something unfinished, or a queued message that is not
+// held past the given time.
 func leftBehind(ctx context.Context, tx *sql.Tx, held time.Time) ([]place, error) {
 	return database.Collect(ctx, tx, `SELECT c.id, c.collection FROM conversations c
 		WHERE c.id IN (SELECT conversation FROM unfinished UNION SELECT conversation FROM queued WHERE held_until <= $2)

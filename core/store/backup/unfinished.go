@@ -49,7 +49,8 @@ func (u *unfinished) file() string { return filepath.Join(u.dir, "backup.db") }
 // remove removes the directory.
 func (u *unfinished) remove() error { return errors.Join(os.RemoveAll(u.dir), u.lock.Close()) }
 
-// removeAbandoned removes what killed backups of this user left in dir: copies of the state, including its secrets.
+// removeAbandoned removes the files that killed backups of this user left in dir: copies of the state, including its
+// secrets.
 func removeAbandoned(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -133,8 +133,8 @@ func makePrivate(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Lock makes this process the only one that has the state open, until unlock is called or the process ends, however
-// it ends. The lock file itself remains; it contains the process id, for the error message.
+// Lock makes this process the only one that has the state open, until unlock is called or the process ends, even if it
+// is killed. The lock file itself remains; it contains the process id, for the error message.
 func Lock(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

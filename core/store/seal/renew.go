@@ -24,7 +24,7 @@ func AboutClient(workspace, app, issuer, redirectURI string) string {
 	return strings.Join([]string{"client", workspace, app, issuer, redirectURI}, "\x00")
 }
 
-// table describes a table with sealed records that last, and the key columns of its rows. Pending logins are not among
+// table describes a table with long-lived sealed records, and the key columns of its rows. Pending logins are not among
 // them, because they soon expire.
 type table struct {
 	name  string
@@ -65,8 +65,8 @@ func Check(ctx context.Context, q database.Querier, k *Keys) error {
 	return err
 }
 
-// Renew encrypts the records that are stored in plain text, or with a key other than the first, and returns how many. It
-// changes nothing if there is a record that it cannot decrypt. Call Rewrite afterwards.
+// Renew encrypts the records that are stored in plain text, or with a key other than the first, and returns how many.
+// It changes nothing if there is a record that it cannot decrypt. Call Rewrite afterwards.
 func Renew(ctx context.Context, db *database.Database, k *Keys) (n int, err error) {
 	var todo []stored
 	err = db.Read(ctx, "reading encrypted records", func(ctx context.Context, q database.Querier) (err error) {
