@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Peer watches whether the client of a connection disconnects while its request is being handled, which
-// fasthttp does not report. It uses one goroutine on the network poller and examines what arrives without
-// consuming it: the server can still read a request that comes after the response.
+// Peer watches whether the client of a connection disconnects while its request is being handled, which fasthttp does
+// not report. It uses one goroutine on the network poller, and examines incoming data without consuming it, so the
+// server can still read a request that follows the response.
 type Peer struct {
 	conn net.Conn
 	gone chan struct{} // closed when the client has closed or reset the connection

@@ -56,9 +56,9 @@ func New(log hclog.Logger) *Streams {
 }
 
 // Open answers c with an event stream: status 200, the headers of docs/api.md 7.1, and those set on the response so
-// far. It returns immediately. When the handler has returned as well, run is called with a writer. The stream ends
-// when run returns. The headers are sent with the first data, so that run can first set up what the client may rely
-// on once it sees them.
+// far. It returns immediately. When the handler has returned as well, run is called with a writer. The stream ends when
+// run returns. The headers are sent with the first data, so run can first set up anything that the client may rely on
+// once it sees the headers.
 //
 // The context given to run ends as soon as the client has disconnected, has stalled for 10 seconds, or the stream
 // must end because of Shutdown. It does not refer to c: run must not use c, or strings from it that were not copied.
