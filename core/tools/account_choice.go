@@ -59,8 +59,8 @@ func (r *Call) choose(ctx context.Context, name string) (core.Account, error) {
 	return r.n.o.Accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{Name: name, ReadOnly: r.tool.ReadOnly, Tool: r.name, Chosen: r.Session.chosen()})
 }
 
-// askWhich asks the person which of several accounts the call uses. If the client cannot ask, it returns unnamed, the
-// error saying that the call must name an account. A stateless client is asked in the result of the call: askWhich
+// askWhich asks the person which of several accounts the call uses. If the client cannot ask, it returns unnamed, an
+// error which says that the call must name an account. A stateless client is asked in the result of the call: askWhich
 // then sets r.reply.
 func (r *Call) askWhich(ctx context.Context, several core.SeveralAccounts, unnamed error) (core.Account, error) {
 	params, err := json.Marshal(map[string]any{
@@ -161,8 +161,8 @@ func (r *Call) guardInput(result json.RawMessage) (json.RawMessage, error) {
 	return result, nil
 }
 
-// withAccount adds the chosen account, if any, to the request state of a result that asks for input. The next call returns the
-// state, but not the answer itself.
+// withAccount adds the chosen account, if any, to the request state of a result that asks for input. The next call
+// returns the state, but not the answer itself.
 func (r *Call) withAccount(result json.RawMessage) json.RawMessage {
 	return orUnchanged(result, func() (json.RawMessage, error) {
 		state := accountState + r.named + " " + string(member(result, "requestState"))

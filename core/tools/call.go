@@ -29,8 +29,8 @@ type Call struct {
 	Notify     func(rpc.Notification) // receives the notifications of the call, in wire order; nil drops them
 	From
 
-	// Chose, unless nil, is called with the tool's full name and the account's name ("" for none) before the call waits for
-	// an approval.
+	// Chose, unless nil, is called with the tool's full name and the account's name ("" for none) before the call waits
+	// for an approval.
 	Chose func(tool, account string)
 
 	// The answers to an earlier result that asked for input, and its state (MCP 2026-07-28); nil if absent.
@@ -42,7 +42,7 @@ type Call struct {
 	task    *taskRun                       // the task that the call is or may become; nil for none
 	follows bool                           // the call was made earlier, and only follows the app's task
 	asked   struct{ name, account string } // as the caller wrote them; resolve replaces Name and Account
-	waited  bool                           // for a person: a login, or an account
+	waited  bool                           // the call has waited for a person to log in or to choose an account
 
 	// Set by resolve.
 	server, name string       // name is the tool's own name
@@ -140,9 +140,9 @@ func (r *Call) admit(ctx context.Context) error {
 }
 
 // await waits for an app whose lists are not known yet, and returns the caller with its current rights. name is the
-// tool that the caller asks for; "" for anything else of the app. If it succeeds, look up the tool again, even if there
-// was nothing to wait for, because the app may have started in the meantime. Anything that the caller's views would
-// hide is rejected immediately with unknown, as if it did not exist.
+// tool that the caller asks for, or "" if the caller asks for something else from the app. If it succeeds, look up the
+// tool again, even if there was nothing to wait for, because the app may have started in the meantime. Anything that
+// the caller's views would hide is rejected immediately with unknown, as if it did not exist.
 func (n *Namespace) await(ctx context.Context, c core.Caller, server, name string, unknown error) (core.Caller, error) {
 	if views := n.viewsOf(c); views != nil && !views.MayShow(server, name) {
 		return c, unknown
@@ -156,8 +156,8 @@ func (n *Namespace) await(ctx context.Context, c core.Caller, server, name strin
 	return n.current(ctx, c)
 }
 
-// readmit checks the call again after it has waited for a person: the caller's rights and views, the tool and the account
-// may have changed in the meantime.
+// readmit checks the call again after it has waited for a person: the caller's rights and views, the tool and the
+// account may have changed in the meantime.
 func (r *Call) readmit(ctx context.Context) (err error) {
 	if r.caller, err = r.n.current(ctx, r.caller); err != nil {
 		return err
@@ -173,7 +173,8 @@ func (r *Call) readmit(ctx context.Context) (err error) {
 	return err
 }
 
-// recheck checks the call again after it has waited for its app. The app may have started with another tool of the same name.
+// recheck checks the call again after it has waited for its app. The app may have started with another tool of the same
+// name.
 func (r *Call) recheck(ctx context.Context) error {
 	called := r.tool
 	r.CheckInput = false // Arguments were checked and then cleared
@@ -242,7 +243,7 @@ func (r *Call) resolveSystem(ctx context.Context) error {
 }
 
 // needsApproval reports whether the call waits for an approval; the tool must be resolved. A call that continues an
-// earlier one waits again, because its input responses are part of what is approved.
+// earlier one waits again, because the approval covers its input responses.
 func (r *Call) needsApproval() bool {
 	switch {
 	case r.n.o.Approvals == nil || r.follows:
@@ -286,7 +287,7 @@ func (r *Call) progress() func(message string) {
 	}
 	token, n := at.In(r.Meta), 0
 	return func(message string) {
-		n++ // progress must increase, and must stay below what the app reports later
+		n++ // progress must increase, and must stay below the values that the app reports later
 		r.Notify(rpc.Notification{
 			Method: "notifications/progress",
 			Params: fmt.Appendf(nil, `{"progressToken":%s,"progress":%de-6,"message":%s}`, token, n, rawjson.Quote(message)),

@@ -109,7 +109,7 @@ type Namespace struct {
 
 	links *lru.Cache[string, *lru.Cache[string, resourceRef]] // links that apps gave to stateless clients, by User.ID
 
-	leftOut *lru.Cache[leftOutSkills, struct{}] // what has been logged
+	leftOut *lru.Cache[leftOutSkills, struct{}] // the skills that have been logged
 
 	mu     sync.RWMutex
 	merged map[listsKey]*mergedLists

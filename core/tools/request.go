@@ -141,8 +141,8 @@ func (r *appRequest) send(ctx context.Context) (json.RawMessage, callResult, err
 	return result, callResult{needsInput: needsInput(result)}, nil
 }
 
-// recheck checks the request again after it has waited for its app: the caller's rights and views, and what the app offers
-// now.
+// recheck checks the request again after it has waited for its app: the caller's rights and views, and the current
+// lists of the app.
 func (r *appRequest) recheck(ctx context.Context) (err error) {
 	server, params := r.server, r.params
 	if r.caller, err = r.n.current(ctx, r.caller); err != nil {

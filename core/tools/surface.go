@@ -193,7 +193,7 @@ func isForModels(raw json.RawMessage) bool {
 	return len(seen) == 0 || slices.Contains(seen, "model")
 }
 
-// needsOf returns what calls to a tool of an app need.
+// needsOf returns the needs of calls to a tool of an app (see metaNeeds).
 func (n *Namespace) needsOf(ctx context.Context, c core.Caller, from From, t *callable) (needs []string) {
 	if t == nil {
 		return nil
@@ -211,7 +211,7 @@ func (n *Namespace) needsOf(ctx context.Context, c core.Caller, from From, t *ca
 	return needs
 }
 
-// withNeeds returns the definition of a tool with what its calls need.
+// withNeeds returns the definition of a tool with the needs of its calls.
 func withNeeds(t Listed, needs []string) json.RawMessage {
 	if len(needs) == 0 {
 		return t.Raw

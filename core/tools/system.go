@@ -69,7 +69,7 @@ func (s System) listed() Listed {
 	return Listed{Name: s.FullName(), Tool: t, Raw: t.Raw}
 }
 
-// admitSystem checks the tool's requirement (docs/api.md 4.2), its schema, and what the arguments require.
+// admitSystem checks the tool's requirement (docs/api.md 4.2), its schema, and the rights that the arguments require.
 func (n *Namespace) admitSystem(ctx context.Context, c core.Caller, s *System, arguments json.RawMessage) error {
 	if err := s.Check(c, n.o.Features.Enabled, s.FullName()); err != nil {
 		return err

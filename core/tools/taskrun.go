@@ -292,7 +292,7 @@ func (t *taskRun) askForInput(result json.RawMessage) bool {
 // prefix returns the prefix of the keys of the input requests of this round.
 func (t *taskRun) prefix() string { return fmt.Sprintf("%d.", t.round) }
 
-// hold renews the claim on the task, and takes what its client has sent.
+// hold renews the claim on the task, and takes the responses that its client has sent.
 func (t *taskRun) hold() {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(t.ctx), taskStoreTimeout)
 	defer stop()
@@ -340,7 +340,8 @@ func (t *taskRun) whyGone(ctx context.Context) error {
 	}
 }
 
-// deliver passes responses of the client to the app's task, or repeats the call once it has all the input that it asked for.
+// deliver passes responses of the client to the app's task, or repeats the call once it has all the input that it asked
+// for.
 func (t *taskRun) deliver(given map[string]json.RawMessage) {
 	if t.calling && t.isApps() {
 		t.respond(given)
