@@ -42,8 +42,8 @@ func RequestOf(ctx *fasthttp.RequestCtx) *RequestInfo {
 
 type bodyKey struct{}
 
-// SetBody sets the function that releases the memory counted for a request's body. Whoever gets it from TakeBody must
-// call it once.
+// SetBody sets the function that releases the memory counted for a request's body. A caller that gets it from TakeBody
+// must call it exactly once.
 func SetBody(ctx *fasthttp.RequestCtx, release func()) { ctx.SetUserValue(bodyKey{}, release) }
 
 // TakeBody returns the function that SetBody set, for a caller that may keep parts of the body for longer than the
