@@ -21,7 +21,7 @@ func TestOnePrincipalCannotTakeAnothersShare(t *testing.T) {
 	_, err := l.Acquire(Streams, "alice")
 	limited, ok := errors.AsType[*core.Error](err)
 	if !ok || limited.Code != core.CodeRateLimited || limited.RetryAfter == 0 {
-		t.Fatalf("a third one: %v", err)
+		t.Fatalf("a third place: %v", err)
 	}
 	if _, err := l.Acquire(Streams, "bob"); err != nil {
 		t.Errorf("another principal: %v", err)
