@@ -60,7 +60,7 @@ func TestASlowCallerLosesTheOldestNotifications(t *testing.T) {
 		c.queue(rpc.Notification{Method: fmt.Sprint(i), Params: big})
 	}
 	if list, _ := c.takeQueued(); len(list) != 2 || list[1].Method != "9" {
-		t.Errorf("%d large ones are queued", len(list))
+		t.Errorf("%d large notifications are queued", len(list))
 	}
 }
 

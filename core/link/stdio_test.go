@@ -31,7 +31,7 @@ func TestLinesOnStandardOutputThatAreNotMessagesAreSkipped(t *testing.T) {
 		t.Errorf("got %s (%v)", got.result, got.err)
 	}
 	if n := l.conn.(*stdio.Conn).Discarded(); n != 9 {
-		t.Errorf("%d junk lines were counted, want 9: empty ones do not count", n)
+		t.Errorf("%d junk lines were counted, want 9: empty lines do not count", n)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestAPageIsReadOnlyUpToTheLimitOfItems(t *testing.T) {
 	}
 	for _, odd := range []string{`{}`, `"x"`, `1`} {
 		if _, _, err := readPage([]byte(`{"tools":`+odd+`}`), "tools"); err == nil {
-			t.Errorf("%s is a list", odd)
+			t.Errorf("%s was accepted as a list", odd)
 		}
 	}
 }
