@@ -46,7 +46,7 @@ type fakeNamespace struct {
 	calls    atomic.Int64
 	release  chan struct{} // releases the waiting tool
 	started  chan string   // names of waiting tools that have started
-	ended    chan error    // what ended a waiting tool
+	ended    chan error    // the errors that ended waiting tools
 	revoked  []string      // users whose tasks were ended
 }
 

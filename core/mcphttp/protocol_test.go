@@ -31,7 +31,7 @@ func TestInitializeNegotiatesEveryRevision(t *testing.T) {
 		}
 		got := answer.Result
 		if resp.StatusCode != 200 || got.ProtocolVersion != want || got.ServerInfo.Name != "ropewalk" || got.ServerInfo.Version != "1.2.3" || string(answer.ID) != "0" {
-			t.Errorf("asked for %s: %d %s", asked, resp.StatusCode, body)
+			t.Errorf("a client with revision %s: %d %s", asked, resp.StatusCode, body)
 		}
 		if got.Capabilities["tools"]["listChanged"] != true || got.Capabilities["logging"] == nil {
 			t.Errorf("capabilities: %s", body)
@@ -216,11 +216,11 @@ func TestProgressComesBeforeTheResultAndInOrder(t *testing.T) {
 		}
 	}
 	if !strings.Contains(got[200], `"id":3,"result":{"content"`) {
-		t.Errorf("the last event is the result, got %s", got[200])
+		t.Errorf("the last event is not the result: %s", got[200])
 	}
 	resp, body = r.say("POST", w, callBody(4, "demo__progress", `{"steps":5}`))
 	if resp.Header.Get("Content-Type") != "application/json" || resp.ContentLength != int64(len(body)) || strings.Contains(body, "progress\"") {
-		t.Errorf("a caller that did not ask for progress gets a plain answer: %v %s", resp.Header, body)
+		t.Errorf("a caller that did not ask for progress got a stream: %v %s", resp.Header, body)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestABatchStreamsWhenOneOfItsCallsDoes(t *testing.T) {
 		t.Fatalf("%d events: %s", len(got), body)
 	}
 	if all := strings.Join(got, "\n"); !strings.Contains(all, `"id":1,"result"`) || !strings.Contains(all, `"id":2,"result"`) {
-		t.Errorf("both are answered: %s", all)
+		t.Errorf("not both calls were answered: %s", all)
 	}
 }
 
@@ -252,10 +252,10 @@ func TestADuplicateIDInFlightIsRefused(t *testing.T) {
 	}
 	close(r.fakeNamespace.release)
 	if body := <-first; !strings.Contains(body, `"id":"same","result"`) {
-		t.Errorf("the first is not disturbed: %s", body)
+		t.Errorf("the first call was disturbed: %s", body)
 	}
 	if _, body := r.say("POST", w, callBody("same", "demo__echo", "{}")); !strings.Contains(body, "result") {
-		t.Errorf("afterwards the id is free: %s", body)
+		t.Errorf("the id is not free afterwards: %s", body)
 	}
 }
 

@@ -302,15 +302,15 @@ func TestAnIdleSessionEndsExactlyAtItsTimeout(t *testing.T) {
 		<-time.After(time.Hour - time.Millisecond)
 		synctest.Wait()
 		if e.live.Find([]byte(id)) == nil {
-			t.Fatal("ended too early")
+			t.Fatal("the session ended too early")
 		}
 		<-time.After(2 * time.Millisecond)
 		synctest.Wait()
 		if e.live.Find([]byte(id)) != nil {
-			t.Fatal("not ended after its time")
+			t.Fatal("the session did not end after its idle time")
 		}
 		if _, f := e.absent(e.root, id, me); string(f.data) != `{"reason":"not_found"}` {
-			t.Errorf("evicted means not_found, got %s", f.data)
+			t.Errorf("want not_found for an expired session, got %s", f.data)
 		}
 		<-time.After(2 * time.Second)
 		if store.Len() != 0 {
@@ -330,7 +330,7 @@ func TestASessionWithARunningCallIsNotIdle(t *testing.T) {
 		<-time.After(5 * time.Hour)
 		synctest.Wait()
 		if e.live.Find([]byte(s.ID)) == nil {
-			t.Fatal("the session ended under its call")
+			t.Fatal("the session ended during its call")
 		}
 		e.endOne(k)
 		<-time.After(time.Hour + time.Second)

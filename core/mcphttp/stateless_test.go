@@ -247,7 +247,7 @@ func TestAListeningStreamReceivesWhatItSubscribedTo(t *testing.T) {
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"promptsListChanged":true,"resourceSubscriptions":["demo://a"]},`+tag+`}}` {
 		t.Errorf("got %s", got)
 	}
-	r.fakeNamespace.change(core.KindTools) // nobody asked for these
+	r.fakeNamespace.change(core.KindTools) // no stream subscribed to changes of tools
 	<-time.After(3 * debounce)
 	r.fakeNamespace.change(core.KindPrompts)
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":{`+tag+`}}` {

@@ -126,7 +126,7 @@ func TestALiveServerGivesUpAnIdleSessionAndKeepsABusyOne(t *testing.T) {
 			t.Errorf("while a call is in flight: %q", why)
 		}
 		if a.live.Find([]byte(s.ID)) == nil {
-			t.Fatal("the session ended under its call")
+			t.Fatal("the session ended during its call")
 		}
 		a.endOne(k)
 		if moved, why := use(b, s.ID, me); moved == nil {
@@ -136,7 +136,7 @@ func TestALiveServerGivesUpAnIdleSessionAndKeepsABusyOne(t *testing.T) {
 			t.Error("two servers have the session")
 		}
 		if back, why := use(a, s.ID, me); back == nil || b.Sessions() != 0 {
-			t.Errorf("the way back: %q; the other one has %d", why, b.Sessions())
+			t.Errorf("taking the session back: %q; the other server has %d", why, b.Sessions())
 		}
 	})
 }
@@ -152,10 +152,10 @@ func TestAServerThatWasPausedDoesNotServeSessionsThatAnotherTookOver(t *testing.
 			t.Fatal(why)
 		}
 		if a.live.Find([]byte(s.ID)) != s {
-			t.Fatal("the first server already knows, so this test proves nothing")
+			t.Fatal("the first server already knows that it lost the session, so this test proves nothing")
 		}
 		if a.covered(s, time.Now()) || a.confirm(s) {
-			t.Error("the first server continues with a session that it lost")
+			t.Error("the first server continues to serve a session that it lost")
 		}
 		if a.Sessions() != 0 || b.Sessions() != 1 {
 			t.Errorf("sessions: %d and %d", a.Sessions(), b.Sessions())
