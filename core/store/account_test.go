@@ -130,7 +130,7 @@ func TestARenewalDoesNotOverwriteALaterLoginOrUnlink(t *testing.T) {
 	}
 	slices.Sort(tokens)
 	if err != nil || !slices.Equal(tokens, []string{"refresh of the login", "refresh that nobody uses"}) {
-		t.Errorf("to be revoked: %q %v", tokens, err)
+		t.Errorf("the tokens to revoke are %q, %v", tokens, err)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestAnAccountsListsAreKeptUntilItIsUnlinked(t *testing.T) {
 			t.Errorf("%+v: %v", lists, err)
 		}
 		if lists, err := s.AccountLists(t.Context(), a.Workspace, "near", a.ID); err != nil || len(lists) != 0 {
-			t.Errorf("at another app: %+v: %v", lists, err)
+			t.Errorf("the lists of another app: %+v: %v", lists, err)
 		}
 		if _, err := s.UnlinkAccount(t.Context(), a.ID); err != nil {
 			t.Fatal(err)
@@ -186,7 +186,7 @@ func TestAnAccountsListsAreKeptUntilItIsUnlinked(t *testing.T) {
 			t.Errorf("after it was unlinked: %v", err)
 		}
 		if lists, err := s.AccountLists(t.Context(), a.Workspace, a.App, ""); err != nil || len(lists) != 0 {
-			t.Errorf("after it was unlinked: %+v: %v", lists, err)
+			t.Errorf("the lists after the unlink: %+v: %v", lists, err)
 		}
 	})
 }

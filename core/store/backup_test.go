@@ -406,7 +406,7 @@ func TestARestoreReplacesTheStateAndKeepsAnUnrelatedFile(t *testing.T) {
 				if o.Path != "" && !damage {
 					old := openAt(t, kept)
 					if got, err := old.Setting(t.Context(), "from"); err != nil || got != "before" {
-						t.Errorf("the kept one has %q, %v", got, err)
+						t.Errorf("the replaced state, which is kept, has %q, %v", got, err)
 					}
 				}
 			})

@@ -159,7 +159,7 @@ func TestAnAppendThatFailsLeavesNothing(t *testing.T) {
 			t.Errorf("got %+v, %v, want %+v", after, err, before)
 		}
 		if got := history(t, s, ref); len(got) != 1 {
-			t.Errorf("%d messages, want the first alone", len(got))
+			t.Errorf("%d messages, want only the first", len(got))
 		}
 		if r, err := s.Usage(t.Context(), core.UsageQuery{Workspace: ref.Workspace}); err != nil || r.Totals.LLMCalls != 0 {
 			t.Errorf("the usage: %+v, %v", r.Totals, err)

@@ -170,7 +170,7 @@ func holdsAcknowledged(t *testing.T, place string, acknowledged []string) {
 			t.Fatal(err)
 		}
 		if len(all) < 2*n || len(all) > 2*n+2 || len(all)%2 != 0 || c.MessageCount != len(all) || c.InputTokens != int64(3*len(all)/2) {
-			t.Errorf("%d turns of %s were acknowledged; it has %d messages and says %d with %d tokens", n, id, len(all), c.MessageCount, c.InputTokens)
+			t.Errorf("%d turns of %s were acknowledged, but it has %d messages and reports %d messages with %d tokens", n, id, len(all), c.MessageCount, c.InputTokens)
 		}
 		for i, m := range all {
 			if want := fmt.Sprintf("%s %d", []string{"question", "answer"}[i%2], i/2+1); m.Content != want {

@@ -28,9 +28,12 @@ func TestAServerSendsARequestToAPeer(t *testing.T) {
 	serve(t, b, func(_ context.Context, q json.RawMessage) json.RawMessage {
 		return json.RawMessage(`["b",` + string(q) + `]`)
 	})
-	serve(t, c, func(context.Context, json.RawMessage) json.RawMessage { t.Error("another one was asked"); return nil })
+	serve(t, c, func(context.Context, json.RawMessage) json.RawMessage {
+		t.Error("a different server was asked")
+		return nil
+	})
 	t.Cleanup(b.cluster.Handle("another topic", 256, func(context.Context, json.RawMessage) json.RawMessage {
-		t.Error("it was asked about another topic")
+		t.Error("the server was asked about a different topic")
 		return nil
 	}))
 	changes := a.Changes(t.Context())
@@ -153,7 +156,7 @@ func TestABusyPeerIsNotGone(t *testing.T) {
 	t.Cleanup(b.cluster.Handle("b", 1, func(context.Context, json.RawMessage) json.RawMessage { return json.RawMessage(`1`) }))
 	select {
 	case err := <-late:
-		t.Errorf("it was abandoned: %v", err)
+		t.Errorf("the request was abandoned: %v", err)
 	case <-time.After(cluster.AcceptTimeout + cluster.AcceptTimeout/2):
 	}
 	pool.SetMaxOpenConns(0)
@@ -168,7 +171,7 @@ func TestABusyPeerIsNotGone(t *testing.T) {
 func TestAStateInAFileHasNoPeerServers(t *testing.T) {
 	s := open(t)
 	if s.ServerID() != "" {
-		t.Errorf("it is called %q", s.ServerID())
+		t.Errorf("the server's id is %q", s.ServerID())
 	}
 	_, err := s.RequestPeer(t.Context(), "x", "a", nil)
 	wantCodes(t, core.CodeUnavailable, map[string]error{"a question": err})

@@ -167,7 +167,7 @@ func TestADeletedUserIsGoneAndComesBackAsANewUser(t *testing.T) {
 			t.Errorf("%d words remain (%v)", n, err)
 		}
 		if again := somebody(t, s, "alice"); again.ID == alice.ID {
-			t.Error("the old user is back")
+			t.Error("the new user has the old user's id")
 		}
 	})
 }
