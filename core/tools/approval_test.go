@@ -335,7 +335,7 @@ func TestACallThatIsCancelledEndsItsApproval(t *testing.T) {
 		id = h.pendingID(t, admin)
 		leave()
 		if err, _ := testkit.Receive(t, "the call", done); err == nil {
-			t.Error("it has an answer")
+			t.Error("the approval has an answer")
 		}
 		return id
 	}
@@ -376,7 +376,7 @@ func TestACancelledCallLeavesItsApprovalToAnIdenticalCallThatStillWaits(t *testi
 	waits(ctx, left)
 	leave()
 	if err, _ := testkit.Receive(t, "the cancelled call", left); err == nil {
-		t.Error("it has an answer")
+		t.Error("the approval has an answer")
 	}
 	if _, err := h.approvals.Decide(t.Context(), admin, h.pendingID(t, admin), core.Decision{Approve: true}); err != nil {
 		t.Fatal(err)
@@ -436,7 +436,7 @@ func TestAnAdminOtherThanTheCallerMayAllowAllCallsOfAToolUntilItChanges(t *testi
 
 	id, done = waits(alice, "mail__send", `{"n":1}`)
 	if _, err := h.approvals.Decide(t.Context(), alice, id, always); core.CodeOf(err) != core.CodeForbidden {
-		t.Errorf("whoever asked: %v", err)
+		t.Errorf("by the person who asked: %v", err)
 	}
 	if _, err := h.approvals.Decide(t.Context(), person("carol", core.RoleMember), id, always); core.CodeOf(err) != core.CodeForbidden {
 		t.Errorf("a member: %v", err)

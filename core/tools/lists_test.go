@@ -123,7 +123,7 @@ func TestRequestsReachTheNamedAppUnderItsOwnNames(t *testing.T) {
 				t.Errorf("the app received %v (%v), want %s", y.asked(), err, c.want)
 			}
 			if _, err := c.method(newNamespace(y, &events{}, nil), t.Context(), caller("ws_b", core.RoleOwner), tools.Request{Params: json.RawMessage(c.params)}); err == nil {
-				t.Error("it is served in another workspace")
+				t.Error("the app is served in another workspace")
 			}
 		})
 	}
@@ -158,7 +158,7 @@ func TestAListIsMarshalledOnceForAllCallersThatSeeTheSame(t *testing.T) {
 	first := n.ListJSON(caller("ws_a", core.RoleMember), tools.From{}, core.KindTools)
 	again := n.ListJSON(caller("ws_a", core.RoleMember), tools.From{}, core.KindTools)
 	if &first[0] != &again[0] {
-		t.Error("it was marshaled again")
+		t.Error("the array was marshaled again")
 	}
 	admin := n.ListJSON(caller("ws_a", core.RoleAdmin), tools.From{}, core.KindTools)
 	if strings.Contains(string(first), "system__admins") || !strings.Contains(string(admin), "system__admins") {
@@ -170,7 +170,7 @@ func TestAListIsMarshalledOnceForAllCallersThatSeeTheSame(t *testing.T) {
 	}
 	var listed []json.RawMessage
 	if err := json.Unmarshal(admin, &listed); err != nil || len(listed) != len(n.List(caller("ws_a", core.RoleAdmin)))+1 {
-		t.Errorf("it holds %d tools (%v)", len(listed), err)
+		t.Errorf("the array holds %d tools (%v)", len(listed), err)
 	}
 	y.SetOffer("ws_a", &core.Offer{Tools: []core.Tool{tool("clock", "other", `{"name":"other"}`)}})
 	if changed := n.ListJSON(caller("ws_a", core.RoleMember), tools.From{}, core.KindTools); !strings.Contains(string(changed), "clock__other") {
