@@ -108,7 +108,7 @@ func TestStandardErrorGoesToTheWriter(t *testing.T) {
 	}
 }
 
-func TestHowAProgramExitedIsReported(t *testing.T) {
+func TestTheExitOfAProgramIsReported(t *testing.T) {
 	cases := map[string]struct {
 		command process.Command
 		want    *process.ExitError
