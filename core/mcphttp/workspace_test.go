@@ -165,7 +165,7 @@ func TestClientsAskForScopesThatTheProviderOffers(t *testing.T) {
 	}
 }
 
-func TestATokenWithTooFewScopesIsRefusedWithThoseItNeeds(t *testing.T) {
+func TestTheRefusalOfATokenNamesTheScopesThatItNeeds(t *testing.T) {
 	r := start(t, func(o *Options) { o.Scopes = func() []string { return []string{"openid", "tools"} } })
 	resp, body := r.at("/mcp/me", "granted-openid")
 	want := `Bearer error="insufficient_scope", error_description="The token lacks a scope", scope="openid tools", resource_metadata="` + r.url + `/.well-known/oauth-protected-resource/mcp/me"`
