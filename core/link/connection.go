@@ -37,7 +37,7 @@ func (t intercepted) Connect(ctx context.Context) (mcp.Connection, error) {
 	}
 	t.link.conn = conn
 	if lines, ok := conn.(*stdio.Conn); ok {
-		return newStdioConn(t.link, lines), nil //nolint:contextcheck // as below
+		return newStdioConn(t.link, lines), nil //nolint:contextcheck // ctx is the handshake's; the connection lives as long as the link
 	}
 	return newMessageConn(t.link, conn), nil //nolint:contextcheck // ctx is the handshake's; the connection lives as long as the link
 }

@@ -125,7 +125,7 @@ func clientCapabilities(raw json.RawMessage) (*mcp.ClientCapabilities, error) {
 	if err := json.Unmarshal(raw, &roots); err != nil {
 		return nil, fmt.Errorf("client capabilities: %w", err)
 	}
-	capabilities.RootsV2 = roots.Roots //nolint:staticcheck // as above
+	capabilities.RootsV2 = roots.Roots //nolint:staticcheck // bundles of older revisions still ask for roots
 	return capabilities, nil
 }
 
