@@ -232,7 +232,7 @@ func (s *Server) makeKey() error {
 		return core.Wrap(core.CodeNotConfigured, err, "account tokens are only stored encrypted, and this server has no key: "+err.Error())
 	}
 	s.store.UseKeys(keys)
-	s.log.Warn("created a key that encrypts tokens and, from the next start, all app secrets: keep a copy of it, apart from the backups", "file", path)
+	s.log.Warn("created a key that encrypts tokens and, from the next start, all app secrets: keep a copy of it, separate from the backups", "file", path)
 	return nil
 }
 
