@@ -119,8 +119,8 @@ func (q *writeQueue) append(sender string, size int, put func([]byte) []byte) {
 	q.queued += len(q.buf) - before
 }
 
-// writeDirectly writes as much as the app accepts without blocking. run writes the rest. It is called with busy set and
-// mu held; it releases mu while it writes.
+// writeDirectly writes as much as the app accepts without blocking. run writes the rest. writeDirectly is called with
+// busy set and mu held, and releases mu while it writes.
 func (q *writeQueue) writeDirectly() {
 	for q.queued > 0 {
 		if q.direct == nil {

@@ -39,7 +39,7 @@ func TestAMessageIsWrittenAtOnceWhileNoOtherWriteIsInProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = in.Close(), out.Close() }()
-	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) }) // run is not running
+	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) }) // the goroutine that calls run was not started
 	for _, text := range []string{"one\n", "two\n"} {
 		if err := q.add(t.Context(), "", len(text), appending(text)); err != nil {
 			t.Fatal(err)
@@ -169,7 +169,7 @@ func TestOneSenderCannotTakeAllTheSpace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = in.Close(), out.Close() }()
-	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) }) // run is not running
+	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) }) // the goroutine that calls run was not started
 	message := strings.Repeat("x", 1<<20) + "\n"
 	added, n := true, 0
 	for ; added; n++ {
