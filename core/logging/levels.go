@@ -46,7 +46,7 @@ func (l *Levels) Of(component string) hclog.Level {
 	return now.standard
 }
 
-// SetDefault changes the level of the components that do not have their own.
+// SetDefault changes the level of the components that do not have their own level.
 func (l *Levels) SetDefault(level hclog.Level) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

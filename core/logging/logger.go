@@ -82,7 +82,7 @@ func (l *logger) as(named hclog.Logger) hclog.Logger {
 	return &logger{Logger: named, levels: l.levels, component: component}
 }
 
-// SetLevel changes the level of the components that do not have their own.
+// SetLevel changes the level of the components that do not have their own level.
 func (l *logger) SetLevel(level hclog.Level) { l.levels.SetDefault(level) }
 
 // GetLevel returns the level of the component.
