@@ -93,8 +93,8 @@ func (k *call) isAnsweredAtOnce() bool {
 	return false
 }
 
-// keepBody makes the last call of a POST to end release the memory of its body. Each call holds a part of the body, and
-// may last much longer than the response.
+// keepBody lets the calls of a POST keep its body. Each call holds a part of the body, and may last much longer than
+// the response. The call that ends last releases the body's memory.
 func keepBody(release func(), calls []*call) {
 	if release == nil {
 		return

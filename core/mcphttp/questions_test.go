@@ -125,7 +125,7 @@ func TestAQuestionWhoseCallHasEndedGoesToItsClientsOpenStream(t *testing.T) {
 		return err
 	}
 	if err := ask(); err == nil || !strings.Contains(err.Error(), "no open stream") {
-		t.Errorf("nowhere: %v", err)
+		t.Errorf("without any stream: %v", err)
 	}
 	for i, open := range []func() *http.Response{
 		func() *http.Response { return r.ask("POST", w, callBody(7, "demo__wait", "{}")) },

@@ -39,7 +39,7 @@ type session struct {
 	last         int64            // the last number assigned
 	stream       *sse.Queue       // nil if none is open
 	missed       []core.Kind      // lists that changed while no GET stream was open
-	streamed     bool             // a GET stream has been opened; messages sent without one are recorded for the next
+	streamed     bool             // a GET stream has been opened; messages sent without a stream are recorded for the next one
 	idle         *time.Timer
 	expired      bool // the idle time has passed; nothing new may start
 	closed       bool

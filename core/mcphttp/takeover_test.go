@@ -79,7 +79,7 @@ func TestADeadServersSessionContinuesElsewhereWithinTwoSeconds(t *testing.T) {
 			t.Errorf("its state is %s", state)
 		}
 		if b.Sessions() != 1 || b.live.Reserve(me.User.ID) != nil {
-			t.Errorf("%d sessions count", b.Sessions())
+			t.Errorf("%d sessions are counted", b.Sessions())
 		}
 		b.live.Release(me.User.ID)
 		b.live.EndCalls(1)
@@ -222,7 +222,7 @@ func TestATakenOverSessionReadsItsListsAgainAndReusesNoNumbers(t *testing.T) {
 	for _, e := range unsent {
 		all.Write(e.Text)
 		if e.Number < 1<<40 {
-			t.Errorf("event %d may have been sent by the server before", e.Number)
+			t.Errorf("event %d may have been sent by the previous server", e.Number)
 		}
 	}
 	for _, kind := range []core.Kind{core.KindTools, core.KindPrompts, core.KindResources} {
