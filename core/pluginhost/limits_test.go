@@ -46,7 +46,7 @@ func exhaust(ctx context.Context, what string) error {
 
 func TestAPluginThatExceedsALimitIsEndedAndTheErrorNamesTheLimit(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the use of a process is measured on Linux")
+		t.Skip("resource usage is measured only on Linux")
 	}
 	for what, says := range map[string][]string{
 		"memory":    {"ended because it used ", "; the limit is 288 MiB (plugins.limits.memoryMiB)"},
