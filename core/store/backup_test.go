@@ -19,7 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// home is a kind of place for the state: a file or a database.
+// home is a place where the state can be stored: a file or a database.
 type home struct {
 	name string
 	make func(t *testing.T) Options

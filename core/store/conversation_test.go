@@ -86,7 +86,7 @@ func TestAWorkspaceKeepsItsInstructions(t *testing.T) {
 		}
 		_, err := s.WorkspaceInstructions(t.Context(), "ws_none")
 		if set := s.SetWorkspaceInstructions(t.Context(), "ws_none", "x"); core.CodeOf(err) != core.CodeNotFound || core.CodeOf(set) != core.CodeNotFound {
-			t.Errorf("of a workspace that does not exist: %v, %v", err, set)
+			t.Errorf("a workspace that does not exist: %v, %v", err, set)
 		}
 	})
 }

@@ -40,10 +40,10 @@ func TestAnIdentityIsLinkedByTheEmailOfATrustedIssuer(t *testing.T) {
 					t.Errorf("linked: %v, want %v", linked, c.linked)
 				}
 				if again := provision(t, s, c.seen); again.ID != got.ID {
-					t.Errorf("later it is another user: %+v and %+v", got, again)
+					t.Errorf("the identity later belongs to another user: %+v and %+v", got, again)
 				}
 				if first := provision(t, s, c.known[0], now); first.ID != users[0].ID {
-					t.Errorf("the first identity is of %+v now", first)
+					t.Errorf("the first identity now belongs to %+v", first)
 				}
 			})
 		})

@@ -49,7 +49,7 @@ func TestATaskIsReadByItsOwnerOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := s.Task(t.Context(), keys); core.CodeOf(err) != core.CodeNotFound {
-			t.Errorf("the key is deleted, and its task is there: %v", err)
+			t.Errorf("the key was deleted, but its task still exists: %v", err)
 		}
 		if _, err := s.Task(t.Context(), mine); err != nil {
 			t.Error(err)
