@@ -39,8 +39,8 @@ type Listing struct {
 // accepted for the account or for all accounts. A tool that differs is held back, and pinned, for this account only.
 //
 // Two kinds of tools are held back. One is a pinned tool whose definition differs. The other is an added tool that
-// appears to replace a pinned one that is gone: one with the same description or parameters or, for an app that does
-// not announce changes to its list, any added tool.
+// appears to replace a pinned tool that is gone. It has the same description or parameters. If an app does not announce
+// changes to its list, any added tool counts as a replacement.
 //
 // The records are read and written only when a list differs from the records that were last read. If that fails,
 // previously accepted tools remain in use, and the others are held back until they can be checked. Check returns an
@@ -91,7 +91,7 @@ type check struct {
 
 	pins        map[string]core.Pin
 	size        int      // bytes of all definitions in pins
-	definitions []string // the definitions of the listed tools; "" for one without
+	definitions []string // the definitions of the listed tools; "" for a tool without a definition
 	reasons     []string // why each tool is held back; "" if it is not
 }
 
