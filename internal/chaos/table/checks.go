@@ -129,7 +129,7 @@ func floods() []check {
 		{"A schema of chained", "core/tools/schema", "TestASchemaOfChainedReferencesIsTooComplex|TestACheckThatTakesTooManyStepsIsRefused|TestRegularExpressionsInSchemasTakeLinearTime"},
 		{"A schema of chained", "core/tools", "TestASchemaThatIsTooComplexIsReplacedWhenItIsListed"},
 		{"Arguments that do not match", "core/tools/schema", "TestACheckListsABoundedNumberOfViolations|TestRepeatedViolationsAreBounded"},
-		{"A remote app that sends", "core/link", "TestUnpromptedMessagesOfAServerAreReadAtALimitedRate|TestAnswersAreNotUnpacked"},
+		{"A remote app that sends", "core/link", "TestUnpromptedMessagesOfAServerAreReadAtALimitedRate|TestAnswersAreNotDecompressed"},
 		{"Lists of an app", "core/apps/offer", "TestAnAppWhoseListsAreTooLargeDoesNotStart"},
 		{"Clients that do not read", "core/httpapi", "TestLargeResponsesThatNobodyReadsAreBounded"},
 		{"Clients that do not read", "core/mcphttp", "TestAnswersThatNobodyReadsAreBounded"},
