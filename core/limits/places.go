@@ -90,7 +90,7 @@ func (p *Places) Await(ctx context.Context, user string) error {
 		return nil
 	}
 	p.waiting = slices.Delete(p.waiting, i, i+1)
-	return p.take(user) // this fails again, and returns the reason
+	return p.take(user) // take fails again, and returns the reason
 }
 
 // Release frees a user's place, and gives it to the longest waiter that may take it.
