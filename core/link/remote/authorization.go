@@ -120,7 +120,7 @@ func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 			if r.Body != nil {
 				_ = r.Body.Close()
 			}
-			if forbidden != nil && core.CodeOf(err) != core.CodeLoginNeeded { // so the token had not expired
+			if forbidden != nil && core.CodeOf(err) != core.CodeLoginNeeded { // no login is needed, so the token had not expired
 				return nil, forbidden
 			}
 			if refused != "" {

@@ -82,7 +82,7 @@ func (k *ProofKey) Thumbprint() string {
 func (k *ProofKey) proof(method string, target *url.URL, token core.Secret, nonce string) (string, error) {
 	address := url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path, RawPath: target.RawPath}
 	if address.Path == "" {
-		address.Path = "/" // as in the request line
+		address.Path = "/" // the request line also has / for an empty path
 	}
 	claims := map[string]any{"jti": rand.Text(), "htm": method, "htu": address.String(), "iat": time.Now().Unix()}
 	if token != "" {

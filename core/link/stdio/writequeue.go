@@ -17,7 +17,7 @@ const (
 	largeMessage        = 64 << 10         // a message of this many bytes takes its own turn
 	turn                = 64 << 10         // bytes of smaller messages written in one turn
 	writePiece          = 64 << 10         // bytes that an app must read before the timeout
-	defaultWriteTimeout = 30 * time.Second // for one piece
+	defaultWriteTimeout = 30 * time.Second // how long an app may take to read one piece
 )
 
 // writeQueue writes to a connection, one write at a time. Small messages wait in one buffer, so that one write
