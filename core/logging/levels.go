@@ -63,7 +63,7 @@ func (l *Levels) Change(wanted map[string]string) error {
 	if next.components == nil {
 		next.components = map[string]hclog.Level{}
 	}
-	for _, component := range slices.Sorted(maps.Keys(wanted)) { // so that the same mistakes always give the same error
+	for _, component := range slices.Sorted(maps.Keys(wanted)) { // sorted, so that the same mistakes always give the same error
 		name := wanted[component]
 		level := hclog.LevelFromString(name)
 		switch {
