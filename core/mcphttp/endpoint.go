@@ -113,7 +113,7 @@ type Endpoint struct {
 	documents *documents
 	standing  openStreams
 	workers   workers
-	timers    sync.Pool                 // of *time.Timer
+	timers    sync.Pool                 // holds *time.Timer values
 	changed   atomic.Pointer[time.Time] // when any user's access last changed; nil if never
 
 	root    context.Context // the parent of every call's context; ends with Close

@@ -164,6 +164,6 @@ func (l *listener) tagged(params json.RawMessage) json.RawMessage {
 
 // listenResult returns the final result of subscriptions/listen.
 func (e *Endpoint) listenResult() json.RawMessage {
-	result, _ := rawjson.Set(empty(), e.sign(nil, []rawjson.Member{{Name: "resultType", Value: json.RawMessage(`"complete"`)}})...) // it is an object
+	result, _ := rawjson.Set(empty(), e.sign(nil, []rawjson.Member{{Name: "resultType", Value: json.RawMessage(`"complete"`)}})...) // this cannot fail, because the result is an object
 	return result
 }

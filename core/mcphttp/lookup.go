@@ -162,7 +162,7 @@ func (e *Endpoint) adopt(ctx context.Context, rec sessionstore.Record, lease str
 	defer e.live.EndCalls(1)
 	e.attach(s)
 	if level != "" {
-		_ = s.Tools.SetLevel(ctx, level) // it was valid when the client set it
+		_ = s.Tools.SetLevel(ctx, level) // the level was valid when the client set it
 	}
 	s.Touch(time.Now())
 	next, added := s.RecordFor(lease), false

@@ -18,12 +18,12 @@ type sessionSet struct {
 	mu       sync.Mutex
 	live     map[string]*session
 	refusing bool
-	calls    int           // in flight, across all sessions
+	calls    int           // number of calls in flight in all sessions
 	drained  chan struct{} // closed once refusing is set and no call is in flight
 }
 
-// newSessionSet returns an empty set with a cap of limit sessions, and of share sessions per user. A share of 0 means no
-// cap per user.
+// newSessionSet returns an empty set with a cap of limit sessions, and of share sessions per user. A share of 0 means
+// no cap per user.
 func newSessionSet(limit, share int) *sessionSet {
 	share = cmp.Or(share, limit)
 	return &sessionSet{
