@@ -107,7 +107,7 @@ type Status struct {
 	LastErr  string       `json:"lastError,omitempty"`       // why the last generation ended or did not start, or else why the plugin is degraded
 	Protocol int          `json:"protocolVersion,omitempty"` // the negotiated one; 0 in process
 	SHA256   string       `json:"sha256,omitempty"`          // the executable's SHA-256; "" for a built-in
-	Degraded bool         `json:"degraded"`                  // it answers, but most of its recent calls failed or were slow
+	Degraded bool         `json:"degraded"`                  // the plugin answers, but most of its recent calls failed or were slow
 	Calls    uint64       `json:"calls"`                     // total number of calls
 	Failures uint64       `json:"errors"`                    // how many of those returned ErrUnavailable
 	P50      float64      `json:"p50Seconds"`                // the median of the recent calls

@@ -35,7 +35,7 @@ func (r *runner) watchLimits(l config.PluginLimits) {
 			r.mu.Lock()
 			r.limit = over
 			r.mu.Unlock()
-			_ = p.Stop(context.Background(), 0) // it ends in any case, or is stuck in the kernel
+			_ = p.Stop(context.Background(), 0) // on an error, the process is stuck in the kernel
 			return
 		}
 	}

@@ -15,7 +15,7 @@ type Match string
 // The results of a comparison.
 const (
 	MatchOK      Match = "ok"
-	MatchChanged Match = "changed" // it has a different sha256 now
+	MatchChanged Match = "changed" // the file now has a different sha256
 	MatchUnknown Match = "unknown" // no sha256 is recorded: the first use will record one
 	MatchMissing Match = "missing" // a sha256 is recorded, but the file is gone
 )

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-const maxEntries = 1000 // in an archive
+const maxEntries = 1000 // maximum number of entries in an archive
 
 // executable returns the path of the plugin itself: the artifact, or the file packed in it.
 func (a artifact) executable(staging string) (string, error) {

@@ -24,7 +24,7 @@ const (
 // artifact is a file in the staging directory, with the information that its source gives about it.
 type artifact struct {
 	source    string // shown to people and in the lock file, without passwords
-	path      string // in the staging directory; its base is the name at the source
+	path      string // path in the staging directory; its base name is the file's name at the source
 	signature []byte // may be nil
 	sums      []sum
 
