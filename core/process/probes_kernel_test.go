@@ -239,7 +239,7 @@ func stopsShim(target) string {
 	if strings.Contains(string(raw), ") T ") {
 		return "the shim is stopped"
 	}
-	if os.Getppid() == 1 { // it ignores such signals
+	if os.Getppid() == 1 { // process 1 of a namespace ignores such signals
 		return ""
 	}
 	threads, _ := os.ReadDir(proc(os.Getppid(), "task"))

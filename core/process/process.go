@@ -235,8 +235,8 @@ func (p *Process) Memory() (sum int64) {
 // whether they hold a connection.
 type Activity struct {
 	CPUTime   time.Duration // the total of the live processes
-	Processes []int         // their ids
-	Connected bool          // one of them holds a TCP or UDP socket
+	Processes []int         // the ids of the processes
+	Connected bool          // one of the processes holds a TCP or UDP socket
 }
 
 // Done returns a channel that is closed when the program and all its descendants have ended.

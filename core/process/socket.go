@@ -12,7 +12,7 @@ import (
 
 // The descriptors that a shim inherits.
 const (
-	socketFD   = 3 // its end of the shim socket
+	socketFD   = 3 // the shim's end of the shim socket
 	verifiedFD = 4 // the verified executable, if any
 	killFD     = 5 // kills the cgroup, if any
 	mountFD    = 6 // the first of the mounts in Profile.Mapped

@@ -140,7 +140,7 @@ func (p *Profile) systemCalls() (*program, error) {
 		f.on(number, refuse(unix.ENOSYS))
 	}
 	if p.Level < LevelNamespaces {
-		for _, number := range append(interprocess(), unix.SYS_PIDFD_SEND_SIGNAL) { // its target is a descriptor, which ownThread cannot check
+		for _, number := range append(interprocess(), unix.SYS_PIDFD_SEND_SIGNAL) { // the target of pidfd_send_signal is a descriptor, which ownThread cannot check
 			f.on(number, refuse(unix.ENOSYS))
 		}
 	}

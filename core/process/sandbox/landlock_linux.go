@@ -142,7 +142,7 @@ func around(path string, closed []string) []string {
 	var open []string
 	entries, err := os.ReadDir(real)
 	if err != nil {
-		return nil // none of it is opened
+		return nil // nothing in the directory is opened
 	}
 	for _, e := range entries {
 		at := filepath.Join(real, e.Name())

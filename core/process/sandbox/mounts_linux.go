@@ -172,7 +172,7 @@ func (l layout) build() error {
 	}
 	for at, target := range l.links {
 		if err := os.MkdirAll(filepath.Dir(newRoot+at), 0o755); err == nil {
-			_ = os.Symlink(target, newRoot+at) // it exists already if a bound directory contains it
+			_ = os.Symlink(target, newRoot+at) // the link already exists if a bound directory contains it
 		}
 	}
 	return nil
@@ -194,7 +194,7 @@ func (l layout) bind(b bind) error {
 	if err := l.show(b, at); err != nil {
 		return err
 	}
-	delete(l.masks, b.path) // it is allowed by name, although it is hidden
+	delete(l.masks, b.path) // the path is allowed by name, although it is in a hidden directory
 	return l.mask(b.path)
 }
 
