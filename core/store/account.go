@@ -174,10 +174,10 @@ func (s *Store) Accounts(ctx context.Context, workspace string) ([]core.Account,
 	return database.List(ctx, s.db, "reading the accounts", selectAccounts+` WHERE c.workspace = $1 ORDER BY c.app, c.name, c.id`, []any{workspace}, s.scanAccount)
 }
 
-// RenewAccount calls renew to change the grant, the state and the scopes of an account. No other server of the cluster can
-// renew the account at the same time, because renew may use up a single-use token. Calls on the same server must not
-// overlap for one account. renew reports whether it changed something. Its error is returned, but only after its changes
-// are stored. The error is core.CodeNotFound if the account does not exist.
+// RenewAccount calls renew to change the grant, the state and the scopes of an account. No other server of the cluster
+// can renew the account at the same time, because renew may use up a single-use token. Calls on the same server must
+// not overlap for one account. renew reports whether it changed something. Its error is returned, but only after its
+// changes are stored. The error is core.CodeNotFound if the account does not exist.
 func (s *Store) RenewAccount(ctx context.Context, id string, renew func(ctx context.Context, a *core.Account) (changed bool, err error)) (a core.Account, err error) {
 	if s.db.Kind() == database.SQLite { // SQLite allows only one writing transaction at a time, and renew waits for the network
 		if a, err = s.Account(ctx, id); err != nil {
@@ -223,7 +223,8 @@ func (s *Store) renewed(ctx context.Context, a core.Account, failed, err error) 
 // the old tokens no longer work.
 const putTries = 5
 
-// putGrant stores the grant, the state and the scopes of an account. The error is errReplaced if there is a newer login.
+// putGrant stores the grant, the state and the scopes of an account. The error is errReplaced if there is a newer
+// login.
 func (s *Store) putGrant(ctx context.Context, a core.Account) (err error) {
 	for try := range putTries {
 		var stored bool
@@ -277,7 +278,7 @@ func (s *Store) updateGrant(ctx context.Context, tx *sql.Tx, a core.Account) (st
 	switch {
 	case err != nil && core.CodeOf(err) != core.CodeNotFound:
 		return false, err
-	case a.State != core.AccountActive, err == nil && a.SharesGrant(now): // in the first case, the tokens are the old ones
+	case a.State != core.AccountActive, err == nil && a.SharesGrant(now): // if the state is not active, a still has the old tokens
 		return false, nil
 	}
 	return false, s.keepForRevocation(ctx, tx, a.Grant)
@@ -317,8 +318,8 @@ func (s *Store) ChangeAccount(ctx context.Context, id string, change core.Accoun
 	return a, err
 }
 
-// UnlinkAccount deletes an account, and keeps its tokens for ClaimRevocations. The error is core.CodeNotFound if there is
-// no such account.
+// UnlinkAccount deletes an account, and keeps its tokens for ClaimRevocations. The error is core.CodeNotFound if there
+// is no such account.
 func (s *Store) UnlinkAccount(ctx context.Context, id string) (a core.Account, err error) {
 	err = s.db.Update(ctx, "unlinking an account", func(ctx context.Context, tx *sql.Tx) error {
 		if a, err = s.findAccount(ctx, tx, id, s.db.LockRow()); err != nil {

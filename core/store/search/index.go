@@ -46,7 +46,7 @@ func New(db *database.Database, log hclog.Logger, limits Limits) *Index {
 type Document struct {
 	Collection int64
 	Key        int64 // its id
-	Number     int64 // in its collection
+	Number     int64 // the number in its collection
 }
 
 // Add adds the words of texts to the words of a conversation.
