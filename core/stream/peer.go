@@ -38,7 +38,7 @@ func WatchPeer(conn net.Conn, left func()) *Peer {
 		return p
 	}
 	raw, err := socket.SyscallConn()
-	if err != nil || conn.SetReadDeadline(time.Time{}) != nil { // it is closed
+	if err != nil || conn.SetReadDeadline(time.Time{}) != nil { // the connection is closed
 		close(p.done)
 		p.leave(left)
 		return p
