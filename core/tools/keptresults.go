@@ -31,7 +31,7 @@ const (
 	leastBudget         = 100 // the smallest that a caller can request
 
 	resultKept  = time.Hour
-	keptTimeout = 30 * time.Second // for storing a result
+	keptTimeout = 30 * time.Second // time limit for storing a result
 
 	readResultName = "read_result"
 
@@ -188,7 +188,7 @@ func keptBy(c core.Caller, id string) core.KeptResult {
 // shape describes the form of some text.
 type shape struct {
 	mediaType  string
-	kind       string // in words
+	kind       string // the kind of the text, in words
 	characters int
 	lines      int
 }

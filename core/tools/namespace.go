@@ -113,7 +113,7 @@ type Namespace struct {
 
 	mu     sync.RWMutex
 	merged map[listsKey]*mergedLists
-	apart  *lru.Cache[ownListsKey, *mergedLists] // for people with accounts, sessions and stateless clients, where they differ
+	apart  *lru.Cache[ownListsKey, *mergedLists] // lists that differ from the workspace's: those of people with accounts, of sessions and of stateless clients
 }
 
 // New returns a Namespace. Add adds the server's own tools.

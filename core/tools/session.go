@@ -50,7 +50,7 @@ type Session struct {
 
 	mu        sync.Mutex
 	severity  int                    // the log level, from 1; 0 if not set
-	resources map[string]resourceRef // its subscriptions, by the URI that the client used
+	resources map[string]resourceRef // subscribed resources, by the URI that the client used
 	views     map[string]struct{}    // the apps whose views it has read
 	closed    bool
 }

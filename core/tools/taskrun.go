@@ -44,7 +44,7 @@ type taskRun struct {
 	unsaved bool                       // the latest state could not be stored
 	call    Call                       // to repeat with the input that it asked for
 	round   int                        // how many times the call has asked for input
-	state   json.RawMessage            // its requestState
+	state   json.RawMessage            // the requestState of the call
 	missing map[string]bool            // keys of input that it still needs
 	input   map[string]json.RawMessage // the input received so far, by the call's own keys
 }
@@ -412,7 +412,7 @@ func (t *taskRun) end(end callEnd) {
 		result, failure := t.outcome(end.raw, end.err)
 		if failure != nil {
 			task.Status, task.Message = core.TaskFailed, failure.Message
-			task.Payload, _ = json.Marshal(failure) // its data is JSON
+			task.Payload, _ = json.Marshal(failure) // this cannot fail, because the error's data is JSON
 		} else {
 			task.Status, task.Message, task.Payload = core.TaskCompleted, "", result
 		}

@@ -66,7 +66,7 @@ var alike string
 
 // alikes are the words of alike.txt.
 type alikes struct {
-	stems    map[string]string   // of each word
+	stems    map[string]string   // the stem of each word
 	synonyms map[string][]string // from the stem of each word to the stems of the other words in its groups
 }
 

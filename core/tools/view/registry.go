@@ -55,7 +55,7 @@ type state struct {
 type setKey struct {
 	workspace    string
 	role         core.Role
-	groups       string // those that a view is bound to, one per line
+	groups       string // the caller's groups that a view is bound to, one per line
 	key, address string // the views named by the API key and by the address
 }
 
