@@ -67,7 +67,7 @@ func (e *Endpoint) absent(ctx context.Context, id string, caller core.Caller) (*
 	return e.takeOver(ctx, id, caller)
 }
 
-// recorded returns the stored record of a session of the caller.
+// recorded returns the stored record of one of the caller's sessions.
 func (e *Endpoint) recorded(ctx context.Context, id string, caller core.Caller) (sessionstore.Record, *fault) {
 	rec, err := e.writer.Find(ctx, id)
 	switch {
