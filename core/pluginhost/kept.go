@@ -22,7 +22,7 @@ import (
 // keptName matches the names of kept files: .<kind>-<name>.<sha256>
 var keptName = regexp.MustCompile(`^\..+\.[0-9a-f]{64}$`)
 
-// keptPath returns the path of the copy of a plugin's executable.
+// keptPath returns the path where the copy of a plugin's executable is kept.
 func (h *Host) keptPath(t target) string {
 	return filepath.Join(h.lockFile().Dir(), fmt.Sprintf(".%s-%s.%s", t.kind, t.name, strings.ToLower(t.sha256)))
 }

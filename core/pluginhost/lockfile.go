@@ -22,8 +22,8 @@ const (
 	// lockName is the file in the home that records the accepted plugins. It is not in the plugins directory, because a
 	// user who may put a file there must not also be able to accept it.
 	lockName = "plugins.lock"
-	// oldLockName is where servers recorded accepted plugins before plugins.lock existed: in the plugins
-	// directory, in sha256sum format.
+	// oldLockName is the file in which servers recorded accepted plugins before plugins.lock existed. It was in the
+	// plugins directory, in sha256sum format.
 	oldLockName = "SHA256SUMS"
 )
 
