@@ -2,7 +2,7 @@ package sandbox
 
 import "fmt"
 
-// Level is how strongly an app is confined. A higher level includes the lower ones.
+// Level is the strength of an app's confinement. A higher level includes the lower ones.
 type Level int
 
 // The levels, from the weakest to the strongest.
