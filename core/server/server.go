@@ -132,7 +132,7 @@ func (s *Server) scheme() string {
 	return "http://"
 }
 
-// WorkspaceID returns the id of the workspace of callers who do not name one.
+// WorkspaceID returns the id of the workspace for callers who do not name one.
 func (s *Server) WorkspaceID() string { return core.DefaultWorkspaceID }
 
 // Failed returns a channel that receives the error of a broken listener.
