@@ -145,8 +145,8 @@ func (s *Store) ForkConversation(ctx context.Context, ref core.ConversationRef, 
 	return fork, err
 }
 
-// message is a stored message, with the usage of its model calls, so that the totals of a part of a conversation
-// are known.
+// message is a stored message, with the usage of its model calls, so that totals can be computed for a part of a
+// conversation.
 type message struct {
 	core.Message
 	spent spent

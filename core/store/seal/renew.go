@@ -10,16 +10,16 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// AboutApp returns the place of the record of an app, for Seal and Open.
+// AboutApp returns the place of an app's record, for Seal and Open.
 func AboutApp(workspace, name string) string { return "app\x00" + workspace + "\x00" + name }
 
-// AboutLogin returns the place of the record of a pending browser login, for Seal and Open.
+// AboutLogin returns the place of a pending browser login's record, for Seal and Open.
 func AboutLogin(state string) string { return "login\x00" + state }
 
-// AboutAccount returns the place of the record of a linked or unlinked account, for Seal and Open.
+// AboutAccount returns the place of a linked or unlinked account's record, for Seal and Open.
 func AboutAccount(id string) string { return "account\x00" + id }
 
-// AboutClient returns the place of the record of a registered OAuth client, for Seal and Open.
+// AboutClient returns the place of a registered OAuth client's record, for Seal and Open.
 func AboutClient(workspace, app, issuer, redirectURI string) string {
 	return strings.Join([]string{"client", workspace, app, issuer, redirectURI}, "\x00")
 }
