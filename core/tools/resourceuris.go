@@ -20,7 +20,7 @@ const perApp = "ropewalk://"
 // resourceRef is a resource or resource template of one app.
 type resourceRef struct{ server, uri string }
 
-// viewScheme is the prefix of the URIs of views (MCP Apps). Hosts do not render any other scheme.
+// viewScheme is the prefix of every view's URI (MCP Apps). Hosts do not render views with any other scheme.
 const viewScheme = "ui://"
 
 func isView(uri string) bool { return strings.HasPrefix(uri, viewScheme) }

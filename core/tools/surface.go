@@ -13,8 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools/ranking"
 )
 
-// Surface is how tools are listed to a client. On both surfaces, a caller can call every tool that it may see by
-// name.
+// Surface is a way to list tools to a client. On both surfaces, a caller can call every tool that it may see by name.
 type Surface string
 
 // The surfaces.

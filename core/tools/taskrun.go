@@ -289,7 +289,7 @@ func (t *taskRun) askForInput(result json.RawMessage) bool {
 	return true
 }
 
-// prefix returns the prefix of the keys of the input requests of this round.
+// prefix returns the prefix for the keys of this round's input requests.
 func (t *taskRun) prefix() string { return fmt.Sprintf("%d.", t.round) }
 
 // hold renews the claim on the task, and takes the responses that its client has sent.
