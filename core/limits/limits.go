@@ -12,18 +12,18 @@ import (
 // Kind is a kind of resource with a limit on how many a principal may use at a time.
 type Kind string
 
-// The kinds.
+// The kinds of limited resources.
 const (
 	Streams  Kind = "streams"  // event streams
 	ChatRuns Kind = "chatRuns" // chat runs
 	Calls    Kind = "calls"    // tool calls in flight
 )
 
-// Settings holds the share of one principal, unless a field says otherwise. 0 means no limit.
+// Settings holds the limits of each principal, unless a field says otherwise. 0 means no limit.
 type Settings struct {
 	AtATime        map[Kind]int
 	CallsPerSecond int // tool calls; a burst may be twice as large
-	UnreadBytes    int // bytes of large responses that clients have not read; one principal may have a quarter
+	UnreadBytes    int // bytes of large responses that clients have not read yet, in total; each principal may use a quarter
 }
 
 // Limits counts what principals use. It is safe for concurrent use. A nil *Limits does not limit anything.
@@ -41,7 +41,8 @@ type use struct {
 	principal string
 }
 
-// retryAfter is the delay reported when all places are taken. It is a guess: nobody can tell when one becomes free.
+// retryAfter is the delay that clients are asked to wait when no place is free. It is a guess, because the server
+// cannot predict when a place becomes free.
 const retryAfter = 2 * time.Second
 
 // New returns Limits with the given shares.
@@ -83,8 +84,8 @@ func (l *Limits) Acquire(kind Kind, principal string) (release func(), err error
 	}, nil
 }
 
-// AllowCall counts one tool call of a principal. The error is core.CodeRateLimited, with the time to wait, when there
-// are too many per second.
+// AllowCall counts one tool call by a principal. The error is core.CodeRateLimited, with the time to wait, if the
+// principal makes too many calls per second.
 func (l *Limits) AllowCall(principal string) error {
 	if l == nil || l.calls == nil {
 		return nil

@@ -21,7 +21,7 @@ func TestOnePrincipalCannotTakeAnothersShare(t *testing.T) {
 	_, err := l.Acquire(Streams, "alice")
 	limited, ok := errors.AsType[*core.Error](err)
 	if !ok || limited.Code != core.CodeRateLimited || limited.RetryAfter == 0 {
-		t.Fatalf("a third one: %v", err)
+		t.Fatalf("a third place: %v", err)
 	}
 	if _, err := l.Acquire(Streams, "bob"); err != nil {
 		t.Errorf("another principal: %v", err)
@@ -57,7 +57,7 @@ func TestCallsPerSecondAreLimitedAndTheErrorSaysHowLongToWait(t *testing.T) {
 	})
 }
 
-func TestWithoutLimitsNothingIsLimited(t *testing.T) {
+func TestNothingIsLimitedWithoutLimits(t *testing.T) {
 	var l *Limits
 	for range 100 {
 		if _, err := l.Acquire(Calls, "alice"); err != nil || l.AllowCall("alice") != nil {
@@ -66,7 +66,7 @@ func TestWithoutLimitsNothingIsLimited(t *testing.T) {
 	}
 }
 
-func TestAResponseOfAnySizeIsPossibleIfNothingElseIsUnread(t *testing.T) {
+func TestAResponseOfAnySizeIsAllowedIfNothingElseIsUnread(t *testing.T) {
 	l := New(Settings{UnreadBytes: 400})
 	done, err := l.HoldResponse("a", 1000)
 	if err != nil {

@@ -8,29 +8,30 @@ import (
 	"sync"
 )
 
-// Reasons why a user gets none of the Places.
+// Reasons why a user cannot take a place.
 var (
 	ErrFull  = errors.New("all places are taken")
 	ErrShare = errors.New("the user's share is taken")
 )
 
-// Places are the places of a bounded resource. One user can take only a share of them. The empty user
-// is the server itself, which has no such limit. Places are safe for concurrent use.
+// Places bounds the use of a resource: there is a fixed number of places, and each user can take only a share of them.
+// The empty user is the server itself, which can take all of them. Places is safe for concurrent use.
 type Places struct {
 	most, share int
 
 	mu      sync.Mutex
 	used    int
 	users   map[string]int
-	waiting []*waiter // who has waited longest comes first
+	waiting []*waiter // longest wait first
 }
 
 type waiter struct {
 	user  string
-	given chan struct{} // closed when the place is taken for it
+	given chan struct{} // closed when the waiter gets a place
 }
 
-// NewPlaces returns that many free places. One user can take share of them; 0 means a quarter, but at least one.
+// NewPlaces returns Places with most free places. Each user can take at most share of them. A share of 0 means a
+// quarter, but at least one.
 func NewPlaces(most, share int) *Places {
 	return &Places{most: most, share: cmp.Or(share, max(1, most/4)), users: map[string]int{}}
 }
@@ -67,7 +68,7 @@ func (p *Places) take(user string) error {
 	return nil
 }
 
-// Await is Take for a user who waits for a place until ctx ends.
+// Await is like Take, but waits for a place until ctx ends.
 func (p *Places) Await(ctx context.Context, user string) error {
 	p.mu.Lock()
 	if p.take(user) == nil {
@@ -85,14 +86,14 @@ func (p *Places) Await(ctx context.Context, user string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := slices.Index(p.waiting, w)
-	if i < 0 { // the place was given in the meantime
+	if i < 0 { // Release gave w a place in the meantime
 		return nil
 	}
 	p.waiting = slices.Delete(p.waiting, i, i+1)
-	return p.take(user) // it fails as it did before, and returns the reason
+	return p.take(user) // take fails again, and returns the reason
 }
 
-// Release frees a user's place. It goes to whoever has waited longest, among those who may take it.
+// Release frees a user's place, and gives it to the longest waiter that may take it.
 func (p *Places) Release(user string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-const maxPrincipals = 10_000 // principals with a remembered rate
+const maxPrincipals = 10_000 // principals whose rates are remembered
 
 // Rates limits how often each principal may do something. It is safe for concurrent use.
 type Rates struct {
@@ -22,8 +22,8 @@ func NewRates(limit rate.Limit, burst int) *Rates {
 	return &Rates{known, limit, burst}
 }
 
-// Allow counts an event of a principal that may have times as many as the limit. If there are too many, it returns the
-// time to wait and does not count the event.
+// Allow counts one event for a principal. times multiplies the principal's limit. If there are too many events, Allow
+// returns the time to wait and does not count this one.
 func (r *Rates) Allow(principal string, times int) (wait time.Duration) {
 	limiter := rate.NewLimiter(r.limit*rate.Limit(times), r.burst*times)
 	if known, ok, _ := r.known.PeekOrAdd(principal, limiter); ok {

@@ -6,16 +6,17 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// unread counts the bytes of responses that clients have not read yet. Each principal has a quarter.
+// unread counts the bytes of responses that clients have not read yet. Each principal may use a quarter of the limit.
 type unread struct {
 	mu   sync.Mutex
 	used int
 	by   map[string]int
 }
 
-// HoldResponse counts a response of n bytes that a principal has not read yet, until release is called, which must happen
-// exactly once. The error is core.CodeRateLimited if the principal, or all together, leave too much unread. One response of
-// any size is always possible for a principal that has read everything else.
+// HoldResponse counts a response of n bytes that a principal has not read yet. The caller must call release exactly
+// once, when the response has been read. The error is core.CodeRateLimited if the principal, or all principals
+// together, have too many unread bytes. A response larger than a principal's share counts as exactly one share, so its
+// size alone never causes an error.
 func (l *Limits) HoldResponse(principal string, n int) (release func(), err error) {
 	if l == nil || l.settings.UnreadBytes == 0 {
 		return func() {}, nil

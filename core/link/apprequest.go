@@ -65,8 +65,9 @@ func (l *Link) notifyDuringRequest(ctx context.Context, n rpc.Notification) {
 	}
 }
 
-// earlierNotifications returns one channel per pending call, closed once its caller has taken every
-// notification received so far. A question must not overtake progress that the app sent before it.
+// earlierNotifications returns one channel per pending call. Each channel is closed once the call's caller has taken
+// every notification received so far. Waiting for these channels keeps a question from overtaking progress that the app
+// sent earlier.
 func (l *Link) earlierNotifications() (marks []<-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,9 +97,9 @@ func (l *Link) callers() []Caller {
 	return found
 }
 
-// beginAppRequest records that a request of a size is being answered. It returns false if there are too many, if they
-// are too large in total, or if the id is in use. The app may take its time to read answers, so those that are being
-// sent count as well.
+// beginAppRequest records that a request of size bytes is being answered. It returns false if the link is closing, if
+// the id is in use, or if the open requests are too many or too large in total. Requests whose answers are still being
+// sent count too, because the app may be slow to read them.
 func (l *Link) beginAppRequest(id any, size int, cancel context.CancelFunc) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +112,7 @@ func (l *Link) beginAppRequest(id any, size int, cancel context.CancelFunc) bool
 	return true
 }
 
-// releaseAppRequest is called once nothing of a request is kept in memory.
+// releaseAppRequest stops counting a request, once it is no longer in memory.
 func (l *Link) releaseAppRequest(size int) {
 	l.mu.Lock()
 	l.asked -= size

@@ -30,7 +30,7 @@ type call struct {
 	sender string // "" for the server itself
 	token  []byte // the caller's progress token; nil without one
 	silent bool   // the caller does not want notifications
-	stop   func() // releases what a sender keeps for the call; nil if there is nothing to release
+	stop   func() // releases the resources that a sender keeps for the call; may be nil
 
 	wake chan struct{} // capacity 1; receives when there is something to take
 
@@ -50,17 +50,17 @@ type queuedNotification struct {
 	reached chan struct{} // for a mark: closed when everything before it has been taken or dropped
 }
 
-// Call sends a request and waits for the answer. It returns the raw result, or one of these errors: an
-// *rpc.Error that the app answered with; ErrClosed when the connection is closed; the cause when ctx ends. In
-// that case the app is notified (notifications/cancelled) and a late answer is discarded.
+// Call sends a request and waits for the answer. It returns the raw result or an error: an *rpc.Error if the app
+// answered with an error, ErrClosed if the connection is closed, or the cause if ctx ends. When ctx ends, the app is
+// notified (notifications/cancelled) and a late answer is discarded.
 //
 // Params are sent unchanged except for params._meta: the link replaces the progress token with its own, and
 // adds or removes revision-specific members as the connection's revision requires. Within a trace, the app
 // receives the trace context of the request's span.
 //
-// The request's notifications reach Notify one at a time, in wire order, with the caller's token, and always
-// before Call returns. A log message (notifications/message) does not name a request: it goes to the only
-// pending one, or to OnNotification when there are several.
+// The request's notifications reach Notify one at a time, in wire order, with the caller's token, and always before
+// Call returns. A log message (notifications/message) does not name a request. It goes to the only pending request, or
+// to OnNotification if there are several.
 func (l *Link) Call(ctx context.Context, r Request) (result json.RawMessage, err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -240,7 +240,7 @@ type AstrayError struct {
 
 func (e *AstrayError) Error() string { return e.Cause.Error() + "; " + e.Sentence() }
 
-// Sentence describes what the app did, for the caller.
+// Sentence describes the app's mistake in a sentence for the caller.
 func (e *AstrayError) Sentence() string {
 	return "the app sent " + e.Response + ", which matches no request"
 }
@@ -270,7 +270,7 @@ func (c *call) mark() <-chan struct{} {
 	n := queuedNotification{reached: make(chan struct{})}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if last := len(c.queued) - 1; last >= 0 && c.queued[last].reached != nil { // the app asks again and again
+	if last := len(c.queued) - 1; last >= 0 && c.queued[last].reached != nil { // repeated questions share one mark
 		return c.queued[last].reached
 	}
 	if c.notified {

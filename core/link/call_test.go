@@ -30,8 +30,8 @@ func TestTheHandshakeResultIsKeptRaw(t *testing.T) {
 
 func TestTheHandshakeDeclaresTheCapabilitiesFromTheOptions(t *testing.T) {
 	for name, c := range map[string]struct{ capabilities, want string }{
-		"nothing by default": {"", `{}`},
-		"what is asked for":  {`{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{"listChanged":true}}`, `{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}}}`},
+		"nothing by default":         {"", `{}`},
+		"the requested capabilities": {`{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{"listChanged":true}}`, `{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, p := dial(t, stdio.Options{}, Options{Version: "0.9", Capabilities: json.RawMessage(c.capabilities)})
@@ -60,18 +60,18 @@ func TestASlowCallerLosesTheOldestNotifications(t *testing.T) {
 		c.queue(rpc.Notification{Method: fmt.Sprint(i), Params: big})
 	}
 	if list, _ := c.takeQueued(); len(list) != 2 || list[1].Method != "9" {
-		t.Errorf("%d large ones are queued", len(list))
+		t.Errorf("%d large notifications are queued", len(list))
 	}
 }
 
 func TestAResultIsReturnedByteForByte(t *testing.T) {
 	l, p := dial(t, stdio.Options{}, Options{})
 	for name, result := range map[string]string{
-		"small":           `{"b":1,"a":1.0,"_meta":{"x":null},"unknown":"\u00e9\/"}`,
-		"spaced":          `{ "a" : [ 1 , 2 ] }`,
-		"null":            `null`,
-		"64 KB":           `{"content":[{"type":"text","text":"` + text64K() + `"}]}`,
-		"larger than 1MB": `{"v":"` + strings.Repeat("x", 3<<20) + `"}`,
+		"small":            `{"b":1,"a":1.0,"_meta":{"x":null},"unknown":"\u00e9\/"}`,
+		"spaced":           `{ "a" : [ 1 , 2 ] }`,
+		"null":             `null`,
+		"64 KB":            `{"content":[{"type":"text","text":"` + text64K() + `"}]}`,
+		"larger than 1 MB": `{"v":"` + strings.Repeat("x", 3<<20) + `"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			done := begin(t, l, `{"name":"x"}`, nil)

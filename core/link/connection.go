@@ -37,7 +37,7 @@ func (t intercepted) Connect(ctx context.Context) (mcp.Connection, error) {
 	}
 	t.link.conn = conn
 	if lines, ok := conn.(*stdio.Conn); ok {
-		return newStdioConn(t.link, lines), nil //nolint:contextcheck // as below
+		return newStdioConn(t.link, lines), nil //nolint:contextcheck // ctx is the handshake's; the connection lives as long as the link
 	}
 	return newMessageConn(t.link, conn), nil //nolint:contextcheck // ctx is the handshake's; the connection lives as long as the link
 }
@@ -208,9 +208,9 @@ func (c *messageConn) Close() error {
 // SessionID implements mcp.Connection.
 func (c *messageConn) SessionID() string { return c.conn.SessionID() }
 
-// send implements sender. Over HTTP a write lasts until the answer begins, so it gets its own goroutine. The
-// caller's context ends the exchange only until the call is finished; the rest of the stream is read after
-// that.
+// send implements sender. Over HTTP a write lasts until the answer begins, so it gets its own goroutine. The caller's
+// context can cancel the exchange only until the call has finished. After that, the rest of the stream is read for up
+// to drainTime.
 func (c *messageConn) send(caller context.Context, p *call, r rpc.Request) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(remote.WithHeader(caller, r.Header)))
 	stopWatching := context.AfterFunc(caller, cancel)
@@ -229,7 +229,7 @@ func (c *messageConn) send(caller context.Context, p *call, r rpc.Request) error
 		err := c.conn.Write(ctx, msg)
 		switch {
 		case err == nil:
-		case caller.Err() != nil: // the exchange ended with its caller, and the server does not know that
+		case caller.Err() != nil: // the caller ended the exchange, so the server must be notified
 			if p.finish(nil, context.Cause(caller)) {
 				c.sendCancelled(ctx, p.sender, p.id, context.Cause(caller).Error())
 			}
@@ -273,14 +273,14 @@ func isSDKRejection(e *jsonrpc.Error) bool {
 	return e.Code == -32005 && strings.HasPrefix(e.Message, "rejected by")
 }
 
-// requestLimit stops the reader while the SDK has maxRequests requests from the app to answer, because the
-// SDK's own queue is unbounded.
+// requestLimit pauses the reader while the SDK still has to answer maxRequests requests from the app, because the SDK's
+// own queue is unbounded.
 type requestLimit struct {
 	pending  *atomic.Int64
 	answered chan struct{} // capacity 1; signaled after each answer
 }
 
-// acquire waits until msg may be passed to the SDK, if it is a request.
+// acquire waits for a free slot if msg is a request.
 func (r requestLimit) acquire(msg jsonrpc.Message, done <-chan struct{}) {
 	if request, ok := msg.(*jsonrpc.Request); !ok || !request.IsCall() {
 		return

@@ -27,7 +27,7 @@ type discovery struct {
 	late        *time.Timer
 	over        bool          // server/discover was not answered in time
 	initialized bool          // initialize was sent in time
-	refusal     *remote.Error // set if server/discover was refused for lack of credentials
+	refusal     *remote.Error // set if server/discover was refused because credentials are missing
 }
 
 // discovers observes a message of the SDK's handshake. late is called when server/discover is not answered in
@@ -53,8 +53,9 @@ func (l *Link) discovers(msg jsonrpc.Message, late func(id jsonrpc.ID)) {
 	}
 }
 
-// noteRefusal notes that a server rejected server/discover for lack of credentials. If initialize fails too, that is the
-// reason why: some servers let everybody initialize, but not with the revision that they speak.
+// noteRefusal records that a server rejected server/discover because credentials are missing. If initialize fails too,
+// the missing credentials are the real reason: some servers accept initialize without credentials, but then reject its
+// revision.
 func (d *discovery) noteRefusal(msg jsonrpc.Message, err error) {
 	request, ok := msg.(*jsonrpc.Request)
 	if !ok || request.Method != "server/discover" {
@@ -73,7 +74,7 @@ func (d *discovery) refused() *remote.Error {
 	return d.refusal
 }
 
-// end stops the timer: server/discover was answered, or the handshake has ended.
+// end stops the timer, because server/discover was answered or the handshake has ended.
 func (d *discovery) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

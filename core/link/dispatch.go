@@ -55,9 +55,9 @@ func (l *Link) dispatchResponse(e *rpc.Envelope, owned bool) bool {
 	return true
 }
 
-// answersNothing handles a response whose id matches no request. A common mistake is to send a number as a string:
-// the request with that number then fails immediately. Any other response may be the one that some request is waiting
-// for, so a request that ends without an answer mentions it in its error.
+// answersNothing handles a response whose id matches no request. A common mistake is to send the id of a pending
+// request as a string instead of a number. That request then fails immediately. Any other response may have been meant
+// for a pending request. If a request then ends without an answer, its error mentions the response.
 func (l *Link) answersNothing(e *rpc.Envelope) {
 	what, failure := "a response with the id null", ""
 	switch e.IDKind {
@@ -67,7 +67,7 @@ func (l *Link) answersNothing(e *rpc.Envelope) {
 		if err != nil {
 			break
 		}
-		err = fmt.Errorf("%w: it has the id %q, a string, where the request has the number %d", ErrMalformed, e.Text, number)
+		err = fmt.Errorf("%w: its id is the string %q, but the request's id is the number %d", ErrMalformed, e.Text, number)
 		if c := l.remove(number); c != nil {
 			c.finish(nil, err)
 			return
@@ -99,7 +99,7 @@ func rpcError(raw []byte) error {
 	if err := json.Unmarshal(raw, e); err != nil {
 		return fmt.Errorf("%w: its error object cannot be read: %w", ErrMalformed, err)
 	}
-	switch e.Code { // the transport put the error in place of an answer
+	switch e.Code { // codes of errors that the transport substituted for an answer
 	case remote.CodeTooLarge:
 		return fmt.Errorf("%w%s", ErrTooLarge, strings.TrimPrefix(e.Message, ErrTooLarge.Error()))
 	case remote.CodeMalformed:
@@ -192,8 +192,8 @@ func (l *Link) report(e *rpc.Envelope, callers []Caller) {
 	l.o.OnNotification(rpc.Notification{Method: e.Method, Params: bytes.Clone(e.Params)}, callers)
 }
 
-// listChanges turns list_changed notifications into calls of Options.OnListChanged. A kind that is added again
-// before its call is reported once.
+// listChanges turns list_changed notifications into calls to Options.OnListChanged. A kind that is added several times
+// before its call begins is reported once.
 type listChanges struct {
 	mu    sync.Mutex
 	kinds []string

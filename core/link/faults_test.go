@@ -19,14 +19,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/stdio"
 )
 
-// The tests in this file use servers that deviate from the protocol.
+// The servers in this file's tests deviate from the protocol.
 
 func TestAnAnswerWithItsIDAsAStringFailsTheCallAtOnce(t *testing.T) {
 	l, p := dial(t, stdio.Options{}, Options{})
 	done := begin(t, l, `{}`, nil)
 	m := p.read()
 	p.send(`{"jsonrpc":"2.0","id":"%s","result":{}}`, m.ID)
-	if got := wait(t, done); !errors.Is(got.err, ErrMalformed) || !strings.Contains(got.err.Error(), fmt.Sprintf(`the id "%s", a string, where the request has the number %s`, m.ID, m.ID)) {
+	if got := wait(t, done); !errors.Is(got.err, ErrMalformed) || !strings.Contains(got.err.Error(), fmt.Sprintf(`its id is the string "%s", but the request's id is the number %s`, m.ID, m.ID)) {
 		t.Errorf("got %v", got.err)
 	}
 }
@@ -37,7 +37,7 @@ func TestAHandshakeWithItsIDAsAStringFailsAtOnce(t *testing.T) {
 		m := p.read()
 		p.send(`{"jsonrpc":"2.0","id":"%s","result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"a","version":"1"}}}`, m.ID)
 	}()
-	if _, err := Open(t.Context(), stdio.New(in, out, stdio.Options{}), Options{}); err == nil || !strings.Contains(err.Error(), "a string, where the request has the number") {
+	if _, err := Open(t.Context(), stdio.New(in, out, stdio.Options{}), Options{}); err == nil || !strings.Contains(err.Error(), "but the request's id is the number") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -74,7 +74,7 @@ func TestAListThatFailsAfterItsFirstPageKeepsTheEarlierItems(t *testing.T) {
 	for name, fault := range map[string]string{
 		"an error":                  `"error":{"code":-32603,"message":"the database is locked"}`,
 		"the same cursor":           `"result":{"tools":[],"nextCursor":"2"}`,
-		"no list":                   `"result":{}`,
+		"a page without a list":     `"result":{}`,
 		"a list that is an object":  `"result":{"tools":{}}`,
 		"a cursor that is a number": `"result":{"tools":[],"nextCursor":7}`,
 	} {
@@ -186,7 +186,7 @@ func TestARemoteServerThatFailsAtDiscoveryGetsTheHandshake(t *testing.T) {
 		},
 		"200 and no body": func(http.ResponseWriter, *http.Request) {},
 		"202":             func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(202) },
-		"a cut off body": func(w http.ResponseWriter, _ *http.Request) {
+		"a truncated body": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, `{"jso`)
 		},

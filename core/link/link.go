@@ -23,7 +23,7 @@ type Link struct {
 	o         Options
 	log       hclog.Logger
 	session   *mcp.ClientSession
-	conn      mcp.Connection // the connection underneath the one that the SDK's session uses
+	conn      mcp.Connection // the connection below the one that the SDK's session uses
 	out       sender
 	info      Info
 	handshake []byte      // the raw handshake result; accessed only during the handshake
@@ -43,7 +43,7 @@ type Link struct {
 	asked       int                        // bytes of their params and ids
 	closing     bool
 
-	giveUp context.CancelCauseFunc // aborts the handshake; set only during it
+	giveUp context.CancelCauseFunc // aborts the handshake; set only during the handshake
 
 	life context.Context // cancelled when done is closed
 	stop context.CancelFunc
@@ -64,7 +64,8 @@ func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	return l, nil
 }
 
-// open is Open, but returns the link even if it failed.
+// open makes one attempt to open a link. It returns the link even on failure, so that Open can decide whether to try
+// again.
 func open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	l := &Link{o: o, log: o.Logger, calls: map[int64]*call{}, appRequests: map[any]context.CancelFunc{}, done: make(chan struct{})}
 	l.life, l.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -124,7 +125,7 @@ func clientCapabilities(raw json.RawMessage) (*mcp.ClientCapabilities, error) {
 	if err := json.Unmarshal(raw, &roots); err != nil {
 		return nil, fmt.Errorf("client capabilities: %w", err)
 	}
-	capabilities.RootsV2 = roots.Roots //nolint:staticcheck // as above
+	capabilities.RootsV2 = roots.Roots //nolint:staticcheck // bundles of older revisions still ask for roots
 	return capabilities, nil
 }
 
@@ -165,8 +166,8 @@ const (
 	rejectedMessage = "rejected by transport"
 )
 
-// refused returns the error for a handshake that was answered with an error. Only the answer's message is kept:
-// the SDK would add which of its calls failed.
+// refused returns the error for a handshake that the app answered with an error. It keeps only the answer's message,
+// because the SDK's error also names the SDK call that failed.
 func refused(err error, answer *jsonrpc.Error) error {
 	if !answeredItself(err) {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
@@ -227,13 +228,13 @@ func (l *Link) readHandshake() error {
 	return nil
 }
 
-// streamWait is how long starting an app waits for the answer to the stream request. Servers behind a buffering
-// proxy answer it only with their first message.
+// streamWait is how long an app's start waits for the answer to the stream request. Behind a buffering proxy, the
+// answer arrives only together with the server's first message.
 const streamWait = time.Second
 
 // receiveServerMessages opens the stream for messages that the server sends unprompted, if the transport or the
-// revision needs one. It returns when the server has answered. Many servers drop a question asked during a call
-// if the stream is not open yet, and list changes before that point are not reported.
+// revision needs one. It waits up to streamWait for the server's answer. Until the stream is open, many servers drop
+// the questions that they have during a call, and list changes are not reported.
 func (l *Link) receiveServerMessages(ctx context.Context) {
 	if l.info.Stateless {
 		l.openSubscriptions(ctx)
@@ -278,7 +279,7 @@ func (l *Link) Err() error {
 func (l *Link) Close() error {
 	l.fail(errors.New("closed by the server"))
 	err := l.conn.Close()
-	_ = l.session.Close() // an error here is only the end of the connection that was just closed
+	_ = l.session.Close() // the connection was just closed, so this error says nothing new
 	return err
 }
 

@@ -20,7 +20,7 @@ const (
 
 // listing describes how to request one list.
 type listing struct {
-	capability string // what the app declares when it has the list
+	capability string // the capability that an app with this list declares
 	method     string
 }
 
@@ -75,8 +75,8 @@ func (l *Link) warn(sentence string) {
 	}
 }
 
-// list follows the cursors of a list method (MCP 2025-11-25, server/utilities/pagination). On an error it also
-// returns what it has read.
+// list follows the cursors of a list method (MCP 2025-11-25, server/utilities/pagination). On an error, it also returns
+// the items read so far.
 func (l *Link) list(ctx context.Context, method, member string) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	var params json.RawMessage
@@ -127,7 +127,7 @@ func readPage(raw json.RawMessage, member string) (items []json.RawMessage, curs
 		return nil, "", errors.New(member + " is not an array")
 	}
 	for item := range rawjson.Elements(list) {
-		if items = append(items, item); len(items) > maxItems { // a list can have more items than there is memory for
+		if items = append(items, item); len(items) > maxItems { // stop early: the whole list may not fit in memory
 			break
 		}
 	}

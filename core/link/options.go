@@ -41,8 +41,8 @@ type Options struct {
 	// Measure is called at the end of each call with its duration. May be nil.
 	Measure func(method string, took time.Duration, err error)
 
-	// Report is called with a sentence about something the app did wrong, for whoever runs the app. Repeated
-	// problems are reported less and less often. It must not block. May be nil.
+	// Report is called with a sentence that describes a mistake of the app. It is meant for the person who runs the
+	// app. Repeated problems are reported less and less often. It must not block. May be nil.
 	Report func(sentence string)
 
 	// OnListChanged is called when the app announces that its "tools", "prompts" or "resources" changed. Calls are
@@ -50,9 +50,9 @@ type Options struct {
 	// may use the link.
 	OnListChanged func(kind string)
 
-	// OnNotification receives every notification that may not belong to a single call, in wire order. A log
-	// message may belong to one of several callers. It runs on the link's reader: it must not block or use the
-	// link.
+	// OnNotification receives, in wire order, every notification that cannot be assigned to a single call. For a log
+	// message, callers are the calls that it may belong to. OnNotification runs on the link's reader: it must not block
+	// or use the link.
 	OnNotification func(n rpc.Notification, callers []Caller)
 
 	// Requests are the handlers, by method, for requests from the app to its client. Params are passed raw. The

@@ -16,12 +16,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// marks returns the arguments of regionalServer's tool "sell" that are repeated in headers.
+// marks returns the arguments of the tool "sell" that clients repeat in headers.
 func marks() []core.Mirror {
 	return []core.Mirror{{Header: "Region", Path: []string{"region"}}, {Header: "N", Path: []string{"in", "n"}}, {Header: "B", Path: []string{"in", "b"}}}
 }
 
-// regionalServer is a server that checks that a call's headers match its body, as the SDK does.
+// regionalServer returns a server that compares a call's headers with its body, as the SDK does.
 func regionalServer() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "remote", Version: "3.0"}, nil)
 	server.AddTool(&mcp.Tool{Name: "sell", InputSchema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},
@@ -44,7 +44,7 @@ func TestMarkedArgumentsAreRepeatedInHeaders(t *testing.T) {
 	}))
 	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{Stateless: true})
 	for _, c := range []struct{ name, arguments, region, n, b string }{
-		{"as they are", `{"region":"us-west1","in":{"n":42,"b":false}}`, "us-west1", "42", "false"},
+		{"values that need no encoding", `{"region":"us-west1","in":{"n":42,"b":false}}`, "us-west1", "42", "false"},
 		{"numbers in another notation", `{"in":{"n":-7.0}}`, "", "-7", ""},
 		{"a large number", `{"in":{"n":1e15}}`, "", "1000000000000000", ""},
 		{"not ASCII", `{"region":"Hello, 世界"}`, "=?base64?SGVsbG8sIOS4lueVjA==?=", "", ""},
@@ -52,7 +52,7 @@ func TestMarkedArgumentsAreRepeatedInHeaders(t *testing.T) {
 		{"a line break", `{"region":"line1\nline2"}`, "=?base64?bGluZTEKbGluZTI=?=", "", ""},
 		{"a value that looks encoded", `{"region":"=?base64?literal?="}`, "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=", "", ""},
 		{"an empty string", `{"region":""}`, "=?base64??=", "", ""},
-		{"an escape", `{"region":"\u00e9"}`, "=?base64?w6k=?=", "", ""},
+		{"a JSON escape", `{"region":"\u00e9"}`, "=?base64?w6k=?=", "", ""},
 		{"null", `{"region":null,"in":null}`, "", "", ""},
 		{"nothing", `{}`, "", "", ""},
 	} {

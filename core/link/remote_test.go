@@ -27,9 +27,8 @@ import (
 // sdkServer returns an SDK server with tools for the tests.
 func sdkServer() *mcp.Server { return sdkServerWith(func() {}, func() {}) }
 
-// sdkServerWith returns an SDK server that calls waiting when a call to the tool "wait" begins, and cancelled
-// when it was cancelled. The SDK's server does not end a session during a call, so the call eventually ends on
-// its own.
+// sdkServerWith returns an SDK server. It calls waiting when a call to the tool "wait" begins, and cancelled when that
+// call is cancelled. The SDK's server does not end a session during a call, so the call eventually ends on its own.
 func sdkServerWith(waiting, cancelled func()) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "remote", Version: "3.0"}, nil)
 	type in struct {
@@ -251,7 +250,8 @@ func script(next func(w http.ResponseWriter, r *http.Request, m message)) http.H
 	})
 }
 
-// Cursors are kept, to notice one that repeats, and sent back. Without a limit, 200 of them take gigabytes.
+// The link keeps all cursors of a list, to notice when one repeats. Without a limit, 200 large cursors would use
+// gigabytes.
 func TestTheCursorsOfAListCountTowardsItsSize(t *testing.T) {
 	pages := 0
 	url := serve(t, script(func(w http.ResponseWriter, _ *http.Request, m message) {
@@ -265,8 +265,8 @@ func TestTheCursorsOfAListCountTowardsItsSize(t *testing.T) {
 	}
 }
 
-// A server that keeps ending a call's stream, each time with a new id and a request to be polled immediately, is
-// polled at most five times a second.
+// The server keeps ending a call's stream, each time with a new event id and a request to poll it immediately. The link
+// polls it at most five times a second.
 func TestAServerCannotMakeACallPollContinuously(t *testing.T) {
 	var asked atomic.Int64
 	plain := script(func(w http.ResponseWriter, _ *http.Request, _ message) {
@@ -292,7 +292,7 @@ func TestAServerCannotMakeACallPollContinuously(t *testing.T) {
 	}
 }
 
-// Cutting off the rest of a stream costs the connection, so the next call would need a new one.
+// Cutting off the rest of a stream closes its connection, and the next call would need a new connection.
 func TestACallsStreamIsReadToTheEndAfterTheCallerHasLeft(t *testing.T) {
 	ends := make(chan error, 1)
 	url := serve(t, script(func(w http.ResponseWriter, r *http.Request, m message) {
@@ -328,7 +328,7 @@ func TestACancelledCallsStreamEndsAtOnce(t *testing.T) {
 		ended <- time.Now()
 	}))
 	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
-	best := time.Hour // of several calls: a busy machine can delay each of them
+	best := time.Hour // the fastest of several calls, because a busy machine may delay any of them
 	for range 5 {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {

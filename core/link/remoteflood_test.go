@@ -42,8 +42,8 @@ func TestUnpromptedMessagesOfAServerAreReadAtALimitedRate(t *testing.T) {
 	}
 }
 
-// Answers are read as the server sent them: a small compressed answer cannot become a large one.
-func TestAnswersAreNotUnpacked(t *testing.T) {
+// The link does not decompress answers. Otherwise, a small compressed answer could become a huge one.
+func TestAnswersAreNotDecompressed(t *testing.T) {
 	var accepts atomic.Value
 	accepts.Store("")
 	url := serve(t, script(func(w http.ResponseWriter, r *http.Request, m message) {
@@ -58,7 +58,7 @@ func TestAnswersAreNotUnpacked(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := l.Call(ctx, Request{Method: "tools/call"}); err == nil || ctx.Err() != nil {
-		t.Errorf("a packed answer: %v", err)
+		t.Errorf("a compressed answer: %v", err)
 	}
 	if encoding := accepts.Load(); encoding != "" {
 		t.Errorf("Accept-Encoding is %q", encoding)

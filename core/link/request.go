@@ -24,8 +24,8 @@ type Request struct {
 	Sender string                 // the user who made the request: users take turns; "" for the server itself
 	Caller Caller                 // the call that this request serves; nil for the server's own requests
 
-	// Capabilities are those of the caller's client. Requests carry them on a connection of StatelessVersion.
-	// May be nil. Params that already have them are not changed.
+	// Capabilities are the capabilities of the caller's client. On a connection of StatelessVersion, each request
+	// carries them. Params that already have them are not changed. May be nil.
 	Capabilities json.RawMessage
 
 	// Mirrors are the arguments of a tools/call that a remote server of StatelessVersion also reads from
@@ -33,14 +33,14 @@ type Request struct {
 	Mirrors []core.Mirror
 }
 
-// Caller is the call that a request serves. Before StatelessVersion a question from the app does not name the
-// request it belongs to: it may belong to the caller of any pending request.
+// Caller is the call that a request serves. Before StatelessVersion, an app's question does not name the request that
+// it belongs to, so it may be for the caller of any pending request.
 type Caller interface {
 	// Session is the session of the caller's client; "" for none.
 	Session() string
 	// Context is done when the call ends.
 	Context() context.Context
-	// Hold stops the call's clock, while its client is asked, until the returned function is called.
+	// Hold stops the call's clock while its client answers a question, until release is called.
 	Hold() (release func())
 	// Answer answers a question that belongs to this call, or to another call of the same client.
 	Answer(ctx context.Context, q rpc.Question, callers []Caller) (json.RawMessage, error)
@@ -96,7 +96,7 @@ func (l *Link) outgoing(r Request, trace tracing.Wire) (rpc.Request, error) {
 	return out, nil
 }
 
-// findIn is rawjson.Find for an object that may be nil.
+// findIn is like rawjson.Find, but accepts a nil object.
 func findIn(object []byte, name string) (rawjson.Span, error) {
 	if object == nil {
 		return rawjson.Span{}, nil
@@ -141,8 +141,8 @@ func (l *Link) startSpan(ctx context.Context, r *Request) (context.Context, trac
 	})
 }
 
-// withoutTrace returns a request without the trace context in its _meta, which is the parent of this server's
-// spans. at is the position of params._meta.
+// withoutTrace removes the trace context from a request's _meta. It is the client's context, and the app gets the
+// context of this server's span instead. at is the position of params._meta.
 func withoutTrace(r rpc.Request, at rawjson.Span) (rpc.Request, rawjson.Span, error) {
 	meta := at.In(r.Params)
 	if !bytes.Contains(meta, []byte("trace")) && bytes.IndexByte(meta, '\\') < 0 { // a name may contain escapes

@@ -63,7 +63,7 @@ func TestAnAppIsOpenOnceTheServerHasAnsweredTheStreamRequest(t *testing.T) {
 		}
 		select {
 		case <-open:
-			t.Error("the app is open before the stream is: a question during its first call would be lost")
+			t.Error("the app is open before its stream: a question during its first call would be lost")
 		case <-time.After(50 * time.Millisecond):
 		}
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -150,8 +150,8 @@ const acknowledgement = `{"jsonrpc":"2.0","method":"notifications/subscriptions/
 
 func TestALinkIsOpenWhenTheAppReportsChanges(t *testing.T) {
 	for name, answer := range map[string]func(p *peer, listen message){
-		"it acknowledges": func(p *peer, _ message) { p.send(acknowledgement) },
-		"it refuses": func(p *peer, m message) {
+		"the app acknowledges": func(p *peer, _ message) { p.send(acknowledgement) },
+		"the app refuses": func(p *peer, m message) {
 			p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
 		},
 	} {

@@ -31,7 +31,7 @@ func TestLinesOnStandardOutputThatAreNotMessagesAreSkipped(t *testing.T) {
 		t.Errorf("got %s (%v)", got.result, got.err)
 	}
 	if n := l.conn.(*stdio.Conn).Discarded(); n != 9 {
-		t.Errorf("%d junk lines were counted, want 9: empty ones do not count", n)
+		t.Errorf("%d junk lines were counted, want 9: empty lines do not count", n)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestRequestsFromAnAppAreAnswered(t *testing.T) {
 			return nil, ctx.Err()
 		},
 	}})
-	asked := 0 // each request has a new id: when the SDK releases an id is not observable
+	asked := 0 // each request has a new id, because a test cannot observe when the SDK releases an id
 	for name, c := range map[string]struct{ method, params, want string }{
 		"a ping, by the SDK":               {"ping", `{}`, `{}`},
 		"roots, an empty list by the SDK":  {"roots/list", `{}`, `{"roots":[]}`},
@@ -186,7 +186,7 @@ func TestTheRequestsFromAnAppAreLimitedBySize(t *testing.T) {
 	p.read()
 }
 
-// The app reads no answers, so each is held until it does.
+// The link keeps each answer until the app reads it, and this app reads none.
 func TestTheRequestsFromAnAppAreLimitedUntilTheirAnswersAreRead(t *testing.T) {
 	var asked atomic.Int64
 	large := json.RawMessage(`{"content":"` + strings.Repeat("m", 128<<10) + `"}`) // more than a pipe holds
@@ -208,7 +208,7 @@ func TestTheRequestsFromAnAppAreLimitedUntilTheirAnswersAreRead(t *testing.T) {
 	}
 }
 
-func TestAnAppThatAsksAgainAndAgainAddsOneMarkToTheQueueOfACall(t *testing.T) {
+func TestRepeatedQuestionsAddOneMarkToACallsQueue(t *testing.T) {
 	c := &call{wake: make(chan struct{}, 1)}
 	c.queue(rpc.Notification{})
 	for range 1000 {
@@ -219,14 +219,14 @@ func TestAnAppThatAsksAgainAndAgainAddsOneMarkToTheQueueOfACall(t *testing.T) {
 	}
 }
 
-func TestNoMoreItemsOfAPageAreReadThanAListMayHave(t *testing.T) {
+func TestAPageIsReadOnlyUpToTheLimitOfItems(t *testing.T) {
 	items, _, err := readPage([]byte(`{"tools":[`+strings.Repeat("1,", 1<<20)+`1],"nextCursor":"2"}`), "tools")
 	if err != nil || len(items) != maxItems+1 {
 		t.Errorf("%d items, %v", len(items), err)
 	}
 	for _, odd := range []string{`{}`, `"x"`, `1`} {
 		if _, _, err := readPage([]byte(`{"tools":`+odd+`}`), "tools"); err == nil {
-			t.Errorf("%s is a list", odd)
+			t.Errorf("%s was accepted as a list", odd)
 		}
 	}
 }

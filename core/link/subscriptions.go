@@ -24,8 +24,9 @@ var ErrTooManySubscriptions = errors.New("too many resources of this app are sub
 const endTimeout = 500 * time.Millisecond
 
 // subscriptions tracks the subscribed resources of an app that uses StatelessVersion. One long-lived request
-// (subscriptions/listen) names all of them, and the lists whose changes the app should report. When the set changes,
-// a new request replaces it, but only after the app has ended the old one, because some apps keep one set for both.
+// (subscriptions/listen) names all of them, and the lists whose changes the app should report. When the set changes, a
+// new request replaces the old one, but only after the app has ended the old one, because some apps share one set of
+// subscriptions between both.
 type subscriptions struct {
 	mu   sync.Mutex
 	uris map[string]struct{}
@@ -34,8 +35,8 @@ type subscriptions struct {
 	settled chan struct{} // closed when the app has acknowledged or ended the first request; nil before the first
 }
 
-// settle records that the link is open: from now on its lists are read. It reports whether the link was open
-// before.
+// settle records that the wait for the first request is over, so the app's lists may be read from now on. It reports
+// whether the wait was already over.
 func (s *subscriptions) settle() (before bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +67,7 @@ func (l *Link) acknowledged() {
 // listKinds returns the capabilities whose lists may change.
 func listKinds() []string { return []string{"tools", "prompts", "resources"} }
 
-// openSubscriptions starts keepSubscribed and returns when the app reports changes.
+// openSubscriptions starts keepSubscribed, and waits up to streamWait for the app to confirm that it reports changes.
 func (l *Link) openSubscriptions(ctx context.Context) {
 	_, some := l.listenParams()
 	settled := make(chan struct{})

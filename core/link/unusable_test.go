@@ -18,16 +18,16 @@ func TestTheErrorOfAnUnusableRemoteNamesTheField(t *testing.T) {
 		remote core.Remote
 		want   string
 	}{
-		"no URL":                  {core.Remote{URL: "::", Type: "sse"}, "url"},
-		"another scheme":          {core.Remote{URL: "ftp://x/", Type: "sse"}, "url must begin with"},
-		"a password in the URL":   {core.Remote{URL: "http://a:b@x/", Type: "sse"}, "use transport.auth"},
-		"an unknown transport":    {core.Remote{URL: "http://x/", Type: "websocket"}, "transport.type"},
-		"an unknown auth":         {core.Remote{URL: "http://x/", Type: "sse", Auth: core.RemoteAuth{Type: "basic"}}, "transport.auth.type"},
-		"a bearer without token":  {core.Remote{URL: "http://x/", Type: "sse", Auth: core.RemoteAuth{Type: "bearer"}}, "transport.auth.token"},
-		"a header name":           {core.Remote{URL: "http://x/", Type: "sse", Auth: core.RemoteAuth{Type: "header", Name: "a b", Value: "v"}}, "not a header name"},
-		"a line break in a value": {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"A": "s3cret\r\nB: c"}}, "control character"},
-		"a header of the framing": {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"transfer-encoding": "x"}}, "is set by the transport"},
-		"a header of MCP":         {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"mcp-session-id": "x"}}, "is set by the transport"},
+		"no URL":                           {core.Remote{URL: "::", Type: "sse"}, "url"},
+		"another scheme":                   {core.Remote{URL: "ftp://x/", Type: "sse"}, "url must begin with"},
+		"a password in the URL":            {core.Remote{URL: "http://a:b@x/", Type: "sse"}, "use transport.auth"},
+		"an unknown transport":             {core.Remote{URL: "http://x/", Type: "websocket"}, "transport.type"},
+		"an unknown auth":                  {core.Remote{URL: "http://x/", Type: "sse", Auth: core.RemoteAuth{Type: "basic"}}, "transport.auth.type"},
+		"a bearer without a token":         {core.Remote{URL: "http://x/", Type: "sse", Auth: core.RemoteAuth{Type: "bearer"}}, "transport.auth.token"},
+		"an invalid header name":           {core.Remote{URL: "http://x/", Type: "sse", Auth: core.RemoteAuth{Type: "header", Name: "a b", Value: "v"}}, "not a header name"},
+		"a line break in a value":          {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"A": "s3cret\r\nB: c"}}, "control character"},
+		"a header that frames the message": {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"transfer-encoding": "x"}}, "is set by the transport"},
+		"a header that MCP defines":        {core.Remote{URL: "http://x/", Type: "sse", Headers: map[string]core.Secret{"mcp-session-id": "x"}}, "is set by the transport"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := remote.New(c.remote, remote.Options{})
@@ -46,14 +46,14 @@ func TestTheErrorSuggestsCheckingTheURLWhenThereIsNoMCPEndpoint(t *testing.T) {
 			_, _ = io.WriteString(w, "<html>")
 		}))
 		_, err := openRemote(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
-		if err == nil || !strings.Contains(err.Error(), "check that the URL is that of an MCP endpoint") {
+		if err == nil || !strings.Contains(err.Error(), "that the URL leads to an MCP endpoint") {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
 }
 
 func TestTheErrorOfAnUnusableRemoteServerIsOneSentenceWithAdvice(t *testing.T) {
-	const remedy = ": check that the URL is that of an MCP endpoint, often with the path /mcp, and its transport"
+	const remedy = ": check the transport, and that the URL leads to an MCP endpoint, which often has the path /mcp"
 	answering := func(status int, media, body string) string {
 		return serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", media)
@@ -62,15 +62,15 @@ func TestTheErrorOfAnUnusableRemoteServerIsOneSentenceWithAdvice(t *testing.T) {
 		}))
 	}
 	for name, c := range map[string]struct{ url, want string }{
-		"nothing listens": {"http://127.0.0.1:1", "cannot be reached: connection refused; check the address, and that the remote server is running"},
-		"no such name":    {"http://nothing.invalid", "cannot be reached: its name "},
-		"no TLS":          {strings.Replace(answering(200, "text/html", ""), "http:", "https:", 1), "cannot be reached: it does not speak TLS; write http:// in the URL, or check the port"},
-		"404":             {answering(404, "text/plain", "no"), "answered 404 Not Found" + remedy},
-		"500":             {answering(500, "text/plain", "no"), "answered 500 Internal Server Error: try again later, or ask whoever runs it"},
-		"429":             {answering(429, "text/plain", "no"), "answered 429 Too Many Requests: try again later, or ask whoever runs it"},
-		"an error":        {answering(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"the tenant's header\nis missing"}}`), `answered 400 Bad Request: "the tenant's header\nis missing"`},
-		"a page":          {answering(200, "text/html", "<html>"), `answered with "text/html", which is not MCP` + remedy},
-		"other JSON":      {answering(200, "application/json", `{"a":1}`), "answered with data that is not an MCP message" + remedy},
+		"nothing listens":                 {"http://127.0.0.1:1", "cannot be reached: connection refused; check the address, and that the remote server is running"},
+		"a host name that does not exist": {"http://nothing.invalid", "cannot be reached: its name "},
+		"a server without TLS":            {strings.Replace(answering(200, "text/html", ""), "http:", "https:", 1), "cannot be reached: it does not speak TLS; write http:// in the URL, or check the port"},
+		"404":                             {answering(404, "text/plain", "no"), "answered 404 Not Found" + remedy},
+		"500":                             {answering(500, "text/plain", "no"), "answered 500 Internal Server Error: try again later, or ask whoever runs it"},
+		"429":                             {answering(429, "text/plain", "no"), "answered 429 Too Many Requests: try again later, or ask whoever runs it"},
+		"an error":                        {answering(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"the tenant's header\nis missing"}}`), `answered 400 Bad Request: "the tenant's header\nis missing"`},
+		"an HTML page":                    {answering(200, "text/html", "<html>"), `answered with "text/html", which is not MCP` + remedy},
+		"other JSON":                      {answering(200, "application/json", `{"a":1}`), "answered with data that is not an MCP message" + remedy},
 	} {
 		for _, kind := range []string{"streamable-http", "sse"} {
 			t.Run(name+" "+kind, func(t *testing.T) {

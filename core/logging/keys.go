@@ -5,11 +5,11 @@ import (
 	"io"
 )
 
-// plainKeys renames the keys of hclog's JSON lines to those that log tools expect. Quotes inside values are
-// escaped, so only keys match.
+// plainKeys renames the keys of hclog's JSON lines to the keys that log tools expect. Quotes inside values are escaped,
+// so a value cannot be mistaken for a key.
 type plainKeys struct{ io.Writer }
 
-// Write passes a line on.
+// Write implements io.Writer.
 func (p plainKeys) Write(line []byte) (int, error) {
 	renamed := line
 	for from, to := range map[string]string{

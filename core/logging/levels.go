@@ -11,12 +11,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Levels are the levels of a server's components. A component without its own level inherits that of its
-// parent: apps.calc that of apps, and apps the default.
+// Levels holds the log levels of a server's components. A component without its own level inherits its parent's level:
+// apps.calc inherits from apps, and apps from the default.
 type Levels struct {
-	mu      sync.Mutex // for changes
+	mu      sync.Mutex // held while the levels are changed
 	current atomic.Pointer[levels]
-	known   sync.Map // first parts of the names of components that have a logger
+	known   sync.Map // the top-level components that have a logger
 }
 
 type levels struct {
@@ -46,15 +46,16 @@ func (l *Levels) Of(component string) hclog.Level {
 	return now.standard
 }
 
-// SetDefault changes the level of the components that do not have their own.
+// SetDefault changes the level of the components that do not have their own level.
 func (l *Levels) SetDefault(level hclog.Level) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.current.Store(&levels{standard: level, components: l.current.Load().components})
 }
 
-// Change sets levels by component: trace, debug, info, warn, error or off; "" removes a component's own level.
-// The component "default" stands for all others. If one is wrong, nothing changes.
+// Change sets levels by component: trace, debug, info, warn, error or off; "" removes a component's own level. The
+// component "default" stands for all components without their own level. If any level or component is invalid, nothing
+// changes.
 func (l *Levels) Change(wanted map[string]string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +63,7 @@ func (l *Levels) Change(wanted map[string]string) error {
 	if next.components == nil {
 		next.components = map[string]hclog.Level{}
 	}
-	for _, component := range slices.Sorted(maps.Keys(wanted)) { // the same error for the same mistakes
+	for _, component := range slices.Sorted(maps.Keys(wanted)) { // sorted, so that the same mistakes always give the same error
 		name := wanted[component]
 		level := hclog.LevelFromString(name)
 		switch {
@@ -90,8 +91,8 @@ func (l *Levels) note(component string) {
 	}
 }
 
-// isKnown reports whether a component, or one of its parents, has a logger, because loggers of single apps come and
-// go.
+// isKnown reports whether the server has a component. It checks only the top-level component, because the loggers of
+// individual apps come and go.
 func (l *Levels) isKnown(component string) bool {
 	first, _, _ := strings.Cut(component, ".")
 	_, ok := l.known.Load(first)
@@ -112,7 +113,7 @@ func (l *Levels) names() []string {
 // Default is the name of the default among the levels.
 const Default = "default"
 
-// All returns the levels in force by component.
+// All returns the current levels, by component.
 func (l *Levels) All() map[string]string {
 	now := l.current.Load()
 	all := map[string]string{Default: now.standard.String()}

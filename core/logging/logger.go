@@ -43,34 +43,24 @@ func (l *logger) Log(level hclog.Level, msg string, args ...any) {
 	}
 }
 
-// Trace writes a line at this level.
 func (l *logger) Trace(msg string, args ...any) { l.Log(hclog.Trace, msg, args...) }
 
-// Debug writes a line at this level.
 func (l *logger) Debug(msg string, args ...any) { l.Log(hclog.Debug, msg, args...) }
 
-// Info writes a line at this level.
 func (l *logger) Info(msg string, args ...any) { l.Log(hclog.Info, msg, args...) }
 
-// Warn writes a line at this level.
 func (l *logger) Warn(msg string, args ...any) { l.Log(hclog.Warn, msg, args...) }
 
-// Error writes a line at this level.
 func (l *logger) Error(msg string, args ...any) { l.Log(hclog.Error, msg, args...) }
 
-// IsTrace reports whether the level is enabled.
 func (l *logger) IsTrace() bool { return l.enabled(hclog.Trace) }
 
-// IsDebug reports whether the level is enabled.
 func (l *logger) IsDebug() bool { return l.enabled(hclog.Debug) }
 
-// IsInfo reports whether the level is enabled.
 func (l *logger) IsInfo() bool { return l.enabled(hclog.Info) }
 
-// IsWarn reports whether the level is enabled.
 func (l *logger) IsWarn() bool { return l.enabled(hclog.Warn) }
 
-// IsError reports whether the level is enabled.
 func (l *logger) IsError() bool { return l.enabled(hclog.Error) }
 
 func (l *logger) enabled(level hclog.Level) bool { return level >= l.levels.Of(l.component) }
@@ -92,7 +82,7 @@ func (l *logger) as(named hclog.Logger) hclog.Logger {
 	return &logger{Logger: named, levels: l.levels, component: component}
 }
 
-// SetLevel changes the level of the components that do not have their own.
+// SetLevel changes the level of the components that do not have their own level.
 func (l *logger) SetLevel(level hclog.Level) { l.levels.SetDefault(level) }
 
 // GetLevel returns the level of the component.

@@ -46,7 +46,7 @@ func TestACallBecomesAStreamAtItsFirstNotification(t *testing.T) {
 			}
 		}()
 		if e.await(k, conn) != speaks {
-			t.Errorf("speaks %v: not known", speaks)
+			t.Errorf("speaks %v: the form of the response is not known", speaks)
 		}
 	}
 }

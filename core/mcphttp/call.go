@@ -27,18 +27,18 @@ import (
 type call struct {
 	Message
 	number  int64         // unique in its session, from 1
-	out     *sse.Response // where its answer goes, and any messages about it before that
+	out     *sse.Response // receives the call's answer, and any messages about the call before it
 	cancel  func()        // ends its context
 	caller  core.Caller
 	session *session        // nil without one
 	surface tools.Surface   // the surface that the client chose
-	readsOn bool            // the client asks for results that fit its limit
+	readsOn bool            // the client asks for results that fit its size limit
 	context context.Context //nolint:containedctx // ends with the call, when its client cancels it, and when the server ends
 	span    tracing.Span
 
 	release func() // releases its place in the user's share; nil if it holds none
-	ended   func() // called when the call has its answer; nil for nothing
-	body    func() // releases the memory that is counted for the body of its POST, if it is the last call to end; nil for none
+	ended   func() // called when the call has been answered; may be nil
+	body    func() // called when the call ends; the last call of a POST releases the memory counted for its body; nil for none
 
 	began  time.Time
 	failed bool // the result reports a tool failure
@@ -51,12 +51,12 @@ func newCall(m Message, caller core.Caller, s *session) *call {
 	return k
 }
 
-// admit gives an accepted call its context. The context stays known to its parent, which lives as long as the endpoint, until
-// the call is cancelled. So a call that is refused must not have one.
+// admit gives an accepted call its context. The parent, which lives as long as the endpoint, refers to that context
+// until the call is cancelled. A refused call must therefore not get a context.
 func (k *call) admit(ctx context.Context) { k.context, k.cancel = context.WithCancel(ctx) }
 
-// serveCalls runs the calls of one POST and writes the response once its form is known. Each call runs on its own goroutine,
-// except a single one that is answered at once.
+// serveCalls runs the calls of one POST and writes the response once its form is known. Each call runs on its own
+// goroutine. A single call that is answered at once runs on the current goroutine.
 func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) error {
 	e.noteTool(c, calls)
 	keepBody(webguard.TakeBody(c.Context()), calls)
@@ -83,8 +83,8 @@ func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) er
 	return nil
 }
 
-// isAnsweredAtOnce reports whether nothing is sent before the answer to a call, and the answer waits for no app. Another
-// goroutine would cost more than the call.
+// isAnsweredAtOnce reports whether a call sends nothing before its answer and does not wait for an app. Starting
+// another goroutine would cost more than such a call.
 func (k *call) isAnsweredAtOnce() bool {
 	switch k.Method {
 	case "ping", "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list":
@@ -93,8 +93,8 @@ func (k *call) isAnsweredAtOnce() bool {
 	return false
 }
 
-// keepBody makes the last of the calls of a POST release the memory of its body: the calls may last much longer than
-// their response, and each holds a part of the body.
+// keepBody lets the calls of a POST keep its body. Each call holds a part of the body, and may last much longer than
+// the response. The call that ends last releases the body's memory.
 func keepBody(release func(), calls []*call) {
 	if release == nil {
 		return
@@ -119,7 +119,7 @@ func newTimer() any { return time.NewTimer(time.Hour) }
 
 // await waits until the form of the response is known, and reports whether it is a stream. It is a stream if something
 // is sent before the last answer, or if the calls are silent for sse.StreamAfter. Without a session, a client that
-// disconnects cancels its call. With one, the client may come back for the answer.
+// disconnects cancels its call. With a session, the client may come back for the answer.
 func (e *Endpoint) await(k *call, conn net.Conn) (streamed bool) {
 	patience := sse.StreamAfter
 	if k.session == nil {
@@ -193,11 +193,11 @@ func (e *Endpoint) run(k *call) {
 	e.live.EndCalls(1)
 }
 
-// countedAnswer is the size in bytes from which an answer is counted. A batch has up to maxCalls answers.
+// countedAnswer is the size in bytes of the smallest answer that is counted. A batch has up to maxCalls answers.
 const countedAnswer = 4 << 10
 
-// hold counts an answer against its caller's share of memory until its client has read it. It returns an error to send
-// instead if the caller leaves too much unread.
+// hold counts an answer against its caller's share of memory until its client has read it. If the caller has left too
+// much unread, it returns an error to send instead.
 func (e *Endpoint) hold(k *call, text []byte) []byte {
 	if len(text) < countedAnswer {
 		return text
@@ -234,7 +234,8 @@ func (k *call) notify(n rpc.Notification) {
 	k.out.Notify(n.Encode())
 }
 
-// noteTool records the tool of the first call for the access log. For system__call_tool, that is the tool it calls.
+// noteTool records the tool of the first call for the access log. For system__call_tool, it records the tool that
+// system__call_tool calls.
 func (e *Endpoint) noteTool(c *fiber.Ctx, calls []*call) {
 	if info := webguard.RequestOf(c.Context()); info != nil && calls[0].Method == "tools/call" {
 		info.SetTool(clip(e.o.Tools.Called(tools.Call{Name: rawjson.Text(calls[0].Param("name")), Arguments: calls[0].Param("arguments")})))
@@ -262,7 +263,8 @@ func (k *call) startSpan() {
 }
 
 // acquireCalls counts the requests to apps in a POST against their user's share (limits.calls and, for tool calls,
-// limits.callsPerSecond), which calls through the HTTP API share. If one of them exceeds it, none is made.
+// limits.callsPerSecond), which also covers calls through the HTTP API. If one of the requests exceeds the share, none
+// is made.
 func (e *Endpoint) acquireCalls(calls []*call) *fault {
 	for _, k := range calls {
 		var err error

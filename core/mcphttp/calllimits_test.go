@@ -124,7 +124,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	}
 }
 
-// The context of a call that nobody cancels stays in memory as long as the endpoint.
+// A context that is never cancelled would stay in memory until the endpoint closes.
 func TestARefusedCallHasNoContext(t *testing.T) {
 	r := start(t, func(o *Options) {
 		o.Limits = limits.New(limits.Settings{AtATime: map[limits.Kind]int{limits.Calls: 1}})

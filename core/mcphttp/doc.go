@@ -6,10 +6,10 @@
 // same path.
 //
 // A session (session.go, question.go) has its in-flight calls, its GET stream and the questions for its client. A
-// sessionSet caps the sessions of this process, and a sessionWriter keeps the session store up to date. A serverLease
-// shows the servers of a store which of them has a session; lookup.go takes sessions over.
+// sessionSet caps the sessions of this process, and a sessionWriter keeps the session store up to date. With a
+// serverLease, the servers that share a store find out which of them has a session. lookup.go takes sessions over.
 //
-// Streams are in the subpackage sse. It does not own tools (package tools), identities and membership (access), the
-// rules for Host and Origin (webguard), or the Fiber app and its listener (httpapi). It uses only types and codes of the
-// MCP SDK. The SDK's own handler is the reference that the tests compare with.
+// Streams are in the subpackage sse. This package does not own tools (package tools), identities and membership
+// (access), the rules for Host and Origin (webguard), or the Fiber app and its listener (httpapi). It uses only the
+// types and error codes of the MCP SDK. The tests compare it with the SDK's own handler.
 package mcphttp

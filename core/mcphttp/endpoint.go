@@ -79,7 +79,7 @@ type Options struct {
 	Logger   hclog.Logger
 	Views    Views           // nil for none
 	Metrics  Metrics         // nil measures nothing
-	Limits   *limits.Limits  // the users' shares of tool calls, common to this and the HTTP API; nil limits nothing
+	Limits   *limits.Limits  // the users' shares of tool calls; shared with the HTTP API; nil limits nothing
 	Streams  *stream.Streams // shared with the server this is mounted on; nil creates a new one
 
 	MaxSessions int           // live sessions of this process; 0 means 100
@@ -113,7 +113,7 @@ type Endpoint struct {
 	documents *documents
 	standing  openStreams
 	workers   workers
-	timers    sync.Pool                 // of *time.Timer
+	timers    sync.Pool                 // holds *time.Timer values
 	changed   atomic.Pointer[time.Time] // when any user's access last changed; nil if never
 
 	root    context.Context // the parent of every call's context; ends with Close
@@ -166,7 +166,7 @@ func (e *Endpoint) Mount(r fiber.Router) {
 	r.Get("/.well-known/oauth-authorization-server", e.authorizationServer)
 	for _, resource := range []string{"/mcp", "/mcp/:workspace", "/mcp/:workspace/v/:view"} {
 		r.Get("/.well-known/oauth-protected-resource"+resource, e.protectedResource)
-		r.Get("/.well-known/oauth-authorization-server"+resource, e.authorizationServer) // clients of 2025-03-26 ask here
+		r.Get("/.well-known/oauth-authorization-server"+resource, e.authorizationServer) // clients of revision 2025-03-26 look here
 	}
 }
 
@@ -206,7 +206,7 @@ func (e *Endpoint) Close(ctx context.Context) error {
 // a session.
 type closing struct {
 	mu      sync.Mutex
-	waiting bool // wait was called; from now on start does the work itself
+	waiting bool // wait was called; from now on, start closes sessions itself, not in the background
 	running sync.WaitGroup
 }
 

@@ -20,8 +20,8 @@ import (
 // codeServer is the JSON-RPC code of refusals without a specific code.
 const codeServer = -32000
 
-// capRetry is the Retry-After when every session is taken. Sessions end when their clients close them or go idle, so no
-// better estimate is possible.
+// capRetry is the Retry-After when the limit on sessions is reached. Sessions end when their clients close them or go
+// idle, so no better estimate is possible.
 const capRetry = 10 * time.Second
 
 // fault is the error of a request that failed before it became a call: an HTTP status, and a JSON-RPC error as the body
@@ -45,8 +45,8 @@ func (f *fault) of(id json.RawMessage) *fault {
 	return f
 }
 
-// sessionNotFound returns the fault for a request whose session is not here. The response depends on nothing but the
-// reason, so that it does not reveal other users' sessions.
+// sessionNotFound returns the fault for a request whose session this server does not have. The response depends only on
+// the reason, so that it does not reveal other users' sessions.
 func sessionNotFound(reason string) *fault {
 	return &fault{status: fiber.StatusNotFound, code: codeServer, message: "Session not found", data: encode(map[string]string{"reason": reason})}
 }
@@ -133,7 +133,7 @@ func errorBody(id json.RawMessage, failure *rpc.Error) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	body, err := rawjson.Encode(struct { // messages are for humans and are never embedded in a page
+	body, err := rawjson.Encode(struct { // without HTML escapes, because messages are never embedded in a page
 		Version string          `json:"jsonrpc"`
 		Error   *rpc.Error      `json:"error"`
 		ID      json.RawMessage `json:"id"`

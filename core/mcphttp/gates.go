@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// gateTimeout bounds the work done alongside a request.
+// gateTimeout bounds work other than calls, such as fetching a document or notifying apps.
 const gateTimeout = 10 * time.Second
 
 // headerWorkspace names the workspace of a request.
@@ -25,8 +25,8 @@ const headerWorkspace = "X-Workspace-Id"
 // foreign is the response to a Host or Origin that this endpoint does not serve.
 const foreign = "Forbidden: this server does not serve this Host or Origin"
 
-// serve handles every request to /mcp and below: the gates, top to bottom. The user context is for all work done for
-// the request. It ends with the endpoint and carries the request's trace.
+// serve handles every request to /mcp and below. A request passes the gates from top to bottom. All work for the
+// request uses Fiber's user context, which ends with the endpoint and carries the request's trace.
 func (e *Endpoint) serve(c *fiber.Ctx) error {
 	if e.RespondIfDisabled(c.Context()) {
 		return nil
@@ -76,8 +76,8 @@ func (e *Endpoint) serve(c *fiber.Ctx) error {
 	}
 }
 
-// RespondIfDisabled responds to a request to /mcp with 404 while the feature is switched off, and reports whether it did. It
-// treats all methods alike, including preflights.
+// RespondIfDisabled responds to a request to /mcp with 404 while the feature is switched off, and reports whether it
+// did. It treats all methods alike, including preflights.
 func (e *Endpoint) RespondIfDisabled(ctx *fasthttp.RequestCtx) bool {
 	if e.o.Features.Enabled(config.FlagMCPServer) || !isEndpoint(string(ctx.Path())) {
 		return false
@@ -116,8 +116,8 @@ func isEndpoint(path string) bool {
 // resourceMe is the path segment that stands for the caller's only or default workspace.
 const resourceMe = "me"
 
-// resourceOf returns what the path of a request names below /mcp: a workspace, or one of its views as ws_.../v/NAME.
-// It returns "" for /mcp itself. valid is false if no workspace or view can have that name.
+// resourceOf returns the resource that the path of a request names below /mcp: a workspace, or one of its views as
+// ws_.../v/NAME. It returns "" for /mcp itself. valid is false if no workspace or view can have that name.
 func resourceOf(c *fiber.Ctx) (resource string, valid bool) {
 	workspace, name := strings.Clone(c.Params("workspace")), strings.Clone(c.Params("view"))
 	switch {
@@ -131,7 +131,7 @@ func resourceOf(c *fiber.Ctx) (resource string, valid bool) {
 	return workspace, true
 }
 
-// howToAuthorize is for humans: clients read WWW-Authenticate.
+// howToAuthorize is a message for people. Clients read WWW-Authenticate instead.
 const howToAuthorize = "Authorization required: send a token of this server's identity provider, or an API key (`ropewalk key create NAME`), as a bearer token. " +
 	"The instance key (SERVICE_API_KEY) is for /v1 only."
 
@@ -154,8 +154,8 @@ func (e *Endpoint) metadataURL(c *fiber.Ctx) string {
 	return url
 }
 
-// place returns the caller in the workspace that the path names, or else the header. It never chooses a default for
-// /mcp. The caller gets the view that the path names.
+// place returns the caller in the workspace that the path names, or else in the one that the header names. It never
+// chooses a default for /mcp. The caller gets the view that the path names.
 func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, error) {
 	resource := c.Params("workspace")
 	header, ok := rawHeader(c, headerWorkspace)
@@ -188,14 +188,14 @@ func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, err
 	return caller, err
 }
 
-// single returns a copy of a header's value, and false if the header is repeated, because another reader might pick
-// the other value.
+// single returns a copy of a header's value, and false if the header is repeated, because intermediaries may read a
+// different value of a repeated header.
 func single(c *fiber.Ctx, name string) (string, bool) {
 	value, ok := rawHeader(c, name)
 	return string(value), ok
 }
 
-// rawHeader is single without the copy. The value is valid only during the request.
+// rawHeader is like single, but does not copy the value, which is valid only during the request.
 func rawHeader(c *fiber.Ctx, name string) ([]byte, bool) {
 	return webguard.Single(&c.Request().Header, name)
 }
@@ -208,17 +208,17 @@ func (e *Endpoint) readBody(c *fiber.Ctx) ([]byte, error) {
 		return nil, fmt.Errorf("the request body is larger than %d bytes", e.o.MaxBody)
 	}
 	if e.o.OwnBodies {
-		c.Request().SetBodyRaw(nil) // only the messages keep it alive
+		c.Request().SetBodyRaw(nil) // from now on, only the messages keep the body alive
 		return body, nil
 	}
 	return bytes.Clone(body), nil
 }
 
-// identityScopes returns the scopes that are about who the user is. A token need not carry them.
+// identityScopes returns the scopes that only give information about the user. A token does not need them.
 func identityScopes() []string { return []string{"openid", "profile", "email", "offline_access"} }
 
 // missingScopes returns the scopes that the configuration requires and a token was not granted, separated by spaces. It
-// does not apply to API keys and to tokens that name no scopes.
+// returns "" for API keys and for tokens that name no scopes.
 func (e *Endpoint) missingScopes(id core.Identity) string {
 	if id.Granted == "" || len(e.o.Scopes()) == 0 {
 		return ""

@@ -30,23 +30,23 @@ func TestTheGatesRunInOrder(t *testing.T) {
 		status int
 		text   string // in the body
 	}{
-		{"flag off returns 404 before everything", off, "POST", nobody, "", []string{"Host: evil.test"}, 404, "Not found"},
-		{"flag off returns 404 to GET", off, "GET", alice, "", nil, 404, "Not found"},
-		{"flag off returns 404 to PUT", off, "PUT", alice, "", nil, 404, "Not found"},
-		{"flag off returns 404 to a preflight", off, "OPTIONS", nobody, "", []string{"Origin: http://localhost"}, 404, "Not found"},
+		{"with the flag off, 404 comes before everything else", off, "POST", nobody, "", []string{"Host: evil.test"}, 404, "Not found"},
+		{"with the flag off, GET returns 404", off, "GET", alice, "", nil, 404, "Not found"},
+		{"with the flag off, PUT returns 404", off, "PUT", alice, "", nil, 404, "Not found"},
+		{"with the flag off, a preflight returns 404", off, "OPTIONS", nobody, "", []string{"Origin: http://localhost"}, 404, "Not found"},
 		{"a foreign Host comes before the token", on, "POST", nobody, "", []string{"Host: evil.test"}, 403, "Host"},
 		{"a foreign Origin comes before the token", on, "POST", nobody, "", []string{"Origin: http://evil.test"}, 403, "Origin"},
-		{"no token comes before the method", on, "PUT", nobody, "", nil, 401, ""},
-		{"no token comes before the size", on, "POST", nobody, big, nil, 401, ""},
-		{"a bad token counts as none", on, "POST", who{token: "bad", workspace: "ws_one"}, "", nil, 401, ""},
+		{"the token comes before the method", on, "PUT", nobody, "", nil, 401, ""},
+		{"the token comes before the size", on, "POST", nobody, big, nil, 401, ""},
+		{"an invalid token counts as none", on, "POST", who{token: "bad", workspace: "ws_one"}, "", nil, 401, ""},
 		{"another scheme counts as none", on, "POST", alice, "", []string{"Authorization: Basic YTpi"}, 401, ""},
 		{"an unknown method", on, "PUT", alice, "", nil, 405, ""},
-		{"size comes before the workspace", on, "POST", who{token: "alice"}, big, nil, 413, "larger"},
-		{"no workspace names where to find it", on, "POST", who{token: "alice"}, hello("2025-11-25"), nil, 400, "GET /v1/workspace (or GET /v1/bootstrap)"},
-		{"no workspace on GET", on, "GET", who{token: "alice"}, "", nil, 400, "X-Workspace-Id"},
-		{"no workspace on DELETE", on, "DELETE", who{token: "alice"}, "", nil, 400, "X-Workspace-Id"},
+		{"the size comes before the workspace", on, "POST", who{token: "alice"}, big, nil, 413, "larger"},
+		{"the error without a workspace says where to find one", on, "POST", who{token: "alice"}, hello("2025-11-25"), nil, 400, "GET /v1/workspace (or GET /v1/bootstrap)"},
+		{"GET without a workspace", on, "GET", who{token: "alice"}, "", nil, 400, "X-Workspace-Id"},
+		{"DELETE without a workspace", on, "DELETE", who{token: "alice"}, "", nil, 400, "X-Workspace-Id"},
 		{"a malformed workspace", on, "POST", who{token: "alice", workspace: "one"}, hello("2025-11-25"), nil, 400, "malformed"},
-		{"a workspace of others comes before the session", on, "POST", stranger, hello("2025-11-25"), []string{"Mcp-Session-Id: x"}, 403, "not a member"},
+		{"the membership comes before the session", on, "POST", stranger, hello("2025-11-25"), []string{"Mcp-Session-Id: x"}, 403, "not a member"},
 		{"the session comes last", on, "POST", who{"alice", "ws_one", "x"}, "{", nil, 404, "Session not found"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -78,11 +78,11 @@ func TestTheUnauthorizedHeaderUsesTheClientsScheme(t *testing.T) {
 		extra []string
 		base  string
 	}{
-		{"as connected", careful, nil, careful.url},
+		{"a direct connection", careful, nil, careful.url},
 		{"forwarded by a trusted proxy", trusting, []string{"X-Forwarded-Proto: https"}, "https://" + trusting.addr},
-		{"the first of several", trusting, []string{"X-Forwarded-Proto: https, http"}, "https://" + trusting.addr},
-		{"forwarded nonsense", trusting, []string{`X-Forwarded-Proto: x"y`}, trusting.url},
-		{"forwarded by anyone else", careful, []string{"X-Forwarded-Proto: https"}, careful.url},
+		{"the first of several schemes", trusting, []string{"X-Forwarded-Proto: https, http"}, "https://" + trusting.addr},
+		{"forwarded with an invalid scheme", trusting, []string{`X-Forwarded-Proto: x"y`}, trusting.url},
+		{"forwarded by an untrusted client", careful, []string{"X-Forwarded-Proto: https"}, careful.url},
 		{"a configured address", fixed, []string{"X-Forwarded-Proto: http"}, "https://mcp.example"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestAnUnavailableProviderIsNotARefusal(t *testing.T) {
 	}
 }
 
-func TestHostAndOrigin(t *testing.T) {
+func TestForeignHostsAndOriginsAreRefused(t *testing.T) {
 	dev := start(t, func(o *Options) { o.Access = &people{dev: true} })
 	plain := start(t, nil)
 	set := start(t, func(o *Options) {

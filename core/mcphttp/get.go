@@ -57,7 +57,7 @@ func lastEvent(c *fiber.Ctx) (of, number int64, f *fault) {
 func (e *Endpoint) listenIn(c *fiber.Ctx, s *session, seen int64) error {
 	out := s.OpenStream(seen)
 	first, again := s.FirstEventID(seen), e.identification(c)
-	c.Set(fiber.HeaderConnection, "close") // the connection carries nothing else after the stream, which DELETE ends
+	c.Set(fiber.HeaderConnection, "close") // the stream lasts until DELETE, and nothing follows it on its connection
 	err := e.o.Streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
 		defer s.CloseStream(out)
 		ctx, end := context.WithCancel(ctx)

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 // fakeNamespace is an in-memory namespace with a few tools of known behavior, the same in every workspace.
 type fakeNamespace struct {
 	before           func() // called before each call; may be nil
-	*tools.Namespace        // for the app: everything except tools
+	*tools.Namespace        // serves the app's prompts, resources and everything else except tools
 	app              *fakeApp
 
 	mu       sync.Mutex
@@ -46,7 +46,7 @@ type fakeNamespace struct {
 	calls    atomic.Int64
 	release  chan struct{} // releases the waiting tool
 	started  chan string   // names of waiting tools that have started
-	ended    chan error    // what ended a waiting tool
+	ended    chan error    // the errors that ended waiting tools
 	revoked  []string      // users whose tasks were ended
 }
 

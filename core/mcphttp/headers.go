@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// The headers by which intermediaries route stateless requests. They repeat values in the body. A request whose headers
+// Intermediaries route stateless requests by these headers, which repeat values in the body. A request whose headers
 // and body differ is refused (SEP-2243).
 const (
 	headerMethod = "Mcp-Method"
@@ -27,7 +27,7 @@ func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m *Message) *f
 	}
 	var name string
 	if json.Unmarshal(orEmpty(m.Param(field)), &name) != nil {
-		return nil // the method itself reports what is wrong with its params
+		return nil // the method itself reports errors in its params
 	}
 	value, ok := single(c, headerName)
 	decoded, fits := headerparam.Decode(value)
@@ -75,8 +75,8 @@ const (
 	headerProtocol = "Mcp-Protocol-Version"
 )
 
-// statelessRevision is the protocol revision without sessions. Every request carries in its _meta what a session would
-// otherwise keep.
+// statelessRevision is the protocol revision without sessions. Every request carries in its _meta the state that a
+// session would otherwise keep.
 const statelessRevision = "2026-07-28"
 
 // metaLogLevel is the _meta key for the lowest severity of log messages that a request wants to receive.

@@ -13,7 +13,8 @@ import (
 const (
 	// debounce combines the changes caused by an app that starts or stops into one notification per kind.
 	debounce = 50 * time.Millisecond
-	// slowest is the interval of notifications while lists keep changing: clients read the whole list after each one.
+	// slowest is the longest interval between notifications while lists keep changing. Clients read the whole list
+	// after each notification.
 	slowest = 3200 * time.Millisecond
 )
 
@@ -59,7 +60,7 @@ func (h *hub) join(c core.Caller, from tools.From, who audience) {
 	w.audience[who] = reader
 }
 
-// follow makes a client's notifications depend on the rights that its caller has now.
+// follow applies the current rights of a client's caller to the client's notifications.
 func (h *hub) follow(c core.Caller, place *tools.Session, who audience) {
 	if !place.Follow(c) {
 		return
@@ -120,7 +121,8 @@ func (w *watch) viewsChanged() {
 	w.notifySoon()
 }
 
-// notifySoon schedules a notification. Each one in a storm of changes waits twice as long as the one before.
+// notifySoon schedules a notification. While lists keep changing, each notification waits twice as long as the previous
+// one.
 func (w *watch) notifySoon() {
 	if w.waiting {
 		return
@@ -155,8 +157,8 @@ func (w *watch) notify() {
 	}
 }
 
-// listReader is a reader of a workspace's lists. A reader restricted by views is notified only of changes in the lists
-// that the views leave visible.
+// listReader is a reader of a workspace's lists. A reader restricted by views is notified only if the visible part of a
+// list changes.
 type listReader struct {
 	caller core.Caller
 	from   tools.From
@@ -181,8 +183,8 @@ func announced() []core.Kind {
 	return []core.Kind{core.KindTools, core.KindPrompts, core.KindResources}
 }
 
-// changed returns the kinds whose lists changed for the reader. views says that views have changed, in which case any
-// list that they narrow may have changed too.
+// changed returns the kinds whose lists changed for the reader. views reports that views have changed. In that case,
+// any list that they narrow may have changed too.
 func (r *listReader) changed(t Tools, kinds []core.Kind, views bool) (changed []core.Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

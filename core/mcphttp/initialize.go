@@ -72,7 +72,7 @@ func readHello(m *Message) (said helloParams, f *fault) {
 	return said, badRequest(rpc.CodeInvalidParams, "params of initialize must have "+missing)
 }
 
-// wrongType words an error from decoding a member of the params of initialize.
+// wrongType returns the message for a member of initialize's params that could not be decoded.
 func wrongType(member string, err error) string {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Sprintf("%s.%s of initialize has the wrong type: %s", member, e.Field, e.Value)
@@ -80,8 +80,8 @@ func wrongType(member string, err error) string {
 	return member + " of initialize cannot be read"
 }
 
-// open creates a session and makes it findable. Its revision is the one that the client names, if that has sessions, or
-// else the newest with sessions.
+// open creates a session and makes it findable. The session uses the revision that the client names, if that revision
+// has sessions, or else the newest revision with sessions.
 func (e *Endpoint) open(ctx context.Context, caller core.Caller, said helloParams) (*session, error) {
 	now, revision := time.Now(), revisions()[0]
 	if hasSessions(*said.ProtocolVersion) {
@@ -96,8 +96,7 @@ func (e *Endpoint) open(ctx context.Context, caller core.Caller, said helloParam
 	return s, e.store(ctx, s)
 }
 
-// attach connects a session to what it needs to run: its tools session, its idle timer, and notifications of list
-// changes.
+// attach gives a session its tools session, its idle timer, and notifications of list changes.
 func (e *Endpoint) attach(s *session) {
 	s.Tools = e.o.Tools.Open(s.Owner, tools.SessionOptions{ID: rand.Text(), Capabilities: s.Capabilities, Notify: s.Notify})
 	s.ExpireAfter(e.o.SessionTTL, func() {
@@ -158,7 +157,7 @@ const (
 	sessionMoved  = "the session was taken over by another server; send the request again"
 )
 
-// closeSession ends a session that was removed from the live set. Its in-flight calls get an error with the message
+// closeSession ends a session that was removed from the live set. Its in-flight calls get an error whose message is
 // why.
 func (e *Endpoint) closeSession(s *session, why string) {
 	for _, k := range s.Close() {

@@ -17,7 +17,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// listener is one subscriptions/listen request: which changes its client wants to receive, and where.
+// listener is one subscriptions/listen request. It holds the changes that the client wants to receive, and the stream
+// on which they are sent.
 type listener struct {
 	*sse.Queue
 	id    json.RawMessage // the request's ID, which tags every message sent here
@@ -34,8 +35,8 @@ type wish struct {
 	TaskIDs []string `json:"taskIds,omitempty"` // extensionTasks
 }
 
-// listen handles subscriptions/listen. It opens one stream that sends first what was granted and then the
-// notifications, until the client disconnects or the server shuts down. If nothing was granted, the stream ends
+// listen handles subscriptions/listen. It opens a stream, which first lists the granted notifications. The
+// notifications follow, until the client disconnects or the server shuts down. If nothing was granted, the stream ends
 // immediately.
 func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 	var wanted *wish
@@ -93,7 +94,8 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 	return nil
 }
 
-// kinds returns the lists whose changes are wanted. Changes of templates are announced with those of resources.
+// kinds returns the lists whose changes are wanted. A change to the templates is announced as a change to the
+// resources.
 func (w *wish) kinds() (kinds []core.Kind) {
 	if w.Tools {
 		kinds = append(kinds, core.KindTools)
@@ -121,8 +123,8 @@ func (e *Endpoint) subscribe(place *tools.Session, uris []string) (granted []str
 	return granted
 }
 
-// notify sends an app's notification for clients without a session: a resource update, or a list change of an instance
-// for such clients, if the client wants it.
+// notify forwards an app's notification to a client without a session: a resource update, or a list change that the
+// client wants. The list change comes from an instance that serves such clients.
 func (l *listener) notify(n rpc.Notification) {
 	if n.Method == "notifications/resources/updated" {
 		l.Push(rpc.Notification{Method: n.Method, Params: l.tagged(n.Params)}.Encode())
@@ -162,6 +164,6 @@ func (l *listener) tagged(params json.RawMessage) json.RawMessage {
 
 // listenResult returns the final result of subscriptions/listen.
 func (e *Endpoint) listenResult() json.RawMessage {
-	result, _ := rawjson.Set(empty(), e.sign(nil, []rawjson.Member{{Name: "resultType", Value: json.RawMessage(`"complete"`)}})...) // it is an object
+	result, _ := rawjson.Set(empty(), e.sign(nil, []rawjson.Member{{Name: "resultType", Value: json.RawMessage(`"complete"`)}})...) // this cannot fail, because the result is an object
 	return result
 }

@@ -140,12 +140,12 @@ func TestACursorIsFoundInAListThatChanged(t *testing.T) {
 		before, after []tools.Item
 		end, want     int
 	}{
-		"the same list":        {list("a", "b", "c"), list("a", "b", "c"), 2, 2},
-		"a duplicate name":     {list("a", "b", "a", "c"), list("a", "b", "a", "c"), 3, 3},
-		"an item added before": {list("a", "b", "c"), list("0", "a", "b", "c"), 2, 3},
-		"an item gone before":  {list("a", "b", "c"), list("b", "c"), 2, 1},
-		"its item gone":        {list("a", "b", "c"), list("a", "c"), 2, -1},
-		"a name with spaces":   {list("a b c", "d"), list("a b c", "d"), 1, 1},
+		"the same list":                         {list("a", "b", "c"), list("a", "b", "c"), 2, 2},
+		"a duplicate name":                      {list("a", "b", "a", "c"), list("a", "b", "a", "c"), 3, 3},
+		"an item was added before the cursor":   {list("a", "b", "c"), list("0", "a", "b", "c"), 2, 3},
+		"an item was removed before the cursor": {list("a", "b", "c"), list("b", "c"), 2, 1},
+		"the cursor's item was removed":         {list("a", "b", "c"), list("a", "c"), 2, -1},
+		"a name with spaces":                    {list("a b c", "d"), list("a b c", "d"), 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := pageStart(c.after, json.RawMessage(`"`+cursorAfter(c.before, c.end)+`"`)); got != c.want {

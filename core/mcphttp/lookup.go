@@ -49,8 +49,8 @@ func (e *Endpoint) here(id []byte, caller core.Caller) *session {
 	return nil
 }
 
-// absent takes over a session that is not here, or returns a fault that says why it cannot. Another caller's session is
-// handled exactly like one that never existed, including the lookup in the store.
+// absent takes over a session that this server does not have. If that is impossible, it returns a fault with the
+// reason. Another caller's session is handled exactly like one that never existed, including the lookup in the store.
 func (e *Endpoint) absent(ctx context.Context, id string, caller core.Caller) (*session, *fault) {
 	if len(id) > maxSessionID {
 		return nil, sessionNotFound(reasonNotFound)
@@ -67,7 +67,7 @@ func (e *Endpoint) absent(ctx context.Context, id string, caller core.Caller) (*
 	return e.takeOver(ctx, id, caller)
 }
 
-// recorded returns the stored record of a session of the caller.
+// recorded returns the stored record of one of the caller's sessions.
 func (e *Endpoint) recorded(ctx context.Context, id string, caller core.Caller) (sessionstore.Record, *fault) {
 	rec, err := e.writer.Find(ctx, id)
 	switch {
@@ -87,7 +87,7 @@ func (e *Endpoint) storeUnavailable(err error) *fault {
 }
 
 // owns reports whether c may use the session of a record: the same person or API key in the same workspace and view. A
-// record without a state names only one of the person's identities.
+// record without a state does not name the person, only the identity that opened the session.
 func owns(rec sessionstore.Record, c core.Caller) bool {
 	user, view := openedBy(rec)
 	if rec.WorkspaceID != c.Workspace.ID || view != c.View {
@@ -97,8 +97,8 @@ func owns(rec sessionstore.Record, c core.Caller) bool {
 		rec.Issuer != core.IssuerKey && c.Issuer != core.IssuerKey && user == c.User.ID
 }
 
-// A session belongs to the server whose lease its record names. This file takes over the sessions of servers that have
-// ended, gives up sessions that another server asks for, and ends sessions that were lost to another server.
+// A session belongs to the server whose lease its record names. The code below takes over the sessions of servers that
+// have ended, gives up sessions that another server asks for, and ends sessions that were lost to another server.
 
 const (
 	takeOverTimeout = 3 * time.Second       // how long the other server may take to end or to give up the session
@@ -140,8 +140,8 @@ func (e *Endpoint) takeOver(ctx context.Context, id string, caller core.Caller) 
 	}
 }
 
-// isFree reports whether no live server has a session, and returns this server's lease. It asks a live server to give
-// the session up.
+// isFree reports whether no live server has a session, and returns this server's lease. If a live server has the
+// session, isFree asks it to give the session up.
 func (e *Endpoint) isFree(ctx context.Context, rec sessionstore.Record) (lease string, free bool, err error) {
 	if lease, err = e.lease.Acquire(ctx); err != nil || rec.Owner == "" || rec.Owner == lease {
 		return lease, err == nil, err
@@ -162,7 +162,7 @@ func (e *Endpoint) adopt(ctx context.Context, rec sessionstore.Record, lease str
 	defer e.live.EndCalls(1)
 	e.attach(s)
 	if level != "" {
-		_ = s.Tools.SetLevel(ctx, level) // it was valid when the client set it
+		_ = s.Tools.SetLevel(ctx, level) // the level was valid when the client set it
 	}
 	s.Touch(time.Now())
 	next, added := s.RecordFor(lease), false
@@ -188,8 +188,8 @@ func (e *Endpoint) covered(s *session, now time.Time) bool {
 	return !e.writer.Replaces() || e.lease.Covers(s.Lease(), now)
 }
 
-// confirm reclaims a session whose lease was not renewed in time. It returns false if another server has the session,
-// after ending it here. While the store is unavailable, the session continues.
+// confirm reclaims a session whose lease was not renewed in time. If another server has the session, confirm ends it
+// here and returns false. While the store is unavailable, the session continues.
 func (e *Endpoint) confirm(s *session) bool {
 	ctx, cancel := context.WithTimeout(e.root, storeTimeout)
 	defer cancel()
@@ -219,8 +219,8 @@ func (e *Endpoint) confirm(s *session) bool {
 	return false
 }
 
-// giveUp lets another server have a session that it asks for, unless a call is in flight. The other server asks again
-// in that case.
+// giveUp releases a session that another server asks for. If a call is in flight, giveUp does nothing, and the other
+// server asks again.
 func (e *Endpoint) giveUp(ctx context.Context, id, lease string) {
 	unlock, err := e.moving.Lock(ctx, id)
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 	maxUnknown = 100 // members per message that JSON-RPC does not define
 )
 
-// Message is one JSON-RPC message. Its parts are the original text.
+// Message is one JSON-RPC message. Its fields hold the original text.
 type Message struct {
 	ID       json.RawMessage // nil if absent
 	Method   string          // "" for a response
@@ -53,8 +53,8 @@ func notObject() *fault {
 	return invalid("a message must be a JSON object with lower-case names, each used once")
 }
 
-// parseBody parses a body: one message or a batch. It refuses what two readers could read differently: text that is not
-// UTF-8, a repeated name, and a known name in a different case.
+// parseBody parses a body: one message or a batch. It refuses anything that two parsers could read differently: text
+// that is not UTF-8, a repeated name, and a known name in a different case.
 func parseBody(body []byte) (messages []Message, batch bool, err *fault) {
 	body = bytes.TrimLeft(body, " \t\r\n")
 	if !utf8.Valid(body) {
@@ -117,8 +117,8 @@ func (e *envelope) member(name string) *json.RawMessage {
 	return nil
 }
 
-// read reads the members of a message and, in the same pass, those of its params. It refuses what rawjson.Fields
-// refuses.
+// read reads the members of a message and, in the same pass, those of its params. It refuses the same texts as
+// rawjson.Fields.
 func (e *envelope) read(text []byte) bool {
 	var unknown []string
 	s := rawjson.Scanner{Data: text}
@@ -194,8 +194,8 @@ func scalar(value json.RawMessage) string {
 	return string(value)
 }
 
-// readParams applies the same strictness to params, including _meta, because they hold the tool name and the progress
-// token.
+// readParams checks params and _meta as strictly as the message itself, because they hold the tool name and the
+// progress token.
 func (m *Message) readParams(e *envelope) *fault {
 	if m.ID == nil && !strings.HasPrefix(m.Method, "notifications/") {
 		return invalid("a request needs an id")

@@ -12,7 +12,7 @@ import (
 
 const pingRequest = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
-func TestParseRefusesWhatTwoReadersMightReadDifferently(t *testing.T) {
+func TestParseRefusesAmbiguousMessages(t *testing.T) {
 	for _, tc := range []struct {
 		name, body string
 		code       int
@@ -25,25 +25,25 @@ func TestParseRefusesWhatTwoReadersMightReadDifferently(t *testing.T) {
 		{"a byte that is not UTF-8", `{"jsonrpc":"2.0","id":1,"method":"ping` + "\xff" + `"}`, jsonrpc.CodeParseError},
 		{"a comment", `{"jsonrpc":"2.0",/**/"id":1,"method":"ping"}`, jsonrpc.CodeParseError},
 		{"data after the message", pingRequest + `{}`, jsonrpc.CodeParseError},
-		{"too deep in params", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}}`, jsonrpc.CodeParseError},
-		{"too deep", strings.Repeat("[", 101) + strings.Repeat("]", 101), jsonrpc.CodeParseError},
+		{"params that are nested too deeply", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}}`, jsonrpc.CodeParseError},
+		{"a message that is nested too deeply", strings.Repeat("[", 101) + strings.Repeat("]", 101), jsonrpc.CodeParseError},
 		{"a string", `"ping"`, jsonrpc.CodeInvalidRequest},
 		{"a number", `1`, jsonrpc.CodeInvalidRequest},
 		{"null", `null`, jsonrpc.CodeInvalidRequest},
-		{"an array in a batch", `[[]]`, jsonrpc.CodeInvalidRequest},
-		{"too large a batch", `[` + strings.Repeat(pingRequest+`,`, 100) + pingRequest + `]`, jsonrpc.CodeInvalidRequest},
+		{"an array inside a batch", `[[]]`, jsonrpc.CodeInvalidRequest},
+		{"a batch that is too large", `[` + strings.Repeat(pingRequest+`,`, 100) + pingRequest + `]`, jsonrpc.CodeInvalidRequest},
 		{"method twice", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, jsonrpc.CodeInvalidRequest},
 		{"method twice, once escaped", `{"jsonrpc":"2.0","id":1,"method":"ping","meth\u006fd":"tools/list"}`, jsonrpc.CodeInvalidRequest},
 		{"method and Method", `{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/list"}`, jsonrpc.CodeInvalidRequest},
 		{"Method alone", `{"jsonrpc":"2.0","id":1,"METHOD":"ping"}`, jsonrpc.CodeInvalidRequest},
-		{"a fold of another alphabet", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","argument\u017f":{}}}`, jsonrpc.CodeInvalidRequest},
+		{"a letter that case-folds to an ASCII letter", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","argument\u017f":{}}}`, jsonrpc.CodeInvalidRequest},
 		{"id twice", `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, jsonrpc.CodeInvalidRequest},
 		{"an unknown key twice", `{"jsonrpc":"2.0","id":1,"method":"ping","x":1,"x":2}`, jsonrpc.CodeInvalidRequest},
 		{"name twice in params", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}`, jsonrpc.CodeInvalidRequest},
 		{"Name in params", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","Name":"b"}}`, jsonrpc.CodeInvalidRequest},
 		{"progressToken twice", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":1,"progressToken":2}}}`, jsonrpc.CodeInvalidRequest},
-		{"params that is an array", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["a"]}`, jsonrpc.CodeInvalidRequest},
-		{"params that is null", `{"jsonrpc":"2.0","id":1,"method":"ping","params":null}`, jsonrpc.CodeInvalidRequest},
+		{"params that are an array", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["a"]}`, jsonrpc.CodeInvalidRequest},
+		{"params that are null", `{"jsonrpc":"2.0","id":1,"method":"ping","params":null}`, jsonrpc.CodeInvalidRequest},
 		{"a method and a result", `{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}`, jsonrpc.CodeInvalidRequest},
 		{"a result and an error", `{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}`, jsonrpc.CodeInvalidRequest},
 		{"an empty method", `{"jsonrpc":"2.0","id":1,"method":""}`, jsonrpc.CodeInvalidRequest},
@@ -75,8 +75,8 @@ func TestParseKeepsThePartsAsWritten(t *testing.T) {
 	}
 }
 
-// agree fails if the SDK's decoder, the standard library's (which folds case and takes the last of two keys) and parse
-// see different methods, names or params in the same body.
+// agree fails if parse, the SDK's decoder and the standard library's decoder read different methods, names or params
+// from the same body. The standard library's decoder ignores case and takes the last of two equal keys.
 func agree(t *testing.T, body []byte) {
 	t.Helper()
 	messages, batch, f := parseBody(body)
@@ -117,7 +117,7 @@ func agree(t *testing.T, body []byte) {
 	}
 }
 
-func TestNoTwoReadersSeeDifferentMethodsOrTools(t *testing.T) {
+func TestAllDecodersSeeTheSameMethodAndTool(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(all ...string) string { return all[random.IntN(len(all))] }
 	for range 5000 {

@@ -118,7 +118,7 @@ func (k *call) checkArguments() error {
 	return nil
 }
 
-// toolError returns what a client receives when a tool call fails: a result for the model to read, or an error.
+// toolError returns the response to a failed tool call: a result for the model to read, or an error.
 func (e *Endpoint) toolError(k *call, request tools.Call, err error) (json.RawMessage, error) {
 	if known, ok := errors.AsType[*core.Error](err); ok && e.isForModel(k, request.Name, known.Code) {
 		k.failed = true
@@ -210,8 +210,8 @@ func (e *Endpoint) done(k *call, err error) ([][]byte, error) {
 	return onePart(empty(), nil)
 }
 
-// recordState writes a session's changed state to the store, for a server that takes the session over. If that fails,
-// the session continues, and the change is lost with this server.
+// recordState writes a session's changed state to the store, for a server that takes the session over. If the write
+// fails, the session continues here, but another server would not know the change.
 func (e *Endpoint) recordState(ctx context.Context, s *session) {
 	if !e.writer.Replaces() {
 		return

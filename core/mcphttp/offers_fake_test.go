@@ -56,7 +56,7 @@ func (f *fakeApp) answer(ctx context.Context, c fakeapps.Call) (json.RawMessage,
 			f.answered(string(result))
 		}
 		return json.RawMessage(fmt.Sprintf(`{"contents":[{"uri":"demo://ask","answer":%s}]}`, result)), nil
-	case said.URI == "demo://ask/7": // with a progress token
+	case said.URI == "demo://ask/7": // the question has a progress token
 		return c.Asker.Ask(ctx, rpc.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"?","x":1.50,"_meta":{"progressToken":7,"y":1.0}}`), Notify: f.heard})
 	case said.URI == "demo://input":
 		return json.RawMessage(`{"resultType":"input_required","inputRequests":{}}`), nil

@@ -24,12 +24,13 @@ import (
 const regional = `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},` +
 	`"in":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"},"b":{"type":"boolean","x-mcp-header":"B"}}}}}`
 
-// marks returns the arguments that regional marks with x-mcp-header.
+// marks returns the arguments that the schema regional marks with x-mcp-header.
 func marks() []core.Mirror {
 	return []core.Mirror{{Header: "B", Path: []string{"in", "b"}}, {Header: "N", Path: []string{"in", "n"}}, {Header: "Region", Path: []string{"region"}}}
 }
 
-// statelessOracle starts the SDK's own handler for the stateless revision, with the same offers as fakeNamespace.
+// statelessOracle starts the SDK's handler for the stateless revision. It offers the same tools, prompts and resources
+// as fakeNamespace.
 func statelessOracle(t *testing.T) string {
 	s := mcp.NewServer(&mcp.Implementation{Name: "ropewalk", Title: "Ropewalk", Version: "1.2.3"}, &mcp.ServerOptions{
 		SupportedProtocolVersions: supported(), Capabilities: statelessCapabilities(), Instructions: instructions,
@@ -130,8 +131,8 @@ func (a *response) note(part string) {
 	a.IDs = append(a.IDs, strings.TrimPrefix(string(id.ID), "null"))
 }
 
-// outline reduces a result to what does not depend on the tools: the protocol's own members and, for lists, their
-// presence.
+// outline reduces a result to the parts that do not depend on the tools: the members that the protocol defines and, for
+// lists, whether they are present.
 func outline(result map[string]any) {
 	for name, value := range result {
 		switch name {
@@ -148,7 +149,7 @@ func outline(result map[string]any) {
 	}
 }
 
-// statelessMeta returns a _meta with the required members and more.
+// statelessMeta returns a _meta with the required members, followed by the members in more.
 func statelessMeta(more string) string {
 	return `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}` + more + `}`
 }
@@ -182,14 +183,14 @@ func goodStatelessProbes() []statelessProbe {
 		{name: "a call without arguments", method: "tools/call", params: `"name":"demo__plain"`, extra: []string{"Mcp-Name: demo__plain"}},
 		{name: "a call with progress", body: whole("tools/call", `"name":"demo__progress","arguments":{"steps":3},`+statelessMeta(`,"progressToken":"p"`)), extra: []string{"Mcp-Method: tools/call", "Mcp-Name: demo__progress"}},
 		{name: "an app's own error", method: "tools/call", params: `"name":"demo__fail"`, extra: []string{"Mcp-Name: demo__fail"}},
-		{name: "a result that asks", body: whole("tools/call", `"name":"demo__ask",`+statelessMeta("")), extra: []string{"Mcp-Method: tools/call", "Mcp-Name: demo__ask"}},
-		{name: "the answer to it", body: whole("tools/call", `"name":"demo__ask","requestState":"s","inputResponses":{"q":{"action":"accept","content":{}}},`+statelessMeta("")), extra: []string{"Mcp-Method: tools/call", "Mcp-Name: demo__ask"}},
+		{name: "a result that asks for input", body: whole("tools/call", `"name":"demo__ask",`+statelessMeta("")), extra: []string{"Mcp-Method: tools/call", "Mcp-Name: demo__ask"}},
+		{name: "the answer to the request for input", body: whole("tools/call", `"name":"demo__ask","requestState":"s","inputResponses":{"q":{"action":"accept","content":{}}},`+statelessMeta("")), extra: []string{"Mcp-Method: tools/call", "Mcp-Name: demo__ask"}},
 		{name: "a prompt", method: "prompts/get", params: `"name":"demo__greet"`, extra: []string{"Mcp-Name: demo__greet"}},
 		{name: "a resource", method: "resources/read", params: `"uri":"demo://a"`, extra: []string{"Mcp-Name: demo://a"}},
 		{name: "a completion", method: "completion/complete", params: `"ref":{"type":"ref/prompt","name":"demo__greet"},"argument":{"name":"a","value":"b"}`},
 		{name: "a string id", body: strings.Replace(whole("tools/list", statelessMeta("")), `"id":7`, `"id":"abc"`, 1), extra: []string{"Mcp-Method: tools/list"}},
-		{name: "a client that says its name", body: whole("tools/list", statelessMeta(`,"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}`)), extra: []string{"Mcp-Method: tools/list"}},
-		{name: "a session id and the last event of another time", method: "tools/list", extra: []string{"Mcp-Session-Id: nobody"}},
+		{name: "a client that sends its name", body: whole("tools/list", statelessMeta(`,"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}`)), extra: []string{"Mcp-Method: tools/list"}},
+		{name: "a session id and a last event id from an earlier connection", method: "tools/list", extra: []string{"Mcp-Session-Id: nobody"}},
 		{name: "a notification", body: `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`, extra: []string{"Mcp-Method: notifications/cancelled"}},
 	}
 }
@@ -202,14 +203,14 @@ func badStatelessProbes() []statelessProbe {
 		{name: "an unknown method", method: "no/such"},
 		{name: "initialize", method: "initialize"},
 		{name: "ping", method: "ping"},
-		{name: "a subscription of the older revisions", method: "resources/subscribe", params: `"uri":"demo://a"`},
-		{name: "the end of one", method: "resources/unsubscribe", params: `"uri":"demo://a"`},
-		{name: "the log level of the older revisions", method: "logging/setLevel", params: `"level":"info"`},
-		{name: "the roots of the older revisions", method: "roots/list"},
+		{name: "a subscription in the style of older revisions", method: "resources/subscribe", params: `"uri":"demo://a"`},
+		{name: "an unsubscription in the style of older revisions", method: "resources/unsubscribe", params: `"uri":"demo://a"`},
+		{name: "setting the log level as in older revisions", method: "logging/setLevel", params: `"level":"info"`},
+		{name: "listing roots as in older revisions", method: "roots/list"},
 		{name: "an invalid log level", body: whole("tools/list", statelessMeta(`,"io.modelcontextprotocol/logLevel":"loud"`)), extra: listing, differs: "logging: an invalid level is an error of the params; the SDK takes any"},
 		{name: "discovery of a revision with sessions", body: strings.Replace(whole("server/discover", statelessMeta("")), "2026-07-28", "2025-11-25", 1), extra: []string{"Mcp-Method: server/discover", "Mcp-Protocol-Version: 2025-11-25"}, differs: "versioning: who names a revision that has no such request receives those that have; the SDK says that the method is unknown"},
 		{name: "discovery without any header", body: whole("server/discover", statelessMeta("")), extra: []string{"Mcp-Protocol-Version: ", "Mcp-Method: "}},
-		{name: "the last event of a stream", method: "tools/list", extra: []string{"Last-Event-ID: 1_1"}, differs: "the transport: Last-Event-ID is to be ignored; the SDK refuses it"},
+		{name: "a last event id", method: "tools/list", extra: []string{"Last-Event-ID: 1_1"}, differs: "the transport: Last-Event-ID is to be ignored; the SDK refuses it"},
 		{name: "a completion without a reference", method: "completion/complete"},
 		{name: "a prompt without a name", method: "prompts/get", extra: []string{"Mcp-Name: x"}, differs: body},
 		{name: "a resource without a uri", method: "resources/read", extra: []string{"Mcp-Name: x"}, differs: body},
@@ -226,9 +227,9 @@ func badStatelessProbes() []statelessProbe {
 		{name: "no _meta", body: whole("tools/list", ``), extra: listing},
 		{name: "no params", body: `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, extra: listing},
 		{name: "an unsupported version", body: strings.Replace(whole("tools/list", statelessMeta("")), "2026-07-28", "2027-01-01", 1), extra: []string{"Mcp-Method: tools/list", "Mcp-Protocol-Version: 2027-01-01"}},
-		{name: "a version of sessions in _meta alone", body: strings.Replace(whole("tools/list", statelessMeta("")), "2026-07-28", "2025-11-25", 1), extra: listing},
+		{name: "a version with sessions, in _meta only", body: strings.Replace(whole("tools/list", statelessMeta("")), "2026-07-28", "2025-11-25", 1), extra: listing},
 		{name: "listening without a filter", method: "subscriptions/listen"},
-		{name: "listening for something else", method: "subscriptions/listen", params: `"notifications":5`},
+		{name: "listening with a filter that is not an object", method: "subscriptions/listen", params: `"notifications":5`},
 		{name: "a batch", body: `[` + whole("tools/list", statelessMeta("")) + `]`, extra: listing, differs: text},
 		{name: "a response", body: `{"jsonrpc":"2.0","id":7,"result":{}}`, differs: "the transport: a client must not send responses; the SDK takes it"},
 		{name: "not JSON", body: `{`, differs: text},
@@ -259,7 +260,7 @@ func headerProbes() []statelessProbe {
 		{name: "another version in the headers", method: "tools/list", extra: []string{"Mcp-Protocol-Version: 2027-01-01"}},
 		{name: "no method in the headers", method: "tools/list", extra: []string{"Mcp-Method: "}},
 		{name: "another method in the headers", method: "tools/list", extra: []string{"Mcp-Method: prompts/list"}},
-		{name: "the method in other letters", method: "tools/list", extra: []string{"Mcp-Method: TOOLS/LIST"}},
+		{name: "the method in upper case", method: "tools/list", extra: []string{"Mcp-Method: TOOLS/LIST"}},
 		{name: "no name in the headers", method: "tools/call", params: `"name":"demo__plain"`},
 		{name: "another name in the headers", method: "tools/call", params: `"name":"demo__plain"`, extra: []string{"Mcp-Name: demo__fail"}},
 		{name: "no uri in the headers", method: "resources/read", params: `"uri":"demo://a"`},
@@ -272,7 +273,7 @@ func headerProbes() []statelessProbe {
 		{name: "a header of another tool", method: "tools/call", params: call + `{}`, extra: with("Mcp-Param-Color: red")},
 		{name: "a header without an argument", method: "tools/call", params: call + `{}`, extra: with("Mcp-Param-Region: eu")},
 		{name: "an argument without its header", method: "tools/call", params: call + `{"region":"eu"}`, extra: with()},
-		{name: "another value in the header", method: "tools/call", params: call + `{"region":"eu"}`, extra: with("Mcp-Param-Region: us")},
+		{name: "a different value in the header", method: "tools/call", params: call + `{"region":"eu"}`, extra: with("Mcp-Param-Region: us")},
 		{name: "a fraction", method: "tools/call", params: call + `{"in":{"n":3.5}}`, extra: with("Mcp-Param-N: 3.5")},
 		{name: "a number past 2^53", method: "tools/call", params: call + `{"in":{"n":9007199254740993}}`, extra: with("Mcp-Param-N: 9007199254740993")},
 		{name: "broken base64", method: "tools/call", params: call + `{"region":"Hello"}`, extra: with("Mcp-Param-Region: =?base64?SGVsbG8?=")},

@@ -15,8 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// oracle starts the SDK's own handler on net/http, with tools that behave like those of fakeNamespace. This endpoint
-// must respond in the same way unless docs/api.md says otherwise.
+// oracle starts the SDK's handler on net/http, with tools that behave like fakeNamespace's tools. The endpoint under
+// test must respond in the same way unless docs/api.md says otherwise.
 func oracle(t *testing.T) string {
 	s := mcp.NewServer(&mcp.Implementation{Name: "ropewalk", Version: "1.2.3"}, &mcp.ServerOptions{SupportedProtocolVersions: revisions()})
 	object := json.RawMessage(`{"type":"object"}`)
@@ -43,7 +43,7 @@ func oracle(t *testing.T) string {
 	return server.URL
 }
 
-// response is a server's response, whatever its framing: the messages of a stream or of a plain body.
+// response holds the messages of a server's response, which arrived in a stream or in a plain body.
 type response struct {
 	Status   int
 	Session  bool
@@ -93,7 +93,7 @@ func probes() []probe {
 		{name: "DELETE", method: "DELETE", differs: "docs/api.md: 200, where the SDK says 204"},
 		{name: "GET and POST both refuse PUT", method: "PUT"},
 		{name: "POST of text", body: ping, header: []string{"Content-Type: text/plain"}, differs: text},
-		{name: "Accept of JSON alone", body: ping, header: []string{"Accept: application/json"}, differs: spec + " 406, where the SDK says 400"},
+		{name: "Accept of only JSON", body: ping, header: []string{"Accept: application/json"}, differs: spec + " 406, where the SDK says 400"},
 		{name: "Accept of anything", body: ping, header: []string{"Accept: */*"}},
 		{name: "an unknown revision", body: ping, header: []string{"Mcp-Protocol-Version: 1999-01-01"}, differs: text},
 		{name: "a supported revision", body: ping, header: []string{"Mcp-Protocol-Version: 2025-06-18"}},
@@ -107,9 +107,9 @@ func probes() []probe {
 		{name: "an unknown method", body: `{"jsonrpc":"2.0","id":1,"method":"no/such"}`, differs: "a request that has an id is answered by a JSON-RPC error, as over every other transport; the SDK answers 400"},
 		{name: "an unknown notification", body: `{"jsonrpc":"2.0","method":"notifications/no/such"}`, differs: "a notification is never answered by an error (JSON-RPC 2.0 part 4.1); the SDK answers 400"},
 		{name: "a request without an id", body: `{"jsonrpc":"2.0","method":"tools/list"}`, differs: text},
-		{name: "a later batch", body: `[` + ping + `]`, header: []string{"Mcp-Protocol-Version: 2025-11-25"}, differs: text},
-		{name: "a later batch without the header", body: `[` + ping + `]`, differs: "the session's own revision counts; the SDK assumes 2025-03-26"},
-		{name: "an id that is a fraction", body: `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, differs: "ids come back as they were written; the SDK cuts 1.5 to 1"},
+		{name: "a batch since 2025-06-18", body: `[` + ping + `]`, header: []string{"Mcp-Protocol-Version: 2025-11-25"}, differs: text},
+		{name: "a batch since 2025-06-18, without the header", body: `[` + ping + `]`, differs: "the session's own revision counts; the SDK assumes 2025-03-26"},
+		{name: "a fractional id", body: `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, differs: "ids come back as they were written; the SDK cuts 1.5 to 1"},
 		{name: "an id past 2^53", body: `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, differs: "ids come back as they were written; the SDK rounds"},
 		{name: "method twice", body: `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, differs: "docs/security.md: names that come twice are refused; the SDK takes the last"},
 		{name: "an unknown tool", body: callBody(1, "demo__none", "{}"), differs: "the message names the tool as the MCP specification does"},
@@ -177,7 +177,7 @@ func (p probe) put(t *testing.T, url string) response {
 	return answer
 }
 
-// trim removes what fakeNamespace's tools return in addition to the oracle's.
+// trim removes the members that fakeNamespace's tools return and the oracle's tools do not.
 func trim(m any) any {
 	o, _ := m.(map[string]any)
 	if result, ok := o["result"].(map[string]any); ok && result["structuredContent"] != nil {

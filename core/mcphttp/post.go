@@ -48,8 +48,8 @@ func (e *Endpoint) post(c *fiber.Ctx, caller core.Caller, body []byte) error {
 }
 
 // postWithoutSession opens a session, answers a stateless request that lacks Mcp-Protocol-Version, or refuses the
-// request. If a client tries a newer revision first, it gets a 400. The body is not one of that revision's errors, which
-// tells the client to fall back to an older one.
+// request. A client that tries a newer revision first gets a 400 whose body is not one of that revision's errors. The
+// client then falls back to an older revision.
 func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []byte) error {
 	messages, batch, err := parseBody(body)
 	if err != nil {

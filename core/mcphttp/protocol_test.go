@@ -31,7 +31,7 @@ func TestInitializeNegotiatesEveryRevision(t *testing.T) {
 		}
 		got := answer.Result
 		if resp.StatusCode != 200 || got.ProtocolVersion != want || got.ServerInfo.Name != "ropewalk" || got.ServerInfo.Version != "1.2.3" || string(answer.ID) != "0" {
-			t.Errorf("asked for %s: %d %s", asked, resp.StatusCode, body)
+			t.Errorf("a client with revision %s: %d %s", asked, resp.StatusCode, body)
 		}
 		if got.Capabilities["tools"]["listChanged"] != true || got.Capabilities["logging"] == nil {
 			t.Errorf("capabilities: %s", body)
@@ -65,7 +65,7 @@ func TestTransportRules(t *testing.T) {
 		want   string // the whole body if it starts with { or [, or else a part of it
 	}{
 		{"a ping", w, ping, nil, 200, `{"jsonrpc":"2.0","id":7,"result":{}}`},
-		{"Accept by ranges", w, ping, []string{"Accept: application/*;q=0.9, TEXT/*"}, 200, ""},
+		{"Accept with ranges", w, ping, []string{"Accept: application/*;q=0.9, TEXT/*"}, 200, ""},
 		{"Accept anything", w, ping, []string{"Accept: */*"}, 200, ""},
 		{"Accept without streams", w, ping, []string{"Accept: application/json"}, 406, "Accept"},
 		{"Accept without JSON", w, ping, []string{"Accept: text/event-stream"}, 406, "Accept"},
@@ -97,7 +97,7 @@ func TestTransportRules(t *testing.T) {
 		{"a null id", w, `{"jsonrpc":"2.0","id":null,"method":"ping"}`, nil, 400, `"code":-32600`},
 		{"an id that is an object", w, `{"jsonrpc":"2.0","id":{},"method":"ping"}`, nil, 400, `"code":-32600`},
 		{"ids come back as they were written", w, `{"jsonrpc":"2.0","id":9007199254740993.50,"method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":9007199254740993.50,"result":{}}`},
-		{"string ids too", w, `{"jsonrpc":"2.0","id":"\u00e9\n","method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":"\u00e9\n","result":{}}`},
+		{"string ids come back as they were written", w, `{"jsonrpc":"2.0","id":"\u00e9\n","method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":"\u00e9\n","result":{}}`},
 		{"a progress token that is null", w, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__progress","arguments":{"steps":1},"_meta":{"progressToken":null}}}`, nil, 200,
 			`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"alice/ws_one","annotations":{"priority":1.0}}],"structuredContent":{"big":12345678901234567890,"args":{"steps":1}},"_meta":{"trace":"t"},"isError":false}}`},
 		{"a progress token that is an object", w, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__progress","arguments":{"steps":1},"_meta":{"progressToken":{}}}}`, nil, 400, `params._meta.progressToken must be a string or a number`},
@@ -113,8 +113,8 @@ func TestTransportRules(t *testing.T) {
 		{"a batch of notifications", old, `[{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}]`, nil, 202, ``},
 		{"a batch of one answers an array", old, `[` + ping + `]`, nil, 200, `[{"jsonrpc":"2.0","id":7,"result":{}}]`},
 		{"an empty batch", old, `[]`, nil, 400, `"code":-32600`},
-		{"one id twice in a batch", old, `[` + ping + `,` + ping + `]`, nil, 400, `already in flight`},
-		{"a batch later", w, two, nil, 400, `"code":-32600`},
+		{"a duplicate id in a batch", old, `[` + ping + `,` + ping + `]`, nil, 400, `already in flight`},
+		{"a batch since 2025-06-18", w, two, nil, 400, `"code":-32600`},
 		{"the log level", w, `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`, nil, 200, `{"jsonrpc":"2.0","id":1,"result":{}}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -157,10 +157,10 @@ func TestFailuresOfCalls(t *testing.T) {
 	w := r.join(alice)
 	for _, tc := range []struct{ name, tool, want string }{
 		{"an unknown tool", "demo__nope", `{"jsonrpc":"2.0","error":{"code":-32602,"message":"Unknown tool: demo__nope"},"id":1}`},
-		{"a tool for others is as unknown", "demo__hidden", `{"jsonrpc":"2.0","error":{"code":-32602,"message":"Unknown tool: demo__hidden"},"id":1}`},
+		{"a tool that the caller may not use looks unknown", "demo__hidden", `{"jsonrpc":"2.0","error":{"code":-32602,"message":"Unknown tool: demo__hidden"},"id":1}`},
 		{"an app's own error passes unchanged", "demo__fail", `{"jsonrpc":"2.0","error":{"code":-32042,"message":"open the page","data":{"elicitations":[{"n":12345678901234567890}]}},"id":1}`},
-		{"a panic fails its call alone", "demo__panic", `{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"},"id":1}`},
-		{"arguments that do not fit", "demo__strict", `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"arguments of demo__strict do not fit: {\"errors\":[\"/a\"]}"}],"isError":true}}`},
+		{"a panic fails only its call", "demo__panic", `{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"},"id":1}`},
+		{"arguments that do not match the schema", "demo__strict", `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"arguments of demo__strict do not fit: {\"errors\":[\"/a\"]}"}],"isError":true}}`},
 		{"an app that is down", "demo__down", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"demo is restarting","data":{"error":"unavailable"}},"id":1}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -216,11 +216,11 @@ func TestProgressComesBeforeTheResultAndInOrder(t *testing.T) {
 		}
 	}
 	if !strings.Contains(got[200], `"id":3,"result":{"content"`) {
-		t.Errorf("the last event is the result, got %s", got[200])
+		t.Errorf("the last event is not the result: %s", got[200])
 	}
 	resp, body = r.say("POST", w, callBody(4, "demo__progress", `{"steps":5}`))
 	if resp.Header.Get("Content-Type") != "application/json" || resp.ContentLength != int64(len(body)) || strings.Contains(body, "progress\"") {
-		t.Errorf("a caller that did not ask for progress gets a plain answer: %v %s", resp.Header, body)
+		t.Errorf("a caller that did not ask for progress got a stream: %v %s", resp.Header, body)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestABatchStreamsWhenOneOfItsCallsDoes(t *testing.T) {
 		t.Fatalf("%d events: %s", len(got), body)
 	}
 	if all := strings.Join(got, "\n"); !strings.Contains(all, `"id":1,"result"`) || !strings.Contains(all, `"id":2,"result"`) {
-		t.Errorf("both are answered: %s", all)
+		t.Errorf("not both calls were answered: %s", all)
 	}
 }
 
@@ -252,10 +252,10 @@ func TestADuplicateIDInFlightIsRefused(t *testing.T) {
 	}
 	close(r.fakeNamespace.release)
 	if body := <-first; !strings.Contains(body, `"id":"same","result"`) {
-		t.Errorf("the first is not disturbed: %s", body)
+		t.Errorf("the first call was disturbed: %s", body)
 	}
 	if _, body := r.say("POST", w, callBody("same", "demo__echo", "{}")); !strings.Contains(body, "result") {
-		t.Errorf("afterwards the id is free: %s", body)
+		t.Errorf("the id is not free afterwards: %s", body)
 	}
 }
 

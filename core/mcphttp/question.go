@@ -187,7 +187,7 @@ func (s *session) Answer(id, payload json.RawMessage, failed bool) {
 // false if the client is not listening anywhere.
 func (s *session) send(c *call, text []byte) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock() // while mu is held, nobody can answer the call and end its response
+	defer s.mu.Unlock() // while mu is held, no other goroutine can answer the call and end its response
 	if c == nil || s.calls[c.number] != c {
 		if s.stream != nil {
 			s.stream.Push(text)

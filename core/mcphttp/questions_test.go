@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// able opens a session of a client with the given capabilities.
+// able opens a session for a client with the given capabilities.
 func (r *rig) able(w who, capabilities string) who {
 	r.Helper()
 	resp, body := r.say("POST", w, strings.Replace(hello("2025-11-25"), `"capabilities":{}`, `"capabilities":`+capabilities, 1))
@@ -30,7 +30,7 @@ func (r *rig) able(w who, capabilities string) who {
 
 const asking = `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"demo://ask"}}`
 
-func TestAQuestionGoesOutOnItsCallAndComesBackAsAPost(t *testing.T) {
+func TestAQuestionIsSentOnItsCallsStreamAndAnsweredByPOST(t *testing.T) {
 	r := start(t, nil)
 	w := r.able(alice, `{"elicitation":{}}`)
 	other := r.able(who{token: "bob", workspace: "ws_one"}, `{"elicitation":{}}`)
@@ -61,8 +61,8 @@ func TestAQuestionGoesOutOnItsCallAndComesBackAsAPost(t *testing.T) {
 	}
 }
 
-// Alice and Bob are asked at the same time, in two workspaces and many sessions, by questions with the same IDs
-// everywhere. Each answer must reach the call that asked.
+// Alice and Bob get questions at the same time, in two workspaces and many sessions, and all sessions use the same
+// question IDs. Each answer must reach the call that asked.
 func TestEachAnswerReachesItsOwnQuestion(t *testing.T) {
 	r := start(t, nil)
 	pairs := []who{alice, {"bob", "ws_one", ""}, {"alice", "ws_two", ""}, {"bob", "ws_two", ""}}
@@ -125,7 +125,7 @@ func TestAQuestionWhoseCallHasEndedGoesToItsClientsOpenStream(t *testing.T) {
 		return err
 	}
 	if err := ask(); err == nil || !strings.Contains(err.Error(), "no open stream") {
-		t.Errorf("nowhere: %v", err)
+		t.Errorf("without any stream: %v", err)
 	}
 	for i, open := range []func() *http.Response{
 		func() *http.Response { return r.ask("POST", w, callBody(7, "demo__wait", "{}")) },

@@ -33,7 +33,7 @@ func TestAClientWhoseConnectionBrokeResumesWhereItWas(t *testing.T) {
 	resp := r.ask("POST", w, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"demo__slow","arguments":{},"_meta":{"progressToken":"p"}}}`)
 	lines := bufio.NewScanner(resp.Body)
 	if id, data := nextEvent(t, lines); data != "" || !strings.HasSuffix(id, ".0") {
-		t.Errorf("a stream begins with an event that only has an id, got %s %s", id, data)
+		t.Errorf("the first event has more than an id: %s %s", id, data)
 	}
 	seen, data := nextEvent(t, lines)
 	if !strings.Contains(data, `"progress":1`) {
@@ -103,7 +103,7 @@ func TestTheGetStreamResumesWhereItWas(t *testing.T) {
 	}
 }
 
-func TestAnUnknownLastEventID(t *testing.T) {
+func TestAnUnknownLastEventIDIsRefused(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	for _, id := range []string{"nonsense", "1", "-1.0", "7.1", "99999999999999999999.1"} {
@@ -113,7 +113,7 @@ func TestAnUnknownLastEventID(t *testing.T) {
 	}
 	other := who{token: "bob", workspace: "ws_one", session: w.session}
 	if resp, _ := r.say("GET", other, "", "Last-Event-ID: 1.1"); resp.StatusCode != http.StatusNotFound {
-		t.Errorf("another's events: %d", resp.StatusCode)
+		t.Errorf("the events of another user: %d", resp.StatusCode)
 	}
 }
 

@@ -52,17 +52,18 @@ func (o *openStreams) of(userID string) []*openStream {
 	return found
 }
 
-// EndRevoked ends the sessions, streams and tasks of a user, or of all users if userID is "", that access no longer allows
-// because the user, the API key or the membership is gone. The others continue with the current rights. Where neither can
-// be determined, they continue unchanged.
+// EndRevoked ends the sessions, streams and tasks of a user, or of all users if userID is "", that access no longer
+// allows because the user, the API key or the membership is gone. The others continue with the current rights. If
+// access cannot be checked, they continue unchanged.
 func (e *Endpoint) EndRevoked(ctx context.Context, userID string) {
 	now := time.Now()
-	e.changed.Store(&now) // before the sessions are listed; requests check what they open later
+	e.changed.Store(&now) // set before the sessions are listed, because later requests check it
 	e.endRevoked(ctx, userID)
 }
 
-// recheck ends what a request opened if access was revoked while the request was handled. The caller was authenticated
-// before that, and EndRevoked could not find what was not open yet.
+// recheck ends the caller's sessions and streams if access was revoked while a request was handled. The caller was
+// authenticated before the revocation, and EndRevoked could not find a session or stream that the request had not
+// opened yet.
 func (e *Endpoint) recheck(caller core.Caller, began time.Time) {
 	if !e.changedSince(began) {
 		return
@@ -98,7 +99,8 @@ func (e *Endpoint) endRevoked(ctx context.Context, userID string) {
 	e.o.Tools.EndTasks(userID, func(c core.Caller) bool { return e.revoked(ctx, c, func(core.Caller) {}) })
 }
 
-// revoked reports whether a caller has lost access, and otherwise passes the current rights to follow if they are known.
+// revoked reports whether a caller has lost access, and otherwise passes the current rights to follow if they are
+// known.
 func (e *Endpoint) revoked(ctx context.Context, c core.Caller, follow func(core.Caller)) bool {
 	now, err := e.o.Access.Current(ctx, c)
 	if err == nil {
@@ -128,8 +130,8 @@ func (e *Endpoint) identification(c *fiber.Ctx) func(context.Context) error {
 	}
 }
 
-// identifyAgain checks the caller at intervals with again until ctx ends. If the caller is no longer accepted, it calls
-// end. stop ends the checks early.
+// identifyAgain checks the caller at intervals, by calling again, until ctx ends or stop is called. If the caller is no
+// longer accepted, it calls end.
 func (e *Endpoint) identifyAgain(ctx context.Context, again func(context.Context) error, end func()) (stop func()) {
 	if again == nil {
 		return func() {}
@@ -144,7 +146,7 @@ func (e *Endpoint) identifyAgain(ctx context.Context, again func(context.Context
 		ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 		defer cancel()
 		if core.CodeOf(again(ctx)) == core.CodeUnauthenticated {
-			e.log.Info("stream ended: its token is no longer accepted, or not without a new proof of possession")
+			e.log.Info("stream ended: its token is no longer accepted, or needs a new proof of possession")
 			end()
 			return
 		}

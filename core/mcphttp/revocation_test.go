@@ -26,7 +26,7 @@ func TestOneUserCannotTakeEverySession(t *testing.T) {
 		}
 	}
 	if err := set.Reserve("alice"); !errors.Is(err, limits.ErrShare) {
-		t.Errorf("a third one: %v", err)
+		t.Errorf("a third place: %v", err)
 	}
 	if err := set.Reserve("bob"); err != nil {
 		t.Errorf("another user: %v", err)
@@ -35,7 +35,7 @@ func TestOneUserCannotTakeEverySession(t *testing.T) {
 	owner := core.Caller{Identity: core.Identity{User: core.User{ID: "bob"}}}
 	s := newSession(owner, sessionstore.Record{ID: "s"}, nil)
 	if !set.Add(s) || !set.Remove(s) {
-		t.Fatal("a session was not added and removed")
+		t.Fatal("a session could not be added and removed")
 	}
 	for range 2 {
 		if err := set.Reserve("bob"); err != nil {
@@ -52,7 +52,7 @@ func TestOneUserCannotListenOnEveryStream(t *testing.T) {
 		}
 	}
 	if err := set.Listen("mallory"); !errors.Is(err, limits.ErrShare) {
-		t.Errorf("a third one: %v", err)
+		t.Errorf("a third place: %v", err)
 	}
 	if err := set.Listen("victim"); err != nil {
 		t.Errorf("another user: %v", err)
@@ -62,7 +62,7 @@ func TestOneUserCannotListenOnEveryStream(t *testing.T) {
 		t.Errorf("after one has ended: %v", err)
 	}
 	if err := set.Listen("third"); !errors.Is(err, limits.ErrFull) || errors.Is(err, limits.ErrShare) {
-		t.Errorf("beyond the limit of all: %v", err)
+		t.Errorf("beyond the limit for all users: %v", err)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestStandingStreamsAreIdentifiedEveryFourMinutes(t *testing.T) { // docs/ap
 	}
 }
 
-// demoting is an Access that has meanwhile made every caller a member.
+// demoting is an Access that has reduced every caller's role to member since their session was opened.
 type demoting struct{ *people }
 
 func (d demoting) Current(_ context.Context, c core.Caller) (core.Caller, error) {
@@ -190,7 +190,7 @@ func (d demoting) Current(_ context.Context, c core.Caller) (core.Caller, error)
 	return c, nil
 }
 
-func TestSessionsAndStreamsLoseTheirCallersLostRights(t *testing.T) {
+func TestSessionsAndStreamsLoseRightsThatTheirCallersLost(t *testing.T) {
 	r := start(t, func(o *Options) { o.Access = demoting{&people{}} })
 	w := alice
 	w.token = "admin"

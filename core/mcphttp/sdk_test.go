@@ -22,7 +22,7 @@ func (c credentials) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(req)
 }
 
-func TestTheOfficialClientGoesThroughAWholeSession(t *testing.T) {
+func TestTheOfficialClientCompletesASession(t *testing.T) {
 	r := start(t, nil)
 	progress, changed := make(chan float64, 16), make(chan struct{}, 16)
 	client := mcp.NewClient(&mcp.Implementation{Name: "go-sdk", Version: "1"}, &mcp.ClientOptions{
@@ -81,7 +81,7 @@ func TestTheOfficialClientGoesThroughAWholeSession(t *testing.T) {
 	}
 }
 
-func TestTheOfficialClientIsAsked(t *testing.T) {
+func TestTheOfficialClientAnswersQuestions(t *testing.T) {
 	r := start(t, nil)
 	client := mcp.NewClient(&mcp.Implementation{Name: "go-sdk", Version: "1"}, &mcp.ClientOptions{
 		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {

@@ -39,7 +39,7 @@ type session struct {
 	last         int64            // the last number assigned
 	stream       *sse.Queue       // nil if none is open
 	missed       []core.Kind      // lists that changed while no GET stream was open
-	streamed     bool             // a GET stream has been opened; messages sent without one are recorded for the next
+	streamed     bool             // a GET stream has been opened; messages sent without a stream are recorded for the next one
 	idle         *time.Timer
 	expired      bool // the idle time has passed; nothing new may start
 	closed       bool
@@ -57,8 +57,8 @@ func newSession(owner core.Caller, record sessionstore.Record, capabilities json
 	}
 }
 
-// OwnedBy reports whether c may use the session: the same person or API key in the same workspace and view, whichever
-// identity provider the person logged in with.
+// OwnedBy reports whether c may use the session: it must be the same person or API key, in the same workspace and view.
+// The person may have logged in with a different identity provider.
 func (s *session) OwnedBy(c core.Caller) bool {
 	return s.Owner.Principal() == c.Principal() && s.Owner.Workspace.ID == c.Workspace.ID && s.Owner.View == c.View
 }
@@ -105,7 +105,8 @@ func (s *session) remove(calls []*call) {
 	}
 }
 
-// Finish removes a call from those in flight. It returns true only once per call; whoever gets true answers the call.
+// Finish removes a call from those in flight. It returns true only once per call. The goroutine that gets true answers
+// the call.
 func (s *session) Finish(c *call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -336,9 +337,9 @@ type sessionState struct {
 	Takeovers    int64           `json:"takeovers,omitempty"` // how many times the session was taken over
 }
 
-// restoreSession returns the session of a record that another server wrote, for the caller who owns it. It returns false if
-// the record lacks necessary state or if another user opened the session: one who was deleted and has since come back
-// under the same name.
+// restoreSession returns the session of a record that another server wrote, for the caller who owns it. It returns
+// false if the record lacks necessary state or if another user opened the session. That user may have been deleted and
+// then created again under the same name.
 func restoreSession(owner core.Caller, record sessionstore.Record) (s *session, level string, ok bool) {
 	var kept sessionState
 	if json.Unmarshal([]byte(record.State), &kept) != nil || len(kept.Capabilities) == 0 || kept.User != owner.User.ID || kept.View != owner.View {
@@ -357,7 +358,7 @@ func restoreSession(owner core.Caller, record sessionstore.Record) (s *session, 
 // the address at which it was opened.
 func openedBy(record sessionstore.Record) (user, view string) {
 	var kept sessionState
-	_ = json.Unmarshal([]byte(record.State), &kept) // without a valid state nobody is named
+	_ = json.Unmarshal([]byte(record.State), &kept) // an invalid state does not name a user
 	return kept.User, kept.View
 }
 

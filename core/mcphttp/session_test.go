@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-func TestAClientIsAskedOnlyWhatItSupports(t *testing.T) {
+func TestAClientIsAskedOnlyQuestionsThatItSupports(t *testing.T) {
 	for _, c := range []struct {
 		capabilities, method, params string
 		code                         int // the code of the refusal; 0 if the question is asked
@@ -57,7 +57,7 @@ func TestQuestionsAreAnsweredOnceWithinTheirTimeAndCountLimits(t *testing.T) {
 		out := s.OpenStream(-1)
 		begin := time.Now()
 		if err := ask("roots/list"); err == nil || time.Since(begin) != programTimeout {
-			t.Errorf("nobody answered: %v after %v", err, time.Since(begin))
+			t.Errorf("without an answer: %v after %v", err, time.Since(begin))
 		}
 		if sent, _ := out.Take(); len(sent) != 2 || !strings.Contains(string(sent[1].Text), "notifications/cancelled") {
 			t.Errorf("sent %v", sent)
@@ -75,7 +75,7 @@ func TestQuestionsAreAnsweredOnceWithinTheirTimeAndCountLimits(t *testing.T) {
 		}
 		synctest.Wait()
 		if err := ask("elicitation/create"); err == nil || !strings.Contains(err.Error(), "which is the limit") {
-			t.Errorf("one too many: %v", err)
+			t.Errorf("one question too many: %v", err)
 		}
 		cancel()
 		synctest.Wait()
@@ -97,6 +97,6 @@ func TestAChangeThatAStreamCouldNotSendIsSentByTheNextOne(t *testing.T) {
 	}
 	s.CloseStream(second)
 	if frames, _ := s.OpenStream(-1).Take(); len(frames) != 0 {
-		t.Errorf("sent twice: %v", frames)
+		t.Errorf("the change was sent twice: %v", frames)
 	}
 }

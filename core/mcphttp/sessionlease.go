@@ -153,7 +153,7 @@ type sessionLocks struct {
 	locked map[string]chan struct{} // closed when the lock is free
 }
 
-// Lock locks a session until unlock is called. The error is ctx's.
+// Lock locks a session until unlock is called. It returns ctx's error if ctx ends first.
 func (l *sessionLocks) Lock(ctx context.Context, id string) (unlock func(), err error) {
 	for {
 		l.mu.Lock()

@@ -152,7 +152,7 @@ func TestDeleteAnswersRunningCalls(t *testing.T) {
 	}
 }
 
-func TestTheRecordSaysWhoOpenedTheSession(t *testing.T) {
+func TestTheRecordNamesTheUserWhoOpenedTheSession(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice, "2025-06-18")
 	rec, err := r.store.Get(t.Context(), w.session)
@@ -170,7 +170,7 @@ func TestTheRecordSaysWhoOpenedTheSession(t *testing.T) {
 	}
 }
 
-func TestTheCapIsExact(t *testing.T) {
+func TestTheSessionLimitIsExact(t *testing.T) {
 	r := start(t, func(o *Options) { o.MaxSessions = 100 })
 	const tries = 2000
 	var opened, refused atomic.Int64
@@ -302,15 +302,15 @@ func TestAnIdleSessionEndsExactlyAtItsTimeout(t *testing.T) {
 		<-time.After(time.Hour - time.Millisecond)
 		synctest.Wait()
 		if e.live.Find([]byte(id)) == nil {
-			t.Fatal("ended too early")
+			t.Fatal("the session ended too early")
 		}
 		<-time.After(2 * time.Millisecond)
 		synctest.Wait()
 		if e.live.Find([]byte(id)) != nil {
-			t.Fatal("not ended after its time")
+			t.Fatal("the session did not end after its idle time")
 		}
 		if _, f := e.absent(e.root, id, me); string(f.data) != `{"reason":"not_found"}` {
-			t.Errorf("evicted means not_found, got %s", f.data)
+			t.Errorf("want not_found for an expired session, got %s", f.data)
 		}
 		<-time.After(2 * time.Second)
 		if store.Len() != 0 {
@@ -330,7 +330,7 @@ func TestASessionWithARunningCallIsNotIdle(t *testing.T) {
 		<-time.After(5 * time.Hour)
 		synctest.Wait()
 		if e.live.Find([]byte(s.ID)) == nil {
-			t.Fatal("the session ended under its call")
+			t.Fatal("the session ended during its call")
 		}
 		e.endOne(k)
 		<-time.After(time.Hour + time.Second)
@@ -361,7 +361,7 @@ func TestTheRunningRequestsOfASessionAreBounded(t *testing.T) {
 	}
 }
 
-func TestARecordStaysSmallWhateverTheClientCallsItself(t *testing.T) {
+func TestALongClientNameIsTruncatedInTheRecord(t *testing.T) {
 	r := start(t, nil)
 	resp, _ := r.say("POST", alice, strings.ReplaceAll(hello("2025-11-25"), "probe", strings.Repeat("é", 10000)))
 	rec, err := r.store.Get(t.Context(), resp.Header.Get("Mcp-Session-Id"))

@@ -18,12 +18,12 @@ type sessionSet struct {
 	mu       sync.Mutex
 	live     map[string]*session
 	refusing bool
-	calls    int           // in flight, across all sessions
+	calls    int           // number of calls in flight in all sessions
 	drained  chan struct{} // closed once refusing is set and no call is in flight
 }
 
-// newSessionSet returns an empty set with a cap of limit sessions, and of share sessions per user. A share of 0 means no
-// cap per user.
+// newSessionSet returns an empty set with a cap of limit sessions, and of share sessions per user. A share of 0 means
+// no cap per user.
 func newSessionSet(limit, share int) *sessionSet {
 	share = cmp.Or(share, limit)
 	return &sessionSet{
@@ -60,7 +60,7 @@ func (s *sessionSet) Listen(user string) error {
 	return s.listeners.Take(user)
 }
 
-// Unlisten removes such a stream from the count once it has ended.
+// Unlisten stops counting a stream once it has ended.
 func (s *sessionSet) Unlisten(user string) { s.listeners.Release(user) }
 
 // Add makes a session with a reserved place findable. It returns false once the server is shutting down.
@@ -145,7 +145,7 @@ func (s *sessionSet) Refuse() {
 	}
 }
 
-// Drain waits, after Refuse, until no call is in flight. The error is ctx's.
+// Drain waits, after Refuse, until no call is in flight. It returns ctx's error if ctx ends first.
 func (s *sessionSet) Drain(ctx context.Context) error {
 	select {
 	case <-s.drained:

@@ -38,7 +38,7 @@ type sessionWriter struct {
 	mu      sync.Mutex
 	touched map[string]time.Time
 	dropped map[string]struct{} // ended here, but possibly not deleted from the store yet
-	failing bool                // the last flush failed, which was logged
+	failing bool                // the last flush failed, and the failure was logged
 }
 
 // newSessionWriter returns a writer to a store. Records live for ttl after their last use.
@@ -64,8 +64,8 @@ func (w *sessionWriter) put(ctx context.Context, rec sessionstore.Record, ttl ti
 	return nil
 }
 
-// Find looks up a session or a lease in the store. For one that has ended here it returns plugins.ErrNotFound even
-// before the store has deleted it.
+// Find looks up a session or a lease in the store. For a session that has ended on this server, it returns
+// plugins.ErrNotFound even if the store has not deleted the record yet.
 func (w *sessionWriter) Find(ctx context.Context, id string) (sessionstore.Record, error) {
 	w.mu.Lock()
 	_, gone := w.dropped[id]

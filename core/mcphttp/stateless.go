@@ -83,7 +83,7 @@ func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m Message) 
 	k.admit(c.UserContext())
 	k.out = sse.NewResponse(1, false)
 	k.out.Left = k.cancel                                                         // a client that disconnects from its stream cancels the call
-	k.ended = e.standing.add(&openStream{caller, k.cancel, func(core.Caller) {}}) // a session would end with its caller's access
+	k.ended = e.standing.add(&openStream{caller, k.cancel, func(core.Caller) {}}) // there is no session that could end the call when access is revoked
 	e.recheck(caller, c.Context().Time())
 	return e.serveCalls(c, []*call{k}, k.out)
 }
@@ -149,13 +149,13 @@ func unsupported(version string) *fault {
 // mismatch returns the fault for headers that do not match the body.
 func mismatch(message string) *fault { return badRequest(mcp.CodeHeaderMismatch, message) }
 
-// freshFor is how long a client may cache a list, in milliseconds. Clients that listen learn of a change immediately,
-// the others after this time.
+// freshFor is how long a client may cache a list, in milliseconds. Clients that listen are notified of a change
+// immediately. The others may not notice it until this time has passed.
 const freshFor = "5000"
 
 // complete adds the members that the stateless revision requires to a result. Every result has its type and the
-// server's identity; lists also say how long and for whom they are valid. A list is always private to its caller,
-// whatever the app says.
+// server's identity; lists also say how long and for whom they are valid. A list is always private to its caller, even
+// if the app says otherwise.
 func (e *Endpoint) complete(k *call, parts [][]byte) ([][]byte, error) {
 	result := slices.Concat(parts...)
 	fields, ok := rawjson.Fields(result)

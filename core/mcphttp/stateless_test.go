@@ -44,12 +44,12 @@ func TestARequestWithoutASessionIsAnswered(t *testing.T) {
 		{"a call's result has its type", "tools/call", `"name":"demo__echo"`, "Mcp-Name: demo__echo", `"_meta":{"trace":"t","io.modelcontextprotocol/serverInfo":` + self + `},"isError":false,"resultType":"complete"}}`},
 		{"a prompt", "prompts/get", `"name":"demo__greet"`, "Mcp-Name: demo__greet", `"method":"prompts/get","params":{"name":"greet",`},
 		{"a resource is never cached for others", "resources/read", `"uri":"demo://a"`, "Mcp-Name: demo://a", `"cacheScope":"private","resultType":"complete","ttlMs":5000,"_meta":{"io.modelcontextprotocol/serverInfo":` + self + `}}}`},
-		{"the app's time to cache", "resources/read", `"uri":"demo://ttl60000"`, "Mcp-Name: demo://ttl60000", `{"contents":[],"ttlMs":60000,`},
+		{"the cache time of the app", "resources/read", `"uri":"demo://ttl60000"`, "Mcp-Name: demo://ttl60000", `{"contents":[],"ttlMs":60000,`},
 		{"a negative time", "resources/read", `"uri":"demo://ttl-1"`, "Mcp-Name: demo://ttl-1", `{"contents":[],"ttlMs":5000,`},
-		{"a time that is not whole", "resources/read", `"uri":"demo://ttl0.5"`, "Mcp-Name: demo://ttl0.5", `{"contents":[],"ttlMs":5000,`},
+		{"a fractional time", "resources/read", `"uri":"demo://ttl0.5"`, "Mcp-Name: demo://ttl0.5", `{"contents":[],"ttlMs":5000,`},
 		{"a name in base64", "resources/read", `"uri":"demo://a"`, "Mcp-Name: =?base64?ZGVtbzovL2E=?=", `"method":"resources/read"`},
 		{"a result that asks for input", "resources/read", `"uri":"demo://input"`, "Mcp-Name: demo://input", `"result":{"resultType":"input_required","inputRequests":{},"_meta":{"io.modelcontextprotocol/serverInfo":` + self + `}}}`},
-		{"an answer to that", "prompts/get", `"name":"demo__greet","inputResponses":{"a":1.0},"requestState":"s"`, "Mcp-Name: demo__greet", `"inputResponses":{"a":1.0},"requestState":"s"`},
+		{"an answer to that request for input", "prompts/get", `"name":"demo__greet","inputResponses":{"a":1.0},"requestState":"s"`, "Mcp-Name: demo__greet", `"inputResponses":{"a":1.0},"requestState":"s"`},
 		{"a completion", "completion/complete", `"ref":{"type":"ref/prompt","name":"demo__greet"},"argument":{"name":"a","value":"b"}`, "", `"ref":{"type":"ref/prompt","name":"greet"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestARequestWithoutASessionIsRefused(t *testing.T) {
 		{"capabilities that are not an object", remove(`"io.modelcontextprotocol/clientCapabilities":{}`), headers, 400, `-32602`},
 		{"an invalid log level", strings.Replace(list, `Capabilities":{}`, `Capabilities":{},"io.modelcontextprotocol/logLevel":"loud"`, 1), headers, 400, `-32602`},
 		{"no _meta", `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, headers, 400, `-32602`},
-		{"the version in the body alone", list, []string{"Mcp-Method: tools/list"}, 400, `-32020`},
+		{"a version in the body only", list, []string{"Mcp-Method: tools/list"}, 400, `-32020`},
 		{"another version in the header", list, []string{"Mcp-Protocol-Version: 2027-01-01", "Mcp-Method: tools/list"}, 400, `-32020`},
 		{"an unsupported version", strings.Replace(list, "2026-07-28", "2027-01-01", 1), []string{"Mcp-Protocol-Version: 2027-01-01", "Mcp-Method: tools/list"}, 400,
 			`{"code":-32022,"message":"this protocol revision is not supported","data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"2027-01-01"}},"id":7}`},
@@ -90,7 +90,7 @@ func TestARequestWithoutASessionIsRefused(t *testing.T) {
 		{"another method in the headers", list, []string{statelessVersion, "Mcp-Method: TOOLS/LIST"}, 400, `-32020`},
 		{"no name in the headers", call, []string{statelessVersion, "Mcp-Method: tools/call"}, 400, `-32020`},
 		{"another name in the headers", call, []string{statelessVersion, "Mcp-Method: tools/call", "Mcp-Name: demo__plain"}, 400, `-32020`},
-		{"a name in broken base64", call, []string{statelessVersion, "Mcp-Method: tools/call", "Mcp-Name: =?base64?ZGVtb19fZWNobw?="}, 400, `-32020`},
+		{"a name in invalid base64", call, []string{statelessVersion, "Mcp-Method: tools/call", "Mcp-Name: =?base64?ZGVtb19fZWNobw?="}, 400, `-32020`},
 		{"a batch", "[" + list + "]", headers, 400, `-32600`},
 		{"a response", `{"jsonrpc":"2.0","id":7,"result":{}}`, headers, 400, `-32600`},
 		{"not JSON", `{`, headers, 400, `-32700`},
@@ -213,10 +213,10 @@ func TestArgumentsThatAToolRequiresInHeaders(t *testing.T) {
 		header          []string
 		refused         bool
 	}{
-		{"all there", `{"region":"eu","in":{"n":3,"b":true}}`, []string{"Mcp-Param-Region: eu", "Mcp-Param-N: 3", "Mcp-Param-B: true"}, false},
+		{"all headers", `{"region":"eu","in":{"n":3,"b":true}}`, []string{"Mcp-Param-Region: eu", "Mcp-Param-N: 3", "Mcp-Param-B: true"}, false},
 		{"a number in another notation", `{"in":{"n":3.0}}`, []string{"Mcp-Param-N: 3"}, false},
 		{"base64", `{"region":"é"}`, []string{"Mcp-Param-Region: =?base64?w6k=?="}, false},
-		{"none there", `{"region":null}`, nil, false},
+		{"no headers are required", `{"region":null}`, nil, false},
 		{"a header without an argument", `{}`, []string{"Mcp-Param-Region: eu"}, true},
 		{"no header", `{"region":"eu"}`, nil, true},
 		{"another value", `{"region":"eu"}`, []string{"Mcp-Param-Region: us"}, true},
@@ -225,7 +225,7 @@ func TestArgumentsThatAToolRequiresInHeaders(t *testing.T) {
 		{"broken base64", `{"region":"Hello"}`, []string{"Mcp-Param-Region: =?base64?SGVsbG8?="}, true},
 		{"an object for a string", `{"region":{}}`, []string{"Mcp-Param-Region: {}"}, true},
 		{"a duplicate key", `{"region":"eu","region":"us"}`, []string{"Mcp-Param-Region: us"}, true},
-		{"another truth", `{"in":{"b":true}}`, []string{"Mcp-Param-B: false"}, true},
+		{"a header with the opposite boolean", `{"in":{"b":true}}`, []string{"Mcp-Param-B: false"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			body, header := statelessRequest("tools/call", `"name":"demo__echo","arguments":`+c.arguments)
@@ -247,7 +247,7 @@ func TestAListeningStreamReceivesWhatItSubscribedTo(t *testing.T) {
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"promptsListChanged":true,"resourceSubscriptions":["demo://a"]},`+tag+`}}` {
 		t.Errorf("got %s", got)
 	}
-	r.fakeNamespace.change(core.KindTools) // nobody asked for these
+	r.fakeNamespace.change(core.KindTools) // no stream subscribed to changes of tools
 	<-time.After(3 * debounce)
 	r.fakeNamespace.change(core.KindPrompts)
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":{`+tag+`}}` {

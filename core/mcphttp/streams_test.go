@@ -60,7 +60,7 @@ func TestAChangeOfToolsReachesTheGetStreamOnce(t *testing.T) {
 	}
 	r.say("DELETE", w, "")
 	if rest := lines.Scan() && strings.HasPrefix(lines.Text(), "data"); rest && atOnce {
-		t.Errorf("20 changes at once are one notification, got another: %s", lines.Text())
+		t.Errorf("20 changes at once caused a second notification: %s", lines.Text())
 	}
 }
 
@@ -158,7 +158,7 @@ func TestAStalledReaderIsDisconnectedAndDelaysNobody(t *testing.T) {
 		s.Notify(rpc.Notification{Method: "x", Params: frame})
 	}
 	if took := time.Since(begin); took > 9*time.Second {
-		t.Errorf("the emitter waited %v", took)
+		t.Errorf("the sender waited %v", took)
 	}
 	for len(r.endpoint.listening()) > 0 {
 		if time.Since(begin) > time.Minute {
@@ -186,7 +186,7 @@ func TestAReaderThatStallsOnItsAnswerIsDisconnected(t *testing.T) {
 		out.Notify(frame)
 	}
 	if took := time.Since(begin); took > 9*time.Second {
-		t.Errorf("the emitter waited %v", took)
+		t.Errorf("the sender waited %v", took)
 	}
 	for !out.Ended() {
 		if time.Since(begin) > time.Minute {

@@ -41,7 +41,7 @@ func died(e *Endpoint) {
 	e.running.Wait()
 }
 
-// use finds a session like a request.
+// use looks up a session in the same way as a request.
 func use(e *Endpoint, id string, c core.Caller) (*session, string) {
 	s, f := e.session(e.root, []byte(id), c)
 	if f == nil {
@@ -79,7 +79,7 @@ func TestADeadServersSessionContinuesElsewhereWithinTwoSeconds(t *testing.T) {
 			t.Errorf("its state is %s", state)
 		}
 		if b.Sessions() != 1 || b.live.Reserve(me.User.ID) != nil {
-			t.Errorf("%d sessions count", b.Sessions())
+			t.Errorf("%d sessions are counted", b.Sessions())
 		}
 		b.live.Release(me.User.ID)
 		b.live.EndCalls(1)
@@ -126,7 +126,7 @@ func TestALiveServerGivesUpAnIdleSessionAndKeepsABusyOne(t *testing.T) {
 			t.Errorf("while a call is in flight: %q", why)
 		}
 		if a.live.Find([]byte(s.ID)) == nil {
-			t.Fatal("the session ended under its call")
+			t.Fatal("the session ended during its call")
 		}
 		a.endOne(k)
 		if moved, why := use(b, s.ID, me); moved == nil {
@@ -136,7 +136,7 @@ func TestALiveServerGivesUpAnIdleSessionAndKeepsABusyOne(t *testing.T) {
 			t.Error("two servers have the session")
 		}
 		if back, why := use(a, s.ID, me); back == nil || b.Sessions() != 0 {
-			t.Errorf("the way back: %q; the other one has %d", why, b.Sessions())
+			t.Errorf("taking the session back: %q; the other server has %d", why, b.Sessions())
 		}
 	})
 }
@@ -152,10 +152,10 @@ func TestAServerThatWasPausedDoesNotServeSessionsThatAnotherTookOver(t *testing.
 			t.Fatal(why)
 		}
 		if a.live.Find([]byte(s.ID)) != s {
-			t.Fatal("the first server already knows, so this test proves nothing")
+			t.Fatal("the first server already knows that it lost the session, so this test proves nothing")
 		}
 		if a.covered(s, time.Now()) || a.confirm(s) {
-			t.Error("the first server continues with a session that it lost")
+			t.Error("the first server continues to serve a session that it lost")
 		}
 		if a.Sessions() != 0 || b.Sessions() != 1 {
 			t.Errorf("sessions: %d and %d", a.Sessions(), b.Sessions())
@@ -222,7 +222,7 @@ func TestATakenOverSessionReadsItsListsAgainAndReusesNoNumbers(t *testing.T) {
 	for _, e := range unsent {
 		all.Write(e.Text)
 		if e.Number < 1<<40 {
-			t.Errorf("event %d may have been sent by the server before", e.Number)
+			t.Errorf("event %d may have been sent by the previous server", e.Number)
 		}
 	}
 	for _, kind := range []core.Kind{core.KindTools, core.KindPrompts, core.KindResources} {
@@ -239,7 +239,7 @@ func TestATakenOverSessionReadsItsListsAgainAndReusesNoNumbers(t *testing.T) {
 	}
 }
 
-func TestASessionBelongsToTheUserWhicheverProviderVouchesForThem(t *testing.T) {
+func TestASessionBelongsToTheUserAcrossIdentityProviders(t *testing.T) {
 	person := func(issuer, subject, user, key string) core.Caller {
 		return core.Caller{Identity: core.Identity{Issuer: issuer, Subject: subject, User: core.User{ID: user}, Scope: core.Scope{Key: key}}, Workspace: core.Workspace{ID: "ws_one"}}
 	}
@@ -249,15 +249,15 @@ func TestASessionBelongsToTheUserWhicheverProviderVouchesForThem(t *testing.T) {
 		opened, comes core.Caller
 		want          bool
 	}{
-		"the same identity":           {opened, opened, true},
-		"another one of the person":   {opened, person("https://now", "a", "usr_ann", ""), true},
-		"somebody else":               {opened, person("https://now", "a", "usr_bob", ""), false},
-		"the same subject elsewhere":  {opened, person("https://now", "1", "usr_bob", ""), false},
-		"a key of the person":         {opened, withKey, false},
-		"the person, of a key's":      {withKey, opened, false},
-		"the key":                     {withKey, withKey, true},
-		"another key of the person":   {withKey, person(core.IssuerKey, "key_2", "usr_ann", "key_2"), false},
-		"the owner, who has no token": {opened, core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: "ws_one"}}, false},
+		"the same identity":                     {opened, opened, true},
+		"another identity of the same user":     {opened, person("https://now", "a", "usr_ann", ""), true},
+		"another user":                          {opened, person("https://now", "a", "usr_bob", ""), false},
+		"the same subject of another issuer":    {opened, person("https://now", "1", "usr_bob", ""), false},
+		"an API key of the user":                {opened, withKey, false},
+		"the user, for a session of an API key": {withKey, opened, false},
+		"the same API key":                      {withKey, withKey, true},
+		"another API key of the user":           {withKey, person(core.IssuerKey, "key_2", "usr_ann", "key_2"), false},
+		"the owner, in dev mode":                {opened, core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: "ws_one"}}, false},
 	} {
 		rec := newSession(c.opened, sessionstore.Record{Subject: c.opened.Subject, Issuer: c.opened.Issuer, WorkspaceID: "ws_one"}, []byte("{}"))
 		if got := owns(rec.RecordFor("lease"), c.comes); got != c.want {

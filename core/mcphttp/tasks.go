@@ -45,13 +45,14 @@ func undeclared() *fault {
 	return f
 }
 
-// taskOutcome returns the function that turns the outcome of a call into what its client would have received.
+// taskOutcome returns the function that turns the outcome of a call into the response that its client would have
+// received.
 func (e *Endpoint) taskOutcome(caller core.Caller, name string) tools.Outcome {
 	k := &call{Message: Message{Method: "tools/call"}, caller: caller, context: e.root}
 	return func(result json.RawMessage, err error) (json.RawMessage, *rpc.Error) {
 		if err != nil {
 			called := name
-			if called == "" { // the server asks again for the task of an earlier call
+			if called == "" { // the task belongs to an earlier call, whose tool is not known here
 				called = "the tool of the task"
 			}
 			result, err = e.toolError(k, tools.Call{Name: called}, err)
@@ -96,7 +97,8 @@ func (e *Endpoint) handleTask(k *call) ([][]byte, error) {
 // maxWatched is how many tasks one subscriptions/listen request may watch. Each costs a query every two seconds.
 const maxWatched = 100
 
-// watchable returns the caller's tasks among ids, at most maxWatched. It leaves out unknown tasks and other callers' tasks.
+// watchable returns the caller's tasks among ids, at most maxWatched. It leaves out unknown tasks and other callers'
+// tasks.
 func (e *Endpoint) watchable(ctx context.Context, caller core.Caller, ids []string) (granted []string) {
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
@@ -113,8 +115,8 @@ func (e *Endpoint) watchable(ctx context.Context, caller core.Caller, ids []stri
 	return granted
 }
 
-// watchTasks sends the states of tasks to a listener until they have ended or ctx ends. If only is true, it then closes the
-// listener, which listens to nothing else.
+// watchTasks sends the states of tasks to a listener until they have ended or ctx ends. only means that the listener
+// listens to nothing else, so watchTasks closes it at the end.
 func (e *Endpoint) watchTasks(ctx context.Context, caller core.Caller, ids []string, l *listener, only bool) {
 	e.o.Tools.WatchTasks(ctx, caller, ids, e.taskOutcome(caller, ""), func(task json.RawMessage) {
 		l.Push(rpc.Notification{Method: "notifications/tasks", Params: l.tagged(task)}.Encode())

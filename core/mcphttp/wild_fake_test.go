@@ -91,7 +91,7 @@ func (w *wild) request(call tools.Call) link.Request {
 	return r
 }
 
-// wildCaller is a call whose client can be asked.
+// wildCaller is a call whose client answers questions.
 type wildCaller struct{ interact.Asker }
 
 func (wildCaller) Session() string          { return "" }
@@ -111,7 +111,7 @@ func (w *wild) Call(ctx context.Context, _ core.Caller, call tools.Call) (json.R
 	return raw, false, err
 }
 
-// What a call to a wild app does.
+// Calls make the wild app behave in one of these ways.
 const (
 	wildAtOnce  = "at once"
 	wildLater   = "later"
@@ -135,7 +135,7 @@ type wildArgs struct {
 	Pad   string `json:"pad"`
 }
 
-// beast is a wild app.
+// beast is the process of a wild app, which behaves at random.
 type beast struct {
 	t       *testing.T
 	out     io.WriteCloser
@@ -168,7 +168,7 @@ type wildMessage struct {
 	}
 }
 
-// live reads requests until the link is gone or the beast dies.
+// live reads and answers requests until the link closes or a request ends the app.
 func (b *beast) live(in io.ReadCloser) {
 	defer func() {
 		_, _ = in.Close(), b.out.Close()

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// wildTime is how long the clients and the app act at random.
+// wildTime is how long the clients and the app keep acting at random.
 const wildTime = 2 * time.Second
 
 // crowd is a large number of clients of a wild app.
@@ -28,9 +28,9 @@ type crowd struct {
 	streams atomic.Int64
 }
 
-// Whatever an app and its clients do, each call gets exactly one answer, its own. The app's notifications about it come
-// before that and in order. Nothing is left over at the end.
-func TestEveryCallIsAnsweredOnceWhateverAppsAndClientsDo(t *testing.T) {
+// Each call gets exactly one answer, and it is the answer to that call. The app's notifications about the call arrive
+// before the answer, and in order. At the end, no call, session or stream remains.
+func TestEveryCallIsAnsweredExactlyOnceInRandomConditions(t *testing.T) {
 	w := newWild(t)
 	r := start(t, func(o *Options) { o.Tools = w })
 	c := &crowd{rig: r, until: time.Now().Add(wildTime)}
@@ -198,7 +198,7 @@ func (c *crowd) read(ctx context.Context, w who, resp *http.Response, id string,
 	}
 }
 
-// heard checks one message of a response.
+// heard checks one message of a response and counts it.
 func (c *crowd) heard(ctx context.Context, w who, text, id string, args wildArgs, progress, answers *int) error {
 	var m struct {
 		ID     json.RawMessage

@@ -34,7 +34,7 @@ func (r *rig) at(path, token string, header ...string) (*http.Response, string) 
 	return resp, string(body)
 }
 
-func TestAClientThatTakesOnlyAURLNamesTheWorkspaceInIt(t *testing.T) {
+func TestAURLCanNameTheWorkspace(t *testing.T) {
 	r := start(t, func(o *Options) { o.Views = fakeViews{"ws_one/support"} })
 	for _, c := range []struct {
 		path, token, header string
@@ -77,7 +77,7 @@ func TestAClientThatTakesOnlyAURLNamesTheWorkspaceInIt(t *testing.T) {
 	}
 }
 
-// fakeViews holds the views of workspaces in the form workspace/name.
+// fakeViews lists views in the form workspace/name.
 type fakeViews []string
 
 func (f fakeViews) Has(workspace, name string) bool { return slices.Contains(f, workspace+"/"+name) }
@@ -165,7 +165,7 @@ func TestClientsAskForScopesThatTheProviderOffers(t *testing.T) {
 	}
 }
 
-func TestATokenWithTooFewScopesIsRefusedWithThoseItNeeds(t *testing.T) {
+func TestTheRefusalOfATokenNamesTheScopesThatItNeeds(t *testing.T) {
 	r := start(t, func(o *Options) { o.Scopes = func() []string { return []string{"openid", "tools"} } })
 	resp, body := r.at("/mcp/me", "granted-openid")
 	want := `Bearer error="insufficient_scope", error_description="The token lacks a scope", scope="openid tools", resource_metadata="` + r.url + `/.well-known/oauth-protected-resource/mcp/me"`

@@ -16,7 +16,7 @@ func (m *Metrics) addChat() {
 	m.tokens = m.histogram("gen_ai_client_token_usage", "Tokens of requests to models.",
 		[]float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864},
 		"gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_type")
-	m.cost = m.counter("ropewalk_chat_cost_usd_total", "Cost of requests to models in US dollars, by the prices configured.", "gen_ai_provider_name", "gen_ai_request_model")
+	m.cost = m.counter("ropewalk_chat_cost_usd_total", "Cost of requests to models in US dollars, at the configured prices.", "gen_ai_provider_name", "gen_ai_request_model")
 }
 
 // ChatRun records a run by how it ended: a stop reason, or failed.
@@ -24,7 +24,7 @@ func (m *Metrics) ChatRun(outcome string, took time.Duration) {
 	m.runs.WithLabelValues(outcome).Observe(took.Seconds())
 }
 
-// ModelCall records a request to a model and what it used.
+// ModelCall records a request to a model and its usage.
 func (m *Metrics) ModelCall(used core.Usage, failed bool) {
 	provider, name, _ := strings.Cut(m.models.or(used.Model), ":")
 	errorType := ""

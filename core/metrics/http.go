@@ -8,7 +8,7 @@ import (
 )
 
 func (m *Metrics) addHTTP() {
-	requests := m.histogram("http_server_request_duration_seconds", "Duration of HTTP requests, by route. Streams count until their response begins.",
+	requests := m.histogram("http_server_request_duration_seconds", "Duration of HTTP requests, by route. For streams, the time until the response begins.",
 		[]float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10},
 		"http_request_method", "http_route", "http_response_status_code")
 	m.requests.find = func(k requestKey) (prometheus.Observer, bool) {
@@ -36,7 +36,7 @@ func httpMethod(method string) string {
 	return other
 }
 
-// statusText returns a status code as text. Common ones are not formatted every time.
+// statusText returns a status code as text. It does not format the common codes each time.
 func statusText(status int) string {
 	switch status {
 	case 200:

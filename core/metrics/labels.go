@@ -5,14 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// Limits on the number of values for labels that depend on what is installed or configured.
+// Limits on the number of values for labels whose values depend on the installed apps or the configuration.
 const (
 	maxTools  = 2000
 	maxApps   = 500
 	maxModels = 100
 )
 
-// other is the label value in place of one that is unknown or exceeds the limit.
+// other replaces a label value that is unknown or beyond the limit.
 const other = "_OTHER"
 
 // limitedSet admits a limited number of values. It is safe for concurrent use.
@@ -26,7 +26,7 @@ func newLimitedSet(limit int64) limitedSet {
 	return limitedSet{seen: &sync.Map{}, count: &atomic.Int64{}, limit: limit}
 }
 
-// admits reports whether value is in the set or can be added to it: the first values are kept.
+// admits reports whether value is in the set, after adding it if the set is not full.
 func (s limitedSet) admits(value string) bool {
 	if _, ok := s.seen.Load(value); ok {
 		return true
@@ -41,7 +41,7 @@ func (s limitedSet) admits(value string) bool {
 	return true
 }
 
-// or returns value, or other if it exceeds the limit.
+// or returns value, or other if the set is full.
 func (s limitedSet) or(value string) string {
 	if s.admits(value) {
 		return value

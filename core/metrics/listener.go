@@ -51,6 +51,6 @@ func (m *Metrics) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(text) // the client disconnected
+		_, _ = w.Write(text) // an error means that the client disconnected
 	}
 }

@@ -103,8 +103,8 @@ func outcome(failed bool, err error) string {
 	return string(core.CodeOf(err))
 }
 
-// methodOf returns an MCP method, or other for one that the protocol does not have: clients and apps may send
-// anything.
+// methodOf returns an MCP method, or other for a method that the protocol does not define, because clients and apps may
+// send anything.
 func methodOf(method string) string {
 	switch method {
 	case "initialize", "ping", "server/discover", "tools/call", "tools/list", "prompts/list", "prompts/get",

@@ -36,7 +36,7 @@ type Metrics struct {
 // Build identifies the server's build.
 type Build struct{ Version, Commit string }
 
-// New returns Metrics that include those of the Go runtime and the process.
+// New returns Metrics that include metrics of the Go runtime and the process.
 func New(b Build) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// series caches the time series of a metric by what they measure. Finding one by its labels costs several times
-// as much, and every call needs four (BenchmarkAToolCall). The set of keys must be bounded.
+// series caches the time series of a metric by key. Finding a series by its labels costs several times as much as
+// finding it by its key, and every tool call needs four series (BenchmarkAToolCall). The set of keys must be bounded.
 type series[K comparable, V any] struct {
 	find func(K) (v V, bounded bool) // finds a series by its labels; a series whose key is not bounded is not cached
 

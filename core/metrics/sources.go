@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// Sources are asked for the state of the server each time the metrics are read. All are required.
+// Sources provide the server's state each time the metrics are read. All are required.
 type Sources struct {
 	Started  time.Time
 	Plugins  func() []pluginhost.Status

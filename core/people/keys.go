@@ -23,9 +23,9 @@ type NewKey struct {
 	ExpiresAt time.Time // zero means never
 }
 
-// CreateKey creates an API key for the caller in the caller's workspace and returns it with its text,
-// which is never shown again. The error is core.CodeBadRequest for an invalid field, and core.CodeForbidden for
-// a role above the caller's.
+// CreateKey creates an API key for the caller in the caller's workspace and returns it with its text. The text cannot
+// be read again later. The error is core.CodeBadRequest for an invalid field, and core.CodeForbidden for a role above
+// the caller's.
 func (d *Directory) CreateKey(ctx context.Context, c core.Caller, k NewKey) (core.APIKey, core.Secret, error) {
 	if err := cmp.Or(core.CheckText("name", k.Name), core.CheckSurface("surface", k.Surface)); err != nil {
 		return core.APIKey{}, "", err
@@ -45,7 +45,7 @@ func (d *Directory) CreateKey(ctx context.Context, c core.Caller, k NewKey) (cor
 	case k.OrgRole == core.RoleAdmin && k.View != "":
 		return core.APIKey{}, "", core.Errorf(core.CodeBadRequest, "a key that is bound to a view has no role in the organization; leave out orgRole or view")
 	case k.OrgRole == core.RoleAdmin && !c.User.OrgRole.Admin():
-		return core.APIKey{}, "", core.Errorf(core.CodeForbidden, "a key with the orgRole admin needs that role in the organization")
+		return core.APIKey{}, "", core.Errorf(core.CodeForbidden, "only an admin of the organization can create a key with the orgRole admin")
 	case k.Role == core.RoleAdmin && k.View != "":
 		return core.APIKey{}, "", core.Errorf(core.CodeBadRequest, "a key that is bound to a view has the role member: an admin could change the view; leave out role or view")
 	case !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(time.Now()):

@@ -1,8 +1,10 @@
-// Package people owns users, workspaces, members, roles and API keys: who may do what to whom. It is the one implementation
-// that both the /v1 routes and the server's own tools (system__manage_users, system__manage_workspaces) call.
+// Package people owns users, workspaces, members, roles and API keys: who may do what to whom. It is the one
+// implementation that both the /v1 routes and the server's own tools (system__manage_users, system__manage_workspaces)
+// call.
 //
-// The routes and the tools check whether a caller may use it at all; ManageUsers, ManageMembers and ManageWorkspaces state
-// the requirements. The store announces every change itself, so that caches about a user are dropped.
+// The routes and the tools check whether a caller may use this package at all. ManageUsers, ManageMembers and
+// ManageWorkspaces state the requirements. The store announces every change, so that other packages drop what they have
+// cached about a user.
 package people
 
 import (
@@ -53,24 +55,25 @@ func New(store Store, providers Providers, log hclog.Logger) *Directory {
 	return &Directory{store, providers, log}
 }
 
-// ManageUsers returns what the methods about users require of the caller.
+// ManageUsers returns the requirements that a caller of the methods about users must meet.
 func ManageUsers() core.Requirement {
 	return core.Requirement{Role: core.OrganizationAdmin, Flags: []string{config.FlagUserManagement}}
 }
 
-// ManageMembers returns what the methods about members require of the caller. Caller.MayManageMembers then decides for
-// each workspace.
+// ManageMembers returns the requirements that a caller of the methods about members must meet. Caller.MayManageMembers
+// then decides for each workspace.
 func ManageMembers() core.Requirement {
 	return core.Requirement{Role: core.EitherAdmin, Flags: []string{config.FlagWorkspaceManagement}}
 }
 
-// ManageWorkspaces returns what the methods about workspaces, and the tool for workspaces and members, require of the
-// caller.
+// ManageWorkspaces returns the requirements that a caller of the methods about workspaces, or of the tool for
+// workspaces and members, must meet.
 func ManageWorkspaces() core.Requirement {
 	return core.Requirement{Role: core.OrganizationAdmin, Flags: []string{config.FlagWorkspaceManagement}}
 }
 
-// MakeKey returns what CreateKey requires of the caller. A key cannot create keys: otherwise it could outlive itself.
+// MakeKey returns the requirements that a caller of CreateKey must meet. A key cannot create keys: otherwise it could
+// create its own successor before it expires.
 func MakeKey() core.Requirement { return core.Requirement{Login: true} }
 
 // UserList lists all users that the server knows.

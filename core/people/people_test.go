@@ -25,14 +25,14 @@ func TestAKeyNeedsANameARoleThatItsCreatorHasAndAFutureExpiry(t *testing.T) {
 		key  people.NewKey
 		want core.Code
 	}{
-		"a name alone":            {core.RoleMember, people.NewKey{Name: " ci "}, ""},
-		"an admin's of an admin":  {core.RoleAdmin, people.NewKey{Name: "ci", Role: core.RoleAdmin}, ""},
-		"an admin's of a member":  {core.RoleMember, people.NewKey{Name: "ci", Role: core.RoleAdmin}, core.CodeForbidden},
-		"no name":                 {core.RoleAdmin, people.NewKey{Name: " "}, core.CodeBadRequest},
-		"a long name":             {core.RoleAdmin, people.NewKey{Name: strings.Repeat("ü", 101)}, core.CodeBadRequest},
-		"an owner's":              {core.RoleAdmin, people.NewKey{Name: "ci", Role: core.RoleOwner}, core.CodeBadRequest},
-		"one that has expired":    {core.RoleAdmin, people.NewKey{Name: "ci", ExpiresAt: time.Now()}, core.CodeBadRequest},
-		"one that expires in 1 h": {core.RoleAdmin, people.NewKey{Name: "ci", ExpiresAt: time.Now().Add(time.Hour)}, ""},
+		"only a name":                       {core.RoleMember, people.NewKey{Name: " ci "}, ""},
+		"an admin key, created by an admin": {core.RoleAdmin, people.NewKey{Name: "ci", Role: core.RoleAdmin}, ""},
+		"an admin key, created by a member": {core.RoleMember, people.NewKey{Name: "ci", Role: core.RoleAdmin}, core.CodeForbidden},
+		"no name":                           {core.RoleAdmin, people.NewKey{Name: " "}, core.CodeBadRequest},
+		"a long name":                       {core.RoleAdmin, people.NewKey{Name: strings.Repeat("ü", 101)}, core.CodeBadRequest},
+		"an owner key":                      {core.RoleAdmin, people.NewKey{Name: "ci", Role: core.RoleOwner}, core.CodeBadRequest},
+		"a key that has already expired":    {core.RoleAdmin, people.NewKey{Name: "ci", ExpiresAt: time.Now()}, core.CodeBadRequest},
+		"a key that expires in 1 h":         {core.RoleAdmin, people.NewKey{Name: "ci", ExpiresAt: time.Now().Add(time.Hour)}, ""},
 	} {
 		made, text, err := people.New(fakepeople.New(), fakepeople.New(), hclog.NewNullLogger()).CreateKey(t.Context(), member(c.role), c.key)
 		if c.want != "" {
@@ -79,21 +79,21 @@ func TestManagingUsersRequiresTheFlagAndAnOrganizationAdmin(t *testing.T) {
 	}
 }
 
-func TestAMergeMovesOnlyWhatTheMergedUserOwned(t *testing.T) {
+func TestAMergeNeedsRightsOverBothUsers(t *testing.T) {
 	user := func(id string, role core.Role) core.User { return core.User{ID: id, OrgRole: role} }
 	for name, c := range map[string]struct {
 		by         core.User
 		from, into string
 		want       core.Code // "" if it succeeds
 	}{
-		"two members, by an admin":         {user("usr_admin", core.RoleAdmin), "usr_ann", "usr_bob", ""},
-		"an admin into a member":           {user("usr_admin", core.RoleAdmin), "usr_admin", "usr_bob", ""},
-		"a member into the caller":         {user("usr_admin", core.RoleAdmin), "usr_ann", "usr_admin", core.CodeForbidden},
-		"a member into the owner of all":   {user("usr_boss", core.RoleOwner), "usr_ann", "usr_boss", core.CodeForbidden},
-		"an owner into a member":           {user("usr_admin", core.RoleAdmin), "usr_boss", "usr_ann", core.CodeForbidden},
-		"an owner into a member, by owner": {user("usr_root", core.RoleOwner), "usr_boss", "usr_ann", ""},
-		"somebody who is not there":        {user("usr_admin", core.RoleAdmin), "usr_none", "usr_ann", core.CodeNotFound},
-		"nobody":                           {user("usr_admin", core.RoleAdmin), "", "usr_ann", core.CodeBadRequest},
+		"two members, by an admin":                    {user("usr_admin", core.RoleAdmin), "usr_ann", "usr_bob", ""},
+		"an admin into a member":                      {user("usr_admin", core.RoleAdmin), "usr_admin", "usr_bob", ""},
+		"a member into the caller":                    {user("usr_admin", core.RoleAdmin), "usr_ann", "usr_admin", core.CodeForbidden},
+		"a member into the owner of the organization": {user("usr_boss", core.RoleOwner), "usr_ann", "usr_boss", core.CodeForbidden},
+		"an owner into a member":                      {user("usr_admin", core.RoleAdmin), "usr_boss", "usr_ann", core.CodeForbidden},
+		"an owner into a member, by owner":            {user("usr_root", core.RoleOwner), "usr_boss", "usr_ann", ""},
+		"a user who does not exist":                   {user("usr_admin", core.RoleAdmin), "usr_none", "usr_ann", core.CodeNotFound},
+		"no user":                                     {user("usr_admin", core.RoleAdmin), "", "usr_ann", core.CodeBadRequest},
 	} {
 		store := fakepeople.New(user("usr_ann", core.RoleMember), user("usr_bob", core.RoleMember), user("usr_admin", core.RoleAdmin), user("usr_boss", core.RoleOwner))
 		caller := core.Caller{Identity: core.Identity{User: c.by}}

@@ -17,9 +17,9 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/host"
 )
 
-// A plugin that someone else started, for example under a debugger, can be attached. The slot's calls then go
-// to that process, without time limits, while the slot's own process keeps running. When the attachment ends,
-// for whatever reason, calls go to the slot's own process again, including those that were cut off.
+// A plugin that someone else started, for example under a debugger, can be attached. The slot's calls then go to that
+// process, without time limits, while the slot's own process keeps running. When the attachment ends for any reason,
+// calls go to the slot's own process again, including those that were cut off.
 
 // detachDrain is how long an attached plugin's pending calls may take before it is detached. Longer calls are
 // cut off and repeated on the slot's own process.
@@ -38,7 +38,7 @@ type attachment struct {
 	ended  chan struct{} // closed before the connection is, and when the plugin has exited
 	end    func()        // closes ended; may be called more than once
 	stop   chan struct{} // closed when the slot closes or is suspended
-	closed chan struct{} // closed when the attachment is completely gone
+	closed chan struct{} // closed when the attachment has ended completely
 }
 
 // Attach directs a loaded plugin's calls to the process listening on a Unix socket, until ctx ends (nil) or the
@@ -57,7 +57,7 @@ func (h *Host) Attach(ctx context.Context, kind plugins.Kind, name, socket strin
 	case len(found) > 1 && name == "":
 		return fmt.Errorf("there are %d %s plugins; name one of them (see `ropewalk plugin list`)", len(found), kind)
 	}
-	return found[len(found)-1].attach(ctx, socket, attached) // the last one replaces the others
+	return found[len(found)-1].attach(ctx, socket, attached) // during a reload, the last slot replaces the others
 }
 
 func (s *slot[T]) attach(ctx context.Context, socket string, attached func(plugins.Info)) error {
@@ -167,7 +167,7 @@ func (s *slot[T]) detach(g *generation[T]) {
 	g.attached.end()
 	ctx, cancel = context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	// A process that is stopped at a breakpoint does not answer, and one that has ended cannot.
+	// An error is expected: a process stopped at a breakpoint does not answer, and a process that has ended cannot.
 	_ = g.attached.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
 	s.log.Info("plugin detached: calls go to the server's own process", "plugin", s.target.title())
 }

@@ -23,7 +23,7 @@ var (
 // Auth starts a configured auth adapter, as open does.
 func (h *Host) Auth(ctx context.Context, p config.Plugin, old ...*Auth) (*Auth, error) {
 	s, err := open(ctx, h, kind[auth.Adapter]{plugins.KindAuth, auth.Clients(), func(ctx context.Context, a auth.Adapter) error {
-		_, err := a.Describe(ctx) // does not contact the provider: while that is unavailable, cached verdicts still count
+		_, err := a.Describe(ctx) // does not contact the provider, because cached verdicts remain valid while the provider is unavailable
 		return err
 	}}, p, old)
 	if err != nil {
@@ -90,8 +90,8 @@ func (a Auth) VerifiesRequests() bool {
 	return declares[auth.RequestVerifier](a.slot, plugins.CapabilityVerifyRequest)
 }
 
-// Watch implements auth.Revoker. It lasts as long as the process on which it was started, and is not among the
-// calls that a replaced process may finish.
+// Watch implements auth.Revoker. It ends with the process on which it was started. When that process is replaced, it is
+// not waited for, unlike calls.
 func (a Auth) Watch(ctx context.Context, revoked func(auth.Revocation) error) error {
 	g, err := a.acquire(ctx)
 	if err != nil {

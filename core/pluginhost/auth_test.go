@@ -58,13 +58,13 @@ func TestAWatchEndsWithItsProcessAndRestartsOnTheNextOne(t *testing.T) {
 	if got, want := <-subjects, fmt.Sprint(h.Status()[0].PID); got != want {
 		t.Errorf("the process %s reports the subject %s", want, got)
 	}
-	a.Close(t.Context()) // does not wait for the watch
+	a.Close(t.Context()) // Close does not wait for the watch
 	if err := <-ended; err == nil {
 		t.Error("the watch of a closed plugin ends without an error")
 	}
 }
 
-func TestAnAdapterThatDoesNotRevokeSaysSo(t *testing.T) {
+func TestAnAdapterWithoutRevocationsReportsThat(t *testing.T) {
 	a := openAuth(t, newHost(t), "yes")
 	if a.Revokes() {
 		t.Error("the adapter declares revocations")

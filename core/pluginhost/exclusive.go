@@ -94,7 +94,8 @@ func (s *slot[T]) succeed() {
 	}
 }
 
-// giveBack makes calls to the slots suspended for s wait for them again.
+// giveBack stops s from answering calls to the slots that were suspended for it. These calls wait until the slots
+// resume.
 func (s *slot[T]) giveBack() {
 	for _, other := range s.replaced {
 		other.mu.Lock()

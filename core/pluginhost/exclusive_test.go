@@ -18,8 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
 
-// sole is a session store that locks its backend, like an embedded database. Its settings can prevent it from
-// starting.
+// sole is a session store that locks its backend, as an embedded database does. A setting makes it fail to start.
 type sole struct {
 	sessionstore.Store
 	held *os.File

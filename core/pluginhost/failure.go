@@ -51,7 +51,7 @@ func (t target) handshakeError(err error, run *runner) error {
 	e.Stderr = run.stderr.String()
 	if start, ok := errors.AsType[*process.StartError](err); ok {
 		e.Reason, e.Advice = start.Reason, "put an executable for this machine there"
-		e.Stderr = "" // it repeats the reason
+		e.Stderr = "" // the output repeats the reason
 		return e
 	}
 	if strings.Contains(err.Error(), process.ErrTampered.Error()) {

@@ -81,7 +81,7 @@ func (h *Host) find(kind plugins.Kind, p config.Plugin) (target, error) {
 
 func (h *Host) lockFile() LockFile { return LockFile{Home: h.opts.Home} }
 
-// checkFile returns an error if someone who must not could replace the plugin's file.
+// checkFile returns an error if an untrusted user could replace the plugin's file.
 func (t target) checkFile() error {
 	if err := checkOwnership(t.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return t.failed(err.Error(), "")

@@ -15,14 +15,14 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/server"
 )
 
-// Options configure a Host. Durations of 0 mean the default given.
+// Options configure a Host. A duration of 0 means the default named in its comment.
 type Options struct {
 	Home     string // the server's home: plugins are looked up in <home>/plugins
 	Builtins Builtins
 	Logger   hclog.Logger
 	Version  string             // the server's version, passed to plugins with their settings
-	Env      config.Environment // the server's environment; only listed names reach a plugin
-	PassEnv  []string           // additional names on that list
+	Env      config.Environment // the server's environment; plugins get only the variables in a fixed list and in PassEnv
+	PassEnv  []string           // names of the additional variables that plugins get
 	Limits   config.PluginLimits
 
 	// RequireSignature rejects plugins in the home that `plugin install` did not verify with one of
@@ -107,7 +107,7 @@ type Status struct {
 	LastErr  string       `json:"lastError,omitempty"`       // why the last generation ended or did not start, or else why the plugin is degraded
 	Protocol int          `json:"protocolVersion,omitempty"` // the negotiated one; 0 in process
 	SHA256   string       `json:"sha256,omitempty"`          // the executable's SHA-256; "" for a built-in
-	Degraded bool         `json:"degraded"`                  // it answers, but most of its recent calls failed or were slow
+	Degraded bool         `json:"degraded"`                  // the plugin answers, but most of its recent calls failed or were slow
 	Calls    uint64       `json:"calls"`                     // total number of calls
 	Failures uint64       `json:"errors"`                    // how many of those returned ErrUnavailable
 	P50      float64      `json:"p50Seconds"`                // the median of the recent calls

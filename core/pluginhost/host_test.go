@@ -27,7 +27,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/memory"
 )
 
-// The test binary is the shim, every built-in and, under a different file name, a third-party plugin.
+// The test binary also serves as the shim, as every built-in and, under a different file name, as a third-party plugin.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 5 && os.Args[1] == "plugin" {
 		pluginserver.Serve(builtins[plugins.Kind(os.Args[3])][os.Args[4]]())
@@ -121,7 +121,7 @@ type hanging struct{ sessionstore.Store }
 
 func (*hanging) Close() error { select {} }
 
-// picky has settings.
+// picky is a session store that refuses invalid settings.
 type picky struct{ sessionstore.Store }
 
 func (p *picky) Configure(_ context.Context, c plugins.Config) error {
@@ -130,7 +130,7 @@ func (p *picky) Configure(_ context.Context, c plugins.Config) error {
 	}{})
 }
 
-// holder names the struct for its settings, and answers with the server's version.
+// holder declares the struct that holds its settings. Its errors name the server's version.
 type holder struct{ picky }
 
 func (*holder) NewSettings() any {
@@ -150,7 +150,7 @@ func (h *holder) Configure(ctx context.Context, c plugins.Config) error {
 	return fmt.Errorf("%w: the server has the version %s", plugins.ErrUnavailable, c.HostVersion)
 }
 
-// mirror answers Configure and Validate with what the server sent.
+// mirror returns errors from Configure and Validate that repeat the values that the server sent.
 type mirror struct{ sessionstore.Store }
 
 func (*mirror) Configure(_ context.Context, c plugins.Config) error { return reflected(c) }
@@ -303,25 +303,25 @@ func TestAPluginThatCannotServeCausesOneClearError(t *testing.T) {
 		p    config.Plugin
 		says []string
 	}{
-		"one that prints junk":                 {script("junk", "echo hello; sleep 60"), []string{"handshake line", "hello", "standard error"}},
-		"one that never answers":               {script("silent", "sleep 60"), []string{"did not answer in time", "plugins.startTimeout"}},
-		"one that exits at once":               {script("gone", "echo 'no libfoo here' >&2; exit 3"), []string{"ended before it served", "status 3", "no libfoo here"}},
-		"one with an unknown protocol version": {script("future", "echo '1|99|unix|/tmp/x|grpc|'; sleep 60"), []string{"no protocol version", "rebuild"}},
-		"one that does not speak gRPC":         {script("netrpc", "echo '1|1|unix|/tmp/x|netrpc|'; sleep 60"), []string{"gRPC"}},
-		"one that logs what hclog never would": {
+		"a plugin that prints junk":                 {script("junk", "echo hello; sleep 60"), []string{"handshake line", "hello", "standard error"}},
+		"a plugin that never answers":               {script("silent", "sleep 60"), []string{"did not answer in time", "plugins.startTimeout"}},
+		"a plugin that exits at once":               {script("gone", "echo 'no libfoo here' >&2; exit 3"), []string{"ended before it served", "status 3", "no libfoo here"}},
+		"a plugin with an unknown protocol version": {script("future", "echo '1|99|unix|/tmp/x|grpc|'; sleep 60"), []string{"no protocol version", "rebuild"}},
+		"a plugin that does not speak gRPC":         {script("netrpc", "echo '1|1|unix|/tmp/x|netrpc|'; sleep 60"), []string{"gRPC"}},
+		"a plugin that logs in another format": {
 			script("odd", `echo '{"@message":1,"@level":{},"@timestamp":[]}' >&2; echo junk; sleep 60`), []string{"handshake line"},
 		},
-		"one that is not executable":   {notExecutable, []string{"executable"}},
-		"a missing one":                {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, fleeting, hanging, holder, memory, mirror, picky, sole"}},
-		"a name that points elsewhere": {config.Plugin{Adapter: "../../bin/sh"}, []string{"not an adapter name"}},
-		"a missing path":               {config.Plugin{Adapter: "lost", Path: filepath.Join(dir, "lost"), SHA256: sum}, []string{"no such file"}},
+		"a file that is not executable": {notExecutable, []string{"executable"}},
+		"a missing plugin":              {config.Plugin{Adapter: "absent"}, []string{"no such plugin", "child, fleeting, hanging, holder, memory, mirror, picky, sole"}},
+		"a name that points elsewhere":  {config.Plugin{Adapter: "../../bin/sh"}, []string{"not an adapter name"}},
+		"a missing path":                {config.Plugin{Adapter: "lost", Path: filepath.Join(dir, "lost"), SHA256: sum}, []string{"no such file"}},
 		"a store where an auth adapter belongs": {
 			config.Plugin{Adapter: "third", Path: third, SHA256: sum}, []string{"of the kind sessionstore", "of the kind auth"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := patient
-			if name == "one that never answers" {
+			if name == "a plugin that never answers" {
 				h = impatient
 			}
 			var err error

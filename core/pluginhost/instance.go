@@ -65,7 +65,7 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 		TLSConfig:        mtls,
 		SkipHostEnv:      true,
 		Logger:           quietLogger{log},
-		// What a plugin prints outside its log may hold the clue to a failure, so none of it may be lost.
+		// Output outside a plugin's log may explain a failure, so none of it may be lost.
 		SyncStdout: printed, SyncStderr: printed, PluginLogBufferSize: lineBytes,
 		GRPCDialOptions: append(tracing.PluginCalls(string(t.kind), t.name), host.DialOption(), grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(plugins.MaxMessage), grpc.MaxCallSendMsgSize(plugins.MaxMessage))),
@@ -95,9 +95,9 @@ func (h *Host) launch(ctx context.Context, t target) (_ *instance, err error) {
 	return inst, nil
 }
 
-// quietLogger logs all of go-plugin's own messages at debug. They are about processes that exited or did not
-// end, and the start error or the supervisor reports the same along with the reason. A plugin's own log
-// messages use Named and keep their level.
+// quietLogger logs all of go-plugin's own messages at debug. They are about processes that exited or did not end. The
+// start error or the supervisor reports the same events, with the reason. A plugin's own log messages use Named and
+// keep their level.
 type quietLogger struct{ hclog.Logger }
 
 // Info logs at debug.
@@ -235,8 +235,8 @@ func (h *Host) command(t target) process.Command {
 	return c
 }
 
-// title returns the plugin's name for the process list. It ends with the path, because plugins derive their
-// path from it.
+// title returns the plugin's name for the process list. It ends with the path, because plugins find their own file from
+// it.
 func (t target) title() string {
 	title := fmt.Sprintf("ropewalk-plugin %s-%s", t.kind, t.label)
 	if t.path != "" {

@@ -22,7 +22,7 @@ import (
 // keptName matches the names of kept files: .<kind>-<name>.<sha256>
 var keptName = regexp.MustCompile(`^\..+\.[0-9a-f]{64}$`)
 
-// keptPath returns the path of the copy of a plugin's executable.
+// keptPath returns the path where the copy of a plugin's executable is kept.
 func (h *Host) keptPath(t target) string {
 	return filepath.Join(h.lockFile().Dir(), fmt.Sprintf(".%s-%s.%s", t.kind, t.name, strings.ToLower(t.sha256)))
 }
@@ -82,8 +82,8 @@ func has(path, sum string) bool {
 	return err == nil && strings.EqualFold(now, sum)
 }
 
-// Replaced describes the problem with a plugin whose file no longer has the configured SHA-256, so that a server starts
-// its own copy of the accepted file. The text after "; " says what to do. For any other plugin, Replaced returns "".
+// Replaced describes the problem if a plugin's file no longer has the configured SHA-256 and a server would start its
+// own copy of the accepted file. The text after "; " says what to do. Otherwise Replaced returns "".
 func (h *Host) Replaced(kind plugins.Kind, p config.Plugin) string {
 	t, err := h.find(kind, p)
 	if err != nil {
@@ -151,8 +151,8 @@ func (l LockFile) RemoveCopies(name string) error {
 	return err
 }
 
-// removeUnused removes the kept files of a plugin that no open plugin runs from. When the server ends, it keeps the
-// last of them.
+// removeUnused removes the kept files of a plugin that no open plugin runs from. The last file in use stays when the
+// server ends.
 func (h *Host) removeUnused(t target) {
 	kept, err := keptFiles(h.lockFile().Dir(), fmt.Sprintf("%s-%s", t.kind, t.name))
 	if err != nil {

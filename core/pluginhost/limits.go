@@ -35,7 +35,7 @@ func (r *runner) watchLimits(l config.PluginLimits) {
 			r.mu.Lock()
 			r.limit = over
 			r.mu.Unlock()
-			_ = p.Stop(context.Background(), 0) // it ends in any case, or is stuck in the kernel
+			_ = p.Stop(context.Background(), 0) // on an error, the process is stuck in the kernel
 			return
 		}
 	}
@@ -60,7 +60,7 @@ func exceeded(l config.PluginLimits, u treeUse) string {
 	return ""
 }
 
-// measureTree measures what a process and its descendants use together. Without /proc it returns zeros.
+// measureTree measures the total usage of a process and its descendants. Without /proc it returns zeros.
 func measureTree(pid int) (total treeUse) {
 	for waiting := []int{pid}; len(waiting) > 0; {
 		pid := waiting[0]

@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// exhaust uses more of a resource than the limits of the test allow, until it is ended.
+// exhaust uses more of a resource than the test's limits allow, until the process is killed.
 func exhaust(ctx context.Context, what string) error {
 	switch what {
 	case "memory":
@@ -44,9 +44,9 @@ func exhaust(ctx context.Context, what string) error {
 	return ctx.Err()
 }
 
-func TestAPluginThatUsesTooMuchIsEndedAndTheErrorNamesTheLimit(t *testing.T) {
+func TestAPluginThatExceedsALimitIsEndedAndTheErrorNamesTheLimit(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the use of a process is measured on Linux")
+		t.Skip("resource usage is measured only on Linux")
 	}
 	for what, says := range map[string][]string{
 		"memory":    {"ended because it used ", "; the limit is 288 MiB (plugins.limits.memoryMiB)"},

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// lockName is the file in the home that records the accepted plugins. It is not in the plugins directory,
-	// because whoever may put a file there must not be able to accept it as well.
+	// lockName is the file in the home that records the accepted plugins. It is not in the plugins directory, because a
+	// user who may put a file there must not also be able to accept it.
 	lockName = "plugins.lock"
-	// oldLockName is where servers recorded accepted plugins before plugins.lock existed: in the plugins
-	// directory, in sha256sum format.
+	// oldLockName is the file in which servers recorded accepted plugins before plugins.lock existed. It was in the
+	// plugins directory, in sha256sum format.
 	oldLockName = "SHA256SUMS"
 )
 
-// ErrChanged reports that a plugin's file is not the one first used or last accepted.
+// ErrChanged reports that a plugin's file has changed since it was first used or last accepted.
 var ErrChanged = errors.New("its file has changed since it was accepted")
 
 // LockFile records the SHA-256 of a home's accepted plugins. A plugin whose configuration has no sha256 is

@@ -33,7 +33,7 @@ func mutualTLS() (*tls.Config, string, error) {
 		DNSNames:              []string{"localhost"},
 		SerialNumber:          serial,
 		NotBefore:             time.Now().Add(-time.Minute),
-		NotAfter:              time.Now().AddDate(30, 0, 0), // as long as a plugin may live
+		NotAfter:              time.Now().AddDate(30, 0, 0), // longer than any plugin process runs
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true,

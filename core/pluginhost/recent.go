@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	recentSize = 256             // calls that are taken into account
-	fewCalls   = 5               // with fewer calls a plugin is not judged
+	recentSize = 256             // how many calls are taken into account
+	fewCalls   = 5               // with fewer calls, a plugin never counts as degraded
 	slowCall   = 2 * time.Second // a plugin is degraded when half of its recent calls take longer
 )
 

@@ -16,13 +16,13 @@ import (
 // secretName matches the names of settings whose values are secret.
 var secretName = regexp.MustCompile(`(?i)secret|password|passwd|token|credential|private|api_?key|dsn`)
 
-// shortestSecret is the length below which a value is not replaced, because it would occur by chance.
+// shortestSecret is the minimum length of a value that is replaced. A shorter value could occur in a text by chance.
 const shortestSecret = 4
 
 const redacted = "[redacted]"
 
-// secrets are the values in a plugin's settings that must not appear in log messages or errors, whatever the
-// plugin writes. The longest comes first.
+// secrets are the values in a plugin's settings that must not appear in log messages or errors, even if the plugin
+// writes them. The longest comes first.
 type secrets []string
 
 // secretsOf finds the secrets in settings: values with a name such as password, and passwords in URLs.

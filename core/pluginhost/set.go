@@ -55,8 +55,8 @@ func (s *Set[H]) Close(ctx context.Context) { closeMembers(ctx, s.Members()) }
 type Exchange[H Handle] struct {
 	set     *Set[H]
 	Next    []Member[H] // all plugins of the configuration
-	Started []Member[H] // those of them that were started for it
-	Retired []Member[H] // those in use that the configuration no longer has
+	Started []Member[H] // the plugins in Next that were started for this change
+	Retired []Member[H] // the plugins in use that the new configuration no longer has
 }
 
 // Prepare starts the configured plugins that are not running yet, all of them or none. The error is a
@@ -92,11 +92,11 @@ func (s *Set[H]) Prepare(ctx context.Context, c *config.Config, next []config.Pl
 	return x, nil
 }
 
-// keep keeps a running plugin if the configuration still has the same one, and gives it the new place. The
-// error says why the plugin could not be started now.
+// keep reuses a running plugin if the new configuration still has the same plugin, and updates its place in the
+// configuration. The error says why the plugin could not be started now.
 func (x *Exchange[H]) keep(c *config.Config, m Member[H], next []config.Plugin) (kept bool, err error) {
 	i := slices.IndexFunc(next, func(p config.Plugin) bool {
-		p.At = m.At // its place in the file
+		p.At = m.At // its place in the file does not matter
 		return reflect.DeepEqual(p, m.Plugin)
 	})
 	if i < 0 {

@@ -71,8 +71,8 @@ func (g *generation[T]) gone() <-chan struct{} {
 	return nil
 }
 
-// load starts a plugin, sends it its settings and supervises it from then on. Until the slots of old are
-// closed, they resume if the new one is closed first.
+// load starts a plugin, sends it its settings and supervises it from then on. If the new slot is closed before the
+// slots in old are, the old slots resume.
 func load[T any](ctx context.Context, h *Host, t target, k kind[T], old []*slot[T]) (*slot[T], error) {
 	s := &slot[T]{
 		host: h, target: t, kind: k, log: h.log.Named(string(t.kind) + "." + t.name),
@@ -154,8 +154,9 @@ const exitDelay = 2 * time.Second
 // crash every generation that follows.
 const attempts = 3
 
-// call runs fn on the running generation, and again on the next one if the process dies during the call. After
-// an attached process it gets its full time again: time spent in a debugger does not count.
+// call runs fn on the running generation, and again on the next one if the process dies during the call. If an attached
+// process disconnects during the call, the call gets its full time again, because time spent in a debugger does not
+// count.
 func (s *slot[T]) call(ctx context.Context, fn func(context.Context, T) error) error {
 	detached, err := s.tryCall(ctx, fn)
 	for detached {
@@ -166,7 +167,7 @@ func (s *slot[T]) call(ctx context.Context, fn func(context.Context, T) error) e
 	return err
 }
 
-// tryCall is call, but returns detached when the call was cut off because an attached process has disconnected.
+// tryCall is like call, but returns detached if an attached process disconnected during the call.
 func (s *slot[T]) tryCall(ctx context.Context, fn func(context.Context, T) error) (detached bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.host.opts.CallTimeout)
 	defer cancel()
@@ -181,7 +182,7 @@ func (s *slot[T]) tryCall(ctx context.Context, fn func(context.Context, T) error
 	}
 }
 
-// once is call for calls that must not be retried.
+// once is like call, but never retries.
 func (s *slot[T]) once(ctx context.Context, fn func(context.Context, T) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.host.opts.CallTimeout)
 	defer cancel()
@@ -232,7 +233,7 @@ func died[T any](ctx context.Context, g *generation[T], err error) bool {
 		if isClosed(g.gone()) { // a call that found the connection closed does not return ErrDisconnected
 			return errors.Is(err, plugins.ErrUnavailable)
 		}
-		ctx = context.WithoutCancel(ctx) // the deadline passed in the debugger
+		ctx = context.WithoutCancel(ctx) // the deadline may have passed in the debugger
 	}
 	return g.gone() != nil && errors.Is(err, host.ErrDisconnected) && g.ends(ctx)
 }
@@ -280,7 +281,7 @@ func (s *slot[T]) acquire(ctx context.Context) (*generation[T], error) {
 	}
 }
 
-// tryAcquire is acquire without waiting. It returns a generation, or a channel that is closed at the next
+// tryAcquire is like acquire, but does not wait. It returns a generation, or a channel that is closed at the next
 // change, or neither if the slot is closed.
 func (s *slot[T]) tryAcquire() (*generation[T], <-chan struct{}) {
 	s.mu.Lock()

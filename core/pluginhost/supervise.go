@@ -75,7 +75,7 @@ func (s *slot[T]) watch(g *generation[T], halt <-chan struct{}) error {
 			delay, err := s.ping(g)
 			busy := func() bool { return delay >= late || g.inst.run.process().Busy() }
 			if seen.hangs(err, s.answeredSince(g, began), busy) && !isClosed(g.gone()) {
-				if g.inst.run.overLimit() != "" { // it is already being ended
+				if g.inst.run.overLimit() != "" { // watchLimits is already stopping it
 					<-g.gone()
 					return g.inst.deathReason()
 				}
@@ -136,7 +136,8 @@ func (s *slot[T]) answeredSince(g *generation[T], t time.Time) bool {
 const (
 	// settled is the age at which a generation counts as working, even without calls.
 	settled = 2 * time.Second
-	// The pauses before a plugin that exits immediately is started again. Each is twice as long as the one before.
+	// The pauses before a plugin that exits immediately is started again. Each pause is twice as long as the previous
+	// one.
 	firstPause, longestPause = 50 * time.Millisecond, 400 * time.Millisecond
 )
 

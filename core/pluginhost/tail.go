@@ -15,9 +15,9 @@ import (
 const (
 	lineBytes  = 64 << 10        // the longest line that is read as one, here and by go-plugin
 	tailBytes  = 8 << 10         // how much of a plugin's last output goes into an error
-	tailLines  = 20              // and how many lines
+	tailLines  = 20              // how many lines of it
 	causeBytes = 500             // the longest cause of a crash
-	tailWait   = 5 * time.Second // how long an error waits for the last output to be read; nothing can be added to it
+	tailWait   = 5 * time.Second // how long an error waits for the last output, which cannot be added to the error later
 )
 
 // tail passes a plugin's standard error to the log. It keeps the end of the output, and sanitizes lines that
@@ -30,7 +30,7 @@ type tail struct {
 	ended chan struct{} // closed when everything has been passed on
 
 	secrets secrets  // replaced in every line
-	rate    lineRate // limits what is read
+	rate    lineRate // limits the lines from standard error
 	printed lineRate // limits other output; guarded by mu
 
 	heard io.Writer // receives everything as written; may be nil
@@ -40,7 +40,7 @@ type tail struct {
 	cause []byte // the line in which a Go program reports its own crash; a stack trace follows
 }
 
-// Read passes on what the plugin wrote.
+// Read passes on the plugin's output.
 func (t *tail) Read(p []byte) (int, error) {
 	for len(t.ready) == 0 {
 		line, err := t.lines.ReadSlice('\n') // a line longer than the buffer comes in pieces

@@ -12,10 +12,10 @@ import (
 // Match is the result of comparing a plugin's file with its expected sha256.
 type Match string
 
-// The ways to compare.
+// The results of a comparison.
 const (
 	MatchOK      Match = "ok"
-	MatchChanged Match = "changed" // it has a different sha256 now
+	MatchChanged Match = "changed" // the file now has a different sha256
 	MatchUnknown Match = "unknown" // no sha256 is recorded: the first use will record one
 	MatchMissing Match = "missing" // a sha256 is recorded, but the file is gone
 )
@@ -29,7 +29,7 @@ type Sum struct {
 	Record Locked // the record of a plugin in the home
 }
 
-// Match compares the two.
+// Match compares the actual sha256 with the expected one.
 func (s Sum) Match() Match {
 	switch {
 	case s.Now == "":
@@ -51,7 +51,7 @@ func SumOf(path, want string) (Sum, error) {
 	return Sum{Path: path, Want: want, Now: now}, err
 }
 
-// All returns the sums of every plugin in the directory, and of every one recorded for it, by name.
+// All returns the sums of all plugins that are in the directory or have a record, sorted by name.
 func (l LockFile) All() ([]Sum, error) {
 	remembered, err := l.Read()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// Activity reports what the program and its descendants have done and what they hold. ok is false if the system does
-// not expose it.
+// Activity returns the processor time, the processes and the connections of the program and its descendants. ok is
+// false if the system does not expose them.
 func (p *Process) Activity() (a Activity, ok bool) {
 	meter := new(sandbox.Meter)
 	for _, pid := range below(p.cmd.Process.Pid) {

@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// grouped returns the test's cgroup, if it was delegated, as test/unit/boot does.
+// grouped returns the test's cgroup. It skips the test if the cgroup is not delegated; test/unit/boot delegates one.
 func grouped(t testing.TB) *cgroup.Tree {
 	t.Helper()
 	tree, err := cgroup.Take()
@@ -79,7 +79,7 @@ func TestATreeThatExceedsTheLimitsOfItsCgroupIsEnded(t *testing.T) {
 			"threads":           {Processes: 16},
 		} {
 			if level != sandbox.LevelNamespaces && kind == "allocate-detached" {
-				continue // landlock has no such memory, and at none it belongs to the machine
+				continue // landlock prevents such memory, and without a sandbox it belongs to the machine
 			}
 			t.Run(level.String()+" "+kind, func(t *testing.T) {
 				mark := newMark(t)

@@ -21,8 +21,8 @@ const (
 	chainLinks = 100_000 // if not killed, a chain ends on its own after a minute
 )
 
-// startChains starts processes that fork and exit immediately, each in its own session: by the time one is found in
-// the process table, it has ended.
+// startChains starts processes that fork and exit immediately, each in its own session. A process has already ended by
+// the time it is found in the process table.
 func startChains() {
 	for range chains {
 		if pid, _, errno := syscall.RawSyscall(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0); errno == 0 && pid == 0 {

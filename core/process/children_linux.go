@@ -13,8 +13,8 @@ import (
 // sweepLimit bounds one sweep.
 const sweepLimit = 2 * time.Second
 
-// children are the shims that this process started and has not reaped. Any other child of an adopting process
-// is an orphan: a process cannot get into this set by adopting a shim's name.
+// children are the shims that this process started and has not reaped. Any other child of an adopting process is an
+// orphan: a process cannot get into this set by taking a shim's name.
 //
 // There is one set per process because the kernel has one table of children per process.
 //
@@ -23,7 +23,7 @@ var children = shims{running: map[int]*Process{}}
 
 type shims struct {
 	mu      sync.Mutex
-	running map[int]*Process // nil for one whose program has no share of the tasks
+	running map[int]*Process // nil for a shim whose program has no share of the tasks
 }
 
 // start runs fork, which starts a shim, and records its process id. A sweep never sees a shim that was forked
@@ -45,10 +45,10 @@ func (s *shims) reaped(pid int) {
 	delete(s.running, pid)
 }
 
-// Adopt makes the server the parent of the processes that a killed shim leaves behind, whether the kernel
-// killed it for lack of memory or an operator did. The program itself dies with its shim anyway; Adopt is for
-// its daemons. Call it once, in a process that has only shims as children: after a shim was killed, any other
-// child is treated as an orphan and killed.
+// Adopt makes the server the parent of the processes that a killed shim leaves behind. The kernel may have killed the
+// shim because memory ran out, or an operator may have killed it. The program itself dies with its shim anyway, but its
+// daemons do not. Call it once, in a process that has only shims as children: after a shim was killed, any other child
+// is treated as an orphan and killed.
 func Adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 func adopting() bool {

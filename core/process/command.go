@@ -40,8 +40,8 @@ type Command struct {
 	Verified *Verified
 }
 
-// Cgroup describes how the kernel limits a tree. The kernel can then kill the whole tree, however its processes
-// try to hide. Limits that the server's group cannot enforce are left to the sandbox, which measures usage itself.
+// Cgroup describes how the kernel limits a tree. The kernel can then kill the whole tree, even if its processes try to
+// hide. Limits that the server's group cannot enforce are left to the sandbox, which measures usage itself.
 type Cgroup struct {
 	Tree   *cgroup.Tree // may be nil
 	Name   string       // shown to operators

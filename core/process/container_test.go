@@ -44,7 +44,7 @@ func TestTheProbeOfAContainerFindsLandlock(t *testing.T) {
 	}
 }
 
-// inContainer executes this test binary again, as a container runtime would with its default system call filter.
+// inContainer runs this test binary again, with the default system call filter of container runtimes.
 func inContainer(args []string) error {
 	runtime.LockOSThread()
 	const number, argument = 0, 16
@@ -98,7 +98,7 @@ func TestAnAppUsesTheServicesThatItMay(t *testing.T) {
 	}
 }
 
-// greet writes to everyone who connects.
+// greet writes a greeting to every client that connects.
 func greet(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -110,7 +110,8 @@ func greet(l net.Listener) {
 	}
 }
 
-// useServices connects as programs do: with a socket that blocks, with one that does not, by path, and for a name query.
+// useServices connects in the ways that programs do: with a blocking socket, with a non-blocking socket, by path, and
+// for a name query.
 func useServices(stream, socket string) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {

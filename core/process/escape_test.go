@@ -92,7 +92,7 @@ func testAgain(t *testing.T, args ...string) ([]byte, error) {
 	return cmd.CombinedOutput()
 }
 
-// victim is a server that has everything a hostile app could want.
+// victim is a server with everything that a hostile app could try to get.
 type victim struct {
 	target
 	other *process.Process
@@ -126,7 +126,7 @@ func newVictim(t *testing.T) *victim {
 	return v
 }
 
-// share creates what a server and other programs of its user may leave in shared places.
+// share creates the files and shared memory that a server and other programs of its user may leave in shared places.
 func (v *victim) share(t *testing.T) {
 	t.Helper()
 	mark := newMark(t)
@@ -147,8 +147,8 @@ func (v *victim) share(t *testing.T) {
 	}
 }
 
-// fullService returns the address of a service that accepts no more connections, so that connecting to it takes
-// a long time.
+// fullService returns the address of a service whose queue of connections is full, so that connecting to it takes a
+// long time.
 func fullService(t *testing.T) string {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -256,7 +256,7 @@ func (v *victim) hostile(t *testing.T, level sandbox.Level, probe string) proces
 	return c
 }
 
-// unharmed reports what the probes changed.
+// unharmed fails the test if the probes changed anything.
 func (v *victim) unharmed(t *testing.T) {
 	t.Helper()
 	for _, file := range []string{v.Config, v.Tokens, v.Database, v.Database + "-wal", v.OtherData, v.Temporary, v.SharedMemory} {
@@ -305,7 +305,7 @@ func TestATreeThatExceedsItsLimitEndsWithTheReason(t *testing.T) {
 			"threads":           {Processes: 16},
 		} {
 			if level == sandbox.LevelLandlock && slices.Contains([]string{"allocate-detached", "semaphores", "messages"}, kind) {
-				continue // there is no such memory
+				continue // landlock prevents such memory
 			}
 			if level == sandbox.LevelNamespaces && kind == "threads" {
 				continue // the kernel refuses to start them
@@ -345,7 +345,7 @@ func TestMemoryThatProcessesShareIsCountedOnce(t *testing.T) {
 	}
 }
 
-// The test uses a socket that the app can see, but only the server's user may connect to.
+// The app can see the socket of this test, but only the server's user may connect to it.
 func TestAnAppConnectsWithItsOwnPermissions(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("apps have their own users only if the server runs as root")

@@ -36,7 +36,7 @@ func (p *Process) watchGroup() {
 		}
 		if over := p.group.Exceeded(); over != "" {
 			p.over.Store(&over)
-			_ = p.group.Kill() // it ends in any case, or is stuck in the kernel
+			_ = p.group.Kill() // on an error, a process is stuck in the kernel
 			return
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// There are services in a directory that the app may read, in one that it may write to, and one that is granted
-// by name.
+// One service is in a directory that the app may read, and another in a directory that it may write to. The app may
+// connect to a third, which is granted by name.
 func TestASocketInAReadableDirectoryIsClosedUnlessItIsGranted(t *testing.T) {
 	for _, level := range confinedLevels() {
 		for _, uid := range ownUsers() {
@@ -58,8 +58,8 @@ func TestASocketInAReadableDirectoryIsClosedUnlessItIsGranted(t *testing.T) {
 	}
 }
 
-// The server's sockets are in its home, which may be in a directory that the app may write to. Landlock does not
-// check connections to sockets, and the kernel removes a mask when the server recreates a socket.
+// The server's sockets are in its home, and the app may be allowed to write to the directory that contains the home.
+// Landlock does not check connections to sockets, and a mask is lost when the server recreates a socket.
 func TestAHiddenSocketStaysClosed(t *testing.T) {
 	for _, level := range confinedLevels() {
 		for _, uid := range ownUsers() {
@@ -106,7 +106,8 @@ func TestAHiddenSocketStaysClosed(t *testing.T) {
 	}
 }
 
-// At LevelNamespaces the shim binds sockets, and the kernel removes a mask when the server recreates the directory.
+// At LevelNamespaces, the shim binds sockets for the app. The kernel removes the mask over a directory when the server
+// recreates the directory.
 func TestAHiddenDirectoryTakesNoSockets(t *testing.T) {
 	for _, level := range confinedLevels() {
 		for _, uid := range ownUsers() {
@@ -224,7 +225,8 @@ func TestAHiddenPathStaysClosedAfterItIsReplaced(t *testing.T) {
 	}
 }
 
-// The configuration may open a directory that contains the server's home, which contains the app's data.
+// The configuration may open a directory that contains the server's home. The home contains the app's data, which must
+// stay accessible.
 func TestAnAllowedPathInAHiddenDirectoryStaysOpen(t *testing.T) {
 	for _, level := range confinedLevels() {
 		open := t.TempDir()

@@ -43,7 +43,7 @@ type meter struct {
 	before, now map[int]time.Duration // the processor time of each process in the last measurements
 }
 
-// measure returns what the tree uses, including processor time since the last measurement.
+// measure returns the usage of the tree, including processor time since the last measurement.
 func (m *meter) measure() (total sandbox.Usage) {
 	self := os.Getpid()
 	var listed bool

@@ -27,7 +27,7 @@ const bundleArg = "__bundle"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == bundleArg {
-		syscall.Exit(bundle(os.Args[2], os.Args[3:])) // os.Exit lingers under the race detector
+		syscall.Exit(bundle(os.Args[2], os.Args[3:])) // with the race detector, os.Exit takes a second
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -193,7 +193,7 @@ func tree(mark string) {
 	fmt.Println("ready")
 }
 
-// launch starts a program that keeps our standard streams, like a daemon that forgot to close them.
+// launch starts a program that inherits this process's standard streams, like a daemon that does not close them.
 func launch(session bool, kind string, args ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", append([]string{bundleArg, kind}, args...)...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

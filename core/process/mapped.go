@@ -23,8 +23,8 @@ func OpenMapped(path string, uid int, write bool) (*os.File, error) {
 	return sandbox.OpenMapped(path, users, write)
 }
 
-// mapping returns a user namespace that maps owner's user and group ids to uid. The kernel creates a user
-// namespace only with a process, so one is stopped before its first instruction and then killed.
+// mapping returns a user namespace that maps owner's user and group ids to uid. The kernel creates a user namespace
+// only for a process, so mapping starts one, stops it before its first instruction, and then kills it.
 func mapping(owner sandbox.Owner, uid int) (*os.File, error) {
 	//nolint:noctx // it does not run
 	cmd := shimCommand(probeArgs(false)...)

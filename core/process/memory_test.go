@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// blockBytes is how much the programs below allocate at once.
+// blockBytes is how many bytes the programs below allocate at a time.
 const blockBytes = 8 << 20
 
 // allocateShared uses memory that could be shared, until it is stopped.
@@ -73,7 +73,8 @@ func queueMessages() {
 	}
 }
 
-// allocateTables uses memory for page tables, until it is stopped. What it reads is the same empty page everywhere.
+// allocateTables uses memory for page tables, until it is stopped. It uses little other memory, because all pages that
+// it reads are the same empty page.
 func allocateTables() {
 	const size, perTable = 8 << 30, 2 << 20
 	for read := 0; ; {
@@ -106,13 +107,13 @@ func touch(block []byte) {
 	}
 }
 
-// The number of processes of share, and the memory that they share.
+// The number of processes that share starts, and the size of the memory that they share.
 const (
 	sharers     = 3
 	sharedBytes = 160 << 20
 )
 
-// share has processes attach the same memory and hold it for a few measurements.
+// share starts processes that attach the same memory and keep it during a few measurements.
 func share() {
 	block, id, err := segment(sharedBytes)
 	if err != nil {

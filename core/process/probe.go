@@ -20,8 +20,8 @@ type Probe struct {
 	Chroot bool          // the reason is that the server runs in a chroot
 }
 
-// probeArgs makes a shim exit immediately, or after one call that the broker makes on its behalf. It runs inside the
-// sandbox being tested.
+// probeArgs returns the arguments with which a shim exits immediately, or after one call that the broker makes on its
+// behalf. The shim runs inside the sandbox that is tested.
 func probeArgs(connects bool) []string {
 	if connects {
 		return []string{"probe", "connect"}
@@ -30,7 +30,7 @@ func probeArgs(connects bool) []string {
 }
 
 // probe connects a datagram socket, which sends nothing. A machine without a network has no route to the address
-// (TEST-NET-1, RFC 5737), but that is another error.
+// (TEST-NET-1, RFC 5737), but probe ignores that error.
 func probe(connects bool) int {
 	if !connects {
 		return 0

@@ -90,7 +90,7 @@ func TestAnAppCannotRedirectTheChangeOfItsFilesOwner(t *testing.T) {
 		}
 	})
 	for i := range attempts {
-		_ = process.Own(data, process.AppUID("this app")*(i%2), "tmp") // it may find that an entry has changed
+		_ = process.Own(data, process.AppUID("this app")*(i%2), "tmp") // fails if an entry changes at the same time
 	}
 	close(done)
 	racing.Wait()

@@ -30,7 +30,7 @@ func kernelProbes() map[string]func(target) string {
 		"control groups": func(target) string {
 			return opensAny(os.O_WRONLY, "/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/unified/cgroup.procs", "/sys/fs/cgroup/memory/cgroup.procs", "/sys/fs/cgroup/release_agent")
 		},
-		"a smaller share of the memory killer": func(target) string {
+		"a lower risk of being killed when memory runs out": func(target) string {
 			return succeeds(os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0))
 		},
 		"a priority over others":         priority,
@@ -44,7 +44,7 @@ func kernelProbes() map[string]func(target) string {
 		"a lease on a file":              leases,
 		"a program after a crash":        dumpsCore,
 		"filters of its own":             loadsFilters,
-		"a better score in a shortage": func(target) string {
+		"a better oom_score in a memory shortage": func(target) string {
 			if raw, err := os.ReadFile("/proc/self/oom_score_adj"); err != nil || len(strings.TrimSpace(string(raw))) < 3 || raw[0] == '-' {
 				return fmt.Sprintf("%q %v", raw, err)
 			}
@@ -107,7 +107,7 @@ func loadsFilters(target) string {
 	return ""
 }
 
-// leases delays everyone who opens a file of its user.
+// leases takes a lease on a file. With a lease, an app could delay everybody who opens a file of the same user.
 func leases(t target) string {
 	const setDelegation = 1024 + 16 // F_SETDELEG of linux/fcntl.h
 	at := filepath.Join(t.Data, "leased")
@@ -121,7 +121,7 @@ func leases(t target) string {
 	defer file.Close()
 	for _, command := range []int{unix.F_SETLEASE, setDelegation} {
 		for _, kind := range []int{unix.F_RDLCK, unix.F_WRLCK} {
-			if _, err := unix.FcntlInt(file.Fd(), command, kind); err != unix.EACCES { // others come from the kernel
+			if _, err := unix.FcntlInt(file.Fd(), command, kind); err != unix.EACCES { // other errors come from the kernel
 				return fmt.Sprintf("lease %d: %v", command, err)
 			}
 		}
@@ -214,8 +214,8 @@ func limits(target) string {
 	return ""
 }
 
-// joinsGroup joins the process groups of the server and of another app. If a process leaves a group and a stopped
-// process in it behind, the kernel sends SIGHUP to the group, and no sandbox checks that.
+// joinsGroup joins the process groups of the server and of another app. If a process leaves its group while a stopped
+// process remains in it, the kernel sends SIGHUP to the whole group. No sandbox checks that signal.
 func joinsGroup(t target) string {
 	for _, pid := range []int{t.Server, t.Other, os.Getppid()} {
 		group, err := unix.Getpgid(pid)
@@ -239,7 +239,7 @@ func stopsShim(target) string {
 	if strings.Contains(string(raw), ") T ") {
 		return "the shim is stopped"
 	}
-	if os.Getppid() == 1 { // it ignores such signals
+	if os.Getppid() == 1 { // process 1 of a namespace ignores such signals
 		return ""
 	}
 	threads, _ := os.ReadDir(proc(os.Getppid(), "task"))
@@ -298,8 +298,8 @@ func watches() string {
 	return "all"
 }
 
-// limitsOthers sets limits of the shim and the server, which the kernel allows between processes of one user.
-// It sets the current values, so that succeeding does no harm to the test.
+// limitsOthers sets limits of the shim and the server, which the kernel allows between processes of one user. It sets
+// the current values, so that the test is unharmed if it succeeds.
 func limitsOthers(t target) string {
 	for _, pid := range []int{os.Getppid(), t.Server} {
 		var now unix.Rlimit
@@ -348,7 +348,7 @@ func fileProbes() map[string]func(target) string {
 		"other programs' shared memory files": func(t target) string { return readsFile(t.SharedMemory) },
 		"its own runtime":                     func(target) string { return opens(os.Args[0], os.O_WRONLY|os.O_APPEND) },
 		"the home of the user":                func(target) string { return listsAny("/root", "/home") },
-		"programs that start later": func(target) string {
+		"files of programs that start later": func(target) string {
 			return plants("/etc/cron.d", "/etc/systemd/system", "/var/spool/cron", "/etc/profile.d", "/root", "/usr/lib", "/lib/systemd/system", "/etc/ld.so.conf.d")
 		},
 		"libraries of all programs": func(target) string {
@@ -386,8 +386,8 @@ func plants(dirs ...string) string {
 	return ""
 }
 
-// ownersRights creates a setuid program. It would run as the app's user, which may be the server's, for whoever
-// starts it.
+// ownersRights creates a setuid program. Anybody who starts the program would run it as the app's user, which may be
+// the server's user.
 func ownersRights(t target) string {
 	at := filepath.Join(t.Data, "program")
 	if err := os.WriteFile(at, []byte("#!/bin/sh"), 0o700); err != nil {

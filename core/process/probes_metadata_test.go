@@ -50,7 +50,7 @@ func metadataProbes() map[string]func(target) string {
 	}
 }
 
-// changesOpen sets values that an open file already has, so that succeeding does no harm to the test.
+// changesOpen sets values that an open file already has, so that the test is unharmed if it succeeds.
 func changesOpen(fd int) string {
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {

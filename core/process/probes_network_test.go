@@ -88,8 +88,8 @@ func spellings(t target) string {
 	return ""
 }
 
-// listensOutside abandons a connection in progress: the socket that the shim put in place of the app's is then
-// a socket in the server's network.
+// listensOutside abandons a connection in progress. The shim has then already replaced the app's socket with a socket
+// in the server's network.
 func listensOutside(t target) string {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// target holds what a hostile app knows about the server, which is everything.
+// target describes the server to a hostile app. The tests assume that the app knows everything about the server.
 type target struct {
 	Home, Config, Tokens, Database, OtherData, Plugins, Bundle, Data string
 	Server, Other                                                    int // process ids
@@ -33,7 +33,7 @@ type target struct {
 
 const canary = "canary-7f3a"
 
-// hostile runs one probe and prints what it got.
+// hostile runs one probe and prints its result.
 func hostile(args []string) int {
 	var t target
 	if err := json.Unmarshal([]byte(args[1]), &t); err != nil {

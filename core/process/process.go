@@ -184,8 +184,8 @@ func (p *Process) supervise() {
 	}
 }
 
-// noteDenied passes on a report of the shim about what the program was denied, or opened. It returns false for any
-// other report.
+// noteDenied passes on a shim's report that the program was denied something or, if it is traced, opened a file. It
+// returns false for any other report.
 func (p *Process) noteDenied(report string) bool {
 	var kind, target string
 	var count int
@@ -232,11 +232,12 @@ func (p *Process) Memory() (sum int64) {
 	return sum
 }
 
-// Activity describes what a program and its descendants have done, and what they hold.
+// Activity describes a program and its descendants: the processor time that they have used, their processes, and
+// whether they hold a connection.
 type Activity struct {
 	CPUTime   time.Duration // the total of the live processes
-	Processes []int         // their ids
-	Connected bool          // one of them holds a TCP or UDP socket
+	Processes []int         // the ids of the processes
+	Connected bool          // one of the processes holds a TCP or UDP socket
 }
 
 // Done returns a channel that is closed when the program and all its descendants have ended.
@@ -278,7 +279,7 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 			return nil
 		case <-stuck.C:
 			if p.group != nil {
-				_ = p.group.Kill() // the shim did not, perhaps because the tree stopped it
+				_ = p.group.Kill() // the shim has not killed the tree, perhaps because the tree stopped the shim
 			}
 			continue
 		case <-limit.C:

@@ -75,7 +75,8 @@ func TestAProgramGetsItsStreamsAndNothingElseFromTheServer(t *testing.T) {
 	}
 }
 
-// commandLine returns the name and the arguments of p. The kernel shows none for a moment after it has started a program.
+// commandLine returns the name and the arguments of p. It waits, because the kernel shows an empty command line just
+// after the start of a program.
 func commandLine(t *testing.T, p *process.Process) (line []string) {
 	t.Helper()
 	testkit.Eventually(t, "a command line", func() bool {
@@ -107,7 +108,7 @@ func TestStandardErrorGoesToTheWriter(t *testing.T) {
 	}
 }
 
-func TestHowAProgramExitedIsReported(t *testing.T) {
+func TestTheExitOfAProgramIsReported(t *testing.T) {
 	cases := map[string]struct {
 		command process.Command
 		want    *process.ExitError

@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/process/sandbox"
 )
 
-// The broker refuses most connections to this machine without making them.
+// The broker refuses most connections to this machine without connecting.
 func TestAnAppReachesItsOwnServiceAsSoonAsThatListens(t *testing.T) {
 	want := "refused: connection refused\nown: <nil>\nagain: transport endpoint is already connected\nv6: <nil>\ndatagrams: <nil>\n"
 	for name, network := range map[string]sandbox.Network{"by default": {}, "with names": {Also: []string{"localhost:1"}}, "with any port": {Also: []string{"192.0.2.7:*"}}} {
@@ -69,8 +69,9 @@ func useOwnService() {
 	fmt.Println("datagrams:", unix.Connect(datagrams, &unix.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}}))
 }
 
-// A client that knows a service of this machine as localhost tries ::1 first.
-func TestAnAppCannotListenBesideAServiceOfThisMachine(t *testing.T) {
+// A client that connects to localhost tries ::1 first. It would reach the app instead of a service that listens on
+// 127.0.0.1.
+func TestAnAppCannotListenOnThePortOfAService(t *testing.T) {
 	service, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +96,8 @@ func TestAnAppCannotListenBesideAServiceOfThisMachine(t *testing.T) {
 	}
 }
 
-// listenOn listens on addresses, on another one with the port of the last ("again"), and on a Unix socket.
+// listenOn listens on each of the addresses. "again" stands for a different address with the port of the previous one,
+// and "unix" for a Unix socket.
 func listenOn(addresses []string) {
 	last := ""
 	for _, address := range addresses {

@@ -49,7 +49,7 @@ func TestAConfinedProgramRuns(t *testing.T) {
 	}
 }
 
-// A Go program started with GODEBUG=inittrace=1 writes to its standard error. The shim is a Go program; the
+// With GODEBUG=inittrace=1, a Go program writes to its standard error when it starts. The shim is a Go program, and the
 // program that it starts here is not.
 func TestTheEnvironmentOfAConfinedProgramDoesNotReachItsShim(t *testing.T) {
 	for _, level := range []sandbox.Level{sandbox.LevelLandlock, sandbox.LevelNamespaces} {

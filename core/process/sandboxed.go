@@ -21,8 +21,8 @@ type confinedStart struct {
 	Env     [][]byte        `json:"env"`   // arbitrary bytes: JSON would change strings that are not UTF-8
 }
 
-// prepareProfile adds what the sandbox needs to attr. It returns the first line for the shim, and the mounts
-// that it inherits.
+// prepareProfile adds the attributes that the sandbox needs to attr. It returns the first line for the shim, and the
+// mounts that it inherits.
 func prepareProfile(attr *syscall.SysProcAttr, c Command, group *cgroup.Group) (line []byte, mounts []*os.File, err error) {
 	p := *c.Sandbox
 	p.Attributes(attr)
@@ -154,7 +154,7 @@ func (s *shim) limitTree(tasks int) error {
 	return errors.New("it kept starting processes while its limits were set")
 }
 
-// limit is limitTree for one process. It ignores a process that has ended.
+// limit is like limitTree, for one process. It ignores a process that has ended.
 func (s *shim) limit(pid, tasks int) error {
 	p := *s.profile
 	p.Limits.Tasks = tasks

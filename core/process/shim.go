@@ -190,7 +190,7 @@ func (s *shim) supervise(stops <-chan time.Duration, signals <-chan os.Signal) i
 		select {
 		case status := <-s.exited:
 			code = s.reportExit(status)
-			waiting = graceOver != nil // a graceful stop gives the others their grace period
+			waiting = graceOver != nil // after a graceful stop, the other processes get their grace period
 		case <-s.gone:
 			waiting = false
 		case reason := <-s.exceeded:

@@ -19,10 +19,10 @@ const (
 	mountFD   = 6 // the first of the mounts in Profile.Mapped
 )
 
-// shimSocket connects the server and one shim. The server writes "stop <nanoseconds>", and "tasks <number>" to
-// lower that limit. The shim writes "started <pid>" or "failed <reason>", "denied <count> <kind> <target>" for
-// what Command.Denied is called with, then "exited <status> [<signal>]".
-// When the server's end closes, for whatever reason, the shim ends its tree.
+// shimSocket connects the server and one shim. The server writes "stop <nanoseconds>", and "tasks <number>" to lower
+// the task limit. The shim writes "started <pid>" or "failed <reason>", "denied <count> <kind> <target>" for each call
+// to Command.Denied, and then "exited <status> [<signal>]". When the server's end closes for any reason, the shim ends
+// its tree.
 type shimSocket struct {
 	server  *os.File
 	shim    *os.File

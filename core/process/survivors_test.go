@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// newMark returns a word that only this test's processes have among their arguments.
+// newMark returns a word that identifies this test's processes by their arguments.
 func newMark(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprintf("mark-%d-%s", os.Getpid(), filepath.Base(t.TempDir())+strconv.FormatInt(time.Now().UnixNano(), 36))
@@ -34,7 +34,7 @@ func survivors(mark string) []string {
 	return found
 }
 
-// zombies returns our children that were not waited for.
+// zombies returns child processes of this process that have ended and were not waited for.
 func zombies() []string {
 	var found []string
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -51,7 +51,7 @@ func zombies() []string {
 	return found
 }
 
-// testTimeout is longer than the required second because tests share their machine.
+// testTimeout is longer than the required second, because other tests run on the same machine.
 const testTimeout = 30 * time.Second
 
 // soon waits until no process has the mark.

@@ -15,12 +15,12 @@ import (
 // of them.
 const leastShares = 8
 
-// shimTasks is the number of a shim's tasks, in addition to the program's.
+// shimTasks is how many tasks a shim needs for itself.
 const shimTasks = 16
 
-// taskBudget returns how many threads and processes all apps together may have, so that the server can still
-// start threads: it shares the limits of its user, its cgroup and the machine with them. A group that contains
-// the apps' processes enforces the last two as well. 0 means no limit.
+// taskBudget returns how many threads and processes all apps together may have; 0 means no limit. The server shares the
+// limits of its user, its cgroup and the machine with the apps, and must still be able to start threads. If a group
+// limits the processes of the apps, it also enforces the limits of the cgroup and the machine.
 func taskBudget(group *cgroup.Group) int {
 	limit := int64(0)
 	restrict := func(n int64) {
@@ -39,16 +39,15 @@ func taskBudget(group *cgroup.Group) int {
 	return int(cgroup.LeaveTasks(min(limit, 1<<32)))
 }
 
-// shareOf returns one of n apps' part of a budget. It changes only when n passes a power of two, so it rarely
-// changes.
+// shareOf returns one of n apps' part of a budget. It changes only when n passes a power of two.
 func shareOf(budget, n int) int {
 	shares := max(leastShares, 1<<bits.Len(uint(n-1)))
 	return max(budget/shares-shimTasks, 1)
 }
 
-// taskLimit returns how many threads and processes one of n programs may have; 0 means no limit. If the kernel
-// counts the tasks of apps separately, each gets a share of what the server leaves for all of them. Otherwise
-// it counts all tasks of the server's user, and the limit applies to the total.
+// taskLimit returns how many threads and processes one of n programs may have; 0 means no limit. If the kernel counts
+// the tasks of apps separately, each app gets a share of the tasks that the server leaves for all apps. Otherwise it
+// counts all tasks of the server's user, and the limit applies to the total.
 func taskLimit(p *sandbox.Profile, group *cgroup.Group, n int) int {
 	limit := taskBudget(group)
 	if !p.OwnTasks() {
@@ -95,7 +94,7 @@ func (s *shims) share(p *Process) {
 	}
 	for _, other := range s.running {
 		if other != nil {
-			_, _ = fmt.Fprintf(other.socket.server, "tasks %d\n", taskLimit(other.sandbox, other.group, n)) // a shim that has ended needs none
+			_, _ = fmt.Fprintf(other.socket.server, "tasks %d\n", taskLimit(other.sandbox, other.group, n)) // an error means that the shim has ended
 		}
 	}
 }

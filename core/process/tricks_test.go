@@ -24,7 +24,7 @@ import (
 // hop is a shell script that replaces itself with a process in another session every 20 ms.
 const hop = `trap "" TERM HUP INT; sleep 0.02; setsid sh -c "$0" "$0" "$1" & exit 0`
 
-// tricks are the ways in which the descendants of a hostile app try to outlive it. Each also ignores signals.
+// tricks returns the ways in which the descendants of a hostile app try to outlive it. All of them also ignore signals.
 func tricks() []string {
 	return []string{"ignores", "new session", "forks twice", "named as a shim", "closes its descriptors", "moves"}
 }
@@ -57,7 +57,7 @@ func trick(name, mark string) {
 	<-time.After(time.Minute)
 }
 
-// trickProcess starts the process of a trick, which keeps our standard streams.
+// trickProcess starts the process of a trick. It inherits this process's standard streams.
 func trickProcess(name, mark string, ready *os.File) {
 	cmd := exec.Command("/proc/self/exe", bundleArg, "trick", name, mark)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdout, os.Stderr, []*os.File{ready}
@@ -66,7 +66,7 @@ func trickProcess(name, mark string, ready *os.File) {
 	}
 }
 
-// playTricks is a hostile app with a process for each trick. It also tries to kill its shim when asked to.
+// playTricks is a hostile app with a process for each trick. If kill is set, it also tries to kill its shim.
 func playTricks(mark, kill string) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	reports, ready, err := os.Pipe()
@@ -134,8 +134,8 @@ func serveTricks(mark, dir, n string) {
 	<-time.After(time.Minute)
 }
 
-// allLevels returns the levels of the sandbox, without the highest in a chroot, where the kernel does not allow
-// it.
+// allLevels returns the levels of the sandbox. In a chroot, it omits the highest level, which the kernel does not allow
+// there.
 func allLevels() []sandbox.Level {
 	if sandbox.InChroot() {
 		return []sandbox.Level{sandbox.LevelLandlock, sandbox.LevelNone}
@@ -143,7 +143,8 @@ func allLevels() []sandbox.Level {
 	return []sandbox.Level{sandbox.LevelNamespaces, sandbox.LevelLandlock, sandbox.LevelNone}
 }
 
-// gone waits until no process has the mark, twice in a row, because a process may move while they are counted.
+// gone waits until two counts in a row find no process with the mark. One count is not enough, because a process may
+// fork and exit during the count.
 func gone(t *testing.T, mark string) time.Duration {
 	t.Helper()
 	began := time.Now()

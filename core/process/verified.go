@@ -16,9 +16,9 @@ import (
 // file, has no effect. The file is verified at every start.
 //
 // A script (a file that begins with #!) is executed the same way, so its interpreter gets the name /proc/self/fd/N.
-// That name is a link to the file. A script can find the files next to it from its resolved path: `readlink -f "$0"`
-// in a shell, os.path.realpath(__file__) in Python; Node resolves it on its own. The checksum covers only the script,
-// not what it loads.
+// That name is a link to the file. A script can find the files next to it from its resolved path: `readlink -f "$0"` in
+// a shell, os.path.realpath(__file__) in Python; Node resolves it on its own. The checksum covers only the script, not
+// the files that it loads.
 //
 // Verified does not protect against someone who can write to the file between hashing and execution: make the
 // file writable only by the server's user. On systems other than Linux the path is executed after the check.

@@ -51,7 +51,8 @@ func giveTo(t *testing.T, c *process.Command, uid int) {
 	openWay(t, c.Path)
 }
 
-// openWay lets every user reach a path: the go command makes the test executable private.
+// openWay lets every user enter the directories of a path. It is needed because the go command makes the directory of
+// the test executable private.
 func openWay(t *testing.T, path string) {
 	t.Helper()
 	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
@@ -65,7 +66,7 @@ func openWay(t *testing.T, path string) {
 	}
 }
 
-// The test keeps connect calls waiting until no descriptors would be left if the shim had the app's limit.
+// The test keeps so many connect calls waiting that the shim would run out of descriptors if it had the app's limit.
 func TestAnAppCannotReachTheServersAddressesWhenDescriptorsRunOut(t *testing.T) {
 	l, err := net.Listen("tcp4", net.JoinHostPort(ownAddress(t), "0"))
 	if err != nil {
@@ -151,11 +152,11 @@ func TestAThreadBombLeavesTheServerItsThreads(t *testing.T) {
 	}
 }
 
-// fewTasks is the limit of the bombed server, whose user has a few other processes.
+// fewTasks is the bombed server's limit of threads. Its user has only a few other processes.
 const fewTasks = 2000
 
-// bombedServer starts apps. When they have as many threads as they can get, it starts as many as the server is
-// promised.
+// bombedServer starts apps. When they have as many threads as they can get, it starts as many threads as the server
+// must still be able to start.
 func bombedServer(apps, level string) error {
 	n, err := strconv.Atoi(apps)
 	if err != nil {
@@ -165,7 +166,7 @@ func bombedServer(apps, level string) error {
 	if err != nil {
 		return err
 	}
-	if os.Geteuid() != 0 { // root has as many as the machine
+	if os.Geteuid() != 0 { // root is not subject to this limit
 		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: fewTasks, Max: fewTasks}); err != nil {
 			return err
 		}
@@ -178,7 +179,7 @@ func bombedServer(apps, level string) error {
 		}
 		p, err := process.Start(c)
 		if err != nil && i > 0 && !c.Sandbox.OwnTasks() {
-			break // the limit counts the threads of all apps together, and the other apps have them
+			break // the limit counts the threads of all apps together, and the other apps have used them up
 		}
 		if err != nil {
 			return fmt.Errorf("app %d: %w", i, err)
@@ -193,7 +194,7 @@ func bombedServer(apps, level string) error {
 	for _, p := range running {
 		var most unix.Rlimit
 		if err := unix.Prlimit(p.PID(), unix.RLIMIT_NPROC, nil, &most); err != nil {
-			continue // it has ended, see above
+			continue // the app has ended, see above
 		}
 		if most.Max > fewTasks-512 && os.Geteuid() != 0 {
 			return fmt.Errorf("an app may have %d threads", most.Max)
@@ -238,11 +239,11 @@ func bombCommand(i int, level sandbox.Level) (process.Command, error) {
 	}
 	most := 5000
 	if os.Geteuid() == 0 {
-		most = 200 // the machine's limit, which others need: the limits are compared
+		most = 200 // the app could exhaust the machine's limit, which other tests need; so the test only compares the limits
 	}
 	c := command("thread-bomb", strconv.Itoa(most))
 	c.Path, c.Dir = exe, data
-	c.Sandbox = &sandbox.Profile{Level: level, Read: append(sandbox.SystemPaths(), exe), Write: []string{data}, Limits: sandbox.Limits{Processes: 100_000}} // if measured, it would be killed for the attempt
+	c.Sandbox = &sandbox.Profile{Level: level, Read: append(sandbox.SystemPaths(), exe), Write: []string{data}, Limits: sandbox.Limits{Processes: 100_000}} // if its processes were counted, the app would be killed for the attempt
 	if os.Geteuid() == 0 {
 		c.Sandbox.UID = process.AppUID(strconv.Itoa(i))
 		err = errors.Join(os.Chmod(os.TempDir(), 0o711), os.Chmod(filepath.Dir(os.TempDir()), 0o711), process.Own(data, c.Sandbox.UID))
@@ -250,8 +251,7 @@ func bombCommand(i int, level sandbox.Level) (process.Command, error) {
 	return c, err
 }
 
-// bombThreads starts processes, which the kernel counts like threads, until it cannot start more, and keeps
-// them.
+// bombThreads starts processes until it cannot start more, and keeps them. The kernel counts processes like threads.
 func bombThreads(most string) {
 	limit, err := strconv.Atoi(most)
 	full := err != nil
@@ -268,7 +268,7 @@ func bombThreads(most string) {
 	<-time.After(time.Minute)
 }
 
-// The test sends other kinds of messages to an app's name server. They are answered there, so the machine does
+// The test sends other kinds of messages to an app's name server. The broker answers them itself, so the machine does
 // not need a name server.
 func TestANameServerReceivesOnlyQueries(t *testing.T) {
 	c := confined(t, sandbox.LevelNamespaces, "name-messages")
@@ -293,7 +293,7 @@ func sendMessages() error {
 		{"notify", dnsmessage.Message{Header: dnsmessage.Header{OpCode: 4}, Questions: []dnsmessage.Question{question}}},
 		{"two questions", dnsmessage.Message{Questions: []dnsmessage.Question{question, question}}},
 		{"no question", dnsmessage.Message{}},
-		{"an answer to it", dnsmessage.Message{Questions: []dnsmessage.Question{question}, Additionals: []dnsmessage.Resource{record}}},
+		{"a query with an additional record", dnsmessage.Message{Questions: []dnsmessage.Question{question}, Additionals: []dnsmessage.Resource{record}}},
 		{"chaos", dnsmessage.Message{Questions: []dnsmessage.Question{chaos}}},
 		{"zone transfer", dnsmessage.Message{Questions: []dnsmessage.Question{transfer}}},
 	} {
@@ -320,7 +320,7 @@ func sendMessages() error {
 	return nil
 }
 
-// The test abandons a connection in progress. The socket is then one in the server's network.
+// The test abandons a connection in progress. The socket then belongs to the server's network.
 func TestAConnectedSocketCannotBeBoundAgain(t *testing.T) {
 	full := fullService(t)
 	for _, uid := range ownUsers() {

@@ -12,8 +12,8 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// Set returns a copy of an object with members set: in place if the object has them, or else at its end, in
-// the order given. All other bytes are kept. It takes up to 64 members.
+// Set returns a copy of an object with members set: in place if the object has them, or else at its end, in the order
+// given. All other bytes are kept. It accepts up to 64 members.
 func Set(object []byte, members ...Member) (json.RawMessage, error) {
 	size := len(object)
 	for _, m := range members {

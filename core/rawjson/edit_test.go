@@ -73,7 +73,7 @@ func TestFindReturnsAMembersPosition(t *testing.T) {
 	}
 }
 
-func TestFieldsRejectsObjectsThatTwoReadersCouldReadDifferently(t *testing.T) {
+func TestFieldsRejectsAmbiguousObjects(t *testing.T) {
 	for text, ok := range map[string]bool{
 		`{"name":1,"other":2}`: true, `{"Name":1}`: false, `{"name":1,"n\u0061me":2}`: false, `[]`: false, `1`: false, `{}`: true,
 	} {

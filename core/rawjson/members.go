@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Members validates an object completely and passes its members to each, in order. It returns false for
-// anything other than a single object, for a name that differs from a known one only in case, and if each does.
+// Members validates an object completely and passes its members to each, in order. It returns false for anything other
+// than a single object, for a name that differs from a known one only in case, and if each returns false.
 func Members(object []byte, known []string, each func(name string, value json.RawMessage) bool) bool {
 	s := Scanner{Data: object}
 	s.Space()

@@ -6,7 +6,7 @@ import "errors"
 // levels.
 const MaxDepth = 100
 
-// Why a JSON text is rejected.
+// Reasons why a JSON text is rejected.
 var (
 	ErrSyntax = errors.New("not valid JSON")
 	ErrDepth  = errors.New("nested more than 100 levels deep") // MaxDepth
@@ -166,7 +166,7 @@ func (s *Scanner) Take() ([]byte, error) {
 	return s.Data[start:s.pos:s.pos], nil
 }
 
-// Since returns what was consumed since before was copied from the scanner.
+// Since returns the text consumed since before, an earlier copy of the scanner.
 func (s *Scanner) Since(before *Scanner) []byte { return s.Data[before.pos:s.pos:s.pos] }
 
 // Begins reports whether the next value begins with c.

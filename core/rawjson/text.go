@@ -28,7 +28,7 @@ func (s *Scanner) str() error {
 	}
 }
 
-// escape consumes what follows a backslash.
+// escape consumes the rest of an escape sequence, after its backslash.
 func (s *Scanner) escape() bool {
 	switch s.peek() {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':

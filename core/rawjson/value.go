@@ -46,8 +46,8 @@ func (s *Scanner) open(inObject *[MaxDepth/64 + 1]uint64, depth *int) (opened bo
 	return true, err
 }
 
-// closeLevels consumes what follows a value: the ends of containers, or the separator before the next value.
-// more reports whether a value must follow.
+// closeLevels consumes the text after a value: the ends of containers, or the separator before the next value. more
+// reports whether a value must follow.
 func (s *Scanner) closeLevels(inObject *[MaxDepth/64 + 1]uint64, depth *int) (more bool, err error) {
 	for *depth > 0 {
 		s.Space()

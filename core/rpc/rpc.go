@@ -1,5 +1,5 @@
-// Package rpc reads and writes JSON-RPC 2.0 messages without decoding their contents. Every layer of a call shares it: the
-// connections to apps, the clients at /mcp, and what lies between them.
+// Package rpc reads and writes JSON-RPC 2.0 messages without decoding their contents. Every layer of a call shares it:
+// the connections to apps, the clients at /mcp, and everything in between.
 //
 // It writes requests (Request), notifications and results, and reads what apps send. It splits streams into lines
 // (LineReader) and server-sent events (EventReader) of bounded size, splits messages into their members (Envelope),
@@ -58,8 +58,8 @@ type Question struct {
 	Params     json.RawMessage
 	FromServer bool // asked by this server, not by the app
 
-	// Notify receives what the client says about the question before it answers, such as its progress, with the app's
-	// own progress token. It may wait until the app has accepted it. It is nil where that is not possible.
+	// Notify passes on the client's notifications about the question, such as its progress, with the app's own progress
+	// token. It may block until the app has accepted the notification. It is nil if notifications cannot be passed on.
 	Notify func(Notification)
 }
 
@@ -140,8 +140,8 @@ func ReadRequest(method string, params []byte) (r Request, meta rawjson.Span, er
 }
 
 // AddMeta inserts members at the start of params._meta when the request is sent. at is the span that ReadRequest
-// returned. members are JSON text without braces, and must not be there already. A _meta that is not an object is
-// left unchanged.
+// returned. members are JSON text without braces. The params must not contain them already. A _meta that is not an
+// object is left unchanged.
 func (r *Request) AddMeta(at rawjson.Span, members []byte) {
 	var before, after string
 	r.addAt = at.From + 1

@@ -32,7 +32,7 @@ type exchange struct {
 	sinks    *pluginhost.Exchange[*pluginhost.Audit]
 	store    *pluginhost.Exchange[*pluginhost.SessionStore]
 
-	sections []section // the prepared ones of the above
+	sections []section // the exchanges above that have been prepared
 }
 
 // section holds the plugins of one section of the configuration.

@@ -27,7 +27,8 @@ import (
 
 var agreements = flag.Int("agreements", 1000, "random cases of TestAllEndpointsAgreeOnWhatACallerSees")
 
-// agreement is a server with a few apps, and everything needed to ask it for tools in all possible ways.
+// agreement is a server with a few apps, together with the callers and sessions that list and call its tools in every
+// possible way.
 type agreement struct {
 	*testing.T
 	url       string
@@ -39,17 +40,17 @@ type agreement struct {
 	offered []string // to the model in the latest turn
 }
 
-// agreeing is a caller in the test.
+// agreeing is a caller, with the token that identifies it.
 type agreeing struct{ name, token string }
 
-// endpoint is one way to list and call tools. surface is "" for the caller's own.
+// endpoint is one way to list and call tools. An empty surface stands for the caller's own surface.
 type endpoint struct {
 	name string
 	list func(who agreeing, view, surface string) []string
 	call func(who agreeing, view, surface, tool, arguments string) outcome
 }
 
-// outcome is the outcome of a call as its caller sees it. text has a placeholder where the tool's name was.
+// outcome is the outcome of a call as its caller sees it. In text, a placeholder replaces the tool's name.
 type outcome struct {
 	done bool
 	text string
@@ -125,13 +126,13 @@ func (a *agreement) startApp(name string, changing *mcp.Tool) string {
 	}, &mcp.StreamableHTTPOptions{JSONResponse: true, Stateless: true})
 	s := httptest.NewServer(handler)
 	a.Cleanup(func() {
-		s.CloseClientConnections() // the server keeps one open
+		s.CloseClientConnections() // the server keeps a connection open
 		s.Close()
 	})
 	return s.URL
 }
 
-// addCallers adds people of each role, and keys of theirs, with and without a view and a surface.
+// addCallers adds users with each role, and API keys of these users with and without a view and a surface.
 func (a *agreement) addCallers() {
 	a.setView(core.View{Name: "gone"})
 	a.setView(core.View{Name: "first"})
@@ -146,7 +147,7 @@ func (a *agreement) addCallers() {
 			}
 		}
 	}
-	slices.SortFunc(a.callers, func(x, y agreeing) int { return strings.Compare(x.name, y.name) }) // so that a seed repeats them
+	slices.SortFunc(a.callers, func(x, y agreeing) int { return strings.Compare(x.name, y.name) }) // so that a seed repeats the same callers
 	a.must("DELETE", "/v1/views/gone", ownerToken, "", nil)
 }
 
@@ -253,7 +254,8 @@ func (a *agreement) mcp(name string, send func(who agreeing, view, surface, meth
 	}}
 }
 
-// newOutcome describes a response. A call through system__call_tool mentions the name of the tool that it is for.
+// newOutcome describes a response. The response to a call through system__call_tool contains the name of the called
+// tool.
 func newOutcome(done bool, status int, raw []byte, tool string) outcome {
 	return outcome{done, fmt.Sprintf("%d %s", status, strings.ReplaceAll(string(raw), tool, "TOOL")), string(raw)}
 }
@@ -299,7 +301,8 @@ func (a *agreement) stateless(who agreeing, view, surface, method, params string
 	return a.send("POST", a.address(view), who.token, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+meta+params[1:]+`}`, headers...)
 }
 
-// answerAsModel is the model: it calls the tool that the person's message names, with the arguments that follow.
+// answerAsModel plays the model. It calls the tool that the user's message names, with the arguments that follow the
+// name.
 func (a *agreement) answerAsModel(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Messages []struct {
@@ -330,8 +333,8 @@ func (a *agreement) answerAsModel(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\ndata: [DONE]\n\n", delta, reason)
 }
 
-// chat makes a call in a new conversation. It also returns the tools that the model was offered. settings are
-// additional members of the request.
+// chat makes a call in a new conversation. It also returns the tools that the model was offered. The members in
+// settings are added to the request.
 func (a *agreement) chat(who agreeing, tool, arguments, settings string) (offered []string, o outcome) {
 	message, _ := json.Marshal("call " + tool + " " + arguments)
 	status, raw := a.send("POST", "/v1/chat", who.token, `{"message":`+string(message)+settings+`}`)
@@ -352,7 +355,7 @@ func (a *agreement) chat(who agreeing, tool, arguments, settings string) (offere
 	return a.offered, newOutcome(called.OK, 0, []byte(called.Output), tool)
 }
 
-// madeUp returns a name that no tool has, for the app of a tool.
+// madeUp returns the name of a tool that does not exist, in the same app as tool.
 func madeUp(tool string) string {
 	server, _, _ := strings.Cut(tool, "__")
 	return server + "__nosuchtool"
@@ -384,7 +387,7 @@ func namesIn(text string) (names []string) {
 	return names
 }
 
-// isForTools reports whether a tool only helps to use other tools. Searches don't find those.
+// isForTools reports whether a tool only helps to use other tools. Searches do not find such tools.
 func isForTools(name string) bool {
 	return slices.Contains([]string{"system__search_tools", "system__call_tool", "system__read_result"}, name)
 }
@@ -397,9 +400,9 @@ func without(names []string, drop func(string) bool) []string {
 	return sorted(slices.DeleteFunc(slices.Clone(names), drop))
 }
 
-// All endpoints list, find and call the same tools, for callers of each role, with keys and addresses bound to views,
-// on each surface. Any other tool is unknown everywhere. A tool that is held back and a stopped app explain
-// themselves, but only to callers who would see them.
+// All endpoints list, find and call the same tools. This holds for callers with each role, for keys and addresses that
+// are bound to views, and on each surface. Any other tool is unknown everywhere. A call to a stopped app or to a tool
+// that is held back explains the reason, but only to callers who would otherwise see the tool.
 func TestAllEndpointsAgreeOnWhatACallerSees(t *testing.T) {
 	a := newAgreement(t)
 	r := rand.New(rand.NewPCG(31, 4)) //nolint:gosec // a seed makes it repeatable
@@ -453,7 +456,7 @@ func randomView(r *rand.Rand, name string) core.View {
 	return v
 }
 
-// check compares the list of one endpoint with what another one lists, finds and calls.
+// check compares the list of one endpoint with the tools that another endpoint lists, finds and calls.
 func (a *agreement) check(one, other endpoint, who agreeing, view, surface, tool string) {
 	listed := one.list(who, view, "full")
 	if also := other.list(who, view, "full"); !slices.Equal(listed, also) {
@@ -494,7 +497,7 @@ func (a *agreement) check(one, other endpoint, who agreeing, view, surface, tool
 		got := call(other, tool)
 		unknown := isUnknown(other, got)
 		a.checkCall(other.name+" "+through, tool, seen, got, unknown)
-		if tool == "system__manage_users" { // to those who lack the role, /v1 names it (docs/api.md 4.2)
+		if tool == "system__manage_users" { // for callers who lack the role, the error of /v1 names the role (docs/api.md 4.2)
 			continue
 		}
 		if again := call(one, tool); isUnknown(one, again) != unknown {
@@ -526,7 +529,7 @@ func (a *agreement) checkCall(way, tool string, seen bool, got outcome, isUnknow
 	}
 }
 
-// checkChat compares the tools of a conversation with a list.
+// checkChat compares the tools of a conversation with an endpoint's list.
 func (a *agreement) checkChat(way endpoint, who agreeing, tool string, r *rand.Rand) {
 	settings := []string{"", `,"disabledApps":["a"]`, `,"allowedTools":["b__*","system__s*","a__new"]`}[r.IntN(3)]
 	allowed := func(name string) bool {

@@ -55,7 +55,7 @@ func (s *Server) connectSinks() (all []audit.Sink, gone map[string]*audit.Stream
 }
 
 // reconnectSinks makes the audit log write to the sinks of a reloaded configuration. Records that wait for a removed
-// sink are written to it first, for as long as it accepts records.
+// sink are written to it first, as long as it accepts them.
 func (s *Server) reconnectSinks(ctx context.Context) {
 	if s.audit.log == nil {
 		return

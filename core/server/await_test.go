@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// statesInTurn is an app that moves to the next of its states each time it is read, and stays in the last one. ""
-// means that it is not installed. wanted is the Running field of its record.
+// statesInTurn is an app that moves to its next state each time it is read, and stays in its last state. An empty state
+// means that the app is not installed. wanted is the Running field of its record.
 type statesInTurn struct {
 	states []core.State
 	wanted bool
@@ -36,11 +36,11 @@ func TestACallWaitsForAnAppThatIsStillStarting(t *testing.T) {
 		app  statesInTurn
 		want bool
 	}{
-		"it has not started yet": {statesInTurn{[]core.State{core.StateStopped, core.StateStopped, core.StateStarting, core.StateRunning}, true}, true},
-		"it is being installed":  {statesInTurn{[]core.State{"", "", core.StateStarting, core.StateRunning}, true}, true},
-		"it was stopped":         {statesInTurn{[]core.State{core.StateStopped, core.StateRunning}, false}, false},
-		"it is dead":             {statesInTurn{[]core.State{core.StateStarting, core.StateDead, core.StateRunning}, true}, false},
-		"it never starts":        {statesInTurn{[]core.State{core.StateStarting}, true}, false},
+		"it has not started yet":   {statesInTurn{[]core.State{core.StateStopped, core.StateStopped, core.StateStarting, core.StateRunning}, true}, true},
+		"it is being installed":    {statesInTurn{[]core.State{"", "", core.StateStarting, core.StateRunning}, true}, true},
+		"it was stopped":           {statesInTurn{[]core.State{core.StateStopped, core.StateRunning}, false}, false},
+		"it has crashed too often": {statesInTurn{[]core.State{core.StateStarting, core.StateDead, core.StateRunning}, true}, false},
+		"it never starts":          {statesInTurn{[]core.State{core.StateStarting}, true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/statekey"
 )
 
-// secretFiles returns files of the server outside its home that apps never see, not even if the configuration opens
-// the directory that they are in. Plugins keep tokens and keys in files that their settings name.
+// secretFiles returns files of the server outside its home. Apps never see these files, even if the configuration opens
+// a directory that contains them. Plugins keep tokens and keys in files that their settings name.
 func (s *Server) secretFiles() (all []string) {
 	c := s.config()
 	key := c.Storage.Keys.File
@@ -36,8 +36,8 @@ func (s *Server) secretFiles() (all []string) {
 	return all
 }
 
-// filesIn returns the strings in a decoded JSON value that are absolute paths of files, except for the system's, such as
-// certificates: every program may read those.
+// filesIn returns the strings in a decoded JSON value that are absolute paths of files. It leaves out the system's
+// files, such as certificates, because every program may read them.
 func filesIn(value any) (files []string) {
 	switch v := value.(type) {
 	case string:

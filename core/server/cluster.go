@@ -18,7 +18,7 @@ import (
 // the bus. This file keeps the other caches of a server up to date, such as users, members, views, linked
 // accounts and the files of skills. Everything else is read from the database each time.
 
-// cluster returns what the apps manager reconciles with; nil for a single server.
+// cluster returns the cluster with which the apps manager reconciles apps; nil for a single server.
 func (s *Server) cluster() apps.Cluster {
 	if !s.store.Shared() {
 		return nil

@@ -26,8 +26,8 @@ func providersOf(c *config.Config, running []pluginhost.Member[*pluginhost.Auth]
 	return all
 }
 
-// enrollment returns the rules from admins and join of an auth section. The first user becomes an admin only if
-// nobody else could be one: there are no admins in any section, and no SERVICE_API_KEY.
+// enrollment returns the rules from admins and join of an auth section. The first user becomes an admin only if nobody
+// else can be an admin: no section names admins, and there is no SERVICE_API_KEY.
 func enrollment(c *config.Config, a config.Auth) access.Enrollment {
 	named := slices.ContainsFunc(c.Auth, func(one config.Auth) bool { return len(one.Admins) > 0 })
 	e := access.Enrollment{Admins: a.Admins, FirstAdmin: c.APIKey == "" && !named}
@@ -88,8 +88,8 @@ func loopbackNames(addr *net.TCPAddr) []string {
 	return names
 }
 
-// redirectURI returns where an identity provider redirects browsers if its section does not say so: a path below
-// the base URL. "" means that it is derived from the request.
+// redirectURI returns where an identity provider redirects browsers if its section does not set a URI: a path below the
+// base URL. "" means that it is derived from the request.
 func redirectURI(c *config.Config) string {
 	if c.HTTP.BaseURL == "" {
 		return ""

@@ -25,7 +25,7 @@ func TestATokensAudienceMayBeAnyAddressOfTheServer(t *testing.T) {
 			[]string{"https://a.example", "https://a.example/", "https://a.example/mcp"},
 			[]string{"http://127.0.0.1:27247", "http://a.example"},
 		},
-		"further hosts": {
+		"additional allowed hosts": {
 			config.Config{HTTP: config.HTTP{AllowedHosts: []string{"b.example:8443"}}},
 			[]string{"https://b.example:8443/mcp"}, []string{"https://b.example/mcp"},
 		},

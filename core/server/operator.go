@@ -41,7 +41,8 @@ func configFile(file string) string {
 	return file
 }
 
-// localURL returns an address of the server that works on this machine. A listener's unspecified address does not.
+// localURL returns an address of the server that works on this machine. It replaces an unspecified address, such as
+// 0.0.0.0, with a loopback address.
 func (s *Server) localURL() string {
 	a := s.addr()
 	ip := a.IP

@@ -10,9 +10,9 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// checks returns what /readyz tests: everything that a request may need. Registries are not included: only an
-// installation needs one, and a server that cannot install still serves its apps. If records cannot be written, the
-// server is only unready if it refuses actions that cannot be recorded (audit.failClosed).
+// checks returns the checks of /readyz. They cover everything that a request may need. Registries are not included:
+// only an installation needs one, and a server that cannot install still serves its apps. If records cannot be written,
+// the server is only unready if it refuses actions that cannot be recorded (audit.failClosed).
 func (s *Server) checks() []httpapi.Check {
 	home := s.config().Home
 	all := []httpapi.Check{

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// wire is a relay that delivers the events that a test sends to it.
+// wire is a relay that delivers a test's events.
 type wire chan core.Event
 
 func (wire) Send(core.Event) {}

@@ -80,7 +80,7 @@ func runFeed(t *testing.T, test func(f fakeFeed, access *fakeRevoker)) {
 	})
 }
 
-func TestAFeedThatEndsIsOpenedAgainAndVerdictsAreForgotten(t *testing.T) {
+func TestAFeedThatEndsIsReopenedAndClearsTheVerdicts(t *testing.T) {
 	runFeed(t, func(f fakeFeed, access *fakeRevoker) {
 		for i := range 3 {
 			stream := <-f.streams
@@ -104,7 +104,7 @@ func TestARevocationIsCarriedOutEvenIfTheDatabaseIsUnavailableAtFirst(t *testing
 		stream := <-f.streams
 		access.failures = 5
 		stream <- auth.Revocation{Issuer: "https://idp", Subject: "alice"}
-		stream <- auth.Revocation{Issuer: "https://idp", TokenSHA256: "00ff"} // received once the first one is done
+		stream <- auth.Revocation{Issuer: "https://idp", TokenSHA256: "00ff"} // received when the first revocation has been carried out
 		synctest.Wait()
 		want := []core.Revocation{{Issuer: "https://idp", Subject: "alice"}, {Issuer: "https://idp", Token: "00ff"}}
 		if !slices.Equal(access.revoked, want) {

@@ -132,7 +132,7 @@ func (s *Server) scheme() string {
 	return "http://"
 }
 
-// WorkspaceID returns the id of the workspace of callers who do not name one.
+// WorkspaceID returns the id of the workspace for callers who do not name one.
 func (s *Server) WorkspaceID() string { return core.DefaultWorkspaceID }
 
 // Failed returns a channel that receives the error of a broken listener.
@@ -142,7 +142,7 @@ func (s *Server) Failed() <-chan error { return s.failed }
 // reverse order of its start. It may be called again.
 func (s *Server) Close(ctx context.Context) error { return s.closers.close(ctx) }
 
-// closers closes what was started, in reverse order.
+// closers closes everything that was started, in reverse order.
 type closers struct {
 	mu   sync.Mutex
 	list []closer

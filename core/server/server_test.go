@@ -145,7 +145,7 @@ func TestAStartThatFailsLeavesNothingBehind(t *testing.T) {
 		"an unknown adapter":        {"{http: {port: 0}, auth: {adapter: nobody}}", "nobody"},
 		"a setting that is missing": {"{http: {port: 0}, auth: {adapter: static}}", "auth.file"},
 		"a setting that is unknown": {"{http: {port: 0}, sessionStore: {adapter: memory, ttl: 5}}", "ropewalk.yaml:1: sessionStore.ttl"},
-		"an adapter after a good one": {
+		"an invalid adapter after a valid one": {
 			"{http: {port: 0}, auth: {adapter: static, file: TOKENS}, sessionStore: {adapter: nobody}}", "nobody",
 		},
 	} {
@@ -161,7 +161,7 @@ func TestAStartThatFailsLeavesNothingBehind(t *testing.T) {
 				t.Errorf("the state: %v", noState) // an invalid configuration must not migrate it
 			}
 			h.write("http: {port: 0}")
-			h.mustStart() // the home is free again; goleak and the census detect what was left behind
+			h.mustStart() // the home is free again; goleak and the census detect goroutines and processes that were left behind
 		})
 	}
 }
@@ -184,7 +184,7 @@ func mcpStatus(t *testing.T, s *server.Server, headers ...string) int {
 		"Accept", "application/json, text/event-stream", "X-Workspace-Id", "ws_default")...)
 }
 
-func TestAReloadAppliesWhatItCanAndReportsTheRest(t *testing.T) {
+func TestAReloadAppliesItsChangesAndReportsThoseThatNeedARestart(t *testing.T) {
 	h := newHome(t, "http: {port: 0}")
 	s := h.mustStart()
 	for _, step := range []struct {
@@ -216,10 +216,10 @@ func TestARejectedReloadChangesNothing(t *testing.T) {
 	const alice = "Bearer the-token-of-alice"
 	before := s.Plugins()
 	for name, c := range map[string]struct{ yaml, says string }{
-		"a file that is not one": {"http: [", "ropewalk.yaml"},
-		"an unknown adapter":     {"{http: {port: 0}, features: {mcpServer: false}, auth: {adapter: nobody}}", "nobody"},
-		"a wrong setting":        {"{http: {port: 0}, features: {mcpServer: false}, auth: {adapter: static, file: /nowhere, audience: any}}", "auth.file"},
-		"a bad store after good auth": {
+		"a file that is not valid YAML": {"http: [", "ropewalk.yaml"},
+		"an unknown adapter":            {"{http: {port: 0}, features: {mcpServer: false}, auth: {adapter: nobody}}", "nobody"},
+		"an invalid setting":            {"{http: {port: 0}, features: {mcpServer: false}, auth: {adapter: static, file: /nowhere, audience: any}}", "auth.file"},
+		"an invalid session store after a valid auth adapter": {
 			strings.Replace(good, "features", "sessionStore: {adapter: nobody}, features", 1), "sessionStore",
 		},
 	} {
@@ -241,7 +241,7 @@ func TestARejectedReloadChangesNothing(t *testing.T) {
 	}
 }
 
-func TestEveryAdapterThatObjectsIsNamed(t *testing.T) {
+func TestTheErrorNamesEveryAdapterThatRefusesItsSettings(t *testing.T) {
 	h := newHome(t, "auth: {adapter: static, file: 5, audience: any}\nsessionStore: {adapter: memory, ttl: 5}\nregistries:\n  - {name: r, adapter: nobody}\n")
 	c, err := h.load()
 	if err != nil {

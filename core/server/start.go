@@ -85,7 +85,7 @@ func (s *Server) openState(ctx context.Context) (err error) {
 		return err
 	}
 	if err := s.store.EndUnfinished(ctx); err != nil {
-		s.log.Warn("answers that a killed server left unfinished stay so until their conversations continue", "error", err)
+		s.log.Warn("answers that a killed server left behind remain unfinished until their conversations continue", "error", err)
 	}
 	s.closers.add("store", func(context.Context) error { return s.store.Close() })
 	return nil
@@ -132,7 +132,7 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// shows is tools.Namespace.ShowsTool for parts that are created before the namespace.
+// shows calls tools.Namespace.ShowsTool, for parts of the server that are created before the namespace.
 func (s *Server) shows(c core.Caller, server string, names ...string) bool {
 	return s.tools.ShowsTool(c, server, names...)
 }
@@ -165,7 +165,7 @@ func (s *Server) openServices(ctx context.Context) error {
 		Patterns: c.Tools.Approve, Wait: c.Tools.ApprovalWait, Expiry: c.Tools.ApprovalExpiry, Records: s.store, Events: s.bus, Logger: s.log.Named("trust"),
 		Shows: s.shows,
 	})
-	s.untilClosed("approvals", s.approvals.Run) // ends expired ones
+	s.untilClosed("approvals", s.approvals.Run) // ends expired approvals
 	var makeKey func() error
 	if !s.store.Shared() { // servers of a cluster need the same key
 		makeKey = s.makeKey
@@ -232,7 +232,7 @@ func (s *Server) makeKey() error {
 		return core.Wrap(core.CodeNotConfigured, err, "account tokens are only stored encrypted, and this server has no key: "+err.Error())
 	}
 	s.store.UseKeys(keys)
-	s.log.Warn("created a key that encrypts tokens and, from the next start, all app secrets: keep a copy of it, apart from the backups", "file", path)
+	s.log.Warn("created a key that encrypts tokens and, from the next start, all app secrets: keep a copy of it, separate from the backups", "file", path)
 	return nil
 }
 
@@ -269,8 +269,8 @@ func (s *Server) openChat() error {
 	return nil
 }
 
-// unreadPerBody limits unread responses: they may have this many times as many bytes as request bodies in flight. A
-// response takes up its size in memory, and a body several times its size while it is handled.
+// unreadPerBody is the limit on the bytes of unread responses, as a multiple of the limit on request bodies in flight.
+// It is more than 1, because a response takes up only its own size in memory, and a body several times its size.
 const unreadPerBody = 2
 
 // openEndpoints creates /mcp and /v1. Connections wait in the listener until openApps serves them.

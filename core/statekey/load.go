@@ -35,8 +35,9 @@ func SourceOf(c *config.Config) config.StorageKeys {
 	return from
 }
 
-// DefaultFile returns the path of the key file that Create makes for a home: <home>.state-key, so that a copy of the home
-// does not contain the key. If that is a directory, the file is in it: a service may be unable to write next to its home.
+// DefaultFile returns the path of the key file that Create makes for a home: <home>.state-key, so that a copy of the
+// home does not contain the key. If that is a directory, the file is in it: a service may be unable to write next to
+// its home.
 func DefaultFile(home string) string {
 	path := filepath.Clean(home) + ".state-key"
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -113,7 +114,7 @@ func ReadFile(path string) (*seal.Keys, error) {
 	return parsed("storage.keyFile: "+path, core.Secret(text))
 }
 
-// run returns what a command prints. The command gets the server's environment.
+// run returns the output of a command. The command gets the server's environment.
 func run(ctx context.Context, command []string, env config.Environment) (core.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -158,7 +159,7 @@ type missingFile string
 
 func (f missingFile) Error() string {
 	return "storage.keyFile: " + string(f) + " does not exist; `ropewalk encryption rotate` creates it; " +
-		"where apps are encrypted already, put the file back"
+		"if apps are already encrypted, put the old file back instead"
 }
 
 func (f missingFile) Is(target error) bool { return target == fs.ErrNotExist }

@@ -40,7 +40,7 @@ func TestKeysComeFromAFileTheConfigurationOrACommand(t *testing.T) {
 	}
 }
 
-func TestKeysThatCannotBeReadAreNamedBySettingAndNeverShown(t *testing.T) {
+func TestAKeyErrorNamesTheSettingButNeverShowsTheKey(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// grant is the stored form of a core.Grant, before encryption. It is the only place where tokens are written out.
+// grant is the stored form of a core.Grant, before encryption. It is the only record with the tokens themselves.
 type grant struct {
 	Client       client    `json:"client"`
 	AccessToken  string    `json:"accessToken"`
@@ -86,10 +86,10 @@ func (s *Store) scanAccount(row database.Row) (a core.Account, err error) {
 }
 
 // LinkAccount stores an account with its grant, and returns it with its id. An existing account with the same owner,
-// app and name keeps its id and gets the new grant. Its old grant is kept for ClaimRevocations if revoking it cannot
-// end the new one (core.Account.SharesGrant). An owner's first account for an app becomes the default. The error is
-// core.CodeNotFound if the app is not installed, and core.CodeLimitReached if the owner already has core.MaxAccounts
-// for it.
+// app and name keeps its id and gets the new grant. Its old grant is kept for ClaimRevocations, unless revoking it
+// could also end the new one (core.Account.SharesGrant). An owner's first account for an app becomes the default. The
+// error is core.CodeNotFound if the app is not installed, and core.CodeLimitReached if the owner already has
+// core.MaxAccounts for it.
 func (s *Store) LinkAccount(ctx context.Context, a core.Account) (core.Account, error) {
 	err := s.db.Update(ctx, "linking an account", func(ctx context.Context, tx *sql.Tx) error {
 		// The app must still exist at the end of the transaction, or its deletion would leave the account behind.
@@ -144,10 +144,10 @@ func (s *Store) mayOwnAccount(ctx context.Context, tx *sql.Tx, a core.Account) e
 	}
 	var member int
 	err := tx.QueryRowContext(ctx, `SELECT 1 FROM members c WHERE c.workspace = $1 AND c.user_id = $2 `+s.db.LockRow(), a.Workspace, a.Owner).Scan(&member)
-	return database.Missing(err, core.Errorf(core.CodeForbidden, "the account was not linked: its person is not a member of the workspace"))
+	return database.Missing(err, core.Errorf(core.CodeForbidden, "the account was not linked: its owner is not a member of the workspace"))
 }
 
-// optionalMillis is database.Millis, but 0 for the zero time.
+// optionalMillis is like database.Millis, but returns 0 for the zero time.
 func optionalMillis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -174,12 +174,12 @@ func (s *Store) Accounts(ctx context.Context, workspace string) ([]core.Account,
 	return database.List(ctx, s.db, "reading the accounts", selectAccounts+` WHERE c.workspace = $1 ORDER BY c.app, c.name, c.id`, []any{workspace}, s.scanAccount)
 }
 
-// RenewAccount calls renew to change the grant, the state and the scopes of an account. No other server of the cluster can
-// renew the account at the same time, because renew may use up a single-use token. Calls on the same server must not
-// overlap for one account. renew reports whether it changed something. Its error is returned, but only after its changes
-// are stored. The error is core.CodeNotFound if the account does not exist.
+// RenewAccount calls renew to change the grant, the state and the scopes of an account. No other server of the cluster
+// can renew the account at the same time, because renew may use up a single-use token. Calls on the same server must
+// not overlap for one account. renew reports whether it changed something. Its error is returned, but only after its
+// changes are stored. The error is core.CodeNotFound if the account does not exist.
 func (s *Store) RenewAccount(ctx context.Context, id string, renew func(ctx context.Context, a *core.Account) (changed bool, err error)) (a core.Account, err error) {
-	if s.db.Kind() == database.SQLite { // only one transaction can write at a time, and renew waits for the network
+	if s.db.Kind() == database.SQLite { // SQLite allows only one writing transaction at a time, and renew waits for the network
 		if a, err = s.Account(ctx, id); err != nil {
 			return a, err
 		}
@@ -198,7 +198,7 @@ func (s *Store) RenewAccount(ctx context.Context, id string, renew func(ctx cont
 		if changed, failed = renew(ctx, &a); !changed {
 			return nil
 		}
-		_, err := s.updateGrant(ctx, tx, a) // the row is locked: nobody else has changed it
+		_, err := s.updateGrant(ctx, tx, a) // the row is locked, so it has not changed
 		return err
 	})
 	if err != nil && changed { // the lock was lost with the connection, but the old token is used up
@@ -210,8 +210,8 @@ func (s *Store) RenewAccount(ctx context.Context, id string, renew func(ctx cont
 // errReplaced means that an account was linked again or unlinked while it was renewed without a lock.
 var errReplaced = errors.New("the account was linked again or unlinked in the meantime")
 
-// renewed returns the result of RenewAccount. A login that a person has just completed takes precedence over the renewal of
-// the one before.
+// renewed returns the result of RenewAccount. If the account was linked again in the meantime, the new login takes
+// precedence over the renewed one.
 func (s *Store) renewed(ctx context.Context, a core.Account, failed, err error) (core.Account, error) {
 	if errors.Is(err, errReplaced) {
 		return s.Account(ctx, a.ID)
@@ -219,10 +219,12 @@ func (s *Store) renewed(ctx context.Context, a core.Account, failed, err error) 
 	return a, errors.Join(failed, err)
 }
 
-// putTries is how many times putGrant tries to store a renewed grant: if it is lost here, it is lost for good.
+// putTries is how many times putGrant tries to store a renewed grant. If the grant is not stored, it is lost, because
+// the old tokens no longer work.
 const putTries = 5
 
-// putGrant stores the grant, the state and the scopes of an account. The error is errReplaced if there is a newer login.
+// putGrant stores the grant, the state and the scopes of an account. The error is errReplaced if there is a newer
+// login.
 func (s *Store) putGrant(ctx context.Context, a core.Account) (err error) {
 	for try := range putTries {
 		var stored bool
@@ -256,9 +258,9 @@ func (s *Store) keepForRevocation(ctx context.Context, tx *sql.Tx, g core.Grant)
 	return err
 }
 
-// updateGrant stores the grant, the state and the scopes of an account, unless it was linked again or unlinked since
-// a was read. Nobody uses the tokens in that case. They are kept for ClaimRevocations if revoking them cannot end the
-// new login.
+// updateGrant stores the grant, the state and the scopes of an account, unless it was linked again or unlinked since a
+// was read. In that case the tokens are not used. They are kept for ClaimRevocations, unless revoking them could also
+// end the new login.
 func (s *Store) updateGrant(ctx context.Context, tx *sql.Tx, a core.Account) (stored bool, err error) {
 	record, err := s.sealedGrant(a.ID, a.Grant)
 	if err != nil {
@@ -276,7 +278,7 @@ func (s *Store) updateGrant(ctx context.Context, tx *sql.Tx, a core.Account) (st
 	switch {
 	case err != nil && core.CodeOf(err) != core.CodeNotFound:
 		return false, err
-	case a.State != core.AccountActive, err == nil && a.SharesGrant(now): // in the first case, the tokens are the old ones
+	case a.State != core.AccountActive, err == nil && a.SharesGrant(now): // if the state is not active, a still has the old tokens
 		return false, nil
 	}
 	return false, s.keepForRevocation(ctx, tx, a.Grant)
@@ -316,8 +318,8 @@ func (s *Store) ChangeAccount(ctx context.Context, id string, change core.Accoun
 	return a, err
 }
 
-// UnlinkAccount deletes an account, and keeps its tokens for ClaimRevocations. The error is core.CodeNotFound if there is
-// no such account.
+// UnlinkAccount deletes an account, and keeps its tokens for ClaimRevocations. The error is core.CodeNotFound if there
+// is no such account.
 func (s *Store) UnlinkAccount(ctx context.Context, id string) (a core.Account, err error) {
 	err = s.db.Update(ctx, "unlinking an account", func(ctx context.Context, tx *sql.Tx) error {
 		if a, err = s.findAccount(ctx, tx, id, s.db.LockRow()); err != nil {

@@ -103,8 +103,8 @@ func (s *Store) PutAppLists(ctx context.Context, workspace, app, account string,
 	})
 }
 
-// AccountLists returns what an app last listed to an account, or to each of its accounts if account is "", by
-// Account.ID.
+// AccountLists returns the lists that an app last sent to an account, or to each of its accounts if account is "". The
+// keys are account ids.
 func (s *Store) AccountLists(ctx context.Context, workspace, app, account string) (map[string]core.AppLists, error) {
 	all := map[string]core.AppLists{}
 	err := s.db.Select(ctx, "reading the lists of an app's accounts", `SELECT l.account, l.record FROM account_own_lists l JOIN accounts a ON a.id = l.account WHERE a.workspace = $1 AND a.app = $2 AND ($3 = '' OR a.id = $3)`,
@@ -121,8 +121,8 @@ func (s *Store) AccountLists(ctx context.Context, workspace, app, account string
 	return all, err
 }
 
-// PutAccountLists stores what an app listed to an account, and announces it to peer servers if it has changed. It does
-// nothing if the account is gone.
+// PutAccountLists stores the lists that an app sent to an account, and announces them to peer servers if they have
+// changed. It does nothing if the account is gone.
 func (s *Store) PutAccountLists(ctx context.Context, a core.Account, lists core.AppLists) error {
 	record, err := json.Marshal(lists)
 	if err != nil {

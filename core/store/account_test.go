@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// eachSealed is like each, but with a key.
+// eachSealed runs a test on an encrypted SQLite file, and on three servers that share an encrypted PostgreSQL database.
 func eachSealed(t *testing.T, test func(t *testing.T, all []*Store)) {
 	t.Run("sqlite", func(t *testing.T) {
 		s := openIn(t, Options{Path: t.TempDir() + "/ropewalk.db", Keys: keysOf(t, seal.NewKey())})
@@ -39,7 +39,7 @@ func linkOne(t *testing.T, s *Store) core.Account {
 	return a
 }
 
-// A single-use token is renewed once, on whichever server, and all servers then have the new token.
+// Only one of the servers uses a single-use token to renew an account. Afterwards, all servers have the new token.
 func TestOneServerAtATimeRenewsAnAccount(t *testing.T) {
 	eachSealed(t, func(t *testing.T, all []*Store) {
 		a := linkOne(t, all[0])
@@ -60,7 +60,7 @@ func TestOneServerAtATimeRenewsAnAccount(t *testing.T) {
 						return false, nil
 					}
 					renewals.Add(1)
-					<-time.After(50 * time.Millisecond) // the response time of the authorization server
+					<-time.After(50 * time.Millisecond) // simulates the response time of the authorization server
 					a.Grant.AccessToken, a.Grant.RefreshToken = "access 2", "refresh 2"
 					return true, nil
 				})
@@ -96,7 +96,7 @@ func TestARenewalThatFailsChangesNothing(t *testing.T) {
 }
 
 // In SQLite, a renewal holds no lock while it waits for the authorization server.
-func TestARenewalYieldsToALoginOrUnlinkMadeMeanwhile(t *testing.T) {
+func TestARenewalDoesNotOverwriteALaterLoginOrUnlink(t *testing.T) {
 	s := openIn(t, Options{Path: t.TempDir() + "/ropewalk.db", Keys: keysOf(t, seal.NewKey())})
 	a := linkOne(t, s)
 	again := a
@@ -130,7 +130,7 @@ func TestARenewalYieldsToALoginOrUnlinkMadeMeanwhile(t *testing.T) {
 	}
 	slices.Sort(tokens)
 	if err != nil || !slices.Equal(tokens, []string{"refresh of the login", "refresh that nobody uses"}) {
-		t.Errorf("to be revoked: %q %v", tokens, err)
+		t.Errorf("the tokens to revoke are %q, %v", tokens, err)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestAnAccountsListsAreKeptUntilItIsUnlinked(t *testing.T) {
 			t.Errorf("%+v: %v", lists, err)
 		}
 		if lists, err := s.AccountLists(t.Context(), a.Workspace, "near", a.ID); err != nil || len(lists) != 0 {
-			t.Errorf("at another app: %+v: %v", lists, err)
+			t.Errorf("the lists of another app: %+v: %v", lists, err)
 		}
 		if _, err := s.UnlinkAccount(t.Context(), a.ID); err != nil {
 			t.Fatal(err)
@@ -186,7 +186,7 @@ func TestAnAccountsListsAreKeptUntilItIsUnlinked(t *testing.T) {
 			t.Errorf("after it was unlinked: %v", err)
 		}
 		if lists, err := s.AccountLists(t.Context(), a.Workspace, a.App, ""); err != nil || len(lists) != 0 {
-			t.Errorf("after it was unlinked: %+v: %v", lists, err)
+			t.Errorf("the lists after the unlink: %+v: %v", lists, err)
 		}
 	})
 }

@@ -28,7 +28,7 @@ func scanAPIKey(row database.Row) (k core.APIKey, err error) {
 	return k, nil
 }
 
-// optionalTime is database.FromMillis, but the zero time for 0.
+// optionalTime is like database.FromMillis, but returns the zero time for 0.
 func optionalTime(millis int64) time.Time {
 	if millis == 0 {
 		return time.Time{}

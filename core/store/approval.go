@@ -44,7 +44,7 @@ const (
 
 // RequestApproval stores a request for an approval. If the same call is already waiting, it returns that request
 // instead, which may have expired (see ExpireApprovals), and first is false. The error is core.CodeRateLimited if the
-// caller already has as many pending requests as most allows.
+// caller already has at least most pending requests.
 func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) (stored core.Approval, first bool, err error) {
 	err = s.db.Update(ctx, "requesting an approval", func(ctx context.Context, tx *sql.Tx) error {
 		first = false
@@ -135,7 +135,7 @@ func tooLate(a core.Approval) error {
 		why = "nobody decided in time, and the request expired"
 	default:
 	}
-	return core.Errorf(core.CodeAlreadyAnswered, "the call of tool %q is no longer waiting: %s", a.Tool, why).
+	return core.Errorf(core.CodeAlreadyAnswered, "the call to tool %q is no longer waiting: %s", a.Tool, why).
 		WithDetails(map[string]any{"approval": a.ID, "state": a.State})
 }
 
@@ -154,8 +154,8 @@ func (s *Store) CancelApproval(ctx context.Context, workspace, id string) (ended
 	return ended, err
 }
 
-// cancelApprovals ends the approvals of calls to an app that is deleted: another app may be installed under its name, and
-// a person approved the calls to this one.
+// cancelApprovals ends the approvals of calls to an app that is deleted: another app may be installed under its name,
+// and a person approved the calls to this one.
 func (s *Store) cancelApprovals(ctx context.Context, tx *sql.Tx, workspace, app string) error {
 	prefix := core.Tool{Server: app}.LongName()
 	prefix = prefix[:min(len(prefix), core.MaxToolName-len("_12345678"))] // longer names of tools end with a hash
@@ -171,7 +171,7 @@ func (s *Store) cancelApprovals(ctx context.Context, tx *sql.Tx, workspace, app 
 		if err != nil {
 			return err
 		}
-		if !ended { // it was decided or used in the meantime
+		if !ended { // the approval was decided on or used in the meantime
 			continue
 		}
 		if err := s.notifyPeers(ctx, tx, core.ChangeApproval, workspace, a.ID); err != nil {
@@ -222,8 +222,8 @@ func (s *Store) Approval(ctx context.Context, workspace, id string) (a core.Appr
 	return a, err
 }
 
-// Approvals returns a page of the approvals of a workspace, newest first. The error is core.CodeBadRequest for an invalid
-// limit or cursor.
+// Approvals returns a page of the approvals of a workspace, newest first. The error is core.CodeBadRequest for an
+// invalid limit or cursor.
 func (s *Store) Approvals(ctx context.Context, workspace string, q core.ApprovalQuery) (page core.ApprovalPage, err error) {
 	limit := cmp.Or(q.Limit, maxApprovals)
 	if limit < 1 || limit > maxApprovals {

@@ -64,16 +64,16 @@ func TestAnApprovalIsUsedOnce(t *testing.T) {
 		}
 		calls.Wait()
 		if taken.Load() != 1 {
-			t.Errorf("used %d times", taken.Load())
+			t.Errorf("the approval was used %d times", taken.Load())
 		}
 		if one, err := s.Approval(t.Context(), ws, "apr_1"); err != nil || one.State != core.ApprovalUsed || one.DecidedBy.ID != "usr_b" {
 			t.Errorf("%+v %v", one, err)
 		}
 		if all, err := s.Approvals(t.Context(), ws, core.ApprovalQuery{Caller: "usr_x"}); err != nil || len(all.Approvals) != 0 {
-			t.Errorf("of another caller: %+v %v", all, err)
+			t.Errorf("the approvals of another caller: %+v %v", all, err)
 		}
 		if all, err := s.Approvals(t.Context(), ws, core.ApprovalQuery{}); err != nil || len(all.Approvals) != 2 {
-			t.Errorf("of everybody: %+v %v", all, err)
+			t.Errorf("the approvals of all callers: %+v %v", all, err)
 		}
 	})
 }
@@ -91,13 +91,13 @@ func TestAnExpiredApprovalIsNotUsed(t *testing.T) {
 			t.Errorf("%+v, the next at %s, %v", expired, next, err)
 		}
 		if again, _, err := s.ExpireApprovals(t.Context()); err != nil || len(again) != 0 {
-			t.Errorf("ended twice: %+v %v", again, err)
+			t.Errorf("the approval ended twice: %+v %v", again, err)
 		}
 		if _, first, err := s.RequestApproval(t.Context(), waitingCall("apr_2", "f"), 9); err != nil || !first {
 			t.Errorf("the same call after that: %v %v", first, err)
 		}
 		if _, next, err := s.ExpireApprovals(t.Context()); err != nil || time.Until(next) <= 0 {
-			t.Errorf("the next one expires at %s, %v", next, err)
+			t.Errorf("the next approval expires at %s, %v", next, err)
 		}
 		if one, _ := s.Approval(t.Context(), late.Workspace, "apr_1"); one.State != core.ApprovalExpired {
 			t.Errorf("it is %s", one.State)
@@ -225,11 +225,11 @@ func TestAStandingApprovalCoversOneDefinitionOfAToolAndIsDeletedWithItsApp(t *te
 		}
 		grant("apr_1", "one")
 		if !stands(ws, "one") || stands(ws, "two") || stands("ws_other", "one") {
-			t.Error("it must apply to this definition in this workspace only")
+			t.Error("the approval does not apply to only this definition in this workspace")
 		}
 		grant("apr_2", "two")
 		if stands(ws, "one") || !stands(ws, "two") {
-			t.Error("the newer one does not replace the older one")
+			t.Error("the newer approval does not replace the older one")
 		}
 		all, err := s.StandingApprovals(t.Context(), ws)
 		if err != nil || len(all) != 1 || all[0].Tool != "a__b" || all[0].By.ID != "usr_b" || all[0].Since.IsZero() {

@@ -19,7 +19,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// home is where the state is stored: a file or a database.
+// home is a place where the state can be stored: a file or a database.
 type home struct {
 	name string
 	make func(t *testing.T) Options
@@ -42,7 +42,7 @@ func openIn(t *testing.T, o Options) *Store {
 	return s
 }
 
-// furnish puts something into every table.
+// furnish adds at least one row to every table.
 func furnish(t *testing.T, s *Store) core.ConversationRef {
 	t.Helper()
 	alice := somebody(t, s, "alice")
@@ -93,7 +93,7 @@ func furnish(t *testing.T, s *Store) core.ConversationRef {
 	return ref
 }
 
-// inventory returns the whole content of every table as text.
+// inventory returns the content of every table as text.
 func inventory(t *testing.T, s *Store) map[string][]string {
 	t.Helper()
 	all := make(map[string][]string)
@@ -264,7 +264,7 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 		return file
 	}
 	long := variant(t, string(raw))
-	if err := os.Truncate(long, int64(len(raw))+1<<20); err != nil { // it could be a sparse file of a terabyte
+	if err := os.Truncate(long, int64(len(raw))+1<<20); err != nil { // a file could claim to be a terabyte long without using any space
 		t.Fatal(err)
 	}
 	garbage, cut, foreign, future, broken := variant(t, strings.Repeat("x", 5000)), variant(t, string(raw[:len(raw)/2])), variant(t, ""), variant(t, string(raw)), variant(t, string(raw))
@@ -289,26 +289,26 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, c := range map[string]struct{ file, want string }{
-			"a file that does not exist":   {filepath.Join(t.TempDir(), "none"), "no such file"},
-			"garbage":                      {garbage, "is damaged or is not a backup: choose another one"},
-			"a truncated file":             {cut, "damaged"},
-			"another database":             {foreign, "it is not a state of ropewalk"},
-			"one from a newer version":     {future, "a newer ropewalk wrote it (schema 9000"},
-			"one with dangling references": {broken, "rows that refer to missing ones"},
-			"a directory":                  {t.TempDir(), "not a regular file"},
-			"bytes behind it":              {long, "pages of 4096"},
-			"a table":                      {from(`CREATE TABLE planted (a TEXT)`), `the table "planted"`},
-			"an index":                     {from(`CREATE INDEX planted ON users (email)`), `the index "planted"`},
-			"an index with code":           {from(`CREATE INDEX planted ON users (upper(email))`), `the index "planted"`},
-			"a column":                     {from(`ALTER TABLE collections ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "collections" is not defined`},
-			"a column of the migrations":   {from(`ALTER TABLE goose_db_version ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "goose_db_version" is not defined`},
-			"no index":                     {from(`DROP INDEX members_by_user`), "it lacks the index"},
-			"a trigger":                    {from(`CREATE TRIGGER evil AFTER INSERT ON messages BEGIN UPDATE users SET org_role = 'owner'; END`), `the trigger "evil"`},
-			"an endless view": {from(`ALTER TABLE cookies RENAME TO elsewhere`,
+			"a file that does not exist":                 {filepath.Join(t.TempDir(), "none"), "no such file"},
+			"garbage":                                    {garbage, "is damaged or is not a backup: choose another one"},
+			"a truncated file":                           {cut, "damaged"},
+			"another database":                           {foreign, "it is not a state of ropewalk"},
+			"a backup from a newer version":              {future, "a newer ropewalk wrote it (schema 9000"},
+			"a backup with dangling references":          {broken, "rows that refer to missing ones"},
+			"a directory":                                {t.TempDir(), "not a regular file"},
+			"extra bytes at the end":                     {long, "pages of 4096"},
+			"an extra table":                             {from(`CREATE TABLE planted (a TEXT)`), `the table "planted"`},
+			"an extra index":                             {from(`CREATE INDEX planted ON users (email)`), `the index "planted"`},
+			"an extra index with an expression":          {from(`CREATE INDEX planted ON users (upper(email))`), `the index "planted"`},
+			"an extra column":                            {from(`ALTER TABLE collections ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "collections" is not defined`},
+			"an extra column in the table of migrations": {from(`ALTER TABLE goose_db_version ADD COLUMN planted TEXT DEFAULT 'x'`), `its table "goose_db_version" is not defined`},
+			"a missing index":                            {from(`DROP INDEX members_by_user`), "it lacks the index"},
+			"an extra trigger":                           {from(`CREATE TRIGGER evil AFTER INSERT ON messages BEGIN UPDATE users SET org_role = 'owner'; END`), `the trigger "evil"`},
+			"a view that never ends": {from(`ALTER TABLE cookies RENAME TO elsewhere`,
 				`CREATE VIEW cookies AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS hash FROM c`), `the view "cookies"`},
-			"a missing sum":   {from(`DELETE FROM `+database.BackupSums+` WHERE part = 'settings'`, `UPDATE settings SET value = 'changed'`), "the sum of part settings is missing"},
-			"an unknown part": {from(`INSERT INTO ` + database.BackupSums + ` VALUES ('users" WHERE 0 --', 0, 'x')`), "is not a part of a backup"},
-			"a good one":      {good, "already"},
+			"a missing checksum": {from(`DELETE FROM `+database.BackupSums+` WHERE part = 'settings'`, `UPDATE settings SET value = 'changed'`), "the sum of part settings is missing"},
+			"an unknown part":    {from(`INSERT INTO ` + database.BackupSums + ` VALUES ('users" WHERE 0 --', 0, 'x')`), "is not a part of a backup"},
+			"a valid backup":     {good, "already"},
 		} {
 			_, err := backup.Restore(t.Context(), o.Location(), c.file, false)
 			wantError(t, err, c.want)
@@ -326,7 +326,7 @@ func TestARestoreThatIsRefusedChangesNothing(t *testing.T) {
 	}
 }
 
-// A killed restore leaves a copy of the backup, with its secrets and of the same size.
+// A killed restore leaves a copy of the backup behind, which contains the backup's secrets and uses as much disk space.
 func TestARestoreRemovesTheRemainsOfAKilledOne(t *testing.T) {
 	good := filepath.Join(t.TempDir(), "good")
 	state := Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}
@@ -344,7 +344,7 @@ func TestARestoreRemovesTheRemainsOfAKilledOne(t *testing.T) {
 	}
 }
 
-// A state that root restores must belong to the owner of the home, or the server could not open it.
+// If root restores a state, the state must belong to the owner of the home. Otherwise, the server could not open it.
 func TestAStateThatRootRestoresBelongsToTheOwnerOfItsDirectory(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a file away")
@@ -406,7 +406,7 @@ func TestARestoreReplacesTheStateAndKeepsAnUnrelatedFile(t *testing.T) {
 				if o.Path != "" && !damage {
 					old := openAt(t, kept)
 					if got, err := old.Setting(t.Context(), "from"); err != nil || got != "before" {
-						t.Errorf("the kept one has %q, %v", got, err)
+						t.Errorf("the replaced state, which is kept, has %q, %v", got, err)
 					}
 				}
 			})
@@ -414,7 +414,7 @@ func TestARestoreReplacesTheStateAndKeepsAnUnrelatedFile(t *testing.T) {
 	}
 }
 
-// transient lists the tables with short-lived content, which a backup leaves out.
+// transient lists the tables that a backup leaves out, because their content is short-lived.
 var transient = []string{"counters", "notices", "runs", "unfinished", "queued", "questions", "logins", "approvals", "revocations", "used_messages", "results", "kept_results", "tool_verdicts", "tasks"}
 
 func TestABackupHoldsEveryTable(t *testing.T) {

@@ -23,8 +23,8 @@ func bothBench(b *testing.B, bench func(b *testing.B, s *Store)) {
 	b.Run("postgres", func(b *testing.B) { bench(b, openURL(b, newDatabase(b))) })
 }
 
-// One person has 100,000 conversations of two messages each. The figures are for a whole page with its
-// total; the target is 20 ms.
+// One user has 100,000 conversations of two messages each. The benchmark measures the time for a whole page with its
+// total. The target is 20 ms.
 func BenchmarkConversations(b *testing.B) {
 	const n = 100_000
 	bothBench(b, func(b *testing.B, s *Store) {
@@ -51,17 +51,17 @@ func BenchmarkConversations(b *testing.B) {
 			{"first page", core.ConversationQuery{}},
 			{"next page", core.ConversationQuery{Cursor: first.NextCursor}},
 			{"by creation", core.ConversationQuery{SortBy: core.SortByCreated, Limit: 100}},
-			{"search of a word in 100", core.ConversationQuery{Search: "every7 "}},
-			{"search of two words", core.ConversationQuery{Search: "every7 w1 "}},
-			{"search of a word in a third", core.ConversationQuery{Search: "w5 "}},
-			{"search of a beginning", core.ConversationQuery{Search: "every77"}},
-			{"search of a word in all", core.ConversationQuery{Search: "always "}},
-			{"search of a beginning in all", core.ConversationQuery{Search: "alw"}},
-			{"search of two common words", core.ConversationQuery{Search: "always w2 "}},
-			{"search of two common words, the last a beginning", core.ConversationQuery{Search: "always w12"}},
-			{"search of four common words", core.ConversationQuery{Search: "always w2 w1 w0 "}},
-			{"search of a word in one of 26", core.ConversationQuery{Search: "w31 "}},
-			{"search in vain", core.ConversationQuery{Search: "nowhere"}},
+			{"search for a word in 100", core.ConversationQuery{Search: "every7 "}},
+			{"search for two words", core.ConversationQuery{Search: "every7 w1 "}},
+			{"search for a word in a third", core.ConversationQuery{Search: "w5 "}},
+			{"search for the beginning of a word", core.ConversationQuery{Search: "every77"}},
+			{"search for a word in all", core.ConversationQuery{Search: "always "}},
+			{"search for the beginning of a word in all", core.ConversationQuery{Search: "alw"}},
+			{"search for two common words", core.ConversationQuery{Search: "always w2 "}},
+			{"search for a common word and the beginning of another", core.ConversationQuery{Search: "always w12"}},
+			{"search for four common words", core.ConversationQuery{Search: "always w2 w1 w0 "}},
+			{"search for a word in one of 26", core.ConversationQuery{Search: "w31 "}},
+			{"search without a result", core.ConversationQuery{Search: "nowhere"}},
 		} {
 			b.Run(c.name, func(b *testing.B) {
 				total := 0

@@ -86,7 +86,7 @@ func TestAWorkspaceKeepsItsInstructions(t *testing.T) {
 		}
 		_, err := s.WorkspaceInstructions(t.Context(), "ws_none")
 		if set := s.SetWorkspaceInstructions(t.Context(), "ws_none", "x"); core.CodeOf(err) != core.CodeNotFound || core.CodeOf(set) != core.CodeNotFound {
-			t.Errorf("of a workspace that does not exist: %v, %v", err, set)
+			t.Errorf("a workspace that does not exist: %v, %v", err, set)
 		}
 	})
 }
@@ -131,7 +131,7 @@ func TestTotalsGrowWithModelUsage(t *testing.T) {
 		if c.CostUSD == nil || *c.CostUSD != 0.5 || c.InputTokens != 102 || c.OutputTokens != 14 || c.LastModel != "b:two" || c.MessageCount != 4 {
 			t.Errorf("with prices: %+v", c)
 		}
-		c = grow(t, s, ref, nil, priced) // a call that was interrupted before it produced any text
+		c = grow(t, s, ref, nil, priced) // a model call that was interrupted before it produced any text
 		if *c.CostUSD != 0.75 || c.MessageCount != 4 || c.Preview != "two" {
 			t.Errorf("usage alone: %+v", c)
 		}
@@ -146,7 +146,7 @@ func TestAnAppendThatFailsLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ref := newConversation(t, s, "", said("user", "first"))
 		before := grow(t, s, ref, nil)
-		if _, err := s.db.WritePool().ExecContext(t.Context(), `ALTER TABLE words RENAME TO hidden`); err != nil { // the last table that it writes
+		if _, err := s.db.WritePool().ExecContext(t.Context(), `ALTER TABLE words RENAME TO hidden`); err != nil { // the last table that an append writes
 			t.Fatal(err)
 		}
 		if _, err := s.AppendMessages(t.Context(), ref, []core.Message{said("assistant", "second")}, core.Usage{Model: "m", InputTokens: 1}); err == nil {
@@ -159,7 +159,7 @@ func TestAnAppendThatFailsLeavesNothing(t *testing.T) {
 			t.Errorf("got %+v, %v, want %+v", after, err, before)
 		}
 		if got := history(t, s, ref); len(got) != 1 {
-			t.Errorf("%d messages, want the first alone", len(got))
+			t.Errorf("%d messages, want only the first", len(got))
 		}
 		if r, err := s.Usage(t.Context(), core.UsageQuery{Workspace: ref.Workspace}); err != nil || r.Totals.LLMCalls != 0 {
 			t.Errorf("the usage: %+v, %v", r.Totals, err)
@@ -201,15 +201,15 @@ func TestAnotherUsersConversationLooksLikeOneThatDoesNotExist(t *testing.T) {
 			t.Fatal(err)
 		}
 		title, refs := "stolen", map[string]core.ConversationRef{
-			"none of this id":     {Workspace: ref.Workspace, Owner: ref.Owner, ID: "conv_0123456789abcdef"},
-			"another's":           {Workspace: ref.Workspace, Owner: stranger.ID, ID: ref.ID},
-			"another workspace's": {Workspace: theirs[0].ID, Owner: ref.Owner, ID: ref.ID},
-			"no id":               {Workspace: ref.Workspace, Owner: ref.Owner, ID: "conv_x"},
-			"a shout":             {Workspace: ref.Workspace, Owner: ref.Owner, ID: strings.ToUpper(ref.ID)},
-			"an empty id":         {Workspace: ref.Workspace, Owner: ref.Owner},
+			"an unknown id":        {Workspace: ref.Workspace, Owner: ref.Owner, ID: "conv_0123456789abcdef"},
+			"another's":            {Workspace: ref.Workspace, Owner: stranger.ID, ID: ref.ID},
+			"another workspace's":  {Workspace: theirs[0].ID, Owner: ref.Owner, ID: ref.ID},
+			"no id":                {Workspace: ref.Workspace, Owner: ref.Owner, ID: "conv_x"},
+			"the id in upper case": {Workspace: ref.Workspace, Owner: ref.Owner, ID: strings.ToUpper(ref.ID)},
+			"an empty id":          {Workspace: ref.Workspace, Owner: ref.Owner},
 		}
 		want := make(map[string]string)
-		for _, name := range []string{"none of this id", "another's", "another workspace's", "no id", "a shout", "an empty id"} {
+		for _, name := range []string{"an unknown id", "another's", "another workspace's", "no id", "the id in upper case", "an empty id"} {
 			ref := refs[name]
 			errs := map[string]error{}
 			_, errs["get"] = s.Conversation(t.Context(), ref)
@@ -359,8 +359,8 @@ func TestALongMessageIsCutForThePreviewOnly(t *testing.T) {
 	})
 }
 
-// One caller's statement is interrupted while others are in the same transaction.
-func TestACallerThatLeavesMidwayDoesNotSpoilAnotherCallersWrite(t *testing.T) {
+// One caller's statement is interrupted while the writes of other callers are in the same transaction.
+func TestACancelledWriteDoesNotAffectOtherWritesInItsTransaction(t *testing.T) {
 	s := open(t)
 	owner := core.Owner().User.ID
 	var wg sync.WaitGroup

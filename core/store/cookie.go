@@ -74,7 +74,7 @@ func (s *Store) DeleteCookie(ctx context.Context, hash string) error {
 	})
 }
 
-// EndLogins ends all logins except those that were made while the SERVICE_API_KEY was the one that keyPrint identifies.
+// EndLogins ends all logins that were made under a SERVICE_API_KEY other than the one that keyPrint identifies.
 func (s *Store) EndLogins(ctx context.Context, keyPrint string) error {
 	return s.db.Exec(ctx, "ending the logins of another key", `DELETE FROM cookies WHERE key_print <> $1`, keyPrint)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// writeUntilKilled is the child's first argument; the second is a file or a PostgreSQL address. The child
-// prints what was acknowledged: "app <name>" or "turn <conversation> <number of the turn>".
+// writeUntilKilled is the child's first argument. The second is a file or a PostgreSQL address. The child prints each
+// acknowledged write as "app <name>" or "turn <conversation> <number of the turn>".
 const writeUntilKilled = "write-until-killed"
 
 func optionsFor(place string) Options {
@@ -33,7 +33,7 @@ func optionsFor(place string) Options {
 // childWriters is the number of concurrent writers in a child.
 const childWriters = 3
 
-// writeForever is the child: concurrent writers write, each to its own conversation, until the child is
+// writeForever is the child process. It runs concurrent writers, each with its own conversation, until the child is
 // killed.
 func writeForever(place string) int {
 	ctx := context.Background()
@@ -104,8 +104,8 @@ func killWriters(t *testing.T, place string, rounds int) (acknowledged []string)
 	return acknowledged
 }
 
-// writeUntil runs the child, calls end at a random moment after a few acknowledged writes, and
-// returns what was acknowledged.
+// writeUntil runs the child, calls end at a random moment after a few acknowledged writes, and returns the acknowledged
+// writes.
 func writeUntil(t *testing.T, place string, end func(*os.Process)) (acknowledged []string) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], writeUntilKilled, place)
@@ -170,7 +170,7 @@ func holdsAcknowledged(t *testing.T, place string, acknowledged []string) {
 			t.Fatal(err)
 		}
 		if len(all) < 2*n || len(all) > 2*n+2 || len(all)%2 != 0 || c.MessageCount != len(all) || c.InputTokens != int64(3*len(all)/2) {
-			t.Errorf("%d turns of %s were acknowledged; it has %d messages and says %d with %d tokens", n, id, len(all), c.MessageCount, c.InputTokens)
+			t.Errorf("%d turns of %s were acknowledged, but it has %d messages and reports %d messages with %d tokens", n, id, len(all), c.MessageCount, c.InputTokens)
 		}
 		for i, m := range all {
 			if want := fmt.Sprintf("%s %d", []string{"question", "answer"}[i%2], i/2+1); m.Content != want {

@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/seal"
 )
 
-// secretOfApps is part of every secret of an app, in every place where an app can have one.
+// secretOfApps is part of every secret in this test. The test stores a secret in every place where an app can have one.
 const secretOfApps = "canary-7f3a"
 
 func furnishSecrets(t *testing.T, s *Store) {
@@ -146,7 +146,7 @@ func TestASecretIsNotInAnyFileOfTheStateOrOfABackup(t *testing.T) {
 			o := h.make(t)
 			var want string
 			opening(t, o, func(s *Store) { furnishSecrets(t, s); want = records(t, s) })
-			if found := hasSecrets(t, o); len(found) < 2 { // in the state and the backup; otherwise the search itself is broken
+			if found := hasSecrets(t, o); len(found) < 2 { // the secrets must be found in the state and the backup; otherwise the search itself is broken
 				t.Fatalf("without a key the secrets are in %v only", found)
 			}
 			old, present := seal.NewKey(), seal.NewKey()
@@ -234,7 +234,7 @@ func TestAnInterruptedRewriteIsCompletedAtTheNextStart(t *testing.T) {
 	o := homes()[0].make(t)
 	opening(t, o, func(s *Store) { furnishSecrets(t, s) })
 	keys := keysOf(t, seal.NewKey())
-	opening(t, o, func(s *Store) { // like a server that ends between the two steps
+	opening(t, o, func(s *Store) { // like a server that stops between the two steps
 		if n, err := seal.Renew(t.Context(), s.db, keys); n != 2 || err != nil {
 			t.Fatal(n, err)
 		}

@@ -23,7 +23,7 @@ func TestAStateIsExaminedWithoutChangingIt(t *testing.T) {
 	makeState(t, path)
 	whole := content(t, path)
 	if err := database.Examine(t.Context(), at); err != nil {
-		t.Errorf("a whole state: %v", err)
+		t.Errorf("an intact state: %v", err)
 	}
 	if !bytes.Equal(content(t, path), whole) {
 		t.Error("the file was changed")
@@ -52,10 +52,10 @@ func TestADatabaseThatIsUnavailableIsNamedWithoutItsPassword(t *testing.T) {
 	err := database.Examine(t.Context(), database.Location{URL: core.Secret("postgres://ada:canary@127.0.0.1:1/state")})
 	wantError(t, err, "PostgreSQL (storage.url) cannot be reached", "connection refused")
 	if strings.Contains(err.Error(), "canary") {
-		t.Errorf("the password is shown: %v", err)
+		t.Errorf("the error shows the password: %v", err)
 	}
 	if text := err.Error(); strings.Count(text, "connection refused") != 1 || strings.Contains(text, "\n") {
-		t.Errorf("the cause is not given once, on one line: %v", err)
+		t.Errorf("the cause does not appear exactly once, on one line: %v", err)
 	}
 }
 

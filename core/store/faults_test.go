@@ -17,12 +17,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// silencer forwards connections to PostgreSQL. Connections that were accepted before a call to silence forward
-// nothing afterwards, but stay open; new ones work.
+// silencer forwards connections to PostgreSQL. After a call to silence, existing connections stay open but forward
+// nothing, and new connections work.
 type silencer struct {
 	net.Listener
 	target string
-	age    atomic.Int64 // how many times it has fallen silent
+	age    atomic.Int64 // number of calls to silence
 	mu     sync.Mutex
 	open   []net.Conn
 }

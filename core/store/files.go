@@ -19,8 +19,8 @@ const (
 	keepFiles = time.Hour
 )
 
-// PutFiles stores the files of a bundle, read from content, under their SHA-256. It does not read files that are
-// already stored. The error is core.CodePayloadTooLarge for more than 256 MiB.
+// PutFiles stores the files of a bundle, read from content, under their SHA-256. If they are already stored, it does
+// not read content. The error is core.CodePayloadTooLarge for more than 256 MiB.
 func (s *Store) PutFiles(ctx context.Context, sum string, content io.Reader) error {
 	return s.db.UpdateLong(ctx, "storing the files of a bundle", func(ctx context.Context, tx *sql.Tx) error {
 		if err := purgeFiles(ctx, tx); err != nil {
@@ -60,7 +60,8 @@ func putParts(ctx context.Context, tx *sql.Tx, sum string, content io.Reader) er
 	}
 }
 
-// Files writes the files that PutFiles stored to the writer. The error is core.CodeNotFound if they are not stored.
+// Files copies the files that PutFiles stored under a SHA-256 to a writer. The error is core.CodeNotFound if they are
+// not stored.
 func (s *Store) Files(ctx context.Context, sum string, to io.Writer) error {
 	for part := 0; ; part++ {
 		var content []byte

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// someFiles returns incompressible bytes, with a size that is not a multiple of the size of a part.
+// someFiles returns incompressible bytes. Their number is not a multiple of the size of a part.
 func someFiles(n int) []byte {
 	content := make([]byte, n)
 	_, _ = rand.Read(content)

@@ -20,14 +20,14 @@ func TestAnIdentityIsLinkedByTheEmailOfATrustedIssuer(t *testing.T) {
 		sameAs []string
 		linked bool // to the first user
 	}{
-		"the same address":            {[]core.Identity{knownAs(before, "1", "ann@example.com")}, knownAs(now, "a", "ann@example.com"), []string{before}, true},
-		"in other letters":            {[]core.Identity{knownAs(before, "1", "Ann@example.com")}, knownAs(now, "a", "ann@EXAMPLE.com"), []string{"https://third", before}, true},
-		"another address":             {[]core.Identity{knownAs(before, "1", "ann@example.com")}, knownAs(now, "a", "anna@example.com"), []string{before}, false},
-		"an issuer that is not named": {[]core.Identity{knownAs(before, "1", "ann@example.com")}, knownAs(now, "a", "ann@example.com"), []string{"https://third"}, false},
-		"no map":                      {[]core.Identity{knownAs(before, "1", "ann@example.com")}, knownAs(now, "a", "ann@example.com"), nil, false},
-		"no verified address":         {[]core.Identity{knownAs(before, "1", "")}, knownAs(now, "a", ""), []string{before}, false},
-		"two users of the address":    {[]core.Identity{knownAs(before, "1", "ann@example.com"), knownAs(before, "2", "ann@example.com")}, knownAs(now, "a", "ann@example.com"), []string{before}, false},
-		"the issuer itself":           {[]core.Identity{knownAs(now, "1", "ann@example.com")}, knownAs(now, "a", "ann@example.com"), []string{now}, false},
+		"the same email address":             {[]core.Identity{knownAs(before, "1", "ann@example.com")}, knownAs(now, "a", "ann@example.com"), []string{before}, true},
+		"the same address in different case": {[]core.Identity{knownAs(before, "1", "Ann@example.com")}, knownAs(now, "a", "ann@EXAMPLE.com"), []string{"https://third", before}, true},
+		"another email address":              {[]core.Identity{knownAs(before, "1", "ann@example.com")}, knownAs(now, "a", "anna@example.com"), []string{before}, false},
+		"an issuer that is not trusted":      {[]core.Identity{knownAs(before, "1", "ann@example.com")}, knownAs(now, "a", "ann@example.com"), []string{"https://third"}, false},
+		"no trusted issuers":                 {[]core.Identity{knownAs(before, "1", "ann@example.com")}, knownAs(now, "a", "ann@example.com"), nil, false},
+		"no verified email address":          {[]core.Identity{knownAs(before, "1", "")}, knownAs(now, "a", ""), []string{before}, false},
+		"two users with the same address":    {[]core.Identity{knownAs(before, "1", "ann@example.com"), knownAs(before, "2", "ann@example.com")}, knownAs(now, "a", "ann@example.com"), []string{before}, false},
+		"the same issuer":                    {[]core.Identity{knownAs(now, "1", "ann@example.com")}, knownAs(now, "a", "ann@example.com"), []string{now}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, s *Store) {
@@ -40,17 +40,17 @@ func TestAnIdentityIsLinkedByTheEmailOfATrustedIssuer(t *testing.T) {
 					t.Errorf("linked: %v, want %v", linked, c.linked)
 				}
 				if again := provision(t, s, c.seen); again.ID != got.ID {
-					t.Errorf("later it is another user: %+v and %+v", got, again)
+					t.Errorf("the identity later belongs to another user: %+v and %+v", got, again)
 				}
 				if first := provision(t, s, c.known[0], now); first.ID != users[0].ID {
-					t.Errorf("the first identity is of %+v now", first)
+					t.Errorf("the first identity now belongs to %+v", first)
 				}
 			})
 		})
 	}
 }
 
-func TestSomeoneElseWithALinkedUsersEmailIsADifferentUser(t *testing.T) {
+func TestASecondSubjectWithALinkedUsersEmailIsADifferentUser(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ann := provision(t, s, knownAs("https://before", "1", "ann@example.com"))
 		if linked := provision(t, s, knownAs("https://now", "a", "ann@example.com"), "https://before"); linked.ID != ann.ID {

@@ -17,9 +17,9 @@ type Transcript struct {
 	Messages []core.Message // a missing time means now
 }
 
-// ImportConversations stores conversations of owner in workspace, all of them or none. Owner and workspace must
-// exist. Importing a few thousand at a time is much faster than one by one, and their part of the search index
-// is compacted from the start.
+// ImportConversations stores conversations of owner in workspace, all of them or none. Owner and workspace must exist.
+// It is much faster to import a few thousand conversations at a time than one by one. Their words are compacted in the
+// search index from the start.
 func (s *Store) ImportConversations(ctx context.Context, workspace, owner string, all []Transcript) error {
 	return s.db.UpdateLong(ctx, "importing conversations", func(ctx context.Context, tx *sql.Tx) error {
 		collection, err := ensureCollection(ctx, tx, workspace, owner)

@@ -35,9 +35,9 @@ func (s *Store) Conversations(ctx context.Context, workspace, owner string, q co
 	return page, err
 }
 
-// selectNumbered returns what follows the columns in a SELECT. It selects the conversations c in the collection $1
-// with their numbers in the JSON array $2. The planner must use individual lookups, whatever its statistics, even if
-// one collection is much larger than the others.
+// selectNumbered returns the part of a SELECT after the columns. It selects the conversations c in the collection $1
+// with their numbers in the JSON array $2. The planner must use individual lookups regardless of its statistics, even
+// if one collection is much larger than the others.
 func selectNumbered(kind database.Kind) string {
 	if kind == database.PostgreSQL {
 		return ` FROM json_array_elements_text(CAST($2 AS JSON)) n CROSS JOIN LATERAL
@@ -55,7 +55,7 @@ type listing struct {
 	cursor           cursor
 }
 
-// cursor is the last conversation of the previous page.
+// cursor identifies the last conversation of the previous page.
 type cursor struct {
 	SortBy core.ConversationSort `json:"s"`
 	Search string                `json:"q,omitempty"`

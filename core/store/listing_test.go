@@ -39,7 +39,7 @@ func TestConversationsAreListedNewestFirstPageByPage(t *testing.T) {
 		var refs []core.ConversationRef
 		for i := range 7 {
 			refs = append(refs, newConversation(t, s, fmt.Sprint(i)))
-			at := database.Millis(time.Now()) - int64(1000-i/2) // some have the same time
+			at := database.Millis(time.Now()) - int64(1000-i/2) // some conversations have the same time
 			if _, err := s.db.WritePool().ExecContext(t.Context(), `UPDATE conversations SET created_at = $1, updated_at = $1 WHERE title = $2`, at, fmt.Sprint(i)); err != nil {
 				t.Fatal(err)
 			}
@@ -99,29 +99,29 @@ func TestASearchFindsConversationsThatContainAllItsWords(t *testing.T) {
 		want         string
 	}{
 		{"a word", "trains", "Zurich trip"},
-		{"whatever its case and accents", "ZURICH", "Budget 2026, Zurich trip"},
-		{"as it is written", "Zürich", "Budget 2026, Zurich trip"},
-		{"all of several, in any order", "zürich cafe", "Budget 2026"},
-		{"of title and message", "budget café", "Budget 2026"},
-		{"the beginning of the last", "zur", "Budget 2026, Zurich trip"},
-		{"the beginning of the last only", "zur café", ""},
-		{"a word that begins another", "cat", "English"},
-		{"a complete word before a blank", "categ ", ""},
-		{"no short beginning", "zu", ""},
+		{"case and accents do not matter", "ZURICH", "Budget 2026, Zurich trip"},
+		{"a word with its case and accents", "Zürich", "Budget 2026, Zurich trip"},
+		{"all of several words, in any order", "zürich cafe", "Budget 2026"},
+		{"one word in the title, one in a message", "budget café", "Budget 2026"},
+		{"the beginning of the last word", "zur", "Budget 2026, Zurich trip"},
+		{"only the last word may be a beginning", "zur café", ""},
+		{"a word that is the beginning of another", "cat", "English"},
+		{"a complete word before a space", "categ ", ""},
+		{"a beginning that is too short", "zu", ""},
 		{"a short word", "of", "English"},
 		{"a number", "1234", "untitled"},
-		{"with signs between", "ab-1234", "untitled"},
+		{"words with punctuation between them", "ab-1234", "untitled"},
 		{"an address", "foo.bar@example.org", "untitled"},
 		{"Japanese, a pair", "東京", "日本"},
 		{"Japanese, one character", "都", "日本"},
 		{"Japanese, a phrase", "東京都に", "日本"},
 		{"Japanese, full width for half width", "ガバナンス", "日本"},
-		{"Japanese, of the title", "日本", "日本"},
+		{"Japanese, in the title", "日本", "日本"},
 		{"characters that are special in SQL", `%' OR 1=1 -- _`, ""},
 		{"punctuation alone finds nothing", "%", ""},
 		{"an empty search", "  ", "Budget 2026, English, Zurich trip, untitled, 日本"},
 		{"words that never occur together", "trains budget", ""},
-		{"very many words", strings.Repeat("cat ", 50), "English"},
+		{"a very large number of words", strings.Repeat("cat ", 50), "English"},
 	}
 	each(t, func(t *testing.T, s *Store) {
 		for title, message := range conversations {
@@ -176,17 +176,19 @@ func TestASearchFindsToolResultsAndShowsWhereItFoundAWord(t *testing.T) {
 	})
 }
 
-// manyFrom is the number of conversations from which a word counts as common after searchAsAmongMany was called.
+// manyFrom is the number of conversations that must contain a word for it to count as common, after a call to
+// searchAsAmongMany.
 const manyFrom = 400
 
-// searchAsAmongMany makes searches use the methods for many conversations at a tenth of the usual numbers.
+// searchAsAmongMany lowers the limits at which searches use the methods for many conversations, to a tenth of their
+// usual values.
 func searchAsAmongMany(s *Store) {
 	limits := search.DefaultLimits()
 	s.index = search.New(s.db, s.log, search.Limits{ByNumber: manyFrom, Scan: limits.Scan / 10, Later: limits.Later / 10})
 }
 
-// A search for a word in many conversations works differently than a search for a rare word, and most of the
-// words are compacted.
+// A search for a common word uses a different method than a search for a rare word. Both must find the same
+// conversations, with most of the words compacted.
 func TestACommonWordFindsTheSameAsARareOne(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		searchAsAmongMany(s)
@@ -211,7 +213,7 @@ func TestACommonWordFindsTheSameAsARareOne(t *testing.T) {
 	})
 }
 
-// The conversations with a word are in a different order in the list than by number.
+// The list is in a different order than the numbers of the conversations.
 func TestAWordThatWasCommonLongAgoIsListedInTheRequestedOrder(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		searchAsAmongMany(s)
@@ -223,11 +225,11 @@ func TestAWordThatWasCommonLongAgoIsListedInTheRequestedOrder(t *testing.T) {
 			return []string{fmt.Sprint(i), "common"}
 		})
 		for name, change := range map[string]string{
-			"as they were made":                 `UPDATE conversations SET updated_at = 1000 + number`,
-			"some were changed later":           `UPDATE conversations SET updated_at = 1000 + number + CASE WHEN number % 53 = 0 THEN 600 ELSE 0 END`,
-			"many at the same moment":           `UPDATE conversations SET updated_at = 1000 + number / 4`,
-			"their numbers are in random order": `UPDATE conversations SET updated_at = 1000 + (number * 7919) % 853`,
-			"the other way round":               `UPDATE conversations SET updated_at = 20000 - number`,
+			"in the order of creation":         `UPDATE conversations SET updated_at = 1000 + number`,
+			"some were changed later":          `UPDATE conversations SET updated_at = 1000 + number + CASE WHEN number % 53 = 0 THEN 600 ELSE 0 END`,
+			"many at the same moment":          `UPDATE conversations SET updated_at = 1000 + number / 4`,
+			"in random order":                  `UPDATE conversations SET updated_at = 1000 + (number * 7919) % 853`,
+			"in the reverse order of creation": `UPDATE conversations SET updated_at = 20000 - number`,
 		} {
 			t.Run(name, func(t *testing.T) {
 				if _, err := s.db.WritePool().ExecContext(t.Context(), change); err != nil {

@@ -15,7 +15,8 @@ import (
 // logins is deleted.
 const maxLogins = 10_000
 
-// PutLogin stores a pending browser login, under the hash of its state. client is whoever started it: an address or a user.
+// PutLogin stores a pending browser login, under the hash of its state. client identifies who started the login: an
+// address or a user.
 func (s *Store) PutLogin(ctx context.Context, state, client string, login json.RawMessage, expires time.Time) error {
 	return s.db.Update(ctx, "storing a browser login", func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM logins WHERE expires_at <= $1`, database.Millis(time.Now())); err != nil {

@@ -45,7 +45,7 @@ func TestABrowserLoginIsUsedOnceBeforeItExpires(t *testing.T) {
 	})
 }
 
-// A flood of logins that one client starts drops its own logins, not other people's.
+// If one client starts a flood of logins, only its own logins are dropped, and not other people's.
 func TestPendingBrowserLoginsAreBounded(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		rows := database.Insert{Into: `INSERT INTO logins (state, client, record, expires_at)`}

@@ -124,8 +124,8 @@ func (s *Store) JoinOnce(ctx context.Context, userID, workspace string, role cor
 	return joined && err == nil, err
 }
 
-// SetGroupRoles makes a user a member of exactly the workspaces in roles (core.User.GroupRoles), in addition to those
-// that the user joined in another way, where the role does not change. Workspaces that do not exist are ignored.
+// SetGroupRoles makes the workspaces in roles (core.User.GroupRoles) the ones that a user belongs to through groups. It
+// does not change a membership that the user has in another way. Workspaces that do not exist are ignored.
 func (s *Store) SetGroupRoles(ctx context.Context, userID, roles string) error {
 	return s.changeMembers(ctx, "giving the memberships of groups", "", of(userID, func(ctx context.Context, tx *sql.Tx) error {
 		kept := []string{}

@@ -11,8 +11,8 @@ import (
 // MergeUsers moves everything that belongs to one user, including identities, to a second user and removes the first.
 // Their conversations in a workspace become one list. The first user's personal workspace becomes an ordinary one, with
 // the second user as an admin. If both linked an account under the same name, the first user's account is unlinked.
-// Organization roles do not carry over. Errors: core.CodeNotFound for an unknown user, core.CodeInvalidInput if both are
-// the same, core.CodeForbidden for the instance's owner.
+// Organization roles do not carry over. Errors: core.CodeNotFound for an unknown user, core.CodeInvalidInput if both
+// are the same, core.CodeForbidden for the instance's owner.
 func (s *Store) MergeUsers(ctx context.Context, from, into string) error {
 	owner := core.Owner().User.ID
 	switch {
@@ -44,7 +44,7 @@ func (s *Store) MergeUsers(ctx context.Context, from, into string) error {
 	})
 }
 
-// mergeStatements returns the statements that move what belongs to the user $1 to the user $2.
+// mergeStatements returns the statements that move everything that belongs to the user $1 to the user $2.
 func mergeStatements() []string {
 	return []string{ // ordered so that no constraint breaks
 		`UPDATE accounts SET is_default = 0 WHERE owner = $1 AND EXISTS (SELECT 1 FROM accounts o WHERE o.owner = $2

@@ -43,7 +43,7 @@ func (s *Store) AppendMessages(ctx context.Context, ref core.ConversationRef, ad
 		if err != nil {
 			return err
 		}
-		if len(add) > 0 && add[0].Role == "user" { // left by a run that a killed server did not end
+		if len(add) > 0 && add[0].Role == "user" { // also keep what the run of a killed server left behind
 			if add[0].Queued != "" {
 				if err := beginQueued(ctx, tx, key, add[0].Queued); err != nil {
 					return err
@@ -145,8 +145,8 @@ func (s *Store) ForkConversation(ctx context.Context, ref core.ConversationRef, 
 	return fork, err
 }
 
-// message is a stored message, with the usage of its model calls, so that the totals of a part of a conversation
-// are known.
+// message is a stored message, with the usage of its model calls, so that totals can be computed for a part of a
+// conversation.
 type message struct {
 	core.Message
 	spent spent

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/cluster"
 )
 
-// serve makes a server answer until the test ends or stop is called.
+// serve makes a server answer peer requests until the test ends or stop is called.
 func serve(t *testing.T, s *Store, answer cluster.Handler) (stop func()) {
 	t.Helper()
 	stop = sync.OnceFunc(s.cluster.Handle("a", 256, answer))
@@ -28,9 +28,12 @@ func TestAServerSendsARequestToAPeer(t *testing.T) {
 	serve(t, b, func(_ context.Context, q json.RawMessage) json.RawMessage {
 		return json.RawMessage(`["b",` + string(q) + `]`)
 	})
-	serve(t, c, func(context.Context, json.RawMessage) json.RawMessage { t.Error("another one was asked"); return nil })
+	serve(t, c, func(context.Context, json.RawMessage) json.RawMessage {
+		t.Error("a different server was asked")
+		return nil
+	})
 	t.Cleanup(b.cluster.Handle("another topic", 256, func(context.Context, json.RawMessage) json.RawMessage {
-		t.Error("it was asked about another topic")
+		t.Error("the server was asked about a different topic")
 		return nil
 	}))
 	changes := a.Changes(t.Context())
@@ -110,7 +113,8 @@ func TestAServerThatShutsDownAnswersPendingRequests(t *testing.T) {
 	wantCodes(t, core.CodeNotFound, map[string]error{"one that has ended": err})
 }
 
-// A server that is too busy to accept a request in time is not gone: whoever follows a run there may try again.
+// A server that is too busy to accept a request in time counts as unavailable, not as gone. A client that follows a run
+// on that server may try again.
 func TestABusyPeerIsNotGone(t *testing.T) {
 	url := newDatabase(t)
 	a, b := openURL(t, url), openURL(t, url)
@@ -137,7 +141,7 @@ func TestABusyPeerIsNotGone(t *testing.T) {
 		t.Error(err)
 	}
 
-	// b reads no notices for longer than AcceptTimeout, because somebody else has its connection.
+	// The test holds b's only connection, so b reads no notices for longer than AcceptTimeout.
 	pool := b.db.ReadPool()
 	pool.SetMaxOpenConns(1)
 	held, err := pool.Conn(t.Context())
@@ -152,7 +156,7 @@ func TestABusyPeerIsNotGone(t *testing.T) {
 	t.Cleanup(b.cluster.Handle("b", 1, func(context.Context, json.RawMessage) json.RawMessage { return json.RawMessage(`1`) }))
 	select {
 	case err := <-late:
-		t.Errorf("it was abandoned: %v", err)
+		t.Errorf("the request was abandoned: %v", err)
 	case <-time.After(cluster.AcceptTimeout + cluster.AcceptTimeout/2):
 	}
 	pool.SetMaxOpenConns(0)
@@ -167,7 +171,7 @@ func TestABusyPeerIsNotGone(t *testing.T) {
 func TestAStateInAFileHasNoPeerServers(t *testing.T) {
 	s := open(t)
 	if s.ServerID() != "" {
-		t.Errorf("it is called %q", s.ServerID())
+		t.Errorf("the server's id is %q", s.ServerID())
 	}
 	_, err := s.RequestPeer(t.Context(), "x", "a", nil)
 	wantCodes(t, core.CodeUnavailable, map[string]error{"a question": err})

@@ -13,7 +13,8 @@ import (
 // Shared reports whether other servers may use the same state.
 func (s *Store) Shared() bool { return s.cluster != nil }
 
-// ServerID returns the id of this server, which is unique among the servers on the database; "" with a file.
+// ServerID returns the id of this server, which is unique among the servers on the database; "" if the state is an
+// SQLite file.
 func (s *Store) ServerID() string {
 	if s.cluster == nil {
 		return ""
@@ -46,7 +47,7 @@ func (s *Store) Changes(ctx context.Context) <-chan core.Change {
 }
 
 // Send queues an event for the other servers, without blocking. An event that is too large or does not fit into the
-// queue is dropped and logged. It does nothing with a file.
+// queue is dropped and logged. It does nothing if the state is an SQLite file.
 func (s *Store) Send(e core.Event) {
 	if s.cluster == nil {
 		return

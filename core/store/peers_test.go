@@ -17,10 +17,10 @@ import (
 
 var _ event.Relay = (*Store)(nil)
 
-// soon is how long a test waits for something that must arrive. On an idle machine it takes 2 s at most.
+// soon is how long a test waits for an event that must arrive. On an idle machine, an event takes at most 2 s.
 const soon = time.Minute
 
-// next returns the next value from a channel, which must arrive soon.
+// next returns the next value from a channel. It fails the test if no value arrives soon.
 func next[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
 	select {
@@ -68,14 +68,14 @@ func TestChangesAreSentToTheOtherServersOnly(t *testing.T) {
 		{"a workspace", func() error { return nil }, core.Change{Kind: core.ChangeMembers, Workspace: team.ID, Name: alice.ID}},
 		{"an installed app", func() error { return a.AddInstallation(t.Context(), app) }, core.Change{Kind: core.ChangeApp, Workspace: app.Workspace, Name: "app"}},
 		{"a stopped app", stop, core.Change{Kind: core.ChangeApp, Workspace: app.Workspace, Name: "app"}},
-		{"an app that is gone", func() error { return a.DeleteInstallation(t.Context(), app.Workspace, "app", "") }, core.Change{Kind: core.ChangeApp, Workspace: app.Workspace, Name: "app"}},
+		{"a deleted app", func() error { return a.DeleteInstallation(t.Context(), app.Workspace, "app", "") }, core.Change{Kind: core.ChangeApp, Workspace: app.Workspace, Name: "app"}},
 		{"a setting", func() error { return a.PutSetting(t.Context(), "model", "x") }, core.Change{Kind: core.ChangeSetting, Name: "model"}},
 		{"a member", func() error { return a.PutMember(t.Context(), core.DefaultWorkspaceID, alice.ID, core.RoleMember) }, core.Change{Kind: core.ChangeMembers, Workspace: core.DefaultWorkspaceID, Name: alice.ID}},
-		{"a member less", func() error { return a.DeleteMember(t.Context(), core.DefaultWorkspaceID, alice.ID) }, core.Change{Kind: core.ChangeMembers, Workspace: core.DefaultWorkspaceID, Name: alice.ID}},
-		{"another name", func() error { return a.RenameWorkspace(t.Context(), team.ID, "Crew") }, core.Change{Kind: core.ChangeMembers, Workspace: team.ID}},
-		{"a workspace less", func() error { return a.DeleteWorkspace(t.Context(), team.ID) }, core.Change{Kind: core.ChangeMembers, Workspace: team.ID}},
-		{"a role", func() error { return a.SetOrgRole(t.Context(), alice.ID, core.RoleAdmin) }, core.Change{Kind: core.ChangeMembers, Name: alice.ID}},
-		{"a user less", func() error { return a.DeleteUser(t.Context(), alice.ID) }, core.Change{Kind: core.ChangeMembers, Name: alice.ID}},
+		{"a removed member", func() error { return a.DeleteMember(t.Context(), core.DefaultWorkspaceID, alice.ID) }, core.Change{Kind: core.ChangeMembers, Workspace: core.DefaultWorkspaceID, Name: alice.ID}},
+		{"a renamed workspace", func() error { return a.RenameWorkspace(t.Context(), team.ID, "Crew") }, core.Change{Kind: core.ChangeMembers, Workspace: team.ID}},
+		{"a deleted workspace", func() error { return a.DeleteWorkspace(t.Context(), team.ID) }, core.Change{Kind: core.ChangeMembers, Workspace: team.ID}},
+		{"a changed role", func() error { return a.SetOrgRole(t.Context(), alice.ID, core.RoleAdmin) }, core.Change{Kind: core.ChangeMembers, Name: alice.ID}},
+		{"a deleted user", func() error { return a.DeleteUser(t.Context(), alice.ID) }, core.Change{Kind: core.ChangeMembers, Name: alice.ID}},
 	} {
 		if err := c.do(); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
@@ -142,7 +142,7 @@ func TestEventsOfOneServerReachTheOthersInOrderWhateverTheirSize(t *testing.T) {
 		a.Send(dataChanged(i))
 	}
 	a.Send(big)
-	a.Send(core.Event{Name: core.EventDataChanged, Data: core.DataChanged{Tool: strings.Repeat("x", 1<<20)}}) // too large to be sent
+	a.Send(core.Event{Name: core.EventDataChanged, Data: core.DataChanged{Tool: strings.Repeat("x", 1<<20)}}) // too large to be sent to another server
 	a.Send(core.Event{Name: "last"})
 	for name, at := range map[string]<-chan core.Event{"b": atB, "c": atC} {
 		for i := range n {
@@ -203,7 +203,7 @@ func TestAServerThatMissedNoticesReloadsEverything(t *testing.T) {
 	a := openURL(t, url)
 	changes := a.Changes(t.Context())
 	db := rawURL(t, url)
-	for range 2 { // once with no notices left, once with a gap
+	for range 2 { // first with no notices left, then with a gap
 		if _, err := db.ExecContext(t.Context(), `UPDATE counters SET n = n + 5`); err != nil {
 			t.Fatal(err)
 		}

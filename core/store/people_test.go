@@ -62,18 +62,18 @@ func TestAWorkspaceIsMadeRenamedAndDeleted(t *testing.T) {
 			}
 		}
 		wantCodes(t, core.CodeNotFound, map[string]error{
-			"renaming it": s.RenameWorkspace(t.Context(), w.ID, "x"), "deleting it twice": s.DeleteWorkspace(t.Context(), w.ID),
-			"joining it":       s.PutMember(t.Context(), w.ID, alice.ID, core.RoleMember),
-			"leaving it":       s.DeleteMember(t.Context(), w.ID, alice.ID),
-			"a stranger's":     second(s.CreateWorkspace(t.Context(), "x", "usr_nobody")),
-			"its members":      second(s.Members(t.Context(), w.ID)),
-			"a stranger's add": s.PutMember(t.Context(), core.DefaultWorkspaceID, "usr_nobody", core.RoleMember),
+			"renaming the deleted workspace": s.RenameWorkspace(t.Context(), w.ID, "x"), "deleting it twice": s.DeleteWorkspace(t.Context(), w.ID),
+			"joining the deleted workspace":        s.PutMember(t.Context(), w.ID, alice.ID, core.RoleMember),
+			"leaving the deleted workspace":        s.DeleteMember(t.Context(), w.ID, alice.ID),
+			"a workspace of an unknown user":       second(s.CreateWorkspace(t.Context(), "x", "usr_nobody")),
+			"the members of the deleted workspace": second(s.Members(t.Context(), w.ID)),
+			"adding an unknown user":               s.PutMember(t.Context(), core.DefaultWorkspaceID, "usr_nobody", core.RoleMember),
 		})
 		wantCodes(t, core.CodeForbidden, map[string]error{
-			"deleting the default workspace": s.DeleteWorkspace(t.Context(), core.DefaultWorkspaceID),
-			"deleting a personal workspace":  s.DeleteWorkspace(t.Context(), all[2].ID),
-			"leaving a personal workspace":   s.DeleteMember(t.Context(), all[2].ID, alice.ID),
-			"a demotion in a personal one":   s.PutMember(t.Context(), all[2].ID, alice.ID, core.RoleMember),
+			"deleting the default workspace":     s.DeleteWorkspace(t.Context(), core.DefaultWorkspaceID),
+			"deleting a personal workspace":      s.DeleteWorkspace(t.Context(), all[2].ID),
+			"leaving a personal workspace":       s.DeleteMember(t.Context(), all[2].ID, alice.ID),
+			"a demotion in a personal workspace": s.PutMember(t.Context(), all[2].ID, alice.ID, core.RoleMember),
 		})
 		wantCodes(t, core.CodeInvalidInput, map[string]error{
 			"an empty name": second(s.CreateWorkspace(t.Context(), " \t", alice.ID)), "a long name": s.RenameWorkspace(t.Context(), core.DefaultWorkspaceID, strings.Repeat("é", 101)),
@@ -167,7 +167,7 @@ func TestADeletedUserIsGoneAndComesBackAsANewUser(t *testing.T) {
 			t.Errorf("%d words remain (%v)", n, err)
 		}
 		if again := somebody(t, s, "alice"); again.ID == alice.ID {
-			t.Error("the old user is back")
+			t.Error("the new user has the old user's id")
 		}
 	})
 }

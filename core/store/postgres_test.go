@@ -38,7 +38,7 @@ func TestManyServersMayStartOnOneEmptyDatabaseAtOnce(t *testing.T) {
 	}
 }
 
-func TestServersOnOneDatabaseSeeWhatTheOthersWrote(t *testing.T) {
+func TestServersOnOneDatabaseSeeEachOthersWrites(t *testing.T) {
 	url := newDatabase(t)
 	a, b := openURL(t, url), openURL(t, url)
 	ref := newConversation(t, a, "shared", said("user", "words"))
@@ -83,7 +83,7 @@ func TestTheErrorForAnUnusableDatabaseSaysWhatToDoWithoutThePassword(t *testing.
 	cases := map[string]struct{ url, want string }{
 		"no address":                    {"postgres://u:canary@host:port/d", "storage.url: is not a PostgreSQL address"},
 		"a missing file":                {"postgres://u:canary@h/d?sslmode=verify-full&sslrootcert=/absent.pem", "storage.url: is not a PostgreSQL address"},
-		"nobody there":                  {"postgres://u:canary@127.0.0.1:1/d", "cannot be reached at the moment"},
+		"nothing listens":               {"postgres://u:canary@127.0.0.1:1/d", "cannot be reached at the moment"},
 		"no such database":              {strings.Replace(good, "/test_", "/canary_", 1), "there is no such database"},
 		"a schema from a newer version": {good, "a newer ropewalk wrote it (schema 9000"},
 	}

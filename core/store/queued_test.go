@@ -58,7 +58,7 @@ func TestAQueuedMessageWaitsAndIsNotLost(t *testing.T) {
 		_, err := s.QueuedMessage(t.Context(), stranger)
 		_, withdrawn := s.WithdrawQueued(t.Context(), stranger)
 		wantCodes(t, core.CodeNotFound, map[string]error{
-			"a look by another user": err, "a withdrawal by another user": withdrawn, "holding another": s.HoldQueued(t.Context(), ref, "q2", time.Hour),
+			"a read by another user": err, "a withdrawal by another user": withdrawn, "holding another": s.HoldQueued(t.Context(), ref, "q2", time.Hour),
 			"beginning another": add("user", "three", "q2"),
 		})
 		must(add("assistant", "the first answer", ""))
@@ -90,7 +90,7 @@ func TestAQueuedMessageWaitsAndIsNotLost(t *testing.T) {
 
 		must(queue("q5", "of a server that ended", time.Hour))
 		must(s.EndUnfinished(t.Context()))
-		if s.Shared() { // another server may hold it
+		if s.Shared() { // another server may hold the message
 			if got := waits(); got != "q5 of a server that ended" {
 				t.Errorf("%q waits", got)
 			}

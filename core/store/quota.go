@@ -20,13 +20,13 @@ type Quota struct {
 // conversations takes longer than storing a message.
 const bytesStep = 64 << 10
 
-// lock makes transactions that count what belongs to a user or a workspace wait for each other. Call it before the
-// transaction inserts a row that refers to it.
+// lock makes transactions that count the rows of a user or a workspace wait for each other. Call it before the
+// transaction inserts such a row.
 func (s *Store) lock(ctx context.Context, tx *sql.Tx, table, id string) error {
 	var found int
 	err := tx.QueryRowContext(ctx, `SELECT 1 FROM `+table+` c WHERE c.id = $1 `+s.db.LockRow(), id).Scan(&found)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil // the statement that needs it fails
+		return nil // a later statement that needs the row fails
 	}
 	return err
 }
@@ -35,7 +35,8 @@ func limitReached(what string, limit int64, setting string) error {
 	return core.Errorf(core.CodeLimitReached, "you have stored %d %s, as many as limits.%s allows; delete some first", limit, what, setting)
 }
 
-// allowKey returns core.CodeLimitReached if a person already has as many API keys as the quota allows. It locks the user.
+// allowKey returns core.CodeLimitReached if a person already has as many API keys as the quota allows. It locks the
+// user.
 func (s *Store) allowKey(ctx context.Context, tx *sql.Tx, userID string) error {
 	if s.quota.APIKeys == 0 {
 		return nil
@@ -65,9 +66,9 @@ func (s *Store) allowApp(ctx context.Context, tx *sql.Tx, workspace string) erro
 	return err
 }
 
-// allowConversation returns core.CodeLimitReached if the owner of a collection has more conversations, or has stored more
-// bytes, than the quota allows. The conversations that the transaction adds must be counted already, which locks the
-// collection.
+// allowConversation returns core.CodeLimitReached if the owner of a collection has more conversations, or has stored
+// more bytes, than the quota allows. The conversations that the transaction adds must be counted already, which locks
+// the collection.
 func (s *Store) allowConversation(ctx context.Context, tx *sql.Tx, collection int64) error {
 	if s.quota.Conversations > 0 {
 		var stored int
@@ -109,5 +110,6 @@ func sizeOf(all []message) (n int64) {
 	return n
 }
 
-// asks reports whether messages start a run. Only those are subject to the quota: a model's answers are always stored.
+// asks reports whether messages start a run. Only such messages are subject to the quota: a model's answers are always
+// stored.
 func asks(all []message) bool { return len(all) > 0 && all[0].Role == "user" }

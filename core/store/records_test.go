@@ -356,7 +356,7 @@ func TestAPersonalWorkspaceHasALimitedNumberOfApps(t *testing.T) {
 	})
 }
 
-func TestRequestsAtTheSameTimeStayWithinTheQuota(t *testing.T) {
+func TestConcurrentRequestsStayWithinTheQuota(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		s.quota = Quota{APIKeys: 2, PersonalApps: 2, Conversations: 2}
 		alice := somebody(t, s, "alice")

@@ -138,7 +138,7 @@ func TestAUsersOldestResultsAreDeletedBeyondTheQuota(t *testing.T) {
 		large := strings.Repeat("x", maxKeptBytes/2)
 		for _, id := range []string{"1", "2", "3"} {
 			keep(t, s, core.KeptResult{ID: id, Workspace: core.DefaultWorkspaceID, User: alice.ID, Text: large})
-			// Two results from the same millisecond have no defined order.
+			// Two results from the same millisecond have no defined order, so the first results become older.
 			if err := s.db.Exec(t.Context(), "preparing the test", `UPDATE kept_results SET expires_at = expires_at - 1000`); err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +147,7 @@ func TestAUsersOldestResultsAreDeletedBeyondTheQuota(t *testing.T) {
 			t.Errorf("%q remain", got)
 		}
 		if err := s.KeepResult(t.Context(), core.KeptResult{ID: "4", Workspace: core.DefaultWorkspaceID, User: alice.ID, Text: large + large + "x"}); core.CodeOf(err) != core.CodePayloadTooLarge {
-			t.Errorf("one that is larger than the quota: %v", err)
+			t.Errorf("a result that is larger than the quota: %v", err)
 		}
 		if err := s.db.Exec(t.Context(), "preparing the test", `UPDATE kept_results SET expires_at = $1 WHERE id = '2'`, database.Millis(time.Now().Add(-time.Second))); err != nil {
 			t.Fatal(err)

@@ -13,7 +13,8 @@ import (
 const revocationLife = 31 * 24 * time.Hour
 
 // Revoke records a revocation, deletes the logins that depend on what was revoked, and notifies the other servers. The
-// error is core.CodeConflict if r.Once was used before. Do not call it directly: access.Access.Revoke does.
+// error is core.CodeConflict if r.Once was used before. Call access.Access.Revoke instead, which also updates the
+// caches of this server.
 func (s *Store) Revoke(ctx context.Context, r core.Revocation) error {
 	now := time.Now()
 	return s.changeMembers(ctx, "recording a revocation", "", func(ctx context.Context, tx *sql.Tx) ([]string, error) {

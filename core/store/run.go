@@ -29,8 +29,8 @@ func (s *Store) ClaimRun(ctx context.Context, ref core.ConversationRef, holder s
 	})
 }
 
-// RunHolder returns the holder of the claim of a conversation. The error is core.CodeNotFound if no run has a claim,
-// or if the conversation does not exist or belongs to somebody else.
+// RunHolder returns the holder that has claimed a conversation for a run. The error is core.CodeNotFound if no run has
+// a claim, or if the conversation does not exist or belongs to somebody else.
 func (s *Store) RunHolder(ctx context.Context, ref core.ConversationRef) (holder string, err error) {
 	err = s.db.View(ctx, "finding the run of a conversation", func(ctx context.Context, tx *sql.Tx) error {
 		key, _, err := findConversation(ctx, tx, ref, "")

@@ -29,7 +29,8 @@ func emptyDatabases(t *testing.T) map[Options]*sql.DB {
 	return map[Options]*sql.DB{{Path: path}: file, {URL: core.Secret(url)}: rawURL(t, url)}
 }
 
-// takeOldSteps gives a database the schema from before the baseline, with goose's table of the applied steps.
+// takeOldSteps creates the schema from before the baseline in a database, together with goose's table of the applied
+// steps.
 func takeOldSteps(t *testing.T, db *sql.DB, dialect goose.Dialect) {
 	t.Helper()
 	steps, err := os.ReadFile(filepath.Join("testdata", "steps_to_62.sql"))
@@ -92,8 +93,8 @@ func TestTheBaselineCreatesTheSameSchemaAsTheStepsItReplaced(t *testing.T) {
 	}
 }
 
-// schemaOf returns the columns in order, the constraints and the indexes of all tables. It leaves out the names of
-// constraints that the database chose, because these keep the old names of renamed tables.
+// schemaOf returns the columns in order, the constraints and the indexes of all tables. It leaves out constraint names
+// that the database chose, because they contain the old names of renamed tables.
 func schemaOf(t *testing.T, db *sql.DB, dialect goose.Dialect) (all []string) {
 	t.Helper()
 	query := `SELECT 'table ' || m.name, c.cid || ' ' || c.name || ' ' || c.type || ' ' || c."notnull" || ' ' || coalesce(c.dflt_value, '-') || ' ' || c.pk

@@ -9,11 +9,11 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// seed creates n conversations of the owner, a second apart. texts returns the title and the messages
-// of each.
+// seed creates n conversations of the owner, a second apart. texts returns the title and the messages of a
+// conversation.
 func seed(t testing.TB, s *Store, n int, texts func(i int) []string) {
 	t.Helper()
-	const batch = 10 // a PostgreSQL transaction has five seconds, even on a busy machine
+	const batch = 10 // a PostgreSQL transaction may take five seconds, even on a busy machine
 	begin := time.Now().Add(-time.Duration(n) * time.Second)
 	for from := 0; from < n; from += batch {
 		err := s.db.Update(t.Context(), "seeding", func(_ context.Context, tx *sql.Tx) error {

@@ -87,7 +87,7 @@ func (s *Store) Stats() database.Stats { return s.db.Stats() }
 
 // open opens the state. It returns where the state is, for messages.
 func (s *Store) open(ctx context.Context, o Options) (where string, err error) {
-	if o.Path != "" { // only one server may use a home at a time, wherever its state is
+	if o.Path != "" { // only one server may use a home at a time, even if its state is elsewhere
 		unlock, err := database.Lock(o.Path + ".lock")
 		if err != nil {
 			return o.Path, err

@@ -99,7 +99,7 @@ func TestAHomeBelongsToOneServerEvenIfTheStateIsElsewhere(t *testing.T) {
 	}
 }
 
-func TestAStateThatCannotBeUsedSaysWhatToDo(t *testing.T) {
+func TestTheErrorForAnUnusableStateSaysWhatToDo(t *testing.T) {
 	cases := map[string]struct {
 		spoil func(t *testing.T, path string)
 		want  string

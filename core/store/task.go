@@ -26,9 +26,9 @@ const (
 	callersTask = `id = $1 AND workspace = $2 AND user_id = $3 AND COALESCE(api_key, '') = $4 AND expires_at > $5`
 )
 
-// StartTask stores a new task. It is deleted when it expires, with its API key, with the person, or with the workspace. The
-// error is core.CodeLimitReached if the person has too many tasks that have not ended, and core.CodeForbidden if one of the
-// three no longer exists.
+// StartTask stores a new task. It is deleted when it expires, with its API key, with the person, or with the workspace.
+// The error is core.CodeLimitReached if the person has too many tasks that have not ended, and core.CodeForbidden if
+// one of the three no longer exists.
 func (s *Store) StartTask(ctx context.Context, t core.Task) error {
 	return s.db.Update(ctx, "storing a task", func(ctx context.Context, tx *sql.Tx) error {
 		now := database.Millis(time.Now())
@@ -127,8 +127,8 @@ func (s *Store) ClaimTask(ctx context.Context, id, holder string, until time.Tim
 	return claimed, err
 }
 
-// UpdateTask stores the tool, the account, the AppTask, the state and the HeldUntil of a task for its holder. It does nothing if the task has
-// ended or has another holder. Input requests that were answered in the meantime are left out.
+// UpdateTask stores the tool, the account, the AppTask, the state and the HeldUntil of a task for its holder. It does
+// nothing if the task has ended or has another holder. Input requests that were answered in the meantime are left out.
 func (s *Store) UpdateTask(ctx context.Context, t core.Task) error {
 	return s.db.UpdateGrouped(ctx, "updating a task", func(ctx context.Context, tx *sql.Tx) error {
 		stored, responses, err := readTask(tx.QueryRowContext(ctx, `SELECT `+taskColumns+` FROM tasks c WHERE id = $1 AND holder = $2 AND `+openTask+` `+s.db.LockRow(), t.ID, t.Holder), t.ID)
@@ -197,8 +197,8 @@ func (s *Store) AnswerTask(ctx context.Context, t core.Task, responses map[strin
 	})
 }
 
-// CancelTask marks a task as cancelled, unless it has ended. Its holder notices that when it renews its claim. See Task for
-// t and the error.
+// CancelTask marks a task as cancelled, unless it has ended. Its holder notices that when it renews its claim. See Task
+// for t and the error.
 func (s *Store) CancelTask(ctx context.Context, t core.Task) error {
 	return s.db.Update(ctx, "cancelling a task", func(ctx context.Context, tx *sql.Tx) error {
 		stored, _, err := readTask(tx.QueryRowContext(ctx, `SELECT `+taskColumns+` FROM tasks c WHERE `+callersTask+` `+s.db.LockRow(), callersArgs(t)...), t.ID)
@@ -221,7 +221,8 @@ func membersOf(object json.RawMessage) (map[string]json.RawMessage, error) {
 	return members, err
 }
 
-// withoutMembers returns a JSON object without the members that another one has. It returns nil if none is left.
+// withoutMembers returns a JSON object without the members that another object has. It returns nil if no member is
+// left.
 func withoutMembers(object, others json.RawMessage) (json.RawMessage, error) {
 	members, err := membersOf(object)
 	if err != nil {

@@ -49,7 +49,7 @@ func TestATaskIsReadByItsOwnerOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := s.Task(t.Context(), keys); core.CodeOf(err) != core.CodeNotFound {
-			t.Errorf("the key is deleted, and its task is there: %v", err)
+			t.Errorf("the key was deleted, but its task still exists: %v", err)
 		}
 		if _, err := s.Task(t.Context(), mine); err != nil {
 			t.Error(err)
@@ -114,7 +114,7 @@ func TestResponsesReachTheHolderOfATaskOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect(core.TaskInputRequired, `{"b":{"method":"y"}}`)
-		ask() // the app does not know the answer yet
+		ask() // the app has not received the answer yet
 		expect(core.TaskInputRequired, `{"b":{"method":"y"}}`)
 		if err := s.AnswerTask(t.Context(), task, map[string]json.RawMessage{"b": json.RawMessage(`{"n":2}`)}); err != nil {
 			t.Fatal(err)

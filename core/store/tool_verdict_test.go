@@ -53,11 +53,11 @@ func TestTheOldestToolVerdictsAreDroppedBeyondTheLimit(t *testing.T) {
 	}
 	kept, err := s.ToolVerdicts(t.Context(), "", now.Add(-2*time.Hour))
 	if err != nil || len(kept) != maxToolVerdicts {
-		t.Fatalf("%d are kept, %v", len(kept), err)
+		t.Fatalf("%d verdicts are kept, %v", len(kept), err)
 	}
 	for _, v := range kept {
 		if v.Hash == "oldest" {
-			t.Error("the oldest one is kept")
+			t.Error("the oldest verdict is kept")
 		}
 	}
 }

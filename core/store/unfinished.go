@@ -10,9 +10,9 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// SaveUnfinished stores what the current turn of a run has produced so far, and replaces what was saved before; nil deletes
-// it. The next AppendMessages of the run deletes it too. What a killed server leaves behind becomes a message: Messages
-// returns it as unfinished, and the user's next message is stored after it.
+// SaveUnfinished stores the output of a run's current turn so far, and replaces the output that was saved before; nil
+// deletes it. The next AppendMessages of the run deletes it too. If a killed server leaves an unfinished turn behind,
+// it becomes a message: Messages returns it as unfinished, and the user's next message is stored after it.
 //
 // The error is core.CodeNotFound unless the conversation exists and belongs to ref.Owner.
 func (s *Store) SaveUnfinished(ctx context.Context, ref core.ConversationRef, m *core.Message) error {
@@ -34,8 +34,8 @@ func (s *Store) SaveUnfinished(ctx context.Context, ref core.ConversationRef, m 
 	})
 }
 
-// EndUnfinished converts what killed servers left behind, unfinished answers and queued messages, into ordinary messages.
-// It is called at startup.
+// EndUnfinished converts the unfinished answers and queued messages that killed servers left behind into ordinary
+// messages. It is called at startup.
 func (s *Store) EndUnfinished(ctx context.Context) error {
 	return s.db.Update(ctx, "keeping answers that a killed server left behind", func(ctx context.Context, tx *sql.Tx) error {
 		places, err := leftBehind(ctx, tx, s.heldBefore())
@@ -72,8 +72,8 @@ func (s *Store) heldBefore() time.Time {
 	return time.Unix(1<<40, 0)
 }
 
-// leftBehind returns the conversations without a run that have something unfinished, or a queued message that is not held
-// past the given time.
+// leftBehind returns the conversations without a run that have something unfinished, or a queued message that is not
+// held past the given time.
 func leftBehind(ctx context.Context, tx *sql.Tx, held time.Time) ([]place, error) {
 	return database.Collect(ctx, tx, `SELECT c.id, c.collection FROM conversations c
 		WHERE c.id IN (SELECT conversation FROM unfinished UNION SELECT conversation FROM queued WHERE held_until <= $2)

@@ -88,11 +88,11 @@ func TestAnUninstalledAppIsRestoredAsItWasOrDeletedCompletely(t *testing.T) {
 		}
 
 		for name, end := range map[string]func() error{
-			"when it is too late": func() error {
+			"after the deadline": func() error {
 				uninstall(time.Now().Add(-time.Millisecond))
 				_, late := s.RestoreInstallation(t.Context(), ws, "far")
 				wantCodes(t, core.CodeNotFound, map[string]error{"late": late})
-				_, err := s.Purge(t.Context(), Retention{}) // what the servers do when nobody waited for the end
+				_, err := s.Purge(t.Context(), Retention{}) // servers do this if nobody waited for the end
 				return err
 			},
 			"for another app": func() error {

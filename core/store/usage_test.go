@@ -82,13 +82,13 @@ func TestUsageIsSummedByDayModelAndConversation(t *testing.T) {
 			q    core.UsageQuery
 			want int64
 		}{
-			"everything":      {core.UsageQuery{Workspace: core.DefaultWorkspaceID}, 6041},
-			"one person's":    {core.UsageQuery{Workspace: core.DefaultWorkspaceID, User: "u1"}, 1020},
-			"from a moment":   {core.UsageQuery{Workspace: core.DefaultWorkspaceID, From: day.Add(48 * time.Hour)}, 5000},
-			"until a moment":  {core.UsageQuery{Workspace: core.DefaultWorkspaceID, To: day}, 1000},
-			"the other's":     {core.UsageQuery{Workspace: other.ID}, 7777},
-			"no such":         {core.UsageQuery{Workspace: "ws_nowhere"}, 0},
-			"an empty moment": {core.UsageQuery{Workspace: core.DefaultWorkspaceID, From: day.Add(72 * time.Hour)}, 0},
+			"everything":                      {core.UsageQuery{Workspace: core.DefaultWorkspaceID}, 6041},
+			"the usage of one user":           {core.UsageQuery{Workspace: core.DefaultWorkspaceID, User: "u1"}, 1020},
+			"the usage since a time":          {core.UsageQuery{Workspace: core.DefaultWorkspaceID, From: day.Add(48 * time.Hour)}, 5000},
+			"the usage until a time":          {core.UsageQuery{Workspace: core.DefaultWorkspaceID, To: day}, 1000},
+			"the usage in another workspace":  {core.UsageQuery{Workspace: other.ID}, 7777},
+			"a workspace that does not exist": {core.UsageQuery{Workspace: "ws_nowhere"}, 0},
+			"a time without usage":            {core.UsageQuery{Workspace: core.DefaultWorkspaceID, From: day.Add(72 * time.Hour)}, 0},
 		} {
 			r, err := s.Usage(t.Context(), c.q)
 			if err != nil || r.Totals.InputTokens != c.want {

@@ -14,11 +14,12 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// Provision returns the user behind an identity. The first time, it creates the user and a personal workspace, in
-// one transaction and only once, however many callers there are. Later it updates email, name, organization role,
-// AdminBy and groups. An empty email or name does not replace an existing one, because not every token has them. An
-// organization role that was given here (SetOrgRole) takes precedence over the identity's, and AdminBy over both.
-// A new identity is linked to a user that an issuer of sameAs knows by the same email, if there is exactly one.
+// Provision returns the user behind an identity. The first time, it creates the user and a personal workspace, in one
+// transaction and only once, even if there are many callers at the same time. Later it updates email, name,
+// organization role, AdminBy and groups. An empty email or name does not replace an existing one, because not every
+// token has them. An organization role that was given here (SetOrgRole) takes precedence over the identity's, and
+// AdminBy over both. A new identity is linked to a user that an issuer of sameAs knows by the same email, if there is
+// exactly one.
 func (s *Store) Provision(ctx context.Context, id core.Identity, sameAs []string) (core.User, error) {
 	if id.Issuer == "" || id.Subject == "" {
 		return core.User{}, errors.New("provisioning a user: the identity has no issuer or no subject")

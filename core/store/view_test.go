@@ -32,7 +32,7 @@ func TestAViewIsReadAsItWasSet(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := s.DeleteView(t.Context(), core.DefaultWorkspaceID, "few"); core.CodeOf(err) != core.CodeNotFound {
-			t.Errorf("a second time: %v", err)
+			t.Errorf("deleting the view again: %v", err)
 		}
 		key, err := s.CreateAPIKey(t.Context(), core.APIKey{Name: "k", User: somebody(t, s, "alice"), Workspace: core.DefaultWorkspaceID, Role: core.RoleMember, View: "all", Surface: core.SurfaceSearch}, "hash")
 		if err != nil {
@@ -56,7 +56,7 @@ func TestTheViewsOfAWorkspaceAreBoundedTogether(t *testing.T) {
 		}
 		wantCodes(t, core.CodeLimitReached, map[string]error{"one too many": put("v4", 1_000_000)})
 		if err := put("v3", 1_000_000); err != nil {
-			t.Errorf("one is replaced: %v", err)
+			t.Errorf("replacing a view: %v", err)
 		}
 	})
 }

@@ -32,10 +32,10 @@ func TestEveryMembershipChangeIsAnnouncedWithTheUserItConcerns(t *testing.T) {
 			{"a member is added", []string{"usr_owner"}, func() error { return s.PutMember(ctx, workspace, "usr_owner", core.RoleMember) }},
 			{"a member is removed", []string{"usr_owner"}, func() error { return s.DeleteMember(ctx, workspace, "usr_owner") }},
 			{"a role is given", []string{id}, func() error { return s.SetOrgRole(ctx, id, core.RoleAdmin) }},
-			{"a user joins once", []string{id}, func() error { _, err := s.JoinOnce(ctx, id, core.DefaultWorkspaceID, core.RoleMember); return err }},
-			{"the user does not join again", nil, func() error { _, err := s.JoinOnce(ctx, id, core.DefaultWorkspaceID, core.RoleMember); return err }},
-			{"the first admin is there already", nil, func() error { _, err := s.ClaimFirstAdmin(ctx, id); return err }},
-			{"a key is made, which nobody has cached", nil, func() error {
+			{"a user joins", []string{id}, func() error { _, err := s.JoinOnce(ctx, id, core.DefaultWorkspaceID, core.RoleMember); return err }},
+			{"the same user does not join again", nil, func() error { _, err := s.JoinOnce(ctx, id, core.DefaultWorkspaceID, core.RoleMember); return err }},
+			{"the first admin already exists", nil, func() error { _, err := s.ClaimFirstAdmin(ctx, id); return err }},
+			{"a key is created, which no cache can hold yet", nil, func() error {
 				k, err := s.CreateAPIKey(ctx, core.APIKey{Name: "k", User: ann.User, Workspace: workspace, Role: core.RoleMember}, "hash")
 				key = k.ID
 				return err

@@ -86,8 +86,8 @@ func (s *Store) RenameWorkspace(ctx context.Context, id, name string) error {
 	}))
 }
 
-// WorkspaceInstructions returns what the admins of a workspace tell every model there; "" if nothing. The error is
-// core.CodeNotFound if there is no workspace with this id.
+// WorkspaceInstructions returns the instructions that the admins of a workspace give to every model there, or "" if
+// there are none. The error is core.CodeNotFound if there is no workspace with this id.
 func (s *Store) WorkspaceInstructions(ctx context.Context, id string) (string, error) {
 	var text string
 	err := s.db.Get(ctx, "reading the instructions of workspace "+id, `SELECT instructions FROM workspaces WHERE id = $1`, []any{id}, &text)
@@ -131,7 +131,7 @@ func (s *Store) deleteWorkspace(ctx context.Context, tx *sql.Tx, id string) erro
 	if err := s.unlink(ctx, tx, `workspace = $1`, id); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, `DELETE FROM installations WHERE workspace = $1`, id); err != nil { // they were uninstalled just now
+	if _, err := tx.ExecContext(ctx, `DELETE FROM installations WHERE workspace = $1`, id); err != nil { // apps that were uninstalled but could still be restored
 		return err
 	}
 	_, err := tx.ExecContext(ctx, `DELETE FROM workspaces WHERE id = $1`, id)

@@ -27,8 +27,8 @@ func bare(conn net.Conn) net.Conn {
 	return conn
 }
 
-// watch returns when the client has disconnected, or has sent more than is allowed. What it sends, such as a
-// pipelined request, is never read as a request: a stream is the last response on its connection.
+// watch returns when the client has disconnected, or has sent more than is allowed. Data from the client, such as a
+// pipelined request, is never read as a request, because a stream is the last response on its connection.
 func watch(conn net.Conn) {
 	var stray [512]byte
 	for total := 0; total <= strayLimit; {

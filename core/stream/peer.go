@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Peer watches whether the client of a connection disconnects while its request is being handled, which
-// fasthttp does not report. It uses one goroutine on the network poller and examines what arrives without
-// consuming it: the server can still read a request that comes after the response.
+// Peer watches whether the client of a connection disconnects while its request is being handled, which fasthttp does
+// not report. It uses one goroutine on the network poller, and examines incoming data without consuming it, so the
+// server can still read a request that follows the response.
 type Peer struct {
 	conn net.Conn
 	gone chan struct{} // closed when the client has closed or reset the connection
@@ -38,7 +38,7 @@ func WatchPeer(conn net.Conn, left func()) *Peer {
 		return p
 	}
 	raw, err := socket.SyscallConn()
-	if err != nil || conn.SetReadDeadline(time.Time{}) != nil { // it is closed
+	if err != nil || conn.SetReadDeadline(time.Time{}) != nil { // the connection is closed
 		close(p.done)
 		p.leave(left)
 		return p
@@ -46,7 +46,8 @@ func WatchPeer(conn net.Conn, left func()) *Peer {
 	go func() {
 		defer close(p.done)
 		over := false
-		// On an error the connection was closed here, or Stop ended the wait: the client did neither.
+		// An error does not mean that the client has disconnected: the server closed the connection, or Stop ended the
+		// wait.
 		if raw.Read(func(fd uintptr) bool { return peek(fd, &over) }) == nil && over {
 			p.leave(left)
 		}
@@ -56,8 +57,8 @@ func WatchPeer(conn net.Conn, left func()) *Peer {
 
 // peeker is a TLS connection: data on its socket does not show whether the client has disconnected.
 type peeker interface {
-	// Peek waits until the client sends data, which it does not consume, or disconnects, which it returns as an
-	// error.
+	// Peek waits until the client sends data or disconnects. It does not consume the data. It returns an error if the
+	// client has disconnected.
 	Peek() error
 }
 

@@ -15,7 +15,7 @@ import (
 func TestAStalledReaderIsDisconnectedAfter10Seconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(hclog.NewNullLogger())
-		client, server := net.Pipe() // takes a byte only when it is read, and nothing reads
+		client, server := net.Pipe() // a write blocks until the other end reads, and it never does
 		start := time.Now()
 		var failed error
 		s.serve(server, Standing, &Writer{conn: server, head: []byte("head")}, func(ctx context.Context, w *Writer) {

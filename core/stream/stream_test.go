@@ -162,7 +162,7 @@ func TestADisconnectedReaderIsNoticedEvenIfNothingIsWritten(t *testing.T) {
 	_, addr := serve(t, Standing, func(ctx context.Context, w *Writer) {
 		_ = w.Flush()
 		<-ctx.Done()
-		if err := w.Event("late", nil); err == nil { // may still reach the kernel; must not fail the server
+		if err := w.Event("late", nil); err == nil { // the write may still succeed, because the kernel accepts it; the server must not fail
 			_ = w.Comment()
 		}
 		close(ended)
@@ -181,7 +181,7 @@ func TestInputOnAnEventStreamIsNeverServedAsARequest(t *testing.T) {
 	conn, r := dial(t, addr)
 	ask(t, conn, r, getStream+"GET /plain HTTP/1.1\r\nHost: a\r\n\r\n")
 	flood := strings.Repeat("x", 1024)
-	for range 1024 { // far past what is taken in: the stream ends
+	for range 1024 { // far more input than the server accepts, so the stream ends
 		if _, err := io.WriteString(conn, flood); err != nil {
 			break
 		}
@@ -218,7 +218,7 @@ func TestShutdownEndsStandingStreams(t *testing.T) {
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if rest, err := io.ReadAll(resp.Body); err != nil || len(rest) != 0 { // a whole body, not a cut one
+	if rest, err := io.ReadAll(resp.Body); err != nil || len(rest) != 0 { // the body is complete
 		t.Fatalf("%q, %v", rest, err)
 	}
 	conn, r = dial(t, addr)

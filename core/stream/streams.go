@@ -24,9 +24,9 @@ const (
 	Answer
 )
 
-// connection returns the value of the Connection header. The connection always ends with the stream. A standing
-// stream sends keep-alive, since it lasts until its reader leaves or the server ends. After an answer the
-// client would otherwise send its next request over a connection that is closing.
+// connection returns the value of the Connection header. The connection always ends with the stream. A standing stream
+// sends keep-alive, since it lasts until its reader leaves or the server ends. An answer sends close: otherwise the
+// client would send its next request over a connection that is closing.
 func (k Kind) connection() string {
 	if k == Answer {
 		return "close"
@@ -56,9 +56,9 @@ func New(log hclog.Logger) *Streams {
 }
 
 // Open answers c with an event stream: status 200, the headers of docs/api.md 7.1, and those set on the response so
-// far. It returns immediately. When the handler has returned as well, run is called with a writer. The stream ends
-// when run returns. The headers are sent with the first data, so that run can first set up what the client may rely
-// on once it sees them.
+// far. It returns immediately. When the handler has returned as well, run is called with a writer. The stream ends when
+// run returns. The headers are sent with the first data, so run can first set up anything that the client may rely on
+// once it sees the headers.
 //
 // The context given to run ends as soon as the client has disconnected, has stalled for 10 seconds, or the stream
 // must end because of Shutdown. It does not refer to c: run must not use c, or strings from it that were not copied.
@@ -149,7 +149,7 @@ func (s *Streams) serve(conn net.Conn, kind Kind, w *Writer, run func(context.Co
 	<-gone
 }
 
-// enter admits a stream. A stream may arrive after Drain although its handler ran before. Such a stream ends
+// enter admits a stream. A stream may arrive after Drain even if its handler ran before Drain. Such a stream ends
 // immediately if it is standing, and is refused if Shutdown is already over.
 func (s *Streams) enter(st *opened) bool {
 	s.mu.Lock()

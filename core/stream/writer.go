@@ -32,7 +32,7 @@ type Writer struct {
 // and the empty line that ends it. A name with a line break is an error.
 func (w *Writer) Event(name string, data []byte) error { return w.EventWithID("", name, data) }
 
-// EventWithID is Event preceded by an id line, if id is not "". An id with a line break is an error.
+// EventWithID is like Event, but first writes an id line if id is not "". An id with a line break is an error.
 func (w *Writer) EventWithID(id, name string, data []byte) error {
 	if strings.ContainsAny(name, "\r\n\x00") || strings.ContainsAny(id, "\r\n\x00") {
 		return errors.New("event name or id contains a line break")

@@ -59,8 +59,8 @@ func (r *Call) choose(ctx context.Context, name string) (core.Account, error) {
 	return r.n.o.Accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{Name: name, ReadOnly: r.tool.ReadOnly, Tool: r.name, Chosen: r.Session.chosen()})
 }
 
-// askWhich asks the person which of several accounts the call uses. If the client cannot ask, it returns unnamed, the
-// error saying that the call must name an account. A stateless client is asked in the result of the call: askWhich
+// askWhich asks the person which of several accounts the call uses. If the client cannot ask, it returns unnamed, an
+// error which says that the call must name an account. A stateless client is asked in the result of the call: askWhich
 // then sets r.reply.
 func (r *Call) askWhich(ctx context.Context, several core.SeveralAccounts, unnamed error) (core.Account, error) {
 	params, err := json.Marshal(map[string]any{
@@ -144,8 +144,8 @@ func (r *Call) takeAccountAnswer() string {
 }
 
 // guardInput checks an app's result that asks for input, so that only the person can choose the account of the next
-// call. A request under one of this server's own names is an error, and the app's own state never passes for this
-// server's.
+// call. It rejects a request under one of this server's own names, and makes sure that the app's own state cannot be
+// mistaken for this server's.
 func (r *Call) guardInput(result json.RawMessage) (json.RawMessage, error) {
 	requests := member(result, "inputRequests")
 	for _, own := range []string{accountRequest, loginRequest} {
@@ -154,15 +154,15 @@ func (r *Call) guardInput(result json.RawMessage) (json.RawMessage, error) {
 		}
 	}
 	var state string
-	_ = json.Unmarshal(member(result, "requestState"), &state) // the state of a malformed result is not followed
+	_ = json.Unmarshal(member(result, "requestState"), &state) // a malformed result counts as one without state
 	if r.named != "" || strings.HasPrefix(state, accountState) {
 		return r.withAccount(result), nil
 	}
 	return result, nil
 }
 
-// withAccount adds the chosen account, if any, to the request state of a result that asks for input. The next call returns the
-// state, but not the answer itself.
+// withAccount adds the chosen account, if any, to the request state of a result that asks for input. The next call
+// returns the state, but not the answer itself.
 func (r *Call) withAccount(result json.RawMessage) json.RawMessage {
 	return orUnchanged(result, func() (json.RawMessage, error) {
 		state := accountState + r.named + " " + string(member(result, "requestState"))

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// namedAccounts has every account that a call names, and records the names.
+// namedAccounts is a fake of the linked accounts. It has every account that a call names, and records the names.
 type namedAccounts struct{ names []string }
 
 func (a *namedAccounts) Choose(_ context.Context, _ core.Caller, _ string, w core.AccountWanted) (core.Account, error) {

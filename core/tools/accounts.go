@@ -24,7 +24,7 @@ type Accounts interface {
 	// Offer returns an offer with the lists that c's accounts last saw, or shared. If c has an account with the given
 	// name for an app, its other accounts for that app do not count. app and name are "" for none.
 	Offer(c core.Caller, app, name string, shared *core.Offer) *core.Offer
-	// Seen reports that c lists tools.
+	// Seen is called when c lists tools.
 	Seen(c core.Caller)
 	// Needed completes a core.CodeLoginNeeded error that a call with an account returned.
 	Needed(c core.Caller, a core.Account, err error) error
@@ -49,7 +49,7 @@ func SplitAccount(name string) (tool, account string) {
 	return app + "__" + bare, account
 }
 
-// callAccount is what a call keeps of its account.
+// callAccount holds the data of an account that its calls need.
 type callAccount struct {
 	ID, Name  string
 	Exchanged bool // see core.Account

@@ -18,7 +18,7 @@ import (
 
 var agreements = flag.Int("agreements", 3000, "random cases of TestListSearchAndCallAgreeOnWhatACallerSees")
 
-// randomRules returns random rules for the tools of the test.
+// randomRules returns random rules over the test's tools.
 func randomRules(r *rand.Rand) (all []core.ToolRule) {
 	for range r.IntN(3) {
 		one := core.ToolRule{App: []string{"", "a", "b"}[r.IntN(3)], Tool: []string{"a__*", "*__x", "*y", "system__*", "b__z"}[r.IntN(5)]}
@@ -31,8 +31,8 @@ func randomRules(r *rand.Rand) (all []core.ToolRule) {
 	return all
 }
 
-// The listed tools are exactly those that a search finds and that can be called. This holds for callers of any role
-// and group, with keys and addresses bound to any views, on each surface and with each revision.
+// A search finds exactly the listed tools, and exactly these can be called. This holds for callers with any role and
+// group, for keys and addresses that are bound to any views, and for each surface and revision.
 func TestListSearchAndCallAgreeOnWhatACallerSees(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 43)) //nolint:gosec // a seed makes it repeatable
 	apps := &fakeApps{result: `{"content":[]}`}
@@ -69,7 +69,7 @@ func TestListSearchAndCallAgreeOnWhatACallerSees(t *testing.T) {
 	}
 }
 
-// replaceViews declares a random view for members, and sets one for groups and two more.
+// replaceViews declares a random view for members, and stores three more random views. One of these applies to groups.
 func replaceViews(t *testing.T, r *rand.Rand, views *view.Registry) {
 	t.Helper()
 	random := func(name string) core.View {
@@ -118,11 +118,11 @@ func checkAgreement(t *testing.T, n *tools.Namespace, c core.Caller, from tools.
 	if len(found.StructuredContent.Tools) != len(listed) {
 		t.Errorf("%+v: a search finds %+v, but the list has %v", c, found.StructuredContent.Tools, listed)
 	}
-	isListed := slices.Contains(listed, name) || name == "a__x" && slices.Contains(listed, "a__new") // also callable by its own name
+	isListed := slices.Contains(listed, name) || name == "a__x" && slices.Contains(listed, "a__new") // its own name works as well
 	for _, call := range []tools.Call{{Name: name, From: from}, {Name: "system__call_tool", Arguments: json.RawMessage(`{"name":"` + name + `"}`), From: from}} {
 		_, _, err := n.Call(t.Context(), c, call)
 		code := core.CodeOf(err)
-		known := err == nil || code == core.CodeForbidden && name == "system__admins" && n.ShowsTool(c, "", name) // a missing role is reported, while a view hides the tool
+		known := err == nil || code == core.CodeForbidden && name == "system__admins" && n.ShowsTool(c, "", name) // the error reports a missing role, but it hides a tool that a view hides
 		if known != isListed && code != core.CodeForbidden || err != nil && !known && code != core.CodeToolNotFound {
 			t.Errorf("%+v: %s is listed: %t; %s: %v", c, name, isListed, call.Name, err)
 		}

@@ -163,8 +163,7 @@ func TestAKeyDoesNotApproveItsOwnCalls(t *testing.T) {
 	}
 }
 
-// TestAThousandReplayedOrAlteredApprovalsExecuteNothing approves one call, makes it once, and then tries a thousand
-// replays and altered calls.
+// The test approves one call, makes it once, and then tries a thousand replays and altered calls.
 func TestAThousandReplayedOrAlteredApprovalsExecuteNothing(t *testing.T) {
 	h := newHeld(t, 0)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
@@ -209,7 +208,7 @@ func TestAThousandReplayedOrAlteredApprovalsExecuteNothing(t *testing.T) {
 	if n := len(h.apps.Calls()); n != 0 {
 		t.Fatalf("%d altered calls reached the app", n)
 	}
-	// The same JSON value, written differently, is the same call.
+	// The same arguments, written as different JSON text, count as the same call.
 	if err := h.run(t, alice, "files__delete", `{ "n":1, "path":"\u002fa" }`); err != nil || len(h.apps.Calls()) != 1 {
 		t.Fatalf("the approved call: %v, %d calls", err, len(h.apps.Calls()))
 	}
@@ -244,7 +243,7 @@ func TestAnApprovalDoesNotCoverOtherLoneSurrogates(t *testing.T) {
 	}
 }
 
-// If a member occurs twice, the approver may see one value and the app use the other.
+// If a member occurs twice, the approver may see one value while the app uses the other.
 func TestACallWithADuplicateMemberCannotBeApproved(t *testing.T) {
 	h := newHeld(t, 0)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
@@ -259,7 +258,7 @@ func TestACallWithADuplicateMemberCannotBeApproved(t *testing.T) {
 	}
 }
 
-func TestTheDigitsOfANumberArePartOfWhatIsApproved(t *testing.T) {
+func TestAnApprovalCoversTheExactDigitsOfANumber(t *testing.T) {
 	h := newHeld(t, 0)
 	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
 	_ = h.run(t, alice, "files__delete", `{"n":9007199254740993}`)
@@ -336,7 +335,7 @@ func TestACallThatIsCancelledEndsItsApproval(t *testing.T) {
 		id = h.pendingID(t, admin)
 		leave()
 		if err, _ := testkit.Receive(t, "the call", done); err == nil {
-			t.Error("it has an answer")
+			t.Error("the approval has an answer")
 		}
 		return id
 	}
@@ -377,7 +376,7 @@ func TestACancelledCallLeavesItsApprovalToAnIdenticalCallThatStillWaits(t *testi
 	waits(ctx, left)
 	leave()
 	if err, _ := testkit.Receive(t, "the cancelled call", left); err == nil {
-		t.Error("it has an answer")
+		t.Error("the approval has an answer")
 	}
 	if _, err := h.approvals.Decide(t.Context(), admin, h.pendingID(t, admin), core.Decision{Approve: true}); err != nil {
 		t.Fatal(err)
@@ -437,7 +436,7 @@ func TestAnAdminOtherThanTheCallerMayAllowAllCallsOfAToolUntilItChanges(t *testi
 
 	id, done = waits(alice, "mail__send", `{"n":1}`)
 	if _, err := h.approvals.Decide(t.Context(), alice, id, always); core.CodeOf(err) != core.CodeForbidden {
-		t.Errorf("whoever asked: %v", err)
+		t.Errorf("by the person who asked: %v", err)
 	}
 	if _, err := h.approvals.Decide(t.Context(), person("carol", core.RoleMember), id, always); core.CodeOf(err) != core.CodeForbidden {
 		t.Errorf("a member: %v", err)

@@ -14,7 +14,7 @@ import (
 type fakeApps struct {
 	fakeapps.Apps
 	tools  map[string][]core.Tool // by workspace
-	late   map[string][]core.Tool // by server: the tools of an app that is still starting
+	late   map[string][]core.Tool // by server; the tools of apps that are still starting
 	result string
 	err    error
 	waking func() // called by each call, as if its app were asleep; nil if all are awake

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
 
-// endless is an audit log that cannot record the end of anything.
+// endless is an audit log that can record starts but not ends.
 type endless struct{ fakes.Audit }
 
 func (e *endless) Record(ctx context.Context, r core.AuditRecord) error {
@@ -55,7 +55,7 @@ func TestEveryRequestIsRecordedBeforeItStartsAndAfterItEnds(t *testing.T) {
 		{"an app that is starting", `{"content":[]}`, nil, call("late__add"), `tools.call late__add allowed {"a":1}; tools.call.ended late__add ok`},
 		{"a system tool", ``, nil, call("system__open"), `tools.call system__open allowed {"a":1}; tools.call.ended system__open ok`},
 		{"a system tool that is off", ``, nil, call("system__off"), `tools.call system__off feature_disabled {"a":1}`},
-		{"a system tool of admins", ``, nil, call("system__admins"), `tools.call system__admins forbidden {"a":1}`},
+		{"a system tool for admins only", ``, nil, call("system__admins"), `tools.call system__admins forbidden {"a":1}`},
 		{"a system tool that refuses", ``, nil, call("system__checks"), `tools.call system__checks forbidden {"a":1}`},
 		{"no such system tool", ``, nil, call("system__none"), `tools.call system__none tool_not_found {"a":1}`},
 		{"a prompt", `{"messages":[]}`, nil, about((*tools.Namespace).GetPrompt, prompt), `prompts.get calc__ask allowed {"a":1}; prompts.get.ended calc__ask ok`},

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit/fakeapps"
 )
 
-// quickApps return immediately and record nothing.
+// quickApps answers every call immediately and records nothing.
 type quickApps struct {
 	fakeapps.Apps
 	result json.RawMessage

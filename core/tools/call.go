@@ -29,8 +29,8 @@ type Call struct {
 	Notify     func(rpc.Notification) // receives the notifications of the call, in wire order; nil drops them
 	From
 
-	// Chose, unless nil, is called with the tool's full name and the account's name ("" for none) before the call waits for
-	// an approval.
+	// Chose, unless nil, is called with the tool's full name and the account's name ("" for none) before the call waits
+	// for an approval.
 	Chose func(tool, account string)
 
 	// The answers to an earlier result that asked for input, and its state (MCP 2026-07-28); nil if absent.
@@ -42,7 +42,7 @@ type Call struct {
 	task    *taskRun                       // the task that the call is or may become; nil for none
 	follows bool                           // the call was made earlier, and only follows the app's task
 	asked   struct{ name, account string } // as the caller wrote them; resolve replaces Name and Account
-	waited  bool                           // for a person: a login, or an account
+	waited  bool                           // the call has waited for a person to log in or to choose an account
 
 	// Set by resolve.
 	server, name string       // name is the tool's own name
@@ -100,7 +100,7 @@ func (r *Call) record() (method, target string, arguments json.RawMessage) {
 
 // measure implements request. Unknown tool names are not recorded, because callers can choose them freely.
 func (r *Call) measure(result callResult, err error) {
-	if r.follows { // it was counted at the time
+	if r.follows { // the call was counted when it was made
 		return
 	}
 	app, tool := r.server, r.name
@@ -139,10 +139,10 @@ func (r *Call) admit(ctx context.Context) error {
 	return r.awaitApproval(ctx)
 }
 
-// await waits for an app whose lists are not known yet, and returns the caller with its current rights. name is the tool
-// that the caller asks for; "" for anything else of the app. If it returns nil, look it up again, even if there was nothing
-// to wait for, because the app may have started running in the meantime. What the caller's views would hide anyway is
-// rejected immediately with unknown, like what does not exist.
+// await waits for an app whose lists are not known yet, and returns the caller with its current rights. name is the
+// tool that the caller asks for, or "" if the caller asks for something else from the app. If it succeeds, look up the
+// tool again, even if there was nothing to wait for, because the app may have started in the meantime. Anything that
+// the caller's views would hide is rejected immediately with unknown, as if it did not exist.
 func (n *Namespace) await(ctx context.Context, c core.Caller, server, name string, unknown error) (core.Caller, error) {
 	if views := n.viewsOf(c); views != nil && !views.MayShow(server, name) {
 		return c, unknown
@@ -156,8 +156,8 @@ func (n *Namespace) await(ctx context.Context, c core.Caller, server, name strin
 	return n.current(ctx, c)
 }
 
-// readmit checks the call again after it has waited for a person: the caller's rights and views, the tool and the account
-// may have changed in the meantime.
+// readmit checks the call again after it has waited for a person: the caller's rights and views, the tool and the
+// account may have changed in the meantime.
 func (r *Call) readmit(ctx context.Context) (err error) {
 	if r.caller, err = r.n.current(ctx, r.caller); err != nil {
 		return err
@@ -173,7 +173,8 @@ func (r *Call) readmit(ctx context.Context) (err error) {
 	return err
 }
 
-// recheck checks the call again after it has waited for its app. The app may have started with another tool of the same name.
+// recheck checks the call again after it has waited for its app. The app may have started with another tool of the same
+// name.
 func (r *Call) recheck(ctx context.Context) error {
 	called := r.tool
 	r.CheckInput = false // Arguments were checked and then cleared
@@ -189,7 +190,7 @@ func (r *Call) recheck(ctx context.Context) error {
 // resolve finds the tool and checks the call.
 func (r *Call) resolve(ctx context.Context) error { return r.resolveFor(ctx, r.Account) }
 
-// resolveFor is resolve for a call that uses an account: it finds the tool as this account sees it. account is "" for any.
+// resolveFor is like resolve, but finds the tool as an account sees it. account is "" for any.
 func (r *Call) resolveFor(ctx context.Context, account string) error {
 	r.server, r.name, _ = strings.Cut(r.Name, "__")
 	if r.server == SystemServer {
@@ -215,7 +216,7 @@ func (r *Call) resolveFor(ctx context.Context, account string) error {
 		return notFound(r.Name)
 	}
 	r.server, r.name = tool.Server, tool.Name
-	r.Name = tool.full // whichever name the caller uses: tasks, kept results and the audit log outlive the view and the bare name
+	r.Name = tool.full // not the caller's name for it, because tasks, kept results and the audit log outlive views and bare names
 	if r.CheckInput {
 		if err := r.n.validator.CheckArguments(ctx, tool.Tool, r.Arguments); err != nil {
 			return err
@@ -242,7 +243,7 @@ func (r *Call) resolveSystem(ctx context.Context) error {
 }
 
 // needsApproval reports whether the call waits for an approval; the tool must be resolved. A call that continues an
-// earlier one waits again, because its input responses are part of what is approved.
+// earlier one waits again, because the approval covers its input responses.
 func (r *Call) needsApproval() bool {
 	switch {
 	case r.n.o.Approvals == nil || r.follows:
@@ -286,7 +287,7 @@ func (r *Call) progress() func(message string) {
 	}
 	token, n := at.In(r.Meta), 0
 	return func(message string) {
-		n++ // progress must increase, and must stay below what the app reports later
+		n++ // progress must increase, and must stay below the values that the app reports later
 		r.Notify(rpc.Notification{
 			Method: "notifications/progress",
 			Params: fmt.Appendf(nil, `{"progressToken":%s,"progress":%de-6,"message":%s}`, token, n, rawjson.Quote(message)),
@@ -392,7 +393,7 @@ func notFound(name string) error {
 type callResult struct {
 	isError    bool // the tool failed
 	needsInput bool // not a final result: it asks the client for input first
-	isTask     bool // not a result, but the handle of one
+	isTask     bool // the handle of a task instead of a result
 	linked     bool // a part of its content names a resource
 }
 

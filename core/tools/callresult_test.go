@@ -29,7 +29,7 @@ func TestAResultIsReadInOnePass(t *testing.T) {
 	}
 }
 
-// BenchmarkReadResult compares reading a 64 KB result in one pass with one search per word of interest.
+// BenchmarkReadResult compares two ways to read a 64 KB result: in one pass, and with a separate search for each word.
 func BenchmarkReadResult(b *testing.B) {
 	text, _ := json.Marshal(strings.Repeat("the quick brown fox ", 64<<10/20)) // a string always marshals
 	result := []byte(`{"content":[{"type":"text","text":` + string(text) + `}]}`)

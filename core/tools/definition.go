@@ -17,8 +17,8 @@ func listedForm(t core.Tool) json.RawMessage {
 	return t.Raw
 }
 
-// withUsableOutput removes an output schema that is invalid or has unresolvable references. Because of a single such
-// schema, the official TypeScript client rejects the whole list, or every call of the tool.
+// withUsableOutput removes an output schema that is invalid or has unresolvable references. The official TypeScript
+// client rejects the whole list because of one such schema, or rejects every call to the tool.
 func (n *Namespace) withUsableOutput(t core.Tool, raw json.RawMessage) (json.RawMessage, error) {
 	var tool struct {
 		OutputSchema json.RawMessage `json:"outputSchema"`

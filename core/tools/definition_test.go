@@ -12,7 +12,7 @@ import (
 func TestEachRevisionListsToolsAsItDefinesThem(t *testing.T) {
 	const input = `{"name":"a__b","inputSchema":{"type":"object"}`
 	n := New(Options{Logger: hclog.NewNullLogger()})
-	for definition, want := range map[string][2]string{ // without and with sessions; the second is "" if it is the same
+	for definition, want := range map[string][2]string{ // the definition without sessions and with sessions; the second is "" if both are the same
 		`}`: {`}`},
 		`,"outputSchema":{"type":"object","properties":{"x":{"pattern":"(?=x)"}}}}`:                  {`,"outputSchema":{"type":"object","properties":{"x":{"pattern":"(?=x)"}}}}`},
 		`,"outputSchema":{"type":"array"}}`:                                                          {`,"outputSchema":{"type":"array"}}`, `}`},

@@ -57,7 +57,7 @@ func everything(t *testing.T) *tools.Namespace {
 	return tools.New(tools.Options{Apps: manager, Events: &events{}, Features: config.Features{}})
 }
 
-// human is a client that answers every kind of question.
+// human is a client that answers every kind of question, as a person would.
 type human struct {
 	mu     sync.Mutex
 	asked  []string
@@ -86,7 +86,7 @@ func accepting(content string) *human {
 
 const canAll = `{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`
 
-// visit is one session of the namespace.
+// visit is a session of the namespace. It collects the notifications that the session receives.
 type visit struct {
 	*tools.Session
 	n     *tools.Namespace

@@ -31,7 +31,7 @@ const (
 	leastBudget         = 100 // the smallest that a caller can request
 
 	resultKept  = time.Hour
-	keptTimeout = 30 * time.Second // for storing a result
+	keptTimeout = 30 * time.Second // time limit for storing a result
 
 	readResultName = "read_result"
 
@@ -42,7 +42,7 @@ const (
 	metaResult = "ropewalk/result"
 )
 
-// AsksToFit reports whether the _meta of a request requests results that fit.
+// AsksToFit reports whether the _meta of a request asks for results of limited size.
 func AsksToFit(meta json.RawMessage) bool {
 	at, err := rawjson.Find(meta, metaResultBudget)
 	return err == nil && !at.Empty() && meta[at.From] != 'f' && meta[at.From] != 'n'
@@ -188,7 +188,7 @@ func keptBy(c core.Caller, id string) core.KeptResult {
 // shape describes the form of some text.
 type shape struct {
 	mediaType  string
-	kind       string // in words
+	kind       string // the kind of the text, in words
 	characters int
 	lines      int
 }

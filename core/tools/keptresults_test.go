@@ -50,7 +50,7 @@ func (f *fakeResults) KeptResult(_ context.Context, r core.KeptResult, offset, l
 	return kept, nil
 }
 
-// fitting returns a namespace with a single tool, log__read, which returns result.
+// fitting returns a namespace whose only tool, log__read, returns result.
 func fitting(result string, o tools.Options) (*tools.Namespace, *fakeResults) {
 	kept := &fakeResults{}
 	o.Apps = &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("log", "read", `{"name":"read","inputSchema":{"type":"object"}}`)}}, result: result}
@@ -77,17 +77,17 @@ func TestAResultAboveTheBudgetBecomesAnExcerptForCallersWhoAsk(t *testing.T) {
 		fits         bool // returned unchanged
 		want         string
 	}{
-		"not asked":            {result: whole, meta: `{"progressToken":1}`, fits: true},
-		"not asked, in words":  {result: whole, meta: `{"ropewalk/resultBudget":false}`, fits: true},
-		"a short one":          {result: `{"content":[{"type":"text","text":"resultBudget"}]}`, meta: `{"ropewalk/resultBudget":true}`, fits: true},
-		"structured only":      {result: `{"content":[{"type":"text","text":"see there"}],"structuredContent":{"n":` + long + `}}`, meta: `{"ropewalk/resultBudget":true}`, fits: true},
-		"a larger budget":      {result: whole, meta: `{"ropewalk/resultBudget":1000000}`, fits: true},
-		"asked for input":      {result: `{"resultType":"input_required","content":[{"type":"text","text":` + long + `}]}`, meta: `{"ropewalk/resultBudget":true}`, fits: true},
-		"the configured one":   {result: whole, meta: `{"ropewalk/resultBudget":true}`, want: "text of 502 lines"},
-		"one of the request":   {result: whole, meta: `{"ropewalk/resultBudget":1000}`, want: "text of 502 lines"},
-		"an embedded resource": {result: `{"content":[{"type":"resource","resource":{"uri":"a:b","text":` + long + `}}]}`, meta: `{"ropewalk/resultBudget":true}`, want: "text of 501 lines"},
-		"JSON":                 {result: `{"content":[{"type":"text","text":` + string(rawjson.Quote(`[1,`+long+`]`)) + `}]}`, meta: `{"ropewalk/resultBudget":true}`, want: "a JSON array with 2 elements of"},
-		"an error":             {result: `{"isError":true,"content":[{"type":"text","text":` + long + `}]}`, meta: `{"ropewalk/resultBudget":true}`, want: "text of 501 lines"},
+		"no budget":               {result: whole, meta: `{"progressToken":1}`, fits: true},
+		"a budget of false":       {result: whole, meta: `{"ropewalk/resultBudget":false}`, fits: true},
+		"a short result":          {result: `{"content":[{"type":"text","text":"resultBudget"}]}`, meta: `{"ropewalk/resultBudget":true}`, fits: true},
+		"only structured content": {result: `{"content":[{"type":"text","text":"see there"}],"structuredContent":{"n":` + long + `}}`, meta: `{"ropewalk/resultBudget":true}`, fits: true},
+		"a larger budget":         {result: whole, meta: `{"ropewalk/resultBudget":1000000}`, fits: true},
+		"a request for input":     {result: `{"resultType":"input_required","content":[{"type":"text","text":` + long + `}]}`, meta: `{"ropewalk/resultBudget":true}`, fits: true},
+		"the configured budget":   {result: whole, meta: `{"ropewalk/resultBudget":true}`, want: "text of 502 lines"},
+		"a budget in the request": {result: whole, meta: `{"ropewalk/resultBudget":1000}`, want: "text of 502 lines"},
+		"an embedded resource":    {result: `{"content":[{"type":"resource","resource":{"uri":"a:b","text":` + long + `}}]}`, meta: `{"ropewalk/resultBudget":true}`, want: "text of 501 lines"},
+		"JSON":                    {result: `{"content":[{"type":"text","text":` + string(rawjson.Quote(`[1,`+long+`]`)) + `}]}`, meta: `{"ropewalk/resultBudget":true}`, want: "a JSON array with 2 elements of"},
+		"an error":                {result: `{"isError":true,"content":[{"type":"text","text":` + long + `}]}`, meta: `{"ropewalk/resultBudget":true}`, want: "text of 501 lines"},
 		"through system__call_tool": {result: whole, call: tools.Call{Name: "system__call_tool", Arguments: json.RawMessage(`{"name":"log__read"}`), Meta: json.RawMessage(`{"ropewalk/resultBudget":true}`)},
 			want: "text of 502 lines"},
 	} {
@@ -274,11 +274,11 @@ func TestTheToolThatReadsResultsIsListedWhereItIsNeeded(t *testing.T) {
 		from tools.From
 		want string
 	}{
-		"full":                   {tools.From{}, "log__read"},
-		"full, to read on":       {tools.From{ReadsOn: true}, "log__read system__read_result"},
-		"stateless, to read on":  {tools.From{ReadsOn: true, Stateless: true}, "log__read system__read_result"},
-		"the search surface":     {tools.From{Surface: tools.SurfaceSearch}, "system__call_tool"},
-		"the search, to read on": {tools.From{Surface: tools.SurfaceSearch, ReadsOn: true}, "system__read_result system__call_tool"},
+		"full": {tools.From{}, "log__read"},
+		"the full surface, for a client that reads on":   {tools.From{ReadsOn: true}, "log__read system__read_result"},
+		"without a session, for a client that reads on":  {tools.From{ReadsOn: true, Stateless: true}, "log__read system__read_result"},
+		"the search surface":                             {tools.From{Surface: tools.SurfaceSearch}, "system__call_tool"},
+		"the search surface, for a client that reads on": {tools.From{Surface: tools.SurfaceSearch, ReadsOn: true}, "system__read_result system__call_tool"},
 	} {
 		if got := strings.Join(names(n.ListFor(me, c.from)), " "); got != c.want {
 			t.Errorf("%s: %s", name, got)

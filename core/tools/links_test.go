@@ -7,7 +7,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestTheLinksOfOneUserDoNotPushOutThoseOfAnother(t *testing.T) {
+func TestOneUsersLinksDoNotEvictAnotherUsersLinks(t *testing.T) {
 	n := New(Options{})
 	of := func(user string) (core.Caller, From) {
 		return core.Caller{Identity: core.Identity{User: core.User{ID: user}}, Workspace: core.Workspace{ID: "ws_a"}}, From{Stateless: true}

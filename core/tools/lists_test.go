@@ -27,8 +27,8 @@ func template(server, uri string) core.ResourceTemplate {
 	return core.ResourceTemplate{Server: server, Template: uri, Raw: json.RawMessage(`{"uriTemplate":"` + uri + `","name":"n"}`)}
 }
 
-// twoApps returns two apps, clock and timer, that share a view. Each has its own template, and both have another in
-// common.
+// twoApps returns two apps, clock and timer, with a common view. Each app has its own template, and both have a third
+// template in common.
 func twoApps() *fakeApps {
 	view := `"_meta":{"ui":{"resourceUri":"ui://get-time/mcp-app.html","visibility":["app"]},"ui/resourceUri":"ui://get-time/mcp-app.html"}`
 	offer := &core.Offer{
@@ -86,23 +86,23 @@ func TestRequestsReachTheNamedAppUnderItsOwnNames(t *testing.T) {
 			(*tools.Namespace).GetPrompt, `{"_meta":{"a":1.0},"name":"timer__ask","arguments":{"name":"x"}}`,
 			`ws_a timer prompts/get {"_meta":{"a":1.0},"name":"ask","arguments":{"name":"x"}}`, "",
 		},
-		"an unknown prompt":            {(*tools.Namespace).GetPrompt, `{"name":"timer__other"}`, "", core.CodeNotFound},
-		"a prompt without an app":      {(*tools.Namespace).GetPrompt, `{"name":"ask"}`, "", core.CodeNotFound},
-		"no name":                      {(*tools.Namespace).GetPrompt, `{"name":7}`, "", core.CodeBadRequest},
-		"no params":                    {(*tools.Namespace).GetPrompt, ``, "", core.CodeBadRequest},
-		"a resource":                   {(*tools.Namespace).ReadResource, `{"uri":"zone://utc","x":[1]}`, `ws_a clock resources/read {"uri":"zone://utc","x":[1]}`, ""},
-		"a shared one, of the app":     {(*tools.Namespace).ReadResource, `{"uri":"ui://timer/get-time/mcp-app.html"}`, `ws_a timer resources/read {"uri":"ui://get-time/mcp-app.html"}`, ""},
-		"one that looks like it":       {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://timer/ropewalk://clock/zone://utc"}`, `ws_a timer resources/read {"uri":"ropewalk://clock/zone://utc"}`, ""},
-		"any one, of the app":          {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://clock/zone://utc"}`, `ws_a clock resources/read {"uri":"zone://utc"}`, ""},
-		"a shared one, without an app": {(*tools.Namespace).ReadResource, `{"uri":"ui://get-time/mcp-app.html"}`, "", core.CodeResourceNotFound},
-		"one of an unknown app":        {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://moon/zone://utc"}`, "", core.CodeResourceNotFound},
-		"one of a template":            {(*tools.Namespace).ReadResource, `{"uri":"run://7/log"}`, `ws_a timer resources/read {"uri":"run://7/log"}`, ""},
-		"one of a shared template":     {(*tools.Namespace).ReadResource, `{"uri":"both://7"}`, "", core.CodeResourceNotFound},
-		"that one, of the app":         {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://clock/both://7"}`, `ws_a clock resources/read {"uri":"both://7"}`, ""},
-		"one that names its app":       {(*tools.Namespace).ReadResource, `{"uri":"x://clock/unlisted"}`, `ws_a clock resources/read {"uri":"x://clock/unlisted"}`, ""},
-		"an unknown resource":          {(*tools.Namespace).ReadResource, `{"uri":"nobody://x"}`, "", core.CodeResourceNotFound},
-		"no URI":                       {(*tools.Namespace).ReadResource, `{}`, "", core.CodeBadRequest},
-		"a completion for a prompt":    {(*tools.Namespace).Complete, `{"ref":{"type":"ref/prompt","name":"clock__ask"},"argument":{"name":"a","value":"v"}}`, `ws_a clock completion/complete {"ref":{"type":"ref/prompt","name":"ask"},"argument":{"name":"a","value":"v"}}`, ""},
+		"an unknown prompt":                                    {(*tools.Namespace).GetPrompt, `{"name":"timer__other"}`, "", core.CodeNotFound},
+		"a prompt without an app":                              {(*tools.Namespace).GetPrompt, `{"name":"ask"}`, "", core.CodeNotFound},
+		"no name":                                              {(*tools.Namespace).GetPrompt, `{"name":7}`, "", core.CodeBadRequest},
+		"no params":                                            {(*tools.Namespace).GetPrompt, ``, "", core.CodeBadRequest},
+		"a resource":                                           {(*tools.Namespace).ReadResource, `{"uri":"zone://utc","x":[1]}`, `ws_a clock resources/read {"uri":"zone://utc","x":[1]}`, ""},
+		"a shared resource, with the app's name":               {(*tools.Namespace).ReadResource, `{"uri":"ui://timer/get-time/mcp-app.html"}`, `ws_a timer resources/read {"uri":"ui://get-time/mcp-app.html"}`, ""},
+		"a resource that looks like a shared one":              {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://timer/ropewalk://clock/zone://utc"}`, `ws_a timer resources/read {"uri":"ropewalk://clock/zone://utc"}`, ""},
+		"any resource, with the app's name":                    {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://clock/zone://utc"}`, `ws_a clock resources/read {"uri":"zone://utc"}`, ""},
+		"a shared resource, without an app's name":             {(*tools.Namespace).ReadResource, `{"uri":"ui://get-time/mcp-app.html"}`, "", core.CodeResourceNotFound},
+		"a resource of an unknown app":                         {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://moon/zone://utc"}`, "", core.CodeResourceNotFound},
+		"a resource of a template":                             {(*tools.Namespace).ReadResource, `{"uri":"run://7/log"}`, `ws_a timer resources/read {"uri":"run://7/log"}`, ""},
+		"a resource of a shared template":                      {(*tools.Namespace).ReadResource, `{"uri":"both://7"}`, "", core.CodeResourceNotFound},
+		"a resource of a shared template, with the app's name": {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://clock/both://7"}`, `ws_a clock resources/read {"uri":"both://7"}`, ""},
+		"a resource whose own URI names an app":                {(*tools.Namespace).ReadResource, `{"uri":"x://clock/unlisted"}`, `ws_a clock resources/read {"uri":"x://clock/unlisted"}`, ""},
+		"an unknown resource":                                  {(*tools.Namespace).ReadResource, `{"uri":"nobody://x"}`, "", core.CodeResourceNotFound},
+		"no URI":                                               {(*tools.Namespace).ReadResource, `{}`, "", core.CodeBadRequest},
+		"a completion for a prompt":                            {(*tools.Namespace).Complete, `{"ref":{"type":"ref/prompt","name":"clock__ask"},"argument":{"name":"a","value":"v"}}`, `ws_a clock completion/complete {"ref":{"type":"ref/prompt","name":"ask"},"argument":{"name":"a","value":"v"}}`, ""},
 		"a completion for a template": {
 			(*tools.Namespace).Complete, `{"ref":{"type":"ref/resource","uri":"ropewalk://timer/both://{x}"},"argument":{}}`,
 			`ws_a timer completion/complete {"ref":{"type":"ref/resource","uri":"both://{x}"},"argument":{}}`, "",
@@ -123,13 +123,13 @@ func TestRequestsReachTheNamedAppUnderItsOwnNames(t *testing.T) {
 				t.Errorf("the app received %v (%v), want %s", y.asked(), err, c.want)
 			}
 			if _, err := c.method(newNamespace(y, &events{}, nil), t.Context(), caller("ws_b", core.RoleOwner), tools.Request{Params: json.RawMessage(c.params)}); err == nil {
-				t.Error("it is served in another workspace")
+				t.Error("the app is served in another workspace")
 			}
 		})
 	}
 }
 
-func TestURIsThatAppsShareNameTheAppInResultsToo(t *testing.T) {
+func TestSharedURIsNameTheirAppInResultsAsWell(t *testing.T) {
 	y := twoApps()
 	n := newNamespace(y, &events{}, nil)
 	c := caller("ws_a", core.RoleMember)
@@ -158,7 +158,7 @@ func TestAListIsMarshalledOnceForAllCallersThatSeeTheSame(t *testing.T) {
 	first := n.ListJSON(caller("ws_a", core.RoleMember), tools.From{}, core.KindTools)
 	again := n.ListJSON(caller("ws_a", core.RoleMember), tools.From{}, core.KindTools)
 	if &first[0] != &again[0] {
-		t.Error("it was marshaled again")
+		t.Error("the array was marshaled again")
 	}
 	admin := n.ListJSON(caller("ws_a", core.RoleAdmin), tools.From{}, core.KindTools)
 	if strings.Contains(string(first), "system__admins") || !strings.Contains(string(admin), "system__admins") {
@@ -170,7 +170,7 @@ func TestAListIsMarshalledOnceForAllCallersThatSeeTheSame(t *testing.T) {
 	}
 	var listed []json.RawMessage
 	if err := json.Unmarshal(admin, &listed); err != nil || len(listed) != len(n.List(caller("ws_a", core.RoleAdmin)))+1 {
-		t.Errorf("it holds %d tools (%v)", len(listed), err)
+		t.Errorf("the array holds %d tools (%v)", len(listed), err)
 	}
 	y.SetOffer("ws_a", &core.Offer{Tools: []core.Tool{tool("clock", "other", `{"name":"other"}`)}})
 	if changed := n.ListJSON(caller("ws_a", core.RoleMember), tools.From{}, core.KindTools); !strings.Contains(string(changed), "clock__other") {
@@ -309,11 +309,11 @@ func TestLogMessagesOfACallUseTheSessionsLevel(t *testing.T) {
 		call  tools.Call
 		want  int // how many of three notifications arrive: a debug message, an error and a progress
 	}{
-		"a session that set no level":                {"", tools.Call{From: tools.From{Session: s}}, 3},
-		"no session":                                 {"", tools.Call{}, 3},
-		"a request of the new revision with a level": {"", tools.Call{Meta: loud, From: tools.From{Stateless: true}}, 2},
-		"a request of the new revision without one":  {"", tools.Call{From: tools.From{Stateless: true}}, 1},
-		"a session that wants errors":                {"error", tools.Call{From: tools.From{Session: s}}, 2},
+		"a session that set no level":         {"", tools.Call{From: tools.From{Session: s}}, 3},
+		"no session":                          {"", tools.Call{}, 3},
+		"a stateless request with a level":    {"", tools.Call{Meta: loud, From: tools.From{Stateless: true}}, 2},
+		"a stateless request without a level": {"", tools.Call{From: tools.From{Stateless: true}}, 1},
+		"a session that set the level error":  {"error", tools.Call{From: tools.From{Session: s}}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.level != "" {
@@ -342,19 +342,19 @@ func TestResourcesAreFoundByEquivalentURIs(t *testing.T) {
 	view := tool("notes", "show", `{"name":"show"}`)
 	view.ViewURI = "ui://日本/view"
 	for name, c := range map[string]struct{ asked, own string }{
-		"raw, as it is listed":                 {"notes://café/menu", "notes://café/menu"},
-		"percent-encoded":                      {"notes://caf%C3%A9/menu", "notes://café/menu"},
-		"in lower case":                        {"notes://caf%c3%a9/menu", "notes://café/menu"},
-		"unreserved characters":                {"notes://caf%C3%A9/%6Denu", "notes://café/menu"},
-		"listed percent-encoded":               {"notes://naïve", "notes://na%c3%afve"},
-		"a view that names its app":            {"ui://notes/%E6%97%A5%E6%9C%AC/view", "ui://日本/view"},
-		"a view by its own URI":                {"ui://%E6%97%A5%E6%9C%AC/view", "ui://日本/view"},
-		"of a template":                        {"day://caf%C3%A9/7", "day://caf%C3%A9/7"},
-		"of a template, raw":                   {"day://café/7", "day://café/7"},
-		"of a template with a query":           {"find://notes?q=a+b&n=2", "find://notes?q=a+b&n=2"},
-		"of a template with a query, percent":  {"find://notes?q=a%20b", "find://notes?q=a%20b"},
-		"shared, of the app":                   {"ropewalk://other/both://%C3%A9", "both://%c3%a9"},
-		"shared, of the app that lists it raw": {"ropewalk://notes/both://%C3%A9", "both://é"},
+		"unencoded, as it is listed":                                          {"notes://café/menu", "notes://café/menu"},
+		"percent-encoded":                                                     {"notes://caf%C3%A9/menu", "notes://café/menu"},
+		"in lower case":                                                       {"notes://caf%c3%a9/menu", "notes://café/menu"},
+		"unreserved characters":                                               {"notes://caf%C3%A9/%6Denu", "notes://café/menu"},
+		"listed percent-encoded":                                              {"notes://naïve", "notes://na%c3%afve"},
+		"a view with the app's name":                                          {"ui://notes/%E6%97%A5%E6%9C%AC/view", "ui://日本/view"},
+		"a view without the app's name":                                       {"ui://%E6%97%A5%E6%9C%AC/view", "ui://日本/view"},
+		"a resource of a template":                                            {"day://caf%C3%A9/7", "day://caf%C3%A9/7"},
+		"a resource of a template, unencoded":                                 {"day://café/7", "day://café/7"},
+		"a resource of a template with a query":                               {"find://notes?q=a+b&n=2", "find://notes?q=a+b&n=2"},
+		"a resource of a template with an encoded query":                      {"find://notes?q=a%20b", "find://notes?q=a%20b"},
+		"a shared resource, with the app's name":                              {"ropewalk://other/both://%C3%A9", "both://%c3%a9"},
+		"a shared resource, with the name of the app that lists it unencoded": {"ropewalk://notes/both://%C3%A9", "both://é"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			y := &fakeApps{result: `{"contents":[]}`}

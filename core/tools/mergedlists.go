@@ -31,7 +31,7 @@ type mergedLists struct {
 	search func() *ranking.Index // over tools, followed by the server's own tools
 }
 
-// callable is a tool with the data that each call of it needs.
+// callable is a tool with the data that each call to it needs.
 type callable struct {
 	core.Tool
 	full     string // FullName
@@ -69,7 +69,7 @@ type ownListsKey struct {
 	offer *core.Offer
 }
 
-// maxOwnLists limits how many lists for such offers are kept.
+// maxOwnLists limits how many merged lists are kept for offers that differ from the workspace's.
 const maxOwnLists = 256
 
 // lists returns the merged lists of a workspace as the caller of a request sees them from its client, with its accounts.
@@ -77,7 +77,7 @@ const maxOwnLists = 256
 // the caller.
 func (n *Namespace) lists(c core.Caller, from From) *mergedLists { return n.listsWith(c, from, "", "") }
 
-// listsWith is lists for a call that uses one of the caller's accounts for an app; account is "" for any.
+// listsWith is like lists, for a call that uses one of the caller's accounts for an app; account is "" for any.
 func (n *Namespace) listsWith(c core.Caller, from From, app, account string) *mergedLists {
 	workspace := c.Workspace.ID
 	k := listsKey{workspace, n.viewsOf(c)}
@@ -225,8 +225,8 @@ func (n *Namespace) visible(raw json.RawMessage, server, name string) json.RawMe
 	return visible
 }
 
-// Mirrors returns the arguments of a tool that requests repeat in headers. It returns nil if there are none or no
-// such tool.
+// Mirrors returns the arguments of a tool that requests repeat in headers. It returns nil if there are none, or if
+// there is no such tool.
 func (n *Namespace) Mirrors(c core.Caller, from From, name string) []core.Mirror {
 	if tool := n.lists(c, from).tool(name, nil); tool != nil {
 		return tool.Mirrors

@@ -109,11 +109,11 @@ type Namespace struct {
 
 	links *lru.Cache[string, *lru.Cache[string, resourceRef]] // links that apps gave to stateless clients, by User.ID
 
-	leftOut *lru.Cache[leftOutSkills, struct{}] // what has been logged
+	leftOut *lru.Cache[leftOutSkills, struct{}] // the skills that have been logged
 
 	mu     sync.RWMutex
 	merged map[listsKey]*mergedLists
-	apart  *lru.Cache[ownListsKey, *mergedLists] // for people with accounts, sessions and stateless clients, where they differ
+	apart  *lru.Cache[ownListsKey, *mergedLists] // lists that differ from the workspace's: those of people with accounts, of sessions and of stateless clients
 }
 
 // New returns a Namespace. Add adds the server's own tools.
@@ -185,14 +185,14 @@ func (t Listed) RawFor(from From) json.RawMessage {
 // own tools are sorted like those of an app named system.
 func (n *Namespace) List(c core.Caller) []Listed { return n.ListFor(c, From{}) }
 
-// ListFor is List for a request from a client, whose session may have different lists.
+// ListFor is like List, for a request from a client, whose session may have different lists.
 func (n *Namespace) ListFor(c core.Caller, from From) []Listed {
 	n.seen(c)
 	r, mask := n.lists(c, from), n.maskFor(c, from)
 	return n.list(r, mask, n.searches(r, mask, from))
 }
 
-// seen reports that c lists tools, because some apps are published only once somebody does.
+// seen records that c lists tools, because some apps are published only once somebody lists tools.
 func (n *Namespace) seen(c core.Caller) {
 	if n.o.Accounts != nil {
 		n.o.Accounts.Seen(c)
@@ -230,7 +230,7 @@ func (n *Namespace) ownListed(i int, own Listed, mask uint64) Listed {
 	return s.listed()
 }
 
-// maskFor is mask for a request from a client.
+// maskFor is like mask, for a request from a client.
 func (n *Namespace) maskFor(c core.Caller, from From) uint64 {
 	mask := n.mask(c)
 	if from.ReadsOn {

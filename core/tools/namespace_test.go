@@ -71,11 +71,11 @@ func system(name string, admin bool, flags ...string) tools.System {
 
 func TestAToolIsListedAsItsAppWroteItExceptForItsName(t *testing.T) {
 	for name, raw := range map[string]string{
-		"name first":         `{"name":"add","title":"T","x-unknown":{"b":1,"a":[1.0,2e3]},"inputSchema":{"type":"object","z":1,"a":2}}`,
-		"name last":          `{"inputSchema":{"type":"object"},"name":"add"}`,
-		"white space":        "{ \"title\" : \"T\" ,\n \"name\"\t:  \"add\" , \"inputSchema\":{} }",
-		"name deeper down":   `{"_meta":{"name":"deep"},"name":"add","inputSchema":{"properties":{"name":{"type":"string"}}}}`,
-		"escaped characters": `{"description":"\u00e9 \"name\":\"x\"","name":"add"}`,
+		"name first":                  `{"name":"add","title":"T","x-unknown":{"b":1,"a":[1.0,2e3]},"inputSchema":{"type":"object","z":1,"a":2}}`,
+		"name last":                   `{"inputSchema":{"type":"object"},"name":"add"}`,
+		"white space before the name": "{ \"title\" : \"T\" ,\n \"name\"\t:  \"add\" , \"inputSchema\":{} }",
+		"name deeper down":            `{"_meta":{"name":"deep"},"name":"add","inputSchema":{"properties":{"name":{"type":"string"}}}}`,
+		"escaped characters":          `{"description":"\u00e9 \"name\":\"x\"","name":"add"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", raw)}}}
@@ -145,15 +145,15 @@ func TestListAndCallApplyTheSameFilters(t *testing.T) {
 		role     core.Role
 		code     core.Code // "" if the tool is available
 	}{
-		"no flag, no role":          {system("s", false), nil, core.RoleMember, ""},
-		"a flag that is on":         {system("s", false, "bundleManagement"), nil, core.RoleMember, ""},
-		"a flag that is off":        {system("s", false, "bundleManagement"), off, core.RoleOwner, core.CodeFeatureDisabled},
-		"one of two flags on":       {system("s", false, "bundleManagement", "other"), off, core.RoleMember, ""},
-		"admin-only for a member":   {system("s", true), nil, core.RoleMember, core.CodeForbidden},
-		"admin-only for nobody":     {system("s", true), nil, "", core.CodeForbidden},
-		"admin-only for an admin":   {system("s", true), nil, core.RoleAdmin, ""},
-		"admin-only for an owner":   {system("s", true), nil, core.RoleOwner, ""},
-		"off, and for admins: flag": {system("s", true, "bundleManagement"), off, core.RoleMember, core.CodeFeatureDisabled},
+		"no flag, no role":                       {system("s", false), nil, core.RoleMember, ""},
+		"a flag that is on":                      {system("s", false, "bundleManagement"), nil, core.RoleMember, ""},
+		"a flag that is off":                     {system("s", false, "bundleManagement"), off, core.RoleOwner, core.CodeFeatureDisabled},
+		"one of two flags on":                    {system("s", false, "bundleManagement", "other"), off, core.RoleMember, ""},
+		"admin-only for a member":                {system("s", true), nil, core.RoleMember, core.CodeForbidden},
+		"admin-only for a caller without a role": {system("s", true), nil, "", core.CodeForbidden},
+		"admin-only for an admin":                {system("s", true), nil, core.RoleAdmin, ""},
+		"admin-only for an owner":                {system("s", true), nil, core.RoleOwner, ""},
+		"admin-only and off: the flag counts":    {system("s", true, "bundleManagement"), off, core.RoleMember, core.CodeFeatureDisabled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, who := newNamespace(&fakeApps{}, &events{}, c.features, c.own), caller("ws_a", c.role)
@@ -168,7 +168,7 @@ func TestListAndCallApplyTheSameFilters(t *testing.T) {
 	}
 }
 
-func TestACallReachesItsAppWithUnchangedArguments(t *testing.T) {
+func TestAnAppReceivesTheArgumentsUnchanged(t *testing.T) {
 	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "a__b", `{"name":"a__b"}`)}}, result: `{"content":[],"x":1}`}
 	n := newNamespace(y, &events{}, nil)
 	got, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{
@@ -221,9 +221,9 @@ func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheCall(t *testing.T) {
 		paths             []string // the paths of the violations; nil if there are none
 	}{
 		"fitting":                      {schema, `{"a":1}`, nil},
-		"a required one missing":       {schema, `{}`, []string{""}},
+		"a missing required property":  {schema, `{}`, []string{""}},
 		"a wrong type":                 {schema, `{"a":"x"}`, []string{"/a"}},
-		"two at once":                  {schema, `{"a":"x","b":["y",3]}`, []string{"/a", "/b/1"}},
+		"two violations at once":       {schema, `{"a":"x","b":["y",3]}`, []string{"/a", "/b/1"}},
 		"a name with a slash":          {schema, `{"a":1,"c/d":2}`, []string{"/c~1d"}},
 		"no arguments":                 {schema, ``, []string{""}},
 		"an app without a schema":      {`null`, `{"any":"thing"}`, nil},
@@ -278,13 +278,13 @@ func TestDataChangedFollowsAnAgentsSuccessfulCallOfAToolThatMayChangeData(t *tes
 		err         error
 		want        int
 	}{
-		"an agent's call":            {writes, `{"content":[]}`, true, nil, 1},
-		"a person's call":            {writes, `{"content":[]}`, false, nil, 0},
-		"a read-only tool":           {reads, `{"content":[]}`, true, nil, 0},
-		"a tool that failed":         {writes, `{"content":[],"isError":true}`, true, nil, 0},
-		"isError present and false":  {writes, `{"isError": false}`, true, nil, 1},
-		"isError inside the content": {writes, `{"content":[{"type":"text","text":"{\"isError\":true}"}]}`, true, nil, 1},
-		"a call that did not arrive": {writes, ``, true, errors.New("gone"), 0},
+		"an agent's call":                   {writes, `{"content":[]}`, true, nil, 1},
+		"a person's call":                   {writes, `{"content":[]}`, false, nil, 0},
+		"a read-only tool":                  {reads, `{"content":[]}`, true, nil, 0},
+		"a tool that failed":                {writes, `{"content":[],"isError":true}`, true, nil, 0},
+		"isError present and false":         {writes, `{"isError": false}`, true, nil, 1},
+		"isError inside the content":        {writes, `{"content":[{"type":"text","text":"{\"isError\":true}"}]}`, true, nil, 1},
+		"a call that did not reach the app": {writes, ``, true, errors.New("gone"), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &events{}

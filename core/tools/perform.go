@@ -43,7 +43,7 @@ type request interface {
 	measure(r callResult, err error)
 }
 
-// Auditor records what was done. If Record returns an error, the action must not be performed.
+// Auditor records requests. If Record returns an error, the request must not be made.
 type Auditor interface {
 	Record(ctx context.Context, r core.AuditRecord) error
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// rights is a tools.Access in which callers lose theirs.
+// rights is a tools.Access whose callers lose their rights.
 type rights struct {
 	now func(core.Caller) (core.Caller, error)
 }
@@ -41,10 +41,10 @@ func TestACallThatWaitedForAnApprovalIsCheckedAgainBeforeItIsMade(t *testing.T) 
 	}{
 		{"nothing changes", "system__erase", func(*testing.T, *held) {}, ""},
 		{"nothing changes, and a view renames the tool", "mail__post", func(*testing.T, *held) {}, ""},
-		{"the admin is a member now", "system__erase", becomes(func(c *core.Caller) { c.User.OrgRole = core.RoleMember }, nil), core.CodeForbidden},
+		{"the admin is now a member", "system__erase", becomes(func(c *core.Caller) { c.User.OrgRole = core.RoleMember }, nil), core.CodeForbidden},
 		{"the membership has ended", "mail__post", becomes(gone, core.Errorf(core.CodeWorkspaceDenied, "not a member")), core.CodeWorkspaceDenied},
 		{"the key was revoked", "system__erase", becomes(gone, core.Errorf(core.CodeUnauthenticated, "no such key")), core.CodeUnauthenticated},
-		{"the rights are unknown", "mail__post", becomes(gone, core.Errorf(core.CodeUnavailable, "no database")), core.CodeUnavailable},
+		{"the rights cannot be read", "mail__post", becomes(gone, core.Errorf(core.CodeUnavailable, "no database")), core.CodeUnavailable},
 		{"the view hides the tool", "mail__post", narrow, core.CodeToolNotFound},
 		{"the view hides the server's tool", "system__erase", narrow, core.CodeToolNotFound},
 		{"the app is gone", "mail__post", func(_ *testing.T, h *held) { h.apps.SetOffer(core.DefaultWorkspaceID, &core.Offer{}) }, core.CodeToolNotFound},
@@ -100,12 +100,12 @@ func TestACallThatWokeItsAppIsCheckedAgainBeforeItIsSent(t *testing.T) {
 		change func(*testing.T, *held)
 		want   core.Code // "" if the call is sent
 	}{
-		"nothing changes":                   {func(*testing.T, *held) {}, ""},
-		"its definition changes":            {offers(`{"name":"read","description":"other"}`), ""},
-		"its calls need an approval now":    {offers(`{"name":"read","annotations":{"destructiveHint":true}}`), core.CodeConflict},
-		"the app does not have it any more": {func(_ *testing.T, h *held) { h.apps.SetOffer(core.DefaultWorkspaceID, &core.Offer{}) }, core.CodeToolNotFound},
-		"the membership has ended":          {leaves, core.CodeWorkspaceDenied},
-		"a view hides it":                   {hides, core.CodeToolNotFound},
+		"nothing changes":                {func(*testing.T, *held) {}, ""},
+		"its definition changes":         {offers(`{"name":"read","description":"other"}`), ""},
+		"its calls now need an approval": {offers(`{"name":"read","annotations":{"destructiveHint":true}}`), core.CodeConflict},
+		"the app no longer has it":       {func(_ *testing.T, h *held) { h.apps.SetOffer(core.DefaultWorkspaceID, &core.Offer{}) }, core.CodeToolNotFound},
+		"the membership has ended":       {leaves, core.CodeWorkspaceDenied},
+		"a view hides it":                {hides, core.CodeToolNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHeld(t, time.Second)
@@ -146,11 +146,11 @@ func TestARequestThatWokeItsAppIsCheckedAgainBeforeItIsSent(t *testing.T) {
 		change           func(*testing.T, *held)
 		prompt, resource core.Code // "" if the request is sent
 	}{
-		"nothing changes":          {func(*testing.T, *held) {}, "", ""},
-		"the membership has ended": {leaves, core.CodeWorkspaceDenied, core.CodeWorkspaceDenied},
-		"a view hides the app":     {hides, core.CodeNotFound, core.CodeResourceNotFound},
-		"the app has nothing now":  {offers(core.Offer{}), core.CodeNotFound, core.CodeResourceNotFound},
-		"another app has it now":   {offers(moved), core.CodeNotFound, core.CodeConflict},
+		"nothing changes":                   {func(*testing.T, *held) {}, "", ""},
+		"the membership has ended":          {leaves, core.CodeWorkspaceDenied, core.CodeWorkspaceDenied},
+		"a view hides the app":              {hides, core.CodeNotFound, core.CodeResourceNotFound},
+		"the app no longer offers anything": {offers(core.Offer{}), core.CodeNotFound, core.CodeResourceNotFound},
+		"another app now offers it":         {offers(moved), core.CodeNotFound, core.CodeConflict},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHeld(t, time.Second)

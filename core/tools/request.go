@@ -57,8 +57,8 @@ func (r *appRequest) admit(ctx context.Context) error {
 	return err
 }
 
-// await waits for the app that the request names if it was not found, or if the URI was taken for one of another app: no app
-// answers for one that is not running. Then it looks it up again.
+// await waits for the app that the request names, if the target was not found or if the URI was matched to another app.
+// An app that is still starting has no lists to match. await then looks up the target again.
 func (r *appRequest) await(ctx context.Context, found error) (err error) {
 	code, server := core.CodeOf(found), appNamedBy(r.name)
 	if server == "" || server == SystemServer || server == r.server || found != nil && code != core.CodeNotFound && code != core.CodeResourceNotFound {
@@ -141,8 +141,8 @@ func (r *appRequest) send(ctx context.Context) (json.RawMessage, callResult, err
 	return result, callResult{needsInput: needsInput(result)}, nil
 }
 
-// recheck checks the request again after it has waited for its app: the caller's rights and views, and what the app offers
-// now.
+// recheck checks the request again after it has waited for its app: the caller's rights and views, and the current
+// lists of the app.
 func (r *appRequest) recheck(ctx context.Context) (err error) {
 	server, params := r.server, r.params
 	if r.caller, err = r.n.current(ctx, r.caller); err != nil {
@@ -337,8 +337,8 @@ func text(params json.RawMessage, member string) (string, error) {
 	return value, nil
 }
 
-// perAppContents makes the URIs in the contents of a resource name the app, in the form that listed returns. The
-// resource was read by such a URI.
+// perAppContents replaces the URIs in the contents of a resource with URIs that name the app, in the form that listed
+// returns. It is for a resource that was read by such a URI.
 func perAppContents(result json.RawMessage, server string, listed func(resourceRef) string) json.RawMessage {
 	return orUnchanged(result, func() (json.RawMessage, error) {
 		return rawjson.EditMember(result, "contents", func(list json.RawMessage) (json.RawMessage, error) {

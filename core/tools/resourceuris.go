@@ -13,13 +13,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// perApp is the prefix of the URI of a resource whose own URI is used by two apps (docs/api.md 10.6).
+// perApp is the prefix of the URIs under which resources are listed if several apps use the same URI (docs/api.md
+// 10.6).
 const perApp = "ropewalk://"
 
 // resourceRef is a resource or resource template of one app.
 type resourceRef struct{ server, uri string }
 
-// viewScheme is the prefix of the URIs of views (MCP Apps). Hosts do not render any other scheme.
+// viewScheme is the prefix of every view's URI (MCP Apps). Hosts do not render views with any other scheme.
 const viewScheme = "ui://"
 
 func isView(uri string) bool { return strings.HasPrefix(uri, viewScheme) }
@@ -126,8 +127,9 @@ func (p *resourceURIs) lookup(uri, normal string) (resourceRef, bool) {
 	return at, ok
 }
 
-// listed returns the URI under which an app's resource or template is listed: its own, unless it is a view or another
-// app has the same. A view always names its app, so that its URI does not change when a second app has the same.
+// listed returns the URI under which an app's resource or template is listed: its own URI, unless it is a view or
+// another app uses the same URI. The URI of a view always names the app, so that it does not change when a second app
+// uses the same URI.
 func (p *resourceURIs) listed(server, uri string) string {
 	if isView(uri) || p.shared[uri] {
 		return resourceRef{server, uri}.listed()

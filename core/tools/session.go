@@ -50,7 +50,7 @@ type Session struct {
 
 	mu        sync.Mutex
 	severity  int                    // the log level, from 1; 0 if not set
-	resources map[string]resourceRef // its subscriptions, by the URI that the client used
+	resources map[string]resourceRef // subscribed resources, by the URI that the client used
 	views     map[string]struct{}    // the apps whose views it has read
 	closed    bool
 }
@@ -73,7 +73,7 @@ func (n *Namespace) Open(c core.Caller, o SessionOptions) *Session {
 	return s
 }
 
-// Follow makes the session use the rights that its caller has now. It reports whether they have changed.
+// Follow updates the session to the current rights of its caller. It reports whether they have changed.
 func (s *Session) Follow(c core.Caller) (changed bool) {
 	before := s.caller.Load()
 	if before.User.OrgRole == c.User.OrgRole && before.User.Groups == c.User.Groups && before.Workspace.Role == c.Workspace.Role {
@@ -92,8 +92,8 @@ func (s *Session) Close(ctx context.Context) {
 	}
 }
 
-// Pause is Close for a session that will be opened again with the same ID: the instances that apps have for it are
-// kept until they are idle.
+// Pause is like Close, but for a session that will be opened again with the same ID: the instances that apps have for
+// it are kept until they are idle.
 func (s *Session) Pause(ctx context.Context) { s.end(ctx) }
 
 // EndSession ends the instances that apps have for a session, and waits for them to end.

@@ -115,8 +115,8 @@ func capabilitiesWithoutRoots(capabilities json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// rootless asks the client of a caller who may not name roots, for example because that right was withdrawn while the
-// session was open.
+// rootless answers questions about roots with an empty list, for a caller who may not name roots. The caller may have
+// lost that right while the session was open.
 type rootless struct{ interact.Asker }
 
 // Ask implements interact.Asker.

@@ -22,8 +22,8 @@ var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 // maxSafeInteger is the largest size that hosts written in JavaScript accept.
 const maxSafeInteger = 1<<53 - 1
 
-// checkSkill reports why hosts cannot load an app's skill, and returns its URI. They may refuse a whole list with such
-// a skill, and so the skills of all other apps (SEP-2640, skill entries).
+// checkSkill reports why hosts cannot load an app's skill, and returns its URI. Hosts may refuse a whole list that
+// contains such a skill, with the skills of all other apps (SEP-2640, skill entries).
 func checkSkill(skill json.RawMessage) (uri string, err error) {
 	var entry map[string]json.RawMessage // names of members in another case are other members
 	if err := json.Unmarshal(skill, &entry); err != nil {
@@ -77,8 +77,8 @@ func checkSkillFiles(resources json.RawMessage, uri, root string) error {
 	return nil
 }
 
-// validSkillURI reports whether all hosts read a URI as it is written: browsers' URL parsers remove line breaks, the
-// space at the ends, and segments such as .. from it.
+// validSkillURI reports whether all hosts read a URI as it is written: browsers' URL parsers remove line breaks, spaces
+// at the ends, and segments such as .. from it.
 func validSkillURI(uri string) bool {
 	_, err := url.PathUnescape(uri)
 	return err == nil && strings.TrimSpace(uri) == uri && !strings.ContainsAny(uri, "?#") && !strings.ContainsFunc(uri, unicode.IsControl) &&
@@ -88,8 +88,8 @@ func validSkillURI(uri string) bool {
 		})
 }
 
-// pathInSkill returns the path, within the skill's folder, of the file that a URI names. It is the same for all ways of
-// writing the URI.
+// pathInSkill returns the path, within the skill's folder, of the file that a URI names. All spellings of the same URI
+// give the same path.
 func pathInSkill(uri, root string) (path string, ok bool) {
 	inner, ok := strings.CutPrefix(uri, root+"/")
 	if !ok || !validSkillURI(uri) {

@@ -21,8 +21,8 @@ import (
 )
 
 // The skills of apps (MCP extension io.modelcontextprotocol/skills) are passed on as the apps describe them, with their
-// digests. Only the URIs change: each names its app, because two apps may use the same one. A workspace's own skills are listed
-// like those of an app named system.
+// digests. Only the URIs change: each names its app, because two apps may use the same one. A workspace's own skills
+// are listed like those of an app named system.
 
 // Skills reads the workspaces' own skills. *skill.Library implements it.
 type Skills interface {
@@ -37,8 +37,8 @@ const (
 	maxSkillBytes = 4 << 20          // bytes of one app's list
 )
 
-// ListSkills implements skills/list: all skills of the workspace and of the apps that the caller sees, by server name. An app
-// that does not answer in time, or that the caller must log in to first, is left out.
+// ListSkills implements skills/list: all skills of the workspace and of the apps that the caller sees, by server name.
+// An app that does not answer in time, or that the caller must log in to first, is left out.
 func (n *Namespace) ListSkills(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
 	if member(q.Params, "cursor") != nil {
 		return nil, core.Errorf(core.CodeBadRequest, "params.cursor did not come from this server: the list of skills has only one page")
@@ -75,7 +75,8 @@ func (n *Namespace) ListSkills(ctx context.Context, c core.Caller, q Request) (j
 }
 
 // showsSkills reports whether the caller of lists sees the skills of an app. While some of the app's tools are held
-// back, nobody does, not even under a view that hides these tools: the skills may have changed together with them.
+// back, nobody sees its skills, not even under a view that hides these tools: the skills may have changed together with
+// the tools.
 func (n *Namespace) showsSkills(lists *mergedLists, server string) bool {
 	return lists.shown.ShowsApp(server) && !slices.ContainsFunc(lists.offer.Held, func(t core.HeldTool) bool { return t.Server == server })
 }
@@ -113,8 +114,8 @@ func (n *Namespace) skillsOf(ctx context.Context, c core.Caller, from From, serv
 	return all.skills, nil
 }
 
-// GetSkill implements skills/get. The error is core.CodeBadRequest without a URI, and core.CodeNotFound if it is not the
-// URI of a skill that the caller sees. Other errors are those of Call.
+// GetSkill implements skills/get. The error is core.CodeBadRequest without a URI, and core.CodeNotFound if it is not
+// the URI of a skill that the caller sees. Other errors are those of Call.
 func (n *Namespace) GetSkill(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
 	uri, err := text(q.Params, "uri")
 	if err != nil {
@@ -171,7 +172,8 @@ func (n *Namespace) skillRef(lists *mergedLists, workspace, uri string) (at reso
 // skillScheme is the scheme that most servers use for the files of skills.
 const skillScheme = "skill://"
 
-// skillURI returns the URI of a file of a skill that names the app. It keeps the scheme of skills, because hosts expect it.
+// skillURI returns the URI of a skill's file, with the name of the app in it. It keeps the scheme skill://, because
+// hosts expect it.
 func (r resourceRef) skillURI() string {
 	if inner, ok := strings.CutPrefix(r.uri, skillScheme); ok {
 		return skillScheme + r.server + "/" + inner
@@ -179,7 +181,7 @@ func (r resourceRef) skillURI() string {
 	return r.listed()
 }
 
-// askForSkills sends an app a request about its skills. name is its name in the audit log.
+// askForSkills sends an app a request about its skills. name is the target of the request in the audit log.
 func (n *Namespace) askForSkills(ctx context.Context, c core.Caller, from From, server, method, name string, params json.RawMessage) (json.RawMessage, error) {
 	r := &appRequest{Request: Request{Params: params, From: from}, n: n, caller: c, method: method, name: name}
 	r.find = func() error {
@@ -245,7 +247,8 @@ func ownFileURI(s core.ServedSkill, f core.SkillFile) json.RawMessage {
 	return rawjson.Quote(ownSkillPrefix + s.Name + "/" + (&url.URL{Path: f.Path}).EscapedPath())
 }
 
-// readOwnSkill reads the file at a URI of the workspace's own skills. The error is core.CodeResourceNotFound if there is none.
+// readOwnSkill reads the file at a URI of the workspace's own skills. The error is core.CodeResourceNotFound if there
+// is none.
 func (n *Namespace) readOwnSkill(ctx context.Context, c core.Caller, q Request, uri, skill, path string) (json.RawMessage, error) {
 	var file core.SkillFile
 	r := &appRequest{Request: q, n: n, caller: c, method: "resources/read", name: uri}

@@ -26,8 +26,8 @@ const refunds = `{"uri":"skill://x/refunds/SKILL.md","frontmatter":{"name":"refu
 
 const digestAndSize = `"digest":"sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad","size":3`
 
-// skilled returns a namespace with four apps: a and b serve a skill with the same URI, c fails, and huge has a list that
-// is too long.
+// skilled returns a namespace with four apps. The apps a and b serve a skill with the same URI, c fails, and huge has a
+// list that is too long.
 func skilled(views *view.Registry, held ...core.HeldTool) *tools.Namespace {
 	apps := &fakeapps.Apps{}
 	apps.SetSkilled("a", "b", "c", "huge")
@@ -82,57 +82,57 @@ func TestSkillsOfAppsAreListedWithURIsThatNameTheApp(t *testing.T) {
 	}
 }
 
-// Some hosts refuse a whole list with such a skill, and so the skills of all other apps.
+// Some hosts refuse the whole list if it contains such a skill, and then lose the skills of all other apps.
 func TestASkillThatNoHostCanLoadIsLeftOut(t *testing.T) {
 	apps, c := &fakeapps.Apps{}, caller("ws_a", core.RoleMember)
 	apps.SetSkilled("a")
 	n := tools.New(tools.Options{Apps: apps, Events: &events{}, Features: config.Features{}, Logger: hclog.NewNullLogger()})
 	for what, change := range map[string][2]string{
-		"":                           {"", ""},
-		"a name that is not text":    {`"name":"refunds"`, `"name":5`},
-		"no name":                    {`"name":"refunds",`, ``},
-		"no description":             {`"description":"d",`, ``},
-		"a description of null":      {`"description":"d"`, `"description":null`},
-		"front matter as text":       {`{"name":"refunds","description":"d","x":1.50}`, `"x"`},
-		"another name than its path": {`"name":"refunds"`, `"name":"other"`},
-		"no resources":               {`"resources"`, `"files"`},
-		"resources as text":          {`"resources":[`, `"resources":"none","files":[`},
-		"a resource as text":         {`[{"uri":"skill://x`, `["skill://x/refunds/a.md",{"uri":"skill://x`},
-		"another URI":                {`{"uri":"skill://x/refunds/SKILL.md","digest`, `{"uri":"skill://x/refunds/a.md","digest`},
-		"no digest":                  {`"digest"`, `"sha"`},
-		"an upper-case digest":       {`sha256:ba`, `sha256:BA`},
-		"a size as text":             {`"size":3`, `"size":"3"`},
-		"no size":                    {`,"size":3`, ``},
-		"a negative size":            {`"size":3`, `"size":-3`},
-		"half a byte":                {`"size":3`, `"size":1.5`},
-		"a size above 2^53-1":        {`"size":3`, `"size":9007199254740992`},
-		"a size of null":             {`"size":3`, `"size":null`},
-		"a digest in another case":   {`"digest"`, `"Digest"`},
-		"a long description":         {`"description":"d"`, `"description":"` + strings.Repeat("d", 1025) + `"`},
-		"a name with two hyphens":    {refunds, strings.ReplaceAll(refunds, "refunds", "re--funds")},
-		"an upper-case name":         {refunds, strings.ReplaceAll(refunds, "refunds", "Refunds")},
-		"metadata with a list":       {`"x":1.50`, `"metadata":{"triggers":["x"]}`},
-		"metadata of null":           {`"x":1.50`, `"metadata":null`},
-		"an empty compatibility":     {`"x":1.50`, `"compatibility":""`},
-		"a compatibility of null":    {`"x":1.50`, `"compatibility":null`},
-		"a prototype":                {`"x":1.50`, `"__proto__":{}`},
-		"_meta as text":              {`{"uri"`, `{"_meta":"x","uri"`},
-		"_meta of null":              {`{"uri"`, `{"_meta":null,"uri"`},
-		"front matter in a case":     {`"frontmatter"`, `"Frontmatter"`},
-		"a resource of null":         {`"resources":[`, `"resources":[null,`},
-		"a resource without URI":     {`"resources":[`, `"resources":[{` + digestAndSize + `},`},
-		"a resource with null":       {`"resources":[`, `"resources":[{"uri":null,` + digestAndSize + `},`},
-		"itself twice":               {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/SKILL.md",` + digestAndSize + `},`},
-		"itself written otherwise":   {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/SKILL%2Emd",` + digestAndSize + `},`},
-		"a file elsewhere":           {`"resources":[`, `"resources":[{"uri":"skill://x/other/a.md",` + digestAndSize + `},`},
-		"a file above":               {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/%2e./a.md",` + digestAndSize + `},`},
-		"a file with a slash":        {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a%2fb",` + digestAndSize + `},`},
-		"a folder":                   {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a/",` + digestAndSize + `},`},
-		"a query":                    {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a?b",` + digestAndSize + `},`},
-		"a fragment":                 {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a#b",` + digestAndSize + `},`},
-		"a bad escape":               {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/%zz",` + digestAndSize + `},`},
-		"a line break":               {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a\nb",` + digestAndSize + `},`},
-		"a query before the path":    {refunds, strings.ReplaceAll(refunds, "skill://x/", "skill://x?y/")},
+		"":                                        {"", ""},
+		"a name that is not text":                 {`"name":"refunds"`, `"name":5`},
+		"no name":                                 {`"name":"refunds",`, ``},
+		"no description":                          {`"description":"d",`, ``},
+		"a description of null":                   {`"description":"d"`, `"description":null`},
+		"front matter that is a string":           {`{"name":"refunds","description":"d","x":1.50}`, `"x"`},
+		"a name that differs from the path":       {`"name":"refunds"`, `"name":"other"`},
+		"no resources":                            {`"resources"`, `"files"`},
+		"resources that are a string":             {`"resources":[`, `"resources":"none","files":[`},
+		"a resource that is a string":             {`[{"uri":"skill://x`, `["skill://x/refunds/a.md",{"uri":"skill://x`},
+		"another URI":                             {`{"uri":"skill://x/refunds/SKILL.md","digest`, `{"uri":"skill://x/refunds/a.md","digest`},
+		"no digest":                               {`"digest"`, `"sha"`},
+		"an upper-case digest":                    {`sha256:ba`, `sha256:BA`},
+		"a size that is a string":                 {`"size":3`, `"size":"3"`},
+		"no size":                                 {`,"size":3`, ``},
+		"a negative size":                         {`"size":3`, `"size":-3`},
+		"a fractional size":                       {`"size":3`, `"size":1.5`},
+		"a size above 2^53-1":                     {`"size":3`, `"size":9007199254740992`},
+		"a size of null":                          {`"size":3`, `"size":null`},
+		"a member in different case: Digest":      {`"digest"`, `"Digest"`},
+		"a long description":                      {`"description":"d"`, `"description":"` + strings.Repeat("d", 1025) + `"`},
+		"a name with two hyphens":                 {refunds, strings.ReplaceAll(refunds, "refunds", "re--funds")},
+		"an upper-case name":                      {refunds, strings.ReplaceAll(refunds, "refunds", "Refunds")},
+		"metadata with a list":                    {`"x":1.50`, `"metadata":{"triggers":["x"]}`},
+		"metadata of null":                        {`"x":1.50`, `"metadata":null`},
+		"an empty compatibility":                  {`"x":1.50`, `"compatibility":""`},
+		"a compatibility of null":                 {`"x":1.50`, `"compatibility":null`},
+		"a member named __proto__":                {`"x":1.50`, `"__proto__":{}`},
+		"_meta that is a string":                  {`{"uri"`, `{"_meta":"x","uri"`},
+		"_meta of null":                           {`{"uri"`, `{"_meta":null,"uri"`},
+		"a member in different case: Frontmatter": {`"frontmatter"`, `"Frontmatter"`},
+		"a resource of null":                      {`"resources":[`, `"resources":[null,`},
+		"a resource without URI":                  {`"resources":[`, `"resources":[{` + digestAndSize + `},`},
+		"a resource with null":                    {`"resources":[`, `"resources":[{"uri":null,` + digestAndSize + `},`},
+		"the skill's own file is listed twice":    {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/SKILL.md",` + digestAndSize + `},`},
+		"the skill's own file is listed under an encoded URI": {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/SKILL%2Emd",` + digestAndSize + `},`},
+		"a file of another skill":                             {`"resources":[`, `"resources":[{"uri":"skill://x/other/a.md",` + digestAndSize + `},`},
+		"a file above the skill's folder":                     {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/%2e./a.md",` + digestAndSize + `},`},
+		"a file with a slash":                                 {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a%2fb",` + digestAndSize + `},`},
+		"a folder":                                            {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a/",` + digestAndSize + `},`},
+		"a query":                                             {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a?b",` + digestAndSize + `},`},
+		"a fragment":                                          {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a#b",` + digestAndSize + `},`},
+		"a bad escape":                                        {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/%zz",` + digestAndSize + `},`},
+		"a line break":                                        {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a\nb",` + digestAndSize + `},`},
+		"a query before the path":                             {refunds, strings.ReplaceAll(refunds, "skill://x/", "skill://x?y/")},
 	} {
 		skill := strings.Replace(refunds, change[0], change[1], 1)
 		apps.Answer(func(_ context.Context, c fakeapps.Call) (json.RawMessage, error) {

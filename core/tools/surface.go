@@ -13,8 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools/ranking"
 )
 
-// Surface is how tools are listed to a client. On both surfaces, a caller can call every tool that it may see by
-// name.
+// Surface is a way to list tools to a client. On both surfaces, a caller can call every tool that it may see by name.
 type Surface string
 
 // The surfaces.
@@ -35,8 +34,9 @@ const (
 	callToolName    = "call_tool"
 )
 
-// metaNeeds is the _meta member of a tool found by a search that lists what its calls need. These are "approval" if
-// they wait for a person, and "account" if the caller has to link an account first, or to choose one of several.
+// metaNeeds is the _meta member of a tool found by a search that lists what its calls need. The possible needs are
+// "approval" if calls wait for a person, and "account" if the caller has to link an account first, or to choose one of
+// several.
 const metaNeeds = "ropewalk/needs"
 
 // searches reports whether to show the list of SurfaceSearch: it was requested, and all tools together exceed the
@@ -90,8 +90,8 @@ func (n *Namespace) SearchTools() System {
 	}
 }
 
-// CallTool returns system__call_tool. Its calls are turned into calls of the tool that the arguments name (see
-// unwrap), so Run only receives calls that do not name another tool.
+// CallTool returns system__call_tool. Its calls are turned into calls to the tool that the arguments name (see unwrap),
+// so Run only receives calls that do not name another tool.
 func (n *Namespace) CallTool() System {
 	return System{
 		Name: callToolName, Title: "Call a tool", OnSearch: true,
@@ -192,7 +192,7 @@ func isForModels(raw json.RawMessage) bool {
 	return len(seen) == 0 || slices.Contains(seen, "model")
 }
 
-// needsOf returns what calls to a tool of an app need.
+// needsOf returns the needs of calls to a tool of an app (see metaNeeds).
 func (n *Namespace) needsOf(ctx context.Context, c core.Caller, from From, t *callable) (needs []string) {
 	if t == nil {
 		return nil
@@ -210,7 +210,7 @@ func (n *Namespace) needsOf(ctx context.Context, c core.Caller, from From, t *ca
 	return needs
 }
 
-// withNeeds returns the definition of a tool with what its calls need.
+// withNeeds returns the definition of a tool with the needs of its calls.
 func withNeeds(t Listed, needs []string) json.RawMessage {
 	if len(needs) == 0 {
 		return t.Raw

@@ -49,12 +49,12 @@ func TestTheSearchSurfaceListsTheDiscoveryToolsAndFavourites(t *testing.T) {
 		from tools.From
 		want string
 	}{
-		"search":             {tools.Options{}, search, "system__search_tools system__call_tool"},
-		"with favourites":    {tools.Options{Favourites: []string{"app03__do_0*", "system__search"}}, search, "system__search system__search_tools system__call_tool app03__do_00 app03__do_01"},
-		"above the budget":   {tools.Options{Budget: 3000}, search, "system__search_tools system__call_tool"},
-		"within the budget":  {tools.Options{Budget: 1_000_000}, search, "app00__do_00 app00__do_01 app00__do_02"},
-		"full":               {tools.Options{}, tools.From{Surface: tools.SurfaceFull}, "app00__do_00 app00__do_01 app00__do_02"},
-		"search is not used": {tools.Options{Features: config.Features{config.FlagToolDiscovery: false}}, search, "app00__do_00 app00__do_01 app00__do_02"},
+		"search":                {tools.Options{}, search, "system__search_tools system__call_tool"},
+		"with favourites":       {tools.Options{Favourites: []string{"app03__do_0*", "system__search"}}, search, "system__search system__search_tools system__call_tool app03__do_00 app03__do_01"},
+		"above the budget":      {tools.Options{Budget: 3000}, search, "system__search_tools system__call_tool"},
+		"within the budget":     {tools.Options{Budget: 1_000_000}, search, "app00__do_00 app00__do_01 app00__do_02"},
+		"full":                  {tools.Options{}, tools.From{Surface: tools.SurfaceFull}, "app00__do_00 app00__do_01 app00__do_02"},
+		"tool discovery is off": {tools.Options{Features: config.Features{config.FlagToolDiscovery: false}}, search, "app00__do_00 app00__do_01 app00__do_02"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := searching(y, c.o)
@@ -124,7 +124,7 @@ func TestWithoutToolDiscoveryNoToolIsCalledThroughAnother(t *testing.T) {
 	}
 }
 
-// unlinked are accounts of a caller who has not linked one at the app mail yet.
+// unlinked holds the accounts of a caller who has not yet linked an account at the app mail.
 type unlinked struct{ namedAccounts }
 
 func (*unlinked) Choose(_ context.Context, _ core.Caller, app string, _ core.AccountWanted) (core.Account, error) {
@@ -209,7 +209,7 @@ func TestTheKeyViewOrWorkspaceSetsTheSurface(t *testing.T) {
 	}
 }
 
-// sessionApps offers another list to clients with a session, because apps may have an instance for them.
+// sessionApps offers a different list to clients with a session, because apps may run a separate instance for them.
 type sessionApps struct {
 	fakeapps.Apps
 	own *core.Offer
@@ -222,7 +222,7 @@ func (a *sessionApps) Offer(workspace string, client *interact.Client) *core.Off
 	return a.Apps.Offer(workspace, client)
 }
 
-func TestASearchFindsWhatItsClientSeesAndCanUse(t *testing.T) {
+func TestASearchFindsOnlyToolsThatItsClientSeesAndCanUse(t *testing.T) {
 	apps := &sessionApps{own: &core.Offer{}}
 	shared := &core.Offer{}
 	for _, name := range []string{"read", "write"} {

@@ -38,7 +38,7 @@ type System struct {
 	// Errors with core.CodeFeatureDisabled, CodeForbidden or CodeRateLimited, and errors of other types, remain
 	// errors.
 	Run func(ctx context.Context, c core.Caller, arguments json.RawMessage) (any, error)
-	// RunFrom is Run for a tool that depends on the caller's client; one of the two is nil.
+	// RunFrom is like Run, for a tool that depends on the caller's client. Either Run or RunFrom is nil.
 	RunFrom func(ctx context.Context, c core.Caller, from From, arguments json.RawMessage) (any, error)
 }
 
@@ -69,7 +69,7 @@ func (s System) listed() Listed {
 	return Listed{Name: s.FullName(), Tool: t, Raw: t.Raw}
 }
 
-// admitSystem checks the tool's requirement (docs/api.md 4.2), its schema, and what the arguments require.
+// admitSystem checks the tool's requirement (docs/api.md 4.2), its schema, and the rights that the arguments require.
 func (n *Namespace) admitSystem(ctx context.Context, c core.Caller, s *System, arguments json.RawMessage) error {
 	if err := s.Check(c, n.o.Features.Enabled, s.FullName()); err != nil {
 		return err

@@ -78,7 +78,7 @@ type manageApps struct {
 	Env        map[string]core.Secret `json:"env"`
 }
 
-// check returns an error if c may not do it.
+// check returns an error if c may not perform the action.
 func (in manageApps) check(c core.Caller) error {
 	if in.Action != "install" {
 		return c.MayManageApps()

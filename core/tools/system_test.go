@@ -43,7 +43,7 @@ func (m *manager) Stop(_ context.Context, ws, name string) (core.App, error) {
 	return core.App{Name: name, Status: core.StateStopped}, nil
 }
 
-func TestManageAppsDoesOnlyWhatTheCallerMayDo(t *testing.T) {
+func TestManageAppsChecksTheRightsOfTheCaller(t *testing.T) {
 	admin, member := core.RoleAdmin, core.RoleMember
 	for name, c := range map[string]struct {
 		arguments string
@@ -52,20 +52,20 @@ func TestManageAppsDoesOnlyWhatTheCallerMayDo(t *testing.T) {
 		code      core.Code // for a refusal that remains an error
 		says      string    // contained in the result
 	}{
-		"install by name":              {`{"action":"install","bundle":"@a/b"}`, member, admin, "install ws_a @a/b", "", `"new"`},
-		"install by path, org admin":   {`{"action":"install","path":"/p"}`, admin, admin, "install ws_a /p", "", `"new"`},
-		"install by path, org member":  {`{"action":"install","path":"/p"}`, member, admin, "", core.CodeForbidden, ""},
-		"install by a member":          {`{"action":"install","bundle":"@a/b"}`, admin, member, "", core.CodeForbidden, ""},
-		"install from two sources":     {`{"action":"install","bundle":"@a/b","url":"http://x"}`, admin, admin, "", "", "bad_request"},
-		"stop":                         {`{"action":"stop","name":"calc"}`, member, admin, "stop ws_a calc", "", "stopped"},
-		"start":                        {`{"action":"start","name":"calc"}`, member, admin, "start ws_a calc", "", "running"},
-		"uninstall":                    {`{"action":"uninstall","name":"calc"}`, member, admin, "uninstall ws_a calc", "", "dataPreserved"},
-		"uninstall a protected one":    {`{"action":"uninstall","name":"kept"}`, member, admin, "uninstall ws_a kept", "", "protected"},
-		"stop by a member":             {`{"action":"stop","name":"calc"}`, admin, member, "", core.CodeForbidden, ""},
-		"stop nothing":                 {`{"action":"stop"}`, admin, admin, "", "", "name is missing"},
-		"an unknown action":            {`{"action":"explode","name":"calc"}`, admin, admin, "", core.CodeInvalidInput, ""},
-		"an unknown field":             {`{"action":"stop","nam":"calc"}`, admin, admin, "", core.CodeInvalidInput, ""},
-		"an argument of another shape": {`{"action":"install","env":["A=1"]}`, admin, admin, "", core.CodeInvalidInput, ""},
+		"install by name":               {`{"action":"install","bundle":"@a/b"}`, member, admin, "install ws_a @a/b", "", `"new"`},
+		"install by path, org admin":    {`{"action":"install","path":"/p"}`, admin, admin, "install ws_a /p", "", `"new"`},
+		"install by path, org member":   {`{"action":"install","path":"/p"}`, member, admin, "", core.CodeForbidden, ""},
+		"install by a member":           {`{"action":"install","bundle":"@a/b"}`, admin, member, "", core.CodeForbidden, ""},
+		"install from two sources":      {`{"action":"install","bundle":"@a/b","url":"http://x"}`, admin, admin, "", "", "bad_request"},
+		"stop":                          {`{"action":"stop","name":"calc"}`, member, admin, "stop ws_a calc", "", "stopped"},
+		"start":                         {`{"action":"start","name":"calc"}`, member, admin, "start ws_a calc", "", "running"},
+		"uninstall":                     {`{"action":"uninstall","name":"calc"}`, member, admin, "uninstall ws_a calc", "", "dataPreserved"},
+		"uninstall a protected one":     {`{"action":"uninstall","name":"kept"}`, member, admin, "uninstall ws_a kept", "", "protected"},
+		"stop by a member":              {`{"action":"stop","name":"calc"}`, admin, member, "", core.CodeForbidden, ""},
+		"stop without a name":           {`{"action":"stop"}`, admin, admin, "", "", "name is missing"},
+		"an unknown action":             {`{"action":"explode","name":"calc"}`, admin, admin, "", core.CodeInvalidInput, ""},
+		"an unknown field":              {`{"action":"stop","nam":"calc"}`, admin, admin, "", core.CodeInvalidInput, ""},
+		"an argument of the wrong type": {`{"action":"install","env":["A=1"]}`, admin, admin, "", core.CodeInvalidInput, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &manager{}
@@ -102,17 +102,17 @@ func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {
 		want      []string // in this order
 		code      core.Code
 	}{
-		"a word of a description":              {`{"query":"numbers"}`, nil, []string{"calc__mul", "calc__add"}, ""},
-		"a word of a name comes first":         {`{"query":"mul numbers"}`, nil, []string{"calc__mul", "calc__add"}, ""},
-		"everything":                           {`{"query":"","limit":2}`, nil, []string{"calc__add", "calc__mul"}, ""},
-		"a limit written as a float":           {`{"query":"","limit":2.0}`, nil, []string{"calc__add", "calc__mul"}, ""},
-		"nothing":                              {`{"query":"zebra"}`, nil, nil, ""},
-		"registries":                           {`{"query":"x","scope":"registry","limit":3}`, nil, []string{`@a/x`, `"trustScore":3`, "could not be asked"}, ""},
-		"tools while they are off":             {`{"query":"x"}`, config.Features{"toolDiscovery": false}, nil, core.CodeFeatureDisabled},
-		"registries while they are off":        {`{"query":"x","scope":"registry"}`, config.Features{"bundleDiscovery": false}, nil, core.CodeFeatureDisabled},
-		"tools while registries are off":       {`{"query":"read"}`, config.Features{"bundleDiscovery": false}, []string{"files__read"}, ""},
-		"an unknown scope":                     {`{"query":"x","scope":"moon"}`, nil, nil, core.CodeInvalidInput},
-		"more than a caller may ask at a time": {`{"query":"x","limit":1000}`, nil, nil, core.CodeInvalidInput},
+		"a word in a description":        {`{"query":"numbers"}`, nil, []string{"calc__mul", "calc__add"}, ""},
+		"a word in a name comes first":   {`{"query":"mul numbers"}`, nil, []string{"calc__mul", "calc__add"}, ""},
+		"everything":                     {`{"query":"","limit":2}`, nil, []string{"calc__add", "calc__mul"}, ""},
+		"a limit written as a float":     {`{"query":"","limit":2.0}`, nil, []string{"calc__add", "calc__mul"}, ""},
+		"nothing":                        {`{"query":"zebra"}`, nil, nil, ""},
+		"registries":                     {`{"query":"x","scope":"registry","limit":3}`, nil, []string{`@a/x`, `"trustScore":3`, "could not be asked"}, ""},
+		"tools while they are off":       {`{"query":"x"}`, config.Features{"toolDiscovery": false}, nil, core.CodeFeatureDisabled},
+		"registries while they are off":  {`{"query":"x","scope":"registry"}`, config.Features{"bundleDiscovery": false}, nil, core.CodeFeatureDisabled},
+		"tools while registries are off": {`{"query":"read"}`, config.Features{"bundleDiscovery": false}, []string{"files__read"}, ""},
+		"an unknown scope":               {`{"query":"x","scope":"moon"}`, nil, nil, core.CodeInvalidInput},
+		"a limit above the maximum":      {`{"query":"x","limit":1000}`, nil, nil, core.CodeInvalidInput},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNamespace(y, &events{}, c.features)
@@ -146,10 +146,10 @@ func TestADisabledDiscoveryFlagIsNotInTheSchemaOfSearch(t *testing.T) {
 		scope    string // the scope of the listed schema
 		registry bool
 	}{
-		"both on":        {nil, `"enum":["tools","registry"]`, true},
+		"both flags on":  {nil, `"enum":["tools","registry"]`, true},
 		"registries off": {config.Features{"bundleDiscovery": false}, `"enum":["tools"]`, false},
 		"tools off":      {config.Features{"toolDiscovery": false}, `"enum":["registry"]`, true},
-		"both off":       {config.Features{"toolDiscovery": false, "bundleDiscovery": false}, "", false},
+		"both flags off": {config.Features{"toolDiscovery": false, "bundleDiscovery": false}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNamespace(&fakeApps{}, &events{}, c.features)

@@ -17,9 +17,9 @@ import (
 
 // A task is a call that is stored (MCP extension io.modelcontextprotocol/tasks). A call becomes a task if its client
 // accepts tasks and either the app responds with its own task or the call takes a long time. It continues like any
-// other call, and what its client would have received is stored. Its holder, the server that makes the call, renews a
-// claim on it. If the holder is gone and the app has its own task, the next server that is asked about the task
-// follows the app's task. A call without such a task cannot be continued, so it has failed.
+// other call, and the response that its client would have received is stored. Its holder, the server that makes the
+// call, renews a claim on it. If the holder is gone and the app has its own task, the next server that is asked about
+// the task follows the app's task. A call without such a task cannot be continued, so it has failed.
 
 // Tasks stores tasks. *store.Store implements it and documents the methods.
 type Tasks interface {
@@ -32,7 +32,7 @@ type Tasks interface {
 	CancelTask(ctx context.Context, t core.Task) error
 }
 
-// Outcome turns the outcome of a call into what its client would have received: a result or an error.
+// Outcome turns the outcome of a call into the response that its client would have received: a result or an error.
 type Outcome func(result json.RawMessage, err error) (json.RawMessage, *rpc.Error)
 
 const (
@@ -54,7 +54,7 @@ var (
 	errTaskCancelled = errors.New("the task was cancelled")
 	errTaskLost      = errors.New("the task was deleted")
 	errTaskTaken     = fmt.Errorf("another server holds the task: %w", interact.ErrKeepTask)
-	errTaskRevoked   = core.Errorf(core.CodeWorkspaceDenied, "the call was ended because its caller lost access; it is not known what it did")
+	errTaskRevoked   = core.Errorf(core.CodeWorkspaceDenied, "the call was ended because its caller lost access; it is unknown what the call did")
 )
 
 // taskRuns holds the tasks that this server holds.
@@ -98,7 +98,7 @@ func (s *taskRuns) remove(id string) {
 	s.group.Done()
 }
 
-// poke makes everyone who watches a task look at it now, and its holder as well, if that is this server.
+// poke makes all watchers of a task look at it now. If this server holds the task, the holder looks at it as well.
 func (s *taskRuns) poke(id string) {
 	s.mu.Lock()
 	t := s.runs[id]
@@ -171,8 +171,8 @@ func (n *Namespace) Close(ctx context.Context) error {
 	return core.Await(ctx, n.tasks.group.Wait)
 }
 
-// CallTask is Call for a stateless client that accepts a task instead of a result. If the call becomes a task, the
-// result is its handle, and outcome is called when the call ends.
+// CallTask is like Call, for a stateless client that accepts a task instead of a result. If the call becomes a task,
+// the result is its handle, and outcome is called when the call ends.
 func (n *Namespace) CallTask(ctx context.Context, c core.Caller, call Call, outcome Outcome) (result json.RawMessage, failed bool, err error) {
 	t := n.newTaskRun(ctx, c, core.Task{ID: core.RandomID("task_") + core.RandomID(""), Tool: n.Called(call)}, outcome)
 	if n.tasks.store == nil || !n.tasks.add(t) {
@@ -213,8 +213,8 @@ func failTask(t *core.Task, message string) {
 	t.Payload, _ = json.Marshal(&rpc.Error{Code: rpc.CodeInternalError, Message: message}) // strings always encode
 }
 
-// Task implements tasks/get. The error is core.CodeNotFound if the caller has no such task, or if the caller's views do not
-// show its tool.
+// Task implements tasks/get. The error is core.CodeNotFound if the caller has no such task, or if the caller's views do
+// not show its tool.
 func (n *Namespace) Task(ctx context.Context, c core.Caller, id string, outcome Outcome) (json.RawMessage, error) {
 	task, err := n.presentTask(ctx, c, id, outcome)
 	if err != nil {
@@ -232,9 +232,9 @@ func (n *Namespace) presentTask(ctx context.Context, c core.Caller, id string, o
 	return task, err
 }
 
-// WatchTasks calls changed with each of a caller's tasks as Task returns it: now, and after each change. It returns once
-// all tasks have ended or no longer belong to the caller, or when ctx ends. It notices changes made by other servers
-// within pollEvery.
+// WatchTasks calls changed with each of a caller's tasks as Task returns it: now, and after each change. It returns
+// once all tasks have ended or no longer belong to the caller, or when ctx ends. It notices changes made by other
+// servers within pollEvery.
 func (n *Namespace) WatchTasks(ctx context.Context, c core.Caller, ids []string, outcome Outcome, changed func(task json.RawMessage)) {
 	woken, last := make(chan struct{}, 1), map[string]string{}
 	defer n.tasks.watch(ids, woken)()
@@ -339,7 +339,7 @@ func (n *Namespace) recoverTask(ctx context.Context, c core.Caller, task core.Ta
 		return n.tasks.store.Task(ctx, task)
 	}
 	if task.AppTask == "" {
-		failTask(&task, "the server that made the call ended before the call did; what the call did is not known")
+		failTask(&task, "the server that made the call ended before the call did; it is unknown what the call did")
 		return task, n.tasks.store.UpdateTask(ctx, task)
 	}
 	t := n.newTaskRun(ctx, c, task, outcome)

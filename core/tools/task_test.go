@@ -107,8 +107,7 @@ func (f *fakeTasks) CancelTask(_ context.Context, t core.Task) error {
 	return nil
 }
 
-// slow returns a namespace with a single tool, jobs__run, which responds as the test specifies. Its calls become
-// tasks immediately.
+// slow returns a namespace whose only tool, jobs__run, responds with answer. Its calls become tasks immediately.
 func slow(t *testing.T, answer func(context.Context, fakeapps.Call) (json.RawMessage, error)) (*tools.Namespace, *fakeTasks) {
 	t.Helper()
 	apps := &fakeapps.Apps{}
@@ -120,7 +119,7 @@ func slow(t *testing.T, answer func(context.Context, fakeapps.Call) (json.RawMes
 	return n, tasks
 }
 
-// outcome turns every error into one with the code 1.
+// outcome replaces every error with an error with the code 1.
 func outcome(result json.RawMessage, err error) (json.RawMessage, *rpc.Error) {
 	if err != nil {
 		return nil, &rpc.Error{Code: 1, Message: err.Error()}
@@ -377,7 +376,7 @@ func TestAnAppsTaskContinuesWhenAnotherServerTakesItOver(t *testing.T) {
 	if _, err := tasks.ClaimTask(t.Context(), id, "other", time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.AnswerTask(t.Context(), caller("ws_a", core.RoleMember), id, json.RawMessage(`{}`)); err != nil { // this server looks at it
+	if err := n.AnswerTask(t.Context(), caller("ws_a", core.RoleMember), id, json.RawMessage(`{}`)); err != nil { // this server reads the task
 		t.Fatal(err)
 	}
 	if err := <-ended; !errors.Is(err, interact.ErrKeepTask) {

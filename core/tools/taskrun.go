@@ -44,9 +44,9 @@ type taskRun struct {
 	unsaved bool                       // the latest state could not be stored
 	call    Call                       // to repeat with the input that it asked for
 	round   int                        // how many times the call has asked for input
-	state   json.RawMessage            // its requestState
+	state   json.RawMessage            // the requestState of the call
 	missing map[string]bool            // keys of input that it still needs
-	input   map[string]json.RawMessage // what it has, by its own keys
+	input   map[string]json.RawMessage // the input received so far, by the call's own keys
 }
 
 // callEnd holds the results of Namespace.call.
@@ -178,7 +178,8 @@ func (t *taskRun) appTaskChanged(state interact.FollowedTask) {
 	}
 }
 
-// asksAgain reports whether to ask an unreachable app about its own task again. It returns when it is time to do so.
+// asksAgain reports whether to ask an unreachable app about its own task again. If so, it first waits until it is time
+// to do so.
 func (t *taskRun) asksAgain(err error) bool {
 	if core.CodeOf(err) != core.CodeUnavailable {
 		return false
@@ -203,8 +204,8 @@ func (t *taskRun) asksAgain(err error) bool {
 	}
 }
 
-// store makes the call a task, and returns its handle. Notifications no longer reach the client. Nothing that
-// receives them may wait for the database, because the other calls to the app would wait as well.
+// store makes the call a task, and returns its handle. From then on, notifications do not reach the client. Code that
+// receives notifications must not wait for the database, because all other calls to the app would have to wait too.
 func (t *taskRun) store(ctx context.Context) (json.RawMessage, error) {
 	now := time.Now()
 	t.mu.Lock()
@@ -288,10 +289,10 @@ func (t *taskRun) askForInput(result json.RawMessage) bool {
 	return true
 }
 
-// prefix returns the prefix of the keys of the input requests of this round.
+// prefix returns the prefix for the keys of this round's input requests.
 func (t *taskRun) prefix() string { return fmt.Sprintf("%d.", t.round) }
 
-// hold renews the claim on the task, and takes what its client has sent.
+// hold renews the claim on the task, and takes the responses that its client has sent.
 func (t *taskRun) hold() {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(t.ctx), taskStoreTimeout)
 	defer stop()
@@ -339,7 +340,8 @@ func (t *taskRun) whyGone(ctx context.Context) error {
 	}
 }
 
-// deliver passes responses of the client to the app's task, or repeats the call once it has all the input that it asked for.
+// deliver passes responses of the client to the app's task, or repeats the call once it has all the input that it asked
+// for.
 func (t *taskRun) deliver(given map[string]json.RawMessage) {
 	if t.calling && t.isApps() {
 		t.respond(given)
@@ -404,13 +406,13 @@ func (t *taskRun) end(end callEnd) {
 	case errors.Is(cause, errTaskCancelled), errors.Is(cause, errTaskLost), errors.Is(cause, errTaskTaken):
 		return
 	case end.err != nil && errors.Is(cause, interact.ErrKeepTask) && task.AppTask == "":
-		failTask(&task, "the server was stopped while it made the call; what the call did is not known")
+		failTask(&task, "the server was stopped while it made the call; it is unknown what the call did")
 	case end.err != nil && errors.Is(cause, interact.ErrKeepTask):
 	default:
 		result, failure := t.outcome(end.raw, end.err)
 		if failure != nil {
 			task.Status, task.Message = core.TaskFailed, failure.Message
-			task.Payload, _ = json.Marshal(failure) // its data is JSON
+			task.Payload, _ = json.Marshal(failure) // this cannot fail, because the error's data is JSON
 		} else {
 			task.Status, task.Message, task.Payload = core.TaskCompleted, "", result
 		}
@@ -418,7 +420,7 @@ func (t *taskRun) end(end callEnd) {
 	t.mu.Lock()
 	t.task = task
 	t.mu.Unlock()
-	for tries := 1; !t.update() && tries < storeEndTries && t.ctx.Err() == nil; tries++ { // nobody else knows the result
+	for tries := 1; !t.update() && tries < storeEndTries && t.ctx.Err() == nil; tries++ { // only this server knows the result
 		select {
 		case <-time.After(storeEndAfter):
 		case <-t.ctx.Done():

@@ -24,7 +24,7 @@ func withOriginalName(of named, listed string, raw json.RawMessage) (json.RawMes
 	return withMeta(raw, rawjson.Member{Name: metaOriginalName, Value: rawjson.Quote(of.OwnName())})
 }
 
-// withMeta sets a member of the _meta of a JSON object.
+// withMeta sets a member in a JSON object's _meta.
 func withMeta(raw json.RawMessage, member rawjson.Member) (json.RawMessage, error) {
 	at, err := rawjson.Find(raw, "_meta")
 	if err != nil {

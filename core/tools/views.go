@@ -18,9 +18,9 @@ func (n *Namespace) viewsOf(c core.Caller) *view.Set {
 	return n.o.Views.Of(c)
 }
 
-// showsSystem reports whether the caller's views show one of the server's own tools. The tools that find and call
-// other tools, and the one that reads the rest of long results, are always shown: they only reach what the views
-// show.
+// showsSystem reports whether the caller's views show one of the server's own tools. The tools that find and call other
+// tools, and the one that reads the rest of long results, are always shown: through them, a caller only reaches tools
+// and results that the views show.
 func (n *Namespace) showsSystem(views *view.Set, i int) bool {
 	return n.system[i].isSurface() || views.Shows(n.own[i].Tool)
 }

@@ -26,7 +26,7 @@ func (noViews) Views(context.Context) (map[string][]core.View, error) { return n
 func (noViews) PutView(context.Context, string, core.View) error      { return nil }
 func (noViews) DeleteView(context.Context, string, string) error      { return nil }
 
-// narrowed is a namespace with views, and its parts.
+// narrowed is a namespace with views, together with the parts that it consists of.
 type narrowed struct {
 	*tools.Namespace
 	apps  *fakeApps

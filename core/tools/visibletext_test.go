@@ -14,7 +14,7 @@ import (
 func TestHiddenCharactersInDescriptionsAreListedVisiblyWithAWarning(t *testing.T) {
 	for name, c := range map[string]struct{ raw, want string }{
 		"a change of direction":          {"{\"name\":\"b\",\"description\":\"a\u202eb\"}", `{"name":"a__b","description":"a[U+202E]b"}`},
-		"an escaped change":              {`{"name":"b","description":"a\u2066b"}`, `{"name":"a__b","description":"a[U+2066]b"}`},
+		"an escaped change of direction": {`{"name":"b","description":"a\u2066b"}`, `{"name":"a__b","description":"a[U+2066]b"}`},
 		"a tag character":                {`{"name":"b","title":"a\udb40\udc41"}`, `{"name":"a__b","title":"a[U+E0041]"}`},
 		"a control character":            {`{"name":"b","description":"a\u001b[2Jb\u0000"}`, `{"name":"a__b","description":"a[U+001B][2Jb[U+0000]"}`},
 		"a description in the schema":    {`{"name":"b","inputSchema":{"properties":{"x":{"description":"\u200b"}}}}`, `{"name":"a__b","inputSchema":{"properties":{"x":{"description":"[U+200B]"}}}}`},
@@ -23,7 +23,7 @@ func TestHiddenCharactersInDescriptionsAreListedVisiblyWithAWarning(t *testing.T
 		"more than one selector":         {"{\"name\":\"b\",\"description\":\"❤\ufe0f\U000E0121\"}", "{\"name\":\"a__b\",\"description\":\"❤\ufe0f[U+E0121]\"}"},
 		"selectors of symbols":           {"{\"name\":\"b\",\"description\":\"❤\ufe0f 1\ufe0f\u20e3 葛\U000E0100\"}", "{\"name\":\"a__b\",\"description\":\"❤\ufe0f 1\ufe0f\u20e3 葛\U000E0100\"}"},
 		"fillers":                        {"{\"name\":\"b\",\"description\":\"\u3164\u115f\u2800\u034f\"}", `{"name":"a__b","description":"[U+3164][U+115F][U+2800][U+034F]"}`},
-		"a pattern":                      {`{"name":"b","inputSchema":{"properties":{"x":{"pattern":"[\u200b]"}}}}`, `{"name":"a__b","inputSchema":{"properties":{"x":{"pattern":"[\u200b]"}}}}`},
+		"a pattern stays unchanged":      {`{"name":"b","inputSchema":{"properties":{"x":{"pattern":"[\u200b]"}}}}`, `{"name":"a__b","inputSchema":{"properties":{"x":{"pattern":"[\u200b]"}}}}`},
 		"an escaped backslash":           {`{"name":"b","description":"\\u202e"}`, `{"name":"a__b","description":"\\u202e"}`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package tracing records what happens to a request as OpenTelemetry spans, and exports them over OTLP.
+// Package tracing records the steps of requests as OpenTelemetry spans, and exports them over OTLP.
 //
 // It contains the OpenTelemetry SDK, reads the OTEL_* environment variables, and defines the names and
 // attributes of every span (following the conventions for HTTP, gRPC, MCP and generative AI). It reads and

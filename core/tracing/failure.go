@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// failure is an error that names its own kind, in one of a few words.
+// failure is an error that names its own kind, from a small set of kinds.
 type failure interface {
 	error
 	ErrorType() string

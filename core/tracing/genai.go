@@ -40,9 +40,9 @@ func StartModel(ctx context.Context, m Model) (context.Context, Span) {
 		optional(attributes, "gen_ai.provider.name", m.Provider, "gen_ai.request.model", clip(m.Name), "gen_ai.conversation.id", m.Conversation))
 }
 
-// ModelUsage holds what a model call used, and why it ended.
+// ModelUsage holds the usage of a model call, and why it ended.
 type ModelUsage struct {
-	Input, Output         int64 // Input includes what was read from and written to a cache
+	Input, Output         int64 // Input includes the tokens that were read from and written to a cache
 	CacheRead, CacheWrite int64
 	Finish                string // stop, length or tool_calls
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// whole starts and ends the spans of a complete tool call.
+// whole starts and ends all spans of a tool call.
 func whole(ctx context.Context, t *Tracer, from Wire) {
 	request := t.StartRequest("POST", from)
 	ctx = request.In(ctx)
@@ -69,9 +69,9 @@ const (
 
 func TestTheTraceContextInMetaTakesPrecedenceOverTheHeaders(t *testing.T) {
 	for name, c := range map[string]struct{ meta, parent, trace string }{
-		"in _meta":     {metaParent, "00f067aa0ba902b7", "4bf92f3577b34da6a3ce929d0e0e4736"},
-		"not valid":    {"00-xyz", "", "0af7651916cd43dd8448eb211c80319c"},
-		"not in _meta": {"", "", "0af7651916cd43dd8448eb211c80319c"},
+		"a traceparent in _meta":          {metaParent, "00f067aa0ba902b7", "4bf92f3577b34da6a3ce929d0e0e4736"},
+		"an invalid traceparent in _meta": {"00-xyz", "", "0af7651916cd43dd8448eb211c80319c"},
+		"no traceparent in _meta":         {"", "", "0af7651916cd43dd8448eb211c80319c"},
 	} {
 		tracer, out := recorder(t)
 		request := tracer.StartRequest("POST", Wire{Parent: headerParent})
@@ -149,19 +149,19 @@ func TestTheVariablesOfOpenTelemetryTurnTracingOnAndOff(t *testing.T) {
 		protocol string
 		warning  string
 	}{
-		"nothing":               {nil, false, protocolHTTP, ""},
-		"an endpoint":           {map[string]string{envEndpoint: "http://x"}, true, protocolHTTP, ""},
-		"an endpoint of traces": {map[string]string{envTracesEndpoint: "http://x"}, true, protocolHTTP, ""},
-		"none":                  {map[string]string{envEndpoint: "http://x", envExporter: "none"}, false, protocolHTTP, ""},
-		"disabled":              {map[string]string{envEndpoint: "http://x", envDisabled: "TRUE"}, false, protocolHTTP, ""},
-		"otlp":                  {map[string]string{envExporter: "otlp"}, true, protocolHTTP, ""},
-		"another exporter":      {map[string]string{envExporter: "zipkin"}, false, protocolHTTP, envExporter},
-		"grpc":                  {map[string]string{envExporter: "otlp", envProtocol: "grpc"}, true, protocolGRPC, ""},
-		"grpc for traces":       {map[string]string{envExporter: "otlp", envProtocol: "http/protobuf", envTracesProtocol: "grpc"}, true, protocolGRPC, ""},
-		"an unknown protocol":   {map[string]string{envExporter: "otlp", envProtocol: "http/json"}, true, protocolHTTP, envProtocol},
-		"the one propagator":    {map[string]string{envExporter: "otlp", envPropagators: "tracecontext"}, true, protocolHTTP, ""},
-		"another propagator":    {map[string]string{envExporter: "otlp", envPropagators: "tracecontext, b3"}, true, protocolHTTP, envPropagators},
-		"an unknown sampler":    {map[string]string{envExporter: "otlp", envSampler: "sometimes"}, true, protocolHTTP, envSampler},
+		"nothing":                     {nil, false, protocolHTTP, ""},
+		"an endpoint":                 {map[string]string{envEndpoint: "http://x"}, true, protocolHTTP, ""},
+		"an endpoint for traces only": {map[string]string{envTracesEndpoint: "http://x"}, true, protocolHTTP, ""},
+		"none":                        {map[string]string{envEndpoint: "http://x", envExporter: "none"}, false, protocolHTTP, ""},
+		"disabled":                    {map[string]string{envEndpoint: "http://x", envDisabled: "TRUE"}, false, protocolHTTP, ""},
+		"otlp":                        {map[string]string{envExporter: "otlp"}, true, protocolHTTP, ""},
+		"another exporter":            {map[string]string{envExporter: "zipkin"}, false, protocolHTTP, envExporter},
+		"grpc":                        {map[string]string{envExporter: "otlp", envProtocol: "grpc"}, true, protocolGRPC, ""},
+		"grpc for traces":             {map[string]string{envExporter: "otlp", envProtocol: "http/protobuf", envTracesProtocol: "grpc"}, true, protocolGRPC, ""},
+		"an unknown protocol":         {map[string]string{envExporter: "otlp", envProtocol: "http/json"}, true, protocolHTTP, envProtocol},
+		"the supported propagator":    {map[string]string{envExporter: "otlp", envPropagators: "tracecontext"}, true, protocolHTTP, ""},
+		"another propagator":          {map[string]string{envExporter: "otlp", envPropagators: "tracecontext, b3"}, true, protocolHTTP, envPropagators},
+		"an unknown sampler":          {map[string]string{envExporter: "otlp", envSampler: "sometimes"}, true, protocolHTTP, envSampler},
 	} {
 		var lines testkit.Log
 		got := readSettings(c.env, hclog.New(&hclog.LoggerOptions{Output: &lines}))
@@ -212,7 +212,7 @@ func TestAnUnavailableCollectorBlocksNeitherCallsNorShutdown(t *testing.T) {
 		}
 		calls := time.Since(began)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		_ = tracer.Close(ctx) // it may report that spans have not been exported
+		_ = tracer.Close(ctx) // Close may report that spans have not been exported
 		cancel()
 		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("%s: 3000 calls took %v, and with the shutdown %v", protocol, calls, took)

@@ -60,7 +60,7 @@ func WireOf(ctx context.Context) Wire {
 	return injected(ctx)
 }
 
-// injected is separate from WireOf because its result is allocated.
+// injected is separate from WireOf, so that WireOf allocates nothing without a trace context.
 func injected(ctx context.Context) (w Wire) {
 	propagation.TraceContext{}.Inject(ctx, &w)
 	return w

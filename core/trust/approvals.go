@@ -23,10 +23,10 @@ import (
 
 const (
 	maxPending    = 100              // waiting calls per caller
-	progressEvery = 10 * time.Second // for the client of a waiting call
-	pollEvery     = 2 * time.Second  // for a decision whose notification was lost
-	expireEvery   = time.Minute      // for approvals that a peer server left when it ended
-	endTimeout    = 10 * time.Second // for ending the approval of a call that ended
+	progressEvery = 10 * time.Second // how often the client of a waiting call receives progress
+	pollEvery     = 2 * time.Second  // how often to look for a decision, in case its notification was lost
+	expireEvery   = time.Minute      // how often to look for expired approvals of peer servers that have ended
+	endTimeout    = 10 * time.Second // time limit for ending the approval of a call that has ended
 )
 
 // destructiveHint among the patterns stands for all tools that have the annotation.
@@ -58,7 +58,7 @@ type ApprovalOptions struct {
 }
 
 // Shows reports whether a caller sees a tool under all of these names: the full names if server is "", otherwise the
-// app's own. nil means always. What concerns a hidden tool is treated as unknown.
+// app's own. nil means always. Anything about a hidden tool is treated as unknown.
 type Shows func(c core.Caller, server string, names ...string) bool
 
 func (s Shows) tool(c core.Caller, server string, names ...string) bool {

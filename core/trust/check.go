@@ -39,12 +39,12 @@ type Listing struct {
 // accepted for the account or for all accounts. A tool that differs is held back, and pinned, for this account only.
 //
 // Two kinds of tools are held back. One is a pinned tool whose definition differs. The other is an added tool that
-// appears to replace a pinned one that is gone: one with the same description or parameters or, for an app that does
-// not announce changes to its list, any added tool.
+// appears to replace a pinned tool that is gone. It has the same description or parameters. If an app does not announce
+// changes to its list, any added tool counts as a replacement.
 //
-// The records are read and written only when something differs from what was last read. If that fails, previously
-// accepted tools remain in use, and the others are held back until they can be checked. It is an error only if
-// nothing is known about the app.
+// The records are read and written only when a list differs from the records that were last read. If that fails,
+// previously accepted tools remain in use, and the others are held back until they can be checked. Check returns an
+// error only if nothing is known about the app.
 func (p *Pins) Check(ctx context.Context, l Listing) (allowed []core.Tool, held []core.HeldTool, err error) {
 	if p.o.Mode == PinOff {
 		return l.Tools, nil, nil
@@ -91,7 +91,7 @@ type check struct {
 
 	pins        map[string]core.Pin
 	size        int      // bytes of all definitions in pins
-	definitions []string // the definitions of the listed tools; "" for one without
+	definitions []string // the definitions of the listed tools; "" for a tool without a definition
 	reasons     []string // why each tool is held back; "" if it is not
 }
 
@@ -169,7 +169,7 @@ func (c *check) tooLarge(tool string) string {
 
 func (c *check) read(ctx context.Context) error {
 	pins, accepted, err := c.p.read(ctx, c.l.Key)
-	if err != nil { // what was accepted before is kept
+	if err != nil { // tools that were accepted before remain accepted
 		return err
 	}
 	c.pins, c.accepted = pins, accepted
@@ -193,7 +193,7 @@ func (c *check) read(ctx context.Context) error {
 	return nil
 }
 
-// read reads the pins of a key, and remembers what was accepted.
+// read reads the pins of a key, and remembers the accepted definitions.
 func (p *Pins) read(ctx context.Context, k core.PinKey) (pins map[string]core.Pin, accepted map[string]digest, err error) {
 	if pins, err = p.o.Records.Pins(ctx, k); err != nil {
 		return nil, nil, err
@@ -266,8 +266,8 @@ func (g goneTools) replacedBy(definition string) (from string, ok bool) {
 	return from, from != ""
 }
 
-// add pins tools without another accepted definition. If several servers try, one succeeds; the others then
-// compare with what it pinned.
+// add pins tools without another accepted definition. If several servers try, one succeeds. The others then compare the
+// tools with its pins.
 func (c *check) add(ctx context.Context, added map[string]string, first bool) error {
 	if len(added) == 0 {
 		return nil

@@ -118,8 +118,8 @@ func excerpt(text string, from, to int) string {
 	return out
 }
 
-// traitsOf identifies what a tool keeps under another name: its description, its title, and an input schema with
-// properties. Two tools with a common trait are similar.
+// traitsOf identifies the parts of a tool that stay the same when it is renamed: its description, its title, and an
+// input schema with properties. Two tools with a common trait are similar.
 func traitsOf(definition string) (traits []digest) {
 	members, _ := parse(definition).(map[string]any)
 	add := func(name string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// memoryRecords keeps pins in memory, shared by several servers.
+// memoryRecords keeps pins in memory. Several servers can share it.
 type memoryRecords struct {
 	mu    sync.Mutex
 	pins  map[core.PinKey]map[string]core.Pin

@@ -16,14 +16,14 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// PinMode says what happens to a tool whose definition changes without a new version of its bundle.
+// PinMode says how to treat a tool whose definition changes without a new version of its bundle.
 type PinMode string
 
 // The modes.
 const (
-	PinEnforce PinMode = "enforce" // it is held back
-	PinWarn    PinMode = "warn"    // it is recorded and remains in use
-	PinOff     PinMode = "off"     // nothing
+	PinEnforce PinMode = "enforce" // hold the tool back
+	PinWarn    PinMode = "warn"    // record the change, and keep the tool in use
+	PinOff     PinMode = "off"     // ignore the change
 )
 
 // PinRecords keeps pins. *store.Store implements it.
@@ -66,9 +66,10 @@ func NewPins(o PinOptions) *Pins {
 	return &Pins{o: o, known: map[core.PinKey]map[string]digest{}, failed: map[[2]string]bool{}}
 }
 
-// Watch sets the function to call when an app's lists must be checked again: its pins may have changed other than through
-// Check, or Check could not compare them. check must not block; app is "" for all apps of all workspaces. The channel that
-// it returns is closed when the lists have been checked again. There is one watcher. Call Watch before the first Check.
+// Watch sets the function to call when an app's lists must be checked again: its pins may have changed other than
+// through Check, or Check could not compare them. check must not block; app is "" for all apps of all workspaces. The
+// channel that it returns is closed when the lists have been checked again. There is one watcher. Call Watch before the
+// first Check.
 func (p *Pins) Watch(check func(workspace, app string) <-chan struct{}) { p.watcher = check }
 
 // Revision changes with each decision, here or on another server. A list checked at another revision must be
@@ -91,7 +92,8 @@ func (p *Pins) reload(workspace, app string) (checked <-chan struct{}) {
 	return p.watcher(workspace, app)
 }
 
-// checkLater has an app's lists checked again after a while. Until then, tools that could not be compared are held back.
+// checkLater has an app's lists checked again after a while. Until then, tools that could not be compared are held
+// back.
 func (p *Pins) checkLater(workspace, app string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,7 +161,7 @@ func (p *Pins) Decide(ctx context.Context, c core.Caller, id string, accept bool
 		if checked := p.reload(keys[i].Workspace, keys[i].App); checked != nil {
 			select {
 			case <-checked:
-			case <-ctx.Done(): // it continues in the background
+			case <-ctx.Done(): // the check continues in the background
 			}
 		}
 		p.publish(keys[i], core.EventPinDecided, core.PinDecided{ID: id, Server: keys[i].App, Tool: pin.Tool, Decision: change.State, By: c.User.ID})

@@ -21,7 +21,7 @@ func newPins(m PinMode, records *memoryRecords, events *fakes.Events) *Pins {
 	return NewPins(PinOptions{Mode: m, Records: records, Events: events, Logger: hclog.NewNullLogger()})
 }
 
-// listing returns a list of tools with these definitions. If dynamic, the app announces changes.
+// listing returns a list of tools with the given definitions. If dynamic is set, the app announces changes of its list.
 func listing(dynamic bool, definitions ...string) Listing {
 	l := Listing{Key: key, Dynamic: dynamic}
 	for _, d := range definitions {
@@ -36,7 +36,7 @@ func tool(name, description string) string {
 	return fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":{"type":"object","properties":{%q:{"type":"string"}}}}`, name, description, "of_"+name)
 }
 
-// verdict returns what may be used and what is held back, such as "read | write".
+// verdict returns the names of the tools that may be used and of those that are held back, such as "read | write".
 func verdict(t *testing.T, p *Pins, l Listing) string {
 	t.Helper()
 	allowed, held, err := p.Check(t.Context(), l)
@@ -99,7 +99,7 @@ func TestOnlyTheChangeThatTheAdminSawIsAccepted(t *testing.T) {
 	if err != nil || len(changes) != 1 {
 		t.Fatal(changes, err)
 	}
-	verdict(t, p, listing(false, tool("read", "three"))) // between the reading and the decision
+	verdict(t, p, listing(false, tool("read", "three"))) // the tool changes again between the reading and the decision
 	admin := core.Caller{Workspace: core.Workspace{ID: "ws_a"}}
 	if _, err := p.Decide(t.Context(), admin, changes[0].ID, true); core.CodeOf(err) != core.CodeNotFound {
 		t.Errorf("accepted: %v", err)
@@ -137,7 +137,7 @@ func TestARenamedToolIsHeldBack(t *testing.T) {
 	}
 }
 
-// An app could list different tools each time, and so fill the database.
+// An app could fill the database by listing different tools each time.
 func TestToolsThatReplaceOthersCountTowardsTheLimit(t *testing.T) {
 	records := newRecords()
 	p := newPins(PinEnforce, records, &fakes.Events{})
@@ -193,7 +193,7 @@ func TestManyToolsThatReplaceManyAreComparedQuickly(t *testing.T) {
 	}
 }
 
-// A remote app reports its own version, and may report a different one each time.
+// A remote app reports its own version, and may report a different version each time.
 func TestOnlyTheLastVersionOfAnAppIsHeldInMemory(t *testing.T) {
 	p := newPins(PinEnforce, newRecords(), &fakes.Events{})
 	for version := range 100 {
@@ -237,7 +237,7 @@ func TestServersThatShareRecordsMakeTheSameDecisions(t *testing.T) {
 		t.Fatal(err)
 	}
 	revision := b.Revision()
-	b.Reload("ws_a", "files") // the notification of a's decision
+	b.Reload("ws_a", "files") // as after the notification of a's decision
 	if b.Revision() == revision {
 		t.Error("the revision is the same")
 	}
@@ -327,20 +327,20 @@ func TestTheLogSaysWhetherToolsThatCouldNotBeComparedAreHeldBack(t *testing.T) {
 func TestAnInsignificantChangeDoesNotHoldAToolBack(t *testing.T) {
 	first := `{"name":"read","description":"d","inputSchema":{"type":"object","required":["a","b"],"properties":{"a":{"enum":["x","y"]},"b":{}}},"_meta":{"tags":["1"]}}`
 	for name, same := range map[string]string{
-		"another order of members":  `{"description":"d","inputSchema":{"properties":{"b":{},"a":{"enum":["x","y"]}},"required":["a","b"],"type":"object"},"name":"read"}`,
-		"another order of a set":    strings.NewReplacer(`["a","b"]`, `["b","a"]`, `["x","y"]`, `["y","x"]`).Replace(first),
-		"other metadata":            strings.Replace(first, `["1"]`, `["2"]`, 1),
-		"other spaces and escaping": strings.Replace(strings.ReplaceAll(first, ":", " : "), `"d"`, `"\u0064"`, 1),
+		"a different order of members":  `{"description":"d","inputSchema":{"properties":{"b":{},"a":{"enum":["x","y"]}},"required":["a","b"],"type":"object"},"name":"read"}`,
+		"a different order in a set":    strings.NewReplacer(`["a","b"]`, `["b","a"]`, `["x","y"]`, `["y","x"]`).Replace(first),
+		"different metadata":            strings.Replace(first, `["1"]`, `["2"]`, 1),
+		"different spaces and escaping": strings.Replace(strings.ReplaceAll(first, ":", " : "), `"d"`, `"\u0064"`, 1),
 	} {
 		p := newPins(PinEnforce, newRecords(), &fakes.Events{})
 		verdict(t, p, listing(false, first))
 		want(t, name, verdict(t, p, listing(false, same)), "read | ")
 	}
 	for name, other := range map[string]string{
-		"a view":           strings.Replace(first, `"tags":["1"]`, `"ui":{"resourceUri":"ui://x"}`, 1),
-		"a member twice":   strings.Replace(first, `"description":"d"`, `"description":"evil","description":"d"`, 1),
-		"other letters":    strings.Replace(first, `"_meta"`, `"Description":"evil","_meta"`, 1),
-		"an unknown field": strings.Replace(first, `"_meta"`, `"x-hint":"evil","_meta"`, 1),
+		"an added view":              strings.Replace(first, `"tags":["1"]`, `"ui":{"resourceUri":"ui://x"}`, 1),
+		"a duplicate member":         strings.Replace(first, `"description":"d"`, `"description":"evil","description":"d"`, 1),
+		"a member in different case": strings.Replace(first, `"_meta"`, `"Description":"evil","_meta"`, 1),
+		"an unknown field":           strings.Replace(first, `"_meta"`, `"x-hint":"evil","_meta"`, 1),
 	} {
 		p := newPins(PinEnforce, newRecords(), &fakes.Events{})
 		verdict(t, p, listing(false, first))

@@ -23,8 +23,8 @@ func JSON(h *fasthttp.RequestHeader) bool {
 	return err == nil && media == typeJSON && (!named || strings.EqualFold(charset, "utf-8"))
 }
 
-// Encoded reports whether the body of a request has a Content-Encoding. Neither HTTP package decodes these,
-// because there is no limit to what a small body may expand to.
+// Encoded reports whether the body of a request has a Content-Encoding. Neither HTTP package decodes these, because a
+// small body may expand to any size.
 func Encoded(h *fasthttp.RequestHeader) bool {
 	encoding := h.Peek(fasthttp.HeaderContentEncoding)
 	return len(encoding) > 0 && !strings.EqualFold(string(encoding), "identity")
@@ -37,8 +37,8 @@ func Accepts(h *fasthttp.RequestHeader, media string) bool {
 	return named && weight > 0
 }
 
-// Refuses reports whether the Accept header of a request refuses a media type (q=0), by name or by a range. A type that the
-// header does not mention is not refused: RFC 9110 lets a server send it.
+// Refuses reports whether the Accept header of a request refuses a media type (q=0), by name or by a range. A type that
+// the header does not mention is not refused: RFC 9110 lets a server send it.
 func Refuses(h *fasthttp.RequestHeader, media string) bool {
 	weight, named := weigh(h, media)
 	return named && weight <= 0

@@ -36,9 +36,9 @@ func fetchSite(ctx *fasthttp.RequestCtx) string {
 	return string(ctx.Request.Header.Peek("Sec-Fetch-Site"))
 }
 
-// readAllowed judges a read that a page of another origin makes without an Origin header: a frame, an image, a
-// script. The page may read if it is served from this machine too (same-site, on any port), or if the origin in
-// the Referer, which pages can omit but not forge, is allowed.
+// readAllowed judges a read that a page of another origin makes without an Origin header: for a frame, an image or a
+// script. The page may read if it is served from this machine too (same-site, on any port), or if the origin in the
+// Referer, which pages can omit but not forge, is allowed.
 func (p *Policy) readAllowed(ctx *fasthttp.RequestCtx) bool {
 	host := string(ctx.Request.Header.Host())
 	if fetchSite(ctx) == "same-site" && Loopback(host) {

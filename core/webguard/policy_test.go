@@ -22,7 +22,7 @@ func request(method string, headers ...string) *fasthttp.RequestCtx {
 	return ctx
 }
 
-func TestOtherSitesMayNotAct(t *testing.T) {
+func TestRequestsFromOtherSitesAreRefused(t *testing.T) {
 	plain := &Policy{}
 	behind := &Policy{UnknownTLS: true}
 	trusting := &Policy{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}

@@ -27,14 +27,14 @@ type RequestInfo struct {
 
 type requestKey struct{}
 
-// BeginRequest starts to record what becomes known about a request.
+// BeginRequest starts recording information about a request.
 func BeginRequest(ctx *fasthttp.RequestCtx, span tracing.Span) *RequestInfo {
 	i := &RequestInfo{Span: span}
 	ctx.SetUserValue(requestKey{}, i)
 	return i
 }
 
-// RequestOf returns what is known about a request, or nil if nothing is recorded.
+// RequestOf returns the information recorded about a request, or nil if nothing is recorded.
 func RequestOf(ctx *fasthttp.RequestCtx) *RequestInfo {
 	i, _ := ctx.UserValue(requestKey{}).(*RequestInfo)
 	return i
@@ -42,12 +42,12 @@ func RequestOf(ctx *fasthttp.RequestCtx) *RequestInfo {
 
 type bodyKey struct{}
 
-// SetBody sets what releases the memory that is counted for a request's body. It is called once, by whoever TakeBody
-// gave it to.
+// SetBody sets the function that releases the memory counted for a request's body. A caller that gets it from TakeBody
+// must call it exactly once.
 func SetBody(ctx *fasthttp.RequestCtx, release func()) { ctx.SetUserValue(bodyKey{}, release) }
 
-// TakeBody returns what SetBody set to a caller that may keep parts of the body for longer than the request takes. It
-// returns nil if nothing is counted, or if somebody else has taken it.
+// TakeBody returns the function that SetBody set, for a caller that may keep parts of the body for longer than the
+// request takes. It returns nil if nothing is counted, or if the function was already taken.
 func TakeBody(ctx *fasthttp.RequestCtx) (release func()) {
 	release, _ = ctx.UserValue(bodyKey{}).(func())
 	ctx.RemoveUserValue(bodyKey{})

@@ -9,7 +9,7 @@ import (
 // type). With "X-Content-Type-Options: nosniff", they load nothing else as a script, module or worker.
 var javaScript = regexp.MustCompile(`^(application|text)/(x-)?(java|ecma)script$|^text/(javascript1\.[0-5]|jscript|livescript)$`)
 
-// container matches the media types whose content brings headers of its own. For its parts, browsers have ignored the
+// container matches the media types whose parts have headers of their own. For such parts, browsers have ignored the
 // policy and the disposition of the response (CVE-2018-5164, CVE-2024-10461).
 var container = regexp.MustCompile(`^(multipart|message)/`)
 

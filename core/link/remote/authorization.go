@@ -19,8 +19,8 @@ import (
 
 // Authorizer supplies the access tokens of one account for a remote app.
 type Authorizer interface {
-	// Token returns an access token. refused is a token that the app has just rejected ("" for none) and will
-	// not be returned again. Errors are core.Errors that are safe to show.
+	// Token returns an access token. refused is a token that the app has just rejected, or "" for none. Token does not
+	// return it again. Errors are core.Errors that are safe to show.
 	Token(ctx context.Context, refused core.Secret) (Token, error)
 }
 
@@ -28,10 +28,10 @@ type Authorizer interface {
 type Token struct {
 	Access   core.Secret
 	Key      *ProofKey // the key that the token is bound to; nil for a bearer token
-	Resource string    // what the token was issued for (RFC 8707), so that nobody else gets it; "" if unknown
+	Resource string    // the resource that the token was issued for (RFC 8707), so that no other server gets it; "" if unknown
 }
 
-// Covers reports whether a resource identifier fits an app: it is the app's address, or a parent of it.
+// Covers reports whether a resource identifier is the app's URL or a parent of it.
 func Covers(resource string, app *url.URL) bool {
 	r, err := url.Parse(resource)
 	if err != nil || r.Scheme != app.Scheme || !strings.EqualFold(hostPort(r), hostPort(app)) || r.User != nil || r.Fragment != "" || r.RawQuery != "" && r.RawQuery != app.RawQuery {
@@ -50,7 +50,8 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// Challenge holds what a server sent when it rejected a request for lack of authorization (RFC 6750, RFC 9728).
+// Challenge describes the requirements of a server, taken from its response to an unauthorized request (RFC 6750, RFC
+// 9728).
 type Challenge struct {
 	Error    string // for example insufficient_scope
 	Scope    string // the required scopes, separated by spaces
@@ -58,8 +59,8 @@ type Challenge struct {
 	Proofs   bool   // the server wants proofs that the sender has the token's key (DPoP, RFC 9449)
 }
 
-// challengeOf reads the WWW-Authenticate headers, except those that cannot be read. A server that takes both kinds of tokens
-// sends two challenges: the first one says which kind it prefers, and either may have the error (RFC 9449 section 7.2).
+// challengeOf reads the WWW-Authenticate headers and skips malformed ones. A server that accepts both kinds of tokens
+// sends two challenges. The first shows which kind it prefers, and either may contain the error (RFC 9449 section 7.2).
 func challengeOf(h http.Header) (c Challenge) {
 	var challenges []oauthex.Challenge
 	for _, header := range h.Values("WWW-Authenticate") {
@@ -94,18 +95,18 @@ func (e *Error) unexplained() bool {
 	return e.Status == http.StatusForbidden && e.Challenge.Error == ""
 }
 
-// maxRefusals is how many tokens of an account a server may refuse for one request. The authorizer is asked after the
-// last one too: only it can tell why the app refuses a fresh token.
+// maxRefusals is how many tokens of an account a server may refuse for one request. The authorizer is also asked after
+// the last refusal, because only it knows why the app refuses a fresh token.
 const maxRefusals = 2
 
-// maxNonces is how many nonces of a server are tried for one request. Other requests may use up the first.
+// maxNonces is how many of a server's nonces are tried for one request. Another request may use up the first.
 const maxNonces = 2
 
 const notAllowed = "does not allow the account to do this (403)"
 
-// authorized sends a request with the account's token. If the server returns 401, it did not process the
-// request, so the request is sent again with a fresh token, or with the nonce that the server wants. After a 403 without a
-// reason, it tries one fresh token.
+// authorized sends a request with the account's token. If the server returns 401, it did not process the request, so
+// the request is sent again with a fresh token, or with the nonce that the server wants. After a 403 without a reason,
+// it tries one fresh token.
 func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 	var refused core.Secret
 	var forbidden *Error // the token was refused without a reason
@@ -119,7 +120,7 @@ func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 			if r.Body != nil {
 				_ = r.Body.Close()
 			}
-			if forbidden != nil && core.CodeOf(err) != core.CodeLoginNeeded { // so the token had not expired
+			if forbidden != nil && core.CodeOf(err) != core.CodeLoginNeeded { // no login is needed, so the token had not expired
 				return nil, forbidden
 			}
 			if refused != "" {
@@ -144,7 +145,7 @@ func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 		case failed.Challenge.Error == wantsNonce && token.Key != nil && nonces < maxNonces && resendable:
 			nonces++
 			continue
-		case failed.Challenge.Error == wantsNonce && token.Key != nil: // it says nothing about the token
+		case failed.Challenge.Error == wantsNonce && token.Key != nil: // the nonce was refused, not the token
 			failed.Reason = "refuses the proof for lack of the right nonce (DPoP)"
 		case failed.renewable() && refusals < maxRefusals && resendable:
 			refusals++
@@ -187,9 +188,9 @@ func (c *roundTripper) present(r *http.Request, token Token) error {
 // ends.
 const probe = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
-// Probe sends a remote app a request without credentials and returns how it was rejected. private reports whether the
-// app answered from an address in this server's own network. Its name alone does not tell: it may have several
-// addresses, and they may change at any moment.
+// Probe sends a remote app a request without an account's token, and returns the challenge with which the app rejects
+// it. private reports whether the app answered from an address in this server's own network. The app's host name is not
+// enough to tell, because it may have several addresses, which may change at any moment.
 func Probe(ctx context.Context, r core.Remote, client *http.Client) (c Challenge, private bool, err error) {
 	target, err := checkURL(r.URL)
 	if err != nil {
@@ -232,9 +233,9 @@ const (
 	maxClientRedirects = 3
 )
 
-// NewClient returns a client for services that belong to a remote app, such as its authorization server. It has
-// the same address checks as New, but no proxy and no cookies. It follows redirects of reads only, and never
-// from https to http.
+// NewClient returns a client for services that belong to a remote app, such as its authorization server. It has the
+// same address checks as New, but no proxy and no cookies. It follows redirects only for reads, and never from https to
+// http.
 func NewClient(o Options) *http.Client {
 	control := o.Control
 	if control == nil {

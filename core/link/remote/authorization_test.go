@@ -25,7 +25,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// numbered hands out the tokens t0, t1, … and a new one after each that was refused, up to last.
+// numbered returns the tokens t0, t1 and so on, up to last: a new token each time the previous one is refused.
 type numbered struct {
 	key      *ProofKey
 	resource string
@@ -65,8 +65,8 @@ func TestARefusedTokenIsReplacedWhenThatMayHelp(t *testing.T) {
 		name      string
 		status    int
 		challenge string
-		fresh     int // the token that the server takes
-		last      int // the last token that there is; 0 for five
+		fresh     int // number of the token that the server accepts
+		last      int // number of the last token; 0 means 5
 		requests  int
 		fails     bool
 		code      core.Code // the error's code
@@ -74,7 +74,7 @@ func TestARefusedTokenIsReplacedWhenThatMayHelp(t *testing.T) {
 		{name: "a token that has expired", status: 401, challenge: `Bearer error="invalid_token"`, fresh: 1, requests: 2},
 		{name: "a token that has expired, at a server that returns 403", status: 403, challenge: `Bearer error="invalid_token"`, fresh: 1, requests: 2},
 		{name: "no challenge", status: 401, fresh: 1, requests: 2},
-		{name: "a token that a peer server had replaced", status: 401, fresh: 2, requests: 3},
+		{name: "a token that a peer server has replaced", status: 401, fresh: 2, requests: 3},
 		{name: "every token", status: 401, fresh: 9, requests: 3, fails: true},
 		{name: "a token that has expired, at a server that returns 403 without a reason", status: 403, fresh: 1, requests: 2},
 		{name: "403 for every token", status: 403, fresh: 9, requests: 2, fails: true},
@@ -122,7 +122,7 @@ func TestAConfiguredHeaderDoesNotReplaceTheAccount(t *testing.T) {
 	}
 }
 
-// An app may get another address after an account was linked.
+// The address of an app may change after an account is linked.
 func TestATokenIsSentOnlyToTheServerItWasIssuedFor(t *testing.T) {
 	requests := 0
 	err := post(t, &numbered{resource: "https://old.example/mcp", last: 5}, func(http.ResponseWriter, *http.Request) { requests++ })
@@ -157,7 +157,7 @@ func newKey(t *testing.T) *ProofKey {
 	return key
 }
 
-// A request for a nonce does not refuse the token, even if it comes together with a challenge for bearer tokens.
+// A server that asks for a nonce has not refused the token, even if it also sends a challenge for bearer tokens.
 func TestARequestForANonceDoesNotRefuseTheToken(t *testing.T) {
 	for _, c := range []struct {
 		name, challenge string
@@ -167,7 +167,7 @@ func TestARequestForANonceDoesNotRefuseTheToken(t *testing.T) {
 		{"next to another challenge", `Bearer, DPoP error="use_dpop_nonce", algs="ES256"`, 1, 2, false},
 		{"next to another error", `Bearer error="invalid_token", DPoP error="use_dpop_nonce"`, 1, 2, false},
 		{"twice", `DPoP error="use_dpop_nonce"`, 2, 3, false},
-		{"each time", `DPoP error="use_dpop_nonce"`, 9, 3, true},
+		{"a nonce request each time", `DPoP error="use_dpop_nonce"`, 9, 3, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tokens, requests := &numbered{key: newKey(t), last: 5}, 0

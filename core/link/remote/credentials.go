@@ -61,7 +61,7 @@ func configuredHeaders(r core.Remote) (http.Header, error) {
 		return nil
 	}
 	for name, value := range r.Headers {
-		if r.Auth.Replaces(name) { // in the record of an older version
+		if r.Auth.Replaces(name) { // a record written by an older version may still have it
 			continue
 		}
 		if err := add("transport.headers", name, value); err != nil {

@@ -30,7 +30,7 @@ func (e *Error) Unwrap() error { return e.cause }
 
 var sessionMention = regexp.MustCompile(` ?\(session ID: [^)]*\)`)
 
-// SafeError removes what must not be shown from an error: session ids, and URLs with their query.
+// SafeError removes session ids, and URLs with their query, from an error, because they must not be shown.
 func SafeError(err error) error {
 	if failed, ok := errors.AsType[*Error](err); ok {
 		return failed

@@ -13,8 +13,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// eventFilter forwards a stream of server-sent events. It replaces an event that is not a valid message with an
-// error for the call that it answers, because the SDK would end the session.
+// eventFilter forwards a stream of server-sent events. An invalid message would make the SDK end the session, so the
+// filter replaces it with an error for the call that the stream answers.
 type eventFilter struct {
 	in        *rpc.EventReader
 	source    io.Closer
@@ -72,12 +72,12 @@ func (f *eventFilter) write(e rpc.Event) {
 // maxEventID is the longest event id, in bytes, that is sent back.
 const maxEventID = 4 << 10
 
-// validID reports whether an id can be sent back in the Last-Event-ID header. Others are dropped, because every
-// attempt to resume the stream would fail with them.
+// validID reports whether an id can be sent back in the Last-Event-ID header. Invalid ids are dropped, because every
+// attempt to resume the stream with them would fail.
 func validID(id string) bool { return len(id) <= maxEventID && httpguts.ValidHeaderFieldValue(id) }
 
-// The limits for the wait that a server may request between two stream requests. Below the minimum, a call
-// would send one request after another for as long as it lasts.
+// The limits for the delay that a server may ask for before a stream is requested again. With a shorter delay, a call
+// would send requests back to back until it ends.
 const (
 	shortestRetry = 200 * time.Millisecond
 	longestRetry  = time.Minute
@@ -95,7 +95,8 @@ func retryAfter(field string) (wait time.Duration, ok bool) {
 	return min(max(time.Duration(millis)*time.Millisecond, shortestRetry), longestRetry), true
 }
 
-// check returns the data of a valid message, an error in its place, or nil if no call waits for it.
+// check returns the event's data if it is a valid message. Otherwise it returns an error for the call that the event
+// answers, or nil if no call waits for the event.
 func (f *eventFilter) check(e rpc.Event) []byte {
 	id := f.id()
 	data := e.Data

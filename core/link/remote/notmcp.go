@@ -7,14 +7,14 @@ import (
 	"net/http"
 )
 
-// answer describes an answer from the server, as far as it is known.
+// answer describes an answer from the server.
 type answer struct {
 	status  int
 	media   string // media type of the body, such as text/html
 	message string // the message of a JSON-RPC error in an answer that rejects the request; "" for none
 }
 
-// maxMessage is the number of characters shown of a server's message.
+// maxMessage is how many characters of a server's message are shown.
 const maxMessage = 200
 
 // readError reads the body of an answer that rejects a request, and leaves the body readable.
@@ -36,7 +36,7 @@ func (a *answer) readError(resp *http.Response) error {
 }
 
 // checkEndpoint is the advice when something other than an MCP endpoint answers.
-const checkEndpoint = "check that the URL is that of an MCP endpoint, often with the path /mcp, and its transport"
+const checkEndpoint = "check the transport, and that the URL leads to an MCP endpoint, which often has the path /mcp"
 
 // NotMCP turns err, which ended the handshake, into an error that describes the server's last answer.
 func (c *Conn) NotMCP(err error) *Error { return c.http.notMCP(err) }

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The pace for reading the stream on which a server sends messages unprompted. Nothing waits for these messages and
-// each one takes work, so a server that sends without pausing would keep a processor busy. Unread data remains in the
+// The pace at which the stream of unprompted messages is read. Nothing waits for these messages, and handling them
+// takes time, so a server that sends without a pause would keep a processor busy. Unread data remains in the
 // connection's buffers, and then on the server.
 const (
 	pacePerSecond = 1 << 20  // bytes

@@ -82,7 +82,7 @@ func (k *ProofKey) Thumbprint() string {
 func (k *ProofKey) proof(method string, target *url.URL, token core.Secret, nonce string) (string, error) {
 	address := url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path, RawPath: target.RawPath}
 	if address.Path == "" {
-		address.Path = "/" // as in the request line
+		address.Path = "/" // the request line also has / for an empty path
 	}
 	claims := map[string]any{"jti": rand.Text(), "htm": method, "htu": address.String(), "iat": time.Now().Unix()}
 	if token != "" {
@@ -108,8 +108,9 @@ func (k *ProofKey) proof(method string, target *url.URL, token core.Secret, nonc
 	return signed + "." + encode(signature), nil
 }
 
-// Proving returns a client whose requests to an authorization server carry proofs. A request that the server refuses for
-// lack of a nonce was not processed, and is sent again. key may be nil.
+// Proving returns a client whose requests to an authorization server carry proofs. If the server refuses a request
+// because the nonce is missing, it has not processed the request. The client then sends it again with the nonce.
+// Without a key, Proving returns client itself.
 func Proving(client *http.Client, key *ProofKey) *http.Client {
 	if key == nil {
 		return client

@@ -52,8 +52,8 @@ type limited struct {
 	io.Closer
 }
 
-// receiveJSON reads the answer to one call. An answer that is too large or not a message fails that call only;
-// the SDK would end the session.
+// receiveJSON reads the answer to one call. An answer that is too large or not a message fails only that call. The SDK
+// would end the whole session.
 func (c *roundTripper) receiveJSON(r *http.Request, resp *http.Response) (*http.Response, error) {
 	received := resp.Body
 	defer func() { _ = received.Close() }()

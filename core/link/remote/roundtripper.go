@@ -126,7 +126,7 @@ func unreachable(err error) string {
 	return fmt.Sprintf("%v; check the address, and that the remote server is running", innermost(err))
 }
 
-// innermost returns the error at the end of a chain. It does not mention addresses or system calls.
+// innermost returns the last error of a chain, which does not mention addresses or system calls.
 func innermost(err error) error {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next
@@ -146,8 +146,8 @@ func (b *cancelBody) Close() error {
 	return err
 }
 
-// The headers in which requests of MCP 2026-07-28 repeat members of their body (basic/transports, request
-// metadata). The SDK sets the first two.
+// These headers repeat members of a request's body (MCP 2026-07-28, basic/transports, request metadata). The SDK sets
+// them.
 const (
 	headerMethod = "Mcp-Method"
 	headerName   = "Mcp-Name"
@@ -187,8 +187,8 @@ func sameOrigin(from, to *url.URL) bool {
 		strings.EqualFold(from.Hostname(), to.Hostname())
 }
 
-// checkRedirect implements http.Client.CheckRedirect. It refuses a redirect to another origin, because the
-// request carries the app's credentials, and one that changes the method.
+// checkRedirect implements http.Client.CheckRedirect. It refuses redirects to another origin, because the request
+// carries the app's credentials, and redirects that change the method.
 func (c *roundTripper) checkRedirect(r *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > maxRedirects:

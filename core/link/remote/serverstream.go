@@ -20,8 +20,8 @@ const HealthyStream = 10 * time.Second
 
 // ServerStream holds the callbacks for the stream on which a server sends messages unprompted.
 type ServerStream struct {
-	// Answered is called once, when the server has answered the first request for the stream (whatever the
-	// answer) or could not be reached.
+	// Answered is called once, when the server has answered the first request for the stream, even with an error, or
+	// could not be reached.
 	Answered func()
 	// Receive gets the data of each event. It returns false to end the stream.
 	Receive func(data []byte) bool
@@ -33,7 +33,7 @@ type ServerStream struct {
 type serverStream struct {
 	ServerStream
 	conn   *Conn
-	pace   *rate.Limiter // for everything that is read, including after the stream was reopened
+	pace   *rate.Limiter // limits all reads together, before and after the stream is reopened
 	lastID string
 	opened bool // the server has opened a stream before
 }

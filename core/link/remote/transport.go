@@ -74,7 +74,7 @@ type transport struct {
 	http *roundTripper
 }
 
-// Connect implements mcp.Transport. The first message dials the URL; for SSE, Connect does.
+// Connect implements mcp.Transport. For SSE, Connect dials the URL. Otherwise the first message does.
 func (t *transport) Connect(ctx context.Context) (mcp.Connection, error) {
 	client := &http.Client{Transport: t.http, CheckRedirect: t.http.checkRedirect}
 	var transport mcp.Transport = &mcp.SSEClientTransport{Endpoint: t.url.String(), HTTPClient: client, MaxEventSize: -1}

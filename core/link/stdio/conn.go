@@ -38,7 +38,7 @@ type Conn struct {
 	cause error // why the connection closed itself
 }
 
-// Frame is one message, or what is known about one that cannot be read.
+// Frame is one message. If the message cannot be read, Err says why.
 type Frame struct {
 	Data     []byte
 	Owned    bool // Data may be kept; otherwise it is valid until the next frame
@@ -116,7 +116,7 @@ func (c *Conn) inspect(l rpc.Line) (f Frame, ok bool) {
 	return Frame{}, false
 }
 
-// Discard counts a line that cannot be used, and logs what it was.
+// Discard counts a line that cannot be used. what describes the line in the log.
 func (c *Conn) Discard(what string) { c.discarded.Add(what) }
 
 // Read implements mcp.Connection for a client without a link.
@@ -150,8 +150,9 @@ func (c *Conn) Send(ctx context.Context, id int64, r rpc.Request) error {
 	return c.queue.add(ctx, r.Sender, r.Size(), func(buf []byte) []byte { return r.AppendMessage(buf, id) })
 }
 
-// SendCancelled queues the notification that a sender's request was cancelled, after the request itself. It
-// drops the notification if the queue is full: an app that does not read would not read it either.
+// SendCancelled queues the notification that a sender's request was cancelled, after the request itself. It drops the
+// notification if the queue is full, because an app that does not read its input would not read the notification
+// either.
 func (c *Conn) SendCancelled(sender string, id int64, reason string) {
 	quoted, err := json.Marshal(reason)
 	if err != nil {

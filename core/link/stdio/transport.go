@@ -28,8 +28,8 @@ type Options struct {
 	WriteTimeout time.Duration // how long the app may read nothing while messages are waiting; 0 means 30 s
 }
 
-// New returns the transport (MCP 2025-11-25, basic/transports). in is the app's standard input, out its
-// standard output. Both are closed with the connection.
+// New returns the transport (MCP 2025-11-25, basic/transports). in is the app's standard input and out is its standard
+// output. Closing the connection closes both.
 func New(in io.WriteCloser, out io.ReadCloser, o Options) mcp.Transport {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()

@@ -16,8 +16,8 @@ const (
 	maxQueue            = 32 << 20         // bytes waiting for an app to read them
 	largeMessage        = 64 << 10         // a message of this many bytes takes its own turn
 	turn                = 64 << 10         // bytes of smaller messages written in one turn
-	writePiece          = 64 << 10         // an app must take this much ...
-	defaultWriteTimeout = 30 * time.Second // ... in this time
+	writePiece          = 64 << 10         // bytes that an app must read before the timeout
+	defaultWriteTimeout = 30 * time.Second // how long an app may take to read one piece
 )
 
 // writeQueue writes to a connection, one write at a time. Small messages wait in one buffer, so that one write
@@ -38,7 +38,7 @@ type writeQueue struct {
 
 	mu     sync.Mutex
 	buf    []byte        // small messages for the next write
-	lines  lines         // what does not fit in buf, by sender
+	lines  lines         // messages that do not fit in buf, by sender
 	rest   []byte        // the rest of a write in progress; goes before buf
 	queued int           // bytes in buf and lines
 	spare  []byte        // becomes the next buf
@@ -119,8 +119,8 @@ func (q *writeQueue) append(sender string, size int, put func([]byte) []byte) {
 	q.queued += len(q.buf) - before
 }
 
-// writeDirectly writes what the app accepts without blocking and leaves the rest to run. It is called with busy
-// set and mu held; it releases mu while it writes.
+// writeDirectly writes as much as the app accepts without blocking. run writes the rest. writeDirectly is called with
+// busy set and mu held, and releases mu while it writes.
 func (q *writeQueue) writeDirectly() {
 	for q.queued > 0 {
 		if q.direct == nil {
@@ -141,7 +141,7 @@ func (q *writeQueue) writeDirectly() {
 	q.busy = false
 }
 
-// takeNext removes what to write next. The caller holds mu.
+// takeNext removes and returns the bytes to write next. The caller holds mu.
 func (q *writeQueue) takeNext() []byte {
 	if q.rest != nil {
 		rest := q.rest
@@ -170,7 +170,7 @@ func (q *writeQueue) reuse(written []byte) {
 	}
 }
 
-// run writes what could not be written directly, until the queue is closed or a write fails.
+// run writes the messages that could not be written directly, until the queue is closed or a write fails.
 func (q *writeQueue) run() {
 	watch := time.AfterFunc(q.timeout, func() {
 		q.stalled(fmt.Errorf("%w: nothing was read for %v", ErrStalled, q.timeout))
@@ -229,7 +229,7 @@ func (q *writeQueue) write(data []byte, watch *time.Timer) error {
 // lines holds the waiting messages, one line per sender. The lines take turns.
 type lines struct {
 	bySender map[string]*line
-	order    []*line // in order of their turns; each holds something
+	order    []*line // the lines with messages; the next turn comes first
 }
 
 // line holds one sender's waiting messages, in order.
@@ -273,7 +273,7 @@ func (l *lines) append(sender string, size int, put func([]byte) []byte) int {
 	return added
 }
 
-// takeTurn removes what to write next: one large message, or several small ones from one sender.
+// takeTurn removes and returns the messages of the next turn: one large message, or several small ones from one sender.
 func (l *lines) takeTurn() []byte {
 	one := l.order[0]
 	l.order[0], l.order = nil, l.order[1:]
@@ -288,12 +288,12 @@ func (l *lines) takeTurn() []byte {
 	return next
 }
 
-// directWriter writes what a pipe accepts without blocking. It must not be used concurrently.
+// directWriter writes as much as a pipe accepts without blocking. It must not be used concurrently.
 type directWriter struct {
 	raw  syscall.RawConn
 	data []byte
 	n    int
-	do   func(fd uintptr) bool // one closure for all writes
+	do   func(fd uintptr) bool // created once and used by all writes
 }
 
 func newDirectWriter(raw syscall.RawConn) *directWriter {
@@ -307,7 +307,7 @@ func newDirectWriter(raw syscall.RawConn) *directWriter {
 	return w
 }
 
-// write returns how many bytes were written. The next ordinary write reports errors.
+// write returns how many bytes were written. It ignores errors, because the next ordinary write reports them.
 func (w *directWriter) write(data []byte) int {
 	w.data, w.n = data, 0
 	err := w.raw.Write(w.do)

@@ -39,7 +39,7 @@ func TestAMessageIsWrittenAtOnceWhileNoOtherWriteIsInProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = in.Close(), out.Close() }()
-	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) }) // run is not running
+	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) }) // the goroutine that calls run was not started
 	for _, text := range []string{"one\n", "two\n"} {
 		if err := q.add(t.Context(), "", len(text), appending(text)); err != nil {
 			t.Fatal(err)
@@ -107,8 +107,8 @@ func TestMessagesOfManyWritersStayWholeAndInOrder(t *testing.T) {
 	all.Wait()
 }
 
-// The queue is full of one sender's messages. Another sender's message waits for one of them, not for all, and
-// each sender's messages stay in order.
+// The queue is full of one sender's messages. Another sender's message waits for only one of them, and each sender's
+// messages stay in order.
 func TestSendersTakeTurns(t *testing.T) {
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -169,7 +169,7 @@ func TestOneSenderCannotTakeAllTheSpace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = in.Close(), out.Close() }()
-	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) }) // run is not running
+	q := newWriteQueue(in, time.Minute, func(err error) { t.Error(err) }) // the goroutine that calls run was not started
 	message := strings.Repeat("x", 1<<20) + "\n"
 	added, n := true, 0
 	for ; added; n++ {

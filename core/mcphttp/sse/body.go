@@ -13,7 +13,7 @@ const stallLimit = 10 * time.Second
 
 // Body is the event stream of a POST in the form that fasthttp reads. Each Read is sent as one chunk on the request's
 // own connection, which stays usable afterwards. A client that disconnects ends the stream but not the calls behind it.
-// What they still send is recorded for when the client comes back, as far as it fits.
+// The journal records later messages of the calls, up to its limits, so that a client that comes back can receive them.
 type Body struct {
 	from *Queue
 	conn net.Conn
@@ -53,7 +53,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, b.extend(nil)
 }
 
-// extend gives the client time to receive what is written next.
+// extend extends the connection's write deadline, so that the client has time to receive the next chunk.
 func (b *Body) extend(err error) error {
 	if b.conn.SetWriteDeadline(time.Now().Add(stallLimit)) != nil {
 		return io.ErrClosedPipe
@@ -61,7 +61,8 @@ func (b *Body) extend(err error) error {
 	return err
 }
 
-// Close is called when the last chunk has been written or could not be. It clears the connection's write deadline.
+// Close is called when the last chunk has been written, or when writing has failed. It clears the connection's write
+// deadline.
 func (b *Body) Close() error {
 	b.beat.Stop()
 	b.from.abandon()

@@ -105,7 +105,8 @@ func (j *Journal) Replay(stream, number int64, to *Queue) {
 }
 
 // Resume continues a stream after the given event: it queues the recorded events, then later ones as they arrive. It
-// returns false if the stream has been forgotten. If a client resumes a stream twice, only the second reader gets events.
+// returns false if the stream is no longer known. If a client resumes a stream twice, only the second reader gets
+// events.
 func (j *Journal) Resume(stream, number int64, to *Queue) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

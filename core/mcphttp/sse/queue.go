@@ -174,8 +174,8 @@ func (q *Queue) Hold(release func()) {
 	}
 }
 
-// Release calls the functions that Hold kept. Call it when somebody else counts the memory. It is also called when
-// the reader leaves.
+// Release calls the functions that Hold kept. Call it when the memory is counted elsewhere. It is also called when the
+// reader leaves.
 func (q *Queue) Release() {
 	q.mu.Lock()
 	held := q.held

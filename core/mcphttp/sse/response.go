@@ -10,8 +10,8 @@ import (
 // response without headers, and a stream can be resumed.
 const StreamAfter = 15 * time.Second
 
-// Response is the response to one POST: the answers to its calls, preceded by whatever the calls send while they run.
-// It is plain JSON unless something must be sent before the last answer.
+// Response is the response to one POST: the answers to its calls, preceded by the messages that the calls send while
+// they run. It is plain JSON unless something must be sent before the last answer.
 type Response struct {
 	Queue
 	Batch bool // the answers are sent as an array
@@ -41,7 +41,7 @@ func (r *Response) Notify(text []byte) {
 	r.Push(text)
 }
 
-// BeginStream makes the response a stream, whatever will be sent on it.
+// BeginStream makes the response a stream, even if only answers follow.
 func (r *Response) BeginStream() {
 	r.streamed.Store(true)
 	r.begin()
@@ -49,7 +49,7 @@ func (r *Response) BeginStream() {
 }
 
 // Form reports the form of the response, which is known once all calls are answered or something must be sent before
-// that. Wake receives a token when it may have become known. If the response is a stream, Form wakes its reader.
+// that. Wake receives a token when the form may have become known. If the response is a stream, Form wakes its reader.
 func (r *Response) Form() (known, streamed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

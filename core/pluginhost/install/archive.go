@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-const maxEntries = 1000 // in an archive
+const maxEntries = 1000 // maximum number of entries in an archive
 
 // executable returns the path of the plugin itself: the artifact, or the file packed in it.
 func (a artifact) executable(staging string) (string, error) {
@@ -86,7 +86,7 @@ func (u *unpacking) tar(r io.Reader) error {
 				return err
 			}
 		default:
-			return fmt.Errorf("%s is refused: %q in it is a link or a special file", u.archive, header.Name)
+			return fmt.Errorf("%s is refused: the entry %q is a link or a special file", u.archive, header.Name)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func (u *unpacking) zip(f *os.File) error {
 	}
 	for _, entry := range archive.File {
 		if mode := entry.Mode(); !mode.IsRegular() && !mode.IsDir() {
-			return fmt.Errorf("%s is refused: %q in it is a link or a special file", u.archive, entry.Name)
+			return fmt.Errorf("%s is refused: the entry %q is a link or a special file", u.archive, entry.Name)
 		}
 		content, err := entry.Open()
 		if err != nil {
@@ -123,7 +123,7 @@ func (u *unpacking) add(name string, mode fs.FileMode, content io.Reader) error 
 	}
 	path := filepath.FromSlash(name)
 	if !filepath.IsLocal(path) {
-		return fmt.Errorf("%s is refused: %q in it points outside the archive", u.archive, name)
+		return fmt.Errorf("%s is refused: the entry %q points outside the archive", u.archive, name)
 	}
 	if mode.IsDir() {
 		return u.root.MkdirAll(path, 0o700)

@@ -21,10 +21,10 @@ const (
 	maxCompanion = 64 << 10  // bytes of a signature or a checksum
 )
 
-// artifact holds what a source provides: a staged file, and what is known about it before it is inspected.
+// artifact is a file in the staging directory, with the information that its source gives about it.
 type artifact struct {
 	source    string // shown to people and in the lock file, without passwords
-	path      string // in the staging directory; its base is the name at the source
+	path      string // path in the staging directory; its base name is the file's name at the source
 	signature []byte // may be nil
 	sums      []sum
 

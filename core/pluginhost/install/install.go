@@ -77,7 +77,7 @@ func (i *Installer) Install(ctx context.Context, r Request) (result Result, err 
 	return i.place(ctx, r, a, path, signer)
 }
 
-// place checks the executable at path, which must be trusted enough to run, and installs it.
+// place checks the executable at path, and installs it. The executable must have been verified, because place runs it.
 func (i *Installer) place(ctx context.Context, r Request, a artifact, path, signer string) (Result, error) {
 	if err := os.Chmod(path, 0o755); err != nil {
 		return Result{}, err
@@ -143,10 +143,10 @@ func (i *Installer) nameOf(r Request, a artifact, who pluginhost.Identity) (stri
 		return "", fmt.Errorf("the plugin calls itself %q, which is not an adapter name (a-z, 0-9 and -); set one with --name", adapter)
 	}
 	if a.kind != "" && a.kind != who.Kind {
-		return "", fmt.Errorf("%s is listed as a plugin of the kind %s but serves %s; tell whoever maintains the list", a.source, a.kind, who.Kind)
+		return "", fmt.Errorf("%s is listed as a plugin of the kind %s but serves %s; report it to the maintainer of the list", a.source, a.kind, who.Kind)
 	}
 	if a.version != "" && !sameVersion(a.version, who.Version) {
-		return "", fmt.Errorf("%s is listed as version %s but reports version %s; tell whoever maintains the list", a.source, a.version, who.Version)
+		return "", fmt.Errorf("%s is listed as version %s but reports version %s; report it to the maintainer of the list", a.source, a.version, who.Version)
 	}
 	if i.Builtin(who.Kind, adapter) {
 		return "", fmt.Errorf("%s is the name of a built-in %s adapter, which would be used instead; choose another name with --name", adapter, who.Kind)
@@ -156,7 +156,7 @@ func (i *Installer) nameOf(r Request, a artifact, who pluginhost.Identity) (stri
 
 func (i *Installer) lock() pluginhost.LockFile { return pluginhost.LockFile{Home: i.Home} }
 
-// staleAfter is the age at which a staging directory belongs to an installation that was killed.
+// staleAfter is the age at which a staging directory counts as left over from an installation that was killed.
 const staleAfter = time.Hour
 
 // stage creates a directory for the files of one installation, on the same file system as the plugins. clean

@@ -26,7 +26,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// program is a plugin that contains its kind, name and version in its first line; identify reads it.
+// program returns a fake plugin. Its first line holds its kind, name and version, which identify reads.
 func program(kind, name, version string) []byte {
 	return fmt.Appendf(nil, "plugin %s %s %s\n%s", kind, name, version, strings.Repeat("code ", 1000))
 }
@@ -47,7 +47,7 @@ func identify(_ context.Context, path string) (pluginhost.Identity, error) {
 	return pluginhost.Identity{Info: plugins.Info{Kind: plugins.Kind(kind), Name: name, Version: version}}, nil
 }
 
-// home is where a test installs.
+// home is the server home into which a test installs plugins.
 type home struct {
 	*install.Installer
 	t     *testing.T
@@ -305,7 +305,7 @@ func TestADowngradeIsRefused(t *testing.T) {
 	back.AllowDowngrade = true
 	h.installs(back)
 
-	// A plugin that was put there by hand is asked for its version.
+	// For a plugin that somebody copied into the home by hand, the installer asks the plugin for its version.
 	lock := pluginhost.LockFile{Home: h.Home}
 	if err := os.WriteFile(filepath.Join(lock.Dir(), "auth-okta"), program("auth", "okta", "2.0.0"), 0o755); err != nil {
 		t.Fatal(err)
@@ -398,12 +398,12 @@ func TestAnArchiveIsUnpackedAndMayNotWriteElsewhere(t *testing.T) {
 	}
 	outside := filepath.Join(t.TempDir(), "outside")
 	for name, entries := range map[string][]entry{
-		"a path up":          {plugin, {"../../auth-evil", tar.TypeReg, "", []byte("x")}},
-		"an absolute path":   {plugin, {outside, tar.TypeReg, "", []byte("x")}},
-		"a symbolic link":    {{"auth-okta", tar.TypeSymlink, "/bin/sh", nil}},
-		"a file over a link": {{"dir", tar.TypeSymlink, filepath.Dir(outside), nil}, {"dir/outside", tar.TypeReg, "", []byte("x")}},
-		"a hard link":        {plugin, {"auth-two", tar.TypeLink, "/etc/passwd", nil}},
-		"a device":           {plugin, {"null", tar.TypeChar, "", nil}},
+		"a path that leads upwards":    {plugin, {"../../auth-evil", tar.TypeReg, "", []byte("x")}},
+		"an absolute path":             {plugin, {outside, tar.TypeReg, "", []byte("x")}},
+		"a symbolic link":              {{"auth-okta", tar.TypeSymlink, "/bin/sh", nil}},
+		"a file below a symbolic link": {{"dir", tar.TypeSymlink, filepath.Dir(outside), nil}, {"dir/outside", tar.TypeReg, "", []byte("x")}},
+		"a hard link":                  {plugin, {"auth-two", tar.TypeLink, "/etc/passwd", nil}},
+		"a device":                     {plugin, {"null", tar.TypeChar, "", nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHome(t)

@@ -94,7 +94,7 @@ func (l list) find(name, wanted string) (version string, file listed, err error)
 		return "", file, fmt.Errorf("%s %s is not available for %s, only for %s", name, version, platform, strings.Join(others, ", "))
 	}
 	if !hexSum.MatchString(file.SHA256) {
-		return "", file, fmt.Errorf("%s %s has no sha256 for %s; tell whoever maintains the list", name, version, platform)
+		return "", file, fmt.Errorf("%s %s has no sha256 for %s; report it to the maintainer of the list", name, version, platform)
 	}
 	return version, file, nil
 }

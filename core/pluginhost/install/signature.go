@@ -12,8 +12,8 @@ import (
 	"aead.dev/minisign"
 )
 
-// keys returns the keys whose signatures count. With plugins.requireSignature only the configured ones do,
-// because only they count when a server starts the plugin.
+// keys returns the trusted keys. With plugins.requireSignature, it accepts only configured keys, because a server
+// trusts only these when it starts the plugin.
 func (i *Installer) keys(given []string) (trusted trust, err error) {
 	for _, text := range i.Settings.TrustedKeys {
 		key, err := parseKey(text)
@@ -42,7 +42,7 @@ type trust struct {
 	demanded bool
 }
 
-// readKey parses a key, or reads the file at that path.
+// readKey parses text as a key, or reads the key from the file that text names.
 func readKey(text string) (minisign.PublicKey, error) {
 	raw, err := os.ReadFile(text)
 	if err == nil {

@@ -107,8 +107,8 @@ func newClient() *http.Client {
 	}}
 }
 
-// checkFollowed returns an error if an address leads to one that plugins must not come from, or from a remote
-// address to this machine.
+// checkFollowed returns an error if plugins must not come from the address to, or if a remote address leads to this
+// machine.
 func checkFollowed(from, to *url.URL) error {
 	if _, err := parseURL(to.String()); err != nil || from.Scheme == "https" && to.Scheme != "https" || !isLoopback(from.Hostname()) && isLoopback(to.Hostname()) {
 		return fmt.Errorf("%s points to %s, which is not allowed as a source of plugins: it must use https and not be on this machine", shown(from), shown(to))

@@ -30,7 +30,7 @@ func (b Bounds) Names() []string {
 	return names
 }
 
-// Split divides the limits into those that the kernel enforces and the rest, which others must enforce.
+// Split divides the limits into those that the kernel enforces and the rest, which must be enforced in another way.
 func (b Bounds) Split(l sandbox.Limits) (held, rest sandbox.Limits) {
 	rest = l
 	if b.Memory {

@@ -23,7 +23,7 @@ const (
 	eventsFile = "cgroup.events"
 )
 
-// What a shim needs for itself, in addition to what the app's program needs.
+// The resources that a shim needs for itself, in addition to those of the app's program.
 const (
 	shimMemory = 16 << 20
 	shimTasks  = 64
@@ -50,7 +50,7 @@ type Group struct {
 	bounds Bounds
 }
 
-// New creates a group, and sets the limits that the kernel can enforce. Operators see the name.
+// New creates a group, and sets the limits that the kernel can enforce. The name is shown to operators.
 func (t *Tree) New(name string, l sandbox.Limits) (g *Group, err error) {
 	g = &Group{dir: filepath.Join(t.apps, fmt.Sprintf("%s.%d", safe(name), t.made.Add(1))), limits: l, bounds: t.bounds}
 	if err := os.Mkdir(g.dir, 0o755); err != nil {
@@ -126,8 +126,8 @@ func (g *Group) KillFile() (*os.File, error) {
 // Kill sends SIGKILL to all processes in the group.
 func (g *Group) Kill() error { return write(g.dir, killFile, "1") }
 
-// Exceeded returns a sentence about the process limit that the group exceeds, or "". The kernel limits threads.
-// The limit for processes is lower, so only a group with that many threads is inspected.
+// Exceeded returns a sentence about the process limit that the group exceeds, or "". The kernel limits only threads.
+// The limit on processes is lower, so Exceeded counts processes only if the group has more threads than that.
 func (g *Group) Exceeded() string {
 	limit := g.limits.Processes
 	if limit == 0 || !g.bounds.Processes {
@@ -160,7 +160,7 @@ func (g *Group) Ended() string {
 	return "was the largest when the machine, or the server with its apps, had no memory left"
 }
 
-// Remove kills whatever is left in the group and removes it.
+// Remove kills all processes that are left in the group, and removes the group.
 func (g *Group) Remove() error {
 	g.Started()
 	if err := g.Kill(); err != nil {
@@ -194,7 +194,7 @@ func removeAll(dir string) error {
 }
 
 func write(dir, file, value string) error {
-	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0) // os.WriteFile would try to create a missing one
+	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0) // os.WriteFile would try to create a missing file
 	if err != nil {
 		return err
 	}

@@ -70,9 +70,9 @@ func locate(mountinfo, groups string) (mount, dir string, err error) {
 	return "", "", errors.New("the server is not in a cgroup v2 group")
 }
 
-// delegated reports whether the manager of the machine's groups delegated the group dir to this process. systemd
-// marks such groups. The root of a container's groups counts as well. The root of the machine's groups does not; it
-// has no type.
+// delegated reports whether the manager of the machine's groups delegated the group dir to this process. systemd marks
+// such groups. The root of a container's groups counts as well. The root of the machine's groups, which has no
+// cgroup.type file, does not.
 func delegated(dir, mount string) bool {
 	for _, mark := range []string{"user.delegate", "trusted.delegate"} {
 		value := make([]byte, 8)

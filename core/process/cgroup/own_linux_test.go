@@ -10,7 +10,7 @@ import (
 // The test data is from a machine, from containers, and from machines without usable groups.
 func TestTheGroupOfAProcessIsFound(t *testing.T) {
 	for name, c := range map[string]struct{ mounts, groups, mount, dir string }{
-		"a unit": {
+		"a systemd unit": {
 			mounts: "25 24 0:22 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n", groups: "0::/system.slice/ropewalk.service\n",
 			mount: "/sys/fs/cgroup", dir: "/sys/fs/cgroup/system.slice/ropewalk.service",
 		},
@@ -20,13 +20,13 @@ func TestTheGroupOfAProcessIsFound(t *testing.T) {
 		"a container with the machine's groups": {
 			mounts: "25 24 0:22 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n", groups: "0::/docker/abc/x\n", mount: "/sys/fs/cgroup", dir: "/sys/fs/cgroup/x",
 		},
-		"both versions": {
+		"both cgroup versions": {
 			mounts: "1 2 0:1 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n25 24 0:22 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
 			groups: "2:memory:/a\n0::/b\n", mount: "/sys/fs/cgroup/unified", dir: "/sys/fs/cgroup/unified/b",
 		},
-		"a different part of the machine": {mounts: "25 24 0:22 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n", groups: "0::/docker/abcd\n"},
-		"outside the namespace":           {mounts: "25 24 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n", groups: "0::/../other\n"},
-		"version 1 only":                  {mounts: "1 2 0:1 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n", groups: "2:memory:/a\n"},
+		"a mount of another group":      {mounts: "25 24 0:22 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n", groups: "0::/docker/abcd\n"},
+		"a group outside the namespace": {mounts: "25 24 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n", groups: "0::/../other\n"},
+		"version 1 only":                {mounts: "1 2 0:1 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n", groups: "2:memory:/a\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mount, dir, err := locate(c.mounts, c.groups)
@@ -65,7 +65,7 @@ func TestAGroupsTaskLimitIsTheLowestOneAboveIt(t *testing.T) {
 		"version 1":             {v1 + mount("cpu", "/", "cgroup", "rw,cpu"), "4:pids:/docker/c1\n3:cpu:/x\n0::/\n", 900},
 		"version 2":             {v2, "0::/system.slice/one.service\n", 4915},
 		"both":                  {v1 + v2, "4:pids:/docker/c1\n0::/container\n", 300},
-		"the root of a part":    {mount("v2/container", "/docker/abc", "cgroup2", "rw"), "0::/docker/abc\n", 300},
+		"the root of a mount":   {mount("v2/container", "/docker/abc", "cgroup2", "rw"), "0::/docker/abc\n", 300},
 		"none":                  {"", "0::/\n", math.MaxInt64},
 		"a group without files": {v2, "0::/elsewhere\n", math.MaxInt64},
 	} {

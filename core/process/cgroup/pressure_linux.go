@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// shortOfMemory is the share of the last ten seconds, in percent, that some process spent waiting for memory.
+// shortOfMemory is the percentage of the last ten seconds that processes must have waited for memory before it counts
+// as short.
 const shortOfMemory = 10
 
 // MemoryIsShort reports whether processes have to wait for memory, on this machine or in the server's own
@@ -29,8 +30,8 @@ func placeOfOwn() (string, error) {
 	return dir, err
 }
 
-// stalled reads from a pressure file for how much of the last ten seconds some process waited, in percent. It
-// returns 0 if the file does not say.
+// stalled reads from a pressure file the percentage of the last ten seconds in which some process had to wait. It
+// returns 0 if the file does not contain it.
 func stalled(path string) float64 {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -92,7 +92,7 @@ func (t *Tree) Close() error { return t.lock.Close() }
 
 // lockGroup locks a group, so that a second server in it cannot kill the first one's apps.
 func lockGroup(dir string) (*os.File, error) {
-	lock, err := os.Open(dir) //nolint:gosec // the kernel said that it is ours
+	lock, err := os.Open(dir) //nolint:gosec // the kernel reported this directory as the server's own
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func TestTheServerHasItsOwnGroup(t *testing.T) {
 		t.Errorf("the test is in %s (%v)", groups, err)
 	}
 	if tree.Bounds() == (Bounds{}) {
-		t.Error("no limit is held")
+		t.Error("no limit is enforced")
 	}
 }
 
@@ -79,7 +79,7 @@ func TestLimitsAreSetOnTheGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if number(free.dir, "memory.max") != math.MaxInt64 || number(free.dir, "pids.max") != math.MaxInt64 {
-		t.Error("a group without limits has some")
+		t.Error("a group without limits enforces some")
 	}
 	if err := free.Remove(); err != nil {
 		t.Error(err)

@@ -55,7 +55,8 @@ func (b *Broker) appFile(n notification) (int, error) {
 	return unix.PidfdGetfd(pidfd, int(int32(n.args[0])), 0)
 }
 
-// openProc opens a file or directory that the app's thread uses, by its name below /proc/<pid>, without any right to read it.
+// openProc opens a file or directory that the app's thread uses, by its name below /proc/<pid>, without any right to
+// read it.
 func (b *Broker) openProc(n notification, name string) (int, error) {
 	fd, err := unix.Open(fmt.Sprintf("/proc/%d/%s", n.pid, name), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -67,8 +68,8 @@ func (b *Broker) openProc(n notification, name string) (int, error) {
 	return fd, err
 }
 
-// appSocket is a socket of the app, through a descriptor of the broker. Nothing that the app does with its own
-// descriptor changes which socket this is.
+// appSocket is a socket of the app that the broker holds through its own descriptor. It remains the same socket even if
+// the app closes or replaces its own descriptor.
 type appSocket struct {
 	fd           int
 	domain, kind int
@@ -150,7 +151,7 @@ func (b *Broker) replace(n notification, s appSocket, address []byte) error {
 	return result
 }
 
-// put puts a socket in place of the app's.
+// put replaces the app's socket with the one at fd.
 func (b *Broker) put(n notification, fd int) error {
 	r := replacement{
 		id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SETFD, source: uint32(fd), target: uint32(n.args[0]),
@@ -162,10 +163,10 @@ func (b *Broker) put(n notification, fd int) error {
 	return nil
 }
 
-// validInterval is how often a pending connection checks whether the app is still waiting for it.
+// validInterval is how often await checks whether the app is still waiting for the connection.
 const validInterval = time.Second
 
-// await waits until a connection is established or has failed, as long as the app waits for it. It does not
+// await waits until a connection is established or has failed, or until the app no longer waits for it. It does not
 // occupy a thread.
 func (b *Broker) await(n notification, fd int, until time.Time) error {
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
@@ -253,8 +254,8 @@ func appFlags(n notification) uint32 {
 	return unix.O_CLOEXEC
 }
 
-// connectUnix connects a socket to one that was granted by its path, or by an abstract name. Abstract names are
-// the app's own if it has a network namespace, and closed otherwise.
+// connectUnix connects a socket to another one, by a path that was granted or by an abstract name. Abstract names
+// belong to the app if it has a network namespace. Otherwise they are refused.
 func (b *Broker) connectUnix(n notification, s appSocket, address []byte) error {
 	if s.domain != unix.AF_UNIX {
 		return unix.EINVAL
@@ -274,8 +275,8 @@ func (b *Broker) connectUnix(n notification, s appSocket, address []byte) error 
 	return onOwnThread(b.becomeApp, func() error { return b.connectPath(s, dir, path) })
 }
 
-// connectPath connects a socket to one that was granted by its path, which may be relative to dir. The thread has the app's
-// rights.
+// connectPath connects a socket to one whose path was granted. The path may be relative to dir. The calling thread must
+// have the app's rights.
 func (b *Broker) connectPath(s appSocket, dir int, path string) error {
 	fd, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributes adds the calls that change the mode, owner or times of a file. The broker makes them for files in directories
-// that the app may write to. A file that it may only read can have the same owner, and Landlock does not check these calls.
+// attributes adds the calls that change the mode, owner or times of a file. The broker makes them for files in
+// directories that the app may write to. A file that it may only read can have the same owner, and Landlock does not
+// check these calls.
 func (b *Broker) attributes() {
 	calls := map[int32]func(notification) error{
 		unix.SYS_FCHMOD: func(n notification) error { return b.change(n, changeMode(n.args[1])) },
@@ -59,8 +60,8 @@ func (b *Broker) changeTimes(n notification) error {
 	return b.changeNamed(n, fileName{n.args[0], n.args[1], n.args[3]}, act)
 }
 
-// change calls act with a path that leads to the open file of the app's call. The path can be used even if the broker's own
-// descriptor only names the file.
+// change calls act with a path that leads to the open file of the app's call. The path can be used even if the broker's
+// own descriptor only names the file.
 func (b *Broker) change(n notification, act func(path string) error) error {
 	fd, err := b.appFile(n)
 	if err != nil {
@@ -73,7 +74,8 @@ func (b *Broker) change(n notification, act func(path string) error) error {
 	return onOwnThread(b.becomeApp, func() error { return act(descriptorPath(fd)) })
 }
 
-// fileName is how a call names a file: a directory's descriptor, the address of a path, and flags.
+// fileName holds the arguments with which a call names a file: a directory's descriptor, the address of a path, and
+// flags.
 type fileName struct{ dir, path, flags uint64 }
 
 // currentDir is fileName.dir for the working directory.
@@ -116,7 +118,8 @@ func (b *Broker) changeNamed(n notification, name fileName, act func(path string
 	})
 }
 
-// readPath copies a path from another process. The rest of its last page may be unreadable.
+// readPath copies a path from another process. It never reads beyond the path's last page, because the next page may be
+// unreadable.
 func readPath(pid int, at uintptr) (string, error) {
 	const page = 4096
 	var path []byte

@@ -15,17 +15,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Broker makes system calls on behalf of an app when a filter cannot judge them. The kernel suspends such a
-// call and reports it here. The broker copies the arguments, decides, and acts on its own copy, so an app gains
-// nothing by changing the address, or the file behind the descriptor, after the check. The broker refuses
-// whatever it cannot determine.
+// Broker makes system calls on behalf of an app when a filter cannot judge them. The kernel suspends such a call and
+// reports it here. The broker copies the arguments, decides, and acts on its own copy, so an app gains nothing by
+// changing the address, or the file behind the descriptor, after the check. If the broker cannot decide, it refuses the
+// call.
 //
-// It makes every connect call. At LevelNamespaces the app's sockets are in a network namespace from which
-// nothing can be reached. For a permitted TCP connection the broker connects a socket in the server's network
-// and puts it in place of the app's. It also makes every bind and listen call, which are forbidden for such a
-// socket. No datagrams leave the namespace; DNS queries go through the name server. At LevelLandlock the broker
-// connects the app's own socket, or a twin of it. It also changes the mode, owner and times of open files, which Landlock does
-// not check.
+// It makes every connect call. At LevelNamespaces the app's sockets are in a network namespace from which nothing can
+// be reached. For a permitted TCP connection the broker connects a socket in the server's network and puts it in place
+// of the app's. It also makes every bind and listen call, which are forbidden for such a socket. No datagrams leave the
+// namespace; DNS queries go through the name server. At LevelLandlock the broker connects the app's own socket, or a
+// twin of it. It also changes the mode, owner and times of open files, which Landlock does not check.
 type Broker struct {
 	network  Network
 	listener int
@@ -144,7 +143,7 @@ func (b *Broker) isolate(p *Profile) error {
 func (b *Broker) grant(p *Profile) {
 	b.closed = p.closed()
 	paths := slices.Clone(p.Write)
-	if p.Level >= LevelNamespaces { // these are the app's own there
+	if p.Level >= LevelNamespaces { // at this level, these belong to the app
 		paths = append(paths, "/tmp", "/dev/shm")
 		for _, layer := range p.Layers {
 			paths = append(paths, layer.Dir)
@@ -324,7 +323,8 @@ func (b *Broker) connectSocket(n notification, socket appSocket, address []byte)
 	case unix.AF_UNIX:
 		return b.connectUnix(n, socket, address)
 	case unix.AF_UNSPEC:
-		// A socket of the server's network must not lose its peer.
+		// A socket in the server's network must stay connected: unconnected, it would give the app access to that
+		// network.
 		if b.private && !socket.private {
 			return unix.EINVAL
 		}
@@ -373,8 +373,8 @@ func hasFailed(fd int) bool {
 // refused (net), and with the files that a traced app opens (read or write). Call it before Serve.
 func (b *Broker) OnDenied(report func(kind, target string, count int)) { b.denials.report = report }
 
-// bind makes a bind or listen call, unless the broker connected the socket: an app could abandon a connection
-// in progress, and would then hold a socket in the server's network.
+// bind makes a bind call, unless the broker connected the socket. An app could abandon a connection in progress, and
+// would then hold a socket in the server's network.
 func (b *Broker) bind(n notification) error {
 	address, err := readMemory(int(n.pid), uintptr(n.args[1]), uintptr(n.args[2]))
 	if err != nil {
@@ -401,9 +401,9 @@ func (b *Broker) bind(n notification) error {
 	})...)
 }
 
-// listen makes a listen call. In the server's network, other programs could take the app for a service of this machine
-// that listens on another address: a client that knows a service as localhost tries ::1 first. The app could have
-// changed the port after the first check.
+// listen makes a listen call. In the server's network, it refuses a port on which another program listens, even on a
+// different address. Clients could otherwise mistake the app for that program: a client that connects to localhost
+// tries ::1 first. listenBeside checks the port again, because the app could have changed it after the first check.
 func (b *Broker) listen(n notification) error {
 	s, err := b.ownSocket(n)
 	if err != nil {
@@ -426,8 +426,9 @@ func (b *Broker) listen(n notification) error {
 	return err
 }
 
-// listenBeside makes a listen call in the server's network. Nobody can connect until the port has been checked again. If the
-// kernel chose the port, it may choose one on which another program listens on another address: then it chooses again.
+// listenBeside makes a listen call in the server's network. Nobody can connect until the port has been checked again.
+// If the kernel chooses the port, it may choose one on which another program listens, on a different address.
+// listenBeside then lets it choose again.
 func (b *Broker) listenBeside(s appSocket, listen func() error) error {
 	for try := 0; ; try++ {
 		chosen := localPort(s.fd) == 0
@@ -463,8 +464,8 @@ func (b *Broker) ownSocket(n notification) (appSocket, error) {
 	return s, err
 }
 
-// onOwnThread calls functions, until one fails, on a thread that ends afterwards. The first is becomeApp or becomeThread,
-// and the next may enter the app's Landlock domain.
+// onOwnThread calls functions, until one fails, on a thread that ends afterwards. The first is becomeApp or
+// becomeThread, and the next may enter the app's Landlock domain.
 func onOwnThread(steps ...func() error) error {
 	result := make(chan error)
 	go func() {
@@ -480,11 +481,11 @@ func onOwnThread(steps ...func() error) error {
 	return <-result
 }
 
-// becomeApp gives the calling thread the app's credentials, for calls in which the kernel checks them or shows them to the
-// peer.
+// becomeApp gives the calling thread the app's credentials, for calls in which the kernel checks them or shows them to
+// the peer.
 func (b *Broker) becomeApp() error { return dropRights(b.uid, b.group) }
 
-// becomeThread is becomeApp with the working directory and umask of the app's thread.
+// becomeThread is like becomeApp, but also takes over the working directory and umask of the app's thread.
 func (b *Broker) becomeThread(n notification) error {
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return err

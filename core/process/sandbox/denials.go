@@ -16,7 +16,7 @@ type denials struct {
 	due    bool                                 // whether a report is scheduled
 }
 
-// However many connections an app attempts, it causes only one report per reportPause, with at most maxDenied
+// Even an app that attempts many connections causes only one report per reportPause, with at most maxDenied
 // destinations.
 const (
 	reportPause = 500 * time.Millisecond
@@ -30,7 +30,7 @@ func (d *denials) add(to netip.AddrPort) {
 		return
 	}
 	if ip == netip.IPv6Loopback() {
-		ip = netip.AddrFrom4([4]byte{127, 0, 0, 1}) // both are localhost
+		ip = netip.AddrFrom4([4]byte{127, 0, 0, 1}) // 127.0.0.1 and ::1 both count as localhost
 	}
 	target := netip.AddrPortFrom(ip, to.Port())
 	d.mu.Lock()

@@ -65,8 +65,8 @@ func fileIoctls() (code []bpf.Instruction) {
 	return append(code, equalPart(1, kind, btrfs, refuse(unix.EPERM))...)
 }
 
-// interprocess returns the system calls for System V IPC and POSIX message queues. At LevelLandlock they would
-// reach the machine's objects, and so all programs of the server's user.
+// interprocess returns the system calls for System V IPC and POSIX message queues. At LevelLandlock they would give
+// access to the machine's objects, which all programs of the server's user share.
 func interprocess() []uintptr {
 	return []uintptr{
 		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
@@ -140,7 +140,7 @@ func (p *Profile) systemCalls() (*program, error) {
 		f.on(number, refuse(unix.ENOSYS))
 	}
 	if p.Level < LevelNamespaces {
-		for _, number := range append(interprocess(), unix.SYS_PIDFD_SEND_SIGNAL) { // its target is a descriptor, which ownThread cannot check
+		for _, number := range append(interprocess(), unix.SYS_PIDFD_SEND_SIGNAL) { // the target of pidfd_send_signal is a descriptor, which ownThread cannot check
 			f.on(number, refuse(unix.ENOSYS))
 		}
 	}
@@ -177,9 +177,9 @@ func (p *Profile) ioctls() (code []bpf.Instruction) {
 
 // others refuses changes to the limits and scheduling of another process. The kernel allows them between processes of
 // one user, and Landlock does not check them. Otherwise an app could change the shim, which measures it, and at
-// LevelLandlock the server. With process id 0 each of these calls affects the caller. A thread id is also a process
-// id here, so threads can set their CPU affinity only at LevelNamespaces. There, the shim is the only other process
-// that can be named, which does no harm.
+// LevelLandlock the server. With process id 0 each of these calls affects the caller. A thread id is also a process id
+// here, so threads can set their CPU affinity only at LevelNamespaces. There, the only other process that an app can
+// name is the shim, and changing its affinity does no harm.
 func (p *program) others(level Level) {
 	p.on(unix.SYS_PRLIMIT64, slices.Concat(equal(0, 0, append(equal(1, unix.RLIMIT_CORE, pointer(2, pretend())...), permit())...), pointer(2, refuse(unix.EPERM)))...)
 	p.on(unix.SYS_SETRLIMIT, equal(0, unix.RLIMIT_CORE, pretend())...)
@@ -200,8 +200,8 @@ func (p *program) others(level Level) {
 
 const ioprioProcess = 1 // IOPRIO_WHO_PROCESS of linux/ioprio.h
 
-// modes refuses to create setuid and setgid files: if an app runs as the server's user, such a file would give
-// that user's rights to whoever executes it.
+// modes refuses to create setuid and setgid files. If an app runs as the server's user, such a file would give that
+// user's rights to anybody who executes it.
 func (p *program) modes() {
 	for number, mode := range modeArguments() {
 		p.on(number, when(mode, setID, refuse(unix.EPERM))...)

@@ -67,9 +67,9 @@ func (r landlockRules) enter() error {
 	return nil
 }
 
-// KillAll sends SIGKILL to all processes in the sandbox of the calling thread, except its own process. The
-// thread must have entered the sandbox. The kernel does so in one step: no process can escape by forking at the
-// same time. At LevelNone KillAll does nothing, because the signal would reach the user's other processes.
+// KillAll sends SIGKILL to all processes in the sandbox of the calling thread, except its own process. The thread must
+// have entered the sandbox. The kernel kills them in one step, so no process can escape by forking at the same time. At
+// LevelNone KillAll does nothing, because the signal would reach the user's other processes.
 func (p *Profile) KillAll() {
 	if p.Level == LevelNone {
 		return
@@ -108,7 +108,7 @@ func (p *Profile) access() map[string]uint64 {
 			access[open] = landlockRead
 		}
 	}
-	if p.Level >= LevelNamespaces { // elsewhere the directory itself would be open
+	if p.Level >= LevelNamespaces { // at LevelLandlock, the app could change the directory itself
 		for _, layer := range p.Layers {
 			access[layer.Dir] = landlockWrite
 		}
@@ -142,7 +142,7 @@ func around(path string, closed []string) []string {
 	var open []string
 	entries, err := os.ReadDir(real)
 	if err != nil {
-		return nil // none of it is opened
+		return nil // nothing in the directory is opened
 	}
 	for _, e := range entries {
 		at := filepath.Join(real, e.Name())

@@ -2,10 +2,10 @@ package sandbox
 
 import "fmt"
 
-// Level is how strongly an app is confined. A higher level includes the lower ones.
+// Level is the strength of an app's confinement. A higher level includes the lower ones.
 type Level int
 
-// The levels.
+// The levels, from the weakest to the strongest.
 const (
 	LevelNone       Level = iota // the app runs with the server's privileges
 	LevelLandlock                // Landlock and the system call filter

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inode returns the number that identifies the socket in /proc/net/tcp, or "" if the kernel does not say.
+// inode returns the number that identifies the socket in /proc/net/tcp, or "" if it cannot be read.
 func (s appSocket) inode() string {
 	var file unix.Stat_t
 	if unix.Fstat(s.fd, &file) != nil {
@@ -15,7 +15,7 @@ func (s appSocket) inode() string {
 	return strconv.FormatUint(file.Ino, 10)
 }
 
-// closeTo makes the kernel drop what arrives at a TCP socket that does not listen yet, until the returned function is called.
+// closeTo makes the kernel drop all packets for a TCP socket that does not listen yet, until open is called.
 func closeTo(s appSocket) (open func()) {
 	listens, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
 	if err != nil || listens != 0 || s.domain == unix.AF_UNIX {

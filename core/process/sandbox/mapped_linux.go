@@ -83,7 +83,7 @@ func Accessible(path string, uid int, write bool, level Level) bool {
 	}
 	found := make(chan error)
 	go func() {
-		runtime.LockOSThread() // its privileges are gone; it ends with the goroutine
+		runtime.LockOSThread() // the thread loses its privileges, and ends with the goroutine
 		if err := dropRights(uid, 0); err != nil {
 			found <- err
 			return

@@ -163,7 +163,7 @@ func (l layout) build() error {
 			return fmt.Errorf("bind %s: %w", b.path, err)
 		}
 	}
-	for dir := range l.masks { // allowed paths in them have their places now
+	for dir := range l.masks { // allowed paths in them are mounted now
 		if err := unix.MountSetattr(unix.AT_FDCWD, newRoot+dir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 			return fmt.Errorf("hide %s: %w", dir, err)
 		}
@@ -175,7 +175,7 @@ func (l layout) build() error {
 	}
 	for at, target := range l.links {
 		if err := os.MkdirAll(filepath.Dir(newRoot+at), 0o755); err == nil {
-			_ = os.Symlink(target, newRoot+at) // it exists already if a bound directory contains it
+			_ = os.Symlink(target, newRoot+at) // the link already exists if a bound directory contains it
 		}
 	}
 	return nil
@@ -197,7 +197,7 @@ func (l layout) bind(b bind) error {
 	if err := l.show(b, at); err != nil {
 		return err
 	}
-	delete(l.masks, b.path) // it is allowed by name, although it is hidden
+	delete(l.masks, b.path) // the path is allowed by name, although it is in a hidden directory
 	return l.mask(b.path)
 }
 
@@ -255,7 +255,7 @@ func (l layout) covered(b bind) bool {
 	return false
 }
 
-// mask hides what is below a path that was just bound.
+// mask hides the hidden paths below a path that was just bound.
 func (l layout) mask(path string) error {
 	for _, h := range l.hide {
 		if !PathWithin(h, path) || h == path {
@@ -279,7 +279,7 @@ func (l layout) mask(path string) error {
 	return nil
 }
 
-// mountPoint creates the place to mount path on: a directory or a file, whichever path is.
+// mountPoint creates the place to mount path on: a directory or a file, depending on what path is.
 func mountPoint(path string) error {
 	info, err := os.Lstat(oldRoot + path)
 	if err != nil {

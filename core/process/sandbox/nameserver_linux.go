@@ -144,8 +144,8 @@ func (s *nameServer) serveStreams() {
 	}
 }
 
-// ask answers one message: with a name server's answer to its question, or with a refusal. Nothing from the app
-// is forwarded except the name, because a new query is sent.
+// ask answers one message: with a name server's answer to its question, or with a refusal. It sends a new query, so
+// only the question and a few flags of the app's message are forwarded.
 func (s *nameServer) ask(network string, message []byte) (answer []byte, err error) {
 	q, refusal, err := readQuery(message)
 	if err != nil {
@@ -197,22 +197,22 @@ func readQuery(message []byte) (q query, refusal dnsmessage.RCode, err error) {
 	}
 	questions, err := parser.AllQuestions()
 	if err != nil || len(questions) != 1 {
-		return q, dnsmessage.RCodeFormatError, nil //nolint:nilerr // the code is the answer to what cannot be parsed
+		return q, dnsmessage.RCodeFormatError, nil //nolint:nilerr // the code answers a message that cannot be parsed
 	}
 	q.question = questions[0]
 	answers, err1 := parser.AllAnswers()
 	authorities, err2 := parser.AllAuthorities()
 	if err1 != nil || err2 != nil || len(answers)+len(authorities) > 0 {
-		return q, dnsmessage.RCodeFormatError, nil //nolint:nilerr // the code is the answer to what cannot be parsed
+		return q, dnsmessage.RCodeFormatError, nil //nolint:nilerr // the code answers a message that cannot be parsed
 	}
 	switch extra, err := parser.AdditionalHeader(); {
 	case errors.Is(err, dnsmessage.ErrSectionDone):
 	case err != nil || extra.Type != dnsmessage.TypeOPT:
-		return q, dnsmessage.RCodeFormatError, nil //nolint:nilerr // the code is the answer to what cannot be parsed
+		return q, dnsmessage.RCodeFormatError, nil //nolint:nilerr // the code answers a message that cannot be parsed
 	default:
 		q.extended = true
 		if err := parser.SkipAdditional(); err != nil {
-			return q, dnsmessage.RCodeFormatError, nil //nolint:nilerr // the code is the answer to what cannot be parsed
+			return q, dnsmessage.RCodeFormatError, nil //nolint:nilerr // the code answers a message that cannot be parsed
 		}
 		if _, err := parser.AdditionalHeader(); !errors.Is(err, dnsmessage.ErrSectionDone) {
 			return q, dnsmessage.RCodeFormatError, nil

@@ -77,8 +77,8 @@ func (p *Profile) Enter() error {
 const noCore = 1
 
 // victimScore makes the kernel end an app, not the server, if the machine has no memory left: much of the memory that
-// the kernel holds for an app, such as socket buffers, is not attributed to it. It is as if the app used half of the
-// memory.
+// the kernel holds for an app, such as socket buffers, is not attributed to it. The score makes it look as if the app
+// used half of the memory.
 const victimScore = 500
 
 // preferAsVictim sets the score for this process and the processes that it starts, because they could inherit a lower
@@ -87,7 +87,7 @@ func preferAsVictim() {
 	const file = "/proc/self/oom_score_adj"
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return // there is no such score
+		return // the system has no such score
 	}
 	if now, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil && now < victimScore {
 		_ = os.WriteFile(file, []byte(strconv.Itoa(victimScore)), 0)

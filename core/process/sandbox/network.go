@@ -22,9 +22,8 @@ type Network struct {
 	Mode  string   `json:"mode,omitempty"`  // a mode, or "" when Allow is set
 	Allow []string `json:"allow,omitempty"` // host:port; host is a name, an address or a prefix, port is a number or *
 
-	// Also lists destinations on this machine that NetworkLoopbackOff allows, in the same format as Allow.
-	// Their names may resolve to addresses of this machine, because whoever configures the server has chosen
-	// them.
+	// Also lists destinations on this machine that NetworkLoopbackOff allows, in the same format as Allow. Their names
+	// may resolve to addresses of this machine, because the person who configured the server chose these names.
 	Also []string `json:"also,omitempty"`
 
 	// Only restricts NetworkLoopbackOff: if it is not empty, apps can connect only to the destinations in it and
@@ -108,7 +107,7 @@ func (n Network) permits(ctx context.Context, addr netip.AddrPort, isOwn func(ne
 		return !isClosed(ip, isOwn) && (len(n.Only) == 0 || slices.ContainsFunc(n.Only, isListed))
 	}
 	return slices.ContainsFunc(n.Allow, func(d string) bool {
-		// Whoever answers for a name must not be able to choose an address of this machine.
+		// The owner of a domain must not be able to direct connections to this machine.
 		return isDestination(ctx, d, ip, addr.Port(), func(ctx context.Context, host string) ([]netip.Addr, error) {
 			if isClosed(ip, isOwn) && !strings.EqualFold(host, "localhost") {
 				return nil, nil
@@ -134,7 +133,7 @@ func isDestination(ctx context.Context, destination string, ip netip.Addr, port 
 	return err == nil && slices.ContainsFunc(addresses, func(a netip.Addr) bool { return a.Unmap() == ip })
 }
 
-// mayName reports whether a destination names a port, so that permits may have to look up its host.
+// mayName reports whether any destination has this port. If so, permits may have to look up its host.
 func (n Network) mayName(port uint16) bool {
 	return slices.ContainsFunc(slices.Concat(n.Allow, n.Also, n.Only), func(d string) bool {
 		_, named, err := splitDestination(d)
@@ -168,8 +167,8 @@ func embedded(ip netip.Addr) netip.Addr {
 	return ip
 }
 
-// metadataServices returns the addresses of such services that are not link-local: those of Amazon (instances, and
-// pods in EKS), Google, Oracle (IPv6 and IPv4), Scaleway, Alibaba and Azure.
+// metadataServices returns the addresses of the clouds' metadata services that are not link-local: those of Amazon
+// (instances, and pods in EKS), Google, Oracle (IPv6 and IPv4), Scaleway, Alibaba and Azure.
 func metadataServices() []string {
 	return []string{"fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:c1::a9fe:a9fe", "192.0.0.192", "fd00:42::42", "100.100.100.200", "168.63.129.16"}
 }

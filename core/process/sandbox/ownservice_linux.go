@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownServices are the sockets on which an app listens, where it has no network of its own. Programs that consist of
-// several processes, such as browsers, connect to each other on loopback.
+// ownServices are the listening sockets of an app that has no network of its own. Programs that consist of several
+// processes, such as browsers, connect to each other on loopback.
 type ownServices struct {
 	lock   sync.Mutex
 	inodes []string // the newest last
 }
 
-// ownPatience is how long a connection of a program that does not wait may take to be made.
+// ownPatience is how long the broker waits for the connection of a program whose socket is non-blocking.
 const ownPatience = 250 * time.Millisecond
 
 const maxServices = 1024 // for one app; if it creates more, it cannot connect to the oldest
@@ -59,8 +59,8 @@ func (o *ownServices) include(to netip.AddrPort) bool {
 	return err == nil && len(found) > 0 && o.haveAll(found)
 }
 
-// mayAdd reports whether no socket but the app's listens on a port, on any address. inode is the app's socket that is to
-// listen there.
+// mayAdd reports whether the app may listen on a port: no other program's socket listens on it, on any address. inode
+// identifies the app's socket that would listen there.
 func (o *ownServices) mayAdd(inode string, port uint16) bool {
 	found, err := listeners(port)
 	return err == nil && o.haveAll(slices.DeleteFunc(found, func(other string) bool { return other == inode }))
@@ -86,9 +86,9 @@ func listeners(port uint16) (inodes []string, err error) {
 	return inodes, err
 }
 
-// noteService records the socket of a listen call, which the kernel then makes. If the app puts another socket in its place
-// in the meantime, that is also its own. It takes the place of listen where the broker cannot take the app's socket to find
-// its port.
+// noteService records the socket of a listen call, and lets the kernel make the call. It replaces listen where the
+// broker may not take the app's descriptors, and so cannot find the socket's port. If the app swaps the socket in the
+// meantime, the new socket is also its own.
 func (b *Broker) noteService(n notification) error {
 	inode, err := socketInode(n)
 	if err != nil {
@@ -101,9 +101,9 @@ func (b *Broker) noteService(n notification) error {
 	return errContinue
 }
 
-// connectOwn connects to a service of the app itself. The app could give up the port just before the connection is made, so
-// that another program of the machine gets both. It therefore receives a connected socket, and only if the port is still its
-// own.
+// connectOwn connects to one of the app's own services. The app could give up the port just before the connection is
+// made, and another program could then take over the port and receive the connection. So connectOwn connects a
+// different socket, and gives it to the app only if the port still belongs to the app.
 func (b *Broker) connectOwn(n notification, s appSocket, to netip.AddrPort, raw []byte) error {
 	mine := s
 	if !s.twin {
@@ -120,7 +120,7 @@ func (b *Broker) connectOwn(n notification, s appSocket, to netip.AddrPort, raw 
 	}
 	if err = connectRaw(mine.fd, raw); errors.Is(err, unix.EINPROGRESS) {
 		var until time.Time
-		if appFlags(n)&unix.O_NONBLOCK != 0 { // the thread that calls may be the one that accepts
+		if appFlags(n)&unix.O_NONBLOCK != 0 { // the calling thread may be the one that must accept the connection
 			until = time.Now().Add(ownPatience)
 		}
 		err = b.await(n, mine.fd, until)

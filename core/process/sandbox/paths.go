@@ -25,7 +25,7 @@ func SystemPaths() []string {
 	return paths
 }
 
-// PrivateSystemPaths returns what SystemPaths contains below /etc that not every user may read, such as
+// PrivateSystemPaths returns the paths within SystemPaths, below /etc, that not every user may read, such as
 // /etc/ssl/private. A program that runs as root, or in a group of the server's user, must not read it either.
 func PrivateSystemPaths() []string { return privateIn(SystemPaths()) }
 
@@ -68,28 +68,28 @@ func LogOf(path string) string {
 	return strings.TrimSuffix(log, ".")
 }
 
-// RuntimePaths returns what a program needs in addition to the system's files: its interpreters, libraries and
-// packages. The program is one that the server chose, such as one on its search path. Nothing else in the
-// directories around a program is opened, because it belongs to the program's user. Protected directories and
-// their parents are never opened.
+// RuntimePaths returns the files that a program needs in addition to the system's files: its interpreters, libraries
+// and packages. The server chose the program, for example from its search path. Nothing else in the directories around
+// a program is opened, because it belongs to the program's user. Protected directories and their parents are never
+// opened.
 func RuntimePaths(program string, searchPath, protected []string) []string {
 	r := runtimePaths{protected: protected, searchPath: searchPath}
 	r.addProgram(program)
 	return r.found
 }
 
-// ForeignRuntimePaths returns the RuntimePaths of a program named by a bundle. Files next to the program, such
-// as the one that says where the Python of a virtual environment is, come from the bundle. They are followed
-// only to what is recognized as a Python installation. The first protected directory is the server's home,
-// which contains the bundle; the bundle is opened as a whole.
+// ForeignRuntimePaths returns the RuntimePaths of a program named by a bundle. Files next to the program, such as the
+// one that names the Python of a virtual environment, come from the bundle. They are followed only if they lead to a
+// Python installation. The first protected directory is the server's home, which contains the bundle; the bundle is
+// opened as a whole.
 func ForeignRuntimePaths(program string, searchPath, protected []string) []string {
 	r := runtimePaths{protected: protected, searchPath: searchPath, foreign: true}
 	r.addProgram(program)
 	return r.found
 }
 
-// SearchPathPrograms returns the programs on the search path that do not belong to the system, with what each needs.
-// Other files in their directories remain closed.
+// SearchPathPrograms returns the programs on the search path that do not belong to the system, with the files that each
+// needs. Other files in their directories remain closed.
 func SearchPathPrograms(searchPath, protected []string) []string {
 	r := runtimePaths{protected: protected, searchPath: searchPath}
 	for _, dir := range searchPath {
@@ -155,7 +155,7 @@ func isExecutable(file string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
-// addProgram adds a program and whatever executes it.
+// addProgram adds a program and, if it is a script, its interpreter.
 func (r *runtimePaths) addProgram(program string) {
 	if slices.Contains(r.seen, program) || len(r.seen) > maxChain {
 		return
@@ -196,9 +196,9 @@ func (r *runtimePaths) isOnSearchPath(file string) bool {
 	return slices.Contains(r.searchPath, filepath.Dir(file)) && !r.inHome(file)
 }
 
-// runtimes maps what identifies a kind of installation to the paths that it needs. Paths are relative to the
-// parent of the program's directory or, if they begin with a dot, to the program's directory. None of these
-// places is where people keep their own files.
+// runtimes maps a path that identifies a kind of installation to the paths that the installation needs. Paths are
+// relative to the parent of the program's directory or, if they begin with a dot, to the program's directory. People do
+// not keep their own files in any of these places.
 func runtimes() map[string][]string {
 	return map[string][]string{
 		"lib/node_modules":        {"lib/node_modules"}, // with Node.js, or npm's global packages

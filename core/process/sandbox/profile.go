@@ -27,8 +27,7 @@ type Profile struct {
 	Layers []Layer `json:"layers,omitempty"`
 
 	// UID is the user and group id that the app runs as, which requires a server that runs as root; 0 means the
-	// server's own. Group is an additional group at LevelLandlock: the one that may traverse the directories
-	// above the app's.
+	// server's own. Group is an additional group at LevelLandlock, which may traverse the directories above the app's.
 	UID   int `json:"uid,omitempty"`
 	Group int `json:"group,omitempty"`
 
@@ -106,7 +105,8 @@ type Usage struct {
 // WatchInterval is how often the usage of a tree is measured.
 const WatchInterval = 200 * time.Millisecond
 
-// threadsPerProcess is more than the average in a tree. A thread also uses one of the machine's process ids.
+// threadsPerProcess is how many threads a tree may have for each process of its limit. Few trees have that many.
+// Threads are limited because each one uses one of the machine's process ids.
 const threadsPerProcess = 16
 
 // Exceeded returns a sentence about the limit that u exceeds, or "".

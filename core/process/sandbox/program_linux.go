@@ -47,7 +47,7 @@ func equal(n, value uint32, code ...bpf.Instruction) []bpf.Instruction {
 }
 
 // equalPart runs code when the bits of mask in an argument have a value.
-func equalPart(n, mask, value uint32, code ...bpf.Instruction) []bpf.Instruction { //nolint:unparam // which argument is part of what is read
+func equalPart(n, mask, value uint32, code ...bpf.Instruction) []bpf.Instruction { //nolint:unparam // the number of the argument makes the filters readable
 	return append([]bpf.Instruction{
 		argument(n), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: mask},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: value, SkipTrue: uint8(len(code))},

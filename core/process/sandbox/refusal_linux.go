@@ -32,7 +32,7 @@ func (b *Broker) refusal(n notification) error {
 	var raw [maxAddress]byte
 	address, err := copyMemory(raw[:], int(n.pid), uintptr(n.args[1]), uintptr(n.args[2]))
 	if err != nil || len(address) < 2 || address[1] != 0 || address[0] != unix.AF_INET && address[0] != unix.AF_INET6 {
-		return nil //nolint:nilerr // the call itself finds out
+		return nil //nolint:nilerr // the call itself will fail with the right error
 	}
 	to, ok := parseAddress(address)
 	if !ok || !to.Addr().Unmap().IsLoopback() || b.network.mayName(to.Port()) {

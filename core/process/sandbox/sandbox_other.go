@@ -28,8 +28,7 @@ func (p *Profile) Enter() error { return errNoSandbox }
 // Confine always fails. Supported reports that beforehand.
 func (p *Profile) Confine() (*Broker, error) { return nil, errNoSandbox }
 
-// Supported returns the highest level that this kernel can provide, with the reason if it is not the highest
-// there is.
+// Supported returns the highest level that this kernel can provide, and the reason if there is a higher one.
 func Supported() (Level, string) { return LevelNone, errNoSandbox.Error() }
 
 // InChroot always returns false: this system does not expose it.

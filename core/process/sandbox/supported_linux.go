@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Supported returns the highest level that this kernel can provide, with the reason if it is not the highest
-// there is. Whether namespaces can be created shows only when a shim is started in them; package process does
-// that.
+// Supported returns the highest level that this kernel can provide, and the reason if there is a higher one. It does
+// not try to create namespaces. Package process does so, by starting a shim in them.
 func Supported() (Level, string) {
 	if _, err := newProgram(); err != nil {
 		return LevelNone, err.Error()

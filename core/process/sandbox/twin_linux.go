@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The default system call filters of container runtimes do not allow pidfd_getfd. The broker then cannot use the app's own
-// socket. It creates a twin: an unconnected socket of the same kind, which it connects and puts in place of the app's. An
-// option or a local address that the app has set before does not reach the twin.
+// The default system call filters of container runtimes do not allow pidfd_getfd. The broker then cannot use the app's
+// own socket. It creates a twin: an unconnected socket of the same kind, which it connects and puts in place of the
+// app's. Options and a local address that the app has set before are lost.
 
 // mayTakeDescriptors reports whether the server may take descriptors from other processes.
 func mayTakeDescriptors() bool {
@@ -72,7 +72,8 @@ func socketKind(protocol string) (domain, kind int) {
 	return unix.AF_UNSPEC, 0
 }
 
-// connectable returns the kernel's error for a TCP socket that has a connection, if s is not that socket itself.
+// connectable returns the kernel's error for connecting a TCP socket that already has a connection. It checks this only
+// for a twin. For the app's own socket, the kernel does.
 func (b *Broker) connectable(n notification, s appSocket) (failed error) {
 	if !s.twin || s.kind != unix.SOCK_STREAM {
 		return nil

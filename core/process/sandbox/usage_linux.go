@@ -13,7 +13,7 @@ import (
 // clockTicks is the unit of processor time in /proc, which is the same on every Linux system.
 const clockTicks = 100
 
-// ProcessUsage returns what one process uses, according to /proc. Memory includes the pages that the process, or
+// ProcessUsage returns the usage of one process, according to /proc. Memory includes the pages that the process, or
 // processes that share them, have written, but not library code. It also includes page tables, because a process may
 // have any number of them for memory that it only reads. Shared memory is counted for each process; SharedFairly is
 // exact.
@@ -30,7 +30,8 @@ type Meter struct {
 	threads []string
 }
 
-// Usage is ProcessUsage. zombieOf is the parent of a process that has ended and was not waited for, and 0 otherwise.
+// Usage is like ProcessUsage. zombieOf is the parent of a process that has ended and was not waited for, and 0
+// otherwise.
 func (m *Meter) Usage(pid int) (u Usage, zombieOf int, ok bool) {
 	status := m.read(pid, "status")
 	if len(status) == 0 {
@@ -95,7 +96,8 @@ func (m *Meter) read(pid int, name string) []byte {
 	return m.readAll(fd)
 }
 
-// open opens a file of a process, or of one of its threads. It makes the system call directly, because unix.Open copies the path.
+// open opens a file of a process, or of one of its threads. It makes the system call directly, because unix.Open copies
+// the path.
 func (m *Meter) open(pid, thread int, name string) (int, error) {
 	m.path = strconv.AppendInt(append(m.path[:0], "/proc/"...), int64(pid), 10)
 	if thread != 0 {
@@ -155,7 +157,7 @@ func IPCMemory(processes int) int64 {
 	return detachedMemory() + semaphores()*int64(semaphoreBytes+undoBytes*processes) + messages()
 }
 
-// What the kernel uses for each: struct sem, a value in struct sem_undo, and the header of a message.
+// The memory that the kernel uses for each object: struct sem, a value in struct sem_undo, and the header of a message.
 const (
 	semaphoreBytes = 64
 	undoBytes      = 2
@@ -167,7 +169,7 @@ func semaphores() int64 {
 	const semInfo = 19
 	var info struct{ _, _, _, _, _, _, _, sets, _, semaphores int32 }
 	if _, _, errno := unix.Syscall6(unix.SYS_SEMCTL, 0, 0, semInfo, uintptr(unsafe.Pointer(&info)), 0, 0); errno != 0 {
-		return 0 // there is no System V IPC
+		return 0 // the kernel has no System V IPC
 	}
 	return int64(info.semaphores) + int64(info.sets)
 }

@@ -64,7 +64,7 @@ func write(ctx context.Context, at database.Location, file string) (err error) {
 		return err
 	}
 	if err := Verify(ctx, part); err != nil {
-		return fmt.Errorf("what was written is not a valid backup: %w", err)
+		return fmt.Errorf("the written file is not a valid backup: %w", err)
 	}
 	return publish(part, file)
 }

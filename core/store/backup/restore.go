@@ -196,7 +196,7 @@ func fillServer(ctx context.Context, source, db *sql.DB, c *pgx.ConnConfig, repl
 			return err
 		}
 		if used && !replace {
-			return fmt.Errorf("%s already contains data: use an empty database, or set --replace, which deletes what is there", database.Address(c))
+			return fmt.Errorf("%s already contains data: use an empty database, or set --replace, which deletes the existing data", database.Address(c))
 		}
 		for _, table := range slices.Backward(Tables()) {
 			if _, err := to.ExecContext(ctx, `DELETE FROM `+table); err != nil {

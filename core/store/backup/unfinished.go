@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unfinishedPattern is the name pattern of the directory in which a backup is written, next to the final file. A process
-// holds a lock on the directory while it writes there, so that what a killed process left behind can be recognized.
+// unfinishedPattern is the name pattern of the directory in which a backup is written, next to the final file. A
+// process holds a lock on the directory while it writes there, so that the directory of a killed process can be
+// recognized.
 const unfinishedPattern = ".ropewalk-backup-*"
 
 // unfinished is the directory of a backup that is being written.
@@ -48,7 +49,8 @@ func (u *unfinished) file() string { return filepath.Join(u.dir, "backup.db") }
 // remove removes the directory.
 func (u *unfinished) remove() error { return errors.Join(os.RemoveAll(u.dir), u.lock.Close()) }
 
-// removeAbandoned removes what killed backups of this user left in dir: copies of the state, including its secrets.
+// removeAbandoned removes the files that killed backups of this user left in dir: copies of the state, including its
+// secrets.
 func removeAbandoned(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

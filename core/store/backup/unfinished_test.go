@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/migrations"
 )
 
-// A killed backup leaves a copy of the state with its secrets, which the next backup into the same directory removes.
-// The copy of a backup that is still being written is kept, and so are other files with a similar name.
+// A killed backup leaves a copy of the state behind, with its secrets. The next backup into the same directory removes
+// the copy. It keeps the copies of backups that are still being written, and other files with similar names.
 func TestABackupRemovesTheRemainsOfAKilledOne(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "ropewalk.db")
 	db, err := database.OpenSQLite(state, database.Copier())
@@ -40,7 +40,7 @@ func TestABackupRemovesTheRemainsOfAKilledOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := killed.lock.Close(); err != nil { // like the end of its process
+	if err := killed.lock.Close(); err != nil { // as at the end of its process
 		t.Fatal(err)
 	}
 	precious := filepath.Join(elsewhere, "precious")

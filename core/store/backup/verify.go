@@ -40,8 +40,8 @@ func Verify(ctx context.Context, path string) error {
 	return err
 }
 
-// verifySchema returns an error for content that the state never has and that the checksums do not cover. This
-// includes bytes after the last page, which a restore would copy however many there are, and triggers and views,
+// verifySchema returns an error for content that the state never has and that the checksums do not cover. This includes
+// bytes after the last page, because a restore would copy any number of them. It also includes triggers and views,
 // which would run in the server with every read or write of their table.
 func verifySchema(ctx context.Context, db *sql.DB, size int64) error {
 	var pages, pageSize int64
@@ -62,7 +62,8 @@ func verifySchema(ctx context.Context, db *sql.DB, size int64) error {
 	return fmt.Errorf("it was changed: it has the %s %q, which a state does not have", kind, name)
 }
 
-// CheckKeys returns nil if the keys decrypt every encrypted record in a backup, or else an error that says what is wrong.
+// CheckKeys returns nil if the keys decrypt every encrypted record in a backup, or else an error that says what is
+// wrong.
 func CheckKeys(ctx context.Context, path string, keys *seal.Keys) error {
 	db, err := database.OpenSQLite(path, database.Reader())
 	if err != nil {
@@ -146,8 +147,8 @@ func verifyDefinitions(ctx context.Context, db *sql.DB) (err error) {
 	return nil
 }
 
-// readDefinitions returns the tables and indexes of a database with their canonical statements. It leaves out the tables
-// of SQLite itself, and indexes of constraints, which have no statement.
+// readDefinitions returns the tables and indexes of a database with their canonical statements. It leaves out the
+// tables of SQLite itself, and indexes of constraints, which have no statement.
 func readDefinitions(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	rows, err := db.QueryContext(ctx, `SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT IN ('sqlite_sequence', 'sqlite_stat1', 'sqlite_stat4')`)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	pollInterval   = time.Second            // for notices, in case the database does not wake the server
-	purgeInterval  = time.Minute            // for old notices
+	pollInterval   = time.Second            // how often to look for notices, in case the database does not wake the server
+	purgeInterval  = time.Minute            // how often to delete old notices
 	retryInterval  = 500 * time.Millisecond // after a database error
-	closeTimeout   = 2 * time.Second        // for events that are still unwritten when the server stops
-	checkInterval  = 3 * time.Second        // for a silent notification connection
-	checkTimeout   = 3 * time.Second        // for the response to a check
+	closeTimeout   = 2 * time.Second        // how long a server that stops tries to write its remaining events
+	checkInterval  = 3 * time.Second        // how long a notification connection may be silent before it is checked
+	checkTimeout   = 3 * time.Second        // how long to wait for the response to a check
 	maxUnwritten   = 1024                   // notices waiting to be written
 	maxWriteAtOnce = 200
 )

@@ -22,7 +22,8 @@ const (
 )
 
 const (
-	// AcceptTimeout is how long a server may take to accept a request before it is checked whether it still exists.
+	// AcceptTimeout is how long a server may take to accept a request before the sender checks whether the server still
+	// exists.
 	AcceptTimeout = 3 * time.Second
 	// MaxMessage is the maximum size of a question or an answer, in bytes.
 	MaxMessage = 4 << 20
@@ -84,7 +85,7 @@ func (c *Cluster) Request(ctx context.Context, server, topic string, question js
 			case !exists:
 				return nil, core.Errorf(core.CodeNotFound, "the other server is gone")
 			}
-			timeout.Reset(AcceptTimeout) // it is busy
+			timeout.Reset(AcceptTimeout) // the other server is busy
 		case <-ctx.Done():
 			c.post(requestNotice(kindCancel, server, topic, id, nil))
 			return nil, context.Cause(ctx)
@@ -174,9 +175,9 @@ func (c *Cluster) answer(ctx context.Context, ask notice, handler Handler) {
 	}
 }
 
-// accept processes a notice if it is part of a peer request, and reports whether it is, whichever server it is for.
-// It answers a question immediately if this server does not take it, because a server that stays silent counts as
-// gone.
+// accept processes a notice if it is part of a peer request, and reports whether it is one, even if it is meant for
+// another server. It answers a question immediately if this server cannot work on it, because a server that stays
+// silent counts as gone.
 func (c *Cluster) accept(n notice) (isRequest bool) {
 	switch n.change.Kind {
 	case kindAsk, kindWorking, kindAnswer, kindCancel:

@@ -50,7 +50,7 @@ func TestAServerWithoutNotificationConnectionLearnsWithinTwoSeconds(t *testing.T
 	ended := make(chan struct{})
 	go func() { defer close(ended); polling.read(ctx) }()
 	t.Cleanup(func() { cancel(); <-ended })
-	best := time.Hour // the best of three, because the machine may be busy with something else
+	best := time.Hour // the best of three attempts, because the machine may be busy
 	for range 3 {
 		began := time.Now()
 		if err := sender.Publish(core.Event{Name: "x"}); err != nil {

@@ -83,7 +83,7 @@ func (db *Database) Update(ctx context.Context, what string, do Do) error {
 	return db.update(ctx, what, db.deadline.short, do)
 }
 
-// UpdateLong is Update for transactions that may take minutes, such as storing the files of a bundle.
+// UpdateLong is like Update, but for transactions that may take minutes, such as storing the files of a bundle.
 func (db *Database) UpdateLong(ctx context.Context, what string, do Do) error {
 	return db.update(ctx, what, db.deadline.long, do)
 }
@@ -100,9 +100,9 @@ func (db *Database) update(ctx context.Context, what string, limit limiter, do D
 	return explained(what, err)
 }
 
-// UpdateGrouped is Update for small writes that are frequent while people chat. In an SQLite file, writes
-// that wait at the same time share a transaction. do may be called twice: the second call must overwrite
-// the results of the first.
+// UpdateGrouped is like Update, but for small writes that are frequent while people chat. In an SQLite file, writes
+// that wait at the same time share a transaction. do may be called twice: the second call must overwrite the results of
+// the first.
 func (db *Database) UpdateGrouped(ctx context.Context, what string, do Do) (err error) {
 	if db.group == nil {
 		return db.Update(ctx, what, do)

@@ -40,8 +40,8 @@ func (g *groupCommit) close() error {
 	return nil
 }
 
-// write runs do and returns when its changes are durable, or were not made at all. If ctx ends, a queued
-// write is dropped; once a write has started, its result is that of do.
+// write runs do and returns when its changes are durable, or were not made at all. If ctx ends, a queued write is
+// dropped. A write that has started is completed.
 func (g *groupCommit) write(ctx context.Context, do func(tx *sql.Tx) error) error {
 	w := groupedWrite{do, make(chan error, 1)}
 	select {

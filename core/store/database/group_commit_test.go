@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// together makes a file commit all writes as one group, and returns their errors.
+// together makes an SQLite database commit all writes as one group, and returns their errors.
 func together(t *testing.T, s *Database, writes ...func(tx *sql.Tx) error) []error {
 	t.Helper()
 	begun, goOn := make(chan struct{}), make(chan struct{})

@@ -83,8 +83,7 @@ func Change(ctx context.Context, tx *sql.Tx, unchanged error, statement string, 
 	return err
 }
 
-// Missing returns missing instead of the error of a query for one row that found none. Other errors are returned
-// unchanged.
+// Missing returns missing if err means that a query for one row found none. It returns other errors unchanged.
 func Missing(err, missing error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return missing
@@ -92,7 +91,7 @@ func Missing(err, missing error) error {
 	return err
 }
 
-// List is Collect outside any transaction.
+// List is like Collect, but outside any transaction.
 func List[T any](ctx context.Context, db *Database, what, query string, args []any, read func(row Row) (T, error)) (all []T, err error) {
 	err = db.Read(ctx, what, func(ctx context.Context, q Querier) (err error) {
 		all, err = Collect(ctx, q, query, args, read)

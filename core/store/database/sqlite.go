@@ -133,8 +133,8 @@ func makePrivate(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Lock makes this process the only one that has the state open, until unlock is called or the process ends, however
-// it ends. The lock file itself remains; it contains the process id, for the error message.
+// Lock makes this process the only one that has the state open, until unlock is called or the process ends, even if it
+// is killed. The lock file itself remains; it contains the process id, for the error message.
 func Lock(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -155,8 +155,8 @@ func Lock(path string) (unlock func() error, err error) {
 	return f.Close, nil
 }
 
-// inPlace returns a check that the file and its directory are still the ones that were opened.
-// Otherwise, a server would acknowledge writes that are lost if its home was deleted or replaced.
+// inPlace returns a check that the file and its directory are still the ones that were opened. Without this check, a
+// server whose home was deleted or replaced would acknowledge writes that are lost.
 func inPlace(path string) (func() error, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

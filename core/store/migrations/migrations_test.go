@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// breaking returns the statements in a migration that break servers of the previous version, which use the same
-// database during an upgrade.
+// breaking returns the statements in a migration that would break servers of the previous version. These servers use
+// the same database during an upgrade.
 func breaking(migration string) []string {
 	up, _, _ := strings.Cut(migration, "-- +goose Down")
 	if strings.Contains(up, "-- contract:") {

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// A key never opens a record that it did not write, and errors never contain a key.
+// A key never opens a record that was written with another key, and errors never contain a key.
 func FuzzOpen(f *testing.F) {
 	text := core.Secret(strings.Repeat("00", keyBytes))
 	k, err := Parse(text)

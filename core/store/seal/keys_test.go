@@ -85,7 +85,7 @@ func TestARecordIsReadableOnlyWithItsKeyAndInItsPlace(t *testing.T) {
 	for i := len(prefix) + 9; i < len(record); i++ { // every character after the id of the key
 		changed := []byte(record)
 		changed[i] ^= 1
-		if plain, err := one.Open(string(changed), about); err == nil && i < len(record)-3 { // the last ones may hold unused bits
+		if plain, err := one.Open(string(changed), about); err == nil && i < len(record)-3 { // the last characters may hold unused bits
 			t.Errorf("character %d changed: %s", i, plain)
 		}
 	}

@@ -10,21 +10,21 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// AboutApp returns the place of the record of an app, for Seal and Open.
+// AboutApp returns the place of an app's record, for Seal and Open.
 func AboutApp(workspace, name string) string { return "app\x00" + workspace + "\x00" + name }
 
-// AboutLogin returns the place of the record of a pending browser login, for Seal and Open.
+// AboutLogin returns the place of a pending browser login's record, for Seal and Open.
 func AboutLogin(state string) string { return "login\x00" + state }
 
-// AboutAccount returns the place of the record of a linked or unlinked account, for Seal and Open.
+// AboutAccount returns the place of a linked or unlinked account's record, for Seal and Open.
 func AboutAccount(id string) string { return "account\x00" + id }
 
-// AboutClient returns the place of the record of a registered OAuth client, for Seal and Open.
+// AboutClient returns the place of a registered OAuth client's record, for Seal and Open.
 func AboutClient(workspace, app, issuer, redirectURI string) string {
 	return strings.Join([]string{"client", workspace, app, issuer, redirectURI}, "\x00")
 }
 
-// table describes a table with sealed records that last, and the key columns of its rows. Pending logins are not among
+// table describes a table with long-lived sealed records, and the key columns of its rows. Pending logins are not among
 // them, because they soon expire.
 type table struct {
 	name  string
@@ -65,8 +65,8 @@ func Check(ctx context.Context, q database.Querier, k *Keys) error {
 	return err
 }
 
-// Renew encrypts the records that are stored in plain text, or with a key other than the first, and returns how many. It
-// changes nothing if there is a record that it cannot decrypt. Call Rewrite afterwards.
+// Renew encrypts the records that are stored in plain text, or with a key other than the first, and returns how many.
+// It changes nothing if there is a record that it cannot decrypt. Call Rewrite afterwards.
 func Renew(ctx context.Context, db *database.Database, k *Keys) (n int, err error) {
 	var todo []stored
 	err = db.Read(ctx, "reading encrypted records", func(ctx context.Context, q database.Querier) (err error) {

@@ -58,7 +58,7 @@ func (p *Page) highest(ctx context.Context, tx *sql.Tx, found *roaring.Bitmap) (
 	from := found.Maximum()
 	if p.After.At != 0 {
 		err := tx.QueryRowContext(ctx, `SELECT number FROM conversations WHERE id = $1 AND collection = $2`, p.After.Key, p.Collection).Scan(&from)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) { // it may have been deleted
+		if err != nil && !errors.Is(err, sql.ErrNoRows) { // the conversation may have been deleted
 			return nil, err
 		}
 	}

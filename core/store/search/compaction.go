@@ -47,7 +47,7 @@ func (x *Index) compactAll(ctx context.Context, collection int64) {
 	for more := true; more && ctx.Err() == nil; {
 		var err error
 		if more, err = x.Compact(ctx, collection); err != nil && ctx.Err() == nil {
-			x.log.Warn("search index not compacted; searches stay correct, but slower", "error", err)
+			x.log.Warn("search index not compacted; searches remain correct but slower", "error", err)
 			return
 		}
 	}

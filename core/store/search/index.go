@@ -17,8 +17,8 @@ type Index struct {
 	limits    Limits
 	requested chan int64 // collections waiting for compaction
 
-	// selectSets selects the words and numbers of stored sets, for the collection $1, the page $2 and the words in
-	// the JSON array $3. The planner must use individual lookups, whatever its statistics, even if one collection is
+	// selectSets selects the words and numbers of stored sets, for the collection $1, the page $2 and the words in the
+	// JSON array $3. The planner must use individual lookups regardless of its statistics, even if one collection is
 	// much larger than the others.
 	selectSets string
 	// selectWords selects a row of $1, the word, $3 and $4 for each word of the JSON array $2.
@@ -46,7 +46,7 @@ func New(db *database.Database, log hclog.Logger, limits Limits) *Index {
 type Document struct {
 	Collection int64
 	Key        int64 // its id
-	Number     int64 // in its collection
+	Number     int64 // the number in its collection
 }
 
 // Add adds the words of texts to the words of a conversation.

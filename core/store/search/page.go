@@ -53,10 +53,10 @@ func (p *Page) Query(ctx context.Context, tx *sql.Tx, what string, args []any, a
 	return tx.QueryContext(ctx, query, append(args, limit)...)
 }
 
-// Find returns the numbers of conversations that match every term, and the total number of matches. The numbers
-// include at least all conversations of the page and the one after it, if there is one. If there are few matches,
-// Find returns all of them. If there are many, it goes through the conversations in the page's order, where it
-// soon meets enough.
+// Find returns the numbers of conversations that match every term, and the total number of matches. The numbers include
+// at least all conversations of the page and the next conversation after it, if there is one. If there are few matches,
+// Find returns all of them. If there are many, it goes through the conversations in the page's order, where it soon
+// finds enough of them.
 func (x *Index) Find(ctx context.Context, tx *sql.Tx, p *Page) (numbers []uint32, total int, err error) {
 	var found *roaring.Bitmap
 	single := 0
@@ -80,8 +80,9 @@ func (x *Index) Find(ctx context.Context, tx *sql.Tx, p *Page) (numbers []uint32
 	return numbers, total, err
 }
 
-// scan returns numbers that include those of a page's conversations and the one after it, if there is one. It looks for
-// them in the first conversations of the order, then by number (by_number.go), and then in all conversations.
+// scan returns numbers that include those of a page's conversations and of the next conversation after it, if there is
+// one. It looks for them in the first conversations of the order, then by number (by_number.go), and then in all
+// conversations.
 func (p *Page) scan(ctx context.Context, tx *sql.Tx, limits Limits, found *roaring.Bitmap, many int) (numbers []uint32, err error) {
 	at := p.After
 	for round, last := 0, false; !last && len(numbers) <= p.Limit; round, many = round+1, 4*many {

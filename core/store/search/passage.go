@@ -11,8 +11,8 @@ const (
 	passageLength = 120
 )
 
-// Passage returns where text has a word that matches one of the terms, in one line with some of the text around it; "" if
-// no word matches.
+// Passage returns the first word of text that matches one of the terms, on one line with some of the text around it, or
+// "" if no word matches.
 func Passage(text string, terms []Term) string {
 	if len(text) > maxText {
 		text = text[:maxText]

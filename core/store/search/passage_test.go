@@ -9,13 +9,13 @@ import (
 func TestAnExcerptContainsTheWordThatWasFound(t *testing.T) {
 	long := strings.Repeat("before ", 100)
 	for _, c := range []struct{ name, text, query, want string }{
-		{"a whole text", "The invoice is due.", "invoice", "The invoice is due."},
+		{"a short text", "The invoice is due.", "invoice", "The invoice is due."},
 		{"case and accents", "Ein Café\n\nin Köln", "cafe", "Ein Café in Köln"},
-		{"the start of the last word", "the invoices", "invo", "the invoices"},
+		{"the beginning of the last word", "the invoices", "invo", "the invoices"},
 		{"one of two words", "the parrot", "invoice parrot", "the parrot"},
-		{"a part of a word", "preinvoice", "invoice", ""},
+		{"the end of a word does not count", "preinvoice", "invoice", ""},
 		{"nothing", "the parrot", "invoice", ""},
-		{"half a character at the end", "the \xe2\x82", "the", "the \ufffd\ufffd"},
+		{"an incomplete character at the end", "the \xe2\x82", "the", "the \ufffd\ufffd"},
 		{"a script without spaces", strings.Repeat("あ", 300) + "請求書です", "請求", "…" + strings.Repeat("あ", passageBefore) + "請求書です"},
 	} {
 		if got := Passage(c.text, Terms(c.query)); got != c.want {

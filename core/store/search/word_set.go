@@ -137,8 +137,8 @@ func writeSets(ctx context.Context, tx *sql.Tx, collection int64, page uint32, w
 	return rows.Exec(ctx, tx)
 }
 
-// numbers returns the numbers of the conversations of a collection that match a term. single is how many rows
-// that are not compacted were read for it.
+// numbers returns the numbers of the conversations in a collection that match a term. single is how many rows that are
+// not compacted were read for it.
 func (t Term) numbers(ctx context.Context, q database.Querier, collection int64) (found *roaring.Bitmap, single int, err error) {
 	which := ` WHERE collection = $1 AND word >= $2 AND word < $3`
 	if t.exact() {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// The weight of a query word that a document only contains in a different form, and of a word that says little.
+// The weights of a query word that a document contains only in a different form, and of a word with little meaning.
 const (
 	asSynonym = 0.45
 	asPrefix  = 0.7
@@ -16,8 +16,9 @@ const (
 	whenLight = 0.5
 )
 
-// forms returns the stems that a query word may mean, with their weights: the word itself, what it may be a form of if
-// no document contains it, and the synonyms of these. A synonym doesn't count more than the word because it is rarer.
+// forms returns the stems that a query word may mean, with their weights. These are the word itself, the words that it
+// may be a form of if no document contains it, and the synonyms of all of these. A synonym that is rarer than the word
+// does not count more than the word.
 func (x *Index) forms(word string) map[string]float64 {
 	own := stem(word)
 	meant := map[string]float64{own: 1}
@@ -37,8 +38,9 @@ func (x *Index) forms(word string) map[string]float64 {
 	return all
 }
 
-// guess adds what a word that no document contains may stand for: words that it starts or that start it and, unless a
-// synonym of it is in a document, what it may abbreviate, misspell or join.
+// guess adds the words that a query word may stand for if no document contains it. These are words that begin with it,
+// and words that it begins with. Unless a document contains one of its synonyms, they are also the words that it may
+// abbreviate, misspell or join.
 func (x *Index) guess(word, own string, meant map[string]float64) {
 	understood := false
 	for _, s := range thesaurus().synonyms[own] {
@@ -73,7 +75,8 @@ func (x *Index) guess(word, own string, meant map[string]float64) {
 	}
 }
 
-// isShort reports whether a word is another one without its vowels and perhaps some consonants, such as msg for message.
+// isShort reports whether a word is another one without its vowels and perhaps some consonants, such as msg for
+// message.
 func isShort(short, word string) bool {
 	if len(short) < 3 || len(short) >= len(word) || short[0] != word[0] || !isASCII(word) || strings.ContainsAny(short[1:], "aeiou") {
 		return false
@@ -88,17 +91,18 @@ func isShort(short, word string) bool {
 	return true
 }
 
-// isASCII reports whether each byte of a word is a letter. Abbreviations and errors in other words are not looked for.
+// isASCII reports whether each byte of a word is a letter. Only such words are checked for abbreviations and typing
+// errors.
 func isASCII(word string) bool {
 	return strings.IndexFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) < 0
 }
 
-// tooMany is the number of typing errors from which on two words are different words.
+// tooMany is the number of typing errors at which two words count as different words.
 const tooMany = 3
 
 // typos returns how many typing errors turn one word into the other. Short words differ from many others in one letter,
-// so they may contain fewer errors: in a word of three letters, only their order may be wrong. An error in the first letter
-// must be the only one.
+// so they may contain fewer errors: in a word of three letters, only their order may be wrong. An error in the first
+// letter must be the only one.
 func typos(a, b string) int {
 	allowed := 0
 	switch n := min(len(a), len(b)); {

@@ -11,10 +11,10 @@ import (
 // Document is the searchable text of a tool.
 type Document struct {
 	App         string
-	Name        string // without the app's prefix
+	Name        string // the tool's name without the app's prefix
 	Title       string
 	Description string
-	Arguments   []string // their names and descriptions
+	Arguments   []string // the names and descriptions of the arguments
 }
 
 // The weight of a word, depending on where it occurs.
@@ -35,9 +35,9 @@ const (
 // Index ranks a fixed set of documents. It is safe for concurrent use.
 type Index struct {
 	postings   map[string][]posting // by stem
-	rarity     map[string]float64   // of each stem
+	rarity     map[string]float64   // rarity of each stem
 	vocabulary map[string]string    // from the words of the documents and of alike.txt to their stems
-	entries    []entry              // of vocabulary, because a search reads all of them
+	entries    []entry              // the entries of vocabulary as a list, because a search reads all of them
 	documents  int
 	fillers    map[string]bool
 	light      map[string]bool
@@ -56,7 +56,7 @@ type entry struct{ word, stem string }
 func New(documents []Document) *Index {
 	x := &Index{postings: map[string][]posting{}, rarity: map[string]float64{}, vocabulary: maps.Clone(thesaurus().stems),
 		documents: len(documents), fillers: setOf(fillers), light: setOf(light)}
-	lengths := make([]float64, len(documents)) // in weighted words
+	lengths := make([]float64, len(documents)) // the lengths of the documents, in weighted words
 	for i, d := range documents {
 		counts := map[string]float64{}
 		add := func(weight float64, texts ...string) (all []string) {
@@ -108,7 +108,7 @@ func (x *Index) weigh(lengths []float64) {
 	}
 }
 
-// initialism starts the postings of initials. No word contains it.
+// initialism is the prefix that distinguishes the postings of initials from those of words. No word contains it.
 const initialism = "."
 
 // initials returns the first letters of two to four words in a row, such as pr for a pull request.
@@ -182,13 +182,14 @@ func (x *Index) match(word string, scores []float64) {
 }
 
 // term is a part of a query: usually a single word. Two or three words in a row that may mean one, such as look up,
-// time zone or who am I, are a single term, for which a document with that word is as good as one with all of the words.
+// time zone or who am I, are a single term, for which a document with that word is as good as one with all of the
+// words.
 type term struct {
 	words  []string // without fillers
 	joined string   // the one word, or ""
 }
 
-// longestQuery is the number of bytes of a query that are considered.
+// longestQuery is how many bytes of a query are considered.
 const longestQuery = 1000
 
 // meaning returns the terms of a query without fillers, or all words if there are only fillers.

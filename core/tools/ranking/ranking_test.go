@@ -29,20 +29,21 @@ func catalogue(t testing.TB) (documents []Document, names []string) {
 	return documents, names
 }
 
-// recall counts for how many questions the wanted tool is among the first five.
+// recall counts the questions for which the wanted tool is among the first five results.
 type recall struct{ found, all int }
 
 func (r recall) fraction() float64 { return float64(r.found) / float64(r.all) }
 
-// heldBack reports whether a question only judges the ranking. Nobody may tune with such a question, so tests don't show the ones
-// that miss.
+// heldBack reports whether a question is reserved for judging the ranking. Nobody may tune the ranking with these
+// questions, so the tests do not print those that miss.
 func heldBack(question string) bool {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(question))
 	return h.Sum32()%2 == 0
 }
 
-// recalls asks the questions of a table, and returns the results for each kind and for its part that is held back.
+// recalls asks the questions of a table. For each kind of question, it returns the recall over all questions and over
+// those that are held back.
 func recalls(t *testing.T, x *Index, names []string, file string) (all, held map[string]recall) {
 	all, held = map[string]recall{}, map[string]recall{}
 	for _, row := range rows(t, file) {
@@ -69,8 +70,9 @@ func recalls(t *testing.T, x *Index, names []string, file string) (all, held map
 	return all, held
 }
 
-// queries.tsv was written together with the ranking. questions.tsv was written separately, and before the ranking was
-// tried on it. variants.tsv was written by whoever wrote alike.txt: it shows what a change breaks, not how good the ranking is.
+// queries.tsv was written together with the ranking. questions.tsv was written separately, before the ranking was tried
+// on it. variants.tsv has the same author as alike.txt, so it shows which questions a change breaks, but not how good
+// the ranking is.
 func TestTheIntendedToolIsInTheTopFiveOfFiveHundred(t *testing.T) {
 	documents, names := catalogue(t)
 	if len(documents) != 500 {
@@ -134,7 +136,7 @@ func TestASearchReturnsTheSameOrderEachTime(t *testing.T) {
 	}
 }
 
-func TestWordsThatMayMeanOneWordStillMeanThemselves(t *testing.T) {
+func TestWordsThatCanBeReadAsOneWordAreStillFoundSeparately(t *testing.T) {
 	x := New([]Document{
 		{App: "x", Name: "log_in"}, {App: "db", Name: "back_up_database"}, {App: "db", Name: "restore_database_backup"},
 		{App: "tv", Name: "schedule", Description: "programmes that are live"}, {App: "health", Name: "status", Description: "whether it is alive"},

@@ -38,10 +38,10 @@ func words(text string) (all []string) {
 	return all
 }
 
-// stem returns what a word has in common with its other forms.
+// stem returns the part that a word has in common with its other forms.
 func stem(word string) string { return english.Stem(word, false) }
 
-// fillers are query words that say nothing about what is wanted.
+// fillers are query words that do not describe the wanted tool.
 const fillers = `
 a an the this that these those some any all each my your our their his her its me you us them it i we he she they
 of in on at to for from by with about into over under after before between as am is are was were be been do does did
@@ -50,7 +50,7 @@ what which who whom whose where when why how there here
 say tell let tool tools please want need help use using like one something someone thing things way able
 `
 
-// light are verbs that say little in a query, but are rare in the names of tools.
+// light are verbs that mean little in a query, but are rare in the names of tools.
 const light = `put take make give keep bring turn come go`
 
 func setOf(text string) map[string]bool {
@@ -66,7 +66,7 @@ var alike string
 
 // alikes are the words of alike.txt.
 type alikes struct {
-	stems    map[string]string   // of each word
+	stems    map[string]string   // the stem of each word
 	synonyms map[string][]string // from the stem of each word to the stems of the other words in its groups
 }
 

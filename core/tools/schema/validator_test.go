@@ -11,9 +11,10 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// The tests set no time limits. Without the bounds, the checks would exceed the time limit of the test binary.
+// The tests set no time limits of their own. Without the bounds under test, the checks would exceed the time limit of
+// the test binary.
 
-// chain returns a schema in which each of n definitions refers to the next one twice.
+// chain returns a schema with n definitions, each of which refers twice to the next definition.
 func chain(n int) string {
 	var b strings.Builder
 	b.WriteString(`{"type":"object","allOf":[{"$ref":"#/$defs/d0"}],"$defs":{`)
@@ -54,13 +55,13 @@ func TestACheckThatTakesTooManyStepsIsRefused(t *testing.T) {
 		schema, arguments string
 		refused           bool
 	}{
-		"recursion that doubles, few levels":    {twice, nested(8), false},
-		"recursion that doubles, many levels":   {twice, nested(60), true},
-		"recursion over all JSON values":        {`{"anyOf":[{"type":"object","additionalProperties":{"$ref":"#"}},{"type":"array","items":{"$ref":"#"}},{"type":"number"}]}`, nested(60), false},
-		"a tree with two branches":              {`{"properties":{"a":{"$ref":"#"},"b":{"$ref":"#"}}}`, nested(60), false},
-		"many values, one step each":            {`{"properties":{"a":{"items":{"type":"number"}}}}`, `{"a":[1` + strings.Repeat(",1", 50_000) + `]}`, false},
-		"many values, many steps each":          {`{"properties":{"a":{"items":{"anyOf":[` + strings.Repeat(`{"type":"string"},`, 500) + `true]}}}}`, `{"a":[1` + strings.Repeat(",1", 50_000) + `]}`, true},
-		"a reference to itself, the same value": {`{"properties":{"a":{"allOf":[{"$ref":"#/properties/a"}]}}}`, `{"a":1}`, false},
+		"recursion with two branches, few levels":  {twice, nested(8), false},
+		"recursion with two branches, many levels": {twice, nested(60), true},
+		"recursion over all JSON values":           {`{"anyOf":[{"type":"object","additionalProperties":{"$ref":"#"}},{"type":"array","items":{"$ref":"#"}},{"type":"number"}]}`, nested(60), false},
+		"a tree with two branches":                 {`{"properties":{"a":{"$ref":"#"},"b":{"$ref":"#"}}}`, nested(60), false},
+		"many values, one step each":               {`{"properties":{"a":{"items":{"type":"number"}}}}`, `{"a":[1` + strings.Repeat(",1", 50_000) + `]}`, false},
+		"many values, many steps each":             {`{"properties":{"a":{"items":{"anyOf":[` + strings.Repeat(`{"type":"string"},`, 500) + `true]}}}}`, `{"a":[1` + strings.Repeat(",1", 50_000) + `]}`, true},
+		"a reference to itself, the same value":    {`{"properties":{"a":{"allOf":[{"$ref":"#/properties/a"}]}}}`, `{"a":1}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := check(c.schema, c.arguments)
@@ -84,8 +85,8 @@ func TestACheckListsABoundedNumberOfViolations(t *testing.T) {
 	}
 }
 
-// Every violation repeats the argument or the schema: without the limits, the response to a 1 MB call would have 90
-// MB.
+// Every violation repeats the argument or the schema. Without the limits, the response to a 1 MB call would be 90 MB
+// long.
 func TestRepeatedViolationsAreBounded(t *testing.T) {
 	long := strings.Repeat("n\u00fc", 300_000)
 	names := make([]string, 20_000)
@@ -94,12 +95,12 @@ func TestRepeatedViolationsAreBounded(t *testing.T) {
 	}
 	rows := `[1` + strings.Repeat(",1", 150) + `]`
 	for name, check := range map[string][2]string{
-		"a name":       {`{"additionalProperties":{"items":{"type":"string"}}}`, `{"` + long + `":` + rows + `}`},
-		"a value":      {`{"properties":{"a":{"allOf":[{"pattern":"x1"}` + strings.Repeat(`,{"pattern":"x2"}`, 100) + `]}}}`, `{"a":"` + long + `"}`},
-		"an enum":      {`{"properties":{"a":{"items":{"enum":[` + strings.Join(names[:4000], ",") + `]}}}}`, `{"a":` + rows + `}`},
-		"a constant":   {`{"properties":{"a":{"items":{"const":"` + long + `"}}}}`, `{"a":` + rows + `}`},
-		"unknown ones": {`{"additionalProperties":false}`, `{` + strings.Join(names, ":1,") + `:1}`},
-		"missing ones": {`{"required":[` + strings.Join(names, ",") + `]}`, `{}`},
+		"a name":             {`{"additionalProperties":{"items":{"type":"string"}}}`, `{"` + long + `":` + rows + `}`},
+		"a value":            {`{"properties":{"a":{"allOf":[{"pattern":"x1"}` + strings.Repeat(`,{"pattern":"x2"}`, 100) + `]}}}`, `{"a":"` + long + `"}`},
+		"an enum":            {`{"properties":{"a":{"items":{"enum":[` + strings.Join(names[:4000], ",") + `]}}}}`, `{"a":` + rows + `}`},
+		"a constant":         {`{"properties":{"a":{"items":{"const":"` + long + `"}}}}`, `{"a":` + rows + `}`},
+		"unknown properties": {`{"additionalProperties":false}`, `{` + strings.Join(names, ":1,") + `:1}`},
+		"missing properties": {`{"required":[` + strings.Join(names, ",") + `]}`, `{}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := New().CheckArguments(t.Context(), core.Tool{Server: "a", Name: "b", Schema: json.RawMessage(check[0])}, json.RawMessage(check[1]))
@@ -132,7 +133,8 @@ func TestRegularExpressionsInSchemasTakeLinearTime(t *testing.T) {
 	}
 }
 
-// The time to check these arguments grew with the square of the digits: 500 of these numbers took 13 seconds.
+// Without the limit, the time for a check would grow with the square of the number of digits: 500 of these numbers
+// would take 13 seconds.
 func TestNumbersOfMillionsOfDigitsAreRefused(t *testing.T) {
 	v := New()
 	for _, schema := range []string{`{"minimum":0}`, `{"maximum":1}`, `{"multipleOf":7}`, `{"type":"integer"}`, `{"enum":[1]}`, `{"const":1}`} {

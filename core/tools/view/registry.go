@@ -55,7 +55,7 @@ type state struct {
 type setKey struct {
 	workspace    string
 	role         core.Role
-	groups       string // those that a view is bound to, one per line
+	groups       string // the caller's groups that a view is bound to, one per line
 	key, address string // the views named by the API key and by the address
 }
 
@@ -111,7 +111,7 @@ func (r *Registry) Reload(ctx context.Context) error {
 		stored[workspace] = map[string]*View{}
 		for _, d := range list {
 			v, err := New(d)
-			if err != nil { // written by another version of the server; whoever is bound to this view sees nothing
+			if err != nil { // another version of the server wrote it; callers who are bound to this view see nothing
 				r.log.Error("a stored view is not valid and shows nothing", "workspace", workspace, "view", d.Name, "error", err)
 				v = &View{View: d, invalid: true}
 			}

@@ -48,7 +48,7 @@ func viewNames(s *Set) string {
 	return strings.Join(names, " ")
 }
 
-// bound returns a checked view for workspace roles, or for groups.
+// bound returns a view that applies to workspace roles or to groups.
 func bound(t *testing.T, definition string, roles []core.Role, groups ...string) *View {
 	t.Helper()
 	v := newView(t, definition)
@@ -97,7 +97,7 @@ func TestTheViewsOfRoleKeyAndAddressApplyToACaller(t *testing.T) {
 	for _, i := range r.List("ws_a") {
 		listed = append(listed, i.Name)
 	}
-	if got := strings.Join(listed, " "); got != "Wrong both everywhere members stored" { // an invalid one is listed, so that an admin can see and remove it
+	if got := strings.Join(listed, " "); got != "Wrong both everywhere members stored" { // an invalid view is listed, so that an admin can see and remove it
 		t.Errorf("listed %s", got)
 	}
 }
@@ -125,7 +125,7 @@ func TestUsersOfABoundRoleOrGroupSeeOnlyTheViewUntilItIsUnbound(t *testing.T) {
 		{of("ws_a", "", "staff"), "staff"},
 		{of("ws_a", "", "All Staff", "staff", "x"), "staff"},
 		{of("ws_a", "hidden", "staff", "guests"), "guests staff hidden"},
-		{of("ws_a", "", "lost"), "nothing"}, // the stored definition is not valid
+		{of("ws_a", "", "lost"), "nothing"}, // the stored definition is invalid
 		{of("ws_b", "", "staff"), "everything"},
 		{of("ws_b", "", "guests", "others"), "guests others"},
 	} {

@@ -8,8 +8,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Set is the views that apply to a caller's requests. It shows what all of them show. A nil Set shows everything. A
-// Set is immutable, and a caller gets the same pointer until a view changes.
+// Set holds the views that apply to a caller's requests. It shows a tool only if all of them show it. A nil Set shows
+// everything. A Set is immutable, and a caller gets the same pointer until a view changes.
 type Set struct {
 	views []*View // first those of the caller's role and groups, then the API key's, then the address's
 	none  bool    // one of the views does not exist: nothing is shown
@@ -27,11 +27,11 @@ func (s *Set) Shows(t core.Tool) bool {
 	return s.shows(subject{server: t.Server, full: t.FullName(), long: t.LongName(), hints: hintsOf(t.Raw)})
 }
 
-// ShowsUnread is Shows for a tool with unknown annotations. If only the annotations could decide, the tool is not
+// ShowsUnread is like Shows, for a tool with unknown annotations. If only the annotations could decide, the tool is not
 // shown.
 func (s *Set) ShowsUnread(server, name string) bool { return s.shows(unread(server, name, false)) }
 
-// MayShow reports whether a tool with that name could be shown, whatever its annotations are.
+// MayShow reports whether a tool with that name could be shown, depending on its annotations.
 func (s *Set) MayShow(server, name string) bool {
 	if s.shows(unread(server, name, true)) {
 		return true
@@ -55,8 +55,8 @@ func unread(server, name string, assume bool) subject {
 	return subject{server: server, full: t.FullName(), long: t.LongName(), assume: assume}
 }
 
-// Surface returns how the views list tools to clients that do not choose; "" leaves it open. Later views override earlier
-// ones.
+// Surface returns how the views list tools to clients that do not choose; "" if no view says so. Later views override
+// earlier ones.
 func (s *Set) Surface() (surface string) {
 	if s == nil {
 		return ""

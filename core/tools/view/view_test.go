@@ -42,7 +42,7 @@ func namesOf(n Narrowed) (all []string) {
 	return all
 }
 
-func TestAViewShowsWhatItsRulesAllow(t *testing.T) {
+func TestAViewShowsOnlyToolsThatItsRulesAllow(t *testing.T) {
 	long := strings.Repeat("long", 20)
 	offer := &core.Offer{Tools: []core.Tool{
 		tool("calc", "add", `"readOnlyHint":true`), tool("calc", "reset", ``), tool("files", long, ``),
@@ -121,7 +121,7 @@ func TestPromptsAndResourcesOfAnAppAreShownWithItsTools(t *testing.T) {
 	}
 	for definition, want := range map[string]string{
 		`{}`:                                "calc files texts|files texts|calc files|calc files",
-		`{"include":[{"readOnly":true}]}`:   "calc texts|texts|calc|", // annotations do not affect an app without tools, and those of held tools are unknown
+		`{"include":[{"readOnly":true}]}`:   "calc texts|texts|calc|", // annotations do not affect an app without tools, and annotations of held tools are unknown
 		`{"exclude":[{"readOnly":false}]}`:  "calc texts|texts|calc|",
 		`{"include":[{"app":"texts"}]}`:     "texts|texts||",
 		`{"exclude":[{"tool":"texts__*"}]}`: "calc files|files|calc files|calc files",

@@ -27,8 +27,8 @@ func TestAnAppThatBreaksTheProtocolLosesOnlyTheBrokenParts(t *testing.T) {
 		t.Helper()
 		return s.Do(t, "POST", "/v1/tools/call", map[string]any{"server": "faulty", "tool": tool, "arguments": map[string]any{}}).Body
 	}
-	if a := call("string-id"); !strings.Contains(a, "a string, where the request has the number") {
-		t.Errorf("an answer whose ID is a string: %s", a)
+	if a := call("string-id"); !strings.Contains(a, "but the request's id is the number") {
+		t.Errorf("an answer with its id as a string: %s", a)
 	}
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
