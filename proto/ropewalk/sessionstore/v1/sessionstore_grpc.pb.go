@@ -40,9 +40,9 @@ const (
 // backend works, a call that the contract allows succeeds.
 //
 // Each call takes effect on each session at one moment between its request and its response. Therefore every later read
-// sees a write that returned OK, from this server or another one that shares the backend. It survives the end of the
-// process if the plugin has the capability "durable". Sessions do not influence each other, however many there are and
-// however similar their ids.
+// sees a write that returned OK, from this server or another one that shares the backend. Such a write survives the end
+// of the process if the plugin has the capability "durable". Sessions do not influence each other, however many there
+// are and however similar their ids.
 //
 // A write that returned UNAVAILABLE or DEADLINE_EXCEEDED, or never returned, may or may not have been done: it takes
 // effect before its deadline plus 300 ms, or never. INVALID_ARGUMENT and NOT_FOUND mean that nothing was done.
@@ -141,9 +141,9 @@ func (c *sessionStoreServiceClient) Replace(ctx context.Context, in *ReplaceRequ
 // backend works, a call that the contract allows succeeds.
 //
 // Each call takes effect on each session at one moment between its request and its response. Therefore every later read
-// sees a write that returned OK, from this server or another one that shares the backend. It survives the end of the
-// process if the plugin has the capability "durable". Sessions do not influence each other, however many there are and
-// however similar their ids.
+// sees a write that returned OK, from this server or another one that shares the backend. Such a write survives the end
+// of the process if the plugin has the capability "durable". Sessions do not influence each other, however many there
+// are and however similar their ids.
 //
 // A write that returned UNAVAILABLE or DEADLINE_EXCEEDED, or never returned, may or may not have been done: it takes
 // effect before its deadline plus 300 ms, or never. INVALID_ARGUMENT and NOT_FOUND mean that nothing was done.
