@@ -45,8 +45,8 @@ type Process struct {
 	Limit func(length int64) error // prevents its files from growing beyond length, as if the disk were full; a negative length removes the limit. May be nil
 }
 
-// Connected returns the sink at the other end of conn, a process that a Go test has started. It is not
-// restarted.
+// Connected returns the sink at the other end of conn, a process that a Go test has started. The kit does not restart
+// the process.
 func Connected(ctx context.Context, conn grpc.ClientConnInterface) (Subject, error) {
 	about, err := host.NewControl(conn).Info(ctx)
 	if err != nil {

@@ -88,8 +88,8 @@ func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops 
 	return ops[0]
 }
 
-// follows returns a time after the last call has returned, and after another time: a clock may return the same time twice,
-// as in a test with a clock of its own, but calls that follow each other do not overlap.
+// follows returns a time later than other and than the return of the last call. A clock may return the same time twice,
+// for example in a test with its own clock, but consecutive calls must not overlap.
 func (r *recorder) follows(other time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,9 +15,9 @@ func lifetimes(ctx context.Context, trial *kit.Trial, s Subject) {
 	horizon = min(horizon, 10*time.Minute)
 	trial.Cover("%d sessions watched for %v, with lifetimes from 0.7 s to 30 days", n, horizon)
 	if s.behind != nil {
-		trial.Cover("the ends of lifetimes that the store answers, up to 30 days")
+		trial.Cover("the ends of lifetimes that the store reports, up to 30 days")
 	} else {
-		trial.Cover("lifetimes over %v were not seen to end: the store does not answer when they do", horizon)
+		trial.Cover("lifetimes over %v were not seen to end: the store does not report when they end", horizon)
 	}
 	var watched []*recorder
 	for range n {
