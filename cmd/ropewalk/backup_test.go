@@ -40,7 +40,8 @@ func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing
 	s.serve()
 }
 
-// Otherwise it could back up a state that the server no longer uses, such as the file from before a move to PostgreSQL.
+// Otherwise the command could back up a state that the server no longer uses, such as the file from before a move to
+// PostgreSQL.
 func TestABackupIsOfTheRunningServersState(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)

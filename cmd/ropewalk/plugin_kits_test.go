@@ -87,7 +87,7 @@ func TestPluginTestNamesTheBrokenPromise(t *testing.T) {
 	for name, says := range map[string][]string{
 		"sessionstore-forgetful": {"FAIL", "  every answer is the one that the model expects, call after call\n", "-> NOT_FOUND", "the contract: \"NOT_FOUND once", "--seed=7 --run '^every answer", "the plugin does not keep its contract"},
 		"sessionstore-careless":  {"  wrong settings are reported", "the contract: \"A setting that does not exist"},
-		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process lived through everything\n", "was replaced", "first because its process exited", "2 failed", "left out by --run"},
+		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process survived everything\n", "was replaced", "first because its process exited", "2 failed", "left out by --run"},
 		"sessionstore-nameless":  {"  Info and health always give the same results\n", "and a version"},
 		"sessionstore-rude":      {"  wrong settings are reported", "that is an OK response"},
 		"sessionstore-vague":     {"  wrong settings are reported", "a problem with the path"},
@@ -95,7 +95,7 @@ func TestPluginTestNamesTheBrokenPromise(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			own := &script{t: t, dir: t.TempDir(), home: s.home}
-			own.run("ropewalk", "plugin", "test", "--effort", "quick", "--seed", "7", "--run", "wrong settings|every answer is|does not allow|Info and health|lived through", liar(t, own.dir, name)).exits(1, says...)
+			own.run("ropewalk", "plugin", "test", "--effort", "quick", "--seed", "7", "--run", "wrong settings|every answer is|does not allow|Info and health|survived everything", liar(t, own.dir, name)).exits(1, says...)
 		})
 	}
 }

@@ -21,7 +21,7 @@ type report struct {
 	unjudged, inapplicable int
 	only                   *regexp.Regexp // names of the checks to run; nil for all
 	command                string         // repeats the run, without --run
-	left                   int            // checks that only leaves out
+	left                   int            // checks that do not match only
 	heard                  *kit.Output    // what the plugin wrote
 }
 

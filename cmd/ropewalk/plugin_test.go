@@ -17,7 +17,7 @@ func TestPluginListWithoutAServerShowsWhatThereIsToConfigure(t *testing.T) {
 	s := newScript(t)
 	install(t, filepath.Join(built, "auth-oidc"), filepath.Join(s.home, "plugins", "auth-okta"))
 	s.write(filepath.Join(s.home, "plugins", "SHA256SUMS"), "")
-	list := s.run("ropewalk", "plugin", "list").exits(0, "No server is running on "+s.home)
+	list := s.run("ropewalk", "plugin", "list").exits(0, "No server is using the home "+s.home)
 	if row := list.row("sessionstore", "redis"); row[3] != "-" || row[5] != "built-in" {
 		t.Errorf("a built-in is listed as %v", row)
 	}

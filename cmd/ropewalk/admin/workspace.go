@@ -85,7 +85,7 @@ type call struct {
 	method, path string
 	body         any
 	done         string // message on success
-	creates      bool   // it creates a workspace, whose id is printed
+	creates      bool   // the request creates a workspace; the command prints its id
 }
 
 // request returns a command that makes one request and reports that it succeeded.

@@ -135,7 +135,7 @@ func send(cmd *cobra.Command, client *apiclient.Client, f *installFlags, r *requ
 	return answer, err
 }
 
-// title returns what questions to the user call the app.
+// title returns the app's name for questions to the user.
 func (r *request) title() string {
 	return cmp.Or(r.ServerName, r.Name, r.NPM, r.PyPI, filepath.Base(r.Command), r.Path)
 }
