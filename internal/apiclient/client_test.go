@@ -49,7 +49,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfAProxyIsNotTakenForTheServers(t *testing.T) {
+func TestAProxysErrorIsNotMistakenForTheServers(t *testing.T) {
 	for body, want := range map[string]string{
 		"":                                 "responded with 503 Service Unavailable, but not from a Ropewalk server",
 		"<h1>503 Service Unavailable</h1>": "run `ropewalk doctor` on the server's machine",
