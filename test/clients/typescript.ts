@@ -1,6 +1,6 @@
-// A program that uses the types in schema.d.ts, which openapi-typescript generated. It type-checks with
-// tsc --strict, and makes the requests of a first client to a real server. It takes the facts as JSON in
-// its first argument, and prints what it saw as JSON.
+// A program that uses the types in schema.d.ts, which openapi-typescript generated. It must type-check with tsc
+// --strict. It sends a real server the requests that a new client would send. Its first argument is the facts as JSON,
+// and it prints what it saw as JSON.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";
 

@@ -1,5 +1,6 @@
-// The official TypeScript client with nothing but a URL: it finds the identity provider, registers, logs in with a
-// browser that agrees, and lists and calls tools. It prints what it saw as JSON.
+// Runs the official TypeScript client with nothing but a URL. The client finds the identity provider, registers, logs
+// in with a browser that agrees to everything, and lists and calls tools. The script prints what the client saw as
+// JSON.
 //
 //   node url-only.mjs <url of the endpoint>
 import { createRequire } from "node:module";

@@ -18,7 +18,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// documentOfSuite is the client that auth/basic-cimd requires. Its authorization server doesn't read the document.
+// documentOfSuite is the client ID that the scenario auth/basic-cimd requires: the URL of a client's metadata document.
+// The scenario's authorization server does not fetch the document.
 const documentOfSuite = "https://conformance-test.local/client-metadata.json"
 
 // installation returns the body of the request that installs the scenario's server. Scenarios with a preregistered
@@ -42,8 +43,8 @@ func installation(app, url string) map[string]any {
 // person is somebody with a browser, who agrees to everything.
 type person struct{ base, app string }
 
-// link links an account, and waits until the tools that it sees are listed. If the login has ended by then, which is what
-// happens when the app moves to another authorization server, the person logs in again.
+// link links an account, and waits until the account's tools are listed. If the login has ended by then, the person
+// logs in again. That happens when the app moves to another authorization server.
 func (p person) link() error {
 	if err := p.login(); err != nil {
 		return err
@@ -121,8 +122,8 @@ func (p person) agree(address string) error {
 	return nil
 }
 
-// answer accepts every question and leaves all fields at their default values. If the question is a page, it
-// agrees there.
+// answer accepts every question and leaves all fields at their default values. If the question is a link to a page, the
+// person opens the page and agrees there.
 func (p person) answer(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	if r.Params.Mode == "url" {
 		if err := p.agree(r.Params.URL); err != nil {

@@ -1,5 +1,5 @@
-// The official client for tasks, @modelcontextprotocol/ext-tasks, calls the tools of an app. It prints what it saw as
-// JSON.
+// The official client for tasks, @modelcontextprotocol/ext-tasks, calls the tools of an app. The script prints what the
+// client saw as JSON.
 //
 //   node tasks.mjs <modules> <url> <app> [resume <reference>]
 //

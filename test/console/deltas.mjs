@@ -39,7 +39,7 @@ const { tasks, changes, frames, watched, items } = await page.evaluate(() => ({
 }));
 const worst = Math.max(0, ...tasks.map((t) => t.ms));
 console.log(`10,000 deltas in ${took} ms, ${frames} renderings; ${tasks.length} long tasks, the longest ${worst} ms: ${JSON.stringify(tasks)}; ${items} items, rows, blocks of code`);
-assert.ok(watched, "the answer was rendered while it came");
+assert.ok(watched, "the answer was rendered while it arrived");
 assert.equal(changes, 0, "a finished block was rendered again");
 assert.ok(items[0] > 200 && items[1] > 290 && items[2] === 1, `items, rows and blocks of code: ${items}`);
 if (facts.strict) assert.ok(worst <= longest, `a task took ${worst} ms, at most ${longest} are allowed`);

@@ -8,7 +8,7 @@ async function visitor(options) {
   const { page } = at;
   await page.goto(`${facts.url}/chat`);
   await page.getByLabel("Token").waitFor();
-  assert.equal(await page.getByRole("button", { name: "Continue with your organization" }).count(), 0, "a login is offered that cannot work");
+  assert.equal(await page.getByRole("button", { name: "Continue with your organization" }).count(), 0, "the page offers a login that cannot work");
   await page.getByLabel("Token").fill(facts.token);
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: /^Account of/ }).waitFor();
@@ -39,7 +39,7 @@ for (const path of ["/chat", "/tools?tool=sample__echo", "/connect", "/apps?inst
   assert.equal(await excess(phone.page), 0, `${path} is wider than the page`);
 }
 
-// The list of conversations covers the chat. A button closes it.
+// The list of conversations covers the chat. A button closes the list.
 await phone.page.goto(`${facts.url}/chat`);
 await openList(phone.page);
 await list(phone.page).getByText("A title").first().waitFor();

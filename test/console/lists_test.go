@@ -10,7 +10,7 @@ func TestLongListsRenderOnlyTheVisibleRows(t *testing.T) {
 
 // After an event the page requests the data again, once for many events. It does not show a response to an
 // earlier request. A conversation without its answer is requested until the answer exists.
-func TestThePageAsksAgainForWhatHasChanged(t *testing.T) {
+func TestThePageRequestsChangedDataAgain(t *testing.T) {
 	t.Parallel()
 	browse(t, "fresh.mjs", serve(t, "", "--sample"), nil)
 }

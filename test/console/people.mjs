@@ -122,13 +122,13 @@ await say(bob.page, "Where do kestrels live?", answers.kestrel);
 await workspace(bob.page, /default/i);
 await bob.page.waitForURL(/\/w\/ws_default\/chat$/);
 await bob.page.getByRole("link", { name: /Kestrel nest box/ }).waitFor();
-await eventually("the conversations of the shared workspace alone", async () => (await bob.page.getByRole("link", { name: /nest box/ }).count()) === 1);
+await eventually("only the conversations of the shared workspace are listed", async () => (await bob.page.getByRole("link", { name: /nest box/ }).count()) === 1);
 await workspace(ada.page, /default/i);
 await ada.page.getByRole("link", { name: "Apps" }).click();
 await ada.page.getByText("@hotel/porter").waitFor();
-await eventually("the apps of the shared workspace alone", async () => (await ada.page.getByText("@hotel/harbour").count()) === 0);
+await eventually("only the apps of the shared workspace are listed", async () => (await ada.page.getByText("@hotel/harbour").count()) === 0);
 
-// A search finds only one's own conversations. The address of another person's conversation shows nothing.
+// A search finds only a person's own conversations. The address of another person's conversation shows nothing.
 await ada.page.goto(facts.url + "/chat");
 await ada.page.getByLabel("Search conversations").fill("noon");
 await ada.page.getByRole("link", { name: /Harbour cruise/ }).waitFor();
@@ -142,7 +142,7 @@ await accessible(ada.page, "the conversation of somebody else");
 for (const [at, word, who] of [[ada, "kestrel", "Ada"], [bob, "harbour", "Bob"]]) {
   await nothingOf(word, at, `${who} in the shared workspace`);
   await workspace(at.page, new RegExp(who));
-  await nothingOf(word, at, `${who} in the own workspace`);
+  await nothingOf(word, at, `${who} in their own workspace`);
   await workspace(at.page, /default/i);
 }
 

@@ -81,7 +81,7 @@ func (a officeApp) bundle(t *testing.T) string {
 
 // This test takes the screenshots for docs/console.md, on a server with realistic data. It runs only with
 // ROPEWALK_SCREENSHOTS=<directory>.
-func TestTakesThePicturesForTheDocumentation(t *testing.T) {
+func TestScreenshotsForTheDocumentation(t *testing.T) {
 	if os.Getenv("ROPEWALK_SCREENSHOTS") == "" {
 		t.Skip("ROPEWALK_SCREENSHOTS is not set")
 	}

@@ -1,4 +1,5 @@
-// Every screen in both themes and at both widths: shown, accessible, nothing wider than the page at these and other widths.
+// Opens every screen in both themes and at two widths, and checks that it is accessible. At these and other widths,
+// nothing may be wider than the page.
 import { assert, excess, facts, launch, narrow, open, settled, violationsOn, wide } from "./browser.mjs";
 
 const screens = [
@@ -46,8 +47,7 @@ const selectAll = async (page) => {
   await page.getByRole("dialog").waitFor();
 };
 
-// The menus, dialogs and tabs of the screens. For one that exists at only one width, `only` names
-// that width.
+// The menus, dialogs and tabs of the screens. If an entry exists at only one width, `only` names that width.
 const opened = [
   ["menu of the workspace", "/apps", menu(/^Workspace /)],
   ["menu of the account", "/apps", menu(/^Account of/)],

@@ -11,7 +11,8 @@ await page.addInitScript(() => {
   new PerformanceObserver((list) => list.getEntries().forEach((e) => globalThis.tasks.push(Math.round(e.duration)))).observe({ type: "longtask" });
 });
 const session = await context.newCDPSession(page);
-// rendered waits until all of the answer is rendered. While there is more than a frame can render, the rest is shown as it is written.
+// rendered waits until the whole answer is rendered. Text that does not fit into one frame is first shown as unrendered
+// Markdown.
 const rendered = () => page.waitForFunction(() => document.querySelectorAll("article code").length === 999 && !document.querySelector("article").textContent.includes("`"));
 const worst = [];
 for (let round = 0; round < rounds; round++) {
@@ -20,11 +21,11 @@ for (let round = 0; round < rounds; round++) {
   const message = page.getByLabel("Message", { exact: true });
   await message.waitFor();
   await message.fill("a large answer");
-  await page.waitForFunction(() => true); // installs Playwright's own script, in a task of the page that a person doesn't have
+  await page.waitForFunction(() => true); // installs Playwright's own script, because that task does not exist for users
   await session.send("Emulation.setCPUThrottlingRate", { rate: slower });
   await page.evaluate(() => { globalThis.tasks.length = 0; });
   await message.press("Enter");
-  // Playwright's locators search all of the text again and again, in tasks of the page that a person doesn't have.
+  // Do not use Playwright's locators here: they search the whole text repeatedly, in tasks that do not exist for users.
   await page.waitForFunction(() => document.querySelector('[aria-label="Fork from here"]'), undefined, { polling: 200 });
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   worst.push(await page.evaluate(() => Math.max(0, ...globalThis.tasks)));

@@ -18,8 +18,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// keycloakRealm has one person, refresh tokens that can be used once, and no restriction on who registers clients. The client
-// app asks about tokens.
+// keycloakRealm has one user and refresh tokens that can be used once, and lets anybody register clients. The client
+// "app" introspects tokens.
 const keycloakRealm = `{"realm": "people", "enabled": true, "revokeRefreshToken": true, "refreshTokenMaxReuse": 0, "accessTokenLifespan": 10,
 "users": [{"username": "alice", "enabled": true, "email": "alice@example.com", "emailVerified": true, "firstName": "Alice", "lastName": "A",
   "credentials": [{"type": "password", "value": "alice-password"}]}],
@@ -65,8 +65,7 @@ func startKeycloak(t *testing.T) string {
 	return issuer
 }
 
-// introspect asks Keycloak whose token it is. It returns "" if the token is not, or no longer,
-// valid.
+// introspect asks Keycloak who a token belongs to. It returns "" if the token is not, or no longer, valid.
 func introspect(t *testing.T, issuer, token string) string {
 	resp, err := http.PostForm(issuer+"/protocol/openid-connect/token/introspect", url.Values{"token": {token}, "client_id": {"app"}, "client_secret": {"app-secret"}})
 	if err != nil {

@@ -72,20 +72,20 @@ func TestRefusalsOfTheAPI(t *testing.T) {
 		{"a variable that bundles may not set", "POST", install, map[string]any{"path": harness.GoBundle(t, "x", harness.Plain), "env": map[string]any{"LD_PRELOAD": "x"}}, 400, "bad_request", "LD_PRELOAD", nil},
 		{"a bundle that needs a key", "POST", install, map[string]any{"path": needy}, 400, "credentials_required",
 			`"details":{"missing":[{"name":"api_key","title":"API key","description":"Of the provider.","sensitive":true}]}`, nil},
-		{"an app of this name is there", "POST", install, map[string]any{"path": harness.GoBundle(t, "sample", harness.Plain)}, 409, "already_installed", "sample", nil},
+		{"an app with this name exists", "POST", install, map[string]any{"path": harness.GoBundle(t, "sample", harness.Plain)}, 409, "already_installed", "sample", nil},
 		{"the reserved name", "POST", install, map[string]any{"path": harness.GoBundle(t, "system", harness.Plain)}, 409, "already_installed", "system", nil},
 		{"a path that does not exist", "POST", install, `{"path":"/does/not/exist"}`, 500, "install_failed", "/does/not/exist", nil},
 		{"a bundle that ends at once", "POST", install, map[string]any{"path": harness.GoBundle(t, "broken", harness.Broken)}, 500, "install_failed", "this bundle is broken", nil},
 		{"a name without a registry", "POST", install, `{"name":"@a/b"}`, 500, "install_failed", "registries", nil},
 
 		{"uninstall a protected app", "DELETE", "/v1/apps/guarded", nil, 403, "protected", "guarded", nil},
-		{"uninstall what does not exist", "DELETE", "/v1/apps/nothing", nil, 404, "not_found", "nothing", nil},
-		{"start what does not exist", "POST", "/v1/apps/nothing/start", nil, 404, "not_found", "nothing", nil},
-		{"stop what does not exist", "POST", "/v1/apps/nothing/stop", nil, 404, "not_found", "nothing", nil},
+		{"uninstall an unknown app", "DELETE", "/v1/apps/nothing", nil, 404, "not_found", "nothing", nil},
+		{"start an unknown app", "POST", "/v1/apps/nothing/start", nil, 404, "not_found", "nothing", nil},
+		{"stop an unknown app", "POST", "/v1/apps/nothing/stop", nil, 404, "not_found", "nothing", nil},
 		{"a resource of an unknown app", "GET", "/v1/apps/nothing/resources/primary", nil, 404, "not_found", "nothing", nil},
 		{"a resource that does not exist", "GET", "/v1/apps/sample/resources/nothing", nil, 404, "resource_not_found", "", nil},
 		{"the view of an app without one", "GET", "/v1/apps/guarded/resources/primary", nil, 404, "resource_not_found", "", nil},
-		{"a resource that climbs", "GET", "/v1/apps/sample/resources/..%2f..%2fetc%2fpasswd", nil, 404, "resource_not_found", "control character", nil},
+		{"a resource path with .. in it", "GET", "/v1/apps/sample/resources/..%2f..%2fetc%2fpasswd", nil, 404, "resource_not_found", "control character", nil},
 
 		{"no tool", "POST", call, `{"server":"sample"}`, 400, "bad_request", "tool is missing", nil},
 		{"no server", "POST", call, `{"tool":"echo"}`, 400, "bad_request", "server is missing", nil},
@@ -96,7 +96,7 @@ func TestRefusalsOfTheAPI(t *testing.T) {
 		{"arguments against the schema", "POST", call, `{"tool":"sample__echo","arguments":{"text":7}}`, 400, "invalid_input", `"details":{"errors":[{"path":"`, nil},
 
 		{"a malformed workspace", "GET", "/v1/apps", nil, 400, "bad_request", "ws_", []string{"X-Workspace-Id: default"}},
-		{"a workspace of others", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: ws_others"}},
+		{"somebody else's workspace", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: ws_others"}},
 		{"a page of another site", "POST", "/v1/apps/sample/stop", nil, 403, "forbidden", "", []string{"Origin: https://evil.example"}},
 		{"a rebound name", "GET", "/v1/apps", nil, 403, "forbidden", "", []string{"Host: evil.example"}},
 		{"nothing there", "GET", "/v1/nothing", nil, 404, "not_found", "", nil},
@@ -171,7 +171,7 @@ func TestAMemberMayNotInstallFromAPath(t *testing.T) {
 	}
 	checkRefusals(t, s, []string{"Authorization: Bearer " + token}, []refusal{
 		{"a path of the server", "POST", "/v1/apps/install", map[string]any{"path": harness.GoBundle(t, "x", harness.Plain)}, 403, "forbidden", "organization", nil},
-		{"a workspace of others", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: " + harness.Workspace}},
+		{"somebody else's workspace", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: " + harness.Workspace}},
 		{"another token", "GET", "/v1/apps", nil, 401, "", "", []string{"Authorization: Bearer nobodys-token-0123456789"}},
 	})
 }

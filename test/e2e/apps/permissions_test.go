@@ -403,7 +403,7 @@ func TestAnAppIsRestrictedAndReachesAPortOfThisMachineThatItWasGranted(t *testin
 		t.Errorf("revoked: %q", got)
 	}
 
-	// A restriction opens nothing, whoever may set it.
+	// A restriction grants no access, no matter who sets it.
 	for _, target := range []string{"localhost:" + port, "127.0.0.1:*"} {
 		if a := decide(t, s, "mine", "allow", "netOnly", target); a.Status != 400 {
 			t.Errorf("only %s: %d %s", target, a.Status, a.Body)

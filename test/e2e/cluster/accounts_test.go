@@ -20,7 +20,7 @@ import (
 
 const tokenLife = 20 * time.Second // of the tokens that the servers share
 
-// linked starts three servers with one database and an app that takes accounts, and links accounts for the owner.
+// linked starts three servers with one database and an app that requires accounts, and links accounts for the owner.
 func linked(t *testing.T, own bool, accounts ...string) (*harness.AccountApp, *cluster) {
 	t.Helper()
 	a := harness.StartAccountApp(t, int(tokenLife.Seconds()))
@@ -90,8 +90,8 @@ func (d *cluster) callAtOnce(t *testing.T, calls int, answered func()) (failed [
 }
 
 // One person makes 200 calls on three servers when the token has expired. The provider revokes the grant if a refresh token
-// is used twice. In the last round, a server is killed in the middle. What happens to a server that is killed while it renews
-// a token is tested in core/accounts.
+// is used twice. In the last round, a server is killed in the middle. core/accounts tests what happens when a server is
+// killed while it renews a token.
 func TestThreeServersRenewATokenOnceFor200Calls(t *testing.T) {
 	t.Parallel()
 	const calls, rounds = 200, 2
@@ -126,7 +126,7 @@ func TestThreeServersRenewATokenOnceFor200Calls(t *testing.T) {
 	}
 }
 
-// The two accounts list different tools, those of the default first.
+// The two accounts list different tools. The tools of the default account come first.
 func TestAChangedDefaultAccountIsAnnouncedOnAllServers(t *testing.T) {
 	t.Parallel()
 	_, d := linked(t, true, "alice", "bob")

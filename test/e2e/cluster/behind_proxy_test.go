@@ -19,26 +19,26 @@ import (
 
 // Changes made through one of three servers behind a proxy apply to all of them. When a server dies, only its
 // own calls fail.
-func TestThreeServersBehindNginxAreOne(t *testing.T) {
+func TestThreeServersBehindNginxActAsOne(t *testing.T) {
 	d := startCluster(t, harness.Env("ANTHROPIC_API_KEY=not-asked"))
 	for _, part := range []struct {
 		name string
 		test func(*testing.T, *cluster)
 	}{
-		{"an app installed through one is listed and callable through all", testInstall},
+		{"an app installed through one server is listed and callable through all", testInstall},
 		{"exactly one of several concurrent installs of a name wins", testInstallRace},
-		{"events of one reach the streams of all", testEvents},
-		{"a stop, a start and an uninstall count for all", testCommands},
+		{"events of one server reach the streams of all", testEvents},
+		{"a stop, a start and an uninstall apply to all", testCommands},
 		{"changes through one server apply to the next request to another", testReadYourWrites},
-		{"a change of members counts for all", testWorkspaces},
-		{"a skill and a choice of models count for all", testSettings},
+		{"a change of members applies to all", testWorkspaces},
+		{"a skill and a choice of models apply to all", testSettings},
 		{"a session goes to the server that has it", testSessionRouting},
 		{"clients without sessions are spread over all", testStatelessSpread},
-		{"a client without a session is asked, and comes back to any", testStatelessQuestions},
+		{"a client without a session is asked, and any server takes its answer", testStatelessQuestions},
 		{"the official client is served in both revisions", testOfficialClients},
 		{"a server that is killed under load loses only its own calls", testServerLoss},
 		{"a server that comes back catches up", testServerReturn},
-		{"Caddy does what nginx does", testBehindCaddy},
+		{"Caddy works like nginx", testBehindCaddy},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.test(t, d) }) {
 			return

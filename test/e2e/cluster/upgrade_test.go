@@ -26,7 +26,7 @@ import (
 )
 
 // previous builds the version before this one, whose commit is in testdata/previous, and returns the path of the
-// executable. After each release, put its commit into that file.
+// executable. After each release, put the commit of the release into that file.
 func previous(t *testing.T) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", "previous"))

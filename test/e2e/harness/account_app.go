@@ -25,8 +25,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// AccountApp is a remote MCP server that accepts the provider's tokens for it. Its tools whoami, which is read-only,
-// and change return the subject of the token.
+// AccountApp is a remote MCP server that accepts the tokens that its provider issues for it. Its tools whoami
+// (read-only) and change return the subject of the token.
 type AccountApp struct {
 	URL      string
 	Provider *testenv.OpenIDProvider
@@ -53,7 +53,7 @@ type accountClaims struct {
 	} `json:"cnf"`
 }
 
-// accountNonce is the nonce that the app wants in proofs.
+// accountNonce is the nonce that the app requires in proofs.
 const accountNonce = "a-nonce-of-the-app"
 
 type accountSubject struct{}

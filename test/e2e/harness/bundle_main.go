@@ -27,15 +27,15 @@ const (
 	WithChildren     = "with-children"     // starts a child, and a grandchild in its own session and environment
 	child            = "child"             // a child of WithChildren
 	Asking           = "asker"             // has the tools of addAskingTools
-	AskingInSessions = "asker-in-sessions" // is Asking, but supports only MCP revisions with sessions
+	AskingInSessions = "asker-in-sessions" // like Asking, but supports only MCP revisions with sessions
 	Worker           = "worker"            // has the tool of addWorker
 	Viewed           = "viewed"            // has the view and the tools of viewedServer
-	Offering         = "offering"          // is the server of offering
-	Unfolding        = "unfolding"         // is the server of unfolding
+	Offering         = "offering"          // runs the server that offering returns
+	Unfolding        = "unfolding"         // runs the server that unfolding returns
 	Stateless        = "stateless"         // supports only MCP 2026-07-28
-	Changing         = "changing"          // is the server of changingServer
-	Faulty           = "faulty"            // breaks the protocol: see faultyMain
-	Undeclared       = "undeclared"        // is Faulty, but declares no capabilities
+	Changing         = "changing"          // runs the server that changingServer returns
+	Faulty           = "faulty"            // breaks the protocol (see faultyMain)
+	Undeclared       = "undeclared"        // like Faulty, but declares no capabilities
 	Tasks            = "tasks"             // is a TaskApp
 )
 

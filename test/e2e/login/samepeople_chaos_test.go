@@ -7,6 +7,6 @@ import (
 	"time"
 )
 
-func TestFiftyPeopleStayWhoTheyAreUnderLoad(t *testing.T) {
+func TestFiftyUsersKeepTheirIdentityUnderLoad(t *testing.T) {
 	changeProviders(t, 50, 100, 10*time.Second)
 }

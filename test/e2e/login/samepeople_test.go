@@ -27,7 +27,7 @@ type phase struct {
 	token  func(person int) string
 }
 
-func TestPeopleStayWhoTheyAreWhenTheProviderChanges(t *testing.T) {
+func TestUsersKeepTheirIdentityWhenTheProviderChanges(t *testing.T) {
 	t.Parallel()
 	changeProviders(t, 12, 20, time.Second)
 }

@@ -121,7 +121,7 @@ func TestTheOfficialClientListsAnAppWithTwentyWrongTools(t *testing.T) {
 }
 
 // This tests version 2 of the official client, with and without a session. The app supports only sessions.
-// Without a session, its question becomes a result, and the answer is another call.
+// Without a session, the app's question becomes a result, and the client sends its answer in another call.
 func TestTheSecondOfficialClientIsServedThroughMCP(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)

@@ -123,7 +123,7 @@ func TestToolsAddedForClientsWithoutASessionAreListedToThem(t *testing.T) {
 	}
 }
 
-func TestALinkInAResultIsReadFromTheAppThatGaveIt(t *testing.T) {
+func TestALinkInAResultIsReadFromTheAppThatReturnedIt(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	for _, name := range []string{"one", "two"} {

@@ -21,8 +21,8 @@ func TestMakeRunFromACleanCloneAndThePrintedLinesWork(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "git", "clone", "-q", "--depth", "1", "file://"+testenv.Root(t), clone).CombinedOutput(); err != nil {
 		t.Fatalf("git clone: %v\n%s", err, out)
 	}
-	// Compiling everything takes as long as the machine needs, so it is done first. make run then uses the
-	// compiled packages.
+	// Compile everything first, because that takes a long time on a slow machine. make run then uses the compiled
+	// packages.
 	if out, err := exec.CommandContext(t.Context(), "make", "-C", clone, "build", "MAKEFLAGS=").CombinedOutput(); err != nil {
 		t.Fatalf("make build: %v\n%s", err, out)
 	}

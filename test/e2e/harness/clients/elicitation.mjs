@@ -1,5 +1,5 @@
 // A tool of the app "everything" asks the official TypeScript client a question, through /mcp, in several sessions at the same
-// time. It prints the questions and the results as JSON.
+// time. The script prints the questions and the results as JSON.
 //
 //   node elicitation.mjs <url> <workspace> <sessions>
 //

@@ -1,5 +1,5 @@
-// The second generation of the official TypeScript client calls a tool that wants its arguments repeated in headers. It prints
-// the results as JSON.
+// The second generation of the official TypeScript client calls a tool whose arguments must be repeated in headers. The
+// script prints the results as JSON.
 //
 //   node headers.mjs <url> <workspace>   the app "far", through /mcp
 //

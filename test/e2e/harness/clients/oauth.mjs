@@ -1,5 +1,5 @@
 // The official TypeScript client logs in through the identity provider that /mcp names, with a browser that agrees to
-// everything. It prints what it saw as JSON.
+// everything. The script prints what the client saw as JSON.
 //
 //   node oauth.mjs <url>
 //
