@@ -59,8 +59,8 @@ type SessionStoreServiceClient interface {
 	// Touch sets last_accessed_at and restarts the lifetime of each session in the batch that exists. Ids that do not exist
 	// are skipped: a Touch never brings a session back, not even one that is deleted at the same moment. An older
 	// last_accessed_at never replaces a newer one, but it still restarts the lifetime. An empty batch is not an error.
-	// INVALID_ARGUMENT for a ttl that is not positive; none of the batch is then done. The sessions of a batch need not be
-	// touched at the same moment.
+	// INVALID_ARGUMENT for a ttl that is not positive; in that case, none of the batch is done. The sessions of a batch
+	// need not be touched at the same moment.
 	Touch(ctx context.Context, in *TouchRequest, opts ...grpc.CallOption) (*TouchResponse, error)
 	// Delete removes a session. Removing a session that does not exist is not an error.
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteResponse, error)
@@ -160,8 +160,8 @@ type SessionStoreServiceServer interface {
 	// Touch sets last_accessed_at and restarts the lifetime of each session in the batch that exists. Ids that do not exist
 	// are skipped: a Touch never brings a session back, not even one that is deleted at the same moment. An older
 	// last_accessed_at never replaces a newer one, but it still restarts the lifetime. An empty batch is not an error.
-	// INVALID_ARGUMENT for a ttl that is not positive; none of the batch is then done. The sessions of a batch need not be
-	// touched at the same moment.
+	// INVALID_ARGUMENT for a ttl that is not positive; in that case, none of the batch is done. The sessions of a batch
+	// need not be touched at the same moment.
 	Touch(context.Context, *TouchRequest) (*TouchResponse, error)
 	// Delete removes a session. Removing a session that does not exist is not an error.
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)
