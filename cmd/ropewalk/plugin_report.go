@@ -77,7 +77,7 @@ func lastError(written string) string {
 	return ""
 }
 
-// outcome prints the result of a property and, for a failure, the last error that the plugin logged meanwhile and the
+// outcome prints the result of a property and, for a failure, the last error that the plugin logged during it and the
 // command that repeats it.
 func (r *report) outcome(o kit.Outcome, logged string) {
 	details := o.Covered

@@ -75,7 +75,7 @@ type Description struct {
 // VerifyRequest is one token to check.
 type VerifyRequest struct {
 	Token     string
-	Audiences []string // the token must be for one of them; empty means any audience will do
+	Audiences []string // the token must be for one of them; empty accepts any audience
 
 	// The request that the token came with, for a RequestVerifier. Empty if unknown, and for other adapters.
 	Method                  string

@@ -53,7 +53,7 @@ def check_url(address: str) -> str:
     if not host:
         return "must be an absolute URL such as https://id.example.com"
     if url.username is not None or url.password is not None:
-        return "must not carry a user or a password"
+        return "must not contain a user or a password"
     if "?" in address or "#" in address:
         return "must not have a query or a fragment"
     if url.scheme == "https" or (url.scheme == "http" and is_loopback(host)):

@@ -298,7 +298,8 @@ func sameJSON(a, b json.RawMessage) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// fails writes a batch while something is wrong: it must not be acknowledged unless all of it was kept.
+// fails writes a batch while the sink has a fault. The sink must not acknowledge the batch unless it kept all of its
+// records.
 func (w *world) fails(ctx context.Context, s *stream, records []audit.Record, deadline time.Duration, mayWork bool) {
 	limited, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()

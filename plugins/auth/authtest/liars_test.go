@@ -132,12 +132,12 @@ func TestEveryFaultyImplementationIsCaught(t *testing.T) {
 			"accepts proofs for other tokens": proves("token"), "remembers only forty proofs": proves("memory"), "remembers proofs for half a minute": proves("time"),
 		},
 		authtest.Revocations: {
-			"reports revocations of everybody": reports(0, func(r *auth.Revocation) { r.Subject = "alice" }), "names no issuer": reports(0, func(r *auth.Revocation) { r.Issuer = "" }),
-			"writes digests in capitals": reports(0, func(r *auth.Revocation) { r.Subject, r.TokenSHA256 = "", strings.Repeat("AB", 32) }),
-			"reports revocations late":   reports(4*time.Second, func(*auth.Revocation) {}),
+			"reports revocations of all users": reports(0, func(r *auth.Revocation) { r.Subject = "alice" }), "names no issuer": reports(0, func(r *auth.Revocation) { r.Issuer = "" }),
+			"writes digests in upper case": reports(0, func(r *auth.Revocation) { r.Subject, r.TokenSHA256 = "", strings.Repeat("AB", 32) }),
+			"reports revocations late":     reports(4*time.Second, func(*auth.Revocation) {}),
 		},
 		authtest.Undeclared: {
-			"serves sessions and does not declare them": func(s *authtest.Subject) { s.Rechecks = false }, "serves logins and does not declare them": func(s *authtest.Subject) { s.Logins = false },
+			"serves sessions without declaring them": func(s *authtest.Subject) { s.Rechecks = false }, "serves logins and does not declare them": func(s *authtest.Subject) { s.Logins = false },
 		},
 	})
 }

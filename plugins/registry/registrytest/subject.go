@@ -180,7 +180,7 @@ func (s Subject) learn(ctx context.Context) Catalogue {
 		c.Bundles = append(c.Bundles, b)
 	}
 	if !slices.ContainsFunc(c.Bundles, func(b Bundle) bool { return b.fitsHere() }) {
-		kit.Must(kit.CannotJudge("the registry shows no bundle for this platform: give settings with which it holds one"))
+		kit.Must(kit.CannotJudge("the registry shows no bundle for this platform: give settings for a registry that has one"))
 	}
 	return c
 }

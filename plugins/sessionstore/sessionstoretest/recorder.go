@@ -24,7 +24,7 @@ type recorder struct {
 	late    time.Duration // how long after its deadline a call may return, on a busy machine
 	pending bool          // the store may be unable to reach its backend
 	attempt string        // the id of the session of an attempt
-	dying   atomic.Bool   // the store's process is being killed: what a call did is unseen, whatever the answer
+	dying   atomic.Bool   // the store's process is being killed, so the effect of a call is unknown, whatever its answer
 
 	mu      sync.Mutex
 	history History

@@ -83,8 +83,8 @@ func (r *recorder) watch(ctx context.Context, random *rand.Rand, horizon time.Du
 	}
 }
 
-// renew puts a session again and again, each time after its lifetime has ended: a store that purges what has ended must
-// not remove what was put since.
+// renew repeatedly puts a session after its lifetime has ended. A store that purges expired sessions must not remove
+// the session that was put since.
 func (r *recorder) renew(ctx context.Context, random *rand.Rand, horizon time.Duration) {
 	id := newIDs(random.IntN(families))[0]
 	for number := 0; r.now() < horizon && r.wrong == nil; number++ {

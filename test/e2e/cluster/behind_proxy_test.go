@@ -294,7 +294,7 @@ func testBehindCaddy(t *testing.T, d *cluster) {
 	}) || last.Status != http.StatusOK {
 		t.Errorf("a session of the server that died: %d %s", last.Status, last.Body)
 	}
-	for range 6 { // including those whose turn would be at the dead server
+	for range 6 { // including the requests that would go to the dead server
 		if a := behind.proxy.Do(t, "GET", "/v1/apps", nil); a.Status != 200 {
 			t.Errorf("a request while a server is dead: %d %s", a.Status, a.Body)
 		}

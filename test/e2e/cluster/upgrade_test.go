@@ -172,7 +172,8 @@ func startRestartable(t *testing.T, delaySeconds int, options ...harness.Option)
 	})...)
 }
 
-// noneFailed reports calls that failed, and those that were not done exactly once. It returns the number of calls by kind.
+// noneFailed fails the test for each call that failed or was not done exactly once. It returns the number of calls by
+// kind.
 func (c *callers) noneFailed(t *testing.T, done map[string]int) map[string]int {
 	t.Helper()
 	calls := map[string]int{}

@@ -63,7 +63,8 @@ func TestAClientThatSearchesFindsAndCallsEveryTool(t *testing.T) {
 	}
 }
 
-// The surface is the one that the request chooses, or else that of the API key, the view, the workspace and the configuration.
+// The request chooses the surface. If it does not, the first of these that sets one decides: the API key, the view, the
+// workspace, the configuration.
 func TestTheKeyOrViewSetsTheSurfaceUnlessTheClientChooses(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey), harness.Config("views:\n  short: {surface: search}\n  long: {surface: full}\n"))
