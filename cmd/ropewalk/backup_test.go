@@ -42,7 +42,7 @@ func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing
 
 // Otherwise the command could back up a state that the server no longer uses, such as the file from before a move to
 // PostgreSQL.
-func TestABackupIsOfTheRunningServersState(t *testing.T) {
+func TestABackupContainsTheRunningServersState(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	file := s.write("elsewhere.yaml", "http: {port: 0}\n")

@@ -47,7 +47,7 @@ func TestPluginInitNeedsOnlyTheExecutableAndAGoToolchain(t *testing.T) {
 	s.run("ropewalk", "plugin", "test", "./demo", "--effort", "quick", "--start-timeout", "90s").exits(0, "0 failed")
 }
 
-func TestTheTestOfASkeletonSurvivesAnotherMain(t *testing.T) {
+func TestTheTestOfASkeletonWorksWithAnotherMain(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "init", "sessionstore", "demo").exits(0)
@@ -107,7 +107,7 @@ func TestTheTestOfASkeletonRunsTheKit(t *testing.T) {
 	s.run("go", "list").exits(0, "example.org/x/demo")
 }
 
-func TestPluginInitLeavesAPluginThatBuildsEvenWithoutTheGoTool(t *testing.T) {
+func TestPluginInitWithoutTheGoToolWritesAPluginThatBuilds(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH="}

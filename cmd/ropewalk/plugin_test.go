@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-func TestPluginListWithoutAServerShowsWhatThereIsToConfigure(t *testing.T) {
+func TestPluginListWithoutAServerShowsWhatCanBeConfigured(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	install(t, filepath.Join(built, "auth-oidc"), filepath.Join(s.home, "plugins", "auth-okta"))
@@ -118,7 +118,7 @@ func TestPluginInfoDoesNotStartAnInstalledPluginThatHasChanged(t *testing.T) {
 	}
 }
 
-func TestPluginInfoPrefersTheBuiltInAdapterOfAName(t *testing.T) {
+func TestPluginInfoPrefersTheBuiltInAdapterWithTheName(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	file := install(t, filepath.Join(built, "auth-static"), filepath.Join(s.home, "plugins", "auth-oidc"))

@@ -67,7 +67,7 @@ func TestAProxysErrorIsNotMistakenForTheServers(t *testing.T) {
 	}
 }
 
-func TestARequestThatWasStoppedDoesNotBlameTheServer(t *testing.T) {
+func TestAnInterruptedRequestDoesNotBlameTheServer(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		stop(errors.New("interrupt signal received"))

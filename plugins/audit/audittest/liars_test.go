@@ -326,11 +326,11 @@ func lies() plugintest.Lies[*sink] {
 	}
 }
 
-func TestTheKitChecksWhatTheContractSays(t *testing.T) {
+func TestTheKitCitesItsContract(t *testing.T) {
 	plugintest.Sentences(t, "audit")
 }
 
-func TestCorrectSinksPassHoweverUnusualTheyAre(t *testing.T) {
+func TestCorrectButUnusualSinksPass(t *testing.T) {
 	for name, change := range map[string]func(*sink){
 		"the usual one":                       func(*sink) {},
 		"one that reads one record at a time": shows(func(p *page) { p.limit = 1 }),

@@ -44,7 +44,7 @@ func TestEachFaultyImplementationIsCaughtByItsProperty(t *testing.T) {
 type plain struct{ sessionstore.Store }
 
 // A store that is correct but unusual must pass.
-func TestCorrectStoresPassHoweverUnusualTheyAre(t *testing.T) {
+func TestCorrectButUnusualStoresPass(t *testing.T) {
 	t.Parallel()
 	slow := func(s *store) {
 		s.do = func(ctx context.Context, statement func(rows, time.Time)) error {
