@@ -16,7 +16,7 @@ class Settings:
     organizationId: str = ""  # only its members may log in
     organizationClaim: str = "org_id"  # a string or a list of strings
     roleClaim: str = ""  # owner, admin or member, or a list of them; without it all are members
-    clientId: str = ""  # with redirectUri it makes browser login possible
+    clientId: str = ""  # enables browser login, together with redirectUri
     clientSecret: str = field(default="", repr=False)  # left out by a public client
     redirectUri: str = ""
 

@@ -17,7 +17,7 @@ func lifetimes(ctx context.Context, trial *kit.Trial, s Subject) {
 	if s.behind != nil {
 		trial.Cover("the ends of lifetimes that the store reports, up to 30 days")
 	} else {
-		trial.Cover("lifetimes over %v were not seen to end: the store does not report when they end", horizon)
+		trial.Cover("the ends of lifetimes over %v were not checked, because the store does not report them", horizon)
 	}
 	var watched []*recorder
 	for range n {
