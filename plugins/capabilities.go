@@ -51,9 +51,9 @@ type Versioned interface {
 }
 
 // Exclusive is an implementation whose backend has one writer, such as an embedded database that a process locks. The
-// server never lets two of its processes use the backend: a reload waits for the calls of the old process, ends it, and
-// configures the new one. New calls wait during that time. The backend must be free again once the process has ended,
-// however it ended.
+// server never lets two processes use the backend at once: a reload waits for the calls of the old process, ends it,
+// and configures the new one. New calls wait during that time. The backend must be free again once the process has
+// ended, however it ended.
 type Exclusive interface {
 	// Exclusive does nothing: an implementation has the capability if it has the method.
 	Exclusive()

@@ -6,7 +6,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-func TestTheNameOfAnExecutableIsPlainWhateverItsPlatform(t *testing.T) {
+func TestAnExecutablesNameOmitsThePlatform(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]string{
 		"auth-okta": "auth-okta", "auth-okta_linux_amd64": "auth-okta", "auth-okta-darwin-arm64": "auth-okta", "auth-okta.exe": "auth-okta",

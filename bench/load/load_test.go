@@ -54,7 +54,7 @@ func (s *server) target() Target {
 
 const good = `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`
 
-func TestEveryKindOfLoadSendsWhatItSays(t *testing.T) {
+func TestEveryKindOfLoadSendsItsRequests(t *testing.T) {
 	for kind, want := range map[Kind][4]int64{Calls: {3, 30, 0, 3}, Lists: {3, 0, 30, 3}, Cycles: {30, 30, 0, 30}} {
 		s := serve(t, func(w http.ResponseWriter, _ string) { _, _ = fmt.Fprint(w, good) })
 		r, err := Run(t.Context(), s.target(), Plan{Kind: kind, Concurrency: 3, Total: 30})
@@ -67,7 +67,7 @@ func TestEveryKindOfLoadSendsWhatItSays(t *testing.T) {
 	}
 }
 
-func TestAnswersOfEveryFramingAreReadWhole(t *testing.T) {
+func TestResponsesWithAnyFramingAreReadCompletely(t *testing.T) {
 	for name, answer := range map[string]func(w http.ResponseWriter, body string){
 		"with a length": func(w http.ResponseWriter, _ string) { _, _ = fmt.Fprint(w, good) },
 		"in chunks": func(w http.ResponseWriter, _ string) {

@@ -22,7 +22,7 @@ func TestClientsOfAPlanTakeTurnsAtTheRate(t *testing.T) {
 	})
 }
 
-func TestALateRequestIsTimedFromWhenItWasDue(t *testing.T) {
+func TestALateRequestIsTimedFromItsDueTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		s := newSchedule(begin, 0, Plan{Concurrency: 1, Rate: 100})

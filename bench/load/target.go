@@ -57,7 +57,7 @@ func (t Target) parse() (address, error) {
 	slices.Sort(names)
 	for _, name := range names {
 		if strings.ContainsAny(name+t.Header[name], "\r\n") {
-			return address{}, fmt.Errorf("the header %q holds a line break", name)
+			return address{}, fmt.Errorf("the header %q contains a line break", name)
 		}
 		fmt.Fprintf(&b, "%s: %s\r\n", name, t.Header[name])
 	}

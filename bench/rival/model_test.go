@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/chat/model/anthropic"
 )
 
-// The service's own client reads it, to check that the provider implements the protocol correctly.
+// The service's own client reads the response, to check that the provider implements the protocol correctly.
 func TestTheModelReportsWhenItSentEachChunk(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()

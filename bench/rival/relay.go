@@ -15,7 +15,7 @@ import (
 
 // Relay passes raw JSON-RPC between HTTP and the standard input and output of one bundle. It has no sessions,
 // no authentication and no filters, and checks nothing. It only replaces ids, so that calls from many clients
-// can share the bundle. It is the minimum cost of any gateway of this shape. It writes its URL to out.
+// can share the bundle. It shows the minimum cost of any gateway of this kind. It writes its URL to out.
 func Relay(ctx context.Context, bundle []string, out io.Writer) error {
 	cmd := exec.CommandContext(ctx, bundle[0], bundle[1:]...) //nolint:gosec // the benchmark's own executable
 	in, err := cmd.StdinPipe()

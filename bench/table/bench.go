@@ -74,7 +74,7 @@ func Parts() []string {
 func Run(ctx context.Context, o Options) ([]Row, error) {
 	for _, name := range o.Only {
 		if !slices.Contains(Parts(), name) {
-			return nil, fmt.Errorf("there is no part %q of the table; there are %s", name, strings.Join(Parts(), ", "))
+			return nil, fmt.Errorf("the table has no part %q; its parts are %s", name, strings.Join(Parts(), ", "))
 		}
 	}
 	dir, err := os.MkdirTemp(o.Dir, "ropewalk-bench-")

@@ -28,7 +28,7 @@ func TestTheDelayOfEachChunkOfAnAnswerIsMeasured(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsNotWholeIsNotMeasured(t *testing.T) {
+func TestAnIncompleteResponseIsNotMeasured(t *testing.T) {
 	pieces := 3
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/chat" {

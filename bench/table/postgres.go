@@ -65,8 +65,8 @@ func (b *bench) postgres(ctx context.Context) (string, error) {
 	return p.url, nil
 }
 
-// unprivileged returns the user that runs PostgreSQL if this program runs as root, which PostgreSQL refuses;
-// otherwise nil.
+// unprivileged returns the user to run PostgreSQL as if this program runs as root, because PostgreSQL refuses to run as
+// root. Otherwise, it returns nil.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil

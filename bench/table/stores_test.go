@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/store"
 )
 
-func TestGeneratedWordsAreAsFrequentAsTheirNamesSay(t *testing.T) {
+func TestGeneratedWordsHaveTheirDocumentedFrequencies(t *testing.T) {
 	b := &bench{log: hclog.NewNullLogger()}
 	p := place{options: store.Options{Path: filepath.Join(t.TempDir(), "ropewalk.db")}}
 	if err := b.fill(t.Context(), p, 2_000); err != nil {

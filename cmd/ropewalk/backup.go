@@ -18,8 +18,8 @@ func backupCommand() *cobra.Command {
 		Use: "backup FILE", Short: "Write the state to a file (the server may be running)", Args: cobra.ExactArgs(1),
 		Long: "Write users, installed apps, conversations, usage and settings to a new file, as of a single point in " +
 			"time. The file contains the secrets of apps, which are encrypted if the state is (ropewalk encryption). " +
-			"Protect it as carefully as the home. It does not contain the apps' own data, the configuration or plugins. Of the " +
-			"apps' files it contains only those that several servers share through the database.",
+			"Protect it as carefully as the home. It does not contain the apps' own data, the configuration or plugins. It " +
+			"contains the files of apps only if several servers share them through the database.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := s.state(cmd)
 			if err != nil {

@@ -40,8 +40,9 @@ func TestAStateIsBackedUpFromARunningServerAndRestoredIntoAStoppedOne(t *testing
 	s.serve()
 }
 
-// Otherwise it could back up a state that the server no longer uses, such as the file from before a move to PostgreSQL.
-func TestABackupIsOfTheRunningServersState(t *testing.T) {
+// Otherwise the command could back up a state that the server no longer uses, such as the file from before a move to
+// PostgreSQL.
+func TestABackupContainsTheRunningServersState(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	file := s.write("elsewhere.yaml", "http: {port: 0}\n")

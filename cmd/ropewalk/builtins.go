@@ -25,8 +25,8 @@ import (
 type adapter struct {
 	new func() plugins.Plugin
 
-	// settings is the zero value of its settings, from which the configuration's schema is derived. It is nil if only
-	// the adapter checks its settings.
+	// settings is the zero value of the adapter's settings type. The configuration's schema is derived from it. It is
+	// nil if only the adapter checks its settings.
 	settings any
 }
 
@@ -72,8 +72,8 @@ func builtins() pluginhost.Builtins {
 	return all
 }
 
-// adapterSchemas describes every built-in adapter for the configuration, so that a wrong name or setting is
-// reported on its line before any plugin is started, and editors know them.
+// adapterSchemas describes every built-in adapter for the configuration, so that a wrong name or setting is reported
+// with its line before any plugin starts, and so that editors can complete them.
 func adapterSchemas() []schema.Adapter {
 	var all []schema.Adapter
 	for kind, of := range adapters() {

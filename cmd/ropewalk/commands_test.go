@@ -247,7 +247,7 @@ func TestAChatRendersMarkdownOnATerminalUnlessNoColorIsSet(t *testing.T) {
 	}
 }
 
-// There is a shim for each app: it must not pay for the server's packages (ARCHITECTURE.md, record 49).
+// Each app has a shim process, so the shim must not initialize the server's packages (ARCHITECTURE.md, record 49).
 func TestAShimDoesNotInitializeTheServer(t *testing.T) {
 	t.Parallel()
 	newScript(t)

@@ -29,7 +29,7 @@ func TestDoctorExaminesARunningServerWhoseVariablesItDoesNotHave(t *testing.T) {
 	s.run("ropewalk", "backup", "running.db").exits(0)
 }
 
-func TestDoctorBelievesARunningServerThatHasAKeyInItsEnvironment(t *testing.T) {
+func TestDoctorTrustsARunningServerThatHasAKeyInItsEnvironment(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	path := "PATH=" + os.Getenv("PATH")

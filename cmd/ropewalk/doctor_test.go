@@ -378,7 +378,7 @@ func TestDoctorReportsAMissingProgramAndFolder(t *testing.T) {
 	s.run("ropewalk", "app", "start", "gone").exits(1, "program not found: "+program)
 	out, _, status := s.split("", "ropewalk", "doctor")
 	for _, text := range []string{
-		"program not found: " + program, "install the program, or put it back", "the server's PATH, " + os.Getenv("PATH"),
+		"program not found: " + program, "install the program, or put it back", "PATH of the server, " + os.Getenv("PATH"),
 		"registries[0].dir: cannot be read: stat " + folder, "create it, mount it or put it back, or correct the setting",
 	} {
 		if status != 1 || !strings.Contains(out, text) {

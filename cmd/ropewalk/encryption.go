@@ -55,7 +55,7 @@ func (s *settings) rotate(cmd *cobra.Command, drop bool) error {
 	}
 	file := statekey.SourceOf(c).File
 	if file == "" {
-		return errors.New("storage.keyFile is not set: set it to a file outside of the home; keys from a command or the environment are changed there")
+		return errors.New("storage.keyFile is not set: set it to a file outside of the home; to rotate keys that come from a command or the environment, change them there")
 	}
 	o := store.Options{Path: filepath.Join(c.Home, "ropewalk.db"), URL: c.Storage.URL, Logger: hclog.NewNullLogger()}
 	o.Keys, err = statekey.ReadFile(file)

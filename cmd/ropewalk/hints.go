@@ -18,7 +18,7 @@ func printHints(w io.Writer, url, workspace string, c *config.Config) error {
 	switch {
 	case c.APIKey != "" && len(c.Auth) == 0:
 		header = `-H "Authorization: Bearer $SERVICE_API_KEY" `
-		client = " (with a key of `ropewalk key create`, or after configuring an identity provider: auth.adapter)"
+		client = " (with a key from `ropewalk key create`, or after configuring an identity provider: auth.adapter)"
 	case c.APIKey != "":
 		header = `-H "Authorization: Bearer $SERVICE_API_KEY" `
 	case len(c.Auth) > 0:

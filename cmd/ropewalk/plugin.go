@@ -11,7 +11,7 @@ import (
 )
 
 func pluginCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "plugin", Short: "Install, look at, test and write plugins"}
+	cmd := &cobra.Command{Use: "plugin", Short: "Install, inspect, test and write plugins"}
 	cmd.AddCommand(
 		pluginListCommand(), pluginInfoCommand(), pluginTestCommand(), pluginInitCommand(), pluginProtoCommand(), pluginAttachCommand(), pluginServeCommand(),
 	)

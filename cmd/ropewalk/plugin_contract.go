@@ -24,10 +24,10 @@ func (t *trial) runProtocol(ctx context.Context, r *report) error {
 	return nil
 }
 
-// lived is checked after the kit of the kind: every kind's contract requires that calls are answered.
+// lived checks, after the kind's own kit, that the process never died: every kind's contract requires calls to return.
 func lived() kit.Property[*trial] {
 	const answered = "A call that has not returned by its deadline is of no use to the server"
-	return kit.Property[*trial]{Name: "its process lived through everything", Sentences: []string{answered}, Try: func(_ context.Context, _ *kit.Trial, t *trial) {
+	return kit.Property[*trial]{Name: "its process survived everything", Sentences: []string{answered}, Try: func(_ context.Context, _ *kit.Trial, t *trial) {
 		if t.restarts > 0 {
 			kit.Reject(fmt.Sprintf("its process ended while it was in use, and was replaced %d times, first because %s; --verbose shows what it wrote", t.restarts, t.ended), "a process that keeps running", answered)
 		}

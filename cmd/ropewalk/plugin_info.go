@@ -120,8 +120,8 @@ func printWho(w io.Writer, p config.Plugin, who pluginhost.Identity) {
 	}
 }
 
-// starting is how a command starts a plugin that no configuration names: the flags of such commands, and the
-// host, which is the same as the server's.
+// starting starts a plugin that no configuration names. It has the flags of the commands that do so, and the same
+// plugin host as the server.
 type starting struct {
 	kind    string
 	timeout time.Duration

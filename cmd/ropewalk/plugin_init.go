@@ -74,7 +74,7 @@ func pluginInitCommand() *cobra.Command {
 func onlyInGo(cmd *cobra.Command, flags ...string) error {
 	for _, flag := range flags {
 		if cmd.Flags().Changed(flag) {
-			return fmt.Errorf("--%s is for --lang go alone; leave it out", flag)
+			return fmt.Errorf("--%s works only with --lang go; leave it out", flag)
 		}
 	}
 	return nil
@@ -95,8 +95,8 @@ func finishModule(cmd *cobra.Command, dir string, sdk skeleton.SDK) string {
 	return "go mod tidy && go build"
 }
 
-// sdkOf determines where the SDK comes from: the flags if they are set, or else the release that this build
-// is, or else the checkout that it was built in.
+// sdkOf determines where the SDK comes from: the flags if they are set, or else the release of this build, or else the
+// checkout that it was built in.
 func sdkOf(asked skeleton.SDK) (skeleton.SDK, error) {
 	switch {
 	case asked.Dir != "":
@@ -125,7 +125,7 @@ func moduleRelease() string {
 // fromWhere describes where a plugin's module gets the SDK from.
 func fromWhere(sdk skeleton.SDK) string {
 	if sdk.Dir != "" {
-		return "It takes the SDK from the checkout " + sdk.Dir + ", by a replace line in go.mod. Require a release before you share it; its README.md says how."
+		return "It takes the SDK from the checkout " + sdk.Dir + ", with a replace line in go.mod. Require a release before you share it; its README.md says how."
 	}
 	return "It takes the SDK from the release " + skeleton.Release(sdk.Version) + "."
 }

@@ -47,7 +47,7 @@ func TestPluginInitNeedsOnlyTheExecutableAndAGoToolchain(t *testing.T) {
 	s.run("ropewalk", "plugin", "test", "./demo", "--effort", "quick", "--start-timeout", "90s").exits(0, "0 failed")
 }
 
-func TestTheTestOfASkeletonSurvivesAnotherMain(t *testing.T) {
+func TestTheTestOfASkeletonWorksWithAnotherMain(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "init", "sessionstore", "demo").exits(0)
@@ -107,7 +107,7 @@ func TestTheTestOfASkeletonRunsTheKit(t *testing.T) {
 	s.run("go", "list").exits(0, "example.org/x/demo")
 }
 
-func TestPluginInitLeavesAPluginThatBuildsEvenWithoutTheGoTool(t *testing.T) {
+func TestPluginInitWithoutTheGoToolWritesAPluginThatBuilds(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.environ = []string{"PATH="}
@@ -122,7 +122,7 @@ func TestPluginInitDoesNotOverwriteAndSaysWhatIsWrong(t *testing.T) {
 	s.run("ropewalk", "plugin", "init", "hat", "demo").exits(1, `"hat" is not a kind of plugin`)
 	s.run("ropewalk", "plugin", "init", "auth", "../demo").exits(1, "not a plugin's name")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--lang", "cobol").exits(1, `"cobol" is not a language`, "[go java python]")
-	s.run("ropewalk", "plugin", "init", "auth", "demo", "--lang", "java", "--module", "example.org/demo").exits(1, "--module is for --lang go alone")
+	s.run("ropewalk", "plugin", "init", "auth", "demo", "--lang", "java", "--module", "example.org/demo").exits(1, "--module works only with --lang go")
 	s.run("ropewalk", "plugin", "init", "auth", "proto", "--lang", "python").exits(1, "a plugin cannot be called proto")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk", s.home).exits(1, "is not a checkout")
 	s.run("ropewalk", "plugin", "init", "auth", "demo", "--sdk-version", "yesterday").exits(1, "a release with --sdk-version")

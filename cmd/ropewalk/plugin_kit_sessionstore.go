@@ -31,7 +31,7 @@ func (t *trial) runSessionStore(ctx context.Context, r *report) error {
 	case backend.Proxy != nil:
 		subject.Backend = backend.Proxy
 	case t.backend == noBackend:
-		subject.NoBackend = "the author says that there is none: --backend none"
+		subject.NoBackend = "the author states that there is none (--backend none)"
 	}
 	if subject.Durable && !subject.Exclusive {
 		second, err := t.host.SessionStore(ctx, t.with(settings))

@@ -14,7 +14,7 @@ import (
 	sessionstorev1 "github.com/ropewalk/ropewalk/proto/ropewalk/sessionstore/v1"
 )
 
-// kindKit is what `plugin test` does with plugins of one kind.
+// kindKit defines how `plugin test` handles plugins of one kind.
 type kindKit struct {
 	open  func(context.Context, config.Plugin) (closer, error) // starts one like a server
 	run   func(context.Context, *report) error                 // runs the kit of the kind

@@ -87,7 +87,7 @@ func TestPluginTestNamesTheBrokenPromise(t *testing.T) {
 	for name, says := range map[string][]string{
 		"sessionstore-forgetful": {"FAIL", "  every answer is the one that the model expects, call after call\n", "-> NOT_FOUND", "the contract: \"NOT_FOUND once", "--seed=7 --run '^every answer", "the plugin does not keep its contract"},
 		"sessionstore-careless":  {"  wrong settings are reported", "the contract: \"A setting that does not exist"},
-		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process lived through everything\n", "was replaced", "first because its process exited", "2 failed", "left out by --run"},
+		"sessionstore-mortal":    {"  a call that the contract does not allow", "  its process survived everything\n", "was replaced", "first because its process exited", "2 failed", "left out by --run"},
 		"sessionstore-nameless":  {"  Info and health always give the same results\n", "and a version"},
 		"sessionstore-rude":      {"  wrong settings are reported", "that is an OK response"},
 		"sessionstore-vague":     {"  wrong settings are reported", "a problem with the path"},
@@ -95,7 +95,7 @@ func TestPluginTestNamesTheBrokenPromise(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			own := &script{t: t, dir: t.TempDir(), home: s.home}
-			own.run("ropewalk", "plugin", "test", "--effort", "quick", "--seed", "7", "--run", "wrong settings|every answer is|does not allow|Info and health|lived through", liar(t, own.dir, name)).exits(1, says...)
+			own.run("ropewalk", "plugin", "test", "--effort", "quick", "--seed", "7", "--run", "wrong settings|every answer is|does not allow|Info and health|survived everything", liar(t, own.dir, name)).exits(1, says...)
 		})
 	}
 }
@@ -137,7 +137,7 @@ func TestPluginTestFindsLeakedSecrets(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	s.run("ropewalk", "plugin", "test", "--effort", "quick", "--run", "every verdict|a login identifies", liar(t, s.dir, "auth-talkative")).exits(1,
-		"of what it logged and printed, it holds a bearer token", "of what it logged and printed, it holds the login code in base64", "2 failed")
+		"its log and output: found a bearer token", "its log and output: found the login code in base64", "2 failed")
 }
 
 func TestPluginTestSaysOnceWhyAPluginCannotBeTested(t *testing.T) {

@@ -35,7 +35,7 @@ func pluginListCommand() *cobra.Command {
 			}
 			list, err := control.Dial(dir).Plugins(cmd.Context())
 			if errors.Is(err, control.ErrNotRunning) {
-				cmd.PrintErrf("No server is running on %s; this is what there is to configure.\n", dir)
+				cmd.PrintErrf("No server is using the home %s. These adapters and plugins can be configured.\n", dir)
 				list, err = available(dir)
 			}
 			if err != nil {

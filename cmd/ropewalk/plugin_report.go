@@ -21,7 +21,7 @@ type report struct {
 	unjudged, inapplicable int
 	only                   *regexp.Regexp // names of the checks to run; nil for all
 	command                string         // repeats the run, without --run
-	left                   int            // checks that only leaves out
+	left                   int            // checks that do not match only
 	heard                  *kit.Output    // what the plugin wrote
 }
 
@@ -77,7 +77,7 @@ func lastError(written string) string {
 	return ""
 }
 
-// outcome prints the result of a property and, for a failure, the last error that the plugin logged meanwhile and the
+// outcome prints the result of a property and, for a failure, the last error that the plugin logged during it and the
 // command that repeats it.
 func (r *report) outcome(o kit.Outcome, logged string) {
 	details := o.Covered

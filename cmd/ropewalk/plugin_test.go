@@ -12,12 +12,12 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-func TestPluginListWithoutAServerShowsWhatThereIsToConfigure(t *testing.T) {
+func TestPluginListWithoutAServerShowsWhatCanBeConfigured(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	install(t, filepath.Join(built, "auth-oidc"), filepath.Join(s.home, "plugins", "auth-okta"))
 	s.write(filepath.Join(s.home, "plugins", "SHA256SUMS"), "")
-	list := s.run("ropewalk", "plugin", "list").exits(0, "No server is running on "+s.home)
+	list := s.run("ropewalk", "plugin", "list").exits(0, "No server is using the home "+s.home)
 	if row := list.row("sessionstore", "redis"); row[3] != "-" || row[5] != "built-in" {
 		t.Errorf("a built-in is listed as %v", row)
 	}
@@ -118,7 +118,7 @@ func TestPluginInfoDoesNotStartAnInstalledPluginThatHasChanged(t *testing.T) {
 	}
 }
 
-func TestPluginInfoPrefersTheBuiltInAdapterOfAName(t *testing.T) {
+func TestPluginInfoPrefersTheBuiltInAdapterWithTheName(t *testing.T) {
 	t.Parallel()
 	s := newScript(t)
 	file := install(t, filepath.Join(built, "auth-static"), filepath.Join(s.home, "plugins", "auth-oidc"))

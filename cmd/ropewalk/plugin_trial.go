@@ -247,7 +247,8 @@ func (t *trial) close(c closer) {
 	c.Close(ctx)
 }
 
-// note remembers why a process ended that the kit did not end. restarts includes those of the process's plugin.
+// note records why the first process ended that the kit did not end itself. t.restarts already includes the restarts in
+// s.
 func (t *trial) note(s pluginhost.Status) {
 	if t.restarts > 0 && t.ended == "" {
 		t.ended = s.LastErr

@@ -80,7 +80,7 @@ func printPlan(cmd *cobra.Command, home string, asJSON bool) error {
 		o.Line("Would be applied: %s", strings.Join(plan.Changed, ", "))
 	}
 	if len(plan.Restart) > 0 {
-		o.Line("Would take a restart: %s", strings.Join(plan.Restart, ", "))
+		o.Line("Would need a restart: %s", strings.Join(plan.Restart, ", "))
 	}
 	if plan.People == nil {
 		return nil

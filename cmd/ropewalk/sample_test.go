@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestTheSampleAppThatIsStoppedEndsWithoutAnError(t *testing.T) {
+func TestStoppingTheSampleAppIsNotAnError(t *testing.T) {
 	t.Parallel()
 	cmd := newScript(t).command("ropewalk", "sample")
 	var errs strings.Builder

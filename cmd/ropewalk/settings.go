@@ -59,7 +59,7 @@ func (s *settings) findHome() (string, error) {
 }
 
 // storage reads only the storage section: problems elsewhere must not prevent a backup or restore. Without --config, it reads
-// the file of the server that uses the home, so that the command does not take another state for the server's.
+// the file of the server that uses the home, so that the command does not mistake another state for the server's.
 func (s *settings) storage(ctx context.Context) (*config.Config, error) {
 	file, named := s.file, ""
 	if home, err := s.findHome(); err == nil && file == "" {

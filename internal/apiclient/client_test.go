@@ -49,7 +49,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfAProxyIsNotTakenForTheServers(t *testing.T) {
+func TestAProxysErrorIsNotMistakenForTheServers(t *testing.T) {
 	for body, want := range map[string]string{
 		"":                                 "responded with 503 Service Unavailable, but not from a Ropewalk server",
 		"<h1>503 Service Unavailable</h1>": "run `ropewalk doctor` on the server's machine",
@@ -67,7 +67,7 @@ func TestAnErrorOfAProxyIsNotTakenForTheServers(t *testing.T) {
 	}
 }
 
-func TestARequestThatWasStoppedDoesNotBlameTheServer(t *testing.T) {
+func TestAnInterruptedRequestDoesNotBlameTheServer(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		stop(errors.New("interrupt signal received"))

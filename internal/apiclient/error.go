@@ -33,7 +33,7 @@ func (e *Error) Error() string {
 	case e.proxy != "" && e.Status == http.StatusGatewayTimeout:
 		return e.proxy + " responded with 504 Gateway Timeout: a proxy there stopped waiting for the server, which may still carry out the request"
 	case e.proxy != "" && e.Status >= http.StatusInternalServerError:
-		return fmt.Sprintf("%s responded with %d %s, but not from a Ropewalk server: a proxy there reaches none that is ready; run `ropewalk doctor` on the server's machine", e.proxy, e.Status, http.StatusText(e.Status))
+		return fmt.Sprintf("%s responded with %d %s, but not from a Ropewalk server: a proxy there cannot reach a server that is ready; run `ropewalk doctor` on the server's machine", e.proxy, e.Status, http.StatusText(e.Status))
 	case e.Status == http.StatusUnauthorized && e.keyFrom != "":
 		return "not authenticated: the server does not accept the key from " + e.keyFrom + ": it belongs to another server, was revoked, or has expired (`ropewalk key create` creates one), or its owner has to log in again after a change of identity provider"
 	case e.Status == http.StatusUnauthorized && e.login:

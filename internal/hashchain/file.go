@@ -54,7 +54,7 @@ func Open(path string, durable bool, seen func(record []byte) error) (*File, err
 	return openAfter(path, durable, seen, "")
 }
 
-// openAfter is Open for a file whose first line follows one with the hash previous.
+// openAfter is like Open, for a file whose first line follows a line with the hash previous.
 func openAfter(path string, durable bool, seen func(record []byte) error, previous string) (*File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -146,7 +146,7 @@ func (f *File) follow() error {
 	return f.file.Truncate(f.end)
 }
 
-// Each calls fn for each record whose line contains the given bytes, from the first, until it returns false.
+// Each calls fn for each record whose line contains the given bytes, starting with the first, until fn returns false.
 // That includes records appended by other processes.
 func (f *File) Each(containing []byte, fn func(record []byte) (more bool, err error)) error {
 	f.mu.Lock()

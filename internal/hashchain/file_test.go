@@ -51,7 +51,7 @@ func verify(t *testing.T, path string) int {
 	return summary.Records
 }
 
-func TestFilesOpenedByOnePathShareAChainAndSeeEachOthersRecords(t *testing.T) {
+func TestFilesWithTheSamePathShareAChainAndSeeEachOthersRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "chain")
 	var mu sync.Mutex
 	var seen []string

@@ -18,8 +18,8 @@ import (
 const Store = "ROPEWALK_TEST_STORE"
 
 // Databases is the single PostgreSQL server for a package's tests, with as many databases as they need. The
-// first test that needs one starts it. It ends after the last, if TestMain runs the tests through Around. The
-// zero value is ready to use.
+// first test that needs one starts it. The server ends after the last test, if TestMain runs the tests through Around.
+// The zero value is ready to use.
 type Databases struct {
 	once     sync.Once
 	postgres *Postgres

@@ -55,7 +55,7 @@ func StartModelProvider(t testing.TB) *ModelProvider {
 }
 
 // SharedModelProvider is the single provider of a package whose tests run sequentially: starting node for each
-// would take most of their time. It starts for the first test that needs it and ends after the last, if
+// would take most of their time. The provider starts for the first test that needs it and ends after the last test, if
 // TestMain runs the tests through Around. The zero value is ready to use.
 type SharedModelProvider struct {
 	once     sync.Once

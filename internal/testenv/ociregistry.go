@@ -18,7 +18,7 @@ import (
 type OCIRegistry struct {
 	*Server
 	Addr string // host:port
-	Dir  string // where it stores what is pushed
+	Dir  string // where it stores pushed artifacts
 }
 
 // StartOCIRegistry starts a registry that ends with the test. settings is YAML that is added to its

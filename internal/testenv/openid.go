@@ -34,8 +34,8 @@ func StartOpenIDProviderWithForm(t testing.TB, callback string) *OpenIDProvider 
 	return startOpenIDProvider(t, callback, "form")
 }
 
-// StartAuthorizationServer is StartOpenIDProvider with access tokens that last for only some seconds, and are
-// renewed with single-use refresh tokens.
+// StartAuthorizationServer is like StartOpenIDProvider, but access tokens last only the given number of seconds, and
+// are renewed with single-use refresh tokens.
 func StartAuthorizationServer(t testing.TB, seconds int) *OpenIDProvider {
 	t.Helper()
 	return startOpenIDProvider(t, "http://127.0.0.1:1/v1/auth/callback", "accounts", strconv.Itoa(seconds))

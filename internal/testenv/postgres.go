@@ -83,8 +83,8 @@ func postgresBin(t testing.TB) string {
 	return filepath.Dir(found[len(found)-1])
 }
 
-// unprivileged returns the user that PostgreSQL runs as if the test runs as root, which it refuses; otherwise
-// nil.
+// unprivileged returns the user to run PostgreSQL as if the test runs as root, because PostgreSQL refuses to run as
+// root. Otherwise, it returns nil.
 func unprivileged(t testing.TB) *syscall.Credential {
 	t.Helper()
 	if os.Getuid() != 0 {

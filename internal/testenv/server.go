@@ -121,7 +121,7 @@ func freePort(t testing.TB) int {
 // firstAssigned is the first port that Linux assigns itself (net.ipv4.ip_local_port_range).
 const firstPort, firstAssigned = 20_000, 32_768
 
-// FreePort is freePort for a server that the test starts itself and whose port it must know beforehand.
+// FreePort is like freePort, for a server that the test starts itself and whose port it must know beforehand.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	return freePort(t)

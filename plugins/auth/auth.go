@@ -18,8 +18,8 @@ import (
 //     unavailable; the server responds with 503. Never return another error, or an identity, in that case.
 //   - No token, code or configured secret appears in an error or a log line, nor in anything else that is printed.
 //
-// An Adapter does not cache for the server: the server caches the result of Verify until ExpiresAt, but for at most
-// 60 s. Nor does it grant anything inside a workspace.
+// An Adapter need not cache: the server caches the result of Verify until ExpiresAt, but for at most 60 s. An Adapter
+// grants nothing inside a workspace.
 type Adapter interface {
 	// Describe returns the part of the adapter's configuration that the server needs. It does not contact the provider,
 	// so that it works while the provider is unavailable, and it always returns the same result.
@@ -75,7 +75,7 @@ type Description struct {
 // VerifyRequest is one token to check.
 type VerifyRequest struct {
 	Token     string
-	Audiences []string // the token must be for one of them; empty means any audience will do
+	Audiences []string // the token must be for one of them; empty accepts any audience
 
 	// The request that the token came with, for a RequestVerifier. Empty if unknown, and for other adapters.
 	Method                  string
@@ -155,8 +155,8 @@ type Sessions interface {
 
 	// VerifyLogout verifies a logout token (OpenID Connect Back-Channel Logout 1.0 section 2.6). It does not check
 	// whether the token was used before. The error is plugins.ErrUnauthenticated for a bad signature; another issuer or
-	// audience; and a token that has expired or was issued in the future. The same goes for a missing iat, exp, jti or
-	// logout event; a nonce; neither a subject nor a session; and anything that is not a logout token.
+	// audience; a token that has expired or was issued in the future; a missing iat, exp, jti or logout event; a nonce;
+	// neither a subject nor a session; and anything that is not a logout token.
 	VerifyLogout(ctx context.Context, token string) (Logout, error)
 }
 

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Texts returns valid UTF-8 that encodings, databases, caches and filters of logs are known to change.
+// Texts returns valid UTF-8 that encodings, databases, caches and log filters are known to change.
 func Texts() []string {
 	return []string{
 		"plain", " spaces around ", "null", "UPPER and lower", `"quotes" and \backslashes\`, "line\nbreaks\r\nand\ttabs", "a NUL \x00 inside", "e\u0301", "\u00e9",
@@ -71,8 +71,8 @@ func Alike(tag string, family int) []string {
 	return names
 }
 
-// Pick draws a number below n. All are equally likely, unlike those of rapid.IntRange, which prefers small ones. 0 is
-// the one that rapid shrinks to.
+// Pick draws a number below n. All numbers are equally likely; rapid.IntRange would prefer small ones. Rapid shrinks to
+// 0.
 func Pick(draw *rapid.T, n int) int {
 	const odd = 0x9e3779b97f4a7c15
 	return int(rapid.Uint64().Draw(draw, "pick") * odd >> 33 % uint64(n)) //nolint:gosec // small

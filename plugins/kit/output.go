@@ -51,7 +51,7 @@ func Tells(text string, secrets []Secret) error {
 		for _, form := range formsOf(s.Text) {
 			for _, reading := range readings {
 				if strings.Contains(reading, form.text) {
-					return fmt.Errorf("it holds %s%s", s.What, form.how)
+					return fmt.Errorf("found %s%s", s.What, form.how)
 				}
 			}
 		}

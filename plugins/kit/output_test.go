@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-func TestASecretIsFoundHoweverItIsWritten(t *testing.T) {
+func TestASecretIsFoundInAnyEncoding(t *testing.T) {
 	const secret = "4/0AX4XfWh-ü?~>secret+code=="
 	quoted, err := json.Marshal(secret)
 	if err != nil {

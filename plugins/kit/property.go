@@ -17,7 +17,7 @@ import (
 type Property[S any] struct {
 	// Name is the property as a sentence: "every answer is one that the model allows".
 	Name string
-	// Sentences are the basis of the property: text of the contract, such as the one that Contract returns. A failure
+	// Sentences are the basis of the property: text of the contract, such as the texts that Contract returns. A failure
 	// cites a part of it. A kit requires nothing that its contract does not say.
 	Sentences []string
 	// Try returns if the property held in every history that it tried. Otherwise Must ends it: with a *Failure, or with

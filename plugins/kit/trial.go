@@ -62,9 +62,9 @@ func (t *Trial) Count(normal int) int {
 // StartTimeout is how long a plugin may take to start unless an author says otherwise. It is the server's default.
 const StartTimeout = 30 * time.Second
 
-// Limit returns a limit that the contract leaves to the kit, such as how soon after its deadline a call must return. If the
-// plugin may take longer to start than usual, because the plugin or the machine is slow, it is longer than least: by least
-// for every 10 s.
+// Limit returns a limit that the contract leaves to the kit, such as how soon after its deadline a call must return. It
+// is least for the usual start time. For a slow plugin or machine, it grows by least for every 10 s by which Start
+// exceeds that.
 func (t *Trial) Limit(least time.Duration) time.Duration {
 	return max(least, time.Duration(float64(least)*(1+(t.Start-StartTimeout).Seconds()/10)))
 }

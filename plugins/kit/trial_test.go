@@ -70,7 +70,7 @@ func TestTheSameSeedTriesTheSameHistories(t *testing.T) {
 	}
 }
 
-func TestAVerdictIsWhatThePropertyFound(t *testing.T) {
+func TestAVerdictReflectsTheResultOfTheProperty(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -67,7 +67,8 @@ func (p *process) ask(configure bool, settings []byte) []*pluginv1.Problem {
 	return resp.GetProblems()
 }
 
-// reason returns the text of an error, and what the plugin logged last: an internal error says no more itself.
+// reason returns the text of an error and the plugin's last log line, because an internal error has no details of its
+// own.
 func (p *process) reason(err error) string {
 	lines := strings.Split(strings.TrimSpace(p.stderr.String()), "\n")
 	if code := status.Code(err); lines[0] == "" || code != codes.Internal && code != codes.Unknown {

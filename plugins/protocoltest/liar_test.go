@@ -103,24 +103,24 @@ func (l *liar) main() {
 	line := []string{"1", "1", listener.Addr().Network(), listener.Addr().String(), "grpc", base64.RawStdEncoding.EncodeToString(config.Certificates[0].Certificate[0])}
 	options := []grpc.ServerOption{grpc.UnaryInterceptor(l.intercept), grpc.Creds(credentials.NewTLS(config))}
 	switch l.lie {
-	case "speaks netrpc by its handshake line":
+	case "announces netrpc in its handshake line":
 		line[4] = "netrpc"
-	case "answers with a version that it does not serve":
+	case "announces a version that it does not serve":
 		if os.Getenv("PLUGIN_PROTOCOL_VERSIONS") != "1" {
 			line[1] = "99"
 		}
 	case "serves in plain text":
 		line[5], options = "", options[:1]
-	case "takes 4 MiB in at most":
+	case "accepts messages of at most 4 MiB":
 		options = append(options, grpc.MaxRecvMsgSize(4<<20))
-	case "ends when it cannot read a message":
+	case "exits when it cannot read a message":
 		options = append(options, grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { os.Exit(2); return nil }))
-	case "prints which methods it does not know":
+	case "prints the names of unknown methods":
 		options = append(options, grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
 			fmt.Println("no such method")
 			return status.Error(codes.Unimplemented, "no such method")
 		}))
-	case "listens on every address besides":
+	case "also listens on every address":
 		l.keep(net.Listen("tcp", "0.0.0.0:0"))
 	case "is not healthy":
 		l.unhealthy()
@@ -164,11 +164,11 @@ func (l *liar) refuse(wanted string) {
 		if wanted == "" {
 			return
 		}
-	case "serves whatever kind is wanted":
+	case "serves any kind that is requested":
 		if wanted != "" {
 			return
 		}
-	case "says on standard output what it is":
+	case "prints what it is to standard output":
 		said = os.Stdout
 	case "does not say what it is":
 		said = io.Discard
@@ -182,7 +182,7 @@ func (l *liar) refuse(wanted string) {
 // tls returns a configuration that accepts only the server's certificate.
 func (l *liar) tls() *tls.Config {
 	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if l.lie == "has the same key at each start" {
+	if l.lie == "uses the same key at every start" {
 		secret := sha256.Sum256([]byte("a key that everybody has"))
 		key, _ = ecdsa.ParseRawPrivateKey(elliptic.P256(), secret[:])
 	}
@@ -195,9 +195,9 @@ func (l *liar) tls() *tls.Config {
 	clients.AppendCertsFromPEM([]byte(os.Getenv("PLUGIN_CLIENT_CERT")))
 	wanted := tls.RequireAndVerifyClientCert
 	switch l.lie {
-	case "wants no certificate":
+	case "requires no certificate":
 		wanted = tls.VerifyClientCertIfGiven
-	case "takes any certificate":
+	case "accepts any certificate":
 		wanted = tls.RequireAnyClientCert
 	}
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12, ClientCAs: clients, ClientAuth: wanted}
@@ -211,13 +211,13 @@ func (l *liar) end(by string) {
 	}
 	l.mu.Unlock()
 	switch lie {
-	case "does not obey " + by:
+	case "ignores " + by:
 		return
-	case "takes its time to end":
+	case "takes long to exit":
 		time.Sleep(5 * time.Second) //nolint:forbidigo // the lie
 	case "waits for open streams at " + by:
 		l.server.GracefulStop()
-	case "prints as it ends":
+	case "prints while it exits":
 		fmt.Println("bye")
 	}
 	if l.lie != "is exclusive and leaves its lock behind" {
@@ -257,7 +257,7 @@ func (l *liar) intercept(ctx context.Context, req any, info *grpc.UnaryServerInf
 		answer.Problems = l.reports(method, req.GetSettingsJson(), answer.GetProblems())
 		err = l.configures(req, len(answer.GetProblems()) > 0, before)
 	case *pluginv1.ValidateRequest:
-		if l.lie == "says that it validates and does not" {
+		if l.lie == "declares Validate without implementing it" {
 			return nil, status.Error(codes.Unimplemented, "no")
 		}
 		answer := resp.(*pluginv1.ValidateResponse)
@@ -265,11 +265,11 @@ func (l *liar) intercept(ctx context.Context, req any, info *grpc.UnaryServerInf
 		answer.Problems = l.reports(method, req.GetSettingsJson(), answer.GetProblems())
 		l.validated(req.GetDataDir())
 	case *sessionstorev1.GetRequest:
-		if err = l.got(err); strings.Contains(req.GetId(), "given-up") && l.lie == "keeps 200 KB of each abandoned call" {
+		if err = l.got(err); strings.Contains(req.GetId(), "given-up") && l.lie == "leaks 200 KB for each abandoned call" {
 			l.keep(slices.Repeat([]byte{1}, 200<<10), nil)
 		}
 	case *grpc_health_v1.HealthCheckRequest:
-		if l.lie == "keeps 200 KB of each check of its health" {
+		if l.lie == "leaks 200 KB for each health check" {
 			l.keep(slices.Repeat([]byte{1}, 200<<10), nil)
 		}
 	case *authv1.VerifyRequest:
@@ -281,21 +281,21 @@ func (l *liar) intercept(ctx context.Context, req any, info *grpc.UnaryServerInf
 func (l *liar) informs(info *pluginv1.InfoResponse) {
 	l.infos++
 	switch l.lie {
-	case "is of another kind by its Info":
+	case "reports a different kind in Info":
 		info.Kind = "registry"
-	case "has a name in capitals":
+	case "has an upper-case name":
 		info.Name = "Liar"
 	case "has no version":
 		info.Version = ""
-	case "counts its Infos":
+	case "returns a different Info each time":
 		info.Version = strconv.Itoa(l.infos)
 	case "is exclusive and leaves its lock behind", "is exclusive and leaves its lock behind when it is killed":
 		info.Capabilities = append(info.Capabilities, plugins.CapabilityExclusive)
-	case "does not say that it validates":
+	case "implements Validate without declaring it":
 		info.Capabilities = []string{plugins.CapabilityConfigure}
-	case "keeps 20 KB of each call":
+	case "leaks 20 KB for each call":
 		l.keep(slices.Repeat([]byte{1}, 20<<10), nil)
-	case "keeps a descriptor of each thirtieth call":
+	case "leaks a file descriptor on every thirtieth call":
 		if l.infos%30 == 0 {
 			l.keep(os.Open("/dev/null"))
 		}
@@ -312,13 +312,13 @@ func (l *liar) takes(method, settings string) {
 		fmt.Fprintln(os.Stderr, settings)
 	case "Configure logs its settings in hex":
 		fmt.Fprintf(os.Stderr, "%X\n", settings)
-	case "Configure prints as it configures":
+	case "Configure prints while it is configured":
 		fmt.Println("configured")
-	case "Configure gives its settings to a child as an argument":
+	case "Configure passes its settings to a child as an argument":
 		run("sh", "-c", "sleep 5; true", settings)
 	case "Configure leaves a child behind":
 		run("sleep", "5")
-	case "Configure writes its settings where everybody reads them":
+	case "Configure writes its settings to a file that everybody can read":
 		if file, err := os.CreateTemp("", "settings"); err == nil {
 			_, _ = file.WriteString(settings)
 			_ = errors.Join(file.Chmod(0o644), file.Close())
@@ -335,29 +335,29 @@ func ofURL(p *problem) bool { return p.GetPath() == "url" }
 // reports leaves out, adds or spoils problems.
 func (l *liar) reports(method, settings string, all []*problem) []*problem {
 	switch method + " " + l.lie {
-	case "Configure refuses good settings", "Validate finds fault in good settings":
+	case "Configure refuses good settings", "Validate reports problems with good settings":
 		return append(all, &problem{Path: "url", Message: "must be another"})
-	case "Configure configures with settings that do not exist", "Validate validates settings that do not exist":
+	case "Configure accepts settings that do not exist", "Validate validates settings that do not exist":
 		return nil
-	case "Configure configures with values of the wrong type", "Validate validates values of the wrong type":
+	case "Configure accepts values of the wrong type", "Validate validates values of the wrong type":
 		return slices.DeleteFunc(all, ofURL)
 	case "Configure accepts settings that are not an object", "Validate validates settings that are not an object":
 		if settings[0] != '{' {
 			return nil
 		}
-	case "Configure takes null for an object":
+	case "Configure accepts null as an object":
 		if settings == "null" {
 			return nil
 		}
-	case "Configure takes a list of objects for a text":
+	case "Configure accepts a list of objects as a string":
 		if strings.Contains(settings, `"url":[`) {
 			return nil
 		}
-	case "Configure takes names of settings without their case":
+	case "Configure ignores the case of setting names":
 		return slices.DeleteFunc(all, func(p *problem) bool { return strings.EqualFold(p.GetPath(), "url") && p.GetPath() != "url" })
 	case "Configure reports one problem at a time":
 		return all[:min(len(all), 1)]
-	case "Configure reports wrong types before names that do not exist", "Validate validates wrong types before names that do not exist":
+	case "Configure reports wrong types but not unknown names", "Validate validates types but not unknown names":
 		if i := slices.IndexFunc(all, ofURL); i >= 0 {
 			return all[i : i+1]
 		}
@@ -368,13 +368,13 @@ func (l *liar) reports(method, settings string, all []*problem) []*problem {
 		switch l.lie {
 		case "reports problems without a path":
 			p.Path = ""
-		case "begins its problems with a capital":
+		case "starts its problems with a capital letter":
 			p.Message = "Must be another"
-		case "says nothing of its problems":
+		case "reports problems without a message":
 			p.Message = ""
-		case "names an unknown setting as the nearest":
+		case "suggests a setting that does not exist":
 			p.Nearest = p.GetPath()
-		case "names a nearest setting for a wrong type":
+		case "suggests a setting when the type is wrong":
 			p.Nearest = "uri"
 		case "repeats values in problems", "repeats values in problems of " + method:
 			p.Message += ": " + string(values[p.GetPath()])
@@ -386,11 +386,11 @@ func (l *liar) reports(method, settings string, all []*problem) []*problem {
 // configures runs after Configure. It returns the error of a plugin that does not accept the settings.
 func (l *liar) configures(req *pluginv1.ConfigureRequest, wrong, before bool) error {
 	switch l.lie {
-	case "takes settings once only":
+	case "accepts settings only once":
 		if before {
 			return status.Error(codes.Internal, "configured already")
 		}
-	case "fails where it should report problems":
+	case "fails instead of reporting problems":
 		if wrong {
 			return status.Error(codes.InvalidArgument, "bad settings")
 		}
@@ -411,27 +411,27 @@ func (l *liar) configures(req *pluginv1.ConfigureRequest, wrong, before bool) er
 	switch l.lie {
 	case "listens on every address once it is configured":
 		l.keep(net.Listen("tcp", "0.0.0.0:0"))
-	case "has a page about itself on this machine":
+	case "serves a page about itself on loopback":
 		l.keep(net.Listen("tcp", "127.0.0.1:0"))
-	case "takes datagrams on every address":
+	case "accepts datagrams on every address":
 		l.keep(net.ListenPacket("udp", "0.0.0.0:0"))
-	case "takes datagrams on this machine by IPv6":
+	case "accepts datagrams on IPv6 loopback":
 		l.keep(net.ListenPacket("udp6", "[::1]:0"))
 	case "prints a second after it is configured":
 		time.AfterFunc(time.Second, func() { fmt.Println("ready") })
 	case "is not healthy once it is configured":
 		l.unhealthy()
-	case "refuses capabilities that it does not know":
+	case "rejects unknown capabilities":
 		if slices.Contains(req.GetHostCapabilities(), "a.word.of.tomorrow") {
 			return status.Error(codes.InvalidArgument, "the server is too new")
 		}
-	case "refuses servers that are newer":
+	case "rejects newer servers":
 		if strings.HasPrefix(req.GetHostVersion(), "99") {
 			return status.Error(codes.InvalidArgument, "the server is too new")
 		}
 	case "refuses a data directory that was not closed":
 		return takeDirectory(l.dir)
-	case "locks its backend and does not say that it is exclusive", "is exclusive and leaves its lock behind", "is exclusive and leaves its lock behind when it is killed":
+	case "locks its backend without declaring that it is exclusive", "is exclusive and leaves its lock behind", "is exclusive and leaves its lock behind when it is killed":
 		l.lock = filepath.Join(l.dir, "lock")
 		file, err := os.OpenFile(l.lock, os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
@@ -456,9 +456,9 @@ func takeDirectory(dir string) error {
 // validated runs after Validate.
 func (l *liar) validated(dir string) {
 	switch l.lie {
-	case "makes the data directory as it validates":
+	case "creates the data directory in Validate":
 		_ = os.MkdirAll(dir, 0o700)
-	case "tries the data directory by writing as it validates":
+	case "writes to the data directory in Validate":
 		_ = os.WriteFile(filepath.Join(dir, "try"), nil, 0o600)
 	}
 }
@@ -466,7 +466,7 @@ func (l *liar) validated(dir string) {
 // busy delays or rejects a call to the store that comes with others.
 func (l *liar) busy(ctx context.Context) error {
 	switch l.lie {
-	case "answers RESOURCE_EXHAUSTED to more than 50 calls at once": // the 50 are answered once one was rejected, or after two seconds
+	case "returns RESOURCE_EXHAUSTED for more than 50 concurrent calls": // the 50 are answered once one was rejected, or after two seconds
 		select {
 		case l.places <- struct{}{}:
 		default:
@@ -478,7 +478,7 @@ func (l *liar) busy(ctx context.Context) error {
 		case <-time.After(2 * time.Second):
 		}
 		<-l.places
-	case "keeps a worker for each abandoned call":
+	case "keeps a worker busy for each abandoned call":
 		l.workers <- struct{}{}
 		select {
 		case <-ctx.Done():
@@ -494,21 +494,21 @@ func (l *liar) busy(ctx context.Context) error {
 func (l *liar) got(err error) error {
 	l.gets++
 	switch l.lie {
-	case "is not healthy once it was called":
+	case "is not healthy after a call":
 		l.unhealthy()
-	case "fails calls of its kind with a code of its own":
+	case "fails calls of its kind with an unknown code":
 		return status.Error(codes.FailedPrecondition, "not now")
-	case "has no words for its errors":
+	case "returns errors without a message":
 		return status.Error(codes.NotFound, "")
-	case "keeps 20 KB of each call of its kind":
+	case "leaks 20 KB for each call of its kind":
 		l.keep(slices.Repeat([]byte{1}, 20<<10), nil)
-	case "writes a file at each call":
+	case "writes a file on each call":
 		_ = os.WriteFile(filepath.Join(l.dir, strconv.Itoa(l.gets)), nil, 0o600)
-	case "takes the settings that it validates":
+	case "applies the settings in Validate":
 		if l.wrong {
 			return status.Error(codes.Unavailable, "no backend")
 		}
-	case "prints at the fifth call of its kind":
+	case "prints on the fifth call of its kind":
 		if l.gets == 5 {
 			fmt.Println("that was the fifth")
 		}
@@ -519,9 +519,9 @@ func (l *liar) got(err error) error {
 	}
 	if l.gets%100 == 0 {
 		switch l.lie {
-		case "prints at each hundredth call of its kind":
+		case "prints on every hundredth call of its kind":
 			fmt.Println(l.gets, "calls")
-		case "starts a child at each hundredth call":
+		case "starts a child on every hundredth call":
 			run("sleep", "30")
 		}
 	}

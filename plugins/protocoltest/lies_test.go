@@ -37,46 +37,46 @@ func TestMain(m *testing.M) {
 func lies() map[string][]string {
 	return map[string][]string{
 		Cookie: {
-			"serves without the cookie", "exits with status 0", "says on standard output what it is", "does not say what it is", "serves whatever kind is wanted",
+			"serves without the cookie", "exits with status 0", "prints what it is to standard output", "does not say what it is", "serves any kind that is requested",
 		},
 		Handshake: {
-			"speaks netrpc by its handshake line", "answers with a version that it does not serve", "listens on every address", "serves in plain text",
-			"listens on every address besides", "listens on every address once it is configured", "takes datagrams on every address", "takes datagrams on this machine by IPv6",
-			"has a page about itself on this machine", "has the same key at each start",
+			"announces netrpc in its handshake line", "announces a version that it does not serve", "listens on every address", "serves in plain text",
+			"also listens on every address", "listens on every address once it is configured", "accepts datagrams on every address", "accepts datagrams on IPv6 loopback",
+			"serves a page about itself on loopback", "uses the same key at every start",
 		},
-		Guarded: {"wants no certificate", "takes any certificate"},
+		Guarded: {"requires no certificate", "accepts any certificate"},
 		Introduced: {
-			"has no health service", "is not healthy", "counts its Infos", "is of another kind by its Info", "has a name in capitals", "has no version",
-			"is not healthy once it is configured", "is not healthy once it was called", "fails calls of its kind with a code of its own", "has no words for its errors",
+			"has no health service", "is not healthy", "returns a different Info each time", "reports a different kind in Info", "has an upper-case name", "has no version",
+			"is not healthy once it is configured", "is not healthy after a call", "fails calls of its kind with an unknown code", "returns errors without a message",
 		},
 		Configured: {
-			"refuses good settings", "configures with settings that do not exist", "reports problems without a path", "reports one problem at a time",
-			"fails where it should report problems", "configures with values of the wrong type", "takes names of settings without their case", "accepts settings that are not an object", "takes settings once only",
-			"takes a list of objects for a text", "takes null for an object", "begins its problems with a capital", "says nothing of its problems",
-			"names an unknown setting as the nearest", "names a nearest setting for a wrong type", "fails without a data directory", "uses the current directory without a data directory",
-			"refuses capabilities that it does not know", "refuses servers that are newer", "reports wrong types before names that do not exist",
+			"refuses good settings", "accepts settings that do not exist", "reports problems without a path", "reports one problem at a time",
+			"fails instead of reporting problems", "accepts values of the wrong type", "ignores the case of setting names", "accepts settings that are not an object", "accepts settings only once",
+			"accepts a list of objects as a string", "accepts null as an object", "starts its problems with a capital letter", "reports problems without a message",
+			"suggests a setting that does not exist", "suggests a setting when the type is wrong", "fails without a data directory", "uses the current directory without a data directory",
+			"rejects unknown capabilities", "rejects newer servers", "reports wrong types but not unknown names",
 		},
 		Validated: {
-			"validates settings that do not exist", "validates values of the wrong type", "finds fault in good settings", "says that it validates and does not",
-			"does not say that it validates", "validates wrong types before names that do not exist", "validates settings that are not an object",
-			"makes the data directory as it validates", "tries the data directory by writing as it validates", "takes the settings that it validates",
+			"validates settings that do not exist", "validates values of the wrong type", "reports problems with good settings", "declares Validate without implementing it",
+			"implements Validate without declaring it", "validates types but not unknown names", "validates settings that are not an object",
+			"creates the data directory in Validate", "writes to the data directory in Validate", "applies the settings in Validate",
 		},
 		Secretive: {
 			"repeats values in problems", "logs its settings", "logs its settings in hex", "repeats values in problems of Validate", "logs the settings that it validates",
-			"logs the tokens that it refuses", "logs the tokens that it refuses in base64", "repeats tokens in errors", "gives its settings to a child as an argument", "writes its settings where everybody reads them",
+			"logs the tokens that it refuses", "logs the tokens that it refuses in base64", "repeats tokens in errors", "passes its settings to a child as an argument", "writes its settings to a file that everybody can read",
 		},
-		Loaded: {"takes 4 MiB in at most", "answers RESOURCE_EXHAUSTED to more than 50 calls at once", "keeps a worker for each abandoned call", "ends when it cannot read a message", "prints which methods it does not know"},
-		Steady: {"keeps 200 KB of each abandoned call", "keeps 200 KB of each check of its health", "keeps a descriptor of each thirtieth call", "keeps 20 KB of each call", "keeps 20 KB of each call of its kind", "starts a child at each hundredth call", "writes a file at each call"},
+		Loaded: {"accepts messages of at most 4 MiB", "returns RESOURCE_EXHAUSTED for more than 50 concurrent calls", "keeps a worker busy for each abandoned call", "exits when it cannot read a message", "prints the names of unknown methods"},
+		Steady: {"leaks 200 KB for each abandoned call", "leaks 200 KB for each health check", "leaks a file descriptor on every thirtieth call", "leaks 20 KB for each call", "leaks 20 KB for each call of its kind", "starts a child on every hundredth call", "writes a file on each call"},
 		Silent: {
-			"prints as it configures", "prints as it ends", "prints at each hundredth call of its kind", "prints a second after it is configured", "prints at the fifth call of its kind",
+			"prints while it is configured", "prints while it exits", "prints on every hundredth call of its kind", "prints a second after it is configured", "prints on the fifth call of its kind",
 			"prints two seconds after a call",
 		},
 		Ending: {
-			"does not obey Shutdown", "leaves its socket behind", "does not obey SIGTERM", "takes its time to end", "waits for open streams at Shutdown",
-			"waits for open streams at SIGTERM", "does not obey SIGTERM once it is configured", "takes its time to end once it is configured", "leaves a child behind",
+			"ignores Shutdown", "leaves its socket behind", "ignores SIGTERM", "takes long to exit", "waits for open streams at Shutdown",
+			"waits for open streams at SIGTERM", "ignores SIGTERM once it is configured", "takes long to exit once it is configured", "leaves a child behind",
 		},
 		Sharing: {
-			"locks its backend and does not say that it is exclusive", "is exclusive and leaves its lock behind", "is exclusive and leaves its lock behind when it is killed",
+			"locks its backend without declaring that it is exclusive", "is exclusive and leaves its lock behind", "is exclusive and leaves its lock behind when it is killed",
 			"refuses a data directory that was not closed",
 		},
 	}
@@ -108,7 +108,7 @@ func verifyToken(ctx context.Context, conn grpc.ClientConnInterface, about strin
 	return err
 }
 
-func TestEachFaultyImplementationIsCaughtByAPropertyThatCatchesOthersToo(t *testing.T) {
+func TestEachFaultyImplementationIsCaughtByItsProperty(t *testing.T) {
 	t.Parallel()
 	liars := plugintest.Lies[*Subject]{}
 	for property, all := range lies() {
@@ -120,11 +120,11 @@ func TestEachFaultyImplementationIsCaughtByAPropertyThatCatchesOthersToo(t *test
 	plugintest.Liars(t, Properties(), plugintest.Trial(kit.Quick), func(_ *testing.T, change func(*Subject)) (s Subject) { change(&s); return s }, liars)
 }
 
-func TestAReportHasTheWholeHistoryAndWhatThePluginLogged(t *testing.T) {
+func TestAReportHasTheWholeHistoryAndThePluginsLog(t *testing.T) {
 	t.Parallel()
 	for lie, c := range map[string]struct{ property, says string }{
-		"fails without a data directory":                          {Configured, "desc = mkdir: no such file or directory; it logged: configure: the directory is empty\ndemanded:"},
-		"locks its backend and does not say that it is exclusive": {Sharing, "   1  another process serves\n   2  Configure with {"},
+		"fails without a data directory":                           {Configured, "desc = mkdir: no such file or directory; it logged: configure: the directory is empty\ndemanded:"},
+		"locks its backend without declaring that it is exclusive": {Sharing, "   1  another process serves\n   2  Configure with {"},
 	} {
 		t.Run(lie, func(t *testing.T) {
 			t.Parallel()

@@ -106,19 +106,20 @@ func configures(b *bench) {
 	p.stop() // it may hold resources that only one process can have
 	p = b.start("1", "")
 	req := &pluginv1.ConfigureRequest{SettingsJson: b.goodSettings(), DataDir: p.data, HostVersion: "99.0.0-next (a build)", HostCapabilities: []string{"exclusive", "a.word.of.tomorrow"}}
-	req.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 1000, protowire.BytesType), "a field of tomorrow"))
+	req.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 1000, protowire.BytesType), "a field from a newer version"))
 	ctx, cancel := b.limited()
 	defer cancel()
 	if resp, err := p.service.Configure(ctx, req); err != nil || len(resp.GetProblems()) > 0 {
-		kit.Reject(fmt.Sprint(resp.GetProblems(), err), "no problems", sentenceUnknown, "Configure with a version, a capability and a field of tomorrow")
+		kit.Reject(fmt.Sprint(resp.GetProblems(), err), "no problems", sentenceUnknown, "Configure with a version, a capability and a field from a newer server")
 	}
 	p.stop()
 	b.configuresWithoutDirectory()
 	b.trial.Cover("%d wrong settings", len(all))
 }
 
-// configuresWithoutDirectory checks that a plugin without a data directory does not use the current one. If the settings
-// or the executable depend on the current directory, it is the kit's own, and any files that appear there do not count.
+// configuresWithoutDirectory checks that a plugin without a data directory does not use the current directory instead.
+// If the settings or the executable depend on the current directory, the plugin runs in the kit's own, and files that
+// appear there are ignored.
 func (b *bench) configuresWithoutDirectory() {
 	configure := func(p *process, data string) (problems int, err error) {
 		ctx, cancel := b.limited()

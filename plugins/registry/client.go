@@ -53,7 +53,7 @@ func (c client) Resolve(ctx context.Context, ref Ref) (Package, error) {
 	return fromProto(resp.GetPackage()), nil
 }
 
-// Fetch waits for the first bytes, so that a refusal is returned by Fetch and not by a later Read.
+// Fetch waits for the first bytes, so that Fetch itself, not a later Read, returns a refusal.
 func (c client) Fetch(ctx context.Context, pkg Package) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := c.service.Fetch(ctx, &registryv1.FetchRequest{Package: toProto(pkg)})

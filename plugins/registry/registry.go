@@ -6,8 +6,7 @@ import (
 )
 
 // Registry finds bundles by name. It must be safe for concurrent use.
-//
-// What must hold, for every method:
+// Rules for every method:
 //   - The context's deadline is honored.
 //   - plugins.ErrNotFound means that the registry was searched and has no such bundle or version; the
 //     server tries its next registry. plugins.ErrUnavailable means that the registry could not be

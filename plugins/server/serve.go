@@ -63,7 +63,7 @@ func refuse(cookie string, kind plugins.Kind) string {
 	case "":
 		return fmt.Sprintf("this is a Ropewalk plugin of the kind %s; a server starts it when its configuration names it, and `ropewalk plugin test` checks it", kind)
 	}
-	return fmt.Sprintf("this plugin is of the kind %s, but was started as one of the kind %s; configure it where a plugin of its kind belongs", kind, cookie)
+	return fmt.Sprintf("this plugin is of the kind %s, but was started as one of the kind %s; configure it in the section for its kind", kind, cookie)
 }
 
 func closeImpl(impl any, log hclog.Logger) {

@@ -83,7 +83,7 @@ func Validate(ctx context.Context, impl any, c plugins.Config) error {
 		return c.Decode(holder.NewSettings())
 	}
 	if _, ok := impl.(plugins.Configurer); ok {
-		return fmt.Errorf("%w: this plugin checks its settings only when it takes them", plugins.ErrUnimplemented)
+		return fmt.Errorf("%w: this plugin checks its settings only when it applies them", plugins.ErrUnimplemented)
 	}
 	return c.Decode(&struct{}{})
 }

@@ -37,7 +37,7 @@ func CheckReplace(rec Record, ttl time.Duration) error {
 		return fmt.Errorf("%w: a session needs an id", plugins.ErrInvalid)
 	}
 	if ttl < 0 {
-		return fmt.Errorf("%w: the ttl of a session must not be negative, as %s is", plugins.ErrInvalid, ttl)
+		return fmt.Errorf("%w: the ttl of a session must not be negative: %s", plugins.ErrInvalid, ttl)
 	}
 	return nil
 }

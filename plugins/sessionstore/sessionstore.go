@@ -6,8 +6,7 @@ import (
 )
 
 // Store records MCP sessions. It must be safe for concurrent use.
-//
-// What must hold, for every method:
+// Rules for every method:
 //   - The context's deadline is honored: a call returns soon after it passes.
 //   - A call that could not reach the backend returns plugins.ErrUnavailable (wrapped or plain). The
 //     server then responds with 503 and keeps its own sessions. Never return plugins.ErrNotFound in this

@@ -68,7 +68,7 @@ func serveReadme(t *testing.T) *harness.Server {
 	return s
 }
 
-// named renames the bundle in dir to @test/name.
+// named changes the name of the bundle in a directory to @test/name, and returns the directory.
 func named(t *testing.T, dir, name string) string {
 	t.Helper()
 	manifest := filepath.Join(dir, "manifest.json")
@@ -159,8 +159,8 @@ func TestAClientThatKnowsOnlyTheURLListsAndCallsToolsAfterAnOAuthLogin(t *testin
 	}
 }
 
-// ofPackageManagers returns the environment variables that configure where packages come from and which certificates to
-// trust.
+// ofPackageManagers returns the environment variables that tell package managers where packages come from and which
+// certificates to trust.
 func ofPackageManagers() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return !slices.ContainsFunc([]string{"NPM_CONFIG_", "SSL_CERT_", "NODE_EXTRA_CA_CERTS"}, func(prefix string) bool {
@@ -169,7 +169,7 @@ func ofPackageManagers() []string {
 	})
 }
 
-// People copy this definition from the server's own documentation into their clients' configuration.
+// The definition is from the documentation of server-everything. People copy it into their clients' configuration.
 func TestAPastedDefinitionOfServerEverythingIsImportedAndAnswersACall(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "", ofPackageManagers()...)

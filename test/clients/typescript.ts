@@ -1,5 +1,6 @@
-// Uses the types in schema.d.ts, which openapi-typescript generated. The program type-checks with tsc --strict and
-// sends typical requests to a real server. Its first argument is the facts as JSON, and it prints the results as JSON.
+// A program that uses the types in schema.d.ts, which openapi-typescript generated. It must type-check with tsc
+// --strict. It sends a real server the requests that a new client would send. Its first argument is the facts as JSON,
+// and it prints what it saw as JSON.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";
 

@@ -1,5 +1,6 @@
-// Uses the official TypeScript client, which knows only a URL. The client finds the identity provider, registers, logs
-// in with a browser whose user agrees to everything, and lists and calls tools. The program prints the results as JSON.
+// Runs the official TypeScript client with nothing but a URL. The client finds the identity provider, registers, logs
+// in with a browser that agrees to everything, and lists and calls tools. The script prints what the client saw as
+// JSON.
 //
 //   node url-only.mjs <url of the endpoint>
 import { createRequire } from "node:module";

@@ -18,8 +18,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// documentOfSuite is the client ID that auth/basic-cimd requires. The suite's authorization server doesn't read the
-// document at this address.
+// documentOfSuite is the client ID that the scenario auth/basic-cimd requires: the URL of a client's metadata document.
+// The scenario's authorization server does not fetch the document.
 const documentOfSuite = "https://conformance-test.local/client-metadata.json"
 
 // installation returns the body of the request that installs the scenario's server. If the scenario has a preregistered
@@ -43,8 +43,8 @@ func installation(app, url string) map[string]any {
 // person is a user with a browser who agrees to everything.
 type person struct{ base, app string }
 
-// link links an account and waits until the app's tools are listed. The login may end before that, because the app
-// moved to another authorization server. The person then logs in again.
+// link links an account, and waits until the account's tools are listed. If the login has ended by then, the person
+// logs in again. That happens when the app moves to another authorization server.
 func (p person) link() error {
 	if err := p.login(); err != nil {
 		return err
@@ -123,8 +123,8 @@ func (p person) agree(address string) error {
 	return nil
 }
 
-// answer accepts every question with the default values of its fields. If the question is a URL, answer agrees on that
-// page.
+// answer accepts every question and leaves all fields at their default values. If the question is a link to a page, the
+// person opens the page and agrees there.
 func (p person) answer(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	if r.Params.Mode == "url" {
 		if err := p.agree(r.Params.URL); err != nil {

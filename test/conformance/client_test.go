@@ -118,7 +118,7 @@ func listed(t *testing.T, side string) map[string][]string {
 	return all
 }
 
-func TestEveryClientScenarioIsRunOrHasAReason(t *testing.T) {
+func TestEveryClientScenarioIsRunOrExcludedWithAReason(t *testing.T) {
 	t.Parallel()
 	run, all := slices.Concat(applicable(), authorization()), listed(t, "--client")
 	for name := range all {

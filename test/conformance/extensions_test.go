@@ -19,12 +19,12 @@ func extensionScenarios() map[string]int { return map[string]int{"tasks-": 10, "
 // skipped returns the scenarios that the suite skips completely or in part, with the reasons.
 func skipped() map[string]string {
 	return map[string]string{
-		"tasks-status-notifications": "the suite has no check yet, but the end-to-end tests have one",
+		"tasks-status-notifications": "the suite has no check for them yet, but the end-to-end tests have",
 		"sep-2640-skills-directory":  "resources/directory/read is optional, and the server does not declare it",
 	}
 }
 
-func TestEveryScenarioForExtensions(t *testing.T) {
+func TestEveryExtensionScenario(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, app, harness.Tasks)})

@@ -1,5 +1,5 @@
-// Calls the tools of an app with @modelcontextprotocol/ext-tasks, the official client for tasks. Prints the results as
-// JSON.
+// The official client for tasks, @modelcontextprotocol/ext-tasks, calls the tools of an app. The script prints what the
+// client saw as JSON.
 //
 //   node tasks.mjs <modules> <url> <app> [resume <reference>]
 //

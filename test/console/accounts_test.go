@@ -27,7 +27,7 @@ func TestAccountsAreLinkedAndManagedInTheBrowser(t *testing.T) {
 	at := fmt.Sprintf("http://localhost:%d", port)
 	login := testenv.StartOpenIDProviderWithForm(t, at+"/v1/auth/callback")
 	app := harness.StartAccountApp(t, 600)
-	app.Own.Store(true) // alice's accounts do not notice this
+	app.Own.Store(true) // this does not change the tools of alice's accounts
 	s := harness.Serve(t, harness.Config(fmt.Sprintf(`apiKey: %s
 auth:
   adapter: oidc

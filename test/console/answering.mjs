@@ -9,8 +9,7 @@ await page.goto(`${facts.url}/chat`);
 const stop = (at) => at.getByRole("button", { name: "Stop", exact: true });
 const inField = (at) => eventually("the cursor is in the message field", () => message(at).evaluate((field) => field === document.activeElement));
 const attached = (at, name) => at.getByRole("button", { name: `Remove ${name}` });
-// hold keeps the next message from reaching the server, like a slow upload, until the function that it returns is
-// called.
+// hold delays the next message to the server, as a slow upload would, until the function that hold returns is called.
 async function hold() {
   let release;
   const held = new Promise((resolve) => { release = resolve; });
@@ -37,8 +36,8 @@ await thread(page).getByRole("button", { name: "Retry", exact: true }).click();
 await stop(page).waitFor();
 await inField(page);
 
-// Text and files added before the server has the message stay in the field when the chat gets its address. They do not
-// become the draft of the next chat, even if a file was still being read.
+// Text and files that are added before the server has the message stay in the field when the chat gets its address.
+// They do not become the draft of the next chat, even if a file was still being read.
 await page.getByLabel("Files", { exact: true }).setInputFiles({ name: "early.txt", mimeType: "text/plain", buffer: Buffer.from("early") });
 await attached(page, "early.txt").waitFor();
 await page.evaluate(() => {
@@ -72,7 +71,7 @@ const newChat = async () => {
 };
 const draftOfNext = () => page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith("ropewalk.draft") && key.endsWith(" new")));
 
-// A message that reaches the server late does not take over the conversation that is open by then.
+// A message that reaches the server late does not replace the conversation that is open by then.
 await newChat();
 release = await hold();
 await message(page).fill("one");
@@ -87,7 +86,7 @@ assert.equal(new URL(page.url()).pathname, first);
 await thread(page).getByText("hold on").waitFor();
 assert.equal(await message(page).inputValue(), "foo");
 
-// A new chat that is opened again in the meantime shows the message and gets its address.
+// If the person returns to the new chat in the meantime, it shows the message and gets its address.
 await newChat();
 release = await hold();
 await message(page).fill("two");
@@ -104,7 +103,7 @@ await thread(page).getByText("Working on it.").waitFor();
 assert.equal(await message(page).inputValue(), "");
 await stop(page).click();
 
-// A message that reaches the server late does not take the person away from another screen.
+// A late message does not take the person away from another screen either.
 await newChat();
 release = await hold();
 await message(page).fill("three");

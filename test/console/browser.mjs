@@ -59,15 +59,15 @@ export async function logOut(page) {
   await page.getByRole("heading", { name: "Log in to Ropewalk" }).waitFor();
 }
 
-// eventually waits until holds returns true. Use it for conditions that a locator cannot wait for.
+// eventually waits until holds returns true. It is for conditions that a locator cannot wait for.
 export async function eventually(what, holds) {
   for (const until = Date.now() + patience; !(await holds()); await new Promise((resolve) => setTimeout(resolve, 50))) {
     assert.ok(Date.now() < until, `not within ${patience / 1000} s: ${what}`);
   }
 }
 
-// excess returns the number of pixels by which the page is too wide. It waits if the page is still adapting to its
-// width.
+// excess returns by how many pixels the page is too wide. If the page is still adapting to a new width, excess waits
+// for it.
 export async function excess(page) {
   const over = () => document.documentElement.scrollWidth - document.documentElement.clientWidth;
   await page.waitForFunction(`(${over})() <= 0`, undefined, { timeout: 10_000 }).catch(() => undefined);
@@ -80,9 +80,9 @@ export async function accessible(page, where) {
   assert.deepEqual(violations, [], `axe-core on ${where}: ${JSON.stringify(violations, null, 1)}`);
 }
 
-// violationsOn returns the violations that axe-core finds on the page, for all rules or only the given ones. They must
-// still be there a second later, because the page may have changed during the check, for example while a notice faded
-// in.
+// violationsOn returns axe-core's violations on the page, for all rules or only for the given ones. If there are any,
+// it checks again a second later and returns that result, because the page may have changed during the first check, for
+// example to fade in a notice.
 export async function violationsOn(page, rules) {
   const found = await check(page, rules);
   if (found.length === 0) return found;
@@ -90,7 +90,8 @@ export async function violationsOn(page, rules) {
   return check(page, rules);
 }
 
-// check waits until dialogs and menus have faded in, because their contrast is lower before then.
+// check runs axe-core once. It first waits until dialogs and menus have faded in, because their contrast is lower
+// before that.
 async function check(page, rules) {
   await page.waitForFunction(() => document.getAnimations().every((a) => a.playState !== "running" || a.effect?.getTiming().iterations === Infinity));
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource);

@@ -23,13 +23,13 @@ await other.getByRole("button", { name: "Stop", exact: true }).waitFor();
 await more();
 for (const at of [page, other]) {
   await thread(at).getByText("The second part.").waitFor();
-  assert.equal(await counted(at, "The first part."), 1, "the first part is shown only once");
+  assert.equal(await counted(at, "The first part."), 1, "the text is shown once");
 }
 await more();
 for (const at of [page, other]) {
   await thread(at).getByText("The end.").waitFor();
   await thread(at).getByRole("button", { name: "Fork from here" }).last().waitFor();
-  assert.equal(await counted(at, "The first part."), 1, "the first part is shown only once");
+  assert.equal(await counted(at, "The first part."), 1, "the text is shown once");
 }
 
 // A message sent during an answer waits until it ends. Other pages show it and can withdraw it.

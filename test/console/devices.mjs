@@ -39,7 +39,7 @@ for (const path of ["/chat", "/tools?tool=sample__echo", "/connect", "/apps?inst
   assert.equal(await excess(phone.page), 0, `${path} is wider than the screen`);
 }
 
-// The list of conversations covers the chat. A button closes it.
+// The list of conversations covers the chat. A button closes the list.
 await phone.page.goto(`${facts.url}/chat`);
 await openList(phone.page);
 await list(phone.page).getByText("A title").first().waitFor();

@@ -53,7 +53,7 @@ async function attempt(attack) {
   // The page around the view still works.
   assert.equal(await page.title(), "Tools · Ropewalk", `${attack}: the title`);
   const { heard, text } = await page.evaluate(() => ({ heard: globalThis.heard, text: document.body.innerText }));
-  if (heard) failures.push(`${attack}: the page heard something over a channel`);
+  if (heard) failures.push(`${attack}: the page received a message over a channel`);
   if (text.includes("forged")) failures.push(`${attack}: the page shows a forged answer`);
   const tall = await page.locator("iframe").first().evaluate((frame) => frame.clientHeight);
   if (tall > 800) failures.push(`${attack}: the frame grew to ${tall} px`);

@@ -50,8 +50,8 @@ await page.getByRole("log").getByText("Secure MCP Filesystem Server").first().wa
 await settled(page);
 await accessible(page, "the log of an app");
 
-// Chat with a model that calls the tool. The history that the page requests when the run starts arrives after the run
-// has ended and lacks its answer, unless the run ended before the request.
+// Chat with a model that calls the tool. The page requests the history when the run starts. The script holds back this
+// response until the run has ended. The history then lacks the run's answer, unless the run ended before the request.
 let histories = 0;
 let late = false;
 await page.route("**/v1/conversations/*/history", async (route) => {

@@ -21,7 +21,7 @@ const focus = () => page.evaluate(() => {
   };
 });
 
-// shown returns the result of focus, and fails if the focus is not visible.
+// shown returns the focused element as focus does, and fails if the focus is not visible.
 async function shown() {
   const at = await focus();
   if (!at.page) assert.ok(at.seen, `the focus on ${at.html} is not visible`);

@@ -8,9 +8,9 @@ func TestLongListsRenderOnlyTheVisibleRows(t *testing.T) {
 	browse(t, "lists.mjs", serve(t, "", "--sample"), nil)
 }
 
-// After events, the page requests the affected data again, only once for many events. It never shows a response to an
-// earlier request. It polls a conversation without an answer until the answer exists.
-func TestThePageRefreshesDataThatHasChanged(t *testing.T) {
+// After an event the page requests the data again, once for many events. It does not show a response to an
+// earlier request. A conversation without its answer is requested until the answer exists.
+func TestThePageRequestsChangedDataAgain(t *testing.T) {
 	t.Parallel()
 	browse(t, "fresh.mjs", serve(t, "", "--sample"), nil)
 }

@@ -56,7 +56,7 @@ async function withoutSidebars() {
   return { ...visit, field, sent, complete, answered };
 }
 
-// Text typed before the sidebars load is kept, including text that an input method is composing.
+// Text that is typed before the sidebars arrive stays, including text that an input method is composing.
 const writing = await withoutSidebars();
 await writing.page.keyboard.type("hello");
 await writing.page.keyboard.press("ArrowLeft");
@@ -83,7 +83,7 @@ assert.deepEqual(writing.sent, ["hellかo"]);
 assert.deepEqual(writing.problems, []);
 await writing.context.close();
 
-// A message sent before the sidebars load is sent only once.
+// A message that is sent before the sidebars arrive is sent once.
 const sending = await withoutSidebars();
 await sending.page.keyboard.type("hello");
 await sending.page.keyboard.press("Enter");
@@ -150,7 +150,7 @@ async function firstUse(url) {
   return Math.round(at);
 }
 
-// typeAtOnce types as soon as the field appears, and reports when the page shows the text. It runs in the page.
+// Types as soon as the field appears, and reports when the page shows the text. This function runs in the page.
 function typeAtOnce() {
   return new Promise((resolve) => {
     const look = new MutationObserver(() => {

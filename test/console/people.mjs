@@ -120,13 +120,13 @@ await say(bob.page, "Where do kestrels live?", answers.kestrel);
 await workspace(bob.page, /default/i);
 await bob.page.waitForURL(/\/w\/ws_default\/chat$/);
 await bob.page.getByRole("link", { name: /Kestrel nest box/ }).waitFor();
-await eventually("only the shared workspace's conversations are listed", async () => (await bob.page.getByRole("link", { name: /nest box/ }).count()) === 1);
+await eventually("only the conversations of the shared workspace are listed", async () => (await bob.page.getByRole("link", { name: /nest box/ }).count()) === 1);
 await workspace(ada.page, /default/i);
 await ada.page.getByRole("link", { name: "Apps" }).click();
 await ada.page.getByText("@hotel/porter").waitFor();
-await eventually("only the shared workspace's apps are listed", async () => (await ada.page.getByText("@hotel/harbour").count()) === 0);
+await eventually("only the apps of the shared workspace are listed", async () => (await ada.page.getByText("@hotel/harbour").count()) === 0);
 
-// A search finds only your own conversations. The address of another person's conversation shows nothing.
+// A search finds only a person's own conversations. The address of another person's conversation shows nothing.
 await ada.page.goto(facts.url + "/chat");
 await ada.page.getByLabel("Search conversations").fill("noon");
 await ada.page.getByRole("link", { name: /Harbour cruise/ }).waitFor();

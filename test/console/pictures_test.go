@@ -79,9 +79,9 @@ func (a officeApp) bundle(t *testing.T) string {
 	return dir
 }
 
-// This test takes the screenshots for docs/console.md on a server with realistic data. It runs only if
-// ROPEWALK_SCREENSHOTS names a directory.
-func TestPicturesForTheDocumentation(t *testing.T) {
+// This test takes the screenshots for docs/console.md, on a server with realistic data. It runs only with
+// ROPEWALK_SCREENSHOTS=<directory>.
+func TestScreenshotsForTheDocumentation(t *testing.T) {
 	if os.Getenv("ROPEWALK_SCREENSHOTS") == "" {
 		t.Skip("ROPEWALK_SCREENSHOTS is not set")
 	}

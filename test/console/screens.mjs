@@ -1,5 +1,5 @@
-// Checks every screen in both themes and at both widths: its content appears, it is accessible, and nothing is wider
-// than the page. The width is also checked at a few more sizes.
+// Opens every screen in both themes and at two widths, and checks that it is accessible. At these and other widths,
+// nothing may be wider than the page.
 import { assert, excess, facts, launch, narrow, open, settled, violationsOn, wide } from "./browser.mjs";
 
 const screens = [
@@ -47,7 +47,7 @@ const selectAll = async (page) => {
   await page.getByRole("dialog").waitFor();
 };
 
-// The menus, dialogs and tabs of the screens. `only` names the width of an element that exists at one width only.
+// The menus, dialogs and tabs of the screens. If an entry exists at only one width, `only` names that width.
 const opened = [
   ["menu of the workspace", "/apps", menu(/^Workspace /)],
   ["menu of the account", "/apps", menu(/^Account of/)],

@@ -12,8 +12,8 @@ await page.addInitScript(() => {
   new PerformanceObserver((list) => list.getEntries().forEach((e) => globalThis.tasks.push(Math.round(e.duration)))).observe({ type: "longtask" });
 });
 const session = await context.newCDPSession(page);
-// rendered waits until the whole answer is rendered. If more text has arrived than one frame can render, the page shows
-// the rest as plain text at first.
+// rendered waits until the whole answer is rendered. Text that does not fit into one frame is first shown as unrendered
+// Markdown.
 const rendered = () => page.waitForFunction(() => document.querySelectorAll("article code").length === 999 && !document.querySelector("article").textContent.includes("`"));
 const worst = [];
 for (let round = 0; round < rounds; round++) {
@@ -22,12 +22,11 @@ for (let round = 0; round < rounds; round++) {
   const message = page.getByLabel("Message", { exact: true });
   await message.waitFor();
   await message.fill("a large answer");
-  await page.waitForFunction(() => true); // makes Playwright install its script now, so that the task is not measured
+  await page.waitForFunction(() => true); // installs Playwright's own script, because that task does not exist for users
   await session.send("Emulation.setCPUThrottlingRate", { rate: slower });
   await page.evaluate(() => { globalThis.tasks.length = 0; });
   await message.press("Enter");
-  // Playwright's locators search the whole text again and again. Those tasks would be measured, although they don't
-  // occur for real users.
+  // Do not use Playwright's locators here: they search the whole text repeatedly, in tasks that do not exist for users.
   await page.waitForFunction(() => document.querySelector('[aria-label="Fork from here"]'), undefined, { polling: 200 });
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   worst.push(await page.evaluate(() => Math.max(0, ...globalThis.tasks)));

@@ -16,8 +16,8 @@ import (
 // manyDeltas is the number of pieces in the long answer.
 const manyDeltas = 10_000
 
-// streamingModel starts a model that answers every message with these pieces, one event for each, in OpenAI's format.
-// It returns a server configuration that uses this model for chats.
+// streamingModel starts a model provider that answers every message with the pieces, one event each, in OpenAI's
+// format. It returns a server configuration that uses the provider for chats.
 func streamingModel(t *testing.T, pieces []string) string {
 	t.Helper()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,8 +49,8 @@ func shortAnswer() []string {
 	return append(pieces, "\n\nThe very end.")
 }
 
-// With ROPEWALK_CONSOLE_TIMES=1, the test slows the processor down by a factor of four. The longest task of an answer
-// may then take at most 50 ms, measured as the median of five answers.
+// With ROPEWALK_CONSOLE_TIMES=1, the longest task on a processor slowed down by a factor of four may take at most 50
+// ms. This is the median of five answers.
 func TestAThousandDeltasOfALargeAnswerRenderInShortTasks(t *testing.T) {
 	t.Parallel()
 	pieces := shortAnswer()
@@ -100,9 +100,9 @@ func TestTheFirstLoadIsSmallAndQuicklyUsable(t *testing.T) {
 	browse(t, "load.mjs", serve(t, config, "--sample"), facts)
 }
 
-// The rendered part of an answer does not change while the rest arrives, so the work per delta does not grow with the
-// answer. With ROPEWALK_CONSOLE_TIMES=1, no task on the page may take more than 100 ms.
-func TestTenThousandDeltasRenderOnlyNewText(t *testing.T) {
+// The rendered part of an answer does not change while the rest arrives, so that the work per delta does not
+// grow with the answer. With ROPEWALK_CONSOLE_TIMES=1, no task on the page may take more than 100 ms.
+func TestTenThousandDeltasRenderOnlyTheGrowingPart(t *testing.T) {
 	t.Parallel()
 	pieces := longAnswer()
 	if len(pieces) != manyDeltas || !strings.HasPrefix(pieces[0], "The first") {

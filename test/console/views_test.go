@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// canary is a server that records every request. The views must not be able to send any.
+// canary is a server that records the requests it receives. No view may send it any.
 type canary struct {
 	*httptest.Server
 	mu   sync.Mutex

@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 }
 
 // install runs the first block of commands in an example's README, in the example's directory, and returns that
-// directory. It does so again only if a file that the result depends on has changed; the directory into records
-// a digest of those files.
+// directory. It runs them again only if a file that the result depends on has changed. To detect that, it stores a
+// digest of those files in the directory into.
 func install(t *testing.T, example, into string, dependsOn ...string) string {
 	t.Helper()
 	root := testenv.Root(t)

@@ -29,9 +29,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/host"
 )
 
-// servesItsServerAlone starts an executable by hand. Without a server, the executable says what it is. It
-// communicates only with the holder of the certificate that it was started with, who can also end it.
-func servesItsServerAlone(t *testing.T, kind plugins.Kind, path string) {
+// servesOnlyItsServer starts an executable by hand. Started without a server, the executable must say what it is.
+// Otherwise it must communicate only with the holder of the certificate that it was started with, and exit when that
+// holder asks it to.
+func servesOnlyItsServer(t *testing.T, kind plugins.Kind, path string) {
 	t.Helper()
 	for _, cookie := range []string{"", "registry"} {
 		cmd := exec.CommandContext(t.Context(), path)

@@ -19,8 +19,8 @@ func shell(t *testing.T, dir, commands string) (string, error) {
 	return string(out), err
 }
 
-// withPackages makes a skeleton's build use the packages of the Python example, which include all that it
-// needs.
+// withPackages makes a skeleton's build use the packages of the Python example, which include all packages that the
+// skeleton needs.
 func withPackages(t *testing.T, commands string) string {
 	t.Helper()
 	venv := filepath.Join(filepath.Dir(authPython(t)), ".venv")

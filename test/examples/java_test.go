@@ -50,5 +50,5 @@ func TestTheSessionStoreInJavaSaysWhatIsWrongWithItsSettings(t *testing.T) {
 
 func TestTheSessionStoreInJavaServesOnlyItsServer(t *testing.T) {
 	t.Parallel()
-	servesItsServerAlone(t, plugins.KindSessionStore, sessionStoreJava(t))
+	servesOnlyItsServer(t, plugins.KindSessionStore, sessionStoreJava(t))
 }

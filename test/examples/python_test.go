@@ -102,5 +102,5 @@ func TestTheAuthAdapterInPythonSaysWhatIsWrongWithItsSettings(t *testing.T) {
 
 func TestTheAuthAdapterInPythonServesOnlyItsServer(t *testing.T) {
 	t.Parallel()
-	servesItsServerAlone(t, plugins.KindAuth, authPython(t))
+	servesOnlyItsServer(t, plugins.KindAuth, authPython(t))
 }

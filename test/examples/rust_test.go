@@ -103,5 +103,5 @@ func TestTheSessionStoreInRustSaysWhatIsWrongWithItsSettings(t *testing.T) {
 
 func TestTheSessionStoreInRustServesOnlyItsServer(t *testing.T) {
 	t.Parallel()
-	servesItsServerAlone(t, plugins.KindSessionStore, sessionStoreRust(t))
+	servesOnlyItsServer(t, plugins.KindSessionStore, sessionStoreRust(t))
 }

@@ -120,5 +120,5 @@ func TestTheSessionStoreInTypeScriptSaysWhatIsWrongWithItsSettings(t *testing.T)
 
 func TestTheSessionStoreInTypeScriptServesOnlyItsServer(t *testing.T) {
 	t.Parallel()
-	servesItsServerAlone(t, plugins.KindSessionStore, sessionStoreTypeScript(t))
+	servesOnlyItsServer(t, plugins.KindSessionStore, sessionStoreTypeScript(t))
 }

@@ -20,7 +20,8 @@ npm install --silent --global --prefix "$dir/local" node@22 npm@10
 /usr/bin/python3 -m pip install -q --root-user-action=ignore --break-system-packages --target "$dir/uv" uv
 ln "$dir/uv/bin/uv" "$dir/uv/bin/uvx" "$dir/local/bin/"
 
-# The runtime's part needs root. It ends in a shell whose first process is the script.
+# This part does the work of the container runtime, which needs root. At its end, it executes run.mjs as an ordinary
+# user.
 inside='
 mount --make-rprivate /
 mount -t proc proc /proc

@@ -1,11 +1,11 @@
-"""Executes a program under the system calls that the default filter of container runtimes refuses (amd64)."""
+"""Executes a program with a system call filter like the default one of container runtimes (amd64)."""
 
 import ctypes
 import os
 import struct
 import sys
 
-# By number, as in asm/unistd_64.h. This includes everything that needs a capability that containers do not have.
+# The refused system calls, by number as in asm/unistd_64.h. They include all calls that need a capability that containers lack.
 REFUSED = {
     "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "unshare": 272, "setns": 308, "open_tree": 428,
     "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "mount_setattr": 442,

@@ -1,7 +1,7 @@
-// Installs the servers in servers.json and imports the files in ../pasted, as a new user does: with the command line, from an
-// empty home, answering yes to each question. Each server must run (initialize, tools/list, and one call that needs the
-// granted permissions) or say in one sentence what the machine lacks. The script downloads everything, so `make test` does
-// not run it.
+// Installs the servers in servers.json and imports the files in ../pasted, as a new user would: with the command line,
+// from an empty home, answering yes to each question. Each server must run (initialize, tools/list, and one call that
+// needs the granted permissions) or say in one sentence what the machine lacks. The script downloads everything, so
+// `make test` does not run it.
 //
 //   node test/servers/run.mjs ROPEWALK [--user UID] [--only REGEX] [--jobs N] [--no-pasted]
 //
@@ -76,7 +76,7 @@ async function until(what, condition) {
   throw new Error(`${what} within a minute`);
 }
 
-/** Makes the home, the runtimes in it, the documents and the services. */
+/** Creates the home, the runtimes in it, the documents and the services. */
 async function prepare() {
   chmodSync(root, 0o755);
   for (const dir of [home, demo, join(demo, "docs"), join(demo, "repo"), join(demo, "sheets"), join(root, "pg")]) mkdirSync(dir);
@@ -172,7 +172,7 @@ async function main() {
   return wrong;
 }
 
-/** Ends what was started, the server first. */
+/** Stops everything that was started, the server first. */
 async function end() {
   for (const child of running.splice(0).reverse()) {
     const ended = new Promise((done) => child.once("exit", done));

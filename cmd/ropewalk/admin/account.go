@@ -58,7 +58,7 @@ func AccountCommand() *cobra.Command {
 	return cmd
 }
 
-// useOf says who uses an account, and whether it is the default.
+// useOf describes who uses an account, and whether it is the default.
 func useOf(a cli.Account) string {
 	use := "by name"
 	if a.Default {
@@ -125,7 +125,7 @@ func linkAccount(c *cli.Connection) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&name, "name", "", "name of the account (default main); an existing account with this name gets a new login")
 	cmd.Flags().StringVar(&scopes, "scopes", "", "additional rights to ask for, separated by spaces")
-	cmd.Flags().BoolVar(&device, "device", false, "log in with a code on another device, if the authorization server can give one")
+	cmd.Flags().BoolVar(&device, "device", false, "log in with a code on another device, if the authorization server supports that")
 	cmd.Flags().BoolVar(&yes, "yes", false, "with --device, skip the confirmation")
 	cmd.Flags().DurationVar(&wait, "wait", 10*time.Minute, "how long to wait for the login; with 0, print the URL and do not wait")
 	return cmd
@@ -207,7 +207,7 @@ func (l accountLink) agree(cmd *cobra.Command, yes bool) error {
 		return err
 	}
 	if !strings.HasPrefix(strings.ToLower(line), "y") {
-		return errors.New("nothing was linked, since you did not agree (--yes agrees without being asked)")
+		return errors.New("nothing was linked, because you did not agree (--yes skips the question)")
 	}
 	return nil
 }

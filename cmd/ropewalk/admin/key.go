@@ -36,7 +36,7 @@ func KeyCommand() *cobra.Command {
 				})
 			},
 		},
-		request(c, "revoke KEY", "Revoke an API key, given by id or name; whatever uses it is cut off within seconds", 1, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
+		request(c, "revoke KEY", "Revoke an API key, given by id or name; everything that uses it is cut off within seconds", 1, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			id, err := pickKey(ctx, client, args[0])
 			return call{method: http.MethodDelete, path: "/v1/keys/" + url.PathEscape(id), done: "Key " + args[0] + " is revoked."}, err
 		}),

@@ -22,8 +22,8 @@ type user struct {
 
 func (u user) named() cli.Named { return cli.Named{ID: u.ID, Names: []string{u.Email, u.DisplayName}} }
 
-// pickUser returns the id of a user, given the id, email or name. A caller who may not list the users must use
-// what the server itself accepts.
+// pickUser returns the id of a user, given the id, email or name. If the caller may not list users, it returns the text
+// unchanged and leaves the check to the server.
 func pickUser(ctx context.Context, client *apiclient.Client, meant string) (string, error) {
 	var answer struct{ Users []user }
 	err := client.Get(ctx, "/v1/users", nil, &answer)

@@ -32,7 +32,7 @@ func WorkspaceCommand() *cobra.Command {
 			path, err := workspacePath(ctx, client, args[0])
 			return call{method: http.MethodPatch, path: path, body: map[string]any{"name": args[1]}, done: "Workspace " + args[0] + " is named " + args[1] + "."}, err
 		}),
-		request(c, "delete WORKSPACE", "Delete a workspace, given by id or name, and what belongs to it", 1, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
+		request(c, "delete WORKSPACE", "Delete a workspace, given by id or name, and everything in it", 1, func(ctx context.Context, client *apiclient.Client, args []string) (call, error) {
 			path, err := workspacePath(ctx, client, args[0])
 			return call{method: http.MethodDelete, path: path, done: "Workspace " + args[0] + " is deleted."}, err
 		}),
@@ -85,7 +85,7 @@ type call struct {
 	method, path string
 	body         any
 	done         string // message on success
-	creates      bool   // it creates a workspace, whose id is printed
+	creates      bool   // the request creates a workspace; the command prints its id
 }
 
 // request returns a command that makes one request and reports that it succeeded.
@@ -151,8 +151,8 @@ func listWorkspaces(c *cli.Connection) *cobra.Command {
 // instructions shows or sets the instructions of the workspace that the command is connected to.
 func instructions(c *cli.Connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "instructions [TEXT]", Short: "Show the instructions that every model gets in the workspace, or set them as its admin",
-		Long: "Show the instructions that every model gets in the workspace, or set them as its admin. With `-`, the text comes from standard input. " +
+		Use: "instructions [TEXT]", Short: "Show the instructions that every model gets in the workspace, or set them as an admin",
+		Long: "Show the instructions that every model gets in the workspace, or set them as an admin of it. With `-`, the text comes from standard input. " +
 			"An empty text removes the instructions.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -100,7 +100,7 @@ func importServers(cmd *cobra.Command, c *cli.Connection, f *importFlags, args [
 	return printImported(cmd, c, f, answer)
 }
 
-// sendImport requests an import. It sends the servers that asked for something again, once a person or a flag
+// sendImport requests an import. If servers ask for permissions, it sends these servers again once a person or a flag
 // has answered.
 func sendImport(cmd *cobra.Command, client *apiclient.Client, f *importFlags, servers map[string]json.RawMessage, values map[string]string) (json.RawMessage, error) {
 	decided := map[string]*core.PermissionChange{}
@@ -120,7 +120,7 @@ func sendImport(cmd *cobra.Command, client *apiclient.Client, f *importFlags, se
 	case f.skip:
 		existing = "skip"
 	}
-	for range 3 { // like in send
+	for range 3 { // as in send
 		var answer json.RawMessage
 		body := map[string]any{"mcpServers": servers, "values": values, "dryRun": f.dryRun, "existing": existing, "permissions": decided}
 		if err := client.Do(cmd.Context(), http.MethodPost, "/v1/apps/import", body, &answer); err != nil {

@@ -135,7 +135,7 @@ func send(cmd *cobra.Command, client *apiclient.Client, f *installFlags, r *requ
 	return answer, err
 }
 
-// title returns what questions to the user call the app.
+// title returns the app's name for questions to the user.
 func (r *request) title() string {
 	return cmp.Or(r.ServerName, r.Name, r.NPM, r.PyPI, filepath.Base(r.Command), r.Path)
 }
@@ -156,19 +156,19 @@ func suggest(cmd *cobra.Command, client *apiclient.Client, name string, err erro
 func (f *installFlags) request(cmd *cobra.Command, args []string) (*request, error) {
 	r := &request{NPM: f.npm, PyPI: f.pypi, Bin: f.bin, Command: f.command, ServerName: f.as, StartTimeout: int(f.timeout / time.Second)}
 	if f.bin != "" && f.npm == "" && f.pypi == "" {
-		return nil, errors.New("--bin goes with --npm and --pypi")
+		return nil, errors.New("--bin works only with --npm and --pypi")
 	}
 	if f.timeout != 0 && (f.timeout < time.Second || f.timeout > time.Hour) {
 		return nil, errors.New("--timeout must be between 1s and 1h")
 	}
 	isPackage := f.command != "" || f.npm != "" || f.pypi != ""
 	switch dash := cmd.ArgsLenAtDash(); {
-	case isPackage: // all arguments belong to it
+	case isPackage: // all arguments belong to the package
 		args, r.Args = nil, args
 	case dash == 0 && len(args) > 0: // a pasted command line
 		r.Command, args, r.Args = args[0], nil, args[1:]
 	case dash > 0:
-		return nil, errors.New("arguments after -- go with --command, --npm and --pypi")
+		return nil, errors.New("arguments after -- work only with --command, --npm and --pypi")
 	}
 	if len(args) > 1 {
 		return nil, fmt.Errorf("%d sources were given; install one app at a time, and a command with its arguments after --, as in `ropewalk app install -- npx -y PACKAGE ARGUMENTS`", len(args))
@@ -230,7 +230,7 @@ func (f *installFlags) settings(r *request) (err error) {
 	}
 	if r.URL == "" {
 		if f.sse || f.tokenEnv != "" || len(f.headers) > 0 {
-			return errors.New("--sse, --header and --bearer-env go with a URL")
+			return errors.New("--sse, --header and --bearer-env work only with a URL")
 		}
 		return nil
 	}
@@ -321,10 +321,10 @@ func upload(cmd *cobra.Command, client *apiclient.Client, r *request, replace bo
 		query.Set("replace", "true")
 	}
 	if r.Permissions != nil && !isEmpty(*r.Permissions) {
-		return errors.New("--allow and --deny do not go with an upload; install first, then `ropewalk app allow`")
+		return errors.New("--allow and --deny do not work with an upload; install first, then `ropewalk app allow`")
 	}
 	if len(r.Env) > 0 {
-		return errors.New("--env does not go with an upload; install first, then `ropewalk app configure`")
+		return errors.New("--env does not work with an upload; install first, then `ropewalk app configure`")
 	}
 	var body io.Reader = file
 	return client.Send(cmd.Context(), http.MethodPost, "/v1/apps/upload?"+query.Encode(), "application/octet-stream", body, answer)

@@ -59,8 +59,8 @@ func (f *accessFlags) all(here bool) (list []core.Access) {
 	return list
 }
 
-// absolute returns the path that a flag means on this machine. A shell does not expand the ~ in --allow-read=~/notes. An
-// empty text, such as from an unset variable, stays empty: it must not stand for the working directory.
+// absolute resolves a flag's path on this machine. A shell does not expand the ~ in --allow-read=~/notes. An empty
+// text, such as from an unset variable, stays empty: it must not become the working directory.
 func absolute(target string) string {
 	if rest, ok := strings.CutPrefix(target, "~/"); ok || target == "~" {
 		if home, err := os.UserHomeDir(); err == nil {
@@ -123,7 +123,7 @@ func changeCommand(c *cli.Connection, verb, short, long, example string, into fu
 					*list = append(*list, one.Access)
 				}
 				if len(*list) == 0 {
-					return fmt.Errorf("%s asks for nothing that is undecided", args[0])
+					return fmt.Errorf("everything that %s asks for has already been decided", args[0])
 				}
 			}
 			if isEmpty(body) {
@@ -229,7 +229,7 @@ type decisions struct {
 func (d *decisions) bind(flags *pflag.FlagSet) {
 	d.allow.bind(flags, "allow-", "allow")
 	d.deny.bind(flags, "deny-", "deny")
-	flags.BoolVar(&d.requested, "allow-requested", false, "allow all that the app's definition asks for")
+	flags.BoolVar(&d.requested, "allow-requested", false, "allow everything that the app's definition asks for")
 }
 
 // given returns the decisions in the flags. It returns nil if there are none and nobody can be asked. The app is then
@@ -349,8 +349,8 @@ func readLine(cmd *cobra.Command) (string, error) {
 	}
 }
 
-// printMissing prints what an installed app asks for, and how to allow it. The app's definition chooses the targets, and
-// people copy the command into a shell.
+// printMissing prints what an installed app asks for, and how to allow it. The targets come from the app's definition,
+// and people copy the command into a shell, so they are quoted.
 func printMissing(cmd *cobra.Command, app string, missing []core.PermissionRequest) {
 	for _, one := range missing {
 		cmd.PrintErrf("%s may not use %s, which %s names: ropewalk app allow %s --%s %s\n", app, cli.Line(one.Target), one.Reason, app, one.Kind, cli.Line(shellquote.Join(one.Target)))

@@ -141,7 +141,7 @@ func (s *session) loop(r request) error {
 		}
 		message, err := s.line(context.Background(), s.interrupts)
 		if err != nil {
-			return nil //nolint:nilerr // the end of the input, or Ctrl-C at the prompt, is how a chat ends
+			return nil //nolint:nilerr // a chat ends at the end of its input, or with Ctrl-C at the prompt
 		}
 		r.Message = strings.TrimSpace(message)
 		if r.Message == exit {

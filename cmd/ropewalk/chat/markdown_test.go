@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/cmd/ropewalk/cli"
 )
 
-func TestAnAnswersMarkdownIsRenderedHoweverItIsChunked(t *testing.T) {
+func TestMarkdownIsRenderedRegardlessOfItsChunks(t *testing.T) {
 	cases := []struct{ name, markdown, want string }{
 		{"heading", "## The `x` option\n", "<b>The <c>x</c> option</>\n"},
 		{"emphasis", "It is **very** important, *really*, and ~~not~~ over.\n", "It is <b>very</> important, <i>really</i>, and <f>not</> over.\n"},

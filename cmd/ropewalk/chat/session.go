@@ -52,7 +52,7 @@ func (s *session) run(r request) (conversation string, err error) {
 	err = s.client.Stream(ctx, http.MethodPost, "/v1/chat/stream", r, func(e apiclient.Event) error { return p.next(ctx, e) })
 	for try := 0; p.conversation != "" && !p.done && !p.refused && ctx.Err() == nil && try < rejoinTries; try++ {
 		if err = s.rejoin(ctx, p, try); apiclient.IsCode(err, "not_found") {
-			err = nil // it has ended in the meantime
+			err = nil // the run has ended in the meantime
 			break
 		}
 	}

@@ -19,7 +19,7 @@ type Context struct {
 	Server    string `yaml:"server" json:"server"`
 	Workspace string `yaml:"workspace,omitempty" json:"workspace,omitempty"`
 	Key       string `yaml:"key,omitempty" json:"-"`
-	Login     string `yaml:"login,omitempty" json:"-"` // the token of a login, or where the keyring has it: KeepLogin, Token
+	Login     string `yaml:"login,omitempty" json:"-"` // a login's token, or its place in the keyring; see KeepLogin and Token
 }
 
 // Contexts is the file of named contexts.

@@ -44,7 +44,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 	}
 }
 
-func TestRecordsKeepWordsWhole(t *testing.T) {
+func TestRecordsAreWrappedBetweenWords(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	o := &Output{Writer: &out, terminal: true, width: 40}

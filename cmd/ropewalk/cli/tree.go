@@ -51,7 +51,7 @@ func help(cmd *cobra.Command, args []string) error {
 		return unknownCommand(about, rest)
 	}
 	about.SetContext(cmd.Context())
-	about.InitDefaultHelpFlag() // so that the help lists them
+	about.InitDefaultHelpFlag() // so that the help lists --help and --version
 	about.InitDefaultVersionFlag()
 	return about.Help()
 }
@@ -79,7 +79,7 @@ func prepare(cmd *cobra.Command) {
 	}
 }
 
-// flagError says which flag was probably meant, or what a flag accepts, not how parsing its value failed.
+// flagError suggests the flag that was probably meant, or states what a flag accepts. It leaves out how parsing failed.
 func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		var names []string

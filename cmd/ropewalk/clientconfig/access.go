@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/apiclient"
 )
 
-// probeTimeout is how long the server may take to say what its MCP endpoint accepts.
+// probeTimeout is how long the server may take to report what its MCP endpoint accepts.
 const probeTimeout = 5 * time.Second
 
 // access is what a server's MCP endpoint says about the key that commands send.

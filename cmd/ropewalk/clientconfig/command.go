@@ -77,8 +77,8 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// resolve returns what the client connects to, including the workspace in the address, and what must be done
-// before it can; may be "".
+// resolve returns the endpoint that the client connects to, with the workspace in its address. advice states what must
+// be done first; it may be "".
 func (t client) resolve(cmd *cobra.Command, c *cli.Connection, name string) (e endpoint, advice string, err error) {
 	client, err := c.Client(cmd.Context())
 	if err != nil {
@@ -119,7 +119,7 @@ func remote(kind string, e endpoint, reference string) map[string]any {
 // snippet returns the JSON of an entry, indented for reading.
 func snippet(key, name string, entry any) string {
 	text, err := json.MarshalIndent(map[string]any{key: map[string]any{name: entry}}, "", "  ")
-	if err != nil { // it consists of text only
+	if err != nil { // impossible: the entry consists of text only
 		return ""
 	}
 	return string(text)

@@ -20,7 +20,7 @@ func (e *examination) checkApps(ctx context.Context) {
 	list, err := control.Dial(e.home).Apps(ctx)
 	if err != nil {
 		if e.running.Version == e.o.Version {
-			e.addError("apps", "the server's list of apps", err, "look into the server's log")
+			e.addError("apps", "the server's list of apps", err, "check the server's log")
 		}
 		return
 	}
@@ -53,10 +53,10 @@ func (e *examination) appRemedy(a control.App) string {
 	case strings.Contains(a.LastErr, files.ErrChanged.Error()):
 		return fmt.Sprintf("find out who changed the files, then `ropewalk app update %[1]s%[2]s`, or `ropewalk app uninstall %[1]s%[2]s` and install it again; its data stays", a.Name, in)
 	case strings.Contains(a.LastErr, bundle.ErrNoProgram.Error()):
-		return fmt.Sprintf("install the program, or put it back; a command without a slash is looked for on the server's PATH, %s, which a restart of the server reads again; "+
+		return fmt.Sprintf("install the program, or put it back; a command without a slash is looked up on the PATH of the server, %s, which it reads when it starts; "+
 			"then `ropewalk app start %s%s`", e.running.SearchPath, a.Name, in)
 	case a.Status == string(core.StateCrashed):
-		return fmt.Sprintf("it is tried again; `ropewalk app logs %s%s` has what it wrote", a.Name, in)
+		return fmt.Sprintf("the server starts it again; `ropewalk app logs %s%s` shows its output", a.Name, in)
 	}
 	return fmt.Sprintf("see `ropewalk app logs %[1]s%[2]s`, correct its settings with `ropewalk app configure %[1]s%[2]s`, then `ropewalk app start %[1]s%[2]s`", a.Name, in)
 }

@@ -21,15 +21,15 @@ type check struct {
 	run  func(e *examination, ctx context.Context)
 }
 
-// examine runs every check, most of them concurrently, because each waits for anything that is unavailable.
-// Checks that a broken configuration makes impossible are skipped.
+// examine runs every check, most of them concurrently, because a check of something unavailable takes long. Checks
+// that a broken configuration makes impossible are skipped.
 func (e *examination) examine(ctx context.Context, cmd *cobra.Command, terminal bool) {
 	if _, err := os.Lstat(filepath.Join(e.home, "ropewalk.yaml")); errors.Is(err, fs.ErrPermission) {
 		e.add("home", failed, e.home+" cannot be entered: permission denied", "run doctor as the user of the server, or choose another home with --home or ROPEWALK_HOME")
 	} else {
 		e.findServer(ctx)
 		if flag := cmd.Flags().Lookup("config"); e.running != nil && e.running.Config != "" && flag != nil && !flag.Changed {
-			_ = flag.Value.Set(e.running.Config) // it takes any text
+			_ = flag.Value.Set(e.running.Config) // the flag accepts any text
 		}
 		e.checkConfiguration(cmd)
 	}

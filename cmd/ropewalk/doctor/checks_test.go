@@ -22,7 +22,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/control"
 )
 
-func TestACheckThatRanOutOfTimeDidNotAnswer(t *testing.T) {
+func TestACheckThatTimesOutIsReportedAsUnanswered(t *testing.T) {
 	t.Parallel()
 	var r Report
 	r.addError("health", "GET /v1/health", fmt.Errorf("asking: %w", context.DeadlineExceeded), "restart the server")
@@ -173,7 +173,7 @@ func TestReportColumnsAlignWithColours(t *testing.T) {
 	}
 }
 
-func TestTheSandboxIsTheRunningServers(t *testing.T) {
+func TestDoctorReportsTheSandboxOfTheRunningServer(t *testing.T) {
 	t.Parallel()
 	e := &examination{o: Options{Version: "1.2.3"}, running: &control.Status{Version: "1.2.3", Sandbox: control.Sandbox{
 		Level: "landlock", OwnUser: true, Reason: "the server runs in a chroot", Chroot: true, Cgroup: []string{"memory"},

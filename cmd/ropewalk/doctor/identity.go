@@ -20,7 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// provider is what doctor reads of an identity provider's metadata.
+// provider is the part of an identity provider's metadata that doctor reads.
 type provider struct {
 	Issuer                string
 	JWKSURI               string   `json:"jwks_uri"`
@@ -79,8 +79,8 @@ func (e *examination) checkIdentityProvider(ctx context.Context, a config.Auth) 
 	}
 }
 
-// readProvider reads a provider's metadata and its clock, in the places where the adapters look. If none has a document about
-// the issuer, it returns what it found in the last, which is where OpenID providers have it.
+// readProvider reads a provider's metadata, and its clock, in the places where the adapters look. If no place has a
+// document about the issuer, it returns what it found in the last one, where OpenID providers put it.
 func readProvider(ctx context.Context, issuer string) (found provider, date time.Time, err error) {
 	for _, place := range auth.MetadataURLs(issuer) {
 		found = provider{}
@@ -92,7 +92,7 @@ func readProvider(ctx context.Context, issuer string) (found provider, date time
 	return found, date, err
 }
 
-// providerClient returns a client that reaches a provider only where the adapters do: without a proxy, and without redirects to
+// providerClient returns a client with the same rules as the adapters: it uses no proxy and follows no redirect to
 // another host.
 func providerClient() *http.Client {
 	transport := &http.Transport{DialContext: dialer().DialContext, TLSHandshakeTimeout: connectTime, DisableKeepAlives: true}
@@ -104,7 +104,7 @@ func providerClient() *http.Client {
 	}}
 }
 
-// issuerRemedy says what to do if a provider gives itself another issuer than the configured one.
+// issuerRemedy says what to do if a provider's metadata names an issuer other than the configured one.
 func issuerRemedy(stated, section string) string {
 	if strings.Contains(stated, "{") { // Entra ID's document for all tenants, whose tokens have different issuers
 		return "set " + section + ".issuer to the issuer of one tenant, with its id in place of the text in braces"
@@ -152,7 +152,7 @@ func refusedAddress(ctx context.Context, issuer string, allowPrivate bool) (addr
 		case ip.IsPrivate() && !allowPrivate:
 			address, remedy = ip.String()+", which is in a private network", "set %s.allowPrivateNetwork: true if the provider is meant to be there"
 		case ip.IsLoopback():
-			address, remedy = ip.String()+", which is this machine, for a name", "let the name in %[1]s.issuer lead to another address of this machine, and set %[1]s.allowPrivateNetwork: true if that is private"
+			address, remedy = ip.String()+", which is this machine, because the issuer is a name", "make the name in %[1]s.issuer resolve to another address of this machine, and set %[1]s.allowPrivateNetwork: true if that is private"
 		default:
 			return "", ""
 		}

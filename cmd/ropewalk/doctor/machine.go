@@ -185,7 +185,7 @@ func (e *examination) checkRuntime(ctx context.Context, r program) {
 		run := exec.CommandContext(limited, path, "-c", r.modules)
 		run.Env = append(os.Environ(), "PATH="+environment["PATH"])
 		if run.Run() != nil && limited.Err() == nil {
-			e.add(r.name, warning, first+" ("+path+") comes without venv or pip", "where PyPI packages are to be installed without uv: apt-get install python3-venv python3-pip on Debian and Ubuntu")
+			e.add(r.name, warning, first+" ("+path+") comes without venv or pip", "to install PyPI packages without uv: apt-get install python3-venv python3-pip on Debian and Ubuntu")
 			return
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func (e *examination) checkReadiness(ctx context.Context) {
 	checks, err := control.Dial(e.home).Readiness(ctx)
 	if err != nil {
-		e.addError("readiness", "the server", err, "look into the server's log, and restart it")
+		e.addError("readiness", "the server", err, "check the server's log, and restart it")
 		return
 	}
 	e.addReadiness(checks)
@@ -52,13 +52,13 @@ func (e *examination) readinessRemedy(check string) string {
 		}
 		return "free some space on the disk of " + e.home + ", and put a missing ropewalk.db back"
 	case "notices":
-		return "see in pg_stat_activity of the PostgreSQL server in storage.url what holds a lock on the notices table, and end it"
+		return "find out what holds a lock on the notices table (pg_stat_activity of the PostgreSQL server in storage.url), and end it"
 	case "sessionStore":
 		return "check that the server in sessionStore.url is running and can be reached from here; `ropewalk plugin list` shows the state of the plugin"
 	case "identityProvider":
-		return "see `identity` below, and check that this machine reaches the address in the auth section without an HTTP proxy; people who are logged in and API keys work meanwhile"
+		return "see `identity` below, and check that this machine reaches the address in the auth section without an HTTP proxy; until then, API keys and people who are logged in keep working"
 	case "audit":
-		return "free some space on the disk of audit.file, and check what audit.sinks connect to; actions are not recorded meanwhile"
+		return "free some space on the disk of audit.file, and check what audit.sinks connect to; until then, actions are not recorded"
 	case "auth":
 		return "see the server's log for what the adapter wrote, and correct the auth section; `ropewalk plugin list` shows the state of the plugin"
 	}

@@ -93,7 +93,7 @@ func (e *examination) checkServer(ctx context.Context) {
 	if status := e.running; status != nil {
 		e.add("server", ok, fmt.Sprintf("version %s is running at %s (process %d)", status.Version, status.URL, status.PID), "")
 		if status.Version != e.o.Version {
-			e.add("server", warning, fmt.Sprintf("it runs version %s, this is %s", status.Version, e.o.Version), "restart the server")
+			e.add("server", warning, fmt.Sprintf("it runs version %s, but this command is version %s", status.Version, e.o.Version), "restart the server")
 		}
 		e.checkAnswer(ctx, apiclient.Client{Server: status.URL, HTTP: apiclient.Pinned(status.Certificate)})
 		e.checkReadiness(ctx)
@@ -157,7 +157,7 @@ func (e *examination) checkAnswer(ctx context.Context, client apiclient.Client) 
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	if err := client.Get(ctx, "/v1/health", nil, nil); err != nil {
-		e.addError("health", "GET /v1/health", err, "look into the server's log, and restart it")
+		e.addError("health", "GET /v1/health", err, "check the server's log, and restart it")
 		return
 	}
 	e.add("health", ok, "GET /v1/health returns 200 OK", "")
@@ -176,12 +176,12 @@ func (e *examination) checkBaseURL(ctx context.Context) {
 	remedy := "set http.baseUrl to the address where clients and browsers reach this server, or correct the proxy; logins and /mcp discovery use it. If only this machine cannot reach it, nothing is wrong"
 	_, err := getJSON(ctx, httpClient(), address+"/v1/health", &health)
 	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
-		remedy = "have this machine and every client trust the certificate authority that signed the certificate (SSL_CERT_FILE names a file with it), or use a public one"
+		remedy = "make this machine and every client trust the certificate authority that signed the certificate (SSL_CERT_FILE names a file with it), or use a public one"
 	}
 	if status, ok := errors.AsType[*statusError](err); ok && status.code >= http.StatusInternalServerError {
-		remedy = "a proxy leads there but does not reach this server: correct its configuration, and see its log"
+		remedy = "a proxy responds there but does not reach this server: correct its configuration, and see its log"
 		if e.failed("readiness") {
-			remedy = "make the server ready first, as described above: meanwhile proxies that check /readyz return this"
+			remedy = "make the server ready first, as described above: until then, proxies that check /readyz return this"
 		}
 	}
 	switch {
@@ -208,7 +208,7 @@ func (e *examination) checkKey(ctx context.Context, client apiclient.Client) {
 	err := client.Get(ctx, "/v1/workspace", nil, &answer)
 	if refused, ok := errors.AsType[*apiclient.Error](err); ok && refused.Status == http.StatusUnauthorized {
 		e.add("API key", failed, "the server does not accept the key from "+variable+": it belongs to another server, was revoked, or has expired",
-			"set "+variable+" to a key of this server, which an admin makes with `ropewalk key create`, or unset it")
+			"set "+variable+" to a key of this server, which an admin creates with `ropewalk key create`, or unset it")
 		return
 	}
 	if err == nil {

@@ -61,7 +61,7 @@ func (e *examination) checkPlugins(ctx context.Context) {
 	}
 	list, err := control.Dial(e.home).Plugins(ctx)
 	if err != nil {
-		e.addError("plugins", "the server's list of plugins", err, "look into the server's log")
+		e.addError("plugins", "the server's list of plugins", err, "check the server's log")
 		return
 	}
 	for _, p := range list {
@@ -74,7 +74,7 @@ func (e *examination) checkPlugins(ctx context.Context) {
 		case "running", "in-process", "attached":
 			e.add("plugins", ok, fmt.Sprintf("%s is %s, %d restarts", name, p.State, p.Restarts), "")
 		default:
-			e.add("plugins", failed, fmt.Sprintf("%s is %s: %s", name, p.State, p.LastErr), "look into the server's log for its standard error")
+			e.add("plugins", failed, fmt.Sprintf("%s is %s: %s", name, p.State, p.LastErr), "check the server's log for its standard error")
 		}
 	}
 }
@@ -85,7 +85,7 @@ func adapterRemedy(message string) string {
 	case strings.Contains(message, context.DeadlineExceeded.Error()):
 		return "it did not answer in time: run doctor again when this machine is less busy; if nothing changes, check what the adapter connects to"
 	case strings.Contains(message, "connection refused"), strings.Contains(message, "no such host"), strings.Contains(message, "network is unreachable"):
-		return "check that what the adapter connects to runs and can be reached from here; the settings may be right"
+		return "check that the service behind the adapter is running and can be reached from here; the settings may be correct"
 	case strings.Contains(message, "does not match its sha256"):
 		return "the file has changed: put the original back or, if you replaced it on purpose, set sha256 to its new hash (`ropewalk plugin verify`)"
 	case strings.Contains(message, "plugin verify --accept"):
@@ -112,7 +112,7 @@ func (e *examination) checkSessionStore(ctx context.Context) {
 		if strings.HasPrefix(s.URL, "postgres") {
 			port = "5432"
 		}
-		e.dial(ctx, "session store", s.URL, port, "check sessionStore.url, that its server runs, and that its firewall lets you in")
+		e.dial(ctx, "session store", s.URL, port, "check sessionStore.url, that its server is running, and that its firewall lets you in")
 	}
 }
 

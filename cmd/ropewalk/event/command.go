@@ -41,7 +41,7 @@ func Command() *cobra.Command {
 				return write(cmd, c.JSON, e)
 			})
 			if cmd.Context().Err() != nil {
-				return nil //nolint:nilerr // Ctrl-C is how it ends
+				return nil //nolint:nilerr // the command ends with Ctrl-C
 			}
 			if err == nil {
 				err = fmt.Errorf("the server closed the stream")

@@ -82,7 +82,7 @@ func listen(ctx context.Context) (*listener, error) {
 		_, _ = io.WriteString(w, "<!doctype html><html lang=\"en\"><title>ropewalk login</title><p>"+text+"</p></html>")
 	})
 	l.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = l.server.Serve(socket) }() // it returns when close is called, and its error says only that
+	go func() { _ = l.server.Serve(socket) }() // it returns when close is called; its error says nothing else
 	return l, nil
 }
 

@@ -21,7 +21,7 @@ type started struct {
 	IntervalSeconds            int
 }
 
-// session says to whom a login belongs.
+// session says whose login it is.
 type session struct {
 	User struct{ ID, Email, DisplayName, OrgRole string }
 }
@@ -42,8 +42,8 @@ func Command() *cobra.Command {
 	var device, key bool
 	cmd := &cobra.Command{
 		Use: "login [URL]", Short: "Log in to a server; commands then run as you", Args: cobra.MaximumNArgs(1),
-		Long: "Log in to a server, here or elsewhere. A browser opens and asks with which provider you have an " +
-			"account. If this computer has no browser, or with --device, you open a page on any other computer and " +
+		Long: "Log in to a server, here or elsewhere. A browser opens and asks which provider you have an account " +
+			"with. If this computer has no browser, or with --device, you open a page on any other computer and " +
 			"type a code.\n\nThe login is kept in the keyring of the operating system, or else in a file that only you " +
 			"can read. It lasts 7 days at most, and ends with `ropewalk logout`. If the server has no identity " +
 			"provider, the command asks for an API key.",
@@ -93,9 +93,9 @@ func authenticate(cmd *cobra.Command, server *apiclient.Client, device, key bool
 		return to, err
 	}
 	if !cli.IsTerminal(cmd.InOrStdin()) {
-		return nil, fmt.Errorf("the server at %s has no identity provider to log in with: make an API key on its machine (`ropewalk key create NAME`), and run `ropewalk login --key` here", server.Server)
+		return nil, fmt.Errorf("the server at %s has no identity provider to log in with: create an API key on its machine (`ropewalk key create NAME`), and run `ropewalk login --key` here", server.Server)
 	}
-	cmd.PrintErrln("The server has no identity provider to log in with. `ropewalk key create NAME` makes an API key on its machine.")
+	cmd.PrintErrln("The server has no identity provider to log in with. `ropewalk key create NAME` creates an API key on its machine.")
 	return withKey(cmd, server)
 }
 

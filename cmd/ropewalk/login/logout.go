@@ -29,7 +29,7 @@ func LogoutCommand() *cobra.Command {
 			}
 			of := all.Contexts[name]
 			if of.Login == "" && of.Key == "" {
-				return errors.New("you are not logged in; `ropewalk whoami` shows whom commands act as")
+				return errors.New("you are not logged in; `ropewalk whoami` shows which user commands act as")
 			}
 			login, unreadable := of.Token()
 			of.Key = ""
@@ -86,5 +86,5 @@ func by(client *apiclient.Client) string {
 	case client.Login != "":
 		return "a login"
 	}
-	return "nothing: the server asks for no login"
+	return "nothing: the server requires no login"
 }

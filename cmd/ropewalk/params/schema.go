@@ -19,7 +19,7 @@ import (
 type Schema struct {
 	Properties map[string]Property
 	Required   []string
-	order      []string // of Properties, as the schema has them
+	order      []string // the names in Properties, in the order of the schema
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

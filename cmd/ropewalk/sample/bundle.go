@@ -33,7 +33,7 @@ func WriteBundle(dir, executable, arg, version string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as the app needs it, so that its first start changes nothing
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the mode that the app needs; otherwise its first start would change it
 		return err
 	}
 	file := filepath.Join(dir, "manifest.json")

@@ -117,7 +117,7 @@ func wordsOf(o Options) (words, error) {
 		return w, fmt.Errorf("%q is not a plugin's name: names are made of a-z, 0-9 and -", o.Name)
 	}
 	if isTaken(o.Name) {
-		return w, fmt.Errorf("a plugin cannot be called %s: a file of that name lies next to it; choose another name", o.Name)
+		return w, fmt.Errorf("a plugin cannot be called %s: another file in its folder has that name; choose another name", o.Name)
 	}
 	if w.Module == "" {
 		w.Module = "example.com/" + o.Name

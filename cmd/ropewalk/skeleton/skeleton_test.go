@@ -25,7 +25,7 @@ func TestTheModuleUsesAReleaseOfTheSDK(t *testing.T) {
 	}
 }
 
-func TestOnlyAReleaseCountsAsOne(t *testing.T) {
+func TestOnlyAReleaseVersionCountsAsARelease(t *testing.T) {
 	for version, want := range map[string]string{
 		"1.2.3": "v1.2.3", "v1.2.3": "v1.2.3", "1.2.3-rc.1": "v1.2.3-rc.1", "v0.0.0-20261122160000-0123456789ab": "v0.0.0-20261122160000-0123456789ab",
 		"dev": "", "": "", "1.2": "", "d95f6fb": "", "v1.2.3-4-gd95f6fb": "", "v1.2.3-4-gd95f6fb-dirty": "", "v1.2.3-dirty": "", "v1.2.3+dirty": "",
@@ -36,14 +36,14 @@ func TestOnlyAReleaseCountsAsOne(t *testing.T) {
 	}
 }
 
-func TestAnUnreleasedBuildOutsideACheckoutAsksForOne(t *testing.T) {
+func TestAnUnreleasedBuildOutsideACheckoutAsksForTheSDK(t *testing.T) {
 	o := skeleton.Options{Language: "go", Kind: plugins.KindAuth, Name: "demo", SDK: skeleton.SDK{Version: "dev"}}
 	if err := skeleton.Write(filepath.Join(t.TempDir(), "demo"), o); err == nil || !strings.Contains(err.Error(), "--sdk") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestTheCheckoutIsTheOneThisBinaryWasBuiltFrom(t *testing.T) {
+func TestTheBinaryFindsTheCheckoutItWasBuiltFrom(t *testing.T) {
 	want, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)

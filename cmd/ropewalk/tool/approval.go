@@ -26,7 +26,7 @@ func ApprovalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "approval", Aliases: []string{"approvals"}, Short: "List, approve and refuse tool calls that wait for a person",
 		Long: "Calls to the tools that tools.approve names wait until an admin of the workspace approves them. An " +
-			"approval is good for one\ncall by the same caller, with the same arguments.",
+			"approval is valid for one call by the same caller, with the same arguments.",
 	}
 	c.Bind(cmd)
 	cmd.AddCommand(
@@ -39,7 +39,7 @@ func ApprovalCommand() *cobra.Command {
 	return cmd
 }
 
-// decideCall returns a command that decides about a call.
+// decideCall returns a command that decides on a call.
 func decideCall(c *cli.Connection, decision, short string) *cobra.Command {
 	var reason string
 	cmd := decide(c, "approvals", decision, short, map[string]*string{"reason": &reason}, approval.decided)
@@ -55,7 +55,7 @@ func listApprovals(c *cli.Connection) *cobra.Command {
 			query, none := url.Values{"state": {"pending"}}, "No calls are waiting."
 			switch {
 			case all:
-				query, none = nil, "No calls are waiting, or waited recently."
+				query, none = nil, "No calls are waiting, and none waited recently."
 			case decided:
 				query, none = url.Values{"state": {"decided"}}, "No calls were decided on recently."
 			}

@@ -146,7 +146,7 @@ func missing(ctx context.Context, client *apiclient.Client, name string, listed 
 		}
 		return fmt.Errorf("app %q is %s%s; `ropewalk app start %s` starts it", server, app.Status, because, server)
 	}
-	err := fmt.Errorf("no running app has a tool %q; `ropewalk tool list` and `ropewalk app list` show what there is", name)
+	err := fmt.Errorf("no running app has a tool %q; `ropewalk tool list` and `ropewalk app list` show what is available", name)
 	if near := nearest(name, listed); near != "" {
 		err = fmt.Errorf("no running app has a tool %q; did you mean %s?", name, near)
 	}
@@ -174,10 +174,10 @@ func nearest(name string, listed []entry) string {
 // startingError is the error for a tool of an app that is starting, at least on one of the servers.
 type startingError struct{ error }
 
-// startWait is how long a call waits for its app to start. The server waits as long with a call that it has.
+// startWait is how long a call waits for its app to start. The server lets calls wait for the same time.
 const startWait = 10 * time.Second
 
-// await is find that waits while the tool's app is starting.
+// await is like find, but waits while the tool's app is starting.
 func await(ctx context.Context, client *apiclient.Client, name string) (entry, error) {
 	limited, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()

@@ -56,8 +56,8 @@ func changeDecided(c core.PinChange, o *cli.Output) error {
 	return nil
 }
 
-// decide returns a command that decides about an approval or a pin. more are further members of the request,
-// omitted if empty.
+// decide returns a command that decides on an approval or a pin. more are further members of the request, omitted
+// if empty.
 func decide[T any](c *cli.Connection, list, decision, short string, more map[string]*string, decided func(T, *cli.Output) error) *cobra.Command {
 	return &cobra.Command{
 		Use: decision + " ID", Short: short, Args: cobra.ExactArgs(1),

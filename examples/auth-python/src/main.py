@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # its own log lines are not JSON
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # gRPC's own log lines are not JSON
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "gen"))
 
 from adapter import Adapter  # noqa: E402

@@ -16,7 +16,7 @@ class Settings:
     organizationId: str = ""  # only its members may log in
     organizationClaim: str = "org_id"  # a string or a list of strings
     roleClaim: str = ""  # owner, admin or member, or a list of them; without it all are members
-    clientId: str = ""  # with redirectUri it makes browser login possible
+    clientId: str = ""  # enables browser login, together with redirectUri
     clientSecret: str = field(default="", repr=False)  # left out by a public client
     redirectUri: str = ""
 
@@ -53,7 +53,7 @@ def check_url(address: str) -> str:
     if not host:
         return "must be an absolute URL such as https://id.example.com"
     if url.username is not None or url.password is not None:
-        return "must not carry a user or a password"
+        return "must not contain a user or a password"
     if "?" in address or "#" in address:
         return "must not have a query or a fragment"
     if url.scheme == "https" or (url.scheme == "http" and is_loopback(host)):

@@ -32,7 +32,7 @@ class SettingsTest(unittest.TestCase):
             "{" + GOOD + ', "audiences": ["a", 1]}': [("audiences[1]", "must be a string, not a number", "")],
             '{"issuer": "http://id.example.com"}': [("issuer", "must be an https URL", "")],
             '{"issuer": "id.example.com"}': [("issuer", "must be an absolute URL", "")],
-            '{"issuer": "https://a:b@id.example.com"}': [("issuer", "must not carry a user", "")],
+            '{"issuer": "https://a:b@id.example.com"}': [("issuer", "must not contain a user", "")],
             '{"issuer": "https://id.example.com?"}': [("issuer", "must not have a query", "")],
             '{"issuer": "https://[::"}': [("issuer", "must be an absolute URL", "")],
             "{" + GOOD + ', "redirectUri": "https://r.example"}': [("clientId", "must be set when redirectUri is", "")],

@@ -10,7 +10,7 @@ import { generate } from "selfsigned";
 
 const COOKIE = "ROPEWALK_PLUGIN";
 
-/** Returns why this process must not serve; empty if it may. */
+/** Returns the reason why this process must not serve, or an empty string. */
 export function refuse(env: NodeJS.ProcessEnv, kind: string, wire: number): string {
   const wanted = env[COOKIE] ?? "";
   if (wanted === "") {

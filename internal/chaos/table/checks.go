@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// check is the tests for one row in one package.
+// check lists the tests for one row in one package.
 type check struct {
 	row   string // a number, or the start of a threat's text
 	dir   string // "" for a Makefile target
@@ -82,8 +82,8 @@ func attacks() []check {
 		{"A file added, removed", "core/apps/files", "TestEveryChangeToInstalledFilesIsNamed"},
 		{"1,000 calls with a used approval", "core/tools", "TestAThousandReplayedOrAlteredApprovalsExecuteNothing"},
 		{"32 identical calls", "core/tools", "TestOneApprovalAdmitsOneOfManyCalls"},
-		{"Arguments with a member that is given twice", "core/tools", "TestACallWithADuplicateMemberCannotBeApproved"},
-		{"A call that is cancelled while it waits", "test/e2e/login", "TestADisconnectEndsTheApprovalOfTheCall"},
+		{"Arguments with a duplicate member", "core/tools", "TestACallWithADuplicateMemberCannotBeApproved"},
+		{"A call that is cancelled while it waits", "test/e2e/login", "TestAClientThatDisconnectsEndsTheApprovalOfItsCall"},
 		{"Calls of an allowed tool after its definition changed", "core/tools", "TestAnAdminOtherThanTheCallerMayAllowAllCallsOfAToolUntilItChanges"},
 		{"A tool whose definition changes", "core/tools", "TestAToolThatChangedWhileItsCallWaitedIsNotCalled"},
 		{"One flipped byte anywhere", "core/audit", "TestEveryFlippedByteIsLocated"},
@@ -95,8 +95,8 @@ func attacks() []check {
 		{"3", "core/mcphttp", "TestAllDecodersSeeTheSameMethodAndTool"},
 		{"4", "core/httpapi", "TestAPanicFailsOneRequestOnly"},
 		{"6", "core/bundle", "TestCheckEnvRefusesAndNamesTheKey"},
-		{"10", "core/httpapi", "TestPathsOutsideTheAppAreRefusedWithoutCallingIt"},
-		{"17", "test/e2e/login", "TestReboundHostNamesAndOtherOriginsAreRefused"},
+		{"10", "core/httpapi", "TestPathsThatLeaveTheAppAreRefusedWithoutAskingIt"},
+		{"17", "test/e2e/login", "TestReboundDomainsAndOtherOriginsAreRefused"},
 		{"34", "test/e2e/login", "TestFailedLoginsAreLimited"},
 		{"18", "core/httpapi", "TestStalledReadersAreDisconnectedAndTheOthersGetEverything"},
 		{"19", "core/link", "TestHugeLinesUseLittleMemory"},
@@ -135,7 +135,7 @@ func floods() []check {
 		{"Clients that do not read", "core/mcphttp", "TestAnswersThatNobodyReadsAreBounded"},
 		{"A stranger, or a user, who starts", "core/access", "TestAClientThatStartsManyLoginsDropsOnlyItsOwn|TestLittleIsStoredForADevicesLogin"},
 		{"A stranger, or a user, who starts", "core/store", "TestPendingBrowserLoginsAreBounded|TestAUserKeepsTheNewestLogins"},
-		{"The name of a remote app", "core/accounts", "TestAnAppAtAPublicAddressCannotReachPrivateOnesThroughItsName"},
+		{"A remote app whose host name", "core/accounts", "TestAnAppAtAPublicAddressCannotReachPrivateOnesThroughItsName"},
 		{"One user who takes all", "core/limits", "TestOnePrincipalCannotTakeAnothersShare|TestCallsPerSecondAreLimitedAndTheErrorSaysHowLongToWait"},
 		{"One user who takes all", "core/mcphttp", "TestAUsersConcurrentToolCallsAreLimited|TestAUsersToolCallsPerSecondAreLimited"},
 		{"One user who takes all", "test/e2e/mcp", "TestAMemberWhoFloodsTheServerDoesNotAffectOthers"},
@@ -161,7 +161,7 @@ func floods() []check {
 		{"A session store that lost", "core/mcphttp", "TestLiveSessionsAreWrittenAgainAfterTheStoreLostItsData|TestSessionsAreWrittenAgainToAStoreThatLostItsData"},
 		{"A start that another command", "core/httpapi", "TestTheOpenAPIDocumentListsTheConflictOfAnInterruptedCommand"},
 		{"Usage and approvals older", "core/store", "TestUsageOlderThanItsRetentionIsDeleted|TestAFileShrinksWhenMuchOfItIsUnused"},
-		{"What no rule of", "core/apps", "TestSourcesThatNoPatternAllowsAreNeverInstalled|TestEachRoleInstallsFromItsRegistries|TestAWorkspaceAdminInstallsByNameOnlyIfTheSandboxWorks"},
+		{"A source that no rule", "core/apps", "TestSourcesThatNoPatternAllowsAreNeverInstalled|TestEachRoleInstallsFromItsRegistries|TestAWorkspaceAdminInstallsByNameOnlyIfTheSandboxWorks"},
 		{"The database, its log or a backup", "core/store", "TestASecretIsNotInAnyFileOfTheStateOrOfABackup|TestAnInterruptedRewriteIsCompletedAtTheNextStart"},
 		{"The database, its log or a backup", "test/e2e/operations", "TestNoFileOrBackupContainsAnAppsSecret"},
 		{"The wrong key", "core/store", "TestWithoutTheRightKeyTheStateIsNotOpenedAndNothingIsLost|TestABackupIsRestoredWithItsKeyIntoEitherDatabase"},

@@ -27,7 +27,7 @@ func (c Call) String() string {
 	return fmt.Sprintf("%s %s %s %s", c.Workspace, c.Server, c.Method, c.Params)
 }
 
-// Apps is the apps of any number of workspaces. The zero value offers nothing and answers every call with an
+// Apps holds the apps of any number of workspaces. The zero value offers nothing and answers every call with an
 // empty result. It is safe for concurrent use.
 type Apps struct {
 	mu         sync.Mutex

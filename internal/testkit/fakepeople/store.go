@@ -1,4 +1,4 @@
-// Package fakepeople is the users, workspaces and API keys of a server in memory, for tests.
+// Package fakepeople keeps the users, workspaces and API keys of a server in memory, for tests.
 package fakepeople
 
 import (

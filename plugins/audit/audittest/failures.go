@@ -216,13 +216,13 @@ func (w *world) duringOutage(stop func(context.Context) error, s *stream, n int,
 		w.Receiver.refuse(0)
 	}
 	kit.Must(errors.Join(err, w.Backend.Start(context.WithoutCancel(w.ctx))))
-	if n%2 == 1 { // what is kept later must not be in the way of what is sent again
+	if n%2 == 1 { // records that are kept late must not get in the way of the repeated ones
 		kit.Must(kit.Pause(w.ctx, 2*time.Second))
 	}
 	w.settles(s)
 }
 
-// full fills the disk after various numbers of further bytes, and returns how many writes failed.
+// full fills the disk after different numbers of bytes, and returns how many writes failed.
 func (w *world) full(s *stream) (n int) {
 	if w.Data == "" || w.p.Limit == nil {
 		return 0

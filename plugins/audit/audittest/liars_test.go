@@ -40,16 +40,16 @@ func (c *call) later(delay time.Duration) {
 func lies() plugintest.Lies[*sink] {
 	return plugintest.Lies[*sink]{
 		audittest.Histories: {
-			"ends a text at a NUL":            alters(func(r *audit.Record) { r.Target, _, _ = strings.Cut(r.Target, "\x00") }),
-			"trims actors":                    alters(func(r *audit.Record) { r.Actor = strings.TrimSpace(r.Actor) }),
-			"lower-cases outcomes":            alters(func(r *audit.Record) { r.Outcome = strings.ToLower(r.Outcome) }),
-			"cuts targets at 255 bytes":       alters(func(r *audit.Record) { r.Target = r.Target[:min(len(r.Target), 255)] }),
-			"rounds durations":                alters(func(r *audit.Record) { r.Duration = float64(int(r.Duration)) }),
-			"masks passwords":                 alters(func(r *audit.Record) { r.Arguments = bytes.ReplaceAll(r.Arguments, []byte("hunter2"), []byte("***")) }),
-			"forgets the trace":               alters(func(r *audit.Record) { r.TraceID = "" }),
-			"writes - for an empty workspace": alters(func(r *audit.Record) { r.Workspace = cmp.Or(r.Workspace, "-") }),
-			"keeps times in seconds":          alters(func(r *audit.Record) { r.Time = r.Time.Truncate(time.Second) }),
-			"has 1970 for no time": alters(func(r *audit.Record) {
+			"truncates text at a NUL":                alters(func(r *audit.Record) { r.Target, _, _ = strings.Cut(r.Target, "\x00") }),
+			"trims actors":                           alters(func(r *audit.Record) { r.Actor = strings.TrimSpace(r.Actor) }),
+			"lower-cases outcomes":                   alters(func(r *audit.Record) { r.Outcome = strings.ToLower(r.Outcome) }),
+			"truncates targets to 255 bytes":         alters(func(r *audit.Record) { r.Target = r.Target[:min(len(r.Target), 255)] }),
+			"rounds durations":                       alters(func(r *audit.Record) { r.Duration = float64(int(r.Duration)) }),
+			"masks passwords":                        alters(func(r *audit.Record) { r.Arguments = bytes.ReplaceAll(r.Arguments, []byte("hunter2"), []byte("***")) }),
+			"drops the trace id":                     alters(func(r *audit.Record) { r.TraceID = "" }),
+			"writes a hyphen for an empty workspace": alters(func(r *audit.Record) { r.Workspace = cmp.Or(r.Workspace, "-") }),
+			"stores times only to the second":        alters(func(r *audit.Record) { r.Time = r.Time.Truncate(time.Second) }),
+			"stores an unset time as 1970": alters(func(r *audit.Record) {
 				if r.Time.IsZero() {
 					r.Time = time.Unix(0, 0)
 				}
@@ -60,12 +60,12 @@ func lies() plugintest.Lies[*sink] {
 					r.Arguments, _ = json.Marshal(value)
 				}
 			}),
-			"drops arguments that are null": alters(func(r *audit.Record) {
+			"drops null arguments": alters(func(r *audit.Record) {
 				if string(r.Arguments) == "null" {
 					r.Arguments = nil
 				}
 			}),
-			"keeps the last record of a batch first": writes(func(c *call) error {
+			"stores the last record of a batch first": writes(func(c *call) error {
 				if n := len(c.records); n > 1 {
 					c.records[0], c.records[n-1] = c.records[n-1], c.records[0]
 					for i := range c.records {
@@ -74,7 +74,7 @@ func lies() plugintest.Lies[*sink] {
 				}
 				return c.append()
 			}),
-			"keeps whatever sequence it has not kept": func(s *sink) {
+			"stores any sequence that it does not have yet": func(s *sink) {
 				s.passes = func(kept []audit.Record, r audit.Record) bool {
 					return slices.ContainsFunc(kept, func(has audit.Record) bool { return has.Sequence == r.Sequence })
 				}
@@ -83,27 +83,27 @@ func lies() plugintest.Lies[*sink] {
 					slices.SortFunc(p.kept, func(a, b audit.Record) int { return cmp.Compare(a.Sequence, b.Sequence) })
 				}
 			},
-			"passes over a whole batch for its first record": writes(func(c *call) error {
+			"skips a whole batch because of its first record": writes(func(c *call) error {
 				if len(c.records) > 0 && c.records[0].Target == "other" { // kept before with other contents
 					return nil
 				}
 				return c.append()
 			}),
-			"counts sequences in 32 bits": passes(func(kept []audit.Record, r audit.Record) bool {
+			"stores sequences in 32 bits": passes(func(kept []audit.Record, r audit.Record) bool {
 				return len(kept) > 0 && uint32(r.Sequence) <= uint32(kept[len(kept)-1].Sequence) //nolint:gosec // the lie
 			}),
-			"counts sequences with a sign": passes(func(kept []audit.Record, r audit.Record) bool {
+			"stores sequences as signed numbers": passes(func(kept []audit.Record, r audit.Record) bool {
 				return len(kept) > 0 && int64(r.Sequence) <= int64(kept[len(kept)-1].Sequence) //nolint:gosec // the lie
 			}),
 			"lower-cases streams": keys(strings.ToLower),
-			"writes _ for what is not a letter in streams": keys(func(stream string) string {
+			"replaces everything but letters in streams by _": keys(func(stream string) string {
 				return regexp.MustCompile(`[^0-9A-Za-z-]`).ReplaceAllString(stream, "_")
 			}),
-			"ends streams at a question mark": keys(func(stream string) string { before, _, _ := strings.Cut(stream, "?"); return before }),
-			"has one letter for all characters of four bytes in streams": keys(func(stream string) string {
+			"truncates streams at a question mark": keys(func(stream string) string { before, _, _ := strings.Cut(stream, "?"); return before }),
+			"replaces all four-byte characters in streams by the same one": keys(func(stream string) string {
 				return strings.Map(func(r rune) rune { return min(r, 0x10000) }, stream)
 			}),
-			"names files by escaped streams": func(s *sink) {
+			"uses escaped streams as file names": func(s *sink) {
 				s.check = func(stream string, records []audit.Record) error {
 					if len(url.QueryEscape(stream)) > 255 {
 						return errors.New("the file name is too long")
@@ -111,7 +111,7 @@ func lies() plugintest.Lies[*sink] {
 					return audit.CheckWrite(stream, records)
 				}
 			},
-			"cuts streams at 30 bytes": keys(func(stream string) string { return stream[:min(len(stream), 30)] }),
+			"truncates streams to 30 bytes": keys(func(stream string) string { return stream[:min(len(stream), 30)] }),
 			"accepts batches without a stream": func(s *sink) {
 				s.check = func(stream string, records []audit.Record) error {
 					return audit.CheckWrite(cmp.Or(stream, "x"), records)
@@ -131,15 +131,15 @@ func lies() plugintest.Lies[*sink] {
 				}
 				return c.append()
 			}),
-			"begins with the given sequence": shows(func(p *page) { p.after = max(p.after, 1) - 1 }),
-			"reads the number to start after as signed": shows(func(p *page) {
+			"includes the sequence that it should start after": shows(func(p *page) { p.after = max(p.after, 1) - 1 }),
+			"reads the sequence to start after as a signed number": shows(func(p *page) {
 				if p.after > 1<<63 {
 					p.after = 0
 				}
 			}),
 		},
 		audittest.Writers: {
-			"shows what it read at its start": func(s *sink) {
+			"returns only what it read at its start": func(s *sink) {
 				read := sync.OnceValue(s.follow)
 				s.fresh = func() error { return read() }
 			},
@@ -153,7 +153,7 @@ func lies() plugintest.Lies[*sink] {
 					return err
 				}
 			},
-			"drops what comes while eight calls wait": func(s *sink) {
+			"drops records that arrive while eight calls are waiting": func(s *sink) {
 				places := make(chan bool, 8)
 				s.write = func(c *call) error {
 					select {
@@ -165,7 +165,7 @@ func lies() plugintest.Lies[*sink] {
 					}
 				}
 			},
-			"mixes the streams that are written at the same time": func(s *sink) {
+			"mixes up streams that are written at the same time": func(s *sink) {
 				var last string
 				s.write = func(c *call) error {
 					last = c.stream
@@ -176,7 +176,7 @@ func lies() plugintest.Lies[*sink] {
 			},
 		},
 		audittest.Endings: {
-			"acknowledges before it keeps": writes(func(c *call) error {
+			"acknowledges records before it stores them": writes(func(c *call) error {
 				c.later(time.Millisecond)
 				return c.check(c.stream, c.records)
 			}),
@@ -196,8 +196,8 @@ func lies() plugintest.Lies[*sink] {
 					return s.follow()
 				}
 			},
-			"does not start on a line that is torn": func(s *sink) { s.torn = func([]byte) bool { return false } },
-			"appends to a line that is torn": func(s *sink) {
+			"does not start if a line is torn": func(s *sink) { s.torn = func([]byte) bool { return false } },
+			"appends to a torn line": func(s *sink) {
 				s.torn = func(line []byte) bool { return !json.Valid(line) }
 				s.fresh = func() error {
 					err := s.follow()
@@ -207,8 +207,8 @@ func lies() plugintest.Lies[*sink] {
 					return err
 				}
 			},
-			"mistakes a torn line for a whole one if it is JSON": func(s *sink) { s.torn = func(line []byte) bool { return !json.Valid(line) } },
-			"throws the file away when a line is torn": func(s *sink) {
+			"mistakes a torn line for a complete one if it is valid JSON": func(s *sink) { s.torn = func(line []byte) bool { return !json.Valid(line) } },
+			"deletes the file if a line is torn": func(s *sink) {
 				follow := s.follow
 				s.fresh = func() error {
 					info, _ := s.file.Stat()
@@ -223,7 +223,7 @@ func lies() plugintest.Lies[*sink] {
 			},
 		},
 		audittest.Amounts: {
-			"remembers 100 streams": func(s *sink) {
+			"remembers at most 100 streams": func(s *sink) {
 				var order []string
 				s.write = func(c *call) error {
 					c.mu.Lock()
@@ -235,8 +235,8 @@ func lies() plugintest.Lies[*sink] {
 					return c.append()
 				}
 			},
-			"keeps the last 5,000 records": shows(func(p *page) { p.kept = p.kept[max(0, len(p.kept)-5000):] }),
-			"finds no record of more than 64 KiB at its start": func(s *sink) {
+			"keeps only the last 5,000 records": shows(func(p *page) { p.kept = p.kept[max(0, len(p.kept)-5000):] }),
+			"ignores records of more than 64 KiB at its start": func(s *sink) {
 				start := sync.OnceFunc(func() {
 					for name, all := range s.streams {
 						s.streams[name] = slices.DeleteFunc(all, func(r audit.Record) bool { return len(r.Arguments) > 64<<10 })
@@ -257,22 +257,22 @@ func lies() plugintest.Lies[*sink] {
 				}
 				return c.append()
 			}),
-			"cuts reasons at a megabyte": alters(func(r *audit.Record) { r.Reason = r.Reason[:min(len(r.Reason), 1<<20)] }),
-			"leaves out arguments of more than a megabyte": alters(func(r *audit.Record) {
+			"truncates reasons to a megabyte": alters(func(r *audit.Record) { r.Reason = r.Reason[:min(len(r.Reason), 1<<20)] }),
+			"drops arguments of more than a megabyte": alters(func(r *audit.Record) {
 				if len(r.Arguments) > 1<<20 {
 					r.Arguments = nil
 				}
 			}),
-			"keeps 500 records of a batch": writes(func(c *call) error {
+			"stores only 500 records of a batch": writes(func(c *call) error {
 				c.records = c.records[:min(len(c.records), 500)]
 				return c.append()
 			}),
 		},
 		audittest.Failing: {
-			"acknowledges while its disk is down":                     lost(func(error) error { return nil }),
-			"answers an internal error while its disk is down":        lost(func(err error) error { return err }),
-			"answers that a record is invalid while its disk is down": lost(func(error) error { return plugins.ErrInvalid }),
-			"keeps for later while its disk is down": writes(func(c *call) error {
+			"acknowledges records while its disk is unavailable":        lost(func(error) error { return nil }),
+			"returns an internal error while its disk is unavailable":   lost(func(err error) error { return err }),
+			"reports a record as invalid while its disk is unavailable": lost(func(error) error { return plugins.ErrInvalid }),
+			"buffers records while its disk is unavailable": writes(func(c *call) error {
 				err := c.append()
 				if errors.Is(err, plugins.ErrUnavailable) {
 					c.later(time.Second)
@@ -288,7 +288,7 @@ func lies() plugintest.Lies[*sink] {
 				}
 				return err
 			}),
-			"waits for its disk beyond the deadline": func(s *sink) {
+			"waits for its disk until after the deadline": func(s *sink) {
 				s.reach = func(ctx context.Context) error { return s.disk.Reach(context.WithoutCancel(ctx)) }
 				s.write = func(c *call) error {
 					done := make(chan error, 1)
@@ -310,7 +310,7 @@ func lies() plugintest.Lies[*sink] {
 				}
 				return err
 			}),
-			"leaves part of a record for which there was no space": func(s *sink) {
+			"leaves part of a record when the disk is full": func(s *sink) {
 				s.undo = func() error { return nil }
 				read := sync.OnceValue(s.follow)
 				s.fresh = func() error { return read() }
@@ -326,26 +326,26 @@ func lies() plugintest.Lies[*sink] {
 	}
 }
 
-func TestTheKitChecksWhatTheContractSays(t *testing.T) {
+func TestTheKitCitesItsContract(t *testing.T) {
 	plugintest.Sentences(t, "audit")
 }
 
-func TestCorrectSinksPassHoweverUnusualTheyAre(t *testing.T) {
+func TestCorrectButUnusualSinksPass(t *testing.T) {
 	for name, change := range map[string]func(*sink){
-		"the usual one":                     func(*sink) {},
-		"one that reads a record at a time": shows(func(p *page) { p.limit = 1 }),
-		"one that writes arguments and texts in another way": alters(func(r *audit.Record) {
+		"the usual one":                       func(*sink) {},
+		"one that reads one record at a time": shows(func(p *page) { p.limit = 1 }),
+		"one that encodes arguments and text differently": alters(func(r *audit.Record) {
 			if r.Time = r.Time.UTC(); len(r.Arguments) > 0 {
 				r.Arguments = json.RawMessage(" " + strings.ReplaceAll(string(r.Arguments), "/", `\/`) + "\n")
 			}
 		}),
-		"one that gathers what several servers write": func(s *sink) {
+		"one that combines writes of several servers": func(s *sink) {
 			s.reach = func(ctx context.Context) error {
 				_ = kit.Pause(ctx, 3*time.Millisecond)
 				return s.disk.Reach(ctx)
 			}
 		},
-		"one that keeps the first record of a batch for which there is no space": writes(func(c *call) error {
+		"one that keeps the first record of a batch when the disk is full": writes(func(c *call) error {
 			err := c.append()
 			if errors.Is(err, plugins.ErrUnavailable) && len(c.records) > 1 {
 				c.records = c.records[:1]
@@ -353,7 +353,7 @@ func TestCorrectSinksPassHoweverUnusualTheyAre(t *testing.T) {
 			}
 			return err
 		}),
-		"one that answers with the error of the deadline": func(s *sink) {
+		"one that returns the error of the deadline": func(s *sink) {
 			s.write = func(c *call) error {
 				if err := c.append(); err == nil || c.ctx.Err() == nil {
 					return err

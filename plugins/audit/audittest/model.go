@@ -45,8 +45,8 @@ type Process struct {
 	Limit func(length int64) error // prevents its files from growing beyond length, as if the disk were full; a negative length removes the limit. May be nil
 }
 
-// Connected returns the sink at the other end of conn, a process that a Go test has started. It is not
-// restarted.
+// Connected returns the sink at the other end of conn, a process that a Go test has started. The kit does not restart
+// the process.
 func Connected(ctx context.Context, conn grpc.ClientConnInterface) (Subject, error) {
 	about, err := host.NewControl(conn).Info(ctx)
 	if err != nil {
@@ -298,7 +298,8 @@ func sameJSON(a, b json.RawMessage) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// fails writes a batch while something is wrong: it must not be acknowledged unless all of it was kept.
+// fails writes a batch while the sink has a fault. The sink must not acknowledge the batch unless it kept all of its
+// records.
 func (w *world) fails(ctx context.Context, s *stream, records []audit.Record, deadline time.Duration, mayWork bool) {
 	limited, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()

@@ -75,7 +75,7 @@ func verify(t *testing.T, path string) int {
 	return summary.Records
 }
 
-func TestARecordIsRefusedOnceTheFileIsGone(t *testing.T) {
+func TestARecordIsRefusedAfterTheFileWasRemoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	s := open(t, path)
 	if err := s.Write(t.Context(), "one", []audit.Record{{Sequence: 1, Action: "a"}}); err != nil || verify(t, path) != 1 {
@@ -162,7 +162,7 @@ func TestARecordThatCannotBeWrittenIsNotKept(t *testing.T) {
 	}
 }
 
-func TestAFileWithOtherRecordsIsReportedForItsSetting(t *testing.T) {
+func TestAFileWithOtherContentIsReportedForItsSetting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	other, err := hashchain.Open(path, false, nil)
 	if err != nil {

@@ -59,7 +59,7 @@ func (a *answersThenNone) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // The caller knows its own deadline, so the error names the collector's last response instead.
-func TestAtTheDeadlineTheErrorIsTheCollectorsLastOne(t *testing.T) {
+func TestAtTheDeadlineTheErrorNamesTheCollectorsLastResponse(t *testing.T) {
 	for want, answers := range map[string]answersThenNone{
 		"the collector returned Service Unavailable; the deadline has passed": {500, 502, 503},
 		`Post "http://collector": context deadline exceeded`:                  nil,

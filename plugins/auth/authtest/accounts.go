@@ -17,7 +17,7 @@ type grant struct {
 type accounts struct {
 	subject      string           // who logs in
 	refreshes    bool             // logins get refresh tokens, each valid once
-	reuses       bool             // or they stay valid as long as the login, and are not returned again
+	reuses       bool             // refresh tokens instead stay valid as long as the login, and are returned only once
 	refresh      map[string]grant // by refresh token
 	ended        map[string]bool  // by session
 	becomes      string           // the subject of every login from now on; "" if each keeps its own

@@ -40,7 +40,7 @@ func (a answers) String() string {
 type demand struct {
 	allowed  answers
 	why      string // the reason, for reports
-	sentence string // the sentence of the contract that says so
+	sentence string // the sentence of the contract that requires it
 	clause   Clause // the clause that requires a rejection; "" if none is required
 	claims   map[string]any
 	signer   *signer                                               // the key that made the signature

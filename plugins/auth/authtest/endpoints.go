@@ -22,11 +22,11 @@ type fault struct {
 // The provider's paths.
 const (
 	documentPath   = "/.well-known/"
-	keysPath       = "/oauth2/jwks" // and below: the metadata says where
+	keysPath       = "/oauth2/jwks" // a prefix: the metadata has the full path
 	tokenPath      = "/oauth2/token"
 	userInfoPath   = "/oauth2/userinfo"
 	introspectPath = "/oauth2/introspect"
-	strangePath    = "/files/of/somebody" // whatever somebody has uploaded: the forger's keys
+	strangePath    = "/files/of/somebody" // a file that somebody has uploaded: the forger's keys
 )
 
 const large = 3 << 20 // size in bytes of a response that is finite but too large to use

@@ -38,32 +38,32 @@ func loginLies() map[string]func(*right) {
 		return exchanges(after(func(c *exchanging) { change(&c.got) }))
 	}
 	return map[string]func(*right){
-		"loses the query of the provider's endpoint": func(r *right) {
+		"drops the query of the provider's endpoint": func(r *right) {
 			r.authorize = after(func(c *authorizing) { c.got = strings.Replace(c.got, "tenant=", "x=", 1) })
 		},
-		"does not look at the nonce":         ends("nonce"),
-		"accepts id tokens for any audience": ends("another audience"),
-		"accepts id tokens of other clients": ends("another client"),
-		"does without an id token":           ends("no id token"),
-		"accepts id tokens signed by anyone": ends("signature"),
-		"ends logins whose code was refused": ends("refused the code"),
-		"ends logins while it cannot ask":    ends("endpoint failed"),
-		"ends logins while UserInfo fails": exchanges(after(func(c *exchanging) {
+		"does not check the nonce":                ends("nonce"),
+		"accepts id tokens for any audience":      ends("another audience"),
+		"accepts id tokens of other clients":      ends("another client"),
+		"accepts logins without an id token":      ends("no id token"),
+		"accepts id tokens signed by anyone":      ends("signature"),
+		"accepts logins whose code was refused":   ends("refused the code"),
+		"accepts logins while the endpoint fails": ends("endpoint failed"),
+		"rejects logins while UserInfo fails": exchanges(after(func(c *exchanging) {
 			if c.err == nil && c.got.Email == "" && c.got.DisplayName == "" {
 				c.err = plugins.ErrUnauthenticated
 			}
 		})),
-		"uses the role from UserInfo":              loggedIn(func(id *auth.Identity) { id.OrgRole = "owner" }),
-		"names everybody's address at a login":     loggedIn(func(id *auth.Identity) { id.Email = "user_1@example.com" }),
-		"keeps no session of a login":              loggedIn(func(id *auth.Identity) { id.SessionID = "" }),
-		"cuts the state at 512 bytes":              authorizes(func(req *auth.AuthorizeRequest) { req.State = req.State[:min(len(req.State), 512)] }),
-		"redirects to the address in its settings": authorizes(func(req *auth.AuthorizeRequest) { req.RedirectURI = "" }),
+		"uses the role from UserInfo":                    loggedIn(func(id *auth.Identity) { id.OrgRole = "owner" }),
+		"returns the same email address for every login": loggedIn(func(id *auth.Identity) { id.Email = "user_1@example.com" }),
+		"does not return the session of a login":         loggedIn(func(id *auth.Identity) { id.SessionID = "" }),
+		"truncates the state to 512 bytes":               authorizes(func(req *auth.AuthorizeRequest) { req.State = req.State[:min(len(req.State), 512)] }),
+		"redirects to the address in its settings":       authorizes(func(req *auth.AuthorizeRequest) { req.RedirectURI = "" }),
 		"repeats the code in errors": exchanges(after(func(c *exchanging) {
 			if c.err != nil {
 				c.err = errors.Join(c.err, errors.New("code="+url.QueryEscape(c.req.Code)))
 			}
 		})),
-		"keeps one nonce at a time": func(r *right) {
+		"remembers only one nonce at a time": func(r *right) {
 			var nonce atomic.Value
 			authorizes(func(req *auth.AuthorizeRequest) { nonce.Store(req.Nonce) })(r)
 			r.exchange = func(c *exchanging) {
@@ -84,16 +84,16 @@ func renewalLies() map[string]func(*right) {
 		})
 	}
 	return map[string]func(*right){
-		"confirms logins that the provider ended": confirms("refuses the refresh token"),
-		"confirms logins about another subject":   confirms("another subject"),
-		"confirms logins whose key was removed":   confirms("no longer has the key"),
-		"confirms anything that is not a renewal": confirms("not from this adapter"),
-		"confirms logins while it cannot ask":     confirms("endpoint failed"),
-		"accepts new id tokens signed by anyone":  confirms("signature"),
-		"accepts new id tokens of other clients":  confirms("another client"),
-		"gives the old renewal back":              checks(func(c *checking) { c.got.Renewal = c.req.Renewal }),
-		"gives no renewal back":                   checks(func(c *checking) { c.got.Renewal = "" }),
-		"loses refresh tokens that are not returned": checks(func(c *checking) {
+		"confirms logins that the provider ended":           confirms("refuses the refresh token"),
+		"confirms logins about another subject":             confirms("another subject"),
+		"confirms logins whose key was removed":             confirms("no longer has the key"),
+		"confirms anything that is not a renewal":           confirms("not from this adapter"),
+		"confirms logins while the provider is unavailable": confirms("endpoint failed"),
+		"accepts new id tokens signed by anyone":            confirms("signature"),
+		"accepts new id tokens of other clients":            confirms("another client"),
+		"returns the old renewal":                           checks(func(c *checking) { c.got.Renewal = c.req.Renewal }),
+		"returns no renewal":                                checks(func(c *checking) { c.got.Renewal = "" }),
+		"drops the refresh token if no new one is returned": checks(func(c *checking) {
 			var before, after map[string]any
 			_ = json.Unmarshal([]byte(c.req.Renewal.Reveal()), &before)
 			if json.Unmarshal([]byte(c.got.Renewal.Reveal()), &after) == nil && after["refresh"] == before["refresh"] {
@@ -103,13 +103,13 @@ func renewalLies() map[string]func(*right) {
 			}
 		}),
 		"confirms another session": checks(func(c *checking) { c.got.SessionID = "another" }),
-		"ends logins while it cannot ask": checks(func(c *checking) {
+		"ends logins while the provider is unavailable": checks(func(c *checking) {
 			if errors.Is(c.err, plugins.ErrUnavailable) {
 				c.err = plugins.ErrUnauthenticated
 			}
 		}),
 		"logs renewals": checks(func(c *checking) { _, _ = io.WriteString(c.out, "check "+c.req.Renewal.Reveal()+"\n") }),
-		"keeps renewals in its memory": func(r *right) {
+		"keeps renewals in memory": func(r *right) {
 			known := sync.Map{}
 			r.exchange = after(func(c *exchanging) {
 				known.Store(c.got.Subject, c.got.Renewal)
@@ -138,20 +138,20 @@ func logoutLies() map[string]func(*right) {
 		})
 	}
 	return map[string]func(*right){
-		"ends sessions of other clients":             takes("another client"),
-		"ends sessions by tokens without an event":   takes("no logout event"),
-		"ends sessions by tokens with a nonce":       takes("has a nonce"),
-		"ends sessions by tokens that have expired":  takes("has expired"),
-		"ends sessions by tokens without a jti":      takes("no jti"),
+		"accepts logout tokens of other clients":     takes("another client"),
+		"accepts logout tokens without an event":     takes("no logout event"),
+		"accepts logout tokens with a nonce":         takes("has a nonce"),
+		"accepts expired logout tokens":              takes("has expired"),
+		"accepts logout tokens without a jti":        takes("no jti"),
 		"does not check signatures of logout tokens": takes("signature"),
-		"always names a session":                     logouts(func(c *loggingOut) { c.got.SessionID += "x" }),
-		"makes identifiers of its own":               logouts(func(c *loggingOut) { c.got.TokenID = "1" }),
-		"refuses logout tokens whose key it cannot read": logouts(func(c *loggingOut) {
+		"always returns a session":                   logouts(func(c *loggingOut) { c.got.SessionID += "x" }),
+		"returns its own token identifiers":          logouts(func(c *loggingOut) { c.got.TokenID = "1" }),
+		"rejects logout tokens when it cannot read the keys": logouts(func(c *loggingOut) {
 			if errors.Is(c.err, plugins.ErrUnavailable) {
 				c.err = plugins.ErrUnauthenticated
 			}
 		}),
-		"accepts a logout token once": func(r *right) {
+		"accepts a logout token only once": func(r *right) {
 			var used sync.Map
 			r.logout = after(func(c *loggingOut) {
 				if _, before := used.LoadOrStore(c.req, true); before {

@@ -43,11 +43,11 @@ func outageLies() map[string]func(*right) {
 		}
 	}
 	return map[string]func(*right){
-		"looks for keys at the path that is usual": needs(func(issuer string) string { return issuer + "/oauth2/jwks" }),
+		"looks for keys at the usual path": needs(func(issuer string) string { return issuer + "/oauth2/jwks" }),
 		"looks for metadata at the root of the host": needs(func(issuer string) string {
 			return issuer[:strings.Index(issuer, "/realms")] + "/.well-known/openid-configuration"
 		}),
-		"reads no keys with members that it does not know": refusesKeys(func(own, _ map[string]any) bool { return own["x_note"] != nil }),
+		"ignores keys with unknown members": refusesKeys(func(own, _ map[string]any) bool { return own["x_note"] != nil }),
 		"keeps its keys as long as the provider's cache": func(r *right) {
 			var known sync.Map
 			var cached atomic.Bool
@@ -65,17 +65,17 @@ func outageLies() map[string]func(*right) {
 				}
 			}
 		},
-		"answers UNAUTHENTICATED when the provider is down": on(plugins.ErrUnavailable, "", func(c *verifying) { c.err = plugins.ErrUnauthenticated }),
-		"accepts what it cannot check":                      on(plugins.ErrUnavailable, "", peek),
-		"reads documents about another issuer":              on(plugins.ErrUnavailable, "about the issuer", peek),
-		"follows redirects to other hosts":                  on(plugins.ErrUnavailable, "redirect", peek),
-		"reads answers of any size":                         on(plugins.ErrUnavailable, "is larger", peek),
+		"returns UNAUTHENTICATED when the provider is unavailable": on(plugins.ErrUnavailable, "", func(c *verifying) { c.err = plugins.ErrUnauthenticated }),
+		"accepts tokens that it cannot check":                      on(plugins.ErrUnavailable, "", peek),
+		"reads documents about another issuer":                     on(plugins.ErrUnavailable, "about the issuer", peek),
+		"follows redirects to other hosts":                         on(plugins.ErrUnavailable, "redirect", peek),
+		"reads responses of any size":                              on(plugins.ErrUnavailable, "is larger", peek),
 		"uses a key that was removed": on(plugins.ErrUnauthenticated, "no key", func(c *verifying) {
 			if strings.HasPrefix(text(part(c.req.Token, 0), "kid"), "key-") {
 				peek(c)
 			}
 		}),
-		"asks for keys for each unknown key id": on(plugins.ErrUnauthenticated, "no key", func(c *verifying) { _ = readKeys(c) }),
+		"fetches keys for each unknown key id": on(plugins.ErrUnauthenticated, "no key", func(c *verifying) { _ = readKeys(c) }),
 		"never reads the key set again": func(r *right) {
 			var mu sync.Mutex
 			known := map[string]bool{}
@@ -95,7 +95,7 @@ func outageLies() map[string]func(*right) {
 				}
 			}
 		},
-		"remembers for a minute that it does not know a key id": func(r *right) {
+		"remembers unknown key ids for a minute": func(r *right) {
 			var unknown sync.Map
 			r.verify = func(c *verifying) {
 				kid := text(part(c.req.Token, 0), "kid")
@@ -106,7 +106,7 @@ func outageLies() map[string]func(*right) {
 				}
 			}
 		},
-		"looks for no new keys after six key ids that it does not know": func(r *right) {
+		"stops fetching keys after six unknown key ids": func(r *right) {
 			var mu sync.Mutex
 			known, unknown := map[string]bool{}, 0
 			r.verify = func(c *verifying) {
@@ -126,13 +126,13 @@ func outageLies() map[string]func(*right) {
 				}
 			}
 		},
-		"gives its provider half a second": verifies(func(c *verifying) {
+		"waits only half a second for its provider": verifies(func(c *verifying) {
 			ctx, cancel := context.WithTimeout(c.ctx, 500*time.Millisecond)
 			defer cancel()
 			c.ctx = ctx
 			c.ask()
 		}),
-		"gives up a provider that failed": func(r *right) {
+		"never retries a provider that failed": func(r *right) {
 			var failed atomic.Bool
 			r.verify = after(func(c *verifying) {
 				if failed.Load() {
@@ -142,7 +142,7 @@ func outageLies() map[string]func(*right) {
 				}
 			})
 		},
-		"has no metadata while the provider is down": func(r *right) {
+		"returns not found for metadata while the provider is unavailable": func(r *right) {
 			r.metadata = func(_ *json.RawMessage, err *error) {
 				if *err != nil {
 					*err = plugins.ErrNotFound
@@ -173,7 +173,7 @@ func stallLies() map[string]func(*right) {
 				c.ask()
 			}
 		},
-		"shares the failure of the call that came first": func(r *right) {
+		"shares the failure of the first call with others": func(r *right) {
 			var mu sync.Mutex
 			var first chan struct{}
 			var failure error
@@ -206,7 +206,7 @@ func stallLies() map[string]func(*right) {
 				}
 			}
 		},
-		"refuses a token when its time is over": verifies(after(func(c *verifying) {
+		"rejects a token when the deadline has passed": verifies(after(func(c *verifying) {
 			if c.ctx.Err() != nil {
 				c.err = plugins.ErrUnauthenticated
 			}
@@ -228,21 +228,21 @@ func documentLies() map[string]func(*right) {
 	}
 	describes := func(change func(*auth.Description)) func(*right) { return func(r *right) { r.describe = change } }
 	return map[string]func(*right){
-		"rounds the numbers of metadata":       relays(func(map[string]any) {}),
-		"names its own token endpoint":         relays(func(doc map[string]any) { doc["token_endpoint"] = "https://adapter.example/token" }),
-		"names a host as authorization server": describes(func(d *auth.Description) { d.AuthorizationServers = []string{"id.example.com"} }),
-		"names no RS256":                       describes(func(d *auth.Description) { d.Algorithms = []string{"PS256"} }),
-		"names another issuer":                 describes(func(d *auth.Description) { d.Issuer += "/" }),
+		"rounds numbers in metadata":               relays(func(map[string]any) {}),
+		"names its own token endpoint":             relays(func(doc map[string]any) { doc["token_endpoint"] = "https://adapter.example/token" }),
+		"names a host as the authorization server": describes(func(d *auth.Description) { d.AuthorizationServers = []string{"id.example.com"} }),
+		"does not list RS256":                      describes(func(d *auth.Description) { d.Algorithms = []string{"PS256"} }),
+		"names another issuer":                     describes(func(d *auth.Description) { d.Issuer += "/" }),
 	}
 }
 
 func introspectionLies() map[string]func(*right) {
 	return map[string]func(*right){
-		"accepts tokens that are not active":           believes("no longer active", always),
-		"accepts tokens about another subject":         believes("about another subject", always),
-		"refuses tokens that it cannot ask about":      outageLies()["answers UNAUTHENTICATED when the provider is down"],
-		"accepts tokens that it cannot ask about":      outageLies()["accepts what it cannot check"],
-		"remembers for seconds that a token is active": remembers(5*time.Second, func(c *verifying) string { return c.req.Token }),
-		"asks about a token once and for all others":   remembers(time.Minute, func(c *verifying) string { return text(claimsOf(c.req.Token), "sub") }),
+		"accepts tokens that are not active":         believes("no longer active", always),
+		"accepts tokens about another subject":       believes("about another subject", always),
+		"rejects tokens that it cannot introspect":   outageLies()["returns UNAUTHENTICATED when the provider is unavailable"],
+		"accepts tokens that it cannot introspect":   outageLies()["accepts tokens that it cannot check"],
+		"caches for seconds that a token is active":  remembers(5*time.Second, func(c *verifying) string { return c.req.Token }),
+		"introspects only one token of each subject": remembers(time.Minute, func(c *verifying) string { return text(claimsOf(c.req.Token), "sub") }),
 	}
 }

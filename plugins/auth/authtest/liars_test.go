@@ -128,16 +128,16 @@ func TestEveryFaultyImplementationIsCaught(t *testing.T) {
 		authtest.Verdicts: of(verdictLies()), authtest.Crowds: of(crowdLies()), authtest.Clocks: of(clockLies()), authtest.Outages: of(outageLies()), authtest.Stalls: of(stallLies()), authtest.Documents: of(documentLies()),
 		authtest.Introspection: of(introspectionLies()), authtest.Logins: of(loginLies()), authtest.Renewals: of(renewalLies()), authtest.Logouts: of(logoutLies()),
 		authtest.Proofs: {
-			"does not remember proofs": proves("replay"), "compares methods without their case": proves("method"), "compares certificates without their case": proves("certificate"),
+			"does not remember proofs": proves("replay"), "ignores the case of methods": proves("method"), "ignores the case of certificates": proves("certificate"),
 			"accepts proofs for other tokens": proves("token"), "remembers only forty proofs": proves("memory"), "remembers proofs for half a minute": proves("time"),
 		},
 		authtest.Revocations: {
-			"reports revocations of everybody": reports(0, func(r *auth.Revocation) { r.Subject = "alice" }), "names no issuer": reports(0, func(r *auth.Revocation) { r.Issuer = "" }),
-			"writes digests in capitals": reports(0, func(r *auth.Revocation) { r.Subject, r.TokenSHA256 = "", strings.Repeat("AB", 32) }),
-			"reports revocations late":   reports(4*time.Second, func(*auth.Revocation) {}),
+			"reports revocations of all users": reports(0, func(r *auth.Revocation) { r.Subject = "alice" }), "names no issuer": reports(0, func(r *auth.Revocation) { r.Issuer = "" }),
+			"writes digests in upper case": reports(0, func(r *auth.Revocation) { r.Subject, r.TokenSHA256 = "", strings.Repeat("AB", 32) }),
+			"reports revocations late":     reports(4*time.Second, func(*auth.Revocation) {}),
 		},
 		authtest.Undeclared: {
-			"serves sessions and does not declare them": func(s *authtest.Subject) { s.Rechecks = false }, "serves logins and does not declare them": func(s *authtest.Subject) { s.Logins = false },
+			"serves sessions without declaring them": func(s *authtest.Subject) { s.Rechecks = false }, "serves logins without declaring them": func(s *authtest.Subject) { s.Logins = false },
 		},
 	})
 }

@@ -145,8 +145,8 @@ func loginsHold(ctx context.Context, s Subject) {
 	})
 }
 
-// idRows returns the rows of id tokens to try: each value that makes a token bad at least on its own, and pairs of the
-// other values.
+// idRows returns the rows of id tokens to try: every value that makes a token bad, at least on its own, and pairs of
+// the other values.
 func (s Subject) idRows(ctx context.Context) (rows []row) {
 	s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) {
 		table := st.provider.idTable()

@@ -189,7 +189,7 @@ func issuing(words []string) func(context.Context, []Wish) ([]string, error) {
 	}
 }
 
-// issue has tokens created, and records them for the oracle.
+// issue has the author's command create tokens, and records them for the oracle.
 func (s *Samples) issue(ctx context.Context, wishes []Wish) []string {
 	tokens, err := s.Issue(ctx, wishes)
 	if err != nil {

@@ -210,7 +210,7 @@ func (o *outage) asksMetadata(ctx context.Context) {
 	}
 }
 
-// introspectionHolds varies what the provider says about tokens, including no valid response.
+// introspectionHolds varies the provider's responses about tokens, including invalid ones.
 func introspectionHolds(ctx context.Context, s Subject) {
 	s.staged(ctx, []Setup{Introspecting}, func(st *stage) {
 		p := st.provider

@@ -106,9 +106,9 @@ func (s Subject) lacks(setup Setup) error {
 	case s.Keys == nil:
 		return nil
 	case setup == OneOrganization && s.Limits.NoOrganization:
-		return kit.CannotJudge("the settings do not name the only organization that is let in: write ${organization} where they should name it")
+		return kit.CannotJudge("the settings accept every organization: write ${organization} in the setting that restricts logins to one")
 	case setup != OneOrganization && s.Limits.OneOrganization:
-		return kit.CannotJudge("the settings always name one organization: write ${organization} in them in its place")
+		return kit.CannotJudge("the settings always name the same organization: replace its name with ${organization}")
 	case setup == WithRoles && s.Limits.NoRoles:
 		return kit.DoesNotApply("the settings do not name the claim with the role (${roleClaim})")
 	case setup == Introspecting && s.Limits.NoIntrospection:
@@ -226,7 +226,7 @@ func (st *stage) close() *kit.Failure {
 			text = text[:most]
 		}
 		if err := kit.Tells(text, st.given.all()); err != nil {
-			st.given.leak = kit.NewFailure("of what it logged and printed, "+err.Error(), "nothing of that", sSilent)
+			st.given.leak = kit.NewFailure("its log and output: "+err.Error(), "no secret in the log or the output", sSilent)
 		}
 	}
 	return st.given.leak

@@ -110,7 +110,7 @@ func (p *Provider) logoutTable() []property {
 	jti := claimed("jti", nil, "", 7, null)
 	jti.values = append([]value{{"a jti", func(*draft) {}}}, jti.values...)
 	exp := times("exp")
-	exp.values = append(exp.values[1:2], slices.DeleteFunc(exp.values[2:], func(v value) bool { // the adapter decides about an exp in the far future
+	exp.values = append(exp.values[1:2], slices.DeleteFunc(exp.values[2:], func(v value) bool { // the contract leaves an exp in the far future to the adapter
 		return slices.Contains([]string{"exp 10807 s from now", "exp 90000 s from now", "exp 34560000 s from now", "exp with an exponent", "exp in the year 9999"}, v.name)
 	})...)
 	iat := times("iat")

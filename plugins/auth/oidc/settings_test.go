@@ -21,7 +21,7 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 		`{"issuer":"https://a.example/.well-known/openid-configuration"}`:            "issuer: must be the issuer itself",
 		`{"issuer":"https://a.example?x=1"}`:                                         "issuer: must not have a query",
 		`{"issuer":"https://a.example:99999"}`:                                       "issuer: has a port that is not from 1 to 65535",
-		`{"issuer":"https://u:hidden@a.example"}`:                                    "issuer: must not carry a user",
+		`{"issuer":"https://u:hidden@a.example"}`:                                    "issuer: must not contain a user",
 		`{"issuer":"https://a.example","jwksUri":"http://127.0.0.1/jwks"}`:           "jwksUri: may be on loopback only when",
 		`{"issuer":"https://a.example","redirectUri":"https://r.example/cb"}`:        "clientId: must be set when redirectUri is",
 		`{"issuer":"https://a.example","clientSecret":"hidden"}`:                     "clientId: must be set when clientSecret is",

@@ -167,7 +167,7 @@ func TestInvalidSettingsAreRefused(t *testing.T) {
 		`{"idpDomain":"example","redirectUri":"https://r.example/cb"}`:                  "clientId: must be set when redirectUri is",
 		`{"idpDomain":"example","clientSecret":"hidden"}`:                               "clientId: must be set when clientSecret is",
 		`{"idpDomain":"example","apikey":"hidden"}`:                                     `did you mean "apiKey"`,
-		`{"idpDomain":"example","clientId":"c","redirectUri":"https://u:p@r.example/"}`: "redirectUri: must not carry a user",
+		`{"idpDomain":"example","clientId":"c","redirectUri":"https://u:p@r.example/"}`: "redirectUri: must not contain a user",
 	} {
 		if err := New().Configure(t.Context(), plugins.Config{JSON: json.RawMessage(text)}); !errors.Is(err, plugins.ErrInvalid) {
 			t.Errorf("%s: configured with %v", text, err)

@@ -1,2 +1,2 @@
-// Package status is the one table between the errors of package plugins and gRPC codes.
+// Package status has the table that maps the errors of package plugins to gRPC codes and back.
 package status

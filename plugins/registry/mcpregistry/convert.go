@@ -75,9 +75,9 @@ func unusable(p pack, kind registry.Kind) string {
 	case kind == registry.KindMCPB:
 		return ""
 	case !exact(p.Version, kind):
-		return fmt.Sprintf("has the version %q, which is not an exact one", p.Version)
+		return fmt.Sprintf("has the version %q, which is not exact", p.Version)
 	case !publicBase(p.RegistryBaseURL, kind):
-		return "lives in a package registry of its own, " + p.RegistryBaseURL
+		return "is in a separate package registry, " + p.RegistryBaseURL
 	}
 	return ""
 }

@@ -81,11 +81,11 @@ func TestAnInstallThatIsImpossibleSaysWhy(t *testing.T) {
 		"a tag":                     {packages(npm(object{"version": "latest"})), `npm has the version "latest"`},
 		"no version":                {packages(npm(object{"version": ""})), `npm has the version ""`},
 		"a server of its own":       {packages(npm(object{"transport": object{"type": "sse", "url": "http://localhost:8080"}})), "npm uses sse, not stdio"},
-		"a registry of its own":     {packages(npm(object{"registryBaseUrl": "https://npm.evil.example"})), "npm lives in a package registry of its own"},
+		"a registry of its own":     {packages(npm(object{"registryBaseUrl": "https://npm.evil.example"})), "npm is in a separate package registry"},
 		"an mcpb without a digest":  {packages(object{"registryType": "mcpb", "identifier": "https://x/y.mcpb"}), "mcpb has no fileSha256"},
 		"a remote of another kind":  {object{"remotes": []object{{"type": "websocket", "url": "wss://x"}}}, `a remote of type "websocket"`},
-		"a pypi package on npmjs":   {packages(object{"registryType": "pypi", "identifier": "x", "version": "1", "registryBaseUrl": "https://registry.npmjs.org"}), "pypi lives in"},
-		"several, each with reason": {packages(npm(object{"version": "*"}), object{"registryType": "nuget"}), `npm has the version "*", which is not an exact one; nuget packages`},
+		"a pypi package on npmjs":   {packages(object{"registryType": "pypi", "identifier": "x", "version": "1", "registryBaseUrl": "https://registry.npmjs.org"}), "pypi is in"},
+		"several, each with reason": {packages(npm(object{"version": "*"}), object{"registryType": "nuget"}), `npm has the version "*", which is not exact; nuget packages`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := resolveOne(t, c.fields); !errors.Is(err, plugins.ErrNotFound) || !strings.Contains(err.Error(), c.want) {

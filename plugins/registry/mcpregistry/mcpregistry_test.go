@@ -55,7 +55,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-func TestSearchLeavesOutWhatWasDeleted(t *testing.T) {
+func TestSearchOmitsDeletedServers(t *testing.T) {
 	p := publish(t, entry("io.example/a", "1.0.0", nil), status(entry("io.example/b", "1.0.0", nil), "deleted"), status(entry("io.example/c", "1.0.0", nil), "deprecated"))
 	p.entries[0]["_meta"].(object)["com.example/trust"] = object{"trustScore": 87}
 	p.entries[2]["_meta"].(object)["com.example/trust"] = object{"trust_score": 12}
@@ -92,7 +92,7 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-func TestNamesAreAskedForEscapedOrNotAtAll(t *testing.T) {
+func TestNamesAreRequestedEscapedOrNotAtAll(t *testing.T) {
 	p := whole(t)
 	r := open(t, p)
 	if _, err := r.Resolve(t.Context(), registry.Ref{Name: "io.example/npm", Version: "2.0.0"}); err != nil {

@@ -158,7 +158,7 @@ func faults(ctx context.Context, t *kit.Trial, s Subject) {
 	case s.Backend == nil && s.Fixed:
 		kit.Must(kit.DoesNotApply("the registry has no backend (--backend none)"))
 	case s.Backend == nil:
-		kit.Must(kit.CannotJudge("the kit was not given a way to take the backend away: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none"))
+		kit.Must(kit.CannotJudge("the kit was not given a way to make the backend unreachable: give --backend HOST:PORT and write ${backend} in the settings, or --backend none if there is none"))
 	}
 	r := t.Rand(0)
 	all := s.questions(ctx, r, s.catalogue(ctx, r, 40))
@@ -194,7 +194,7 @@ func faults(ctx context.Context, t *kit.Trial, s Subject) {
 func (s Subject) without(ctx context.Context, t *kit.Trial, q question, file bool) {
 	const what = "the backend is unreachable"
 	if err := s.Backend.Stop(ctx); err != nil {
-		kit.Must(fmt.Errorf("take the backend away: %w", err))
+		kit.Must(fmt.Errorf("make the backend unreachable: %w", err))
 	}
 	err := kit.Catch(func() {
 		if right := s.during(ctx, t, what, q, unavailable); !right || file {

@@ -27,11 +27,11 @@ func trial() kit.Trial {
 	return t
 }
 
-func TestTheKitChecksWhatTheContractSays(t *testing.T) {
+func TestTheKitCitesItsContract(t *testing.T) {
 	plugintest.Sentences(t, "registry")
 }
 
-func TestCorrectRegistriesPassHoweverUnusualTheyAre(t *testing.T) {
+func TestCorrectButUnusualRegistriesPass(t *testing.T) {
 	for name, change := range map[string]func(*plugin){
 		"the usual one": func(*plugin) {},
 		"one that ends with an empty page": func(p *plugin) {

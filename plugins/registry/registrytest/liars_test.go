@@ -90,7 +90,7 @@ func statuses(status func(code int) error) func(*plugin) {
 	return func(p *plugin) { p.status = status }
 }
 
-// bodies changes what is downloaded.
+// bodies changes the downloaded content.
 func bodies(change func(ctx context.Context, body io.ReadCloser) io.ReadCloser) func(*plugin) {
 	return func(p *plugin) { p.body = change }
 }
@@ -122,17 +122,17 @@ func lies() plugintest.Lies[*plugin] {
 	var last string
 	return plugintest.Lies[*plugin]{
 		registrytest.Searches: {
-			"lists 100 bundles at most": func(p *plugin) {
+			"lists at most 100 bundles": func(p *plugin) {
 				p.index = func(ctx context.Context) ([]bundle, error) {
 					all, err := p.all(ctx)
 					return all[:min(len(all), 100)], err
 				}
 			},
-			"has one entry more on a page than it may": pages(func(found []bundle, q registry.Query) registry.Page {
+			"returns one entry too many on a page": pages(func(found []bundle, q registry.Query) registry.Page {
 				q.Limit++
 				return pageByName(found, q)
 			}),
-			"has 25 entries on a page without a limit": first(func(q *registry.Query) { q.Limit = cmp.Or(q.Limit, 25) }),
+			"returns 25 entries on a page without a limit": first(func(q *registry.Query) { q.Limit = cmp.Or(q.Limit, 25) }),
 			"repeats the last bundle of a full page": pages(func(found []bundle, q registry.Query) registry.Page {
 				page := pageByName(found, q)
 				if len(page.NextCursor) > 1 && q.Limit > 1 {
@@ -140,7 +140,7 @@ func lies() plugintest.Lies[*plugin] {
 				}
 				return page
 			}),
-			"loses a bundle at the end of a page": pages(func(found []bundle, q registry.Query) registry.Page {
+			"drops a bundle at the end of a page": pages(func(found []bundle, q registry.Query) registry.Page {
 				page := pageByName(found, q)
 				if page.NextCursor != "" && q.Limit > 1 {
 					page.Entries = page.Entries[:q.Limit-1]
@@ -152,7 +152,7 @@ func lies() plugintest.Lies[*plugin] {
 				page.NextCursor = cmp.Or(page.NextCursor, " ")
 				return page
 			}),
-			"keeps the place of the search that was read last": pages(func(found []bundle, q registry.Query) registry.Page {
+			"keeps only the position of the latest search": pages(func(found []bundle, q registry.Query) registry.Page {
 				mu.Lock()
 				defer mu.Unlock()
 				if q.Cursor != "" {
@@ -162,7 +162,7 @@ func lies() plugintest.Lies[*plugin] {
 				last = page.NextCursor
 				return page
 			}),
-			"keeps the places of 16 searches": func(p *plugin) {
+			"keeps the positions of only 16 searches": func(p *plugin) {
 				var places []string
 				p.page = func(found []bundle, q registry.Query) registry.Page {
 					mu.Lock()
@@ -180,20 +180,20 @@ func lies() plugintest.Lies[*plugin] {
 				}
 			},
 			"treats a limit over 100 as 100": func(p *plugin) { p.check = func(registry.Query) error { return nil } },
-			"finds any word of a text": fits(func(b bundle, text string) bool {
+			"finds bundles with any word of a text": fits(func(b bundle, text string) bool {
 				return slices.ContainsFunc(strings.Fields(text), func(word string) bool { return strings.Contains(b.Name, word) })
 			}),
-			"mistakes a text for a regular expression": fits(func(b bundle, text string) bool {
+			"treats a text as a regular expression": fits(func(b bundle, text string) bool {
 				found, err := regexp.MatchString("(?i)"+text, b.Name)
 				return found && err == nil
 			}),
-			"mistakes a text for a pattern of files": fits(func(b bundle, text string) bool {
+			"treats a text as a file name pattern": fits(func(b bundle, text string) bool {
 				found, err := path.Match(text, strings.ReplaceAll(b.Name, "/", "-"))
 				return found && err == nil
 			}),
-			"cuts texts at 64 characters": first(func(q *registry.Query) { q.Text = q.Text[:min(len(q.Text), 64)] }),
-			"ends texts at a NUL":         first(func(q *registry.Query) { q.Text, _, _ = strings.Cut(q.Text, "\x00") }),
-			"fails for quotes": func(p *plugin) {
+			"truncates texts to 64 characters": first(func(q *registry.Query) { q.Text = q.Text[:min(len(q.Text), 64)] }),
+			"truncates texts at a NUL":         first(func(q *registry.Query) { q.Text, _, _ = strings.Cut(q.Text, "\x00") }),
+			"fails if a text contains quotes": func(p *plugin) {
 				p.search = func(ctx context.Context, q registry.Query) (registry.Page, error) {
 					if strings.ContainsAny(q.Text, `'"`) {
 						return registry.Page{}, errors.New("syntax error")
@@ -201,7 +201,7 @@ func lies() plugintest.Lies[*plugin] {
 					return p.find(ctx, q)
 				}
 			},
-			"does not find names with a capital letter": first(func(q *registry.Query) {
+			"does not find names with an upper-case letter": first(func(q *registry.Query) {
 				if strings.HasPrefix(q.Text, "@A") {
 					q.Text = strings.ToLower(q.Text) + "!"
 				}
@@ -211,7 +211,7 @@ func lies() plugintest.Lies[*plugin] {
 					return registry.Entry{Name: b.Name, Version: b.Versions[len(b.Versions)-1].Version}
 				}
 			},
-			"shows the title of the bundle before": func(p *plugin) {
+			"returns the title of the previous bundle": func(p *plugin) {
 				p.entry = func(b bundle) registry.Entry {
 					mu.Lock()
 					defer mu.Unlock()
@@ -228,7 +228,7 @@ func lies() plugintest.Lies[*plugin] {
 			"mistakes a prerelease for the latest": func(p *plugin) {
 				p.compare = func(a, b version) int { return -strings.Compare(a.Version+"~", b.Version+"~") }
 			},
-			"counts versions in 32 bits": func(p *plugin) {
+			"parses versions as 32-bit numbers": func(p *plugin) {
 				wraps := func(v version) version {
 					v.Version = regexp.MustCompile(`[0-9]{9,}`).ReplaceAllStringFunc(v.Version, func(digits string) string {
 						n, _ := strconv.ParseUint(digits, 10, 64)
@@ -238,46 +238,46 @@ func lies() plugintest.Lies[*plugin] {
 				}
 				p.compare = func(a, b version) int { return bySemver(wraps(a), wraps(b)) }
 			},
-			"compares prereleases without their case": func(p *plugin) {
+			"ignores case when it compares prereleases": func(p *plugin) {
 				p.compare = func(a, b version) int {
 					a.Version, b.Version = strings.ToLower(a.Version), strings.ToLower(b.Version)
 					return bySemver(a, b)
 				}
 			},
-			"mistakes macos for darwin":          asked(func(ref *registry.Ref) { ref.OS = strings.Replace(ref.OS, "macos", "darwin", 1) }),
+			"treats macos as darwin":             asked(func(ref *registry.Ref) { ref.OS = strings.Replace(ref.OS, "macos", "darwin", 1) }),
 			"ignores the case of names":          names(strings.ToLower),
-			"mistakes _ for - in names":          names(func(name string) string { return strings.ReplaceAll(name, "_", "-") }),
+			"treats _ as - in names":             names(func(name string) string { return strings.ReplaceAll(name, "_", "-") }),
 			"trims names":                        names(strings.TrimSpace),
 			"cleans names as paths":              names(path.Clean),
 			"resolves names without their scope": names(path.Base),
-			"takes the version out of a name": asked(func(ref *registry.Ref) {
+			"removes a version from a name": asked(func(ref *registry.Ref) {
 				if at := strings.LastIndexByte(ref.Name, '@'); at > 0 {
 					ref.Name = ref.Name[:at]
 				}
 			}),
-			"completes versions":           versions(func(has, asked string) bool { return strings.HasPrefix(has, asked+".") }),
-			"ignores a v before a version": versions(func(has, asked string) bool { return "v"+has == asked }),
-			"ignores build metadata":       versions(func(has, asked string) bool { before, _, _ := strings.Cut(asked, "+"); return before == has }),
-			"mistakes latest for a version": asked(func(ref *registry.Ref) {
+			"completes versions":                versions(func(has, asked string) bool { return strings.HasPrefix(has, asked+".") }),
+			"ignores a v in front of a version": versions(func(has, asked string) bool { return "v"+has == asked }),
+			"ignores build metadata":            versions(func(has, asked string) bool { before, _, _ := strings.Cut(asked, "+"); return before == has }),
+			"treats latest as a version": asked(func(ref *registry.Ref) {
 				if ref.Version == "latest" {
 					ref.Version = ""
 				}
 			}),
-			"answers with the newest version whatever is asked for": asked(func(ref *registry.Ref) { ref.Version = "" }),
-			"ignores the architecture":                              func(p *plugin) { p.runs = func(f file, os, _ string) bool { return f.OS == "" || f.OS == os } },
-			"answers with amd64 where arm64 emulates it": func(p *plugin) {
+			"always returns the newest version": asked(func(ref *registry.Ref) { ref.Version = "" }),
+			"ignores the architecture":          func(p *plugin) { p.runs = func(f file, os, _ string) bool { return f.OS == "" || f.OS == os } },
+			"returns amd64 packages for arm64, which can emulate them": func(p *plugin) {
 				runs := p.runs
 				p.runs = func(f file, os, arch string) bool { return runs(f, os, arch) || os == "darwin" && runs(f, os, "amd64") }
 			},
-			"mistakes x86_64 for amd64": asked(func(ref *registry.Ref) { ref.Arch = strings.Replace(ref.Arch, "x86_64", "amd64", 1) }),
+			"treats x86_64 as amd64": asked(func(ref *registry.Ref) { ref.Arch = strings.Replace(ref.Arch, "x86_64", "amd64", 1) }),
 			"treats every unknown system as linux": asked(func(ref *registry.Ref) {
 				if !slices.Contains([]string{"darwin", "windows"}, ref.OS) {
 					ref.OS = "linux"
 				}
 			}),
 			"reports a size one byte too large": packs(func(pkg *registry.Package) { pkg.Size++ }),
-			"writes digests in capitals":        packs(func(pkg *registry.Package) { pkg.SHA256 = strings.ToUpper(pkg.SHA256) }),
-			"caches what it resolved by name alone": func(p *plugin) {
+			"writes digests in upper case":      packs(func(pkg *registry.Package) { pkg.SHA256 = strings.ToUpper(pkg.SHA256) }),
+			"caches resolved bundles by name only": func(p *plugin) {
 				kept := map[string]registry.Package{}
 				p.resolve = func(ctx context.Context, ref registry.Ref) (registry.Package, error) {
 					mu.Lock()
@@ -294,10 +294,10 @@ func lies() plugintest.Lies[*plugin] {
 			},
 		},
 		registrytest.Downloads: {
-			"trims artifacts":                    artifacts(func(has, asked string) bool { return has == strings.TrimSpace(asked) }),
-			"finds artifacts by their beginning": artifacts(strings.HasPrefix),
-			"cleans artifacts as paths":          artifacts(func(has, asked string) bool { return has == path.Base(asked) }),
-			"opens whatever address an artifact is": func(p *plugin) {
+			"trims artifacts":                 artifacts(func(has, asked string) bool { return has == strings.TrimSpace(asked) }),
+			"finds artifacts by their prefix": artifacts(strings.HasPrefix),
+			"cleans artifacts as paths":       artifacts(func(has, asked string) bool { return has == path.Base(asked) }),
+			"opens any address that is given as an artifact": func(p *plugin) {
 				p.fetch = func(ctx context.Context, pkg registry.Package) (io.ReadCloser, error) {
 					if r, err := http.NewRequestWithContext(ctx, http.MethodGet, pkg.Artifact, nil); err == nil && strings.HasPrefix(pkg.Artifact, "http:") {
 						if answer, err := p.client.Do(r); err == nil {
@@ -307,14 +307,14 @@ func lies() plugintest.Lies[*plugin] {
 					return p.open(ctx, pkg)
 				}
 			},
-			"delivers a megabyte at most": bodies(func(_ context.Context, body io.ReadCloser) io.ReadCloser {
+			"delivers at most a megabyte": bodies(func(_ context.Context, body io.ReadCloser) io.ReadCloser {
 				return struct {
 					io.Reader
 					io.Closer
 				}{io.LimitReader(body, 1<<20), body}
 			}),
 			"sends more than a megabyte in a message": bodies(func(_ context.Context, body io.ReadCloser) io.ReadCloser { return piece{body} }),
-			"leaves the last byte out": bodies(func(_ context.Context, body io.ReadCloser) io.ReadCloser {
+			"omits the last byte": bodies(func(_ context.Context, body io.ReadCloser) io.ReadCloser {
 				all := whole(body)
 				return io.NopCloser(io.LimitReader(all, int64(all.Len()-1)))
 			}),
@@ -330,7 +330,7 @@ func lies() plugintest.Lies[*plugin] {
 			},
 		},
 		registrytest.Changes: {
-			"reads the index once": keeps(func(kept []bundle, _ error) bool { return len(kept) == 0 }),
+			"reads the index only once": keeps(func(kept []bundle, _ error) bool { return len(kept) == 0 }),
 			"never forgets a version": func(p *plugin) {
 				seen := map[string]version{}
 				p.index = func(ctx context.Context) ([]bundle, error) {
@@ -371,43 +371,43 @@ func lies() plugintest.Lies[*plugin] {
 			}),
 		},
 		registrytest.Faults: {
-			"mistakes every error of a backend for a bundle that does not exist": statuses(func(int) error { return plugins.ErrNotFound }),
-			"mistakes a backend that wants a token for a bad one of the caller": statuses(func(code int) error {
+			"reports every backend error as a missing bundle": statuses(func(int) error { return plugins.ErrNotFound }),
+			"reports a backend that requires a token as a bad token of the caller": statuses(func(code int) error {
 				if code == http.StatusUnauthorized {
 					return plugins.ErrUnauthenticated
 				}
 				return plugins.ErrUnavailable
 			}),
-			"mistakes an empty answer for a bundle that does not exist": statuses(func(code int) error {
+			"reports an empty response as a missing bundle": statuses(func(code int) error {
 				if code == http.StatusNoContent || code == http.StatusNotFound {
 					return plugins.ErrNotFound
 				}
 				return plugins.ErrUnavailable
 			}),
-			"mistakes a redirect for an answer": statuses(func(code int) error {
+			"treats a redirect as a response": statuses(func(code int) error {
 				if code < http.StatusBadRequest {
 					return nil
 				}
 				return plugins.ErrUnavailable
 			}),
-			"knows no status beyond 511": statuses(func(code int) error {
+			"does not recognize statuses above 511": statuses(func(code int) error {
 				if code == http.StatusNotFound || http.StatusText(code) == "" {
 					return plugins.ErrNotFound
 				}
 				return plugins.ErrUnavailable
 			}),
-			"mistakes an error page for a file": statuses(func(int) error { return nil }),
-			"mistakes a backend that is down for an empty one": func(p *plugin) {
+			"delivers an error page as a file": statuses(func(int) error { return nil }),
+			"treats an unavailable backend as an empty one": func(p *plugin) {
 				p.lost = func(error) error { return nil }
 				p.index = func(ctx context.Context) (all []bundle, err error) {
 					defer func() { _ = recover() }()
 					return p.all(ctx)
 				}
 			},
-			"answers an internal error when its backend is down":     func(p *plugin) { p.lost = func(err error) error { return err } },
-			"mistakes the end of a connection for the end of a file": bodies(func(_ context.Context, body io.ReadCloser) io.ReadCloser { return io.NopCloser(whole(body)) }),
-			"keeps errors for ever":                                  keeps(func(_ []bundle, err error) bool { return err == nil }),
-			"computes digests from what it receives": func(p *plugin) {
+			"returns an internal error when its backend is unavailable": func(p *plugin) { p.lost = func(err error) error { return err } },
+			"treats the end of a connection as the end of a file":       bodies(func(_ context.Context, body io.ReadCloser) io.ReadCloser { return io.NopCloser(whole(body)) }),
+			"caches errors for ever":                                    keeps(func(_ []bundle, err error) bool { return err == nil }),
+			"computes digests from the content that it receives": func(p *plugin) {
 				p.pack = func(ctx context.Context, pkg *registry.Package) error {
 					body, err := p.get(ctx, "/files/"+pkg.Artifact)
 					if err != nil {
@@ -422,12 +422,12 @@ func lies() plugintest.Lies[*plugin] {
 			},
 		},
 		registrytest.GivenUp: {
-			"waits for its backend whatever the deadline is": func(p *plugin) {
+			"waits for its backend regardless of the deadline": func(p *plugin) {
 				p.get = func(ctx context.Context, path string) (io.ReadCloser, error) {
 					return p.request(context.WithoutCancel(ctx), path)
 				}
 			},
-			"ends all calls with the one that asked first": func(p *plugin) {
+			"cancels all calls when the first one is cancelled": func(p *plugin) {
 				type flight struct {
 					done context.Context
 					all  []bundle
@@ -453,7 +453,7 @@ func lies() plugintest.Lies[*plugin] {
 					return f.all, f.err
 				}
 			},
-			"answers not found when the time is over": func(p *plugin) {
+			"returns not found when the deadline has passed": func(p *plugin) {
 				p.lost = func(err error) error {
 					if errors.Is(err, context.DeadlineExceeded) {
 						return plugins.ErrNotFound
@@ -461,7 +461,7 @@ func lies() plugintest.Lies[*plugin] {
 					return plugins.Unavailable(err)
 				}
 			},
-			"keeps a slot for each abandoned call": func(p *plugin) {
+			"keeps a slot occupied for each abandoned call": func(p *plugin) {
 				slots := make(chan struct{}, 20)
 				p.get = func(ctx context.Context, path string) (io.ReadCloser, error) {
 					select {

@@ -44,7 +44,7 @@ const (
 	byteForByte  = "Names, versions and platforms are compared byte for byte"
 	sameBytes    = "The same name and version always have the same bytes on each platform"
 	minuteOld    = "A response is at most a minute old: it reflects bundles and versions published or withdrawn before that"
-	ownName      = "A bundle matches its own name, and a text with a word that appears nowhere in a bundle's own description of itself matches none"
+	ownName      = "It does not match a text with a word that appears nowhere in the bundle's own description of itself"
 	onePage      = "Each bundle is on one page only, and a search reaches a last page"
 	undisturbed  = "Searches that are read at the same time do not disturb each other"
 	meanwhile    = "each bundle that is published or withdrawn may cause one other bundle to be repeated or left out"
@@ -180,7 +180,7 @@ func (s Subject) learn(ctx context.Context) Catalogue {
 		c.Bundles = append(c.Bundles, b)
 	}
 	if !slices.ContainsFunc(c.Bundles, func(b Bundle) bool { return b.fitsHere() }) {
-		kit.Must(kit.CannotJudge("the registry shows no bundle for this platform: give settings with which it holds one"))
+		kit.Must(kit.CannotJudge("the registry shows no bundle for this platform: give settings for a registry that has one"))
 	}
 	return c
 }
@@ -196,14 +196,14 @@ func (b Bundle) fitsHere() bool {
 // known.
 func (s Subject) needs(t *kit.Trial, c Catalogue) {
 	if s.Publish == nil && len(s.Known.Bundles) == 0 {
-		kit.Must(kit.CannotJudge("what the registry shows agrees with itself, but nothing says whether it is right: write ${catalogue} in the settings, " +
-			"or give --bundles with what it holds, of which one bundle has several versions, and one has notFor if there are bundle files"))
+		kit.Must(kit.CannotJudge("what the registry shows is consistent, but the kit cannot know whether it is right: write ${catalogue} in the settings, " +
+			"or give --bundles with what it holds, including a bundle with several versions and, if there are bundle files, one with notFor"))
 	}
 	if !slices.ContainsFunc(c.Bundles, func(b Bundle) bool { return len(b.Versions) > 1 }) {
-		t.Cover("no bundle is known to have several versions, so that their order was not tried")
+		t.Cover("no bundle is known to have several versions, so their order was not tried")
 	}
 	if s.Publish == nil && c.mcpb && !slices.ContainsFunc(c.Bundles, func(b Bundle) bool { return len(b.notFor) > 0 }) {
-		t.Cover("no bundle is known that is not for every platform, so that other platforms were not tried")
+		t.Cover("every known bundle is for all platforms, so unsupported platforms were not tried")
 	}
 }
 

@@ -69,8 +69,8 @@ func TestExpiredSessionsAreForgotten(t *testing.T) {
 	})
 }
 
-// TestEachLifetimeIsItsOwnWhateverTheOthersDo compares the store with a map, using a bubble's fake clock.
-func TestEachLifetimeIsItsOwnWhateverTheOthersDo(t *testing.T) {
+// TestLifetimesAreIndependentOfEachOther compares the store with a map, using a bubble's fake clock.
+func TestLifetimesAreIndependentOfEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, ends := memory.New(), map[string]time.Time{}
 		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same steps each time

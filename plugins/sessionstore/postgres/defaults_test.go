@@ -14,7 +14,7 @@ func TestTheDefaultsAreTheDocumentedOnes(t *testing.T) { // docs/adapters.md
 	}
 }
 
-func TestTheTimeoutBoundsConnectingAndThePasswordWins(t *testing.T) {
+func TestTheTimeoutLimitsConnectingAndThePasswordOverridesTheURL(t *testing.T) {
 	c := Config{URL: "postgres://user:one@localhost/db", Password: "two", Timeout: plugins.Duration(3 * time.Second)}
 	pool, err := c.pool()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-func errNoCertificate(file string) error { return fmt.Errorf("%s holds no PEM certificate", file) }
+func errNoCertificate(file string) error { return fmt.Errorf("%s contains no PEM certificate", file) }
 
 // errURL replaces the library's errors, which repeat the URL and thus the password.
 var errURL = errors.New("is not a Redis URL; see redis://user:password@host:6379/0, redis+cluster://host:6379?addr=host2:6379, " +
@@ -29,7 +29,7 @@ func (c *Config) options() (*redis.UniversalOptions, error) {
 	parameters := []string{"addr", "db", "master_name", "password", "pool_size", "username"}
 	for name := range u.Query() {
 		if !slices.Contains(parameters, name) {
-			return nil, fmt.Errorf("has the parameter %q, which is not one of %s; timeout and tls are settings of their own", name, strings.Join(parameters, ", "))
+			return nil, fmt.Errorf("has the parameter %q, which is not one of %s; timeout and tls are separate settings", name, strings.Join(parameters, ", "))
 		}
 	}
 	base, topology, _ := strings.Cut(u.Scheme, "+")

@@ -97,7 +97,7 @@ func TestAnUnusableCertificateFileSaysWhy(t *testing.T) {
 	if err := os.WriteFile(empty, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := (TLS{CAFile: empty}).apply(&tls.Config{}); err == nil || !strings.Contains(err.Error(), empty+" holds no PEM certificate") { //nolint:gosec // as above
+	if err := (TLS{CAFile: empty}).apply(&tls.Config{}); err == nil || !strings.Contains(err.Error(), empty+" contains no PEM certificate") { //nolint:gosec // as above
 		t.Errorf("a file without a certificate: %v", err)
 	}
 	if err := (TLS{CAFile: filepath.Join(dir, "absent.pem")}).apply(&tls.Config{}); !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // as above

@@ -66,7 +66,7 @@ func moment(p pick) time.Time {
 	return time.Now().UTC().Truncate(time.Millisecond)
 }
 
-// record returns a record that its number distinguishes from all others.
+// record returns a record whose number makes it different from all others.
 func record(p pick, id string, number int) sessionstore.Record {
 	text := text
 	if p(20) == 19 { // the largest record

@@ -34,7 +34,7 @@ func TestACorrectStorePassesAndEveryPropertyIsJudged(t *testing.T) {
 	})
 }
 
-func TestEachFaultyImplementationIsCaughtByAPropertyThatCatchesOthersToo(t *testing.T) {
+func TestEachFaultyImplementationIsCaughtByItsProperty(t *testing.T) {
 	t.Parallel()
 	open := func(_ *testing.T, change func(*store)) sessionstoretest.Subject { return subject(change) }
 	plugintest.LiarsInBubbles(t, sessionstoretest.Properties(), plugintest.Trial(kit.Normal), open, lies())
@@ -44,7 +44,7 @@ func TestEachFaultyImplementationIsCaughtByAPropertyThatCatchesOthersToo(t *test
 type plain struct{ sessionstore.Store }
 
 // A store that is correct but unusual must pass.
-func TestCorrectStoresPassHoweverUnusualTheyAre(t *testing.T) {
+func TestCorrectButUnusualStoresPass(t *testing.T) {
 	t.Parallel()
 	slow := func(s *store) {
 		s.do = func(ctx context.Context, statement func(rows, time.Time)) error {
@@ -155,7 +155,7 @@ func TestCorrectStoresPassHoweverUnusualTheyAre(t *testing.T) {
 				}
 			})
 		},
-		"one that answers with the error of the deadline": func() sessionstoretest.Subject {
+		"one that returns the error of the deadline": func() sessionstoretest.Subject {
 			return subject(func(s *store) {
 				s.do = func(ctx context.Context, statement func(rows, time.Time)) error {
 					if err := s.db.do(ctx, statement); err == nil || ctx.Err() == nil {

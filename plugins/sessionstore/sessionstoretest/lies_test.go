@@ -51,65 +51,65 @@ func lies() plugintest.Lies[*store] {
 	const week = 7 * 24 * time.Hour
 	return plugintest.Lies[*store]{
 		Sequential: {
-			"cuts the issuer at 255 bytes":       writes(func(r *record) { r.Issuer = r.Issuer[:min(len(r.Issuer), 255)] }),
-			"trims the workspace":                writes(func(r *record) { r.WorkspaceID = strings.TrimSpace(r.WorkspaceID) }),
-			"composes characters of the subject": writes(func(r *record) { r.Subject = strings.ReplaceAll(r.Subject, "e\u0301", "é") }),
-			"ends the client's name at a NUL":    writes(func(r *record) { r.ClientInfo.Name, _, _ = strings.Cut(r.ClientInfo.Name, "\x00") }),
-			"lower-cases the protocol version":   reads(func(r *record) { r.ProtocolVersion = strings.ToLower(r.ProtocolVersion) }),
-			"takes null for nothing": reads(func(r *record) {
+			"truncates the issuer to 255 bytes":    writes(func(r *record) { r.Issuer = r.Issuer[:min(len(r.Issuer), 255)] }),
+			"trims the workspace":                  writes(func(r *record) { r.WorkspaceID = strings.TrimSpace(r.WorkspaceID) }),
+			"normalizes Unicode in the subject":    writes(func(r *record) { r.Subject = strings.ReplaceAll(r.Subject, "e\u0301", "é") }),
+			"truncates the client's name at a NUL": writes(func(r *record) { r.ClientInfo.Name, _, _ = strings.Cut(r.ClientInfo.Name, "\x00") }),
+			"lower-cases the protocol version":     reads(func(r *record) { r.ProtocolVersion = strings.ToLower(r.ProtocolVersion) }),
+			"treats the text null as no value": reads(func(r *record) {
 				if r.ClientInfo.Version == "null" {
 					r.ClientInfo.Version = ""
 				}
 			}),
-			"keeps the state up to 65,535 bytes": writes(func(r *record) { r.State = r.State[:min(len(r.State), 65535)] }),
-			"keeps the creation time in seconds": writes(func(r *record) { r.CreatedAt = r.CreatedAt.Truncate(time.Second) }),
-			"keeps the time of the last access in 32 bits of seconds": writes(func(r *record) {
+			"truncates the state to 65,535 bytes":         writes(func(r *record) { r.State = r.State[:min(len(r.State), 65535)] }),
+			"stores the creation time only to the second": writes(func(r *record) { r.CreatedAt = r.CreatedAt.Truncate(time.Second) }),
+			"stores the time of the last access as 32-bit seconds": writes(func(r *record) {
 				r.LastAccessedAt = time.Unix(int64(int32(r.LastAccessedAt.Unix())), int64(r.LastAccessedAt.Nanosecond())) //nolint:gosec // the lie
 			}),
-			"strips a mark at the start": reads(func(r *record) { r.Issuer = strings.TrimPrefix(r.Issuer, "\ufeff") }),
-			"escapes angle brackets":     reads(func(r *record) { r.State = strings.ReplaceAll(r.State, "<", "&lt;") }),
-			"drops the owner":            reads(func(r *record) { r.Owner = strings.TrimSuffix(r.Owner, "b") }),
-			"joins lines":                writes(func(r *record) { r.WorkspaceID = strings.ReplaceAll(r.WorkspaceID, "\r\n", "\n") }),
+			"strips a byte order mark":  reads(func(r *record) { r.Issuer = strings.TrimPrefix(r.Issuer, "\ufeff") }),
+			"escapes angle brackets":    reads(func(r *record) { r.State = strings.ReplaceAll(r.State, "<", "&lt;") }),
+			"drops the owner":           reads(func(r *record) { r.Owner = strings.TrimSuffix(r.Owner, "b") }),
+			"replaces CRLF line breaks": writes(func(r *record) { r.WorkspaceID = strings.ReplaceAll(r.WorkspaceID, "\r\n", "\n") }),
 			"joins fields with a bar": writes(func(r *record) {
 				r.WorkspaceID, r.ProtocolVersion, _ = strings.Cut(r.WorkspaceID+"|"+r.ProtocolVersion, "|")
 			}),
-			"keeps times in a zone with summer time": writes(func(r *record) {
+			"stores times in a zone with daylight saving time": writes(func(r *record) {
 				if m := r.CreatedAt.Month(); m > time.March && m < time.October {
 					r.CreatedAt = r.CreatedAt.Add(time.Hour)
 				}
 			}),
-			"unescapes ids": keys(func(id string) string { return strings.ReplaceAll(id, "%41", "A") }),
-			"ignores characters without width in ids": keys(func(id string) string { return strings.ReplaceAll(id, "\u200b", "") }),
-			"compares ids without case":               keys(strings.ToLower),
-			"composes characters of ids":              keys(func(id string) string { return strings.ReplaceAll(id, "e\u0301", "é") }),
-			"trims ids":                               keys(strings.TrimSpace),
-			"keeps 100 bytes of ids":                  keys(func(id string) string { return id[:min(len(id), 100)] }),
-			"deletes ids by their beginning": removes(func(c *call) error {
+			"unescapes ids":                        keys(func(id string) string { return strings.ReplaceAll(id, "%41", "A") }),
+			"ignores zero-width characters in ids": keys(func(id string) string { return strings.ReplaceAll(id, "\u200b", "") }),
+			"ignores the case of ids":              keys(strings.ToLower),
+			"normalizes Unicode in ids":            keys(func(id string) string { return strings.ReplaceAll(id, "e\u0301", "é") }),
+			"trims ids":                            keys(strings.TrimSpace),
+			"truncates ids to 100 bytes":           keys(func(id string) string { return id[:min(len(id), 100)] }),
+			"deletes ids by prefix": removes(func(c *call) error {
 				return c.do(c.ctx, func(all rows, _ time.Time) {
 					maps.DeleteFunc(all, func(key string, _ row) bool { return strings.HasPrefix(key, c.rec.ID) })
 				})
 			}),
-			"takes a part of an id for a path": keys(func(id string) string { return strings.TrimSuffix(id, "/..") }),
-			"keeps the newest time of access over a put": puts(func(c *call) error {
+			"treats part of an id as a path": keys(func(id string) string { return strings.TrimSuffix(id, "/..") }),
+			"keeps the newest time of access when a session is put again": puts(func(c *call) error {
 				if before, err := c.rightGet(); err == nil && before.LastAccessedAt.After(c.rec.LastAccessedAt) {
 					c.rec.LastAccessedAt = before.LastAccessedAt
 				}
 				return c.rightPut()
 			}),
-			"puts only what is new": puts(func(c *call) error {
+			"ignores a put of an existing session": puts(func(c *call) error {
 				if _, err := c.rightGet(); err == nil {
 					return nil
 				}
 				return c.rightPut()
 			}),
-			"fails to delete what does not exist": removes(func(c *call) error {
+			"fails to delete a session that does not exist": removes(func(c *call) error {
 				if _, err := c.rightGet(); err != nil {
 					return err
 				}
 				return c.rightRemove()
 			}),
-			"takes the time of the last touch, older or not": touches(func(r *row, t touch, now time.Time) { r.LastAccessedAt, r.until = t.LastAccessedAt, now.Add(t.TTL) }),
-			"prolongs only with a newer time of access": touches(func(r *row, t touch, now time.Time) {
+			"accepts an older time of access from a touch": touches(func(r *row, t touch, now time.Time) { r.LastAccessedAt, r.until = t.LastAccessedAt, now.Add(t.TTL) }),
+			"extends a lifetime only with a newer time of access": touches(func(r *row, t touch, now time.Time) {
 				if t.LastAccessedAt.After(r.LastAccessedAt) {
 					r.LastAccessedAt, r.until = t.LastAccessedAt, now.Add(t.TTL)
 				}
@@ -122,32 +122,32 @@ func lies() plugintest.Lies[*store] {
 					r.until = until
 				}
 			}),
-			"touches the first session of a batch alone": touchesAll(func(c *call) error {
+			"touches only the first session of a batch": touchesAll(func(c *call) error {
 				c.batch = c.batch[:min(len(c.batch), 1)]
 				return c.rightTouch()
 			}),
-			"replaces whatever the owner is when none is expected": replaces(func(c *call) (bool, error) {
+			"replaces any owner if none is expected": replaces(func(c *call) (bool, error) {
 				if before, err := c.rightGet(); err == nil && c.owner == "" {
 					c.owner = before.Owner
 				}
 				return c.rightReplace()
 			}),
-			"ends owners at a NUL":          owners(func(owner string) string { owner, _, _ = strings.Cut(owner, "\x00"); return owner }),
-			"composes characters of owners": owners(func(owner string) string { return strings.ReplaceAll(owner, "e\u0301", "é") }),
-			"compares owners by CRC-32":     owners(func(owner string) string { return fmt.Sprint(crc32.ChecksumIEEE([]byte(owner))) }),
-			"compares owners without case":  owners(strings.ToLower),
-			"trims owners":                  owners(strings.TrimSpace),
-			"compares 255 bytes of owners":  owners(func(owner string) string { return owner[:min(len(owner), 255)] }),
-			"has one letter for all characters of four bytes in ids": keys(func(id string) string {
+			"truncates owners at a NUL":         owners(func(owner string) string { owner, _, _ = strings.Cut(owner, "\x00"); return owner }),
+			"normalizes Unicode in owners":      owners(func(owner string) string { return strings.ReplaceAll(owner, "e\u0301", "é") }),
+			"compares owners by CRC-32":         owners(func(owner string) string { return fmt.Sprint(crc32.ChecksumIEEE([]byte(owner))) }),
+			"ignores the case of owners":        owners(strings.ToLower),
+			"trims owners":                      owners(strings.TrimSpace),
+			"compares only 255 bytes of owners": owners(func(owner string) string { return owner[:min(len(owner), 255)] }),
+			"replaces all four-byte characters in ids by the same one": keys(func(id string) string {
 				return strings.Map(func(r rune) rune { return min(r, 0x10000) }, id)
 			}),
-			"has 1970 for an unset time": writes(func(r *record) {
+			"stores an unset time as 1970": writes(func(r *record) {
 				if r.CreatedAt.IsZero() {
 					r.CreatedAt = time.Unix(0, 0)
 				}
 			}),
-			"rounds the numbers in states": reads(func(r *record) { r.State = strings.ReplaceAll(r.State, "12345678901234567890", "12345678901234567000") }),
-			"names files by escaped ids": puts(func(c *call) error {
+			"rounds numbers in the state": reads(func(r *record) { r.State = strings.ReplaceAll(r.State, "12345678901234567890", "12345678901234567000") }),
+			"uses escaped ids as file names": puts(func(c *call) error {
 				if len(url.QueryEscape(c.rec.ID)) > 255 {
 					return errors.New("the file name is too long")
 				}
@@ -160,32 +160,32 @@ func lies() plugintest.Lies[*store] {
 				}
 				return c.rightPut()
 			}),
-			"answers that it did not replace when nothing changed": replaces(func(c *call) (bool, error) {
+			"reports no replacement if nothing changed": replaces(func(c *call) (bool, error) {
 				before, _ := c.rightGet()
 				replaced, err := c.rightReplace()
 				before.ExpiresAt = time.Time{}
 				return replaced && (before != c.rec || c.ttl > 0), err
 			}),
-			"keeps the time of access when it replaces": replaces(func(c *call) (bool, error) {
+			"keeps the old time of access when it replaces": replaces(func(c *call) (bool, error) {
 				if before, err := c.rightGet(); err == nil {
 					c.rec.LastAccessedAt = before.LastAccessedAt
 				}
 				return c.rightReplace()
 			}),
-			"starts the lifetime anew at every replace": replaces(func(c *call) (bool, error) {
+			"restarts the lifetime with every replace": replaces(func(c *call) (bool, error) {
 				c.ttl = max(c.ttl, time.Minute)
 				return c.rightReplace()
 			}),
-			"answers that it replaced when the owner is another": replaces(func(c *call) (bool, error) {
+			"reports a replacement although the owner differs": replaces(func(c *call) (bool, error) {
 				_, err := c.rightReplace()
 				return err == nil, err
 			}),
-			"counts lifetimes in 32 bits of milliseconds": lives(func(ttl time.Duration) time.Duration {
+			"stores lifetimes as 32-bit milliseconds": lives(func(ttl time.Duration) time.Duration {
 				return time.Duration(max(1, int32(ttl.Milliseconds()))) * time.Millisecond //nolint:gosec // the lie
 			}),
 			"ends all sessions after a week": lives(func(ttl time.Duration) time.Duration { return min(ttl, week) }),
-			"adds 2 % to lifetimes":          lives(func(ttl time.Duration) time.Duration { return ttl + ttl/50 }),
-			"counts the lifetimes of touches from when they were opened": touches(func(r *row, t touch, _ time.Time) {
+			"makes lifetimes 2% longer":      lives(func(ttl time.Duration) time.Duration { return ttl + ttl/50 }),
+			"adds the lifetime of a touch to the current end of the session": touches(func(r *row, t touch, _ time.Time) {
 				if t.LastAccessedAt.After(r.LastAccessedAt) {
 					r.LastAccessedAt = t.LastAccessedAt
 				}
@@ -193,17 +193,17 @@ func lies() plugintest.Lies[*store] {
 			}),
 		},
 		Many: {
-			"keys by CRC-32": keys(func(id string) string { return fmt.Sprint(crc32.ChecksumIEEE([]byte(id))) }),
-			"keys by FNV-1a": keys(func(id string) string { h := fnv.New32a(); _, _ = h.Write([]byte(id)); return fmt.Sprint(h.Sum32()) }),
-			"keys by Java's hash": keys(func(id string) string {
+			"identifies sessions by CRC-32": keys(func(id string) string { return fmt.Sprint(crc32.ChecksumIEEE([]byte(id))) }),
+			"identifies sessions by FNV-1a": keys(func(id string) string { h := fnv.New32a(); _, _ = h.Write([]byte(id)); return fmt.Sprint(h.Sum32()) }),
+			"identifies sessions by Java's hash": keys(func(id string) string {
 				h := int32(0)
 				for _, c := range id {
 					h = 31*h + c
 				}
 				return fmt.Sprint(h)
 			}),
-			"keys by 16 bits of SHA-256": keys(func(id string) string { d := sha256.Sum256([]byte(id)); return string(d[:2]) }),
-			"keeps 10,000 sessions": func(s *store) {
+			"identifies sessions by 16 bits of SHA-256": keys(func(id string) string { d := sha256.Sum256([]byte(id)); return string(d[:2]) }),
+			"keeps at most 10,000 sessions": func(s *store) {
 				s.do = func(ctx context.Context, do func(rows, time.Time)) error {
 					return s.db.do(ctx, func(all rows, now time.Time) {
 						do(all, now)
@@ -216,7 +216,7 @@ func lies() plugintest.Lies[*store] {
 					})
 				}
 			},
-			"touches 999 sessions of a batch": touchesAll(func(c *call) error {
+			"touches at most 999 sessions of a batch": touchesAll(func(c *call) error {
 				c.batch = c.batch[:min(len(c.batch), 999)]
 				return c.rightTouch()
 			}),
@@ -228,7 +228,7 @@ func lies() plugintest.Lies[*store] {
 			}),
 		},
 		Lifetimes: {
-			"brings sessions back when it touches them": func(s *store) {
+			"revives sessions when it touches them": func(s *store) {
 				s.over = func(r row, now time.Time) bool { return !now.Before(r.until.Add(900 * time.Millisecond)) }
 				s.touch = func(c *call) error {
 					return c.do(c.ctx, func(all rows, now time.Time) {
@@ -241,7 +241,7 @@ func lies() plugintest.Lies[*store] {
 					})
 				}
 			},
-			"brings sessions back when it replaces them": replaces(func(c *call) (bool, error) {
+			"revives sessions when it replaces them": replaces(func(c *call) (bool, error) {
 				replaced, err := c.rightReplace()
 				if errors.Is(err, plugins.ErrNotFound) && c.ttl > 0 {
 					return true, c.rightPut()
@@ -249,20 +249,20 @@ func lies() plugintest.Lies[*store] {
 				return replaced, err
 			}),
 			"rounds lifetimes to seconds": lives(func(ttl time.Duration) time.Duration { return max(ttl.Round(time.Second), time.Second) }),
-			"fails for less than a millisecond": touchesAll(func(c *call) error {
+			"fails for lifetimes of less than a millisecond": touchesAll(func(c *call) error {
 				if slices.ContainsFunc(c.batch, func(t touch) bool { return t.TTL > 0 && t.TTL < time.Millisecond }) {
 					return errors.New("invalid expire time")
 				}
 				return c.rightTouch()
 			}),
-			"ends a session when its first lifetime is over": puts(func(c *call) error {
+			"ends a session after its first lifetime": puts(func(c *call) error {
 				err := c.rightPut()
 				if err == nil && c.ttl < time.Minute {
 					time.AfterFunc(c.ttl, func() { c.db.locked(func() { delete(c.db.rows, c.rec.ID) }) })
 				}
 				return err
 			}),
-			"purges a moment after it has looked for what ended": func(s *store) {
+			"purges sessions some time after it found that they had ended": func(s *store) {
 				var last time.Time
 				s.do = func(ctx context.Context, do func(rows, time.Time)) error {
 					return s.db.do(ctx, func(all rows, now time.Time) {
@@ -278,14 +278,14 @@ func lies() plugintest.Lies[*store] {
 					})
 				}
 			},
-			"keeps lifetimes in whole seconds": lives(func(ttl time.Duration) time.Duration { return ttl.Truncate(time.Second) }),
+			"truncates lifetimes to whole seconds": lives(func(ttl time.Duration) time.Duration { return ttl.Truncate(time.Second) }),
 			"ends sessions three seconds late": func(s *store) {
 				s.over = func(r row, now time.Time) bool { return now.After(r.until.Add(3 * time.Second)) }
 			},
 			"ends sessions half a second early": func(s *store) {
 				s.over = func(r row, now time.Time) bool { return now.After(r.until.Add(-500 * time.Millisecond)) }
 			},
-			"purges what nobody has used for a minute": func(s *store) {
+			"purges sessions that were not used for a minute": func(s *store) {
 				type use struct{ until, at time.Time }
 				used := map[string]use{}
 				s.do = func(ctx context.Context, do func(rows, time.Time)) error {
@@ -303,13 +303,13 @@ func lies() plugintest.Lies[*store] {
 			},
 		},
 		Refusing: {
-			"takes a lifetime of nothing for a day": puts(func(c *call) error {
+			"treats a lifetime of zero as a day": puts(func(c *call) error {
 				if c.ttl <= 0 {
 					c.ttl = 24 * time.Hour
 				}
 				return c.rightPut()
 			}),
-			"touches what comes before a wrong lifetime": touchesAll(func(c *call) error {
+			"performs the touches before an invalid one": touchesAll(func(c *call) error {
 				for _, t := range c.batch {
 					c.batch = []touch{t}
 					if err := c.rightTouch(); err != nil {
@@ -318,11 +318,11 @@ func lies() plugintest.Lies[*store] {
 				}
 				return nil
 			}),
-			"passes over touches with a wrong lifetime": touchesAll(func(c *call) error {
+			"skips touches with an invalid lifetime": touchesAll(func(c *call) error {
 				c.batch = slices.DeleteFunc(slices.Clone(c.batch), func(t touch) bool { return t.TTL <= 0 })
 				return c.rightTouch()
 			}),
-			"deletes a session that is put without a lifetime": puts(func(c *call) error {
+			"deletes a session that is put with an invalid lifetime": puts(func(c *call) error {
 				if c.ttl <= 0 {
 					_ = c.rightRemove()
 				}
@@ -330,7 +330,7 @@ func lies() plugintest.Lies[*store] {
 			}),
 		},
 		Concurrent: {
-			"reads and then writes when it touches": touchesAll(func(c *call) error {
+			"touches with a separate read and write": touchesAll(func(c *call) error {
 				for _, t := range c.batch {
 					c.rec.ID = t.ID
 					rec, err := c.rightGet()
@@ -349,7 +349,7 @@ func lies() plugintest.Lies[*store] {
 				}
 				return nil
 			}),
-			"compares owners before it replaces": replaces(func(c *call) (bool, error) {
+			"compares owners and replaces in two steps": replaces(func(c *call) (bool, error) {
 				before, err := c.rightGet()
 				if err != nil || before.Owner != c.owner {
 					return false, err
@@ -357,7 +357,7 @@ func lies() plugintest.Lies[*store] {
 				c.owner = ""
 				return c.rightReplace()
 			}),
-			"lets two servers take a session over": replaces(func(c *call) (bool, error) {
+			"lets two servers take over the same session": replaces(func(c *call) (bool, error) {
 				before, err := c.rightGet()
 				if err != nil || before.Owner != c.owner {
 					return false, err
@@ -374,14 +374,14 @@ func lies() plugintest.Lies[*store] {
 				}
 				return errors.Join(half.rightPut(), c.rightPut())
 			}),
-			"answers reads from a cache of 20 ms": caching(20*time.Millisecond, false),
-			"remembers what it did not find":      caching(20*time.Millisecond, true),
-			"deletes a moment after it has answered": removes(func(c *call) error {
+			"answers reads from a cache for 20 ms":  caching(20*time.Millisecond, false),
+			"caches that it did not find a session": caching(20*time.Millisecond, true),
+			"deletes some time after its response": removes(func(c *call) error {
 				c.ctx = context.Background()
 				time.AfterFunc(5*time.Millisecond, func() { _ = c.rightRemove() })
 				return nil
 			}),
-			"locks the sessions of a batch one after another": func(s *store) {
+			"locks the sessions of a batch in turn": func(s *store) {
 				var locks sync.Map
 				s.touch = func(c *call) error {
 					for _, t := range c.batch {
@@ -397,7 +397,7 @@ func lies() plugintest.Lies[*store] {
 					return c.rightTouch()
 				}
 			},
-			"keeps the id of a call where other calls find it": func(s *store) {
+			"stores the id of a call in a variable that other calls use": func(s *store) {
 				var id string
 				var mu sync.Mutex
 				s.get = func(c *call) (record, error) {
@@ -413,25 +413,25 @@ func lies() plugintest.Lies[*store] {
 			},
 		},
 		Cuts: {
-			"repeats a replace that broke off": replaces(func(c *call) (bool, error) {
+			"repeats an interrupted replace": replaces(func(c *call) (bool, error) {
 				replaced, err := c.rightReplace()
 				if errors.Is(err, plugins.ErrUnavailable) {
 					return c.rightReplace()
 				}
 				return replaced, err
 			}),
-			"answers that a put is done when it broke off": puts(func(c *call) error {
+			"acknowledges an interrupted put": puts(func(c *call) error {
 				if err := c.rightPut(); errors.Is(err, plugins.ErrInvalid) {
 					return err
 				}
 				return nil
 			}),
-			"writes the record and then its lifetime": puts(func(c *call) error {
+			"writes the record and its lifetime in two steps": puts(func(c *call) error {
 				c.batch = []touch{{ID: c.rec.ID, LastAccessedAt: c.rec.LastAccessedAt, TTL: max(c.ttl, 1)}}
 				c.ttl = 90 * 24 * time.Hour
 				return errors.Join(c.rightPut(), c.rightTouch())
 			}),
-			"takes a broken connection for not found": func(s *store) {
+			"treats a broken connection as not found": func(s *store) {
 				s.get = func(c *call) (record, error) {
 					rec, err := c.rightGet()
 					if err != nil {
@@ -440,7 +440,7 @@ func lies() plugintest.Lies[*store] {
 					return rec, err
 				}
 			},
-			"deletes before it puts": puts(func(c *call) error {
+			"deletes the old session before a put": puts(func(c *call) error {
 				if err := errors.Join(sessionstore.CheckPut(c.rec, c.ttl), c.rightRemove()); err != nil {
 					return err
 				}
@@ -448,7 +448,7 @@ func lies() plugintest.Lies[*store] {
 			}),
 		},
 		Unavailable: {
-			"answers an internal error without its backend": func(s *store) {
+			"returns an internal error without its backend": func(s *store) {
 				s.do = func(ctx context.Context, do func(rows, time.Time)) error {
 					if s.db.do(ctx, do) != nil {
 						return errors.New("connection refused")
@@ -456,13 +456,13 @@ func lies() plugintest.Lies[*store] {
 					return nil
 				}
 			},
-			"passes over touches without its backend": touchesAll(func(c *call) error {
+			"skips touches without its backend": touchesAll(func(c *call) error {
 				if err := c.rightTouch(); errors.Is(err, plugins.ErrInvalid) {
 					return err
 				}
 				return nil
 			}),
-			"writes what was abandoned when the backend is back": puts(func(c *call) error {
+			"writes an abandoned put when the backend is back": puts(func(c *call) error {
 				err := c.rightPut()
 				if errors.Is(err, plugins.ErrUnavailable) {
 					c.ctx = context.Background()
@@ -491,7 +491,7 @@ func lies() plugintest.Lies[*store] {
 				}
 				return err
 			}),
-			"waits for its backend beyond the deadline": func(s *store) {
+			"waits for its backend until after the deadline": func(s *store) {
 				s.do = func(ctx context.Context, do func(rows, time.Time)) error {
 					late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 					defer cancel()
@@ -500,7 +500,7 @@ func lies() plugintest.Lies[*store] {
 			},
 		},
 		Disturbed: {
-			"never finds its backend again": func(s *store) {
+			"never reconnects to its backend": func(s *store) {
 				lost := false
 				s.do = func(ctx context.Context, do func(rows, time.Time)) error {
 					err := s.db.do(ctx, do)
@@ -510,7 +510,7 @@ func lies() plugintest.Lies[*store] {
 					return err
 				}
 			},
-			"tries whatever broke off once more": func(s *store) {
+			"retries every interrupted call": func(s *store) {
 				again := func(call func() error) error {
 					err := call()
 					if errors.Is(err, plugins.ErrUnavailable) {
@@ -530,7 +530,7 @@ func lies() plugintest.Lies[*store] {
 			"acknowledges puts before it writes them":    func(s *store) { behind(s, "put") },
 			"acknowledges touches before it writes them": func(s *store) { behind(s, "touch") },
 			"acknowledges deletes before it writes them": func(s *store) { behind(s, "delete") },
-			"forgets at a restart when lifetimes end": func(s *store) {
+			"forgets the ends of lifetimes at a restart": func(s *store) {
 				s.reads = func(rec *record) { rec.ExpiresAt = time.Time{} }
 				s.killed = func() {
 					s.db.locked(func() {

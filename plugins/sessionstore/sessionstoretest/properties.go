@@ -78,7 +78,7 @@ func sequential(ctx context.Context, trial *kit.Trial, s Subject) {
 	s.strangers(ctx, trial)
 }
 
-// strangers replaces sessions of each owner, expecting each of those that a store might confuse with it.
+// strangers replaces sessions of each owner, with an expected owner that a store might confuse with the real one.
 func (s Subject) strangers(ctx context.Context, trial *kit.Trial) {
 	if _, replaces := s.Store.(sessionstore.Replacer); !replaces {
 		return

@@ -24,7 +24,7 @@ type recorder struct {
 	late    time.Duration // how long after its deadline a call may return, on a busy machine
 	pending bool          // the store may be unable to reach its backend
 	attempt string        // the id of the session of an attempt
-	dying   atomic.Bool   // the store's process is being killed: what a call did is unseen, whatever the answer
+	dying   atomic.Bool   // the store's process is being killed, so the effect of a call is unknown, whatever its answer
 
 	mu      sync.Mutex
 	history History
@@ -88,8 +88,8 @@ func (r *recorder) do(ctx context.Context, client int, limit time.Duration, ops 
 	return ops[0]
 }
 
-// follows returns a time after the last call has returned, and after another time: a clock may return the same time twice,
-// as in a test with a clock of its own, but calls that follow each other do not overlap.
+// follows returns a time later than other and than the return of the last call. A clock may return the same time twice,
+// for example in a test with its own clock, but consecutive calls must not overlap.
 func (r *recorder) follows(other time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// failure describes the first answer that fits no order of the operations on one session. Its history ends there, and
-// lacks the reads without which the rest still fits no order.
+// failure describes the first answer that fits no order of the operations on one session. Its history ends there. Reads
+// are left out if the rest still fits no order without them.
 func (h *History) failure(ops []Operation) *kit.Failure {
 	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(a.Return, b.Return) })
 	wrong := func(ops []Operation) bool { return h.order(ops) == porcupine.Illegal }

@@ -121,7 +121,7 @@ func TestAReportShowsWhatTheKitDidAndWhatThePluginAnswered(t *testing.T) {
 			[]string{") -> OK\n", "the plugin:   OK\n", "demanded:     INVALID_ARGUMENT\n"},
 		},
 		"a process that was killed": {
-			sessionstoretest.Killed, func(s *store) { behind(s, "put") }, []string{"s kill -9\n", "It survives the end of the process"},
+			sessionstoretest.Killed, func(s *store) { behind(s, "put") }, []string{"s kill -9\n", "Such a write survives the end of the process"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,9 +21,9 @@ const (
 	sentenceOneStep     = "Comparing and writing are one step"
 	sentenceNoReplace   = "NOT_FOUND where Get would return it: a Replace never brings a session back"
 	sentencePutInvalid  = "INVALID_ARGUMENT for an empty id and for a ttl that is not positive"
-	sentenceTouchWrong  = "INVALID_ARGUMENT for a ttl that is not positive; none of the batch is then done"
+	sentenceTouchWrong  = "INVALID_ARGUMENT for a ttl that is not positive; in that case, none of the batch is done"
 	sentenceReplWrong   = "INVALID_ARGUMENT for an empty id and for a negative ttl"
-	sentenceDurable     = `It survives the end of the process if the plugin has the capability "durable"`
+	sentenceDurable     = `Such a write survives the end of the process if the plugin has the capability "durable"`
 )
 
 // sentenceFor returns the sentence that an answer contradicts, given the possible states of the session, and whether the

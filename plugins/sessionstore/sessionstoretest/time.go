@@ -15,9 +15,9 @@ func lifetimes(ctx context.Context, trial *kit.Trial, s Subject) {
 	horizon = min(horizon, 10*time.Minute)
 	trial.Cover("%d sessions watched for %v, with lifetimes from 0.7 s to 30 days", n, horizon)
 	if s.behind != nil {
-		trial.Cover("the ends of lifetimes that the store answers, up to 30 days")
+		trial.Cover("the ends of lifetimes that the store reports, up to 30 days")
 	} else {
-		trial.Cover("lifetimes over %v were not seen to end: the store does not answer when they do", horizon)
+		trial.Cover("the ends of lifetimes over %v were not checked, because the store does not report them", horizon)
 	}
 	var watched []*recorder
 	for range n {
@@ -83,8 +83,8 @@ func (r *recorder) watch(ctx context.Context, random *rand.Rand, horizon time.Du
 	}
 }
 
-// renew puts a session again and again, each time after its lifetime has ended: a store that purges what has ended must
-// not remove what was put since.
+// renew repeatedly puts a session after its lifetime has ended. A store that purges expired sessions must not remove
+// the session that was put since.
 func (r *recorder) renew(ctx context.Context, random *rand.Rand, horizon time.Duration) {
 	id := newIDs(random.IntN(families))[0]
 	for number := 0; r.now() < horizon && r.wrong == nil; number++ {

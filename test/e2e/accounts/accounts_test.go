@@ -61,7 +61,7 @@ func TestAPersonLinksAnAccountAndCallsTheAppAsThemselves(t *testing.T) {
 	}
 }
 
-// The provider and the app require proofs with nonces. Tokens are renewed with the same key.
+// The provider and the app require proofs with nonces, and tokens are renewed with the same key.
 func TestAnAppThatRequiresBoundTokensGetsThem(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 4)
@@ -79,7 +79,7 @@ func TestAnAppThatRequiresBoundTokensGetsThem(t *testing.T) {
 	}
 }
 
-func TestANamedAccountIsUsed(t *testing.T) {
+func TestACallUsesTheAccountThatItNames(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 600)
 	s := serve(t, a)
@@ -90,12 +90,12 @@ func TestANamedAccountIsUsed(t *testing.T) {
 		call   map[string]any
 		status int
 	}{
-		{"the default account, a tool that reads", map[string]any{"tool": "far__whoami"}, 200},
-		{"a named account, a tool that reads", map[string]any{"tool": "far_home__whoami"}, 200},
-		{"a named account, a tool that changes data", map[string]any{"tool": "far_work__change"}, 200},
-		{"an account named in the request, a tool that changes data", map[string]any{"tool": "far__change", "account": "home"}, 200},
-		{"no account named, a tool that changes data", map[string]any{"tool": "far__change"}, 400},
-		{"two different accounts named", map[string]any{"tool": "far_work__change", "account": "home"}, 400},
+		{"the default reads", map[string]any{"tool": "far__whoami"}, 200},
+		{"a read with a named account", map[string]any{"tool": "far_home__whoami"}, 200},
+		{"a change with a named account", map[string]any{"tool": "far_work__change"}, 200},
+		{"a change with the account in the request", map[string]any{"tool": "far__change", "account": "home"}, 200},
+		{"none changes", map[string]any{"tool": "far__change"}, 400},
+		{"two names", map[string]any{"tool": "far_work__change", "account": "home"}, 400},
 		{"an account that is not linked", map[string]any{"tool": "far_other__whoami"}, 409},
 	} {
 		if got := s.Do(t, "POST", "/v1/tools/call", c.call); got.Status != c.status {

@@ -18,8 +18,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// keycloakRealm has one user. Refresh tokens can be used only once, and anyone may register clients. The client named
-// app is used to ask Keycloak about tokens.
+// keycloakRealm has one user and refresh tokens that can be used once, and lets anybody register clients. The client
+// "app" introspects tokens.
 const keycloakRealm = `{"realm": "people", "enabled": true, "revokeRefreshToken": true, "refreshTokenMaxReuse": 0, "accessTokenLifespan": 10,
 "users": [{"username": "alice", "enabled": true, "email": "alice@example.com", "emailVerified": true, "firstName": "Alice", "lastName": "A",
   "credentials": [{"type": "password", "value": "alice-password"}]}],
@@ -65,7 +65,7 @@ func startKeycloak(t *testing.T) string {
 	return issuer
 }
 
-// introspect asks Keycloak who owns the token. It returns "" if the token is invalid or no longer valid.
+// introspect asks Keycloak who a token belongs to. It returns "" if the token is not, or no longer, valid.
 func introspect(t *testing.T, issuer, token string) string {
 	resp, err := http.PostForm(issuer+"/protocol/openid-connect/token/introspect", url.Values{"token": {token}, "client_id": {"app"}, "client_secret": {"app-secret"}})
 	if err != nil {

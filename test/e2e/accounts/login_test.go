@@ -81,7 +81,7 @@ func TestACallWaitsForALoginAndReachesTheAppOnce(t *testing.T) {
 			t.Errorf("the app was called %d times", n)
 		}
 	})
-	t.Run("a client that cannot send its user to a page", func(t *testing.T) {
+	t.Run("a client that cannot open pages", func(t *testing.T) {
 		unlink(t, s)
 		before := a.Seen("change alice")
 		c := session(t, s, nil)

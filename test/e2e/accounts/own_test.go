@@ -40,7 +40,7 @@ func logIn(t *testing.T, s *harness.Server, name string) person {
 
 func (p person) do(t *testing.T, method, path string, body any) harness.Response {
 	t.Helper()
-	if p.cookie == "" { // without logins, everyone is the owner
+	if p.cookie == "" { // without a login, every caller is the owner
 		return p.s.Do(t, method, path, body)
 	}
 	return p.s.Do(t, method, path, body, p.cookie, "X-Workspace-Id: "+core.DefaultWorkspaceID)
@@ -84,7 +84,7 @@ func (p person) waitFor(t *testing.T, want string) {
 	}
 }
 
-// Alice is the admin. The app lists different tools for each of the three people.
+// Alice is the admin. The app lists different tools to each of the three users.
 func TestEachUserSeesTheToolsOfTheirOwnAccount(t *testing.T) {
 	t.Parallel()
 	a := harness.StartAccountApp(t, 600)

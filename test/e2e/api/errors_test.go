@@ -79,13 +79,13 @@ func TestRefusalsOfTheAPI(t *testing.T) {
 		{"a name without a registry", "POST", install, `{"name":"@a/b"}`, 500, "install_failed", "registries", nil},
 
 		{"uninstall a protected app", "DELETE", "/v1/apps/guarded", nil, 403, "protected", "guarded", nil},
-		{"uninstall an app that does not exist", "DELETE", "/v1/apps/nothing", nil, 404, "not_found", "nothing", nil},
-		{"start an app that does not exist", "POST", "/v1/apps/nothing/start", nil, 404, "not_found", "nothing", nil},
-		{"stop an app that does not exist", "POST", "/v1/apps/nothing/stop", nil, 404, "not_found", "nothing", nil},
+		{"uninstall an unknown app", "DELETE", "/v1/apps/nothing", nil, 404, "not_found", "nothing", nil},
+		{"start an unknown app", "POST", "/v1/apps/nothing/start", nil, 404, "not_found", "nothing", nil},
+		{"stop an unknown app", "POST", "/v1/apps/nothing/stop", nil, 404, "not_found", "nothing", nil},
 		{"a resource of an unknown app", "GET", "/v1/apps/nothing/resources/primary", nil, 404, "not_found", "nothing", nil},
 		{"a resource that does not exist", "GET", "/v1/apps/sample/resources/nothing", nil, 404, "resource_not_found", "", nil},
 		{"the view of an app without one", "GET", "/v1/apps/guarded/resources/primary", nil, 404, "resource_not_found", "", nil},
-		{"a resource path with ..", "GET", "/v1/apps/sample/resources/..%2f..%2fetc%2fpasswd", nil, 404, "resource_not_found", "control character", nil},
+		{"a resource path with .. in it", "GET", "/v1/apps/sample/resources/..%2f..%2fetc%2fpasswd", nil, 404, "resource_not_found", "control character", nil},
 
 		{"no tool", "POST", call, `{"server":"sample"}`, 400, "bad_request", "tool is missing", nil},
 		{"no server", "POST", call, `{"tool":"echo"}`, 400, "bad_request", "server is missing", nil},
@@ -96,10 +96,10 @@ func TestRefusalsOfTheAPI(t *testing.T) {
 		{"arguments that do not match the schema", "POST", call, `{"tool":"sample__echo","arguments":{"text":7}}`, 400, "invalid_input", `"details":{"errors":[{"path":"`, nil},
 
 		{"a malformed workspace", "GET", "/v1/apps", nil, 400, "bad_request", "ws_", []string{"X-Workspace-Id: default"}},
-		{"another person's workspace", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: ws_others"}},
-		{"a page from another site", "POST", "/v1/apps/sample/stop", nil, 403, "forbidden", "", []string{"Origin: https://evil.example"}},
-		{"a host name that was rebound", "GET", "/v1/apps", nil, 403, "forbidden", "", []string{"Host: evil.example"}},
-		{"a path that does not exist", "GET", "/v1/nothing", nil, 404, "not_found", "", nil},
+		{"somebody else's workspace", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: ws_others"}},
+		{"a page of another site", "POST", "/v1/apps/sample/stop", nil, 403, "forbidden", "", []string{"Origin: https://evil.example"}},
+		{"a rebound name", "GET", "/v1/apps", nil, 403, "forbidden", "", []string{"Host: evil.example"}},
+		{"nothing there", "GET", "/v1/nothing", nil, 404, "not_found", "", nil},
 		{"no browser login", "GET", "/v1/auth/authorize", nil, 400, "not_configured", "auth.adapter", nil},
 		{"a login without a key", "POST", "/v1/auth/login", `{}`, 400, "bad_request", "key", nil},
 		{"a login with a key that is not text", "POST", "/v1/auth/login", `{"key":7}`, 400, "bad_request", "key", nil},
@@ -170,8 +170,8 @@ func TestAMemberMayNotInstallFromAPath(t *testing.T) {
 		t.Fatalf("the member's own workspace: %d %s", a.Status, a.Body)
 	}
 	checkRefusals(t, s, []string{"Authorization: Bearer " + token}, []refusal{
-		{"a path on the server", "POST", "/v1/apps/install", map[string]any{"path": harness.GoBundle(t, "x", harness.Plain)}, 403, "forbidden", "organization", nil},
-		{"another person's workspace", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: " + harness.Workspace}},
+		{"a path of the server", "POST", "/v1/apps/install", map[string]any{"path": harness.GoBundle(t, "x", harness.Plain)}, 403, "forbidden", "organization", nil},
+		{"somebody else's workspace", "GET", "/v1/apps", nil, 403, "workspace_access_denied", "", []string{"X-Workspace-Id: " + harness.Workspace}},
 		{"another token", "GET", "/v1/apps", nil, 401, "", "", []string{"Authorization: Bearer nobodys-token-0123456789"}},
 	})
 }

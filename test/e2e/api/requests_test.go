@@ -215,7 +215,7 @@ func TestABundleNameWithoutAScopeFollowsTheSpec(t *testing.T) {
 	}
 }
 
-func TestTheListedURIOfAViewIsServed(t *testing.T) {
+func TestAViewIsServedAtItsURI(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Flags("--sample"))
 	s.WaitForStatus(t, "sample", "running")

@@ -403,7 +403,7 @@ func TestARestrictedAppReachesAGrantedPortOfThisMachine(t *testing.T) {
 		t.Errorf("with the permission revoked: %q", got)
 	}
 
-	// A restriction never opens a port, no matter who sets it.
+	// A restriction grants no access, no matter who sets it.
 	for _, target := range []string{"localhost:" + port, "127.0.0.1:*"} {
 		if a := decide(t, s, "mine", "allow", "netOnly", target); a.Status != 400 {
 			t.Errorf("restricted to %s: %d %s", target, a.Status, a.Body)

@@ -20,8 +20,7 @@ import (
 
 const tokenLife = 20 * time.Second // the lifetime of the tokens that the servers share
 
-// linked starts three servers with one database, and an app whose users need accounts. It links the accounts for the
-// owner.
+// linked starts three servers with one database and an app that requires accounts, and links accounts for the owner.
 func linked(t *testing.T, own bool, accounts ...string) (*harness.AccountApp, *cluster) {
 	t.Helper()
 	a := harness.StartAccountApp(t, int(tokenLife.Seconds()))
@@ -90,9 +89,9 @@ func (d *cluster) callAtOnce(t *testing.T, calls int, answered func()) (failed [
 	return failed
 }
 
-// One person makes 200 calls on three servers after the token has expired. The provider revokes the grant if a refresh
-// token is used twice. In the last round, a server is killed during the calls. A test in core/accounts covers a server
-// that is killed while it renews a token.
+// One person makes 200 calls on three servers when the token has expired. The provider revokes the grant if a refresh token
+// is used twice. In the last round, a server is killed in the middle. core/accounts tests what happens when a server is
+// killed while it renews a token.
 func TestThreeServersRenewATokenOnceFor200Calls(t *testing.T) {
 	t.Parallel()
 	const calls, rounds = 200, 2
@@ -127,7 +126,7 @@ func TestThreeServersRenewATokenOnceFor200Calls(t *testing.T) {
 	}
 }
 
-// The two accounts list different tools. The default account's tools come first.
+// The two accounts list different tools. The tools of the default account come first.
 func TestAChangedDefaultAccountIsAnnouncedOnAllServers(t *testing.T) {
 	t.Parallel()
 	_, d := linked(t, true, "alice", "bob")

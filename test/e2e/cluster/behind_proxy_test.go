@@ -17,28 +17,28 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// A change made through one of three servers behind a proxy applies to all of them. When a server dies, only the calls
-// on that server fail.
+// Changes made through one of three servers behind a proxy apply to all of them. When a server dies, only its
+// own calls fail.
 func TestThreeServersBehindNginxActAsOne(t *testing.T) {
 	d := startCluster(t, harness.Env("ANTHROPIC_API_KEY=not-asked"))
 	for _, part := range []struct {
 		name string
 		test func(*testing.T, *cluster)
 	}{
-		{"an app installed through one server is available on all", testInstall},
-		{"exactly one of several concurrent installs succeeds", testInstallRace},
+		{"an app installed through one server is listed and callable through all", testInstall},
+		{"exactly one of several concurrent installs of a name wins", testInstallRace},
 		{"events of one server reach the streams of all", testEvents},
-		{"a stop, a start and an uninstall apply to all servers", testCommands},
+		{"a stop, a start and an uninstall apply to all", testCommands},
 		{"changes through one server apply to the next request to another", testReadYourWrites},
-		{"a change of members applies to all servers", testWorkspaces},
-		{"a skill and the default model apply to all servers", testSettings},
-		{"a session's requests go to the server that has the session", testSessionRouting},
-		{"requests without sessions are spread over all servers", testStatelessSpread},
-		{"a client without a session can send its answer to any server", testStatelessQuestions},
-		{"the official client works with both revisions", testOfficialClients},
+		{"a change of members applies to all", testWorkspaces},
+		{"a skill and a choice of models apply to all", testSettings},
+		{"a session goes to the server that has it", testSessionRouting},
+		{"clients without sessions are spread over all", testStatelessSpread},
+		{"a client without a session is asked, and any server takes its answer", testStatelessQuestions},
+		{"the official client is served in both revisions", testOfficialClients},
 		{"a server that is killed under load loses only its own calls", testServerLoss},
-		{"a restarted server gets the changes that it missed", testServerReturn},
-		{"everything also works behind Caddy", testBehindCaddy},
+		{"a server that comes back catches up", testServerReturn},
+		{"Caddy works like nginx", testBehindCaddy},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.test(t, d) }) {
 			return
@@ -295,7 +295,7 @@ func testBehindCaddy(t *testing.T, d *cluster) {
 	}) || last.Status != http.StatusOK {
 		t.Errorf("a session of the dead server: %d %s", last.Status, last.Body)
 	}
-	for range 6 { // enough requests that some would go to the dead server
+	for range 6 { // including the requests that would go to the dead server
 		if a := behind.proxy.Do(t, "GET", "/v1/apps", nil); a.Status != 200 {
 			t.Errorf("a request while a server is dead: %d %s", a.Status, a.Body)
 		}

@@ -25,8 +25,8 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-// previous builds the version before this one and returns the path of the executable. The commit of that version is in
-// testdata/previous. After each release, put the release's commit into that file.
+// previous builds the version before this one, whose commit is in testdata/previous, and returns the path of the
+// executable. After each release, put the commit of the release into that file.
 func previous(t *testing.T) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", "previous"))
@@ -172,8 +172,8 @@ func startRestartable(t *testing.T, delaySeconds int, options ...harness.Option)
 	})...)
 }
 
-// noneFailed reports the calls that failed, and the calls that were not done exactly once. It returns the number of
-// calls of each kind.
+// noneFailed fails the test for each call that failed or was not done exactly once. It returns the number of calls by
+// kind.
 func (c *callers) noneFailed(t *testing.T, done map[string]int) map[string]int {
 	t.Helper()
 	calls := map[string]int{}

@@ -25,8 +25,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testenv"
 )
 
-// AccountApp is a remote MCP server that accepts tokens that the provider issued for it. Its tools whoami (read-only)
-// and change return the subject of the token.
+// AccountApp is a remote MCP server that accepts the tokens that its provider issues for it. Its tools whoami
+// (read-only) and change return the subject of the token.
 type AccountApp struct {
 	URL      string
 	Provider *testenv.OpenIDProvider

@@ -28,15 +28,15 @@ const (
 	WithChildren     = "with-children"     // starts two children, one of them in its own session and without an environment
 	child            = "child"             // a child of WithChildren
 	Asking           = "asker"             // has the tools of addAskingTools
-	AskingInSessions = "asker-in-sessions" // is like Asking, but supports only MCP revisions with sessions
+	AskingInSessions = "asker-in-sessions" // like Asking, but supports only MCP revisions with sessions
 	Worker           = "worker"            // has the tool of addWorker
 	Viewed           = "viewed"            // has the view and the tools of viewedServer
-	Offering         = "offering"          // has the tools of offering
-	Unfolding        = "unfolding"         // has the tools of unfolding
+	Offering         = "offering"          // runs the server that offering returns
+	Unfolding        = "unfolding"         // runs the server that unfolding returns
 	Stateless        = "stateless"         // supports only MCP 2026-07-28
-	Changing         = "changing"          // has the tools of changingServer
-	Faulty           = "faulty"            // breaks the protocol (faultyMain)
-	Undeclared       = "undeclared"        // is like Faulty, but declares no capabilities
+	Changing         = "changing"          // runs the server that changingServer returns
+	Faulty           = "faulty"            // breaks the protocol (see faultyMain)
+	Undeclared       = "undeclared"        // like Faulty, but declares no capabilities
 	Tasks            = "tasks"             // is a TaskApp
 )
 

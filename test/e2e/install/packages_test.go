@@ -120,7 +120,7 @@ func onlyMatch(t *testing.T, pattern string) string {
 	return found[0]
 }
 
-func TestAPackageRunsTheNamedCommand(t *testing.T) {
+func TestAPackageRunsTheRequestedCommand(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, installerEnvironment)
 	project := "mcp-server-time[extra]==2026.10.19"

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestAnEntryInAuthAdminsMatchesOnlyItsKindOfClaim(t *testing.T) {
+func TestAnEntryInAuthAdminsMatchesOneKindOfClaim(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := serveProvider(t, p)

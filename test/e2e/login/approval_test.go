@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestASecondKeyOfAPersonCannotApproveACallOfTheFirst(t *testing.T) {
+func TestAUsersSecondKeyCannotApproveACallOfTheFirst(t *testing.T) {
 	t.Parallel()
 	p := harness.StartProvider(t)
 	s := harness.Serve(t, harness.Flags("--sample"),

@@ -104,8 +104,8 @@ func logged(s *harness.Server, text string) bool {
 	return testkit.Within(harness.Timeout, func() bool { return strings.Contains(s.Log.String(), text) })
 }
 
-// A browser starts a login with one provider. This provider redirects it to another of the server's providers, with the
-// same client ID, state and challenge. The first provider must not receive the other provider's code.
+// A malicious provider redirects a browser, which started a login with it, to another of the server's providers, with
+// the same client id, state and challenge. The malicious provider must not receive the other provider's code.
 func TestAProviderCannotObtainAnotherProvidersCodes(t *testing.T) {
 	t.Parallel()
 	port := harness.FreePort(t)

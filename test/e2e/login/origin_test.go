@@ -39,7 +39,7 @@ func sendRaw(t *testing.T, s *harness.Server, body string, head ...string) harne
 // endpoints has the body of a request that has an effect, by path.
 var endpoints = map[string]string{"/mcp": harness.Initialize, "/v1/tools/call": `{"server":"system","tool":"status"}`}
 
-func TestReboundHostNamesAndOtherOriginsAreRefused(t *testing.T) {
+func TestReboundDomainsAndOtherOriginsAreRefused(t *testing.T) {
 	t.Parallel()
 	const token = "the-token-of-alice-1"
 	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -108,7 +108,7 @@ func TestReboundHostNamesAndOtherOriginsAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheRequestTargetMustMatchTheHostHeader(t *testing.T) {
+func TestARequestTargetMustNameTheHostInTheHostHeader(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	host := strings.TrimPrefix(s.URL, "http://")
@@ -129,7 +129,7 @@ func TestTheRequestTargetMustMatchTheHostHeader(t *testing.T) {
 	}
 }
 
-func TestMCPPathsAreNotFoundIfMCPIsOff(t *testing.T) {
+func TestPathsOfMCPAreNotFoundWhenItIsOff(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("features: {mcpServer: false}\n"))
 	for _, method := range []string{"POST", "GET", "DELETE", "PUT", "OPTIONS", "TRACE", "PROPFIND"} {

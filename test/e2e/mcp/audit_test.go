@@ -128,7 +128,7 @@ func TestACallToAnAppThatIsStartingIsRecordedAsAllowed(t *testing.T) {
 	go func() {
 		answers <- a.Do(t, "POST", "/v1/tools/call", map[string]any{"server": "offer", "tool": "echo", "arguments": map[string]any{"text": "x"}})
 	}()
-	for range 20 { // give the call time to reach the server
+	for range 20 { // gives the call time to reach the server
 		a.Do(t, "GET", "/v1/health", nil)
 	}
 	if err := os.Remove(shut); err != nil {

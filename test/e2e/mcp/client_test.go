@@ -119,8 +119,8 @@ func TestTheOfficialClientListsAnAppWithTwentyWrongTools(t *testing.T) {
 	}
 }
 
-// Tests version 2 of the official client, with and without a session. The app supports only sessions. Without a
-// session, its question becomes a result, and the answer is a second call.
+// This tests version 2 of the official client, with and without a session. The app supports only sessions.
+// Without a session, the app's question becomes a result, and the client sends its answer in another call.
 func TestTheSecondOfficialClientIsServedThroughMCP(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestShortenedToolsAndPromptsWorkByAllTheirNames(t *testing.T) {
+func TestToolsAndPromptsOfAnAppWithALongNameWorkUnderAllTheirNames(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	app, other := strings.Repeat("a", 60), strings.Repeat("b", 62)

@@ -146,7 +146,7 @@ func orNil(body string) any {
 	return body
 }
 
-func TestAnAddressSelectsAViewAndClientsLearnOfChanges(t *testing.T) {
+func TestClientsAreNotifiedWhenTheViewInTheirAddressChanges(t *testing.T) {
 	t.Parallel()
 	s, owner, bound := withViews(t)
 	key, _ := s.Do(t, "POST", "/v1/keys", `{"name":"admin","role":"admin"}`, owner).Object(t)["key"].(string)

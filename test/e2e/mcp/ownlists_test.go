@@ -122,7 +122,7 @@ func TestClientsWithoutASessionListToolsAddedForThem(t *testing.T) {
 	}
 }
 
-func TestALinkInAResultIsReadFromItsApp(t *testing.T) {
+func TestALinkInAResultIsReadFromTheAppThatReturnedIt(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	for _, name := range []string{"one", "two"} {

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestOneStreamForEachSession(t *testing.T) {
+func TestASessionHasOnlyOneStream(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	session := s.SessionHeader(t)

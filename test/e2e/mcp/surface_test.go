@@ -63,9 +63,9 @@ func TestAClientThatSearchesFindsAndCallsEveryTool(t *testing.T) {
 	}
 }
 
-// The surface is the one that the request chooses. If it chooses none, the surface of the API key applies, then that of
-// the view, of the workspace, and of the configuration.
-func TestAKeyOrViewSetsTheSurfaceUnlessTheClientChoosesOne(t *testing.T) {
+// The request chooses the surface. If it does not, the first of these that sets one decides: the API key, the view, the
+// workspace, the configuration.
+func TestTheKeyOrViewSetsTheSurfaceUnlessTheClientChooses(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Env("SERVICE_API_KEY="+harness.APIKey), harness.Config("views:\n  short: {surface: search}\n  long: {surface: full}\n"))
 	owner := "Authorization: Bearer " + harness.APIKey

@@ -32,7 +32,7 @@ func TestATaskOfARemoteAppSurvivesItsServer(t *testing.T) {
 	}
 }
 
-func TestATaskRunByTheServerFailsIfTheServerDies(t *testing.T) {
+func TestATaskThatTheServerRunsFailsIfTheServerDies(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "jobs", harness.Tasks)})

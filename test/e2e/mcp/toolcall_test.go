@@ -80,7 +80,7 @@ func (k *toolCall) round(ctx context.Context) (again bool, err error) {
 			return false, fmt.Errorf("%q: %w", data, err)
 		}
 		if err := k.handle(ctx, m); err != nil {
-			return false, fmt.Errorf("%s got %s: %w", k.text, data, err)
+			return false, fmt.Errorf("%s received %s: %w", k.text, data, err)
 		}
 		if m.Method == "" {
 			return m.Result.State != "", nil
@@ -136,7 +136,7 @@ func (k *toolCall) handle(ctx context.Context, m streamMessage) error {
 		text = "answer to " + k.text
 	}
 	if len(m.Result.Content) != 1 || m.Result.Content[0].Text != text {
-		return errors.New("this is not the expected answer")
+		return errors.New("this is not the answer to the call")
 	}
 	k.received = append(k.received, "answer")
 	return nil
@@ -149,7 +149,7 @@ func (k *toolCall) reply(ctx context.Context, m streamMessage) error {
 		k.received = append(k.received, "question")
 	case k.shared != nil && k.shared.countQuestion(m.Params.Message):
 	default:
-		return errors.New("the question belongs to no call in this session")
+		return errors.New("no call in the session asked this question")
 	}
 	status, _, body, err := k.Post(ctx, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, replyTo(m.Params.Message)))
 	if err == nil && status != http.StatusAccepted {
@@ -163,7 +163,7 @@ func (k *toolCall) noteQuestions(m streamMessage) error {
 	k.state, k.replies = m.Result.State, map[string]json.RawMessage{}
 	for name, q := range m.Result.Requests {
 		if q.Method != "elicitation/create" || q.Params.Message != k.text {
-			return errors.New("the question belongs to another call")
+			return errors.New("the request is not the expected question")
 		}
 		k.replies[name] = replyTo(k.text)
 		k.received = append(k.received, "question")

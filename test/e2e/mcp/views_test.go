@@ -37,7 +37,7 @@ func readView(t *testing.T, session *mcp.ClientSession, uri string) (dir, answer
 	return read.Contents[0].Text, read.Contents[0].URI, nil
 }
 
-func TestTwoAppsWithTheSameUIURIHaveSeparateViews(t *testing.T) {
+func TestTwoAppsWithTheSameViewURIHaveSeparateViewsEverywhere(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	session, updated := viewSession(t, s)
@@ -99,7 +99,7 @@ func TestTwoAppsWithTheSameUIURIHaveSeparateViews(t *testing.T) {
 	}
 }
 
-func TestABareToolNameRefersToTheAppWhoseViewWasRead(t *testing.T) {
+func TestABareToolNameRefersToTheAppWhoseViewTheSessionRead(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
 	for _, app := range []string{"one", "two"} {

@@ -16,7 +16,7 @@ import (
 // The path of a home may be too long for a socket. The socket is still in the home, and commands connect to no other
 // socket. In particular, they do not use one in the directory for temporary files, because anyone could have created
 // it.
-func TestCommandsUseOnlyTheSocketInAHomeWithALongPath(t *testing.T) {
+func TestCommandsInAHomeWithALongPathUseOnlyItsServer(t *testing.T) {
 	t.Parallel()
 	tmp, err := os.MkdirTemp("/tmp", "c")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestCommandsUseOnlyTheSocketInAHomeWithALongPath(t *testing.T) {
 		}
 	}()
 	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + tmp, "ROPEWALK_HOME=" + home}
-	if said, _ := harness.Command(t, environ, "plugin", "list"); !strings.Contains(said, "No server is running") {
+	if said, _ := harness.Command(t, environ, "plugin", "list"); !strings.Contains(said, "No server is using the home") {
 		t.Errorf("without a server: %s", said)
 	}
 	harness.Serve(t, func(s *harness.Server) { s.Home, s.Environ = home, append(s.Environ, "TMPDIR="+tmp) })

@@ -21,7 +21,8 @@ func TestMakeRunAndThePrintedLinesWorkInACleanClone(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "git", "clone", "-q", "--depth", "1", "file://"+testenv.Root(t), clone).CombinedOutput(); err != nil {
 		t.Fatalf("git clone: %v\n%s", err, out)
 	}
-	// First compile everything, which may take long on a slow machine. make run then uses the compiled packages.
+	// Compile everything first, because that takes a long time on a slow machine. make run then uses the compiled
+	// packages.
 	if out, err := exec.CommandContext(t.Context(), "make", "-C", clone, "build", "MAKEFLAGS=").CombinedOutput(); err != nil {
 		t.Fatalf("make build: %v\n%s", err, out)
 	}

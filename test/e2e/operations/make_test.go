@@ -17,7 +17,7 @@ import (
 func makeWith(t *testing.T, script string, args ...string) (said string, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "go")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // an executable file
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // it is executed
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "make", append([]string{"-C", testenv.Root(t), "--no-print-directory", "GO=" + path}, args...)...)
@@ -91,7 +91,7 @@ func TestAUserWithoutRootGetsOneListOfMissingPackages(t *testing.T) {
 	}
 	for name, script := range map[string]string{"id": "echo 1000", "apt-get": "echo apt-get runs", "sudo": "exit 1"} {
 		harness.WriteFile(t, filepath.Join(path, name), "#!/bin/sh\n"+script+"\n")
-		if err := os.Chmod(filepath.Join(path, name), 0o700); err != nil { //nolint:gosec // an executable file
+		if err := os.Chmod(filepath.Join(path, name), 0o700); err != nil { //nolint:gosec // it is executed
 			t.Fatal(err)
 		}
 	}

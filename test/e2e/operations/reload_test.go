@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/test/e2e/harness"
 )
 
-func TestSIGHUPReloadsTheConfiguration(t *testing.T) {
+func TestSIGHUPReloadsLikeTheCommand(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t, harness.Config("features: {toolDiscovery: true}\n"))
 	says := func(text string) func() bool {

@@ -73,7 +73,7 @@ func TestTheHTTPSCertificateIsReloaded(t *testing.T) {
 	})
 }
 
-func TestADisconnectOverTLSEndsTheCall(t *testing.T) {
+func TestAClientThatDisconnectsOverTLSCancelsItsCall(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")

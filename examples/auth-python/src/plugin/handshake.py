@@ -19,7 +19,7 @@ PROTOCOL = 1  # the version of ropewalk.<kind>.v1
 
 
 def refuse(env: Mapping[str, str], kind: str) -> str:
-    """Returns why this process must not serve; empty if it may."""
+    """Returns the reason why this process must not serve, or an empty string."""
     wanted = env.get(COOKIE, "")
     if not wanted:
         return (

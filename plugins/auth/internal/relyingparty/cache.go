@@ -34,8 +34,8 @@ type cache[T any] struct {
 	failed  error     // the error of the last fetch; nil if it succeeded
 }
 
-// waiting is the error of an earlier failed fetch, returned while it is too early for the next one. It does
-// not count as a fetch of a document that depends on this one: both may be fetched at the same moment.
+// waiting is the error of an earlier failed fetch, returned while it is too early for the next one. For a document that
+// depends on this one, it does not count as a fetch: both may be fetched as soon as this one is due.
 type waiting struct {
 	error
 	until time.Time

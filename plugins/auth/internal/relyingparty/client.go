@@ -78,7 +78,7 @@ func (e refusedError) Error() string {
 	case e.ip.IsPrivate():
 		return fmt.Sprintf("%v is in a private network: set allowPrivateNetwork: true if the provider is meant to be there", e.ip)
 	case e.ip.IsLoopback():
-		return fmt.Sprintf("%v is this machine: a provider on it needs a name that leads to another of its addresses (and allowPrivateNetwork: true if that is private)", e.ip)
+		return fmt.Sprintf("%v is this machine: give a provider here a name that resolves to another of this machine's addresses (and set allowPrivateNetwork: true if that is private)", e.ip)
 	}
 	return e.cause.Error()
 }
@@ -154,7 +154,7 @@ func CheckURL(address string) error {
 	case hostport.Check(u) != nil:
 		return hostport.Check(u)
 	case u.User != nil:
-		return errors.New("must not carry a user or a password")
+		return errors.New("must not contain a user or a password")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return errors.New("must not have a query or a fragment")
 	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):

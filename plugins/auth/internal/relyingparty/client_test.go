@@ -31,11 +31,11 @@ func TestAnswersAreReadCompletelyOrNotAtAll(t *testing.T) {
 		body   io.Reader
 		want   string // "" for no error
 	}{
-		"as long as it may be":   {200, strings.NewReader(strings.Repeat("x", 100)), ""},
-		"longer":                 {200, strings.NewReader(strings.Repeat("x", 101)), "https://id.example.com/x is larger than 100 bytes"},
-		"cut off":                {200, io.MultiReader(strings.NewReader("{}"), iotest.ErrReader(cut)), "https://id.example.com/x: cut off"},
-		"another status of good": {204, strings.NewReader(""), "https://id.example.com/x returned 204"},
-		"a failure":              {500, strings.NewReader("{}"), "https://id.example.com/x returned 500"},
+		"as long as allowed":        {200, strings.NewReader(strings.Repeat("x", 100)), ""},
+		"longer":                    {200, strings.NewReader(strings.Repeat("x", 101)), "https://id.example.com/x is larger than 100 bytes"},
+		"cut off":                   {200, io.MultiReader(strings.NewReader("{}"), iotest.ErrReader(cut)), "https://id.example.com/x: cut off"},
+		"another successful status": {204, strings.NewReader(""), "https://id.example.com/x returned 204"},
+		"a failure":                 {500, strings.NewReader("{}"), "https://id.example.com/x returned 500"},
 	} {
 		b := &body{Reader: c.body}
 		client := &http.Client{Transport: transport(func(req *http.Request) (*http.Response, error) {

@@ -150,7 +150,7 @@ func TestNoDocumentIsNeededIfTheKeysURLIsConfigured(t *testing.T) {
 	}
 }
 
-func TestKeysAreAtTheURLOfTheDocumentOrElseAtTheUsualOne(t *testing.T) {
+func TestKeysAreFetchedFromTheDocumentsURLOrElseFromTheUsualOne(t *testing.T) {
 	p := newProvider(t)
 	usual := p.party(func(o *Options) { o.Keys = issuer + "/nowhere" })
 	if err := check(t, usual, p.token("first")); err != nil {

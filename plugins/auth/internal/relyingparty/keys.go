@@ -106,7 +106,7 @@ func parseKeys(body []byte, algorithms []string) (keySet, error) {
 		set[public.KeyID()] = append(set[public.KeyID()], public)
 	}
 	if len(set) == 0 {
-		return nil, fmt.Errorf("the key set holds no key for signatures with %q (RSA keys need 2048 bits or more)", algorithms)
+		return nil, fmt.Errorf("the key set contains no key for signatures with %q (RSA keys need 2048 bits or more)", algorithms)
 	}
 	return set, nil
 }

@@ -62,7 +62,7 @@ func TestAThousandRandomKeyIDsAMinuteCostSixFetches(t *testing.T) {
 	})
 }
 
-func TestAKeyIsFoundThoughATokenNamedItBeforeItWasPublished(t *testing.T) {
+func TestAKeyIsFoundEvenIfATokenNamedItBeforeItWasPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
 		party := p.party()
@@ -227,7 +227,7 @@ func TestACallerWaitsForASilentProviderAsLongAsItsContext(t *testing.T) {
 	})
 }
 
-func TestKeysAreReadAsSoonAsTheirMetadataMayBe(t *testing.T) {
+func TestKeysAreFetchedAsSoonAsTheMetadataMayBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(t)
 		p.setDown(true)

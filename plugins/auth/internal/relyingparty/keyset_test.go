@@ -75,7 +75,7 @@ func TestAKeySetIsBounded(t *testing.T) {
 	for keys, want := range map[string]string{
 		`{"keys":[` + strings.Repeat(key+",", 99) + key + `]}`:  "",
 		`{"keys":[` + strings.Repeat(key+",", 100) + key + `]}`: "a set of 101 keys is larger than 100",
-		`{"keys":[]}`: "holds no key for signatures",
+		`{"keys":[]}`: "contains no key for signatures",
 		`<html>`:      "not a key set",
 	} {
 		set, err := parseKeys([]byte(keys), []string{"EdDSA"})

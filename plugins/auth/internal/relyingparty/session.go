@@ -151,8 +151,8 @@ func (p *Party) confirm(ctx context.Context, r renewal, subject string) error {
 	return nil
 }
 
-// refreshError returns the error for a failed refresh. The login ends only with a grant that the provider no longer accepts, or
-// not without the person (OpenID Connect Core 1.0 section 3.1.2.6, as sent by Entra ID).
+// refreshError returns the error for a failed refresh. The login ends only if the provider no longer accepts the grant,
+// or accepts it only after the person logs in again (OpenID Connect Core 1.0 section 3.1.2.6, as sent by Entra ID).
 func refreshError(err error) error {
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	switch {

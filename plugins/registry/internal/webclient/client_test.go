@@ -196,7 +196,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-func TestTheTokenStaysAtHome(t *testing.T) {
+func TestTheTokenIsSentOnlyToTheConfiguredHost(t *testing.T) {
 	seen := make(chan string, 4)
 	other := serve(t, func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header.Get("Authorization") })
 	base := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -17,7 +17,7 @@ func refusal(resp *http.Response, body []byte) error {
 		if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
 			return fmt.Errorf("%w: %s does not have it", plugins.ErrNotFound, from.Host)
 		}
-		return unavailable(from, "returned %d without an error of a registry: check the url setting", resp.StatusCode)
+		return unavailable(from, "returned %d without a registry's error object: check the url setting", resp.StatusCode)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return fmt.Errorf("%w: %s refused the request (%d)", plugins.ErrInvalid, from.Host, resp.StatusCode)
 	case http.StatusUnauthorized, http.StatusForbidden:

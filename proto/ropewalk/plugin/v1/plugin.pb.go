@@ -388,7 +388,7 @@ func (x *ValidateRequest) GetHostCapabilities() []string {
 	return nil
 }
 
-// ValidateResponse lists the problems with them.
+// ValidateResponse lists the problems with the settings.
 type ValidateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Everything that Configure would reject. Empty means it would accept them.

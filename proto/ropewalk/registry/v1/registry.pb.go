@@ -358,7 +358,7 @@ func (x *ResolveRequest) GetArch() string {
 	return ""
 }
 
-// ResolveResponse describes how to get it.
+// ResolveResponse describes how to get the bundle.
 type ResolveResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The package; never absent in an OK response.

@@ -35,15 +35,15 @@ const (
 //
 // It returns NOT_FOUND only if the registry was actually asked and has no such bundle or version. It returns UNAVAILABLE
 // if the registry could not be asked: its backend does not respond, breaks off, or responds with an error or with
-// something that is not a response of the registry. After the first, the server moves on to its next registry; it
-// reports the second.
+// something that is not a response of the registry. After either, the server asks its next registry. If none has the
+// bundle, the server reports which registries were UNAVAILABLE.
 //
 // Names, versions and platforms are compared byte for byte. The same name and version always have the same bytes on each
 // platform. A response is at most a minute old: it reflects bundles and versions published or withdrawn before that, and a
 // withdrawn one does not exist.
 type RegistryServiceClient interface {
-	// Search returns bundles that match a text, best first. A bundle matches its own name, and a text with a word that
-	// appears nowhere in a bundle's own description of itself matches none. Whether a part of the name, the title or the
+	// Search returns bundles that match a text, best first. A bundle matches its own name. It does not match a text with
+	// a word that appears nowhere in the bundle's own description of itself. Whether a part of the name, the title or the
 	// description matches is up to the registry. A text is not a pattern.
 	//
 	// Each bundle is on one page only, and a search reaches a last page. Searches that are read at the same time do not
@@ -54,8 +54,8 @@ type RegistryServiceClient interface {
 	Search(ctx context.Context, in *SearchRequest, opts ...grpc.CallOption) (*SearchResponse, error)
 	// Resolve returns how to get one bundle for one platform. The response names an exact version, never a range: the
 	// requested one, or the latest. The latest is the highest release by semantic versioning, or the highest prerelease if
-	// there is no release; a registry that keeps track of the latest itself decides. The response is always for the
-	// requested platform. If the latest is not, the response names the newest version that is, or it is NOT_FOUND.
+	// there is no release; a registry that keeps track of its latest versions decides itself. The response is always for
+	// the requested platform. If the latest is not, the response names the newest version that is, or it is NOT_FOUND.
 	//
 	// NOT_FOUND for a bundle that exists, but not in that version or not for that platform. INVALID_ARGUMENT for an empty
 	// name.
@@ -125,15 +125,15 @@ type RegistryService_FetchClient = grpc.ServerStreamingClient[FetchResponse]
 //
 // It returns NOT_FOUND only if the registry was actually asked and has no such bundle or version. It returns UNAVAILABLE
 // if the registry could not be asked: its backend does not respond, breaks off, or responds with an error or with
-// something that is not a response of the registry. After the first, the server moves on to its next registry; it
-// reports the second.
+// something that is not a response of the registry. After either, the server asks its next registry. If none has the
+// bundle, the server reports which registries were UNAVAILABLE.
 //
 // Names, versions and platforms are compared byte for byte. The same name and version always have the same bytes on each
 // platform. A response is at most a minute old: it reflects bundles and versions published or withdrawn before that, and a
 // withdrawn one does not exist.
 type RegistryServiceServer interface {
-	// Search returns bundles that match a text, best first. A bundle matches its own name, and a text with a word that
-	// appears nowhere in a bundle's own description of itself matches none. Whether a part of the name, the title or the
+	// Search returns bundles that match a text, best first. A bundle matches its own name. It does not match a text with
+	// a word that appears nowhere in the bundle's own description of itself. Whether a part of the name, the title or the
 	// description matches is up to the registry. A text is not a pattern.
 	//
 	// Each bundle is on one page only, and a search reaches a last page. Searches that are read at the same time do not
@@ -144,8 +144,8 @@ type RegistryServiceServer interface {
 	Search(context.Context, *SearchRequest) (*SearchResponse, error)
 	// Resolve returns how to get one bundle for one platform. The response names an exact version, never a range: the
 	// requested one, or the latest. The latest is the highest release by semantic versioning, or the highest prerelease if
-	// there is no release; a registry that keeps track of the latest itself decides. The response is always for the
-	// requested platform. If the latest is not, the response names the newest version that is, or it is NOT_FOUND.
+	// there is no release; a registry that keeps track of its latest versions decides itself. The response is always for
+	// the requested platform. If the latest is not, the response names the newest version that is, or it is NOT_FOUND.
 	//
 	// NOT_FOUND for a bundle that exists, but not in that version or not for that platform. INVALID_ARGUMENT for an empty
 	// name.

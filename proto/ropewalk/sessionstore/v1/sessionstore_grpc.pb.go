@@ -40,9 +40,9 @@ const (
 // backend works, a call that the contract allows succeeds.
 //
 // Each call takes effect on each session at one moment between its request and its response. Therefore every later read
-// sees a write that returned OK, from this server or another one that shares the backend. It survives the end of the
-// process if the plugin has the capability "durable". Sessions do not influence each other, however many there are and
-// however similar their ids.
+// sees a write that returned OK, from this server or another one that shares the backend. Such a write survives the end
+// of the process if the plugin has the capability "durable". Sessions do not influence each other, however many there
+// are and however similar their ids.
 //
 // A write that returned UNAVAILABLE or DEADLINE_EXCEEDED, or never returned, may or may not have been done: it takes
 // effect before its deadline plus 300 ms, or never. INVALID_ARGUMENT and NOT_FOUND mean that nothing was done.
@@ -59,8 +59,8 @@ type SessionStoreServiceClient interface {
 	// Touch sets last_accessed_at and restarts the lifetime of each session in the batch that exists. Ids that do not exist
 	// are skipped: a Touch never brings a session back, not even one that is deleted at the same moment. An older
 	// last_accessed_at never replaces a newer one, but it still restarts the lifetime. An empty batch is not an error.
-	// INVALID_ARGUMENT for a ttl that is not positive; none of the batch is then done. The sessions of a batch need not be
-	// touched at the same moment.
+	// INVALID_ARGUMENT for a ttl that is not positive; in that case, none of the batch is done. The sessions of a batch
+	// need not be touched at the same moment.
 	Touch(ctx context.Context, in *TouchRequest, opts ...grpc.CallOption) (*TouchResponse, error)
 	// Delete removes a session. Removing a session that does not exist is not an error.
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteResponse, error)
@@ -141,9 +141,9 @@ func (c *sessionStoreServiceClient) Replace(ctx context.Context, in *ReplaceRequ
 // backend works, a call that the contract allows succeeds.
 //
 // Each call takes effect on each session at one moment between its request and its response. Therefore every later read
-// sees a write that returned OK, from this server or another one that shares the backend. It survives the end of the
-// process if the plugin has the capability "durable". Sessions do not influence each other, however many there are and
-// however similar their ids.
+// sees a write that returned OK, from this server or another one that shares the backend. Such a write survives the end
+// of the process if the plugin has the capability "durable". Sessions do not influence each other, however many there
+// are and however similar their ids.
 //
 // A write that returned UNAVAILABLE or DEADLINE_EXCEEDED, or never returned, may or may not have been done: it takes
 // effect before its deadline plus 300 ms, or never. INVALID_ARGUMENT and NOT_FOUND mean that nothing was done.
@@ -160,8 +160,8 @@ type SessionStoreServiceServer interface {
 	// Touch sets last_accessed_at and restarts the lifetime of each session in the batch that exists. Ids that do not exist
 	// are skipped: a Touch never brings a session back, not even one that is deleted at the same moment. An older
 	// last_accessed_at never replaces a newer one, but it still restarts the lifetime. An empty batch is not an error.
-	// INVALID_ARGUMENT for a ttl that is not positive; none of the batch is then done. The sessions of a batch need not be
-	// touched at the same moment.
+	// INVALID_ARGUMENT for a ttl that is not positive; in that case, none of the batch is done. The sessions of a batch
+	// need not be touched at the same moment.
 	Touch(context.Context, *TouchRequest) (*TouchResponse, error)
 	// Delete removes a session. Removing a session that does not exist is not an error.
 	Delete(context.Context, *DeleteRequest) (*DeleteResponse, error)

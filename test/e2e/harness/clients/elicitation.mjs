@@ -1,5 +1,5 @@
-// Connects the official TypeScript client to /mcp in several sessions at the same time. In each session, a tool of the
-// app "everything" asks the client a question. The script prints the results as JSON.
+// A tool of the app "everything" asks the official TypeScript client a question, through /mcp, in several sessions at the same
+// time. The script prints the questions and the results as JSON.
 //
 //   node elicitation.mjs <url> <workspace> <sessions>
 //

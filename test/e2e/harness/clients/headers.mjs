@@ -1,5 +1,5 @@
-// Calls a tool whose arguments must be repeated in headers, with the second generation of the official TypeScript
-// client. Prints the results as JSON.
+// The second generation of the official TypeScript client calls a tool whose arguments must be repeated in headers. The
+// script prints the results as JSON.
 //
 //   node headers.mjs <url> <workspace>   calls the app "far" through /mcp
 //

@@ -1,5 +1,5 @@
-// Logs the official TypeScript client in through the identity provider that /mcp names. The client's browser agrees to
-// everything. Prints the results as JSON.
+// The official TypeScript client logs in through the identity provider that /mcp names, with a browser that agrees to
+// everything. The script prints what the client saw as JSON.
 //
 //   node oauth.mjs <url>
 //

@@ -67,7 +67,7 @@ public final class Serve {
     System.exit(0); // even if a library has left threads running
   }
 
-  /** Returns why this process must not serve; empty if it may. */
+  /** Returns the reason why this process must not serve, or an empty string. */
   private static String refusal(String kind) {
     String wanted = env("ROPEWALK_PLUGIN");
     if (wanted.isEmpty()) {
