@@ -12,10 +12,12 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/audit"
 	"github.com/ropewalk/ropewalk/plugins/audit/audittest"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
 
@@ -68,6 +70,20 @@ type sink struct {
 	close  func()
 }
 
+// lock locks the sink and its file. Without the lock of the file, a reader takes a line that another process is writing
+// for one that was torn.
+func (s *sink) lock() (unlock func(), err error) {
+	s.mu.Lock()
+	if err := syscall.Flock(int(s.file.Fd()), syscall.LOCK_EX); err != nil {
+		s.mu.Unlock()
+		return nil, err
+	}
+	return func() {
+		_ = syscall.Flock(int(s.file.Fd()), syscall.LOCK_UN)
+		s.mu.Unlock()
+	}, nil
+}
+
 // call is a Write.
 type call struct {
 	*sink
@@ -88,8 +104,11 @@ type page struct {
 }
 
 func (s *sink) Read(_ context.Context, stream string, after uint64, limit int) (all []audit.Record, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	unlock, err := s.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	err = s.fresh()
 	p := page{s.streams[s.key(stream)], after, limit}
 	s.shows(&p)
@@ -131,12 +150,11 @@ func (c *call) append() error {
 	if err := c.reach(c.ctx); err != nil {
 		return c.lost(err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := syscall.Flock(int(c.file.Fd()), syscall.LOCK_EX); err != nil {
+	unlock, err := c.lock()
+	if err != nil {
 		return err
 	}
-	defer func() { _ = syscall.Flock(int(c.file.Fd()), syscall.LOCK_UN) }()
+	defer unlock()
 	if err := c.fresh(); err != nil {
 		return err
 	}
@@ -202,8 +220,11 @@ func open(t *testing.T, change func(*sink)) audittest.Subject {
 			return nil, err
 		}
 		change(s)
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		unlock, err := s.lock()
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
 		end := sync.OnceFunc(func() {
 			if !s.dead.Load() {
 				s.close()
@@ -212,4 +233,27 @@ func open(t *testing.T, change func(*sink)) audittest.Subject {
 		})
 		return &audittest.Process{Sink: s, Close: end, Limit: d.full, Kill: func() { s.dead.Store(true) }}, s.fresh()
 	}}
+}
+
+func TestAReaderDoesNotTakeAWriteUnderWayForATornLine(t *testing.T) {
+	subject := open(t, func(*sink) {})
+	writer, reader := kit.Got(subject.Open(t.Context())).Sink.(*sink), kit.Got(subject.Open(t.Context())).Sink.(*sink)
+	line := append(kit.Got(json.Marshal(audit.Entry{Stream: "s", Record: audit.Record{Sequence: 1}})), '\n')
+	unlock := kit.Got(writer.lock())
+	kit.Must(writer.appendTo(writer.file, 0, line[:9]))
+	read := make(chan int, 1)
+	go func() {
+		all, _ := reader.Read(t.Context(), "s", 0, 1)
+		read <- len(all)
+	}()
+	select {
+	case <-read:
+		t.Error("it did not wait for the writer")
+	case <-time.After(100 * time.Millisecond):
+	}
+	kit.Must(writer.appendTo(writer.file, 9, line[9:]))
+	unlock()
+	if n := <-read; n != 1 {
+		t.Errorf("it read %d records", n)
+	}
 }
