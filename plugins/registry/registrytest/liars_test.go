@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
@@ -501,7 +502,7 @@ func lies() plugintest.Lies[*plugin] {
 }
 
 func TestFaultyImplementationsAreCaught(t *testing.T) {
-	plugintest.Liars(t, registrytest.Properties(), trial(), open, lies())
+	plugintest.Liars(t, plugintest.Time, registrytest.Properties(), plugintest.Trial(kit.Normal), open, lies())
 }
 
 // piece is a download whose messages are too large.

@@ -37,7 +37,7 @@ func TestACorrectStorePassesAndEveryPropertyIsJudged(t *testing.T) {
 func TestEachFaultyImplementationIsCaughtByAPropertyThatCatchesOthersToo(t *testing.T) {
 	t.Parallel()
 	open := func(_ *testing.T, change func(*store)) sessionstoretest.Subject { return subject(change) }
-	plugintest.LiarsInBubbles(t, sessionstoretest.Properties(), plugintest.Trial(kit.Normal), open, lies())
+	plugintest.Liars(t, plugintest.Bubble, sessionstoretest.Properties(), plugintest.Trial(kit.Normal), open, lies())
 }
 
 // plain hides the optional capabilities of a store.
