@@ -49,10 +49,8 @@ func asked(change func(ref *registry.Ref)) func(*plugin) {
 func names(form func(string) string) func(*plugin) {
 	return func(p *plugin) {
 		p.named = func(has, asked string) bool { return form(has) == form(asked) }
-		p.pack = func(_ context.Context, pkg *registry.Package) error { return nil }
-		choose := p.resolve
 		p.resolve = func(ctx context.Context, ref registry.Ref) (registry.Package, error) {
-			pkg, err := choose(ctx, ref)
+			pkg, err := p.choose(ctx, ref)
 			pkg.Name = ref.Name
 			return pkg, err
 		}
