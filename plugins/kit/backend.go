@@ -61,11 +61,10 @@ type Proxy struct {
 	listener net.Listener
 	running  sync.WaitGroup
 
-	sent atomic.Int64
+	sent          atomic.Int64
+	stopped, slow atomic.Bool
 
 	mu      sync.Mutex
-	stopped bool
-	slow    bool
 	stalled chan struct{} // nil unless stalled; closed by Start
 	conns   map[net.Conn]struct{}
 	writes  int64
@@ -92,12 +91,8 @@ func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
 // Stop breaks all connections; new ones are closed immediately.
 func (p *Proxy) Stop(context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stopped = true
-	for conn := range p.conns {
-		_ = conn.Close()
-	}
+	p.stopped.Store(true)
+	p.breakAll()
 	return nil
 }
 
@@ -113,9 +108,7 @@ func (p *Proxy) Stall(context.Context) error {
 
 // Slow implements Meter.
 func (p *Proxy) Slow(context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.slow = true
+	p.slow.Store(true)
 	return nil
 }
 
@@ -161,7 +154,9 @@ func (p *Proxy) breakAll() {
 func (p *Proxy) Start(context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stopped, p.slow, p.cut = false, false, 0
+	p.stopped.Store(false)
+	p.slow.Store(false)
+	p.cut = 0
 	if p.stalled != nil {
 		close(p.stalled)
 		p.stalled = nil
@@ -245,7 +240,7 @@ func (p *Proxy) answer(_, client net.Conn, piece []byte) (more bool) {
 	rest, more := p.filter.Answered(piece)
 	for len(rest) > 0 {
 		next := rest
-		if p.isSlow() {
+		if p.slow.Load() {
 			next = rest[:min(len(rest), SlowPace*int(slowStep)/int(time.Second))]
 			<-time.After(slowStep)
 		}
@@ -256,12 +251,6 @@ func (p *Proxy) answer(_, client net.Conn, piece []byte) (more bool) {
 		}
 	}
 	return more
-}
-
-func (p *Proxy) isSlow() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.slow
 }
 
 func (p *Proxy) waitWhileStalled() {
@@ -277,7 +266,7 @@ func (p *Proxy) add(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.conns[conn] = struct{}{}
-	return !p.stopped
+	return !p.stopped.Load()
 }
 
 func (p *Proxy) drop(conn net.Conn) {

@@ -92,6 +92,23 @@ func Reject(answered, demanded, sentence string, history ...string) {
 	Must(NewFailure(answered, demanded, sentence, history...))
 }
 
+// After prepends steps to the history of a Failure. It returns any other error as it is.
+func After(err error, steps ...string) error {
+	if failure, ok := errors.AsType[*Failure](err); ok {
+		failure.History = append(slices.Clone(steps), failure.History...)
+	}
+	return err
+}
+
+// Citing replaces the sentence of a Failure, if it is one of those given, or whatever it is if none are given. It returns
+// any other error as it is.
+func Citing(err error, sentence string, instead ...string) error {
+	if failure, ok := errors.AsType[*Failure](err); ok && (len(instead) == 0 || slices.Contains(instead, failure.Sentence)) {
+		failure.Sentence = sentence
+	}
+	return err
+}
+
 // Catch runs a part of a property and returns the error with which Must ended it.
 func Catch(part func()) (err error) {
 	defer func() {

@@ -1,6 +1,7 @@
 package plugintest
 
 import (
+	"context"
 	"errors"
 	"go/ast"
 	"go/parser"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,9 +17,10 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/kit"
 )
 
-// Trial returns the trial that tests run a kit with. It always has the same seed.
+// Trial returns the trial that tests run a kit with. It always has the same seed. The start time is long because tests
+// share their machine with others, and the limits of a trial depend on it.
 func Trial(effort kit.Effort) kit.Trial {
-	return kit.Trial{Effort: effort, Seed: 1, Start: 10 * time.Second, Shorten: 5 * time.Second}
+	return kit.Trial{Effort: effort, Seed: 1, Start: 3 * kit.StartTimeout, Shorten: 5 * time.Second}
 }
 
 // Judge judges each property of a kit in a subtest with its name. A property that needs more than the test supplies is
@@ -25,22 +28,11 @@ func Trial(effort kit.Effort) kit.Trial {
 // needs.
 func Judge[S any](t *testing.T, properties []kit.Property[S], trial kit.Trial, subject S) {
 	t.Helper()
-	trial.Start = max(trial.Start, busy)
-	judgeAll(t, properties, trial, func(*testing.T) S { return subject }, inTime)
+	JudgeIn(t, Time, properties, trial, func(*testing.T) S { return subject })
 }
 
-// busy is the least start time of trials in real time: tests share their machine with others, and the limits of a trial
-// depend on it.
-const busy = 3 * kit.StartTimeout
-
-// JudgeInBubbles is Judge in testing/synctest bubbles, where waiting takes no time. It is for implementations in the
-// test process that use no sockets.
-func JudgeInBubbles[S any](t *testing.T, properties []kit.Property[S], trial kit.Trial, open func(t *testing.T) S) {
-	t.Helper()
-	judgeAll(t, properties, trial, open, inBubble)
-}
-
-func judgeAll[S any](t *testing.T, properties []kit.Property[S], trial kit.Trial, open func(t *testing.T) S, run runner) {
+// JudgeIn is Judge with another way to run each property, which gets a subject of its own.
+func JudgeIn[S any](t *testing.T, run Runner, properties []kit.Property[S], trial kit.Trial, open func(t *testing.T) S) {
 	t.Helper()
 	for _, property := range properties {
 		t.Run(property.Name, func(t *testing.T) {
@@ -61,12 +53,15 @@ func judgeAll[S any](t *testing.T, properties []kit.Property[S], trial kit.Trial
 	}
 }
 
-// runner runs a part of a test, either in real time or in a bubble.
-type runner func(t *testing.T, part func(t *testing.T))
+// Runner runs a part of a test: Time or Bubble.
+type Runner func(t *testing.T, part func(t *testing.T))
 
-func inTime(t *testing.T, part func(*testing.T)) { part(t) }
+// Time runs the part in real time.
+func Time(t *testing.T, part func(*testing.T)) { part(t) }
 
-func inBubble(t *testing.T, part func(*testing.T)) {
+// Bubble runs the part in a testing/synctest bubble, where waiting takes no time. It is for implementations in the test
+// process that use no sockets.
+func Bubble(t *testing.T, part func(*testing.T)) {
 	synctest.Test(t, func(t *testing.T) {
 		defer time.Sleep(24 * time.Hour) //nolint:forbidigo // on the bubble's clock: all timers have fired by then
 		part(t)
@@ -80,21 +75,9 @@ type Lies[R any] map[string]map[string]func(R)
 // Liars fails for each liar that its property does not catch. A property must not be about a single bug, so it also
 // fails for each property with fewer than two liars. open starts the correct implementation with a change. It runs
 // until the test ends.
-func Liars[S, R any](t *testing.T, properties []kit.Property[S], trial kit.Trial, open func(t *testing.T, change func(R)) S, lies Lies[R]) {
+func Liars[S, R any](t *testing.T, run Runner, properties []kit.Property[S], trial kit.Trial, open func(t *testing.T, change func(R)) S, lies Lies[R]) {
 	t.Helper()
-	judgeLiars(t, properties, trial, open, lies, inTime)
-}
-
-// LiarsInBubbles is Liars in testing/synctest bubbles, where waiting takes no time. It is for liars in the test process
-// that use no sockets.
-func LiarsInBubbles[S, R any](t *testing.T, properties []kit.Property[S], trial kit.Trial, open func(t *testing.T, change func(R)) S, lies Lies[R]) {
-	t.Helper()
-	judgeLiars(t, properties, trial, open, lies, inBubble)
-}
-
-func judgeLiars[S, R any](t *testing.T, properties []kit.Property[S], trial kit.Trial, open func(*testing.T, func(R)) S, lies Lies[R], run runner) {
-	t.Helper()
-	trial.Shorten = 0
+	trial.Shorten, trial.Start = 0, 10*time.Second // the shortest limits: a liar that waits must not get away with it
 	for _, property := range properties {
 		if len(lies[property.Name]) < 2 {
 			t.Errorf("the property %q catches %d liars; it must catch several", property.Name, len(lies[property.Name]))
@@ -152,4 +135,47 @@ func Sentences(t *testing.T, kind string) {
 	if cited == 0 {
 		t.Error("the kit cites no sentence of its contract")
 	}
+}
+
+// Backend is the fake backend of an implementation in the test process, as a kit.Backend.
+type Backend struct {
+	mu      sync.Mutex
+	stopped bool
+	stalled chan struct{} // closed when it works again; nil unless it is stalled
+}
+
+// Stop makes the backend unavailable.
+func (b *Backend) Stop(context.Context) error { return b.set(true, nil) }
+
+// Stall makes the backend wait.
+func (b *Backend) Stall(context.Context) error { return b.set(false, make(chan struct{})) }
+
+// Start makes the backend work again.
+func (b *Backend) Start(context.Context) error { return b.set(false, nil) }
+
+func (b *Backend) set(stopped bool, stalled chan struct{}) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stalled != nil {
+		close(b.stalled)
+	}
+	b.stopped, b.stalled = stopped, stalled
+	return nil
+}
+
+// Reach waits while the backend is stalled. It returns an error if the backend is unavailable or ctx has ended.
+func (b *Backend) Reach(ctx context.Context) error {
+	b.mu.Lock()
+	stopped, stalled := b.stopped, b.stalled
+	b.mu.Unlock()
+	if stopped {
+		return errors.New("the backend is unavailable")
+	}
+	if stalled != nil {
+		select {
+		case <-stalled:
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
 }

@@ -117,7 +117,7 @@ func TestEachFaultyImplementationIsCaughtByItsProperty(t *testing.T) {
 			liars[property][lie] = func(s *Subject) { *s = subject(t, lie) }
 		}
 	}
-	plugintest.Liars(t, Properties(), plugintest.Trial(kit.Quick), func(_ *testing.T, change func(*Subject)) (s Subject) { change(&s); return s }, liars)
+	plugintest.Liars(t, plugintest.Time, Properties(), plugintest.Trial(kit.Quick), func(_ *testing.T, change func(*Subject)) (s Subject) { change(&s); return s }, liars)
 }
 
 func TestAReportHasTheWholeHistoryAndThePluginsLog(t *testing.T) {

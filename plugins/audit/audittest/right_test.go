@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,10 +15,13 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/audit"
 	"github.com/ropewalk/ropewalk/plugins/audit/audittest"
+	httpsink "github.com/ropewalk/ropewalk/plugins/audit/http"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 )
 
@@ -68,6 +74,20 @@ type sink struct {
 	close  func()
 }
 
+// lock locks the sink and its file. Without the lock of the file, a reader takes a line that another process is writing
+// for one that was torn.
+func (s *sink) lock() (unlock func(), err error) {
+	s.mu.Lock()
+	if err := syscall.Flock(int(s.file.Fd()), syscall.LOCK_EX); err != nil {
+		s.mu.Unlock()
+		return nil, err
+	}
+	return func() {
+		_ = syscall.Flock(int(s.file.Fd()), syscall.LOCK_UN)
+		s.mu.Unlock()
+	}, nil
+}
+
 // call is a Write.
 type call struct {
 	*sink
@@ -88,8 +108,11 @@ type page struct {
 }
 
 func (s *sink) Read(_ context.Context, stream string, after uint64, limit int) (all []audit.Record, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	unlock, err := s.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	err = s.fresh()
 	p := page{s.streams[s.key(stream)], after, limit}
 	s.shows(&p)
@@ -131,12 +154,11 @@ func (c *call) append() error {
 	if err := c.reach(c.ctx); err != nil {
 		return c.lost(err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := syscall.Flock(int(c.file.Fd()), syscall.LOCK_EX); err != nil {
+	unlock, err := c.lock()
+	if err != nil {
 		return err
 	}
-	defer func() { _ = syscall.Flock(int(c.file.Fd()), syscall.LOCK_UN) }()
+	defer unlock()
 	if err := c.fresh(); err != nil {
 		return err
 	}
@@ -202,8 +224,11 @@ func open(t *testing.T, change func(*sink)) audittest.Subject {
 			return nil, err
 		}
 		change(s)
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		unlock, err := s.lock()
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
 		end := sync.OnceFunc(func() {
 			if !s.dead.Load() {
 				s.close()
@@ -212,4 +237,94 @@ func open(t *testing.T, change func(*sink)) audittest.Subject {
 		})
 		return &audittest.Process{Sink: s, Close: end, Limit: d.full, Kill: func() { s.dead.Store(true) }}, s.fresh()
 	}}
+}
+
+func TestAReaderDoesNotTakeAWriteUnderWayForATornLine(t *testing.T) {
+	subject := open(t, func(*sink) {})
+	writer, reader := kit.Got(subject.Open(t.Context())).Sink.(*sink), kit.Got(subject.Open(t.Context())).Sink.(*sink)
+	line := append(kit.Got(json.Marshal(audit.Entry{Stream: "s", Record: audit.Record{Sequence: 1}})), '\n')
+	unlock := kit.Got(writer.lock())
+	kit.Must(writer.appendTo(writer.file, 0, line[:9]))
+	read := make(chan int, 1)
+	go func() {
+		all, _ := reader.Read(t.Context(), "s", 0, 1)
+		read <- len(all)
+	}()
+	select {
+	case <-read:
+		t.Error("it did not wait for the writer")
+	case <-time.After(100 * time.Millisecond):
+	}
+	kit.Must(writer.appendTo(writer.file, 9, line[9:]))
+	unlock()
+	if n := <-read; n != 1 {
+		t.Errorf("it read %d records", n)
+	}
+}
+
+// relay is the built-in sink for receivers, with a hop on the way that changes what it learns.
+type relay struct{ learns func(status int) int }
+
+func relayed(t *testing.T, change func(*relay)) audittest.Subject {
+	t.Helper()
+	receiver, hop := &audittest.Receiver{}, &relay{func(status int) int { return status }}
+	change(hop)
+	collector := httptest.NewServer(receiver)
+	t.Cleanup(collector.Close)
+	backend, err := kit.NewProxy(collector.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(backend.Close)
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Transport: &http.Transport{DisableKeepAlives: true}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		req, _ := http.NewRequestWithContext(r.Context(), http.MethodPost, "http://"+backend.Address()+r.URL.Path, bytes.NewReader(body))
+		answer, err := client.Do(req)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		_ = answer.Body.Close()
+		w.WriteHeader(hop.learns(answer.StatusCode))
+	}))
+	t.Cleanup(server.Close)
+	return audittest.Subject{Receiver: receiver, Backend: backend, Open: func(ctx context.Context) (*audittest.Process, error) {
+		s := httpsink.New()
+		err := s.Configure(ctx, plugins.Config{JSON: json.RawMessage(`{"url": "` + server.URL + `", "timeout": "15s"}`)})
+		return &audittest.Process{Sink: s, Kill: func() {}, Close: func() { _ = s.Close() }}, err
+	}}
+}
+
+func TestSinksThatPassRecordsOnAreJudgedByWhatTheirReceiverSays(t *testing.T) {
+	takes := func(statuses func(int) bool) func(*relay) {
+		return func(r *relay) {
+			r.learns = func(status int) int {
+				if statuses(status) {
+					return http.StatusOK
+				}
+				return status
+			}
+		}
+	}
+	for lie, change := range map[string]func(*relay){
+		"takes every answer for OK": takes(func(int) bool { return true }),
+		"drops what its receiver finds wrong": takes(func(status int) bool {
+			return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge
+		}),
+		"takes a redirect for OK":                   takes(func(status int) bool { return status < 400 }),
+		"does not wait for a receiver that is busy": takes(func(status int) bool { return status == http.StatusTooManyRequests || status >= 500 }),
+		"nothing wrong":                             func(*relay) {},
+	} {
+		t.Run(lie, func(t *testing.T) {
+			t.Parallel()
+			for _, p := range audittest.Properties() {
+				if p.Name != audittest.Failing {
+					continue
+				}
+				if outcome := p.Judge(t.Context(), plugintest.Trial(kit.Quick), relayed(t, change)); (outcome.Verdict == kit.Fail) != (lie != "nothing wrong") {
+					t.Errorf("%s: %v", outcome.Verdict, outcome.Err)
+				}
+			}
+		})
+	}
 }

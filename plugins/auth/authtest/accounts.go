@@ -13,7 +13,7 @@ type grant struct {
 	refreshes        bool
 }
 
-// accounts is what a Provider knows about its logins. The Provider's mutex guards it.
+// accounts is what a Provider knows about its logins. It is a part of its state.
 type accounts struct {
 	subject      string           // who logs in
 	refreshes    bool             // logins get refresh tokens, each valid once
@@ -23,14 +23,14 @@ type accounts struct {
 	becomes      string           // the subject of every login from now on; "" if each keeps its own
 	access       map[string]grant // by access token; expired ones are removed
 	forge        func(claims map[string]any) any
-	plain        bool           // tokens contain neither name nor email address
-	more         map[string]any // overrides members of the UserInfo response
-	otherSubject bool           // access tokens are about another subject
-	idTokens     map[string]any // the last one that was issued, by the nonce of its login
+	plain        bool              // tokens contain neither name nor email address
+	more         map[string]any    // overrides members of the UserInfo response
+	otherSubject bool              // access tokens are about another subject
+	idTokens     map[string]string // the last one that was issued, by the nonce of its login; "" for one that was not a string
 }
 
 func newAccounts() accounts {
-	return accounts{subject: "user_alice", refresh: map[string]grant{}, ended: map[string]bool{}, access: map[string]grant{}, idTokens: map[string]any{}}
+	return accounts{subject: "user_alice", refresh: map[string]grant{}, ended: map[string]bool{}, access: map[string]grant{}, idTokens: map[string]string{}}
 }
 
 func (a *accounts) begin() grant { return grant{a.subject, "session_" + rand.Text(), a.refreshes} }
@@ -69,16 +69,18 @@ func emailOf(subject string) string { return subject + "@example.com" }
 
 // refresh handles a refresh request (RFC 6749 section 6).
 func (p *Provider) refresh(w http.ResponseWriter, token, client string) {
-	p.mu.Lock()
-	g, ok := p.accounts.refresh[token]
-	ok = ok && !p.accounts.ended[g.session] && client == p.ClientID
+	var g grant
+	var ok bool
 	next := ""
-	if !p.accounts.reuses {
-		if delete(p.accounts.refresh, token); ok {
-			next = p.accounts.renew(g)
+	p.set(func(s *state) {
+		g, ok = s.refresh[token]
+		if ok = ok && !s.ended[g.session] && client == p.ClientID; s.reuses {
+			return
 		}
-	}
-	p.mu.Unlock()
+		if delete(s.refresh, token); ok {
+			next = s.renew(g)
+		}
+	})
 	if !ok {
 		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_grant"})
 		return
@@ -88,15 +90,14 @@ func (p *Provider) refresh(w http.ResponseWriter, token, client string) {
 
 // grantTokens sends the tokens of a login. There is no refresh token if refresh is empty.
 func (p *Provider) grantTokens(w http.ResponseWriter, g grant, refresh, nonce string) {
-	p.mu.Lock()
-	subject, forge, plain, otherSubject := p.accounts.who(g), p.accounts.forge, p.accounts.plain, p.accounts.otherSubject
-	p.mu.Unlock()
+	now := p.now()
+	subject := now.who(g)
 	claims := changed(p.Claims(), map[string]any{"sub": subject, "name": nameOf(subject), "email": emailOf(subject)})
-	if plain {
+	if now.plain {
 		claims = changed(claims, map[string]any{"name": nil, "email": nil, "email_verified": nil})
 	}
 	access := p.tokenOf(p.signer(), changed(claims, map[string]any{"jti": rand.Text()}))
-	if otherSubject {
+	if now.otherSubject {
 		access = p.Token(map[string]any{"sub": "user_mallory", "name": "Mallory", "email": "mallory@example.com", RoleClaim: "owner"})
 	}
 	claims = changed(claims, map[string]any{"sid": g.session, "aud": p.ClientID, "scope": nil})
@@ -104,17 +105,16 @@ func (p *Provider) grantTokens(w http.ResponseWriter, g grant, refresh, nonce st
 		claims["nonce"] = nonce
 	}
 	id := any(p.tokenOf(p.signer(), claims))
-	if forge != nil {
-		id = forge(maps.Clone(claims))
+	if now.forge != nil {
+		id = now.forge(maps.Clone(claims))
 	}
-	p.mu.Lock()
-	p.accounts.access[access], p.accounts.idTokens[nonce] = g, id
-	p.given.add("an access token of a login", access)
-	p.given.add("a refresh token", refresh)
-	if text, ok := id.(string); ok {
-		p.given.add("an id token", text)
-	}
-	p.mu.Unlock()
+	text, _ := id.(string)
+	p.set(func(s *state) {
+		s.access[access], s.idTokens[nonce] = g, text
+		s.given.add("an access token of a login", access)
+		s.given.add("a refresh token", refresh)
+		s.given.add("an id token", text)
+	})
 	tokens := map[string]any{"token_type": "Bearer", "expires_in": 600, "access_token": access, "id_token": id}
 	if refresh != "" {
 		tokens["refresh_token"] = refresh
@@ -122,11 +122,10 @@ func (p *Provider) grantTokens(w http.ResponseWriter, g grant, refresh, nonce st
 	answer(w, http.StatusOK, changed(tokens))
 }
 
-// set changes what the provider knows about logins.
-func (p *Provider) set(change func(a *accounts)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	change(&p.accounts)
+// idToken returns the last id token that was issued for a nonce; "" if it was not a string.
+func (p *Provider) idToken(nonce string) (token string) {
+	p.set(func(s *state) { token = s.idTokens[nonce] })
+	return token
 }
 
 // logoutClaims returns the claims of a good logout token.

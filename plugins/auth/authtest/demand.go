@@ -86,7 +86,7 @@ func answered(ctx context.Context, err error) answers {
 }
 
 // check compares the result of a call with the demand. It returns nil if the result is allowed.
-func (d *demand) check(ctx context.Context, id auth.Identity, err error) *kit.Failure {
+func (d *demand) check(ctx context.Context, id auth.Identity, err error) error {
 	if answered(ctx, err)&d.allowed == 0 {
 		return kit.NewFailure(said(id, err), fmt.Sprintf("%s: %s", d.allowed, d.why), d.sentence)
 	}

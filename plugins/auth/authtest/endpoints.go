@@ -62,9 +62,7 @@ func endless(p *Provider, w http.ResponseWriter, _ *http.Request, _ http.Handler
 }
 
 func stalling(p *Provider, w http.ResponseWriter, r *http.Request, honest http.Handler) {
-	p.mu.Lock()
-	stalled := p.stalled
-	p.mu.Unlock()
+	stalled := p.now().stalled
 	select {
 	case p.reached <- struct{}{}:
 	default:
@@ -92,9 +90,7 @@ func delaying(p *Provider, w http.ResponseWriter, r *http.Request, honest http.H
 // elsewhere redirects to the same provider under another loopback host name, so only the host of the URL differs.
 func elsewhere(p *Provider, w http.ResponseWriter, r *http.Request, honest http.Handler) {
 	if strings.HasPrefix(r.Host, "localhost") {
-		p.mu.Lock()
-		p.strayed++
-		p.mu.Unlock()
+		p.set(func(s *state) { s.strayed++ })
 		honest.ServeHTTP(w, r)
 		return
 	}
@@ -143,17 +139,13 @@ func outagesOf(path string) (all []*fault) {
 func (p *Provider) handler() http.Handler {
 	mux := http.NewServeMux()
 	document := func(w http.ResponseWriter, _ *http.Request) {
-		p.mu.Lock()
-		p.document = time.Now()
-		p.mu.Unlock()
+		p.set(func(s *state) { s.document = time.Now() })
 		answer(w, http.StatusOK, p.metadata())
 	}
 	mux.HandleFunc("GET "+documentPath+"openid-configuration", document)
 	mux.HandleFunc("GET "+documentPath+"oauth-authorization-server", document)
 	mux.HandleFunc("GET "+keysPath+"/"+p.Organization, func(w http.ResponseWriter, _ *http.Request) {
-		p.mu.Lock()
-		p.read = append(p.read, reading{time.Now(), slices.Clone(p.published)})
-		p.mu.Unlock()
+		p.set(func(s *state) { s.read = append(s.read, reading{time.Now(), s.published}) })
 		w.Header().Set("Content-Type", "application/jwk-set+json") // RFC 7517 section 8.5.2
 		answer(w, http.StatusOK, map[string]any{"keys": p.keySet()})
 	})
@@ -171,19 +163,17 @@ func (p *Provider) handler() http.Handler {
 			}
 		}
 		r.URL.Path = path
-		p.mu.Lock()
-		f := p.fault
-		if p.caching != "" {
-			w.Header().Set("Cache-Control", p.caching)
-		}
 		switch {
-		case strings.HasPrefix(r.URL.Path, keysPath):
-			p.asked = append(p.asked, time.Now())
-		case strings.HasPrefix(r.URL.Path, documentPath):
-			p.documents++
+		case strings.HasPrefix(path, keysPath):
+			p.set(func(s *state) { s.asked = append(s.asked, time.Now()) })
+		case strings.HasPrefix(path, documentPath):
+			p.set(func(s *state) { s.documents++ })
 		}
-		p.mu.Unlock()
-		if f != nil && strings.HasPrefix(r.URL.Path, f.at) {
+		now := p.now()
+		if now.caching != "" {
+			w.Header().Set("Cache-Control", now.caching)
+		}
+		if f := now.fault; f != nil && strings.HasPrefix(path, f.at) {
 			f.act(p, w, r, mux)
 			return
 		}
@@ -205,14 +195,13 @@ func (p *Provider) metadata() map[string]any {
 }
 
 func (p *Provider) keySet() []any {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	now := p.now()
 	var all []any
-	if p.odd {
+	if now.odd {
 		all = append(all, map[string]any{"kty": "odd", "kid": "odd"}, map[string]any{"kty": "RSA", "kid": "empty", "n": "", "e": ""},
 			map[string]any{"kty": "EC", "crv": "P-256", "kid": "off", "x": "AAAA", "y": "AAAA"}, map[string]any{})
 	}
-	for _, s := range p.published {
+	for _, s := range now.published {
 		all = append(all, s.jwk())
 	}
 	return all
@@ -240,9 +229,9 @@ func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	code := "4/" + rand.Text() + "+=" // with characters that must be escaped in forms: real codes may contain them
-	p.mu.Lock()
-	p.logins[code] = &login{q.Get("code_challenge"), q.Get("nonce"), q.Get("redirect_uri"), p.accounts.begin()}
-	p.mu.Unlock()
+	p.set(func(s *state) {
+		s.logins[code] = &login{q.Get("code_challenge"), q.Get("nonce"), q.Get("redirect_uri"), s.begin()}
+	})
 	http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
 }
 
@@ -259,18 +248,18 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 		p.refresh(w, r.PostFormValue("refresh_token"), client)
 		return
 	}
-	p.mu.Lock()
-	l, ok := p.logins[r.PostFormValue("code")]
-	delete(p.logins, r.PostFormValue("code"))
-	p.mu.Unlock()
-	if !ok || r.PostFormValue("grant_type") != "authorization_code" || client != p.ClientID || r.PostFormValue("redirect_uri") != l.redirect ||
+	var l *login
+	var refresh string
+	p.set(func(s *state) {
+		l = s.logins[r.PostFormValue("code")]
+		delete(s.logins, r.PostFormValue("code"))
+	})
+	if l == nil || r.PostFormValue("grant_type") != "authorization_code" || client != p.ClientID || r.PostFormValue("redirect_uri") != l.redirect ||
 		encode(hashed(crypto.SHA256, []byte(r.PostFormValue("code_verifier")))) != l.challenge {
 		answer(w, http.StatusBadRequest, map[string]any{"error": "invalid_grant"})
 		return
 	}
-	p.mu.Lock()
-	refresh := p.accounts.renew(l.grant)
-	p.mu.Unlock()
+	p.set(func(s *state) { refresh = s.renew(l.grant) })
 	p.grantTokens(w, l.grant, refresh, l.nonce)
 }
 
@@ -280,11 +269,8 @@ func (p *Provider) introspect(w http.ResponseWriter, r *http.Request) {
 	if !basic {
 		client, secret = r.PostFormValue("client_id"), r.PostFormValue("client_secret")
 	}
-	p.mu.Lock()
-	kind := p.inactive
-	p.mu.Unlock()
 	body := map[string]any{"active": true, "client_id": p.ClientID}
-	switch kind {
+	switch kind := p.now().inactive; kind {
 	case "is not active":
 		body = map[string]any{"active": false}
 	case "is about another subject":
@@ -302,9 +288,8 @@ func (p *Provider) introspect(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Provider) userInfo(w http.ResponseWriter, r *http.Request) {
-	p.mu.Lock()
-	info := p.accounts.info(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
-	p.mu.Unlock()
+	var info map[string]any
+	p.set(func(s *state) { info = s.info(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")) })
 	if info == nil {
 		http.Error(w, "the session has ended", http.StatusUnauthorized)
 		return

@@ -14,7 +14,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/big"
 	"slices"
@@ -51,26 +50,18 @@ func (k *Keys) chosen(name string, choose func() []row) []row {
 // NewKeys generates a set of keys.
 func NewKeys() (*Keys, error) {
 	k := &Keys{}
-	errs := make([]error, 5)
+	var errs [9]error
 	var making sync.WaitGroup
 	for i, key := range []**rsa.PrivateKey{&k.signing[0], &k.signing[1], &k.signing[2], &k.encryption, &k.forger} {
 		making.Go(func() { *key, errs[i] = rsa.GenerateKey(rand.Reader, 2048) })
 	}
 	making.Wait()
-	for _, key := range []**ecdsa.PrivateKey{&k.curve, &k.otherCurve} {
-		made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		errs = append(errs, err)
-		*key = made
-	}
-	for _, key := range []*ed25519.PrivateKey{&k.edwards, &k.otherEd} {
-		_, made, err := ed25519.GenerateKey(rand.Reader)
-		errs = append(errs, err)
-		*key = made
-	}
-	for _, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("make keys: %w", err)
-		}
+	k.curve, errs[5] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	k.otherCurve, errs[6] = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	_, k.edwards, errs[7] = ed25519.GenerateKey(rand.Reader)
+	_, k.otherEd, errs[8] = ed25519.GenerateKey(rand.Reader)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("make keys: %w", err)
 	}
 	return k, nil
 }
@@ -117,30 +108,6 @@ func (s *signer) jwk() map[string]any {
 		key["alg"] = s.algorithm()
 	}
 	return key
-}
-
-// publicOnly is a key that cannot sign.
-type publicOnly struct{ key crypto.PublicKey }
-
-func (p publicOnly) Public() crypto.PublicKey { return p.key }
-
-func (publicOnly) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
-	return nil, errors.New("a public key does not sign")
-}
-
-// publicKeys returns the public keys that the members of a JWK may describe.
-func publicKeys(member func(name string) []byte) (all []crypto.PublicKey) {
-	x, y, e := member("x"), member("y"), new(big.Int).SetBytes(member("e"))
-	if key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), slices.Concat([]byte{4}, x, y)); err == nil {
-		all = append(all, key)
-	}
-	if e.IsInt64() && e.Int64() < 1<<31 && e.Int64() > 1 {
-		all = append(all, &rsa.PublicKey{N: new(big.Int).SetBytes(member("n")), E: int(e.Int64())})
-	}
-	if len(x) == ed25519.PublicKeySize {
-		all = append(all, ed25519.PublicKey(x))
-	}
-	return all
 }
 
 // thumbprint returns the RFC 7638 thumbprint. It relies on json.Marshal, which sorts the members by name.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,11 +23,7 @@ func outageLies() map[string]func(*right) {
 		}))
 	}
 	readKeys := func(c *verifying) error {
-		req, _ := http.NewRequestWithContext(c.ctx, http.MethodGet, c.p.Issuer()+"/oauth2/jwks/"+c.p.Organization, nil)
-		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-		if err == nil {
-			_ = resp.Body.Close()
-		}
+		_, _, err := get(c.ctx, keysAddress(c.p))
 		return plugins.Unavailable(err)
 	}
 	needs := func(address func(issuer string) string) func(*right) { // only once, because it may ask for keys seldom
@@ -36,8 +31,9 @@ func outageLies() map[string]func(*right) {
 			var has atomic.Bool
 			r.verify = after(func(c *verifying) {
 				if c.err == nil && !has.Load() {
-					c.err = plugins.Unavailable(reads(address(c.p.Issuer())))
-					has.Store(c.err == nil)
+					_, _, err := get(c.ctx, address(c.p.Issuer()))
+					c.err = plugins.Unavailable(err)
+					has.Store(err == nil)
 				}
 			})
 		}
@@ -57,10 +53,8 @@ func outageLies() map[string]func(*right) {
 					c.err = plugins.ErrUnauthenticated
 				} else if c.ask(); c.err == nil {
 					known.Store(kid, true)
-					resp, err := http.Get(c.p.Issuer() + "/oauth2/jwks/" + c.p.Organization) //nolint:noctx // from the same process
-					if err == nil {
-						cached.Store(strings.Contains(resp.Header.Get("Cache-Control"), "max-age"))
-						_ = resp.Body.Close()
+					if header, _, err := get(c.ctx, keysAddress(c.p)); err == nil {
+						cached.Store(strings.Contains(header.Get("Cache-Control"), "max-age"))
 					}
 				}
 			}
@@ -77,21 +71,15 @@ func outageLies() map[string]func(*right) {
 		}),
 		"fetches keys for each unknown key id": on(plugins.ErrUnauthenticated, "no key", func(c *verifying) { _ = readKeys(c) }),
 		"never reads the key set again": func(r *right) {
-			var mu sync.Mutex
-			known := map[string]bool{}
+			var known sync.Map
+			var read atomic.Bool
 			r.verify = func(c *verifying) {
 				kid := text(part(c.req.Token, 0), "kid")
-				mu.Lock()
-				unknown := len(known) > 0 && !known[kid]
-				mu.Unlock()
-				if unknown {
+				if _, has := known.Load(kid); !has && read.Load() {
 					c.err = plugins.ErrUnauthenticated
-					return
-				}
-				if c.ask(); c.err == nil {
-					mu.Lock()
-					known[kid] = true
-					mu.Unlock()
+				} else if c.ask(); c.err == nil {
+					known.Store(kid, true)
+					read.Store(true)
 				}
 			}
 		},
@@ -106,23 +94,17 @@ func outageLies() map[string]func(*right) {
 				}
 			}
 		},
-		"stops fetching keys after six unknown key ids": func(r *right) {
-			var mu sync.Mutex
-			known, unknown := map[string]bool{}, 0
+		"looks for no new keys after six key ids that it does not know": func(r *right) {
+			var known sync.Map
+			var unknown atomic.Int32
 			r.verify = func(c *verifying) {
 				kid := text(part(c.req.Token, 0), "kid")
-				mu.Lock()
-				over := unknown >= 6 && !known[kid]
-				mu.Unlock()
-				if over {
+				if _, has := known.Load(kid); !has && unknown.Load() >= 6 {
 					c.err = plugins.ErrUnauthenticated
-					return
-				}
-				c.ask()
-				mu.Lock()
-				defer mu.Unlock()
-				if known[kid] = known[kid] || c.err == nil; c.says("no key") {
-					unknown++
+				} else if c.ask(); c.err == nil {
+					known.Store(kid, true)
+				} else if c.says("no key") {
+					unknown.Add(1)
 				}
 			}
 		},

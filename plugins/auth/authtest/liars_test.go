@@ -120,7 +120,7 @@ func TestEveryFaultyImplementationIsCaught(t *testing.T) {
 	reports := func(wait time.Duration, change func(*auth.Revocation)) func(*authtest.Subject) {
 		return func(s *authtest.Subject) { *s = opaqueSubject(t, change, wait) }
 	}
-	plugintest.Liars(t, authtest.Properties(), plugintest.Trial(kit.Normal), func(_ *testing.T, change func(*authtest.Subject)) authtest.Subject {
+	plugintest.Liars(t, plugintest.Time, authtest.Properties(), plugintest.Trial(kit.Normal), func(_ *testing.T, change func(*authtest.Subject)) authtest.Subject {
 		s := subject(keys, func(*right) {})
 		change(&s)
 		return s

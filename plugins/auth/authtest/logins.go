@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"net/http"
@@ -71,7 +70,7 @@ func (st *stage) browse(ctx context.Context, a attempt) string {
 }
 
 // exchange completes a login and compares the result with the model's.
-func (st *stage) exchange(ctx context.Context, limit time.Duration, req auth.ExchangeRequest, demanded func(from, to time.Time) demand) (auth.Identity, *kit.Failure) {
+func (st *stage) exchange(ctx context.Context, limit time.Duration, req auth.ExchangeRequest, demanded func(from, to time.Time) demand) (auth.Identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	from := time.Now()
@@ -87,26 +86,22 @@ func (st *stage) exchange(ctx context.Context, limit time.Duration, req auth.Exc
 // ofLogin returns what the contract requires of an exchange that the provider responded to.
 func (st *stage) ofLogin(began attempt, nonce string) func(from, to time.Time) demand {
 	return func(from, to time.Time) demand {
-		p := st.provider
-		p.mu.Lock()
-		idToken, acc := p.accounts.idTokens[began.nonce], p.accounts
-		p.mu.Unlock()
-		d := st.world.exchange(idToken, nonce, from, to)
-		st.judgeLogin(&d, acc)
+		d := st.world.exchange(st.provider.idToken(began.nonce), nonce, from, to)
+		st.judgeLogin(&d, st.provider.now())
 		return d
 	}
 }
 
 // judgeLogin makes the demand check the identity against the id token, and against what UserInfo says about its
 // subject.
-func (st *stage) judgeLogin(d *demand, acc accounts) {
+func (st *stage) judgeLogin(d *demand, now state) {
 	if d.clause != "" {
 		return
 	}
 	subject, _ := d.claims["sub"].(string)
 	claims := changed(map[string]any{"scope": "openid profile"}, d.claims)
-	userInfo := acc.more["sub"] == nil || acc.more["sub"] == subject
-	if acc.plain && userInfo {
+	userInfo := now.more["sub"] == nil || now.more["sub"] == subject
+	if now.plain && userInfo {
 		claims = changed(map[string]any{"name": nameOf(subject), "email": emailOf(subject), "email_verified": true}, claims)
 	}
 	d.judge = func(id auth.Identity) (string, string) {
@@ -127,21 +122,15 @@ func (st *stage) judgeLogin(d *demand, acc accounts) {
 
 // loginsHold tries histories of logins, each wrong in some way, and of concurrent logins.
 func loginsHold(ctx context.Context, s Subject) {
-	setups := s.setups(WithRoles, OneOrganization, AnyOrganization)
-	if len(setups) == 0 {
-		kit.Must(s.lacks(AnyOrganization))
-	}
+	setups := []Setup{WithRoles, OneOrganization, AnyOrganization}
 	const each = 8
 	rows := s.idRows(ctx)
 	n := max(4, len(rows)/each)
 	s.trial.Cover("%d histories of logins, %d id tokens", n, len(rows))
 	kit.AtOnce(ctx, n, workers/2, func(ctx context.Context, i int) {
-		st, err := s.open(ctx, setups[i%len(setups)], nil)
-		if _, none := errors.AsType[noSetting](err); none {
-			st, err = s.open(ctx, s.setups(AnyOrganization, OneOrganization)[0], nil)
-		}
-		kit.Must(err)
-		st.play(func() { st.logins(ctx, s.trial.Rand(i), rows[min(i*each, len(rows)):min((i+1)*each, len(rows))]) })
+		s.staged(ctx, []Setup{setups[i%len(setups)], AnyOrganization, OneOrganization}, func(st *stage) {
+			st.logins(ctx, s.trial.Rand(i), rows[min(i*each, len(rows)):min((i+1)*each, len(rows))])
+		})
 	})
 }
 
@@ -170,16 +159,16 @@ func (p *Provider) idDraft() *draft {
 func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) {
 	p := st.provider
 	table := p.idTable()
-	login := func(step string, prepare func(a *accounts), change func(req *auth.ExchangeRequest), want *demand) {
+	login := func(step string, prepare func(a *state), change func(req *auth.ExchangeRequest), want *demand) {
 		a := newAttempt()
 		a.state = []string{"a&state=b", "a b+c%20d", "é ü 用", "#fragment", `"<>'`, strings.Repeat("s", 1000)}[chance.IntN(6)] + a.state
 		a.redirect += []string{"", "/second"}[chance.IntN(2)]
-		before := p.accounts
-		p.set(func(acc *accounts) {
+		before := p.now()
+		p.set(func(acc *state) {
 			acc.subject, acc.refreshes = fmt.Sprint("user_", chance.IntN(5)), chance.IntN(2) == 0
 			prepare(acc)
 		})
-		defer p.set(func(acc *accounts) {
+		defer p.set(func(acc *state) {
 			acc.forge, acc.plain, acc.more, acc.otherSubject = before.forge, before.plain, before.more, before.otherSubject
 		})
 		req := a.exchange(st.browse(ctx, a))
@@ -191,22 +180,22 @@ func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) 
 			demanded = func(time.Time, time.Time) demand { return *want }
 		}
 		_, f := st.exchange(ctx, st.patience(), req, demanded)
-		if kit.Must(history(f, "begin a login", "Exchange its code: "+step)); want != nil {
+		if kit.Must(kit.After(f, "begin a login", "Exchange its code: "+step)); want != nil {
 			return
 		}
 		twice := refused(Form, "the code was exchanged before")
 		twice.sentence = sOnce
 		_, f = st.exchange(ctx, st.patience(), req, func(time.Time, time.Time) demand { return twice })
-		kit.Must(history(f, "begin a login", "Exchange its code: "+step, "Exchange the same code again"))
+		kit.Must(kit.After(f, "begin a login", "Exchange its code: "+step, "Exchange the same code again"))
 	}
 	bad := refused(Form, "the provider refuses the code")
 	bad.sentence = sBadLogin
 	other := st.browse(ctx, newAttempt())
-	usual := func(*accounts) {}
+	usual := func(*state) {}
 	steps := []func(){func() { st.loginFails(ctx, chance) }, func() { st.loginsAtOnce(ctx) }}
 	for _, step := range []struct {
 		name    string
-		prepare func(a *accounts)
+		prepare func(a *state)
 		change  func(r *auth.ExchangeRequest)
 		want    *demand
 	}{
@@ -215,21 +204,21 @@ func (st *stage) logins(ctx context.Context, chance *mathrand.Rand, rows []row) 
 		{"with another verifier", usual, func(r *auth.ExchangeRequest) { r.CodeVerifier = rand.Text() + rand.Text() }, &bad},
 		{"with a code that was never issued", usual, func(r *auth.ExchangeRequest) { r.Code = "4/" + rand.Text() + "+=" }, &bad},
 		{"with the code of another login", usual, func(r *auth.ExchangeRequest) { r.Code = other }, &bad},
-		{"without an id token", func(a *accounts) { a.forge = func(map[string]any) any { return nil } }, nil, nil},
-		{"with an id token in a list", func(a *accounts) { a.forge = func(c map[string]any) any { return []string{p.Token(c)} } }, nil, nil},
-		{"name and address are at UserInfo alone", func(a *accounts) { a.plain = true }, nil, nil},
-		{"UserInfo is about another subject", func(a *accounts) {
+		{"without an id token", func(a *state) { a.forge = func(map[string]any) any { return nil } }, nil, nil},
+		{"with an id token in a list", func(a *state) { a.forge = func(c map[string]any) any { return []string{p.Token(c)} } }, nil, nil},
+		{"name and address are at UserInfo alone", func(a *state) { a.plain = true }, nil, nil},
+		{"UserInfo is about another subject", func(a *state) {
 			a.plain, a.more = true, map[string]any{"sub": "user_mallory", "name": "Mallory", "email": "mallory@example.com"}
 		}, nil, nil},
-		{"the access token is somebody else's", func(a *accounts) { a.otherSubject = true }, nil, nil},
-		{"the access token is somebody else's, name and address are missing", func(a *accounts) { a.otherSubject, a.plain = true, true }, nil, nil},
+		{"the access token is somebody else's", func(a *state) { a.otherSubject = true }, nil, nil},
+		{"the access token is somebody else's, name and address are missing", func(a *state) { a.otherSubject, a.plain = true, true }, nil, nil},
 	} {
 		steps = append(steps, func() { login(step.name, step.prepare, step.change, step.want) })
 	}
 	for _, r := range rows {
 		steps = append(steps, func() {
 			name := r.change(p.idDraft(), table).name
-			login("with the id token: everything usual"+name, func(a *accounts) {
+			login("with the id token: everything usual"+name, func(a *state) {
 				a.forge = func(claims map[string]any) any {
 					d := p.draft()
 					d.claims = claims
@@ -257,23 +246,20 @@ func (st *stage) loginFails(ctx context.Context, chance *mathrand.Rand) {
 	want.why = "the endpoint " + at + " " + f.name
 	a := newAttempt()
 	code := st.browse(ctx, a)
-	p.set(func(acc *accounts) { acc.plain = at == userInfoPath })
-	defer p.set(func(acc *accounts) { acc.plain = false })
+	p.set(func(acc *state) { acc.plain = at == userInfoPath })
+	defer p.set(func(acc *state) { acc.plain = false })
 	p.setFault(f)
 	began := time.Now()
 	_, failure := st.exchange(ctx, time.Second, a.exchange(code), func(time.Time, time.Time) demand { return want })
 	took := time.Since(began)
 	p.setFault(nil)
-	p.mu.Lock()
-	strayed := p.strayed
-	p.mu.Unlock()
 	switch {
-	case strayed > 0:
+	case p.now().strayed > 0:
 		failure = kit.NewFailure("it sent the secrets of the login to the other host", "no request to another host", sNotUsed)
 	case failure == nil && took > time.Second+st.prompt():
 		failure = kit.NewFailure(fmt.Sprintf("after %s", took.Round(time.Second)), "an answer soon after the deadline of 1 s", sConcurrent)
 	}
-	kit.Must(history(failure, "begin a login", want.why, "Exchange the code, with a deadline of 1 s"))
+	kit.Must(kit.After(failure, "begin a login", want.why, "Exchange the code, with a deadline of 1 s"))
 }
 
 // loginsAtOnce starts logins for many people, and then completes all of them at once.
@@ -282,7 +268,7 @@ func (st *stage) loginsAtOnce(ctx context.Context) {
 	attempts, codes := make([]attempt, n), make([]string, n)
 	for i := range attempts {
 		attempts[i] = newAttempt()
-		st.provider.set(func(a *accounts) { a.subject, a.refreshes = fmt.Sprint("user_", i), true })
+		st.provider.set(func(a *state) { a.subject, a.refreshes = fmt.Sprint("user_", i), true })
 		codes[i] = st.browse(ctx, attempts[i])
 	}
 	kit.AtOnce(ctx, n, n, func(ctx context.Context, i int) {
@@ -300,6 +286,6 @@ func (st *stage) loginsAtOnce(ctx context.Context) {
 			want.sentence, step = sBadLogin, step+" with the nonce of another login"
 		}
 		_, f := st.exchange(ctx, st.patience(), req, func(time.Time, time.Time) demand { return want })
-		kit.Must(history(f, fmt.Sprintf("begin %d logins", n), step+", all at once"))
+		kit.Must(kit.After(f, fmt.Sprintf("begin %d logins", n), step+", all at once"))
 	})
 }

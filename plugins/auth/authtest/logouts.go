@@ -80,7 +80,7 @@ func (st *stage) logout(ctx context.Context, limit time.Duration, token, name st
 	}
 	st.given.token("a logout token", token, err)
 	f := d.check(ctx, auth.Identity{Issuer: l.Issuer, Subject: l.Subject, SessionID: l.SessionID}, err)
-	if kit.Must(history(f, steps...)); err != nil {
+	if kit.Must(kit.After(f, steps...)); err != nil {
 		return
 	}
 	text := func(name string) string { s, _ := d.claims[name].(string); return s }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins/auth"
@@ -23,7 +24,8 @@ type world struct {
 	loose        bool                             // missing claims are not compared: for an author's samples
 	clientID     string                           // the audience of id tokens and logout tokens
 	signs        func(alg string, j *jws) *signer // returns the provider's key that made the signature, or nil
-	proofs       *proofs
+	keys         *Keys
+	proofs       *sync.Map // the ids of DPoP proofs that were accepted
 }
 
 // jws is a token in compact form.
@@ -176,9 +178,8 @@ func (w *world) judgeTimes(d *demand, claims map[string]any, from, to time.Time)
 }
 
 // exchange returns what the contract requires of an Exchange for which the provider returned this id token.
-func (w *world) exchange(idToken any, nonce string, from, to time.Time) demand {
-	text, _ := idToken.(string)
-	j := readJWS(text)
+func (w *world) exchange(idToken, nonce string, from, to time.Time) demand {
+	j := readJWS(idToken)
 	if j == nil {
 		return refused(Form, "there is no id token that is a compact JWS")
 	}

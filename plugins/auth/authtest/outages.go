@@ -102,9 +102,7 @@ func (s Subject) suffers(ctx context.Context, f *fault, steps []string, number i
 		o.fault = f
 	}
 	o.stage = kit.Got(s.open(ctx, setups[0], o.fault))
-	o.provider.mu.Lock()
-	o.provider.caching = []string{"", "public, max-age=86400", "no-store"}[number%3]
-	o.provider.mu.Unlock()
+	o.provider.set(func(s *state) { s.caching = []string{"", "public, max-age=86400", "no-store"}[number%3] })
 	o.play(func() {
 		for _, step := range steps {
 			if o.step(ctx, step, f); ctx.Err() != nil {
@@ -143,9 +141,7 @@ func (o *outage) step(ctx context.Context, step string, f *fault) {
 		p.setFault(map[string]*fault{"slow": {"is slow", "", delaying}}[step])
 		return
 	case "odd keys":
-		p.mu.Lock()
-		p.odd = true
-		p.mu.Unlock()
+		p.set(func(s *state) { s.odd = true })
 		return
 	case "add":
 		p.Add()
@@ -200,16 +196,13 @@ func (o *outage) step(ctx context.Context, step string, f *fault) {
 
 // wasRead reports whether a key was in a key set that was sent.
 func (p *Provider) wasRead(key *signer) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.read, func(r reading) bool { return slices.Contains(r.keys, key) })
+	return slices.ContainsFunc(p.now().read, func(r reading) bool { return slices.Contains(r.keys, key) })
 }
 
-// knowable reports what an adapter started at the given time can know about a key until another time. The results say
-// whether it has read a key set, whether it has read one with the key, and whether the latest one lacks the key. The
-// caller holds the Provider's mutex.
-func (p *Provider) knowable(key *signer, started, until time.Time) (read, seen, reread bool) {
-	for _, r := range p.read {
+// knowable reports what an adapter that was started then can know about a key. The results say whether it has read a
+// key set, whether it has read one with the key, and whether the latest one lacks the key.
+func (s *state) knowable(key *signer, started, until time.Time) (read, seen, reread bool) {
+	for _, r := range s.read {
 		if r.at.After(started) && r.at.Before(until) {
 			has := slices.Contains(r.keys, key)
 			read, seen, reread = true, seen || has, !has
@@ -218,29 +211,30 @@ func (p *Provider) knowable(key *signer, started, until time.Time) (read, seen, 
 	return read, seen, reread
 }
 
+// since returns when keys were requested after a moment.
+func (s state) since(moment time.Time) []time.Time {
+	return slices.DeleteFunc(slices.Clone(s.asked), func(at time.Time) bool { return !at.After(moment) })
+}
+
 // askedLately reports whether the adapter has read the key set so recently that it need not read it again.
 func (o *outage) askedLately(now time.Time) bool {
-	o.provider.mu.Lock()
-	defer o.provider.mu.Unlock()
+	asked := o.provider.now().since(o.started)
 	count := 0
-	for _, at := range o.provider.asked {
-		if at.After(o.started) && now.Sub(at) < span {
+	for _, at := range asked {
+		if now.Sub(at) < span {
 			count++
 		}
 	}
-	first := slices.IndexFunc(o.provider.asked, func(at time.Time) bool { return at.After(o.started) })
-	return count > 1 || count == 1 && now.Sub(o.provider.asked[first]) >= span // the first read does not count
+	return count > 1 || count == 1 && now.Sub(asked[0]) >= span // the first read does not count
 }
 
 // adjust adapts the oracle's demand, which assumes a working provider, to what the adapter can know about this one. It
 // models the key set that the adapter has read.
 func (o *outage) adjust(d *demand, from time.Time, asked bool) {
-	p := o.provider
-	p.mu.Lock()
-	published := slices.Contains(p.published, d.signer)
-	read, seen, reread := p.knowable(d.signer, o.started, from)
-	misled := o.fault != nil && o.fault.at == documentPath && !read && p.documents > o.documents
-	p.mu.Unlock()
+	now := o.provider.now()
+	published := slices.Contains(now.published, d.signer)
+	read, seen, reread := now.knowable(d.signer, o.started, from)
+	misled := o.fault != nil && o.fault.at == documentPath && !read && now.documents > o.documents
 	switch {
 	case d.clause != "": // rejected whatever key signed it
 		if o.fault != nil || !read {
@@ -280,25 +274,19 @@ func (o *outage) adjust(d *demand, from time.Time, asked bool) {
 
 // accepted waits until a good token is accepted. The contract allows 15 seconds for that.
 func (o *outage) accepted(ctx context.Context, since time.Time, why, sentence string) {
-	p := o.provider
 	for {
 		began := time.Now()
-		short, cancel := context.WithTimeout(ctx, o.patience())
-		req := o.bearer(p.Token(map[string]any{"jti": fmt.Sprint(began.UnixNano())}))
-		id, err := o.adapter.Verify(short, req)
-		d := o.world.verify(req, began, time.Now())
-		switch asked := o.askedLately(began); {
-		case began.Sub(since) > span+time.Second:
-			d.unsure(accept, why+" for 15 s", sentence)
-		case asked:
-			d.unsure(accept|cannotTell|refuse, why, sentence)
-		default:
-			d.unsure(accept|cannotTell, why, sCannotTell)
-		}
-		f := d.check(short, id, err)
-		o.given.token("a bearer token", req.Token, err)
-		cancel()
-		kit.Must(history(f, append(o.steps, fmt.Sprintf("verify a good token, %s later", began.Sub(since).Round(time.Second)))...))
+		err, wrong := o.ask(ctx, o.patience(), o.bearer(o.provider.Token(map[string]any{"jti": fmt.Sprint(began.UnixNano())})), func(d *demand, from time.Time) {
+			switch asked := o.askedLately(from); {
+			case from.Sub(since) > span+time.Second:
+				d.unsure(accept, why+" for 15 s", sentence)
+			case asked:
+				d.unsure(accept|cannotTell|refuse, why, sentence)
+			default:
+				d.unsure(accept|cannotTell, why, sCannotTell)
+			}
+		})
+		kit.Must(kit.After(wrong, append(o.steps, fmt.Sprintf("verify a good token, %s later", began.Sub(since).Round(time.Second)))...))
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -317,15 +305,8 @@ func (o *outage) flood(ctx context.Context) {
 		token := compact(map[string]any{"alg": "RS256", "typ": "JWT", "kid": fmt.Sprint("flood-", i)}, o.provider.Claims(), func([]byte) []byte { return make([]byte, 256) })
 		o.call(ctx, o.patience(), o.bearer(token), func(d *demand, from time.Time) { o.adjust(d, from, false) }, o.steps...)
 	})
-	o.provider.mu.Lock()
-	defer o.provider.mu.Unlock()
-	asked := 0
-	for _, at := range o.provider.asked {
-		if at.After(began) && at.Sub(began) < time.Minute {
-			asked++
-		}
-	}
-	if asked > most {
-		kit.Reject(fmt.Sprintf("%d requests for keys", asked), fmt.Sprintf("at most %d a minute", most), sSixTimes, append(o.steps, fmt.Sprintf("verify %d tokens with unknown key ids", tokens))...)
+	asked := slices.DeleteFunc(o.provider.now().since(began), func(at time.Time) bool { return at.Sub(began) >= time.Minute })
+	if len(asked) > most {
+		kit.Reject(fmt.Sprintf("%d requests for keys", len(asked)), fmt.Sprintf("at most %d a minute", most), sSixTimes, append(o.steps, fmt.Sprintf("verify %d tokens with unknown key ids", tokens))...)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto"
 	"crypto/elliptic"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,27 +24,6 @@ const (
 	provenMethod = "POST"
 	provenURL    = "https://ropewalk.example/mcp"
 )
-
-// proofs is the set of ids of DPoP proofs that were accepted.
-type proofs struct {
-	mu   sync.Mutex
-	used map[string]bool
-}
-
-func (p *proofs) isUsed(id string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.used[id]
-}
-
-func (p *proofs) use(id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.used == nil {
-		p.used = map[string]bool{}
-	}
-	p.used[id] = true
-}
 
 // judgeBinding checks a token that is bound to a key (RFC 7800): the request must prove that the sender has the key.
 func (w *world) judgeBinding(d *demand, claims map[string]any, req auth.VerifyRequest, from, to time.Time) {
@@ -85,7 +63,8 @@ func (w *world) judgeProof(jkt string, req auth.VerifyRequest, from, to time.Tim
 	jwk, _ := j.header["jwk"].(map[string]any)
 	alg, _ := j.header["alg"].(string)
 	iat, known := seconds(j.claims["iat"])
-	switch key := publicOf(jwk); {
+	_, used := w.proofs.Load(text("jti"))
+	switch key := w.keys.holding(jwk); {
 	case j.header["typ"] != "dpop+jwt":
 		return "it is not of the type of a DPoP proof"
 	case key == nil || !key.verifies(alg, j):
@@ -100,7 +79,7 @@ func (w *world) judgeProof(jkt string, req auth.VerifyRequest, from, to time.Tim
 		return "the proof is for another URL"
 	case text("ath") != encode(hashed(crypto.SHA256, []byte(req.Token))):
 		return "the proof is for another token"
-	case text("jti") == "" || w.proofs.isUsed(text("jti")):
+	case text("jti") == "" || used:
 		return "the proof was used before"
 	case !known || iat.Before(from.Add(-time.Hour)) || iat.After(to.Add(time.Hour)):
 		return "the proof is of another day"
@@ -108,24 +87,23 @@ func (w *world) judgeProof(jkt string, req auth.VerifyRequest, from, to time.Tim
 	return ""
 }
 
-// publicOf returns the key of a proof as a signer that can only verify. It returns nil if jwk is not a public key, or
-// has additional members.
-func publicOf(jwk map[string]any) *signer {
-	for _, key := range publicKeys(func(name string) []byte {
-		text, _ := jwk[name].(string)
-		raw, _ := base64.RawURLEncoding.DecodeString(text)
-		return raw
-	}) {
-		s := &signer{key: publicOnly{key}}
-		if reflect.DeepEqual(readObject(must(json.Marshal(s.jwk()))), jwk) {
-			return s
+// holder has a key that tokens are bound to.
+type holder struct{ signer }
+
+// holders returns those who sign proofs: for ES256, RS256 and EdDSA.
+func (k *Keys) holders() []holder {
+	return []holder{{signer{key: k.otherCurve}}, {signer{key: k.forger}}, {signer{key: k.otherEd}}}
+}
+
+// holding returns the holder with this public key. It returns nil if there is none, or if jwk has additional members.
+func (k *Keys) holding(jwk map[string]any) *signer {
+	for _, h := range k.holders() {
+		if reflect.DeepEqual(readObject(must(json.Marshal(h.jwk()))), jwk) {
+			return &h.signer
 		}
 	}
 	return nil
 }
-
-// holder has a key that tokens are bound to.
-type holder struct{ signer }
 
 // token returns a good token that is bound to the holder's key.
 func (h holder) token(p *Provider, changes ...map[string]any) string {
@@ -178,7 +156,7 @@ func proofsHold(ctx context.Context, s Subject) {
 		kit.Must(kit.CannotJudge("proofs are tried only with adapters for OpenID providers: write ${issuer} in the settings"))
 	}
 	s.staged(ctx, []Setup{AnyOrganization, OneOrganization}, func(st *stage) {
-		holders := []holder{{signer{key: s.Keys.otherCurve}}, {signer{key: s.Keys.forger}}, {signer{key: s.Keys.otherEd}}}
+		holders := s.Keys.holders()
 		certificates := kit.Catch(func() { st.certificates(ctx) })
 		for i, h := range holders {
 			token := h.token(st.provider)
@@ -225,7 +203,7 @@ func (st *stage) proofsComeAgain(ctx context.Context, h holder) {
 	use := func(ctx context.Context, token, proof, step string) {
 		st.verify(ctx, st.proven(token, proof, ""), step)
 		if j := readJWS(proof); j != nil {
-			st.world.proofs.use(j.claims["jti"].(string)) //nolint:forcetypeassert // the kit made it
+			st.world.proofs.Store(j.claims["jti"], true)
 		}
 	}
 	token := h.token(p)
@@ -299,9 +277,9 @@ func (st *stage) certificates(ctx context.Context) {
 
 // CheckProof checks the DPoP proof of a request for a token with this cnf claim, and returns the proof's jti.
 // It does not check whether the proof was used before. Adapters in tests use it.
-func CheckProof(proof string, req auth.VerifyRequest, cnf map[string]any) (jti string, err error) {
+func (k *Keys) CheckProof(proof string, req auth.VerifyRequest, cnf map[string]any) (jti string, err error) {
 	jkt, _ := cnf["jkt"].(string)
-	w := world{proofs: &proofs{}}
+	w := world{keys: k, proofs: &sync.Map{}}
 	j := readJWS(proof)
 	if len(cnf) != 1 || jkt == "" || j == nil {
 		return "", errors.New("there is no proof")

@@ -3,7 +3,6 @@ package authtest
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/ropewalk/ropewalk/plugins"
 	"github.com/ropewalk/ropewalk/plugins/auth"
@@ -96,15 +95,6 @@ func (s Subject) staged(ctx context.Context, setups []Setup, history func(*stage
 		return
 	}
 	kit.Must(why)
-}
-
-// history prepends steps to the history of a failure. It returns nil if f is nil.
-func history(f *kit.Failure, steps ...string) error {
-	if f == nil {
-		return nil
-	}
-	f.History = append(slices.Clone(steps), f.History...)
-	return f
 }
 
 // undeclared finds capabilities that the plugin serves but does not declare, or declares but does not serve.

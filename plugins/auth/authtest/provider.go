@@ -32,23 +32,43 @@ type Provider struct {
 	life    context.Context
 	end     context.CancelFunc
 
-	mu        sync.Mutex
+	reached chan struct{} // receives when a request stalls
+	mu      sync.Mutex
+	state
+}
+
+// state is the part of a Provider that changes. Its lists are appended to and replaced, but their items stay the same,
+// so a copy can be read without the Provider's mutex. Its maps cannot.
+type state struct {
+	accounts
 	ever      []*signer // every key that it has had
 	published []*signer // the current key set
 	odd       bool      // the key set also contains unusable keys
 	caching   string    // what it says about caching
 	fault     *fault
 	stalled   chan struct{} // closed to release stalled requests
-	reached   chan struct{} // receives when a request stalls
 	asked     []time.Time   // when keys were requested
 	read      []reading     // key sets that the regular handler sent
 	documents int           // number of requests for metadata
 	document  time.Time     // when the regular handler last sent it
 	logins    map[string]*login
-	accounts  accounts
 	inactive  string // selects the introspection response; "" for active
 	strayed   int    // number of requests that followed a redirect to another host
 	given     secrets
+}
+
+// now returns a copy of the state.
+func (p *Provider) now() state {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state
+}
+
+// set changes the state, or reads its maps.
+func (p *Provider) set(change func(s *state)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(&p.state)
 }
 
 // reading is a key set that was sent.
@@ -85,7 +105,7 @@ func NewProvider(keys *Keys) (*Provider, error) {
 	name := strings.ToLower(rand.Text()[:8])
 	p := &Provider{
 		Audience: "https://" + name + ".example/mcp", Organization: "org_" + name, ClientID: "client_" + rand.Text()[:10], ClientSecret: "secret_" + rand.Text(),
-		keys: keys, address: listener.Addr().String(), path: "/realms/" + name, logins: map[string]*login{}, accounts: newAccounts(), stalled: make(chan struct{}), reached: make(chan struct{}, 100),
+		keys: keys, address: listener.Addr().String(), path: "/realms/" + name, reached: make(chan struct{}, 100), state: state{accounts: newAccounts(), logins: map[string]*login{}, stalled: make(chan struct{})},
 	}
 	p.Add()
 	p.Add()                 // so that a token without a key id is ambiguous
@@ -120,11 +140,11 @@ func (p *Provider) Add() *signer {
 
 // publish adds a key to the key set, or removes it.
 func (p *Provider) publish(key *signer, add bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.published = without(p.published, key); add {
-		p.published = append(p.published, key)
-	}
+	p.set(func(s *state) {
+		if s.published = without(s.published, key); add {
+			s.published = append(s.published, key)
+		}
+	})
 }
 
 // Rotate publishes another signing key and then removes the current one from the key set.
@@ -140,35 +160,24 @@ func rsaKeys(all []*signer) []*signer {
 }
 
 // signer returns the key that the provider signs with: the newest RSA key.
-func (p *Provider) signer() *signer {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return last(rsaKeys(p.ever))
-}
+func (p *Provider) signer() *signer { return last(rsaKeys(p.now().ever)) }
 
 // oldest returns the first published key for RS256.
-func (p *Provider) oldest() *signer {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return rsaKeys(p.published)[0]
-}
+func (p *Provider) oldest() *signer { return rsaKeys(p.now().published)[0] }
 
 // signed returns the current or former key that made a signature, or nil.
 func (p *Provider) signed(algorithm string, j *jws) *signer {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	kid, _ := j.header["kid"].(string)
-	for i := range p.ever { // newest first: the same key may have had another id before
-		if s := p.ever[len(p.ever)-1-i]; s.kid == kid && s.verifies(algorithm, j) {
+	var other *signer
+	for _, s := range slices.Backward(p.now().ever) { // the same key may have had another id before
+		switch {
+		case !s.verifies(algorithm, j):
+		case s.kid == j.header["kid"]:
 			return s
+		case other == nil:
+			other = s
 		}
 	}
-	for i := range p.ever {
-		if s := p.ever[len(p.ever)-1-i]; s.verifies(algorithm, j) {
-			return s
-		}
-	}
-	return nil
+	return other
 }
 
 // Claims returns the claims of a good access token: for alice, with the audience Audience, valid for ten minutes.
@@ -193,13 +202,12 @@ func (p *Provider) tokenOf(s *signer, claims any) string {
 
 // setFault switches a fault on. nil switches it off and releases stalled requests.
 func (p *Provider) setFault(f *fault) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.fault = f
-	if f == nil {
-		close(p.stalled)
-		p.stalled = make(chan struct{})
-	}
+	p.set(func(s *state) {
+		if s.fault = f; f == nil {
+			close(s.stalled)
+			s.stalled = make(chan struct{})
+		}
+	})
 }
 
 // secrets are the secrets that an adapter was given.

@@ -59,7 +59,7 @@ func renewalsHold(ctx context.Context, s Subject) {
 		shortest(ctx, s.trial, steps, func(steps []string) {
 			s.staged(ctx, setups, func(st *stage) {
 				r := &sessionsRun{stage: st, chance: s.trial.Rand(i)}
-				st.provider.set(func(a *accounts) { a.reuses = i%3 == 2 })
+				st.provider.set(func(a *state) { a.reuses = i%3 == 2 })
 				for _, step := range steps {
 					r.step(ctx, step)
 				}
@@ -72,7 +72,7 @@ func renewalsHold(ctx context.Context, s Subject) {
 // signIn logs in a new subject.
 func (r *sessionsRun) signIn(ctx context.Context, subject string, refreshes bool) {
 	p, a := r.provider, newAttempt()
-	p.set(func(acc *accounts) { acc.subject, acc.refreshes = subject, refreshes })
+	p.set(func(acc *state) { acc.subject, acc.refreshes = subject, refreshes })
 	id, f := r.exchange(ctx, r.patience(), a.exchange(r.browse(ctx, a)), func(from, to time.Time) demand {
 		d := r.ofLogin(a, a.nonce)(from, to)
 		if r.readLately() && !p.wasRead(p.signer()) {
@@ -86,7 +86,7 @@ func (r *sessionsRun) signIn(ctx context.Context, subject string, refreshes bool
 	if f == nil && (id.Renewal == "" && refreshes || len(id.Renewal) > 32<<10) {
 		f = kit.NewFailure(fmt.Sprintf("a renewal of %d bytes", len(id.Renewal)), "a renewal of 1 byte to 32 KiB: the provider gave a refresh token", sRenewal)
 	}
-	if kit.Must(history(f, r.steps...)); id.Renewal != "" {
+	if kit.Must(kit.After(f, r.steps...)); id.Renewal != "" {
 		r.logins = append(r.logins, &signedIn{subject: subject, session: id.SessionID, refreshes: refreshes, renewal: id.Renewal, key: p.signer()})
 	}
 }
@@ -94,16 +94,7 @@ func (r *sessionsRun) signIn(ctx context.Context, subject string, refreshes bool
 // readLately reports whether the adapter has read the key set more than once, so that it need not read it again for a
 // new key.
 func (r *sessionsRun) readLately() bool {
-	p := r.provider
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	count := 0
-	for _, at := range p.asked {
-		if at.After(r.started) {
-			count++
-		}
-	}
-	return count > 1
+	return len(r.provider.now().since(r.started)) > 1
 }
 
 // drop removes a login whose state is no longer known.
@@ -128,7 +119,7 @@ func (r *sessionsRun) step(ctx context.Context, step string) {
 	case "end":
 		r.steps[len(r.steps)-1] = "the provider ends the session of " + l.subject
 		l.over = true
-		p.set(func(a *accounts) {
+		p.set(func(a *state) {
 			for _, all := range []map[string]grant{a.access, a.refresh} {
 				for _, g := range all {
 					a.ended[g.session] = a.ended[g.session] || g.subject == l.subject
@@ -136,14 +127,14 @@ func (r *sessionsRun) step(ctx context.Context, step string) {
 			}
 		})
 	case "become":
-		p.set(func(a *accounts) { a.becomes = "user_mallory" })
+		p.set(func(a *state) { a.becomes = "user_mallory" })
 		r.check(ctx, l, "while the provider answers about user_mallory", func(d *demand) { d.unsure(refuse, "it is about another subject now", sEnds) })
-		p.set(func(a *accounts) { a.becomes = "" })
+		p.set(func(a *state) { a.becomes = "" })
 		if l.refreshes { // its refresh token may have been used up
 			r.drop(l)
 		}
 	case "access over":
-		p.set(func(a *accounts) { clear(a.access) })
+		p.set(func(a *state) { clear(a.access) })
 		for _, l := range r.logins {
 			l.spent = !l.refreshes
 		}
@@ -167,8 +158,8 @@ func (r *sessionsRun) step(ctx context.Context, step string) {
 		if !l.refreshes || l.over {
 			return
 		}
-		p.set(func(a *accounts) { a.forge = func(map[string]any) any { return nil } })
-		defer p.set(func(a *accounts) { a.forge = nil })
+		p.set(func(a *state) { a.forge = func(map[string]any) any { return nil } })
+		defer p.set(func(a *state) { a.forge = nil })
 		r.check(ctx, l, "without a new id token", nil)
 	case "at once":
 		r.atOnce(ctx)
@@ -192,24 +183,20 @@ func (r *sessionsRun) check(ctx context.Context, l *signedIn, how string, adjust
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	d := r.demanded(l)
-	p.set(func(a *accounts) { a.idTokens[""] = nil })
+	p.set(func(a *state) { a.idTokens[""] = "" })
 	id, err := sessions.CheckSession(ctx, auth.SessionCheck{Renewal: l.renewal, Subject: l.subject})
 	if adjust != nil {
 		adjust(&d)
 	}
 	r.given.error("the renewal", l.renewal.Reveal(), err)
-	p.mu.Lock()
-	given, idToken := slices.Clone(p.given), p.accounts.idTokens[""]
-	p.mu.Unlock()
-	for _, secret := range given {
+	for _, secret := range p.now().given {
 		if err != nil && strings.HasPrefix(secret.What, "a refresh token") {
 			r.given.error(secret.What, secret.Text, err)
 		}
 	}
 	f := d.check(ctx, id, err)
 	r.answer = answered(ctx, err)
-	text, _ := idToken.(string)
-	switch j := readJWS(text); {
+	switch j := readJWS(p.idToken("")); {
 	case err == nil:
 		if l.renewal = id.Renewal; j != nil && l.refreshes {
 			l.key = p.signed("RS256", j)
@@ -217,7 +204,7 @@ func (r *sessionsRun) check(ctx context.Context, l *signedIn, how string, adjust
 	case d.allowed&accept != 0 && r.fault == nil: // the renewal may have been used up
 		r.drop(l)
 	}
-	kit.Must(history(f, append(r.steps, strings.TrimSpace("CheckSession of "+l.subject+" "+how))...))
+	kit.Must(kit.After(f, append(r.steps, strings.TrimSpace("CheckSession of "+l.subject+" "+how))...))
 }
 
 // demanded returns what the contract requires of a check of this login now.
@@ -225,11 +212,10 @@ func (r *sessionsRun) demanded(l *signedIn) demand {
 	p := r.provider
 	d := demand{allowed: accept, why: "the provider vouches for it", sentence: sConfirms}
 	lately := r.readLately()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	published := slices.Contains(p.published, l.key)
-	known, _, reread := p.knowable(l.key, r.started, time.Now())
-	_, seen, _ := p.knowable(last(rsaKeys(p.ever)), r.started, time.Now())
+	now := p.now()
+	published := slices.Contains(now.published, l.key)
+	known, _, reread := now.knowable(l.key, r.started, time.Now())
+	_, seen, _ := now.knowable(last(rsaKeys(now.ever)), r.started, time.Now())
 	switch {
 	case l.over || l.spent:
 		d.unsure(refuse, "the provider has ended it", sEnds)
@@ -328,7 +314,7 @@ func (r *sessionsRun) everyIDToken(ctx context.Context) {
 // newIDToken checks a login while the provider returns a changed id token for its refresh token.
 func (r *sessionsRun) newIDToken(ctx context.Context, l *signedIn, chosen value) {
 	p := r.provider
-	p.set(func(a *accounts) {
+	p.set(func(a *state) {
 		a.forge = func(claims map[string]any) any {
 			d := p.draft()
 			d.claims = claims
@@ -336,13 +322,11 @@ func (r *sessionsRun) newIDToken(ctx context.Context, l *signedIn, chosen value)
 			return d.token()
 		}
 	})
-	defer p.set(func(a *accounts) { a.forge = nil })
+	defer p.set(func(a *state) { a.forge = nil })
 	defer r.drop(l)
 	from := time.Now()
 	r.check(ctx, l, "with the new id token: everything usual, "+chosen.name, func(d *demand) {
-		p.mu.Lock()
-		text, _ := p.accounts.idTokens[""].(string)
-		p.mu.Unlock()
+		text := p.idToken("")
 		if d.allowed != accept || text == "" {
 			d.unsure(accept|refuse|cannotTell, "the provider was not asked", sConfirms)
 			return
@@ -369,7 +353,7 @@ func (r *sessionsRun) atOnce(ctx context.Context) {
 		r.signIn(ctx, fmt.Sprintf("user_%d_%d", len(r.steps), i), true)
 	}
 	mine := r.logins[first:]
-	r.provider.set(func(a *accounts) {
+	r.provider.set(func(a *state) {
 		for _, g := range a.refresh {
 			a.ended[g.session] = a.ended[g.session] || g.subject == mine[3].subject
 		}
@@ -391,7 +375,7 @@ func (r *sessionsRun) atOnce(ctx context.Context) {
 			cancel()
 			if mine[i].renewal = id.Renewal; f != nil || err != nil {
 				mine[i].over, mine[i].renewal = true, "a-renewal-that-is-over"
-				kit.Must(history(f, append(r.steps, "CheckSession of "+mine[i].subject+" and others at once")...))
+				kit.Must(kit.After(f, append(r.steps, "CheckSession of "+mine[i].subject+" and others at once")...))
 				return
 			}
 		}

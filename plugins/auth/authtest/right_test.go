@@ -188,7 +188,7 @@ func newKeys(t *testing.T) *authtest.Keys {
 
 // prover returns a function that checks DPoP proofs and certificates according to the contract, except for the given
 // lie.
-func prover(lies ...string) func(req auth.VerifyRequest, cnf map[string]any) error {
+func prover(keys *authtest.Keys, lies ...string) func(req auth.VerifyRequest, cnf map[string]any) error {
 	var mu sync.Mutex
 	used := map[string]bool{}
 	lie := func(about string) bool { return len(lies) > 0 && lies[0] == about }
@@ -203,7 +203,7 @@ func prover(lies ...string) func(req auth.VerifyRequest, cnf map[string]any) err
 			return nil
 		}
 		proof := req.Headers["dpop"]
-		jti, err := authtest.CheckProof(proof, req, cnf)
+		jti, err := keys.CheckProof(proof, req, cnf)
 		claims := claimsOf(proof)
 		if err != nil && !(lie("method") && strings.EqualFold(fmt.Sprint(claims["htm"]), req.Method) || lie("token") && strings.Contains(err.Error(), "another token")) {
 			return err
@@ -229,7 +229,7 @@ func prover(lies ...string) func(req auth.VerifyRequest, cnf map[string]any) err
 
 // proving returns a subject whose adapters check proofs, except for the given lie.
 func proving(keys *authtest.Keys, lies ...string) authtest.Subject {
-	prove := prover(lies...) // shared by all adapters: a proof is valid once, wherever it is used
+	prove := prover(keys, lies...) // shared by all adapters: a proof is valid once, wherever it is used
 	s := subject(keys, func(r *right) { r.binds = prove })
 	s.Binds = true
 	return s

@@ -28,8 +28,7 @@ type Samples struct {
 	Issue    func(ctx context.Context, wishes []Wish) ([]string, error)
 	Revoking *Revoking // a token that can be revoked; nil if there is none
 
-	mu     sync.Mutex
-	issued map[string]Wish
+	issued sync.Map // the Wish, by token
 }
 
 // Sample is a good token with its expected identity, as the claims of a JWT. A missing claim is not compared.
@@ -195,17 +194,19 @@ func (s *Samples) issue(ctx context.Context, wishes []Wish) []string {
 	if err != nil {
 		kit.Must(kit.CannotJudge("the command issue of the samples failed: %v", err))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.issued == nil {
-		s.issued = map[string]Wish{}
-	}
 	for i, token := range tokens {
 		if token != "" {
-			s.issued[token] = wishes[i]
+			s.issued.Store(token, wishes[i])
 		}
 	}
 	return tokens
+}
+
+// wish returns the wish that a token was issued for.
+func (s *Samples) wish(token string) (Wish, bool) {
+	issued, _ := s.issued.Load(token)
+	wish, ok := issued.(Wish)
+	return wish, ok
 }
 
 // judge is the oracle: a token is good if it is one of the good samples, or was issued as a good token.
@@ -222,9 +223,7 @@ func (s *Samples) judge(w *world, req auth.VerifyRequest, from, to time.Time) de
 				claims = good.Claims
 			}
 		}
-		s.mu.Lock()
-		wish, ok := s.issued[req.Token]
-		s.mu.Unlock()
+		wish, ok := s.wish(req.Token)
 		if ok && wish.Spoil != "" {
 			return refused(wish.Spoil, "it was issued with "+string(wish.Spoil))
 		}

@@ -43,17 +43,10 @@ func (st *stage) stalls(ctx context.Context, number int) {
 	var short, long sync.WaitGroup
 	results := make(chan error, 100)
 	call := func(limit time.Duration, allowed answers, group *sync.WaitGroup) {
-		token := p.Token(map[string]any{"sub": fmt.Sprint("user_", chance.IntN(1000))})
-		req := st.bearer(token)
+		req := st.bearer(p.Token(map[string]any{"sub": fmt.Sprint("user_", chance.IntN(1000))}))
 		group.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, limit)
-			defer cancel()
-			began := time.Now()
-			id, err := st.adapter.Verify(ctx, req)
-			d := st.judge(req, began, time.Now())
-			d.unsure(allowed, "its deadline is "+limit.String(), sConcurrent)
-			st.given.token("a bearer token", token, err)
-			results <- history(d.check(ctx, id, err), append(steps, "many calls with different deadlines", "verify a good token with the deadline "+limit.String())...)
+			_, wrong := st.ask(ctx, limit, req, func(d *demand, _ time.Time) { d.unsure(allowed, "its deadline is "+limit.String(), sConcurrent) })
+			results <- kit.After(wrong, append(steps, "many calls with different deadlines", "verify a good token with the deadline "+limit.String())...)
 		})
 	}
 	call(100*time.Millisecond, cannotTell|accept, &short) // causes the request to the provider
@@ -161,16 +154,12 @@ func (o *outage) requests() int {
 	if o.provider == nil {
 		return 0
 	}
-	o.provider.mu.Lock()
-	defer o.provider.mu.Unlock()
-	return o.provider.documents
+	return o.provider.now().documents
 }
 
 // sentDocument reports whether the adapter has received the metadata, for whatever purpose.
 func (o *outage) sentDocument() bool {
-	o.provider.mu.Lock()
-	defer o.provider.mu.Unlock()
-	return o.provider.document.After(o.started)
+	return o.provider.now().document.After(o.started)
 }
 
 // asksMetadata compares the metadata with the provider's document, value by value.
@@ -223,9 +212,7 @@ func introspectionHolds(ctx context.Context, s Subject) {
 					if f != nil && i > 0 {
 						continue
 					}
-					p.mu.Lock()
-					p.inactive = kind
-					p.mu.Unlock()
+					p.set(func(s *state) { s.inactive = kind })
 					p.setFault(f)
 					good := p.Token(map[string]any{"jti": fmt.Sprint(round, i, f)})
 					if f == nil && round == 1 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
@@ -160,7 +161,7 @@ func (s Subject) open(ctx context.Context, setup Setup, f *fault) (*stage, error
 
 // learn sets up what the oracle knows.
 func (st *stage) learn(ctx context.Context) error {
-	st.world = world{limits: st.Limits, binds: st.Binds, proofs: &proofs{}}
+	st.world = world{limits: st.Limits, binds: st.Binds, keys: st.Keys, proofs: &sync.Map{}}
 	if st.provider == nil {
 		st.world.loose, st.world.roleClaim = true, RoleClaim
 		if st.Samples != nil {
@@ -259,18 +260,23 @@ func (st *stage) verify(ctx context.Context, req auth.VerifyRequest, steps ...st
 
 // call is verify with a deadline. adjust changes what is demanded; it may be nil.
 func (st *stage) call(ctx context.Context, limit time.Duration, req auth.VerifyRequest, adjust func(d *demand, from time.Time), steps ...string) {
+	_, wrong := st.ask(ctx, limit, req, adjust)
+	kit.Must(kit.After(wrong, steps...))
+}
+
+// ask is call for one of several calls: it returns the error of Verify, and what is wrong with the result.
+func (st *stage) ask(ctx context.Context, limit time.Duration, req auth.VerifyRequest, adjust func(d *demand, from time.Time)) (err, wrong error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	from := time.Now()
 	id, err := st.adapter.Verify(ctx, req)
-	to := time.Now()
-	d := st.judge(req, from, to)
+	d := st.judge(req, from, time.Now())
 	if adjust != nil {
 		adjust(&d, from)
 	}
 	st.given.token("a bearer token", req.Token, err)
 	st.given.token("a DPoP proof", req.Headers["dpop"], err)
-	kit.Must(history(d.check(ctx, id, err), steps...))
+	return err, d.check(ctx, id, err)
 }
 
 // judge asks the subject's oracle.
@@ -279,4 +285,72 @@ func (st *stage) judge(req auth.VerifyRequest, from, to time.Time) demand {
 		return st.world.verify(req, from, to)
 	}
 	return st.Samples.judge(&st.world, req, from, to)
+}
+
+// given keeps some of the secrets that an adapter was given, and looks for them in its errors. It is safe for
+// concurrent use.
+type given struct {
+	mu    sync.Mutex
+	kept  secrets
+	seen  int
+	leak  *kit.Failure
+	moved int
+}
+
+// keptSecrets is roughly how many secrets are kept, to look for them in what the adapter wrote.
+const keptSecrets = 60
+
+// token keeps a token, and looks for it and its parts in the error that the adapter returned for it.
+func (l *given) token(what, token string, err error) {
+	if len(token) < 16 {
+		return
+	}
+	l.note(what, token)
+	if err == nil {
+		return
+	}
+	text := err.Error()
+	for i, part := range append(strings.Split(token, "."), token) {
+		if len(part) >= 24 && i != 0 && strings.Contains(text, part) {
+			l.report(kit.NewFailure(clip(text, 60), "an error without "+what+" or a part of it", sSilent))
+		}
+	}
+}
+
+// error keeps a secret, and looks for it in an error in any encoding.
+func (l *given) error(what, secret string, err error) {
+	l.note(what, secret)
+	if err != nil && kit.Tells(err.Error(), []kit.Secret{{What: what, Text: secret}}) != nil {
+		l.report(kit.NewFailure("an error that holds "+what, "an error without it", sSilent))
+	}
+}
+
+func (l *given) report(f *kit.Failure) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.leak == nil {
+		l.leak = f
+	}
+}
+
+// note keeps the first secrets. After that, every fiftieth replaces an older one.
+func (l *given) note(what, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen++
+	var parts secrets
+	parts.add(what, text)
+	switch {
+	case len(l.kept) < keptSecrets:
+		l.kept = append(l.kept, parts...)
+	case l.seen%50 == 0:
+		l.moved = (l.moved + 3) % (keptSecrets - 2)
+		copy(l.kept[l.moved:], parts)
+	}
+}
+
+func (l *given) all() []kit.Secret {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.kept)
 }

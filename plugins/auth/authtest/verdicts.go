@@ -154,9 +154,7 @@ func (s *Samples) called(token string) string {
 			return fmt.Sprintf("the sample %q", bad.Name)
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if wish, ok := s.issued[token]; ok {
+	if wish, ok := s.wish(token); ok {
 		return "the token issued as " + clip(string(must(json.Marshal(wish))), 300)
 	}
 	return "a good sample"

@@ -16,7 +16,9 @@ import (
 type Catalogue struct {
 	Bundles []Bundle `json:"bundles"`
 	Whole   bool     `json:"-"` // the registry holds nothing else
-	mcpb    bool     // there are files to fetch
+
+	mcpb      bool // there are files to fetch
+	generated bool // the kit made it, so everything about it is known
 }
 
 // Bundle is a bundle of a catalogue.

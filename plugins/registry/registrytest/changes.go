@@ -2,7 +2,6 @@ package registrytest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -19,7 +18,6 @@ var ladder = []string{"0.1.0-alpha", "1.0.0-rc.9", "1.0.0-rc.10", "3.0.0-beta.1"
 
 // change is something that happens to a catalogue.
 type change struct {
-	what     string
 	withdraw bool
 	bundle   int // index, below 4
 	version  int // index into ladder
@@ -34,7 +32,6 @@ type shop struct {
 	s       Subject
 	names   []string
 	has     map[[2]int]Bundle // by bundle and version: a bundle with only this version
-	held    []string          // names that must stay
 	fixed   []Bundle
 	history []string
 }
@@ -85,14 +82,6 @@ func (p *shop) apply(r *rand.Rand, ch change) bool {
 	return true
 }
 
-// withHistory adds the shop's history in front of a failure's.
-func (p *shop) withHistory(err error) error {
-	if failed, ok := errors.AsType[*kit.Failure](err); ok {
-		failed.History = append(slices.Clone(p.history), failed.History...)
-	}
-	return answered(err)
-}
-
 func changes(ctx context.Context, t *kit.Trial, s Subject) {
 	switch {
 	case s.Publish == nil && s.Fixed:
@@ -114,12 +103,13 @@ func changes(ctx context.Context, t *kit.Trial, s Subject) {
 		for _, ch := range rapid.SliceOfN(one, 0, 6).Draw(draw, "what is there") {
 			p.apply(r, change{bundle: ch.bundle, version: ch.version})
 		}
-		kit.Must(p.withHistory(kit.Catch(func() {
+		err := kit.Catch(func() {
 			s.publish(ctx, p.catalogue())
 			for _, ch := range rapid.SliceOfN(one, 1, 4).Draw(draw, "changes") {
 				p.step(ctx, r, ch, rapid.IntRange(1, 4).Draw(draw, "page"))
 			}
-		})))
+		})
+		kit.Must(answered(kit.After(err, p.history...)))
 	})
 	t.Cover("%d catalogues that change up to 4 times while their pages are read, of up to 9 bundles with up to %d versions", n, len(ladder))
 }
@@ -142,11 +132,7 @@ func (p *shop) step(ctx context.Context, r *rand.Rand, ch change, page int) {
 		got = slices.DeleteFunc(got, func(e registry.Entry) bool { return e.Name == changed })
 		isChanged := func(b Bundle) bool { return b.Name == changed }
 		rest := Catalogue{Whole: true, Bundles: slices.DeleteFunc(slices.Clone(before.Bundles), isChanged)}
-		err := rest.found(q, got, made)
-		if failed, ok := errors.AsType[*kit.Failure](err); ok && (failed.Sentence == onePage || failed.Sentence == listsAll) {
-			failed.Sentence = meanwhile
-		}
-		kit.Must(err)
+		kit.Must(kit.Citing(rest.found(q, got, made), meanwhile, onePage, listsAll))
 	} else if p.apply(r, ch) {
 		kit.Must(p.s.Publish(ctx, p.catalogue()))
 		after = p.catalogue()

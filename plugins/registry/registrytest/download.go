@@ -30,7 +30,7 @@ type parcel struct {
 // parcels returns up to n files that the registry offers.
 func (s Subject) parcels(ctx context.Context, c Catalogue, n int) (all []parcel) {
 	for _, b := range c.Bundles {
-		for _, ref := range c.good(b, s.Publish != nil) {
+		for _, ref := range c.good(b) {
 			if len(all) == n {
 				return all
 			}

@@ -1,6 +1,7 @@
 package registrytest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func (s Subject) questions(ctx context.Context, r *rand.Rand, c Catalogue) (all 
 			limit := max(2, len(c.Bundles)/2-i/2)
 			all[0] = append(all[0], question{fmt.Sprintf("Search of everything with the limit %d, page by page", limit), s.search(c, registry.Query{Limit: limit})})
 		}
-		for _, ref := range c.good(b, s.Publish != nil) {
+		for _, ref := range c.good(b) {
 			if want := c.resolve(ref); want.notFound || b.more && b.Versions[0].Files == nil {
 				continue
 			}
@@ -79,11 +80,7 @@ func (s Subject) during(ctx context.Context, t *kit.Trial, what string, q questi
 		if (allowed == page || allowed == spoiled) && why.Sentence == lastByte || allowed == refused && (why.Sentence == ownName || why.Sentence == listsAll) { // it says that nothing matches
 			return false
 		}
-		why.History = append([]string{what}, why.History...)
-		if why.Sentence == lastByte {
-			why.Sentence = notPackage
-		}
-		kit.Must(why)
+		kit.Must(kit.After(kit.Citing(why, notPackage, lastByte), what))
 	}
 	if took > impatience+t.Limit(late) {
 		failed(fmt.Sprintf("after %s", took), fmt.Sprintf("an answer soon after its deadline of %s", impatience), concurrently)
@@ -109,16 +106,16 @@ func (s Subject) recovers(ctx context.Context, t *kit.Trial, what string, qs ...
 		limited, cancel := context.WithTimeout(ctx, timeout/3)
 		err := qs[0].ask(limited)
 		cancel()
-		if why, ok := errors.AsType[*kit.Failure](err); ok {
-			why.History = append([]string{"after " + what + ", with the backend as before:"}, why.History...)
-			kit.Must(why)
-		}
 		if err == nil {
 			qs = qs[1:]
 			continue
 		}
-		if time.Now().After(until) {
-			kit.Reject(message(err), "the answer, as before", reallyAsked, "after "+what+", with the backend as before:", qs[0].call)
+		_, wrong := errors.AsType[*kit.Failure](err)
+		if !wrong && time.Now().After(until) {
+			err, wrong = failure(qs[0].call, message(err), "the answer, as before", reallyAsked), true
+		}
+		if wrong {
+			kit.Must(kit.After(err, "after "+what+", with the backend as before:"))
 		}
 		kit.Must(kit.Pause(ctx, 50*time.Millisecond))
 	}
@@ -299,10 +296,7 @@ func (s Subject) stalled(ctx context.Context, t *kit.Trial, qs []question) {
 	})
 	kit.Must(errors.Join(err, s.Backend.Start(context.WithoutCancel(ctx))))
 	err = kit.Catch(func() { s.recovers(ctx, t, fmt.Sprintf("%d abandoned calls", n), qs[:min(len(qs), 20)]...) })
-	if failed, ok := errors.AsType[*kit.Failure](err); ok {
-		failed.Sentence = stops
-	}
-	kit.Must(err)
+	kit.Must(kit.Citing(err, stops))
 }
 
 // patient makes calls with short and long deadlines while the backend pauses. Only the short ones may fail.
@@ -332,10 +326,7 @@ func (s Subject) patient(ctx context.Context, t *kit.Trial, qs []question) {
 		err := s.Backend.Start(context.WithoutCancel(ctx))
 		running.Wait()
 		for _, wrong := range append(errs, err) {
-			if failed, ok := errors.AsType[*kit.Failure](wrong); ok {
-				failed.History = append([]string{"the backend pauses", fmt.Sprintf("6 calls with a deadline of %s, and 6 with one of %s, at once", short, timeout)}, failed.History...)
-			}
-			kit.Must(wrong)
+			kit.Must(kit.After(wrong, "the backend pauses", fmt.Sprintf("6 calls with a deadline of %s, and 6 with one of %s, at once", short, timeout)))
 		}
 	}
 }
@@ -376,4 +367,83 @@ func (s Subject) slow(ctx context.Context, t *kit.Trial, meter kit.Meter, c Cata
 	if more := meter.Sent() - given; more > kit.SlowPace/2 {
 		kit.Must(failure(call, fmt.Sprintf("it read %d further bytes in a second, of a backend that sends %d", more, kit.SlowPace), "no further reads", stops))
 	}
+}
+
+// Front is a kit.Proxy that can also respond to HTTP requests instead of the backend, and corrupt the backend's
+// responses.
+type Front struct {
+	*kit.Proxy
+
+	mu      sync.Mutex
+	fault   fault
+	answers []size // since the fault was set
+}
+
+// fault is what goes wrong with the next requests, after the first skip.
+type fault struct {
+	skip    int
+	instead string // an HTTP response in place of the backend's; "" for none
+	cut     int    // bytes after which a response breaks off; negative means never
+	spoil   bool   // files get different bytes
+}
+
+var none = fault{cut: -1}
+
+// size is the size in bytes of a backend's response.
+type size struct{ head, all int }
+
+// NewFront forwards a free port of 127.0.0.1 to target.
+func NewFront(target string) (*Front, error) {
+	f := &Front{fault: none}
+	var err error
+	f.Proxy, err = kit.NewFilter(target, f)
+	return f, err
+}
+
+// set sets the next fault and returns the backend's responses since the last call.
+func (f *Front) set(next fault) []size {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	answered := f.answers
+	f.fault, f.answers = next, nil
+	return answered
+}
+
+// Asked implements kit.Filter. It records a request.
+func (f *Front) Asked(piece []byte) (answer []byte, instead bool) {
+	if !bytes.HasPrefix(piece, []byte("GET ")) && !bytes.HasPrefix(piece, []byte("POST ")) && !bytes.HasPrefix(piece, []byte("HEAD ")) {
+		return nil, false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answers = append(f.answers, size{})
+	return []byte(f.fault.instead), f.fault.instead != "" && len(f.answers) > f.fault.skip
+}
+
+// Answered implements kit.Filter. It records a piece of a response and corrupts it if the fault says so.
+func (f *Front) Answered(piece []byte) (rest []byte, more bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.answers) == 0 {
+		return piece, true
+	}
+	a := &f.answers[len(f.answers)-1]
+	before := a.all
+	a.all += len(piece)
+	body := 0
+	if end := bytes.Index(piece, []byte("\r\n\r\n")); before == 0 && end >= 0 {
+		a.head, body = end+4, end+4
+	}
+	if len(f.answers) <= f.fault.skip {
+		return piece, true
+	}
+	if f.fault.cut >= 0 && a.all >= f.fault.cut {
+		return piece[:max(0, f.fault.cut-before)], false
+	}
+	if f.fault.spoil && (before > 0 || body > 0 && !bytes.ContainsAny(piece[body:min(len(piece), body+1)], "{[<")) {
+		for i := body; i < len(piece); i += 7 {
+			piece[i] ^= 0x55
+		}
+	}
+	return piece, true
 }

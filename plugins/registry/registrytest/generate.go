@@ -42,7 +42,7 @@ type place struct{ os, arch string }
 
 // generate returns a catalogue of n bundles. name combines a scope and a last part into a name.
 func generate(r *rand.Rand, n int, name func(scope, last string) string, platforms Platforms) Catalogue {
-	c := Catalogue{Whole: true}
+	c := Catalogue{Whole: true, generated: true}
 	for i := range n {
 		last := fmt.Sprintf("tool-%d", i)
 		if i < len(twins) {

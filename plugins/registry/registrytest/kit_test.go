@@ -20,14 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
 )
 
-// trial returns a normal trial, with a shorter wait for plugins that restart immediately.
-func trial() kit.Trial {
-	t := plugintest.Trial(kit.Normal)
-	t.Start = 3 * time.Second
-	return t
-}
-
-func TestTheKitCitesItsContract(t *testing.T) {
+func TestTheKitChecksWhatTheContractSays(t *testing.T) {
 	plugintest.Sentences(t, "registry")
 }
 
@@ -121,7 +114,7 @@ func TestCorrectButUnusualRegistriesPass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			try, all := trial(), registrytest.Properties()
+			try, all := plugintest.Trial(kit.Normal), registrytest.Properties()
 			if name != "the usual one" {
 				try.Effort, all = kit.Quick, all[:4] // the others are not about pages
 			}

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/registry"
 	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
@@ -48,10 +49,8 @@ func asked(change func(ref *registry.Ref)) func(*plugin) {
 func names(form func(string) string) func(*plugin) {
 	return func(p *plugin) {
 		p.named = func(has, asked string) bool { return form(has) == form(asked) }
-		p.pack = func(_ context.Context, pkg *registry.Package) error { return nil }
-		choose := p.resolve
 		p.resolve = func(ctx context.Context, ref registry.Ref) (registry.Package, error) {
-			pkg, err := choose(ctx, ref)
+			pkg, err := p.choose(ctx, ref)
 			pkg.Name = ref.Name
 			return pkg, err
 		}
@@ -501,7 +500,7 @@ func lies() plugintest.Lies[*plugin] {
 }
 
 func TestFaultyImplementationsAreCaught(t *testing.T) {
-	plugintest.Liars(t, registrytest.Properties(), trial(), open, lies())
+	plugintest.Liars(t, plugintest.Time, registrytest.Properties(), plugintest.Trial(kit.Normal), open, lies())
 }
 
 // piece is a download whose messages are too large.

@@ -128,8 +128,8 @@ func (s Subject) asks(c Catalogue, ref registry.Ref) func(context.Context) error
 
 // platforms returns the platforms for which to resolve a bundle: common Go platforms for a generated catalogue, and
 // otherwise those about which something is known.
-func (c Catalogue) platforms(b Bundle, generated bool) (all []registry.Ref) {
-	if generated {
+func (c Catalogue) platforms(b Bundle) (all []registry.Ref) {
+	if c.generated {
 		for _, os := range []string{"linux", "darwin", "windows"} {
 			all = append(all, registry.Ref{OS: os, Arch: "amd64"}, registry.Ref{OS: os, Arch: "arm64"})
 		}
@@ -151,12 +151,12 @@ func (c Catalogue) platforms(b Bundle, generated bool) (all []registry.Ref) {
 
 // good returns the correct queries about a bundle: the latest version for every platform, and every version for half of
 // the platforms of a generated one.
-func (c Catalogue) good(b Bundle, generated bool) (all []registry.Ref) {
-	for i, p := range c.platforms(b, generated) {
+func (c Catalogue) good(b Bundle) (all []registry.Ref) {
+	for i, p := range c.platforms(b) {
 		p.Name = b.Name
 		all = append(all, p)
 		for j, v := range b.Versions {
-			if p.Version = v.Version; !generated || (i+j)%2 == 0 {
+			if p.Version = v.Version; !c.generated || (i+j)%2 == 0 {
 				all = append(all, p)
 			}
 		}
@@ -165,8 +165,8 @@ func (c Catalogue) good(b Bundle, generated bool) (all []registry.Ref) {
 }
 
 // wrong returns queries that are almost, but not quite, about a bundle.
-func (c Catalogue) wrong(r *rand.Rand, b Bundle, generated bool) (all []registry.Ref) {
-	platforms := c.platforms(b, generated)
+func (c Catalogue) wrong(r *rand.Rand, b Bundle) (all []registry.Ref) {
+	platforms := c.platforms(b)
 	at := platforms[len(platforms)-1]
 	for _, name := range near(b.Name) {
 		all = append(all, registry.Ref{Name: name, OS: at.OS, Arch: at.Arch})
@@ -177,13 +177,13 @@ func (c Catalogue) wrong(r *rand.Rand, b Bundle, generated bool) (all []registry
 			all = append(all, registry.Ref{Name: b.Name, Version: version, OS: at.OS, Arch: at.Arch})
 		}
 	}
-	if !generated && len(b.notFor) == 0 {
+	if !c.generated && len(b.notFor) == 0 {
 		return all
 	}
 	for _, v := range b.Versions {
 		for _, f := range v.Files {
 			for _, p := range nearPlatforms(f) {
-				loose := !generated && !slices.ContainsFunc(b.notFor, func(no registry.Ref) bool { return (no.OS != f.OS) == (p.OS != f.OS) })
+				loose := !c.generated && !slices.ContainsFunc(b.notFor, func(no registry.Ref) bool { return (no.OS != f.OS) == (p.OS != f.OS) })
 				if p.Name, p.Version = b.Name, v.Version; !loose {
 					all = append(all, p)
 				}
@@ -201,7 +201,7 @@ func resolves(ctx context.Context, t *kit.Trial, s Subject) {
 		if b.more && b.Versions[0].Files == nil { // of a registry so large that the bundle was not examined
 			continue
 		}
-		for _, ref := range c.good(b, s.Publish != nil) {
+		for _, ref := range c.good(b) {
 			calls = append(calls, s.asks(c, ref))
 		}
 	}
@@ -210,7 +210,7 @@ func resolves(ctx context.Context, t *kit.Trial, s Subject) {
 		if b.more && len(b.Versions[0].Files) == 0 {
 			continue
 		}
-		for _, ref := range c.wrong(r, b, s.Publish != nil) {
+		for _, ref := range c.wrong(r, b) {
 			calls = append(calls, s.asks(c, ref))
 		}
 	}

@@ -240,11 +240,7 @@ func (s Subject) interleaved(ctx context.Context, c Catalogue, n int) {
 	}
 	running.Wait()
 	for _, err := range errs {
-		if failed, ok := errors.AsType[*kit.Failure](err); ok {
-			failed.History = append([]string{fmt.Sprintf("with %d other searches that have their first page:", n-1)}, failed.History...)
-			failed.Sentence = undisturbed
-		}
-		kit.Must(err)
+		kit.Must(kit.Citing(kit.After(err, fmt.Sprintf("with %d other searches that have their first page:", n-1)), undisturbed))
 	}
 }
 

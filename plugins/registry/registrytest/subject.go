@@ -219,9 +219,8 @@ func atOnce(ctx context.Context, calls []func(context.Context) error) {
 			kit.Must(err)
 		})
 	})
-	if failed, ok := errors.AsType[*kit.Failure](err); ok {
+	if _, failed := errors.AsType[*kit.Failure](err); failed {
 		kit.Must(answered(calls[wrong.Load()](ctx)))
-		failed.History = append([]string{"with 15 other calls at the same time:"}, failed.History...)
 	}
-	kit.Must(err)
+	kit.Must(kit.After(err, "with 15 other calls at the same time:"))
 }

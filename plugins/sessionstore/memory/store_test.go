@@ -18,7 +18,7 @@ import (
 
 func TestTheContractDirect(t *testing.T) {
 	t.Parallel()
-	plugintest.JudgeInBubbles(t, sessionstoretest.Properties(), plugintest.Trial(kit.Quick), func(*testing.T) sessionstoretest.Subject {
+	plugintest.JudgeIn(t, plugintest.Bubble, sessionstoretest.Properties(), plugintest.Trial(kit.Quick), func(*testing.T) sessionstoretest.Subject {
 		return sessionstoretest.Subject{Store: memory.New()}
 	})
 }

@@ -3,7 +3,6 @@ package sessionstoretest
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -276,11 +275,7 @@ func killed(ctx context.Context, trial *kit.Trial, s Subject) {
 		for _, id := range ids {
 			r.do(ctx, 0, 0, Operation{Method: methodGet, ID: id})
 		}
-		err := kit.Catch(func() { r.check(ctx) })
-		if failure, ok := errors.AsType[*kit.Failure](err); ok && (failure.Sentence == sentenceSeen || failure.Sentence == sentenceOver) {
-			failure.Sentence = sentenceDurable // a write was lost
-		}
-		kit.Must(err)
+		kit.Must(kit.Citing(kit.Catch(func() { r.check(ctx) }), sentenceDurable, sentenceSeen, sentenceOver)) // a write was lost
 	}
 	kit.Must(kit.Pause(ctx, lifetimeOver(0)+slack))
 	for _, id := range soon {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	. "github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest" //nolint:revive // the names of the properties
@@ -35,6 +36,23 @@ func touchesAll(touch func(*call) error) func(*store) { return func(s *store) { 
 func removes(remove func(*call) error) func(*store)   { return func(s *store) { s.remove = remove } }
 func replaces(replace func(*call) (bool, error)) func(*store) {
 	return func(s *store) { s.replace = replace }
+}
+
+// does changes how a store runs its statements.
+func does(do func(s *store, ctx context.Context, statement func(rows, time.Time)) error) func(*store) {
+	return func(s *store) {
+		s.do = func(ctx context.Context, statement func(rows, time.Time)) error { return do(s, ctx, statement) }
+	}
+}
+
+// before runs first in the transaction of each statement.
+func before(first func(s *store, all rows, now time.Time)) func(*store) {
+	return does(func(s *store, ctx context.Context, statement func(rows, time.Time)) error {
+		return s.db.do(ctx, func(all rows, now time.Time) {
+			first(s, all, now)
+			statement(all, now)
+		})
+	})
 }
 
 // owners makes a store compare owners in another form.
@@ -202,21 +220,16 @@ func lies() plugintest.Lies[*store] {
 				}
 				return fmt.Sprint(h)
 			}),
-			"identifies sessions by 16 bits of SHA-256": keys(func(id string) string { d := sha256.Sum256([]byte(id)); return string(d[:2]) }),
-			"keeps at most 10,000 sessions": func(s *store) {
-				s.do = func(ctx context.Context, do func(rows, time.Time)) error {
-					return s.db.do(ctx, func(all rows, now time.Time) {
-						do(all, now)
-						for key := range all {
-							if len(all) <= 10_000 {
-								break
-							}
-							delete(all, key)
-						}
-					})
+			"keys by 16 bits of SHA-256": keys(func(id string) string { d := sha256.Sum256([]byte(id)); return string(d[:2]) }),
+			"keeps 10,000 sessions": before(func(_ *store, all rows, _ time.Time) {
+				for key := range all {
+					if len(all) <= 10_000 {
+						break
+					}
+					delete(all, key)
 				}
-			},
-			"touches at most 999 sessions of a batch": touchesAll(func(c *call) error {
+			}),
+			"touches 999 sessions of a batch": touchesAll(func(c *call) error {
 				c.batch = c.batch[:min(len(c.batch), 999)]
 				return c.rightTouch()
 			}),
@@ -264,19 +277,17 @@ func lies() plugintest.Lies[*store] {
 			}),
 			"purges sessions some time after it found that they had ended": func(s *store) {
 				var last time.Time
-				s.do = func(ctx context.Context, do func(rows, time.Time)) error {
-					return s.db.do(ctx, func(all rows, now time.Time) {
-						if now.Sub(last) > 5*time.Second {
-							last = now
-							ended := maps.Clone(all)
-							maps.DeleteFunc(ended, func(_ string, r row) bool { return !s.over(r, now) })
-							time.AfterFunc(50*time.Millisecond, func() {
-								s.db.locked(func() { maps.DeleteFunc(all, func(id string, _ row) bool { _, ok := ended[id]; return ok }) })
-							})
-						}
-						do(all, now)
+				before(func(s *store, all rows, now time.Time) {
+					if now.Sub(last) <= 5*time.Second {
+						return
+					}
+					last = now
+					ended := maps.Clone(all)
+					maps.DeleteFunc(ended, func(_ string, r row) bool { return !s.over(r, now) })
+					time.AfterFunc(50*time.Millisecond, func() {
+						s.db.locked(func() { maps.DeleteFunc(all, func(id string, _ row) bool { _, ok := ended[id]; return ok }) })
 					})
-				}
+				})(s)
 			},
 			"truncates lifetimes to whole seconds": lives(func(ttl time.Duration) time.Duration { return ttl.Truncate(time.Second) }),
 			"ends sessions three seconds late": func(s *store) {
@@ -288,18 +299,15 @@ func lies() plugintest.Lies[*store] {
 			"purges sessions that were not used for a minute": func(s *store) {
 				type use struct{ until, at time.Time }
 				used := map[string]use{}
-				s.do = func(ctx context.Context, do func(rows, time.Time)) error {
-					return s.db.do(ctx, func(all rows, now time.Time) {
-						for key, r := range all {
-							if u := used[key]; u.until != r.until {
-								used[key] = use{r.until, now}
-							} else if now.Sub(u.at) > time.Minute && r.until.Sub(now) > time.Hour {
-								delete(all, key)
-							}
+				before(func(_ *store, all rows, now time.Time) {
+					for key, r := range all {
+						if u := used[key]; u.until != r.until {
+							used[key] = use{r.until, now}
+						} else if now.Sub(u.at) > time.Minute && r.until.Sub(now) > time.Hour {
+							delete(all, key)
 						}
-						do(all, now)
-					})
-				}
+					}
+				})(s)
 			},
 		},
 		Refusing: {
@@ -392,7 +400,7 @@ func lies() plugintest.Lies[*store] {
 						case <-time.After(200 * time.Millisecond):
 							return errors.New("deadlock detected")
 						}
-						nap(c.ctx, time.Millisecond)
+						_ = kit.Pause(c.ctx, time.Millisecond)
 					}
 					return c.rightTouch()
 				}
@@ -404,7 +412,7 @@ func lies() plugintest.Lies[*store] {
 					mu.Lock()
 					id = c.rec.ID
 					mu.Unlock()
-					nap(c.ctx, time.Millisecond)
+					_ = kit.Pause(c.ctx, time.Millisecond)
 					mu.Lock()
 					c.rec.ID = id
 					mu.Unlock()
@@ -448,15 +456,13 @@ func lies() plugintest.Lies[*store] {
 			}),
 		},
 		Unavailable: {
-			"returns an internal error without its backend": func(s *store) {
-				s.do = func(ctx context.Context, do func(rows, time.Time)) error {
-					if s.db.do(ctx, do) != nil {
-						return errors.New("connection refused")
-					}
-					return nil
+			"answers an internal error without its backend": does(func(s *store, ctx context.Context, statement func(rows, time.Time)) error {
+				if s.db.do(ctx, statement) != nil {
+					return errors.New("connection refused")
 				}
-			},
-			"skips touches without its backend": touchesAll(func(c *call) error {
+				return nil
+			}),
+			"passes over touches without its backend": touchesAll(func(c *call) error {
 				if err := c.rightTouch(); errors.Is(err, plugins.ErrInvalid) {
 					return err
 				}
@@ -468,7 +474,7 @@ func lies() plugintest.Lies[*store] {
 					c.ctx = context.Background()
 					go func() {
 						for range 100 {
-							if nap(c.ctx, 100*time.Millisecond); c.rightPut() == nil {
+							if _ = kit.Pause(c.ctx, 100*time.Millisecond); c.rightPut() == nil {
 								return
 							}
 						}
@@ -491,13 +497,11 @@ func lies() plugintest.Lies[*store] {
 				}
 				return err
 			}),
-			"waits for its backend until after the deadline": func(s *store) {
-				s.do = func(ctx context.Context, do func(rows, time.Time)) error {
-					late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-					defer cancel()
-					return s.db.do(late, do)
-				}
-			},
+			"waits for its backend beyond the deadline": does(func(s *store, ctx context.Context, statement func(rows, time.Time)) error {
+				late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+				defer cancel()
+				return s.db.do(late, statement)
+			}),
 		},
 		Disturbed: {
 			"never reconnects to its backend": func(s *store) {

@@ -13,7 +13,6 @@ const (
 	sentenceSucceeds    = "As long as the backend works, a call that the contract allows succeeds"
 	sentenceUnavailable = "Any method returns UNAVAILABLE if the backend could not be reached"
 	sentenceDeadline    = "Each carries a deadline and returns soon after it passes"
-	sentenceUnseen      = "it takes effect before its deadline plus 300 ms, or never"
 	sentenceExact       = "Get returns the record exactly as it was put or replaced (times to the millisecond)"
 	sentenceAccessed    = "with the newest last_accessed_at of the touches since"
 	sentenceOver        = "NOT_FOUND once the lifetime has ended (not earlier, and at most a second later), after Delete, and for an id that never existed"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropewalk/ropewalk/plugins"
+	"github.com/ropewalk/ropewalk/plugins/kit"
 	"github.com/ropewalk/ropewalk/plugins/plugintest"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 	"github.com/ropewalk/ropewalk/plugins/sessionstore/sessionstoretest"
@@ -57,7 +58,7 @@ func (d *database) Cut(n int64, before bool) {
 // do runs a statement.
 func (d *database) do(ctx context.Context, statement func(rows, time.Time)) error {
 	err := d.Reach(ctx)
-	if nap(ctx, time.Millisecond); err == nil {
+	if _ = kit.Pause(ctx, time.Millisecond); err == nil {
 		err = d.Reach(ctx)
 	}
 	if err != nil {
@@ -73,22 +74,10 @@ func (d *database) do(ctx context.Context, statement func(rows, time.Time)) erro
 			statement(d.rows, time.Now())
 		}
 	})
-	if err == nil && !nap(ctx, time.Millisecond) {
-		err = plugins.Unavailable(ctx.Err())
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// nap waits for d and reports whether ctx has not ended.
-func nap(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	return plugins.Unavailable(kit.Pause(ctx, time.Millisecond))
 }
 
 // store is a correct session store. A liar replaces one of its functions.
@@ -234,10 +223,7 @@ func subject(lie func(*store)) sessionstoretest.Subject {
 		Store: first, Durable: true, Second: open(db, lie), Backend: db,
 		Restart: func(ctx context.Context) error {
 			first.killed()
-			if !nap(ctx, 50*time.Millisecond) {
-				return ctx.Err()
-			}
-			return nil
+			return kit.Pause(ctx, 50*time.Millisecond)
 		},
 	}
 }
