@@ -94,7 +94,7 @@ func outageLies() map[string]func(*right) {
 				}
 			}
 		},
-		"looks for no new keys after six key ids that it does not know": func(r *right) {
+		"stops fetching keys after six unknown key ids": func(r *right) {
 			var known sync.Map
 			var unknown atomic.Int32
 			r.verify = func(c *verifying) {

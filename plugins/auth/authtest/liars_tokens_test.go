@@ -33,21 +33,21 @@ func verdictLies() map[string]func(*right) {
 	number := func(c map[string]any, name string) float64 { n, _ := c[name].(float64); return n }
 	has := func(name string) func(string) bool { return func(s string) bool { return strings.HasPrefix(s, name) } }
 	return map[string]func(*right){
-		"skips keys without a use":                    refusesKeys(func(own, _ map[string]any) bool { return own["use"] != "sig" }),
-		"uses the last of the keys with one id":       refusesKeys(func(_, last map[string]any) bool { return last["kty"] != "RSA" }),
-		"mistakes the jti of a token for its session": answers(func(id *auth.Identity, claims map[string]any) { id.SessionID = text(claims, "jti") }),
-		"accepts the algorithm none in any spelling":  alg(func(s string) bool { return s == "None" || s == "NONE" || s == "nOnE" }),
-		"accepts the algorithm none with a blank":     alg(func(s string) bool { return s == "none " }),
-		"accepts HMAC with the public key":            alg(has("HS256")),
-		"accepts small letters of algorithms":         alg(has("rs256")),
-		"accepts RS512 that it does not name":         alg(has("RS512")),
-		"does not check a signature without key id":   believes("no key \"\"", always),
-		"believes the key in a header":                believes("no key", func(h, _ map[string]any) bool { return h["jwk"] != nil }),
-		"looks for keys where a header says": believes("no key", func(h, _ map[string]any) bool {
+		"skips keys without a use":                         refusesKeys(func(own, _ map[string]any) bool { return own["use"] != "sig" }),
+		"uses the last of several keys with the same id":   refusesKeys(func(_, last map[string]any) bool { return last["kty"] != "RSA" }),
+		"returns the jti of a token as its session":        answers(func(id *auth.Identity, claims map[string]any) { id.SessionID = text(claims, "jti") }),
+		"accepts the algorithm none in any spelling":       alg(func(s string) bool { return s == "None" || s == "NONE" || s == "nOnE" }),
+		"accepts the algorithm none with a trailing space": alg(func(s string) bool { return s == "none " }),
+		"accepts HMAC with the public key":                 alg(has("HS256")),
+		"accepts algorithms in lower case":                 alg(has("rs256")),
+		"accepts RS512 without listing it":                 alg(has("RS512")),
+		"does not check signatures without a key id":       believes("no key \"\"", always),
+		"trusts the key in a header":                       believes("no key", func(h, _ map[string]any) bool { return h["jwk"] != nil }),
+		"fetches keys from the address in a header": believes("no key", func(h, _ map[string]any) bool {
 			_, _, err := get(context.Background(), text(h, "jku"))
 			return err == nil
 		}),
-		"believes the certificate in a header": believes("no key", func(h, _ map[string]any) bool {
+		"trusts the certificate in a header": believes("no key", func(h, _ map[string]any) bool {
 			chain, _ := h["x5c"].([]any)
 			raw, _ := base64.StdEncoding.DecodeString(fmt.Sprint(append(chain, "")[0]))
 			_, err := x509.ParseCertificate(raw)

@@ -199,8 +199,8 @@ func (p *Provider) wasRead(key *signer) bool {
 	return slices.ContainsFunc(p.now().read, func(r reading) bool { return slices.Contains(r.keys, key) })
 }
 
-// knowable reports what an adapter that was started then can know about a key. The results say whether it has read a
-// key set, whether it has read one with the key, and whether the latest one lacks the key.
+// knowable reports what an adapter started at the given time can know about a key until another time. The results say
+// whether it has read a key set, whether it has read one with the key, and whether the latest one lacks the key.
 func (s *state) knowable(key *signer, started, until time.Time) (read, seen, reread bool) {
 	for _, r := range s.read {
 		if r.at.After(started) && r.at.Before(until) {

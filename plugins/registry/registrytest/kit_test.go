@@ -20,7 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/registry/registrytest"
 )
 
-func TestTheKitChecksWhatTheContractSays(t *testing.T) {
+func TestTheKitCitesItsContract(t *testing.T) {
 	plugintest.Sentences(t, "registry")
 }
 

@@ -132,7 +132,7 @@ func TestCorrectButUnusualStoresPass(t *testing.T) {
 				}
 			}
 		},
-		"one that answers with the error of the deadline": does(func(s *store, ctx context.Context, statement func(rows, time.Time)) error {
+		"one that returns the error of the deadline": does(func(s *store, ctx context.Context, statement func(rows, time.Time)) error {
 			if err := s.db.do(ctx, statement); err == nil || ctx.Err() == nil {
 				return err
 			}

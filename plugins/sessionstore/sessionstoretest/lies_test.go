@@ -220,8 +220,8 @@ func lies() plugintest.Lies[*store] {
 				}
 				return fmt.Sprint(h)
 			}),
-			"keys by 16 bits of SHA-256": keys(func(id string) string { d := sha256.Sum256([]byte(id)); return string(d[:2]) }),
-			"keeps 10,000 sessions": before(func(_ *store, all rows, _ time.Time) {
+			"identifies sessions by 16 bits of SHA-256": keys(func(id string) string { d := sha256.Sum256([]byte(id)); return string(d[:2]) }),
+			"keeps at most 10,000 sessions": before(func(_ *store, all rows, _ time.Time) {
 				for key := range all {
 					if len(all) <= 10_000 {
 						break
@@ -229,7 +229,7 @@ func lies() plugintest.Lies[*store] {
 					delete(all, key)
 				}
 			}),
-			"touches 999 sessions of a batch": touchesAll(func(c *call) error {
+			"touches at most 999 sessions of a batch": touchesAll(func(c *call) error {
 				c.batch = c.batch[:min(len(c.batch), 999)]
 				return c.rightTouch()
 			}),
@@ -456,13 +456,13 @@ func lies() plugintest.Lies[*store] {
 			}),
 		},
 		Unavailable: {
-			"answers an internal error without its backend": does(func(s *store, ctx context.Context, statement func(rows, time.Time)) error {
+			"returns an internal error without its backend": does(func(s *store, ctx context.Context, statement func(rows, time.Time)) error {
 				if s.db.do(ctx, statement) != nil {
 					return errors.New("connection refused")
 				}
 				return nil
 			}),
-			"passes over touches without its backend": touchesAll(func(c *call) error {
+			"skips touches without its backend": touchesAll(func(c *call) error {
 				if err := c.rightTouch(); errors.Is(err, plugins.ErrInvalid) {
 					return err
 				}
@@ -497,7 +497,7 @@ func lies() plugintest.Lies[*store] {
 				}
 				return err
 			}),
-			"waits for its backend beyond the deadline": does(func(s *store, ctx context.Context, statement func(rows, time.Time)) error {
+			"waits for its backend until after the deadline": does(func(s *store, ctx context.Context, statement func(rows, time.Time)) error {
 				late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 				defer cancel()
 				return s.db.do(late, statement)
