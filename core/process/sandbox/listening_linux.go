@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"errors"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -41,4 +43,58 @@ func localPort(fd int) int {
 		return address.Port
 	}
 	return 0
+}
+
+// listen makes a listen call. In the server's network, it refuses a port on which another program listens, even on a
+// different address. Clients could otherwise mistake the app for that program: a client that connects to localhost
+// tries ::1 first. listenBeside checks the port again, because the app could have changed it after the first check.
+func (b *Broker) listen(n notification) error {
+	s, err := b.ownSocket(n)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(s.fd) }()
+	if !b.mayListen(s) {
+		return unix.EADDRINUSE
+	}
+	listen := func() error {
+		return onOwnThread(b.becomeApp, func() error { return unix.Listen(s.fd, int(int32(n.args[1]))) })
+	}
+	if b.private {
+		err = listen()
+	} else {
+		b.own.add(s.inode()) // before another listen call of the app looks for it
+		err = b.listenBeside(s, listen)
+	}
+	b.ports.open(s.fd)
+	return err
+}
+
+// listenBeside makes a listen call in the server's network. Nobody can connect until the port has been checked again.
+// If the kernel chooses the port, it may choose one on which another program listens, on a different address.
+// listenBeside then lets it choose again.
+func (b *Broker) listenBeside(s appSocket, listen func() error) error {
+	for try := 0; ; try++ {
+		chosen := localPort(s.fd) == 0
+		open := closeTo(s)
+		err := listen()
+		if err != nil || b.mayListen(s) {
+			open()
+			return err
+		}
+		err = errors.Join(unix.EADDRINUSE, unix.Shutdown(s.fd, unix.SHUT_RDWR))
+		open()
+		if !chosen || try == 3 {
+			return err
+		}
+	}
+}
+
+// mayListen reports whether the port of a socket is in the app's network, or belongs to no other program.
+func (b *Broker) mayListen(s appSocket) bool {
+	port := localPort(s.fd)
+	if b.private || port == 0 {
+		return true
+	}
+	return !slices.Contains(b.taken, port) && b.own.mayAdd(s.inode(), uint16(port))
 }
