@@ -1,6 +1,6 @@
 // Package process starts and stops the server's child processes, always as whole process trees.
 //
-// Every program is started by a shim: this same binary, re-executed with ShimArg. The shim adopts all
+// Every program is started by a shim: ropewalk-shim, or this same binary with ShimArg. The shim adopts all
 // descendants of the program (PR_SET_CHILD_SUBREAPER) and is connected to the server by a socket. It ends the
 // whole tree when the program exits, when the server asks for it, and when the socket closes. The kernel closes
 // the socket even if the server was killed with SIGKILL. A program that daemonizes (setsid, double fork) is
