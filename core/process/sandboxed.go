@@ -104,7 +104,11 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 		return err
 	}
 	s.profile = p
-	return s.limitTree(p.Limits.Tasks)
+	if _, err := s.limit(p.Limits.Tasks, s.child); err != nil {
+		s.exceeded <- err.Error()
+	}
+	s.tasks <- p.Limits.Tasks // for processes that it has already started
+	return nil
 }
 
 // isAlone reports whether the program appears to have started no other process.
@@ -129,39 +133,47 @@ func (s *shim) killSandbox() {
 // limitPasses bounds how many times the tree is searched for processes that started while others were being limited.
 const limitPasses = 100
 
-// limitTree gives the program and its descendants a task limit, along with the other limits that the shim does
-// not have itself.
-func (s *shim) limitTree(tasks int) error {
-	if err := s.limit(s.child, tasks); err != nil || s.isAlone() {
-		return err // what the program starts from now on inherits the limit
-	}
-	limited := map[int]bool{s.child: true}
-	for range limitPasses {
-		found := false
-		for _, d := range descendants(os.Getpid(), processes()) {
-			if limited[d.pid] || d.zombie {
-				continue
-			}
-			found, limited[d.pid] = true, true
-			if err := s.limit(d.pid, tasks); err != nil {
-				return err
-			}
-		}
-		if !found {
-			return nil
+// limitTasks gives the tree each task limit that arrives. A program that starts processes meanwhile does not delay
+// anything else, such as the measurement that ends it.
+func (s *shim) limitTasks() {
+	for n := range s.tasks {
+		if err := s.limitTree(n); err != nil {
+			s.exceeded <- err.Error()
 		}
 	}
-	return errors.New("it kept starting processes while its limits were set")
 }
 
-// limit is like limitTree, for one process. It ignores a process that has ended.
-func (s *shim) limit(pid, tasks int) error {
+// limitTree gives the program and its descendants a task limit, along with the other limits that the shim does
+// not have itself. What a limited process starts inherits its limits.
+func (s *shim) limitTree(tasks int) error {
+	if _, err := s.limit(tasks, s.child); err != nil || s.isAlone() {
+		return err
+	}
+	for range limitPasses {
+		var tree []int
+		for _, d := range descendants(os.Getpid(), processes()) {
+			if !d.zombie {
+				tree = append(tree, d.pid)
+			}
+		}
+		if lowered, err := s.limit(tasks, tree...); err != nil || !lowered {
+			return err
+		}
+	}
+	return errors.New("kept starting processes while its limits were set")
+}
+
+// limit is limitTree for certain processes. It reports whether one of them had a higher limit.
+func (s *shim) limit(tasks int, pids ...int) (lowered bool, err error) {
 	p := *s.profile
 	p.Limits.Tasks = tasks
-	done := make(chan error)
-	go func() { done <- p.LimitProgram(pid) }()
-	if err := <-done; err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("cannot limit the number of its threads and files: %w", err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		lowered, err = p.LimitPrograms(pids...)
+	}()
+	if <-done; err != nil {
+		err = fmt.Errorf("could not be limited in its threads and files: %w", err)
 	}
-	return nil
+	return lowered, err
 }

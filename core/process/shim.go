@@ -59,7 +59,7 @@ func Shim(args []string) int {
 		return exitUsage
 	}
 	_ = syscall.SetNonblock(socketFD, true) // reading it then needs no thread
-	s := &shim{socket: os.NewFile(socketFD, "shim socket"), env: syscall.Environ(), exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}), exceeded: make(chan string, 1)}
+	s := &shim{socket: os.NewFile(socketFD, "shim socket"), env: syscall.Environ(), exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}), exceeded: make(chan string, 1), tasks: make(chan int, 1)}
 	s.requests = bufio.NewReader(s.socket)
 	closeOnExec()
 	becomeReaper()
@@ -79,6 +79,7 @@ func Shim(args []string) int {
 	closeStreams()
 	go s.reap(ended)
 	go s.watchLimits(s.limits, s.exceeded)
+	go s.limitTasks()
 	syscall.Exit(s.supervise(s.receiveStops(), signals))
 	return exitUsage // not reached
 }
@@ -109,6 +110,7 @@ type shim struct {
 	limits   sandbox.Limits
 	ownIPC   bool        // System V shared memory belongs to the tree alone
 	exceeded chan string // the limit that the tree exceeds
+	tasks    chan int    // the task limit that the tree is to get, of which only the latest counts
 
 	groupKill    *os.File             // kills the cgroup of the tree, including the shim; may be nil
 	isInit       bool                 // the first process of its namespace: the kernel kills the others with it
@@ -167,9 +169,11 @@ func (s *shim) receiveStops() <-chan time.Duration {
 			case kind == "stop":
 				stops <- time.Duration(n)
 			case kind == "tasks":
-				if err := s.limitTree(int(n)); err != nil {
-					s.exceeded <- "may have fewer threads than before, and " + err.Error()
+				select {
+				case <-s.tasks: // superseded
+				default:
 				}
+				s.tasks <- int(n)
 			}
 		}
 	}()

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -48,7 +49,7 @@ func (p *Profile) Enter() error {
 	}
 	files := uint64(p.Limits.OpenFiles)
 	if files > 0 {
-		files = max(files, shimFiles) // LimitProgram sets a lower limit
+		files = max(files, shimFiles) // LimitPrograms sets a lower limit
 	}
 	var signals unix.Rlimit // pending timers count as signals too
 	if err := unix.Getrlimit(unix.RLIMIT_SIGPENDING, &signals); err != nil {
@@ -111,31 +112,33 @@ func shareWatches() {
 	}
 }
 
-// LimitProgram sets limits for one of the app's processes. The shim itself does not have these limits: otherwise it
-// would fail along with the program, and the reason would be lost. The calling goroutine gets the app's privileges,
-// and its thread ends with it.
-func (p *Profile) LimitProgram(pid int) error {
+// LimitPrograms sets limits for processes of the app, and reports whether one of them had a higher limit. It ignores
+// those that have ended. The shim itself does not have these limits: otherwise it would fail along with the program,
+// and the reason would be lost. The calling goroutine gets the app's privileges, and its thread ends with it.
+func (p *Profile) LimitPrograms(pids ...int) (lowered bool, err error) {
 	runtime.LockOSThread()
 	if err := dropRights(p.UID, p.Group); err != nil { // with these, the kernel lets us limit a process of that user
-		return err
+		return false, err
 	}
-	for resource, limit := range map[int]int{unix.RLIMIT_NPROC: p.Limits.Tasks, unix.RLIMIT_NOFILE: p.Limits.OpenFiles} {
-		if limit == 0 {
-			continue
-		}
-		var now unix.Rlimit
-		if err := unix.Prlimit(pid, resource, nil, &now); err != nil {
-			return err
-		}
-		n := min(uint64(limit), now.Max)
-		if now.Cur == n && now.Max == n {
-			continue
-		}
-		if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: min(now.Cur, n), Max: n}, nil); err != nil {
-			return err
+	for _, pid := range pids {
+		for resource, limit := range map[int]int{unix.RLIMIT_NPROC: p.Limits.Tasks, unix.RLIMIT_NOFILE: p.Limits.OpenFiles} {
+			one, err := lowerOf(pid, resource, uint64(max(limit, 0)))
+			if err != nil && !errors.Is(err, unix.ESRCH) {
+				return lowered, err
+			}
+			lowered = lowered || one
 		}
 	}
-	return nil
+	return lowered, nil
+}
+
+// lowerOf sets a limit of a process, unless its limit is no higher. 0 means no limit.
+func lowerOf(pid, resource int, limit uint64) (lowered bool, err error) {
+	var now unix.Rlimit
+	if err := unix.Prlimit(pid, resource, nil, &now); err != nil || limit == 0 || now.Max <= limit {
+		return false, err
+	}
+	return true, unix.Prlimit(pid, resource, &unix.Rlimit{Cur: min(now.Cur, limit), Max: limit}, nil)
 }
 
 // lower sets a limit, or keeps the current one if that is lower.

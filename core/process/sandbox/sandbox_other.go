@@ -49,8 +49,8 @@ func (p *Profile) KillAll() {}
 // KillsAnywhere always returns false.
 func (p *Profile) KillsAnywhere() bool { return false }
 
-// LimitProgram does nothing.
-func (p *Profile) LimitProgram(int) error { return nil }
+// LimitPrograms does nothing.
+func (p *Profile) LimitPrograms(...int) (lowered bool, err error) { return false, nil }
 
 // ProcessUsage always returns false.
 func ProcessUsage(int) (Usage, bool) { return Usage{}, false }

@@ -158,7 +158,7 @@ func hasItsOwnUser(t *testing.T, s *harness.Server, want bool) {
 	own := false
 	for _, p := range s.Processes() {
 		info, err := os.Stat(fmt.Sprintf("/proc/%d", p.ID))
-		if err != nil || !strings.Contains(p.Command, "hostile-app hostile") || strings.Contains(p.Command, "__shim") {
+		if err != nil || !strings.Contains(p.Command, "hostile-app hostile") || p.Parent == s.Cmd.Process.Pid /* its shim */ {
 			continue
 		}
 		own = info.Sys().(*syscall.Stat_t).Uid >= 0x70000000

@@ -59,13 +59,13 @@ func killAndWaitForReplacement(t *testing.T, s *harness.Server, plugin string) {
 	}
 }
 
-// processID returns the ID of the server's child process whose command line ends with command.
+// processID returns the ID of the process below the server whose command line ends with command.
 func processID(t *testing.T, s *harness.Server, command string) int {
 	t.Helper()
 	id := 0
 	if !testkit.Within(harness.Timeout, func() bool {
 		for _, p := range s.Processes() {
-			if strings.HasSuffix(p.Command, command) && !strings.Contains(p.Command, "__shim") {
+			if strings.HasSuffix(p.Command, command) && p.Parent != s.Cmd.Process.Pid /* its shim */ {
 				id = p.ID
 				return true
 			}
