@@ -59,7 +59,7 @@ func bundle(kind string, args []string) int {
 		}
 		_, _ = io.Copy(io.Discard, connection)
 	case "sleep":
-		<-time.After(time.Minute)
+		<-time.After(10 * time.Minute)
 	case "ignoring":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		<-time.After(time.Minute)
