@@ -34,6 +34,14 @@ export function useAppDetails(name: string) {
   });
 }
 
+export function usePermissions(name: string) {
+  const { workspace } = useSession();
+  return useQuery({
+    queryKey: ["permissions", workspace.id, name],
+    queryFn: () => take(api.GET("/v1/apps/{name}/permissions", { params: { path: { name } } })),
+  });
+}
+
 export type AppAction = "start" | "stop" | "restart" | "update" | "uninstall";
 
 const done: Record<Exclude<AppAction, "uninstall">, string> = {

@@ -41,7 +41,7 @@ function setConnection(to: Connection) {
 /** The queries that an event invalidates. */
 const affected: [RegExp, string[]][] = [
   [/^bundle\.|^app\./, ["apps", "app", "health", "tools", "bootstrap"]],
-  [/^app\.permissions/, ["permissions"]],
+  [/^app\.(permissions|denied)/, ["permissions"]],
   [/^account\./, ["accounts"]],
   [/^data\.changed/, ["data"]],
   [/^conversation\./, ["conversations", "conversation"]],

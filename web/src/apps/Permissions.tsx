@@ -1,8 +1,8 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import { usePermissions } from "../api/apps";
 import { api, take, type Schemas } from "../api/client";
 import { refresh } from "../api/refresh";
-import { useSession } from "../api/session";
 import { Button } from "../ui/Button";
 import { Field, Input, Select } from "../ui/Field";
 import { ago, moment, plural } from "../ui/format";
@@ -31,13 +31,9 @@ const states: Record<Granted["state"], [string, Tone]> = {
 
 /** Shows an app's permissions, requests and denials. */
 export function Permissions({ app }: { app: string }) {
-  const { workspace } = useSession();
   const queries = useQueryClient();
   const path = { params: { path: { name: app } } };
-  const found = useQuery({
-    queryKey: ["permissions", workspace.id, app],
-    queryFn: () => take(api.GET("/v1/apps/{name}/permissions", path)),
-  });
+  const found = usePermissions(app);
   const change = useMutation({
     mutationFn: (body: Change) => take(api.PATCH("/v1/apps/{name}/permissions", { ...path, body })),
     onSuccess: (now) => {

@@ -4,6 +4,7 @@ import { useMemo, useRef, useState } from "react";
 import { useLinking, useOwnAccounts } from "../accounts/data";
 import { WaitingCall } from "../approvals/Decide";
 import { isPending, useApprovals } from "../approvals/waiting";
+import { usePermissions } from "../api/apps";
 import { toJson } from "../api/digits";
 import { ApiError } from "../api/http";
 import { useSession } from "../api/session";
@@ -144,11 +145,32 @@ export function ToolPanel({ tool }: { tool: Tool }) {
             {view && !outcome.result.isError && (
               <AppView server={tool.server} uri={view} tool={tool} input={outcome.args} result={outcome.result} />
             )}
+            {outcome.result.isError && isWorkspaceAdmin && <Denied app={tool.server} />}
             <ResultView result={outcome.result} />
           </Card>
         )}
       </div>
     </div>
+  );
+}
+
+/** Says what the sandbox denied the app, which may be why a call failed. */
+function Denied({ app }: { app: string }) {
+  const { data } = usePermissions(app);
+  const denied = data?.denials.filter((d) => d.observed).map((d) => d.target) ?? [];
+  return (
+    denied.length > 0 && (
+      <Notice
+        tone="warn"
+        action={
+          <Link to="/apps/$name" params={{ name: app }} search={{ tab: "permissions" }}>
+            Permissions
+          </Link>
+        }
+      >
+        {`The sandbox has denied ${app} access to ${denied.join(", ")}. If the tool needs it, allow it on the app's page.`}
+      </Notice>
+    )
   );
 }
 

@@ -1,4 +1,4 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
+import { measureElement, useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, type ReactNode } from "react";
 
 interface Props<T> {
@@ -22,6 +22,8 @@ export function VirtualRows<T>({ label, items, size, max, keyOf, render, onEnd, 
     count: items.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => size,
+    // A hidden list has rows of no height. With those, it would stay empty when it is shown again.
+    measureElement: (row, entry, list) => measureElement(row, entry, list) || size,
     getItemKey: (i) => keyOf(items[i]!),
     overscan: 8,
     onChange: (v) => {
