@@ -4,8 +4,14 @@ package main
 
 import (
 	"os"
+	"runtime"
 
 	"github.com/ropewalk/ropewalk/core/process"
 )
+
+// The main goroutine stays on the first thread of the process: see process.Shim.
+//
+//nolint:gochecknoinits // Go promises this only for init
+func init() { runtime.LockOSThread() }
 
 func main() { os.Exit(process.Shim(os.Args[1:])) }

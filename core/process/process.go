@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -128,7 +127,7 @@ func (p *Process) awaitStart(c Command) error {
 	}
 	p.pid = pid
 	if c.Sandbox != nil && c.Sandbox.Level >= sandbox.LevelNamespaces {
-		p.pid = childOf(p.cmd.Process.Pid)
+		p.pid = childOf(p.cmd.Process.Pid, pid)
 	}
 	return nil
 }
@@ -295,14 +294,17 @@ func (p *Process) Kill() { _ = p.socket.Close() }
 // while the server runs.
 func Self() string { return selfPath() }
 
-// selfShim returns the command line of a shim that is this executable.
-func selfShim() []string { return []string{selfPath(), ShimArg} }
-
-// shimCommand returns the command that runs a shim with arguments.
+// shimCommand returns the command that runs a shim with arguments. The descriptor of its program is passed to it, because
+// only those that are passed are certain to be the same between fork and exec.
 func shimCommand(args ...string) *exec.Cmd {
-	line := slices.Concat(shimProgram(), args)
+	line := []string{selfPath(), ShimArg}
+	if shimProgram() != nil {
+		line = []string{descriptorPath(shimFD, "")}
+	}
+	line = append(line, args...)
 	cmd := exec.Command(line[0], line[1:]...) //nolint:noctx // the socket ends it, with the whole tree; a context would end the shim alone
 	cmd.Args[0] = os.Args[0]
+	cmd.ExtraFiles = new(shimSocket).extraFiles()
 	return cmd
 }
 

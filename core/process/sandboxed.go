@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,7 +53,9 @@ func (s *shim) receiveProfile() (*sandbox.Profile, error) {
 		return nil, fmt.Errorf("the sandbox profile did not arrive: %w", err)
 	}
 	var start confinedStart
-	if err := json.Unmarshal(line, &start); err != nil {
+	fields := json.NewDecoder(bytes.NewReader(line))
+	fields.DisallowUnknownFields() // from a server that embeds an older shim
+	if err := fields.Decode(&start); err != nil {
 		return nil, fmt.Errorf("cannot read the sandbox profile: %w", err)
 	}
 	s.env = nil
@@ -111,9 +114,10 @@ func (s *shim) spawnConfined(p *sandbox.Profile, path string, argv []string) err
 	return nil
 }
 
-// isAlone reports whether the program appears to have started no other process.
+// isAlone reports whether the program appears to have started no other process. The order matters: a process whose
+// parent ends between the two steps becomes a child of the shim.
 func (s *shim) isAlone() bool {
-	return len(below(os.Getpid())) == 1
+	return len(below(s.child)) == 0 && slices.Equal(below(os.Getpid()), []int{s.child})
 }
 
 // killSandbox sends SIGKILL to everything in the sandbox at once.

@@ -16,7 +16,8 @@ const (
 	socketFD  = 3 // its end of the shim socket
 	programFD = 4 // the program, unless the shim opens it by its path
 	killFD    = 5 // kills the cgroup, if any
-	mountFD   = 6 // the first of the mounts in Profile.Mapped
+	shimFD    = 6 // the shim's own program, if it was embedded
+	mountFD   = 7 // the first of the mounts in Profile.Mapped
 )
 
 // shimSocket connects the server and one shim. The server writes "stop <nanoseconds>", and "tasks <number>" to lower
@@ -77,7 +78,7 @@ func socketPair() (server, shim *os.File, err error) {
 
 // extraFiles returns the shim's descriptors from socketFD on.
 func (s *shimSocket) extraFiles() []*os.File {
-	return append([]*os.File{s.shim, s.program, s.kill}, s.mounts...)
+	return append([]*os.File{s.shim, s.program, s.kill, shimProgram()}, s.mounts...)
 }
 
 // closeShimSide closes what only the shim needs. The server's end reads as closed as soon as no process holds

@@ -75,11 +75,16 @@ func killOrphans() (found bool) {
 	return found
 }
 
-// childOf returns the only child of a shim, as the server sees it, or 0. A shim in its own PID namespace knows
-// it by another number.
-func childOf(shim int) int {
-	if found := below(shim); len(found) > 0 {
-		return found[0]
+// childOf returns the child of a shim that the shim knows by the number pid, or 0. A shim in its own PID namespace
+// knows it by another number than the server (NSpid in proc_pid_status(5)).
+func childOf(shim, pid int) int {
+	for _, child := range below(shim) {
+		status, _ := os.ReadFile("/proc/" + strconv.Itoa(child) + "/status") // an error means that it has ended
+		_, numbers, _ := bytes.Cut(status, []byte("\nNSpid:"))
+		numbers, _, _ = bytes.Cut(numbers, []byte("\n"))
+		if fields := bytes.Fields(numbers); len(fields) > 0 && string(fields[len(fields)-1]) == strconv.Itoa(pid) {
+			return child
+		}
 	}
 	return 0
 }

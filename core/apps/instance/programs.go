@@ -17,6 +17,7 @@ const programsAge = time.Second
 type searchPathPrograms struct {
 	lock    sync.Mutex // apps that start at the same time wait for one search
 	found   []string
+	asked   []string    // the search path and the protected directories
 	changes []time.Time // of the search path's directories when they were searched
 	until   time.Time
 }
@@ -31,9 +32,10 @@ func (p *searchPathPrograms) of(searchPath, protected []string) []string {
 			changes[i] = info.ModTime()
 		}
 	}
-	if time.Now().After(p.until) || !slices.EqualFunc(changes, p.changes, time.Time.Equal) {
+	asked := slices.Concat(searchPath, []string{""}, protected)
+	if time.Now().After(p.until) || !slices.Equal(asked, p.asked) || !slices.EqualFunc(changes, p.changes, time.Time.Equal) {
 		p.found = sandbox.SearchPathPrograms(searchPath, protected)
-		p.changes, p.until = changes, time.Now().Add(programsAge)
+		p.asked, p.changes, p.until = asked, changes, time.Now().Add(programsAge)
 	}
 	return p.found
 }
