@@ -88,9 +88,12 @@ test-fast: ## run the tests that need only Go: no root, packages or network (two
 	@echo 'Left out: programs and servers (cmd, test), the sandbox, kits and adapters, fuzzing, the race detector, and what needs PostgreSQL,'
 	@echo 'Redis, npm or Python packages, a browser, user namespaces or the models of tests. make test runs everything.'
 
+# The tests of processes run twice: shims are part of the test's executable, with the race detector, and then the program
+# that releases contain.
 test-race: ## run all tests except PLAIN (see the Makefile) with the race detector, and those of bench (part of make test)
 	$(go) test -C bench $(RACE) -timeout 5m $(TESTFLAGS) ./... && bench=0 || bench=1; \
-	$(go) test $(RACE) -timeout 30m $(TESTFLAGS) -p 3 $$($(go) list ./test/... ./core/store ./... | awk '!seen[$$0]++' | grep -vxF "$$($(go) list $(PLAIN))") && exit $$bench
+	$(go) test $(RACE) -timeout 30m $(TESTFLAGS) -p 3 $$($(go) list ./test/... ./core/store ./... | awk '!seen[$$0]++' | grep -vxF "$$($(go) list $(PLAIN))") && race=0 || race=1; \
+	GO='$(go)' deploy/shim && $(PLAINTEST) -tags shim -timeout 15m ./core/process && exit $$((bench | race))
 
 test-plain: ## run the tests of other programs, of commands and of packages (part of make test)
 	$(PLAINTEST) -timeout 30m $(PLAIN)
@@ -162,6 +165,7 @@ microbench: ## run benchmarks of single packages: ratios of two things measured 
 	$(go) test -run '^$$' -bench . -benchmem ./core/... ./plugins/...
 
 chaos: test-deps ## check every row of docs/security.md with the full counts, and print one table (an hour at most; ONLY="7 8": only those rows)
+	@GO='$(go)' deploy/shim
 	@$(go) run ./internal/chaos/table $(ONLY)
 
 fuzz: ## execute every fuzz target 50,000 times (three minutes; part of make chaos)

@@ -96,7 +96,7 @@ func (c check) measure(ctx context.Context, report string) result {
 	if strings.HasPrefix(c.tests, "Fuzz") {
 		return c.fuzz(ctx)
 	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-tags", "chaos", "-count=1", "-timeout", "25m", "-v", "-run", "^("+c.tests+")$", "./"+c.dir)
+	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-tags", "chaos,shim", "-count=1", "-timeout", "25m", "-v", "-run", "^("+c.tests+")$", "./"+c.dir)
 	cmd.Env = append(cmd.Environ(), chaos.ReportVariable+"="+report)
 	out, err := cmd.CombinedOutput()
 	passed := bytes.Count(out, []byte("\n--- PASS: "))
