@@ -134,8 +134,8 @@ func (p *pool) most(key poolKey) int {
 }
 
 // checkShare returns core.CodeRateLimited if a user already uses half of the allowed instances, or one if only one is
-// allowed, and asks for another. The user's share of all MCP sessions is also half, and each session may need an instance. An instance that
-// serves all stateless clients does not count for anybody.
+// allowed, and asks for another. The user's share of all MCP sessions is also half, and each session may need an
+// instance. An instance that serves all stateless clients does not count for anybody.
 func (p *pool) checkShare(key poolKey, user string) error {
 	if user == "" || key.session == "" && key.account == "" {
 		return nil
