@@ -43,7 +43,8 @@ type User struct {
 	Groups string `json:"-"`
 }
 
-// GroupList returns groups in the form of User.Groups, sorted, without names that are not PlainText: nothing can be bound to those.
+// GroupList returns groups in the form of User.Groups, sorted, without names that are not PlainText: nothing can be
+// bound to those.
 func GroupList(groups []string) string {
 	names := slices.DeleteFunc(slices.Clone(groups), func(name string) bool { return name == "" || name != PlainText(name) })
 	slices.Sort(names)

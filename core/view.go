@@ -54,5 +54,5 @@ func CheckSurface(field, surface string) error {
 	if surface == "" || surface == SurfaceFull || surface == SurfaceSearch {
 		return nil
 	}
-	return Errorf(CodeBadRequest, "%s is %.50q; it can be %s or %s", field, surface, SurfaceFull, SurfaceSearch)
+	return Errorf(CodeBadRequest, "%s is %.50q; it must be %s or %s", field, surface, SurfaceFull, SurfaceSearch)
 }

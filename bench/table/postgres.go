@@ -18,7 +18,7 @@ import (
 var errNoPostgres = errors.New("left out: no PostgreSQL on this machine (Debian package postgresql)")
 
 // postgres creates a PostgreSQL cluster with the defaults of initdb, which write acknowledged data to disk. It
-// starts the cluster and returns its URL. The cluster ends with the part.
+// starts the cluster and returns its URL. The cluster is stopped at the end of the part.
 func (b *bench) postgres(ctx context.Context) (string, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // Debian does not put it on PATH
 	if len(found) == 0 {
@@ -65,8 +65,8 @@ func (b *bench) postgres(ctx context.Context) (string, error) {
 	return p.url, nil
 }
 
-// unprivileged returns the user to run PostgreSQL as if this program runs as root, because PostgreSQL refuses to run as
-// root. Otherwise, it returns nil.
+// unprivileged returns the user that PostgreSQL runs as. PostgreSQL refuses to run as root, so if this program does, the
+// user is postgres or nobody. Otherwise the result is nil, which means the same user.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil

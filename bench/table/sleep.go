@@ -65,7 +65,8 @@ type crowd struct {
 	ready         time.Duration
 }
 
-// crowdAtRest starts a server, waits until it lists the tools of all apps, calls a few of them, and measures the tree at rest.
+// crowdAtRest starts a server, waits until it lists the tools of all apps, calls a few of them, and measures the tree
+// at rest.
 func (b *bench) crowdAtRest(ctx context.Context, s service) (c crowd, err error) {
 	defer b.stopAll()
 	begin := time.Now()

@@ -222,7 +222,8 @@ func (m *Manager) postForm(ctx context.Context, g core.Grant, address string, fo
 	return m.post(ctx, g.Private, address, "application/x-www-form-urlencoded", basic, []byte(form.Encode()))
 }
 
-// post sends a body to an endpoint of an authorization server. basic has the user and the password for basic authentication, or is empty.
+// post sends a body to an endpoint of an authorization server. basic has the user and the password for basic
+// authentication, or is empty.
 func (m *Manager) post(ctx context.Context, private bool, address, media, basic string, body []byte) (status int, answer []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {

@@ -313,8 +313,8 @@ func (m *Manager) Finish(ctx context.Context, caller func(ctx context.Context, w
 	return m.complete(ctx, p, answer.Code)
 }
 
-// fewerScopes returns the scopes for the next attempt, after an authorization server refused some: offline_access alone, since
-// without it a login may end soon, and then none.
+// fewerScopes returns the scopes for the next attempt, after an authorization server refused some: offline_access
+// alone, since without it a login may end soon, and then none.
 func fewerScopes(refused []string) []string {
 	if len(refused) > 1 && slices.Contains(refused, offline) {
 		return []string{offline}

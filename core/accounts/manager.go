@@ -164,7 +164,8 @@ func (m *Manager) Changed(account string) {
 	m.changed = make(chan struct{})
 }
 
-// inWorkspace returns the accounts of a workspace by owner. Calls that need them at the same time share one read of the store.
+// inWorkspace returns the accounts of a workspace by owner. Calls that need them at the same time share one read of the
+// store.
 func (m *Manager) inWorkspace(ctx context.Context, workspace string) (map[string][]core.Account, error) {
 	known, since := m.cached(workspace)
 	if time.Now().Before(known.until) {

@@ -21,7 +21,7 @@ func recordOf(r core.AuditRecord) contract.Record {
 	return out
 }
 
-// limited returns arguments, or a JSON string with their size if they are longer than most bytes.
+// limited returns arguments, or a JSON string with their size if their length exceeds most.
 func limited(arguments json.RawMessage, most int) json.RawMessage {
 	if len(arguments) > most {
 		return json.RawMessage(fmt.Sprintf(`"left out: %d bytes"`, len(arguments)))

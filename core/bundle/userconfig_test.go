@@ -36,9 +36,9 @@ func TestMissing(t *testing.T) {
 		values map[string]core.Secret
 		want   []string
 	}{
-		"nothing supplied": {nil, []string{"api_key", "githubUser", "token"}},
-		"by key":           {map[string]core.Secret{"api_key": "k", "githubUser": "u", "token": "t"}, nil},
-		"by upper snake":   {map[string]core.Secret{"API_KEY": "k", "GITHUB_USER": "u", "TOKEN": "t"}, nil},
+		"nothing supplied":    {nil, []string{"api_key", "githubUser", "token"}},
+		"by key":              {map[string]core.Secret{"api_key": "k", "githubUser": "u", "token": "t"}, nil},
+		"in upper snake case": {map[string]core.Secret{"API_KEY": "k", "GITHUB_USER": "u", "TOKEN": "t"}, nil},
 		"by the variable that the manifest fills": {map[string]core.Secret{"API_KEY": "k", "githubUser": "u", "ACME_TOKEN": "t"}, nil},
 		"a variable that only contains it":        {map[string]core.Secret{"API_KEY": "k", "USER_LINE": "u", "token": "t"}, []string{"githubUser"}},
 		"an empty value is not a value":           {map[string]core.Secret{"api_key": "", "githubUser": "u", "token": "t"}, []string{"api_key"}},
@@ -78,18 +78,18 @@ func TestCheckValuesChecksTypes(t *testing.T) {
 		key, value string
 		ok         bool
 	}{
-		"a number":                          {"limit", "5", true},
-		"a number with a fraction":          {"limit", "5.5", true},
-		"a word in place of a number":       {"limit", "many", false},
-		"infinity":                          {"limit", "Inf", false},
-		"below the minimum":                 {"limit", "0", false},
-		"above the maximum":                 {"limit", "11", false},
-		"above the maximum, by upper snake": {"LIMIT", "11", false},
-		"true":                              {"verbose", "true", true},
-		"yes":                               {"verbose", "yes", false},
-		"a NUL in a string":                 {"api_key", "a\x00", false},
-		"a refused variable":                {"LD_PRELOAD", "x", false},
-		"an empty number is not a value":    {"limit", "", true},
+		"a number":                               {"limit", "5", true},
+		"a number with a fraction":               {"limit", "5.5", true},
+		"a word in place of a number":            {"limit", "many", false},
+		"infinity":                               {"limit", "Inf", false},
+		"below the minimum":                      {"limit", "0", false},
+		"above the maximum":                      {"limit", "11", false},
+		"above the maximum, in upper snake case": {"LIMIT", "11", false},
+		"true":                                   {"verbose", "true", true},
+		"yes":                                    {"verbose", "yes", false},
+		"a NUL in a string":                      {"api_key", "a\x00", false},
+		"a refused variable":                     {"LD_PRELOAD", "x", false},
+		"an empty number is not a value":         {"limit", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := m.CheckValues(map[string]core.Secret{c.key: core.Secret(c.value)})

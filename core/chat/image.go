@@ -111,7 +111,8 @@ func (s *imageScaler) fitAttached(ctx context.Context, b model.Block, edge int) 
 	return b
 }
 
-// smaller returns the image encoded again, with at most imageEdge pixels on an edge, or the image unchanged if it cannot be decoded.
+// smaller returns the image encoded again, with at most imageEdge pixels on an edge, or the image unchanged if it
+// cannot be decoded.
 func (s *imageScaler) smaller(ctx context.Context, b model.Block) model.Block {
 	select {
 	case s.turn <- struct{}{}:

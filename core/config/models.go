@@ -144,7 +144,7 @@ func (k *check) checkModels() {
 		}
 	}
 	if m.Proxy.URL != "" && m.Proxy.Host() == "" {
-		k.add("models.proxy", "must be an address such as http://proxy.example:3128, or none, and so must HTTPS_PROXY")
+		k.add("models.proxy", "must be none or an address such as http://proxy.example:3128; if it is environment, HTTPS_PROXY must be such an address")
 	}
 	for _, chosen := range m.chosen() {
 		name, of, ok := strings.Cut(chosen.model, ":")

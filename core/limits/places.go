@@ -30,8 +30,8 @@ type waiter struct {
 	given chan struct{} // closed when the waiter gets a place
 }
 
-// NewPlaces returns Places with most free places. Each user can take at most share of them. A share of 0 means a
-// quarter, but at least one.
+// NewPlaces returns Places whose number of places is most, all of them free. Each user can take at most share of them.
+// A share of 0 means a quarter, but at least one.
 func NewPlaces(most, share int) *Places {
 	return &Places{most: most, share: cmp.Or(share, max(1, most/4)), users: map[string]int{}}
 }

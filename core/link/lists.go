@@ -121,7 +121,7 @@ func readPage(raw json.RawMessage, member string) (items []json.RawMessage, curs
 	}
 	list, ok := page[member]
 	if !ok {
-		return nil, "", errors.New("the answer is missing member " + member)
+		return nil, "", errors.New("the answer has no member " + member)
 	}
 	if trimmed := bytes.TrimLeft(list, " \t\r\n"); trimmed[0] != '[' && string(trimmed) != "null" {
 		return nil, "", errors.New(member + " is not an array")

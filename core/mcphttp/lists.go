@@ -110,7 +110,7 @@ func (e *Endpoint) chooseSurface(c *fiber.Ctx, k *call) *fault {
 		k.surface = cmp.Or(tools.Surface(c.Query("surface")), e.o.Tools.SurfaceFor(k.caller))
 	}
 	if !once || k.surface != tools.SurfaceFull && k.surface != tools.SurfaceSearch {
-		message := fmt.Sprintf("%s, or the query parameter surface, is %q; it can be %s or %s", headerSurface, clip(string(k.surface)), tools.SurfaceFull, tools.SurfaceSearch)
+		message := fmt.Sprintf("%s, or the query parameter surface, is %q; it must be %s or %s", headerSurface, clip(string(k.surface)), tools.SurfaceFull, tools.SurfaceSearch)
 		return badRequest(rpc.CodeInvalidRequest, message).of(k.ID)
 	}
 	return nil

@@ -49,7 +49,8 @@ func init() {
 // exits directly: it has nothing to clean up, and a binary built with the race detector would take another
 // second to exit.
 func Shim(args []string) int {
-	// A thread that enters the sandbox must not be the first one: a signal to a process is allowed if one to its first thread is.
+	// A thread that enters the sandbox must not be the first one: a signal to a process is allowed if one to its first
+	// thread is.
 	runtime.LockOSThread()
 	if slices.Equal(args, probeArgs(false)) || slices.Equal(args, probeArgs(true)) {
 		return probe(len(args) > 1)

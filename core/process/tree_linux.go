@@ -45,8 +45,9 @@ func childAttributes(isInit bool) *syscall.SysProcAttr {
 	if isInit {
 		death = 0 // the kernel kills the program with its shim anyway
 	}
-	// The program dies if the thread of its shim ends. In its own session, it cannot join the process groups of the server and of
-	// other programs: the kernel would hang up a group that the program leaves behind with a stopped process.
+	// The program dies if the thread of its shim ends. In its own session, it cannot join the process groups of the
+	// server and of other programs: the kernel would hang up a group that the program leaves behind with a stopped
+	// process.
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: death}
 }
 

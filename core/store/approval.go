@@ -44,7 +44,7 @@ const (
 
 // RequestApproval stores a request for an approval. If the same call is already waiting, it returns that request
 // instead, which may have expired (see ExpireApprovals), and first is false. The error is core.CodeRateLimited if the
-// caller already has at least most pending requests.
+// caller's pending requests have reached most.
 func (s *Store) RequestApproval(ctx context.Context, a core.Approval, most int) (stored core.Approval, first bool, err error) {
 	err = s.db.Update(ctx, "requesting an approval", func(ctx context.Context, tx *sql.Tx) error {
 		first = false

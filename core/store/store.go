@@ -79,7 +79,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// UseKeys sets the keys of state that had none. Records that are stored in plain text are encrypted at the next start.
+// UseKeys sets the keys of a state that has none. Records that are stored in plain text are encrypted at the next start.
 func (s *Store) UseKeys(keys *seal.Keys) { s.keys.CompareAndSwap(nil, keys) }
 
 // Stats returns statistics about the connections of the database.

@@ -273,7 +273,7 @@ func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (jso
 			}
 			r.server, member, own = at.server, "uri", at.uri
 		default:
-			return core.Errorf(core.CodeBadRequest, "params.ref.type is %.50q; it can be ref/prompt or ref/resource", in.Ref.Type)
+			return core.Errorf(core.CodeBadRequest, "params.ref.type is %.50q; it must be ref/prompt or ref/resource", in.Ref.Type)
 		}
 		r.params, err = rawjson.EditMember(q.Params, "ref", func(ref json.RawMessage) (json.RawMessage, error) { return rawjson.Rename(ref, member, own) })
 		if err != nil {

@@ -193,7 +193,7 @@ func (s *Session) isClosed() bool {
 func (s *Session) SetLevel(ctx context.Context, level string) error {
 	severity := severityOf(level)
 	if severity == 0 {
-		return core.Errorf(core.CodeBadRequest, "level is %.50q; it can be %s", level, strings.Join(apps.LevelNames(), ", "))
+		return core.Errorf(core.CodeBadRequest, "level is %.50q; it must be one of %s", level, strings.Join(apps.LevelNames(), ", "))
 	}
 	s.mu.Lock()
 	s.severity = severity

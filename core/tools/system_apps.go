@@ -120,7 +120,7 @@ func (in manageApps) run(ctx context.Context, m Manager, c core.Caller) (any, er
 	case "stop":
 		return appStatus(m.Stop(ctx, c.Workspace.ID, in.Name))
 	}
-	return nil, core.Errorf(core.CodeBadRequest, "action is %q; it can be install, uninstall, start or stop", in.Action)
+	return nil, core.Errorf(core.CodeBadRequest, "action is %q; it must be install, uninstall, start or stop", in.Action)
 }
 
 func appStatus(app core.App, err error) (any, error) {

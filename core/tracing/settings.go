@@ -47,14 +47,14 @@ func readSettings(env map[string]string, log hclog.Logger) settings {
 			s.protocol = value
 			break
 		}
-		log.Warn("the variable "+name+" is ignored: it can be grpc or http/protobuf", "value", value)
+		log.Warn("the variable "+name+" is ignored: it must be grpc or http/protobuf", "value", value)
 	}
 	if value := env[envSampler]; value != "" && !slices.Contains(samplers(), value) {
-		log.Warn("the variable "+envSampler+" is ignored: it can be "+strings.Join(samplers(), ", "), "value", value)
+		log.Warn("the variable "+envSampler+" is ignored: it must be one of "+strings.Join(samplers(), ", "), "value", value)
 	}
 	for name := range strings.SplitSeq(env[envPropagators], ",") {
 		if name = strings.TrimSpace(name); name != "" && name != "tracecontext" {
-			log.Warn("the variable "+envPropagators+" is partly ignored: trace contexts are always tracecontext (W3C), and nothing else is read or passed on", "value", name)
+			log.Warn("the variable "+envPropagators+" is partly ignored: only trace contexts in the W3C format (tracecontext) are read and passed on", "value", name)
 		}
 	}
 	return s
@@ -77,7 +77,7 @@ func exports(env map[string]string, log hclog.Logger) bool {
 			on = true
 		case "none":
 		default:
-			log.Warn("the variable "+envExporter+" is partly ignored: it can be otlp or none", "value", name)
+			log.Warn("the variable "+envExporter+" is partly ignored: it must be otlp or none", "value", name)
 		}
 	}
 	return on

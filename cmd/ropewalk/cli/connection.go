@@ -152,7 +152,8 @@ func (c *Connection) namedContext() (string, Context, error) {
 	return fmt.Sprintf("the context %q", name), named, nil
 }
 
-// ServerAddress returns a server's address as a person wrote it, with https:// if it has no scheme, and without slashes at the end.
+// ServerAddress returns a server's address as a person wrote it, with https:// if it has no scheme, and without slashes
+// at the end.
 func ServerAddress(text string) string {
 	if text != "" && !strings.Contains(text, "://") {
 		text = "https://" + text

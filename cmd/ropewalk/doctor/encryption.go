@@ -45,8 +45,8 @@ func (e *examination) checkEncryption(ctx context.Context) {
 	e.add(check, ok, "the secrets of apps are encrypted with the key "+keys.ID(), "")
 }
 
-// unlinkable says why nobody can link an account to an app while no key is configured, or returns "" if the first account creates
-// a key.
+// unlinkable says why nobody can link an account to an app while no key is configured, or returns "" if the first
+// account creates a key.
 func (e *examination) unlinkable() string {
 	if e.config.Storage.URL != "" {
 		return ". Accounts cannot be linked: servers that share a database do not create a key"

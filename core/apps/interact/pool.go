@@ -133,9 +133,9 @@ func (p *pool) most(key poolKey) int {
 	return p.o.MaxInstances
 }
 
-// checkShare returns core.CodeRateLimited if a user has half of the instances in use, at least one, and asks for
-// another. The user's share of all MCP sessions is also half, and each session may need an instance. An instance that
-// serves all stateless clients does not count for anybody.
+// checkShare returns core.CodeRateLimited if a user already uses half of the allowed instances, or one if only one is
+// allowed, and asks for another. The user's share of all MCP sessions is also half, and each session may need an
+// instance. An instance that serves all stateless clients does not count for anybody.
 func (p *pool) checkShare(key poolKey, user string) error {
 	if user == "" || key.session == "" && key.account == "" {
 		return nil
@@ -272,7 +272,7 @@ type pooled struct {
 	newest    atomic.Pointer[Call] // the newest call: its client gets the requests that do not belong to a call
 
 	users       int         // calls in flight; the pool's mutex guards this and the fields below
-	user        string      // the first of the users who use it now
+	user        string      // the user whose call came first since it was last unused
 	unusedSince time.Time   // when the last call ended
 	timer       *time.Timer // ends the instance once it has been unused for long enough; nil while in use
 }

@@ -337,7 +337,7 @@ func (r *reader) transport(key, kind string) {
 	case "builtin", "platform", "inmemory", "frontend":
 		r.fail(".%s: %.50s is built into the client and has no command or url", key, kind)
 	default:
-		r.fail(".%s is %.50q; it can be stdio, http or sse", key, kind)
+		r.fail(".%s is %.50q; it must be stdio, http or sse", key, kind)
 	}
 }
 

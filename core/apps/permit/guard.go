@@ -72,7 +72,7 @@ func (g *Guard) Check(a core.Access) (core.Access, error) {
 	case core.PermissionEnv:
 		err = checkVariable(a.Target)
 	default:
-		err = core.Errorf(core.CodeBadRequest, "kind is %.50q; it can be read, write, net, netOnly or env", a.Kind)
+		err = core.Errorf(core.CodeBadRequest, "kind is %.50q; it must be read, write, net, netOnly or env", a.Kind)
 	}
 	return a, err
 }

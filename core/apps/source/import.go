@@ -72,7 +72,7 @@ func (r ImportRequest) Servers() (map[string]json.RawMessage, error) {
 	switch r.Existing {
 	case "", ExistingSkip, ExistingReplace:
 	default:
-		return nil, badRequest("existing is %.50q; it can be %s or %s", r.Existing, ExistingSkip, ExistingReplace)
+		return nil, badRequest("existing is %.50q; it must be %s or %s", r.Existing, ExistingSkip, ExistingReplace)
 	}
 	if r.Text == "" {
 		return r.MCPServers, nil

@@ -105,7 +105,7 @@ func (r Request) check() error {
 		return badRequest("args can only be used with command, npm and pypi")
 	}
 	if r.StartTimeout < 0 || r.StartTimeout > maxStartTimeout {
-		return badRequest("startTimeoutSeconds is %d; it can be 1 to %d", r.StartTimeout, maxStartTimeout)
+		return badRequest("startTimeoutSeconds is %d; it must be between 1 and %d", r.StartTimeout, maxStartTimeout)
 	}
 	if r.Bin != "" && r.NPM == "" && r.PyPI == "" {
 		return badRequest("bin can only be used with npm and pypi")
@@ -150,7 +150,7 @@ func (r Request) remote() (*core.Remote, error) {
 	case transportStreamable, transportSSE:
 		remote.Type = t.Type
 	default:
-		return nil, badRequest("transport.type is %q; it can be %s or %s", t.Type, transportStreamable, transportSSE)
+		return nil, badRequest("transport.type is %q; it must be %s or %s", t.Type, transportStreamable, transportSSE)
 	}
 	if t.Auth != nil {
 		if remote.Auth, err = t.Auth.record(); err != nil {
@@ -194,7 +194,7 @@ func (a Auth) record() (core.RemoteAuth, error) {
 	case core.AuthExchange:
 		return core.RemoteAuth{}, badRequest("transport.auth.type exchange can only be set in the configuration (apps.<name>.transport.auth), because callers' tokens go to its tokenUrl")
 	}
-	return core.RemoteAuth{}, badRequest("transport.auth.type is %q; it can be bearer, header, user, shared or none", a.Type)
+	return core.RemoteAuth{}, badRequest("transport.auth.type is %q; it must be bearer, header, user, shared or none", a.Type)
 }
 
 // accounts returns the record of an app that is called with linked accounts.

@@ -102,7 +102,7 @@ func Parse(content []byte) (Skill, error) {
 	case s.Name == "":
 		return Skill{}, errors.New("name is missing in the front matter")
 	case s.Type != TypeContext && s.Type != TypeSkill:
-		return Skill{}, fmt.Errorf("type is %q; it can be context or skill", s.Type)
+		return Skill{}, fmt.Errorf("type is %q; it must be context or skill", s.Type)
 	case s.Body == "":
 		return Skill{}, errors.New("there is no text after the front matter")
 	}

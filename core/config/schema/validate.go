@@ -147,8 +147,8 @@ func (v *validation) notOneOf(location []string, k *kind.Enum) string {
 	return fmt.Sprintf("%q is not one of %s%s", got, strings.Join(options, ", "), nearestOnly(got, options))
 }
 
-// require reports that a key is missing, and any key that looks like a misspelling of it. The schema does not reject misspellings where an adapter may
-// have its own keys.
+// require reports that a key is missing, and any key that looks like a misspelling of it. The schema does not reject
+// misspellings where an adapter may have its own keys.
 func (v *validation) require(location []string, name string, names []string) {
 	mapping, _ := lookup(v.Value, location).(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(mapping)) {

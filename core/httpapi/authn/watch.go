@@ -24,7 +24,8 @@ const (
 // Watch returns a context for work that continues for a caller after the request was admitted. The context ends when
 // the caller loses their credentials, their membership or a role, as soon as the loss is announced. A standing stream
 // is also checked periodically (Recheck), which detects expired tokens too. The context stays open while the caller's
-// rights cannot be determined. Its cause says what the caller has lost. stop releases the context's resources.
+// rights cannot be determined. When it ends, its cause is the error of Check, which says what the caller has lost. stop
+// releases the context's resources.
 //
 // follow is nil for a run. For a standing stream, it is called after each check with the caller and their current
 // rights.

@@ -9,9 +9,9 @@ import (
 const slack = time.Second
 
 // deadline is a read or write deadline that is applied at the next Read or Write and may take effect up to slack late.
-// The HTTP library sets four deadlines per request, and setting them would cost as much as reading the request. Most
-// of them apply to no Read or Write, and most are only slightly later than the previous one. A deadline in the past and the zero time
-// take effect immediately, because they are meant for a Read or Write that is already blocked.
+// The HTTP library sets four deadlines per request, and setting them would cost as much as reading the request. Most of
+// them apply to no Read or Write, and most are only slightly later than the previous one. A deadline in the past and
+// the zero time take effect immediately, because they are meant for a Read or Write that is already blocked.
 type deadline struct {
 	set func(time.Time) error
 

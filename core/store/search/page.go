@@ -12,7 +12,7 @@ import (
 type Limits struct {
 	ByNumber int // up to this many matches are read by their numbers; more are looked for in the page's order
 	Scan     int // conversations to go through, in order, in one query
-	Later    int // maximum number of conversations with other numbers that were changed later (by_number.go)
+	Later    int // maximum number of conversations with other numbers, changed later, for a search by number (by_number.go)
 }
 
 // DefaultLimits returns the limits that were measured with BenchmarkConversations in core/store.
@@ -54,7 +54,7 @@ func (p *Page) Query(ctx context.Context, tx *sql.Tx, what string, args []any, a
 }
 
 // Find returns the numbers of conversations that match every term, and the total number of matches. The numbers include
-// at least all conversations of the page and the next conversation after it, if there is one. If there are few matches,
+// at least all conversations of the page and the one that follows the page, if there is one. If there are few matches,
 // Find returns all of them. If there are many, it goes through the conversations in the page's order, where it soon
 // finds enough of them.
 func (x *Index) Find(ctx context.Context, tx *sql.Tx, p *Page) (numbers []uint32, total int, err error) {
@@ -80,7 +80,7 @@ func (x *Index) Find(ctx context.Context, tx *sql.Tx, p *Page) (numbers []uint32
 	return numbers, total, err
 }
 
-// scan returns numbers that include those of a page's conversations and of the next conversation after it, if there is
+// scan returns numbers that include those of a page's conversations and of the one that follows the page, if there is
 // one. It looks for them in the first conversations of the order, then by number (by_number.go), and then in all
 // conversations.
 func (p *Page) scan(ctx context.Context, tx *sql.Tx, limits Limits, found *roaring.Bitmap, many int) (numbers []uint32, err error) {

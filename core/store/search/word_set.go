@@ -13,8 +13,8 @@ import (
 
 // This file handles compacted words. A compacted word does not have a row for each conversation that contains it,
 // but a row for each page of 65,536 conversations, with a compressed set of their numbers. Words are first written
-// as single rows, which is cheap, and compacted later, which makes searches for words of a hundred thousand
-// conversations cheap. A search reads both forms; a word may be in both.
+// as single rows, which is cheap, and compacted later, which makes searches cheap for words that occur in a
+// hundred thousand conversations. A search reads both forms; a word may be in both.
 
 // postings maps each word to the numbers of the conversations that contain it.
 type postings map[string]*roaring.Bitmap

@@ -111,8 +111,8 @@ func (g *schemaGraph) expand(counts []int) (steps int) {
 	return steps
 }
 
-// count adds the number of steps that it takes to check a value to steps. counts says how many times each schema
-// applies to the value. It returns false if there are too many steps.
+// count adds to steps how many steps it takes to check a value. counts says how many times each schema applies to the
+// value. It returns false if there are too many steps.
 func (g *schemaGraph) count(value any, counts []int, steps *int) bool {
 	*steps = saturate(*steps + g.expand(counts) + len(g.nodes)/nodesPerStep)
 	if *steps > maxSteps {

@@ -31,7 +31,7 @@ func (s *Set) Shows(t core.Tool) bool {
 // shown.
 func (s *Set) ShowsUnread(server, name string) bool { return s.shows(unread(server, name, false)) }
 
-// MayShow reports whether a tool with that name could be shown, depending on its annotations.
+// MayShow reports whether a tool with that name is shown if it has the right annotations.
 func (s *Set) MayShow(server, name string) bool {
 	if s.shows(unread(server, name, true)) {
 		return true

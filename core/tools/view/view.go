@@ -74,7 +74,7 @@ func New(d core.View) (*View, error) {
 			return nil, core.Errorf(core.CodeBadRequest, "include does nothing with the default allow; leave one of them out")
 		}
 	default:
-		return nil, core.Errorf(core.CodeBadRequest, "default is %.50q; it can be %s or %s", d.Default, core.ViewAllows, core.ViewDenies)
+		return nil, core.Errorf(core.CodeBadRequest, "default is %.50q; it must be %s or %s", d.Default, core.ViewAllows, core.ViewDenies)
 	}
 	if v.include, err = newRules("include", d.Include); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func checkBindings(d core.View) error {
 	}
 	for i, role := range d.Roles {
 		if role != core.RoleAdmin && role != core.RoleMember {
-			return core.Errorf(core.CodeBadRequest, "roles[%d] is %.50q; it can be %s or %s", i, role, core.RoleAdmin, core.RoleMember)
+			return core.Errorf(core.CodeBadRequest, "roles[%d] is %.50q; it must be %s or %s", i, role, core.RoleAdmin, core.RoleMember)
 		}
 	}
 	if len(d.Groups) > maxGroups {

@@ -88,7 +88,7 @@ func TestAnEmptyOrContradictoryDefinitionIsRefused(t *testing.T) {
 	for definition, want := range map[string]string{
 		`{"name":"A"}`:        `name is "A"`,
 		`{"name":"-a"}`:       `name is "-a"`,
-		`{"default":"maybe"}`: "it can be allow or deny",
+		`{"default":"maybe"}`: "it must be allow or deny",
 		`{"default":"allow","include":[{"app":"a"}]}`:               "include does nothing",
 		`{"include":[{}]}`:                                          "include[0] names nothing",
 		`{"exclude":[{"app":"a"},{}]}`:                              "exclude[1] names nothing",

@@ -60,7 +60,7 @@ const (
 	notPackage   = "A file that breaks off, or an error page from the backend, is not the package"
 	otherKind    = "INVALID_ARGUMENT for packages of another kind"
 	neverGave    = "one that Resolve never returned is an error, and must not cause anything else to be read or requested"
-	megabyte     = "at most 1 MiB, 64 KiB is a good size"
+	megabyte     = "at most 1 MiB; 64 KiB is a good size"
 	stops        = "A call that has not returned by its deadline is of no use to the server, and the plugin stops working on it"
 	stated       = "as the registry states it and not computed from whatever a backend sends"
 )

@@ -95,7 +95,7 @@ func alikeOwners(family int) []string {
 	return append(kit.Alike("server", family), "")
 }
 
-// someOwners returns such owners, and no owner.
+// someOwners returns owners that a store might confuse, and the empty owner.
 func someOwners(p pick) []string {
 	all, start := alikeOwners(p(families+1)), strings.Repeat("s", one(p, 0, 250, 800))
 	for i := range all {

@@ -45,8 +45,9 @@ func until(ops []Operation, last Operation) (known []Operation) {
 	return known
 }
 
-// before returns the states in which last may find the session: those between the other operations, in every order of
-// them that explains their answers. It returns none if there are too many orders to try.
+// before returns the states in which last may find the session. To find them, it tries every order of the other
+// operations that explains their answers, and every place for last in it. It returns none if there are too many orders
+// to try.
 func (h *History) before(ops []Operation, last Operation) (worlds []world) {
 	const most = 100_000
 	type place struct {

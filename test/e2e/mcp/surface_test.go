@@ -57,7 +57,7 @@ func TestAClientThatSearchesFindsAndCallsEveryTool(t *testing.T) {
 	for path, want := range map[string]int{"?surface=full": 200, "?surface=tiny": 400} {
 		a := s.Do(t, "POST", "/mcp/"+harness.Workspace+path, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`,
 			"Accept: application/json, text/event-stream", "MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list")
-		if a.Status != want || want == 400 && !strings.Contains(a.Body, "it can be full or search") {
+		if a.Status != want || want == 400 && !strings.Contains(a.Body, "it must be full or search") {
 			t.Errorf("%s: %d %s", path, a.Status, a.Body)
 		}
 	}

@@ -2,7 +2,7 @@ import { api } from "../api/client";
 import { parseJson } from "../api/digits";
 import { ApiError } from "../api/http";
 
-/** The requests of a view, from _meta.ui of its resource. */
+/** The settings and permissions that a view asks for, in _meta.ui of its resource. */
 export interface ViewMeta {
   csp?: { connectDomains?: string[]; resourceDomains?: string[]; frameDomains?: string[]; baseUriDomains?: string[] };
   permissions?: Partial<Record<"camera" | "microphone" | "geolocation" | "clipboardWrite", object>>;

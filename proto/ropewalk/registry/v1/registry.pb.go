@@ -453,7 +453,7 @@ func (x *FetchRequest) GetPackage() *Package {
 // FetchResponse is a piece of the package.
 type FetchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The next bytes: at most 1 MiB, 64 KiB is a good size.
+	// The next bytes: at most 1 MiB; 64 KiB is a good size.
 	Chunk         []byte `protobuf:"bytes,1,opt,name=chunk,proto3" json:"chunk,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
