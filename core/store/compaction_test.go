@@ -138,7 +138,7 @@ func TestWordsAreCompactedWhilePeopleChat(t *testing.T) {
 		newConversation(t, s, "kept", said("user", "hello"))
 		done := make(chan struct{})
 		var compactions sync.WaitGroup
-		for range 2 { // as if two servers on one database compact at the same time
+		for range 2 { // as if two servers on one database compacted at the same time
 			compactions.Go(func() {
 				for {
 					select {

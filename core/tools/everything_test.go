@@ -182,7 +182,7 @@ func notifies(t *testing.T, n *tools.Namespace) {
 			t.Errorf("heard %s %s", x.Method, x.Params)
 		}
 	case <-time.After(20 * time.Second):
-		t.Error("no update was heard")
+		t.Error("no update was received")
 	}
 	if len(other.heard) > 0 {
 		t.Errorf("a client without a subscription received %v", <-other.heard)

@@ -83,8 +83,8 @@ func postgresBin(t testing.TB) string {
 	return filepath.Dir(found[len(found)-1])
 }
 
-// unprivileged returns the user to run PostgreSQL as if the test runs as root, because PostgreSQL refuses to run as
-// root. Otherwise, it returns nil.
+// unprivileged returns the user that PostgreSQL runs as. PostgreSQL refuses to run as root, so if the test does, the user
+// is postgres or nobody. Otherwise the result is nil, which means the same user.
 func unprivileged(t testing.TB) *syscall.Credential {
 	t.Helper()
 	if os.Getuid() != 0 {

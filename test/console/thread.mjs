@@ -172,7 +172,7 @@ await page.route("**/v1/apps/sample", async (route) => {
   await route.fulfill({ response, json: { ...(await response.json()), refusedTools } });
 });
 await page.goto(`${facts.url}/apps/sample`);
-await page.getByText("is not offered to local:test, because the provider refuses its definition: Invalid schema").waitFor();
+await page.getByText("is not available to local:test because the provider refuses the tool’s definition: Invalid schema").waitFor();
 await accessible(page, "an app with a refused tool");
 assert.deepEqual(problems, [], "the errors that the page reported");
 await context.close();

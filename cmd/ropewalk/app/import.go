@@ -251,7 +251,7 @@ func (s imported) explain(cmd *cobra.Command, f *importFlags) {
 		}
 	}
 	if len(s.Left) > 0 {
-		cmd.PrintErrf("%s: not taken over: %s\n", name, cli.Printable(strings.Join(s.Left, ", ")))
+		cmd.PrintErrf("%s: not imported: %s\n", name, cli.Printable(strings.Join(s.Left, ", ")))
 	}
 	if t := s.ToolFilter; t != nil && len(t.Include) > 0 {
 		cmd.PrintErrf("%s: only with the tools %s\n", name, cli.Printable(strings.Join(t.Include, ", ")))

@@ -21,7 +21,7 @@ func addLayers(p *sandbox.Profile, spec Spec, dirs []string) error {
 		state := filepath.Join(spec.Layer, strconv.Itoa(i))
 		layer := sandbox.Layer{Dir: dir, Upper: filepath.Join(state, "upper"), Work: filepath.Join(state, "work")}
 		if err := prepareLayer(layer, p.UID); err != nil {
-			return fmt.Errorf("the layer of its bundle cannot be made: %w", err)
+			return fmt.Errorf("the layer of its bundle cannot be created: %w", err)
 		}
 		p.Layers = append(p.Layers, layer)
 	}

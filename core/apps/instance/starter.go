@@ -92,7 +92,7 @@ func (s *Starter) plan(spec Spec) (bundle.Launch, error) {
 		return bundle.Launch{}, err
 	}
 	if err := makeData(spec.DataDir); err != nil {
-		return bundle.Launch{}, fmt.Errorf("its data directory cannot be made: %w", err)
+		return bundle.Launch{}, fmt.Errorf("its data directory cannot be created: %w", err)
 	}
 	return m.Launch(bundle.LaunchInput{
 		Dir: spec.Record.Dir, Home: s.HostEnv["HOME"], Data: spec.DataDir,
