@@ -144,7 +144,7 @@ func (n Network) mayName(port uint16) bool {
 // isClosed reports whether an address is open only to apps that list it as a destination: addresses of this
 // machine, and those where clouds serve a machine's secrets.
 func isClosed(ip netip.Addr, isOwn func(netip.Addr) bool) bool {
-	return isReserved(ip) || isReserved(embedded(ip)) || isOwn(ip)
+	return isReserved(ip) || isReserved(embedded(ip)) || isOwn(ip) || isOwn(embedded(ip))
 }
 
 // isReserved reports whether an address is closed on every machine.

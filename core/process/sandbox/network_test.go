@@ -49,6 +49,8 @@ func TestANameCannotResolveToAnAddressOfThisMachine(t *testing.T) {
 		{network(), "[64:ff9b::169.254.169.254]:80", false},
 		{network(), "[64:ff9b:1::a9fe:a9fe]:80", false},
 		{network(), "[64:ff9b::127.0.0.1]:80", false},
+		{network(), "[64:ff9b::192.0.2.10]:80", false},
+		{network(), "[2002:c000:20a::1]:80", false},
 		{network(), "[::ffff:0:127.0.0.1]:80", false},
 		{network(), "[2002:7f00:1::1]:80", false},
 		{network(), "[::127.0.0.1]:80", false},
