@@ -246,7 +246,7 @@ func TestADeniedPathInAGrantedDirectoryIsShownAsOpen(t *testing.T) {
 	if reason := decide(core.PermissionChange{Deny: []core.Access{inner}}); reason != "" {
 		t.Errorf("on its own: %s", reason)
 	}
-	if reason := decide(core.PermissionChange{Allow: []core.Access{outer}}); !strings.Contains(reason, paths[0]+" is granted") {
+	if reason := decide(core.PermissionChange{Allow: []core.Access{outer}}); !strings.Contains(reason, "because "+paths[0]+",") {
 		t.Errorf("inside a granted directory: %q", reason)
 	}
 	if reason := decide(core.PermissionChange{Revoke: []core.Access{outer}}); reason != "" {
