@@ -9,7 +9,7 @@ import (
 
 func TestAMessageSaysWhyItEnded(t *testing.T) {
 	for why, want := range map[string]string{
-		"":                       "✗ max iterations\n",
+		"":                 "✗ max iterations\n",
 		"It is the limit.": "✗ max iterations: It is the limit.\n",
 	} {
 		var m message
