@@ -290,15 +290,23 @@ func TestAnAnswerThatIsWithheldFromTheStartIsExplainedInTheHistory(t *testing.T)
 }
 
 func TestARunThatPanicsFailsAlone(t *testing.T) {
+	for _, at := range []string{chat.EventStart, chat.EventText, chat.EventToolStart, chat.EventToolDone} {
+		t.Run(at, func(t *testing.T) { panicsAt(t, at) })
+	}
+}
+
+func panicsAt(t *testing.T, event string) {
+	t.Helper()
 	h := open(t, "openai", nil)
-	h.model.Say(t, titled, `{"match":{},"response":{"content":"Hello."}}`)
-	run, err := h.Begin(t.Context(), owner(), chat.Request{Message: "hi"})
+	h.apps.add("files", "write", "")
+	h.model.Say(t, titled, writes, wrote, `{"match":{},"response":{"content":"Hello."}}`)
+	run, err := h.Begin(t.Context(), owner(), chat.Request{Message: "please write it"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	events := &tape{each: func(e chat.Event) {
-		if e.Name == chat.EventText {
-			panic("odd text")
+		if e.Name == event {
+			panic("odd event")
 		}
 	}}
 	_, err = run.Do(t.Context(), events.emit)
@@ -309,6 +317,12 @@ func TestARunThatPanicsFailsAlone(t *testing.T) {
 	messages := must2(h.History(t.Context(), owner(), id))
 	if len(messages) != 2 || !strings.Contains(string(messages[1].Metadata), `"stopMessage":"the server failed to run the chat; its log has the reason"`) {
 		t.Errorf("the history has %+v", messages)
+	}
+	if event == chat.EventToolStart || event == chat.EventToolDone {
+		used, err := h.Usage(t.Context(), owner(), core.UsageQuery{GroupBy: core.UsageByModel})
+		if err != nil || used.Totals.InputTokens != 10 || used.Totals.OutputTokens != 5 {
+			t.Errorf("the usage of the model call is %+v, %v", used.Totals, err)
+		}
 	}
 	h.must(chat.Request{Message: "again", ConversationID: id})
 }

@@ -86,7 +86,7 @@ func mergeMessage(turns []core.Message) core.Message {
 			continue
 		}
 		parts[i].calls = len(m.ToolCalls)
-		priced = priced && m.CostUSD != nil
+		priced = priced && (m.CostUSD != nil || m.OutputTokens == nil) // a turn with unknown usage has no price
 		sum = sum.plus(m)
 	}
 	whole.Content = strings.Join(texts, turnSeparator)

@@ -2,10 +2,14 @@ package chat_test
 
 import (
 	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat"
+	"github.com/ropewalk/ropewalk/core/config"
 )
 
 // shownMetadata is the part of an assistant message's metadata that a client reads.
@@ -14,6 +18,8 @@ type shownMetadata struct {
 	InputTokens  int64           `json:"inputTokens"`
 	OutputTokens int64           `json:"outputTokens"`
 	CostUSD      *float64        `json:"costUsd"`
+	StopReason   chat.StopReason `json:"stopReason"`
+	StopMessage  string          `json:"stopMessage"`
 	Iterations   int             `json:"iterations"`
 	Model        string          `json:"model"`
 }
@@ -106,6 +112,32 @@ func TestHistoryKeepsTheOrderOfARunThatEndsWithItsToolCalls(t *testing.T) {
 	var shown struct{ Parts json.RawMessage }
 	if err := json.Unmarshal(message.Metadata, &shown); err != nil || string(shown.Parts) != `[{"type":"text","text":"I will write."},{"type":"toolCall","index":0}]` {
 		t.Errorf("%s, %v", message.Metadata, err)
+	}
+	if meta := metadataOf(t, message); meta.StopReason != chat.MaxIterations || meta.StopMessage != answer.StopMessage || meta.StopMessage == "" || meta.Iterations != 1 {
+		t.Errorf("%s does not say why the run ended", message.Metadata)
+	}
+}
+
+func TestARunKeepsItsCostIfALaterTurnHasUnknownUsage(t *testing.T) {
+	prices := filepath.Join(t.TempDir(), "prices.json")
+	if err := os.WriteFile(prices, []byte(`{"openai:test-model":{"input":1,"output":10}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := open(t, "openai", func(c *config.Models) { c.Prices = prices })
+	h.apps.add("files", "write", "")
+	h.model.Say(t, titled, writes, `{"match":{"userMessage":"write it","hasToolResult":true},"response":{"error":{"message":"bad key","type":"authentication_error"},"status":401}}`)
+	run, err := h.Begin(t.Context(), owner(), chat.Request{Message: "please write it"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := &tape{}
+	if _, err := run.Do(t.Context(), events.emit); core.CodeOf(err) != core.CodeProviderAuth {
+		t.Fatal(err)
+	}
+	id := events.data("chat.start")[0]["conversationId"].(string)
+	message := must2(h.History(t.Context(), owner(), id))[1]
+	if meta := metadataOf(t, message); meta.StopReason != chat.ProviderError || meta.InputTokens != 10 || meta.CostUSD == nil || math.Abs(*meta.CostUSD-60e-6) > 1e-9 {
+		t.Errorf("metadata %s", message.Metadata)
 	}
 }
 

@@ -85,9 +85,9 @@ const turnSeparator = partSeparator
 
 func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
 	l.messages = l.e.images.fitAll(ctx, l.messages)
-	for l.iterations < l.limit {
+	for {
 		if l.hasLostAccess(ctx) {
-			return Cancelled, nil
+			return l.storeCancelled(ctx)
 		}
 		l.keepFitting(ctx, emit)
 		l.iterations++
@@ -107,7 +107,6 @@ func (l *loop) run(ctx context.Context, emit Emit) (StopReason, error) {
 			return reason, err
 		}
 	}
-	return MaxIterations, nil
 }
 
 // endTurn makes the tool calls that an answer requests, and stores the turn. done reports whether the run has ended.
@@ -130,10 +129,9 @@ func (l *loop) endTurn(ctx context.Context, answer model.Answer, used core.Usage
 		return reason, reason != "", err
 	case answer.End == model.EndPause: // the model continues once it receives its own answer
 		l.messages = append(l.messages, t.messages...)
-		if !l.isOutOfTokens(ctx, used) {
+		if reason = l.reachedLimit(ctx, used); reason == "" {
 			return "", false, l.store(ctx, t)
 		}
-		reason = TokenBudget
 	default:
 		reason = reasonOf(answer.End)
 	}
@@ -145,7 +143,7 @@ func (l *loop) endTurn(ctx context.Context, answer model.Answer, used core.Usage
 
 // runTools calls the tools of a turn and stores the turn. The run has ended if the returned reason is not empty.
 func (l *loop) runTools(ctx context.Context, calls []*model.Block, t turn, emit Emit) (StopReason, error) {
-	l.turn.called(t.messages[0].Blocks)
+	l.turn.called(t.messages[0].Blocks, t.used)
 	d := l.dispatch(ctx, calls, emit)
 	t.calls = d.calls
 	t.messages = append(t.messages, model.Message{Role: model.User, Blocks: d.results})
@@ -155,8 +153,8 @@ func (l *loop) runTools(ctx context.Context, calls []*model.Block, t turn, emit 
 		reason = l.leftFor(ctx)
 	case l.hasLostAccess(ctx):
 		reason = Cancelled
-	case l.isOutOfTokens(ctx, t.used):
-		reason = TokenBudget
+	default:
+		reason = l.reachedLimit(ctx, t.used)
 	}
 	t.stop(reason, l.stopMessage(reason))
 	if err := l.store(ctx, t); err != nil {
@@ -169,6 +167,18 @@ func (l *loop) runTools(ctx context.Context, calls []*model.Block, t turn, emit 
 	}
 	l.messages = append(l.messages, t.messages...)
 	return reason, nil
+}
+
+// reachedLimit returns the limit that the run has reached with a turn after which the model would continue; "" for none.
+// used is not stored yet.
+func (l *loop) reachedLimit(ctx context.Context, used core.Usage) StopReason {
+	switch {
+	case l.isOutOfTokens(ctx, used):
+		return TokenBudget
+	case l.iterations >= l.limit:
+		return MaxIterations
+	}
+	return ""
 }
 
 // isOutOfTokens reports whether the run has reached its budget, or its caller the daily limit. used is not stored
@@ -208,6 +218,17 @@ func (l *loop) storePartial(ctx context.Context, answer model.Answer, used core.
 		return "", errors.Join(failed, err)
 	}
 	return t.stopped, err
+}
+
+// storeCancelled stores why the run ends before a model call.
+func (l *loop) storeCancelled(ctx context.Context) (StopReason, error) {
+	reason := Cancelled
+	if ctx.Err() != nil {
+		reason = l.leftFor(ctx)
+	}
+	t := turn{summary: l.summary}
+	t.stop(reason, l.stopMessage(reason))
+	return reason, l.store(ctx, t)
 }
 
 // stop ends the run with a turn. The history says why, even if there is nothing else in the turn.

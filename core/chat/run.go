@@ -183,14 +183,18 @@ func (r *Run) whileClaimed(ctx context.Context, emit Emit) (answer Answer, last 
 	return answer, Event{EventDone, answer}, nil
 }
 
-// storeBroken stores the current turn as far as it got before a failure of the server.
+// storeBroken stores the current turn as far as it got before a failure of the server, and why there is no more.
 func (r *Run) storeBroken(ctx context.Context, failure *core.Error) {
-	if r.loop.turn == nil {
-		return
-	}
-	t, ok := r.loop.turn.end()
-	if !ok {
-		return
+	defer func() {
+		if p := recover(); p != nil { // perhaps the store panicked before
+			r.e.log.Error("could not store a part of an answer", "conversation", r.ref.ID, "panic", p)
+		}
+	}()
+	var t turn
+	if r.loop.turn != nil {
+		if open, ok := r.loop.turn.end(); ok {
+			t = open
+		}
 	}
 	t.stop(Incomplete, failure.Message)
 	if err := r.storeTurn(ctx, t); err != nil {
@@ -278,7 +282,10 @@ func (r *Run) said(t turn) (core.Message, error) {
 	}
 	m := messageMetadata{
 		Skill: r.skill, ToolCalls: append([]ToolCall{}, t.calls...), Model: cmp.Or(t.used.Model, r.loop.llm.full),
-		LLMMs: t.used.LLM.Milliseconds(), Iterations: 1, StopReason: t.stopped, StopMessage: t.stopMessage,
+		LLMMs: t.used.LLM.Milliseconds(), StopReason: t.stopped, StopMessage: t.stopMessage,
+	}
+	if t.used.LLM > 0 { // else the run ended before it called the model
+		m.Iterations = 1
 	}
 	if t.hasUsage() {
 		m.InputTokens, m.OutputTokens, m.CostUSD = &t.used.InputTokens, &t.used.OutputTokens, t.used.CostUSD

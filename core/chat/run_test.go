@@ -91,7 +91,8 @@ func TestTheCallersAccessIsCheckedBeforeEachModelCallAndToolCall(t *testing.T) {
 	for name, c := range map[string]struct{ good, asked, called int }{
 		"lost before the first model call":  {0, 0, 0},
 		"lost before the tool call":         {1, 1, 0},
-		"lost before the second model call": {2, 1, 1},
+		"lost after the tool call":          {2, 1, 1},
+		"lost before the second model call": {3, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, "anthropic", nil)
@@ -117,8 +118,11 @@ func TestTheCallersAccessIsCheckedBeforeEachModelCallAndToolCall(t *testing.T) {
 				t.Errorf("the model got %d requests, want %d; the app was called %d times, want %d", asked, c.asked, called, c.called)
 			}
 			messages, err := h.History(t.Context(), owner(), answer.ConversationID)
-			if err != nil || c.asked > 0 && (len(messages) != 2 || !strings.Contains(string(messages[1].Metadata), sentence)) {
-				t.Errorf("history: %+v %v", messages, err)
+			if err != nil || len(messages) != 2 {
+				t.Fatalf("history: %+v %v", messages, err)
+			}
+			if meta := metadataOf(t, messages[1]); meta.StopReason != chat.Cancelled || meta.StopMessage != sentence || meta.Iterations != c.asked {
+				t.Errorf("metadata %s", messages[1].Metadata)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ropewalk/ropewalk/core"
 	"github.com/ropewalk/ropewalk/core/chat/model"
 )
 
@@ -28,6 +29,7 @@ type unfinished struct {
 	asked   []model.Block
 	calls   []ToolCall
 	results []model.Block
+	used    core.Usage // of the model call; zero until it completes
 }
 
 // newUnfinished returns an empty turn. With a nil save, nothing is saved.
@@ -65,8 +67,10 @@ func (u *unfinished) flush() {
 
 // turn returns the content so far as a turn that ended as Incomplete. The caller must hold u.mu.
 func (u *unfinished) turn() turn {
-	t := turn{text: u.text.String(), calls: slices.Clone(u.calls), stopped: Incomplete}
-	t.used.LLM = time.Since(u.began)
+	t := turn{text: u.text.String(), calls: slices.Clone(u.calls), stopped: Incomplete, used: u.used}
+	if t.used.At.IsZero() {
+		t.used.LLM = time.Since(u.began)
+	}
 	var said []model.Block
 	if u.thought.Len() > 0 {
 		said = append(said, model.Block{Kind: model.Reasoning, Text: u.thought.String()})
@@ -85,9 +89,11 @@ func (u *unfinished) turn() turn {
 	return t
 }
 
-// called records the tool calls that the model requested. blocks is everything the model said.
-func (u *unfinished) called(blocks []model.Block) {
+// called records the tool calls that the model requested. blocks is everything the model said, and used is what it
+// cost.
+func (u *unfinished) called(blocks []model.Block, used core.Usage) {
 	u.change(func() {
+		u.used = used
 		u.asked = slices.Clone(blocks)
 		for i := range u.asked {
 			if u.asked[i].Kind == model.ToolUse {

@@ -48,7 +48,11 @@ func (m message) print(o *cli.Output) {
 		}
 	}
 	if m.Metadata.StopReason != "" {
-		o.Line("%s", o.Faint(fmt.Sprintf("✗ %s: %s", strings.ReplaceAll(m.Metadata.StopReason, "_", " "), m.Metadata.StopMessage)))
+		end := "✗ " + strings.ReplaceAll(m.Metadata.StopReason, "_", " ")
+		if m.Metadata.StopMessage != "" {
+			end += ": " + m.Metadata.StopMessage
+		}
+		o.Line("%s", o.Faint(end))
 	}
 	o.Line("")
 }

@@ -7,7 +7,10 @@ let number = 1;
 /** Returns what the key of this tab's draft of a new chat ends with, so that tabs do not overwrite each other's. */
 export const newChat = () => (number === 1 ? "new" : `new ${number}`);
 
-/** Locks a number for this page until it is closed. Reports whether no other tab has it. */
+/**
+ * Locks a number for this page until it is closed. Reports whether no other tab has it, which is assumed if the browser
+ * refuses all locks.
+ */
 const lock = (to: number, options: LockOptions) =>
   new Promise<boolean>((resolve) => {
     navigator.locks
@@ -15,7 +18,7 @@ const lock = (to: number, options: LockOptions) =>
         resolve(held !== null);
         return held ? new Promise<void>(() => undefined) : undefined;
       })
-      .catch(() => resolve(false));
+      .catch(() => resolve(!options.signal?.aborted));
   });
 
 /**
@@ -37,5 +40,9 @@ export async function claimTab(): Promise<void> {
   let next = 1;
   do number = drafts.shift() ?? next++;
   while (!(await lock(number, { ifAvailable: true })));
-  sessionStorage.setItem(remembered, String(number));
+  try {
+    sessionStorage.setItem(remembered, String(number));
+  } catch {
+    // The storage is full. After a reload, the tab claims a number again.
+  }
 }

@@ -17,7 +17,7 @@ import type { Versions } from "./branches";
 import { useModels } from "./capabilities";
 import { Question } from "./Question";
 import { attachedBefore } from "./files";
-import { isUnsent, type AsidePart, type Attachment, type Part, type RunState } from "./run";
+import { failureOf, type AsidePart, type Attachment, type Part, type RunState } from "./run";
 import { ToolCard } from "./ToolCard";
 import css from "./chat.module.css";
 
@@ -250,13 +250,6 @@ const stops: Record<string, string> = {
   no_tool_calls: "no tool call",
   unknown_end: "ended early",
 };
-
-/** Returns why an answer failed, from the run or from the history. It is undefined unless it failed. */
-function failureOf(message?: Message, state?: RunState): Error | undefined {
-  if (state?.status === "failed" && !isUnsent(state)) return state.error;
-  const { stopReason, stopMessage } = message?.metadata ?? {};
-  return stopReason === "provider_error" ? new Error(stopMessage ?? "The provider failed.") : undefined;
-}
 
 interface AnswerProps {
   /** The answer from the history. */

@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
+import type { Message } from "../api/client";
 import { ApiError } from "../api/http";
 import type { ServerEvent } from "../api/sse";
 import { nextTask } from "../ui/idle";
-import { isUnsent, Run, type Ask } from "./run";
+import { failureOf, isUnsent, Run, type Ask, type RunState } from "./run";
 
 type Each = (event: ServerEvent) => void;
 type Response = (each: Each) => void | Promise<void>;
@@ -223,6 +224,16 @@ describe("a run", () => {
       await nextTask();
       nextFrame();
     }
-    expect(lengths.slice(0, 4)).toEqual([0, 2_000, 3_000, 5_000]);
+    expect(lengths.slice(0, 4)).toEqual([0, 2_000, 3_000, 4_000]);
   });
+});
+
+test("a failed run without an error has the one in the history", () => {
+  const message = { metadata: { stopReason: "provider_error", stopMessage: "The key is wrong." } } as Message;
+  const failed: RunState = { ask: { message: "hi" }, since: 0, parts: [], status: "failed", sent: true };
+  expect(failureOf(message, failed)?.message).toBe("The key is wrong.");
+  expect(failureOf(message, { ...failed, error: new ApiError(0, "engine_error", "It broke.") })?.message).toBe(
+    "It broke.",
+  );
+  expect(failureOf(undefined, failed)).toBeUndefined();
 });

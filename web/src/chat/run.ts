@@ -1,4 +1,4 @@
-import { api, eventStream, type Schemas } from "../api/client";
+import { api, eventStream, type Message, type Schemas } from "../api/client";
 import { ApiError } from "../api/http";
 import type { paths } from "../api/schema";
 import { readEvents, type ServerEvent } from "../api/sse";
@@ -71,6 +71,7 @@ export interface RunState {
 }
 
 const perFrame = 1_500; // characters of text
+const leastPerFrame = 300;
 
 /** Returns the number of characters in the last paragraph of a text. */
 const openLength = (part?: Part) => (part?.type === "text" ? part.text.length - 1 - part.text.lastIndexOf("\n\n") : 0);
@@ -78,6 +79,13 @@ const openLength = (part?: Part) => (part?.type === "text" ? part.text.length - 
 const rejoinPauses = [500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000, 8_000, 8_000, 8_000, 8_000, 8_000]; // ms
 
 const lost = () => new ApiError(0, "offline", "The connection was lost. Everything received until then has been kept.");
+
+/** Returns why an answer failed, from the run or from the history. It is undefined unless it failed. */
+export function failureOf(message?: Message, state?: RunState): Error | undefined {
+  const { stopReason, stopMessage } = message?.metadata ?? {};
+  const kept = stopReason === "provider_error" ? new Error(stopMessage ?? "The provider failed.") : undefined;
+  return state?.status === "failed" && !isUnsent(state) ? (state.error ?? kept) : kept;
+}
 
 /** Reports whether a message never reached the server. It is then safe to send it again. */
 export const isUnsent = ({ status, sent, error }: RunState) => status === "failed" && !sent && error?.status === 0;
@@ -321,8 +329,8 @@ export class Run {
   /** Shows what has arrived. It is a task of its own, because the frame's layout and painting take long enough. */
   private async showQueued(): Promise<void> {
     await nextTask();
-    // The last paragraph is rendered again as a whole, so it counts too.
-    this.takeQueued(perFrame - (openLength(this.state.parts.at(-1)) % perFrame));
+    // The last paragraph is rendered again as a whole, so it counts too. However long it is, the text goes on.
+    this.takeQueued(Math.max(perFrame - openLength(this.state.parts.at(-1)), leastPerFrame));
     for (const reader of this.readers) reader();
     this.frame = 0;
     if (this.queue.length > 0) this.nextFrame();
