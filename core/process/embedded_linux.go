@@ -23,7 +23,7 @@ var shimProgram = sync.OnceValue(func() *os.File {
 		return nil
 	}
 	// A system may not allow executing a file in memory (vm.memfd_noexec, SELinux).
-	cmd := exec.Command(descriptorPath(socketFD, "")) //nolint:noctx // it prints its usage and ends
+	cmd := exec.Command(descriptorPath(socketFD, ""))
 	cmd.Env, cmd.ExtraFiles = []string{}, []*os.File{program}
 	var usage *exec.ExitError
 	if err := cmd.Run(); !errors.As(err, &usage) || usage.ExitCode() != exitUsage {

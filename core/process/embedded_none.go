@@ -2,4 +2,4 @@
 
 package process
 
-var embeddedShim []byte
+var embeddedShim []byte //nolint:gochecknoglobals // never changes

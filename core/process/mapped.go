@@ -26,7 +26,6 @@ func OpenMapped(path string, uid int, write bool) (*os.File, error) {
 // mapping returns a user namespace that maps owner's user and group ids to uid. The kernel creates a user namespace
 // only for a process, so mapping starts one, stops it before its first instruction, and then kills it.
 func mapping(owner sandbox.Owner, uid int) (*os.File, error) {
-	//nolint:noctx // it does not run
 	cmd := shimCommand(probeArgs(false)...)
 	cmd.SysProcAttr = mappingAttributes(owner, uid)
 	err := children.start(func() (int, error) {

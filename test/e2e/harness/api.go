@@ -120,6 +120,7 @@ func (s *Server) Install(t *testing.T, request map[string]any) App {
 	return installed
 }
 
+// Apps returns the apps that GET /v1/apps lists, by name.
 func (s *Server) Apps(t *testing.T, headers ...string) map[string]App {
 	t.Helper()
 	var list struct{ Apps []App }

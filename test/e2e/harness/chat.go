@@ -22,11 +22,13 @@ func ModelsYAML(p *testenv.ModelProvider, wire string) string {
 		"    anthropic: {baseUrl: '" + p.URL + "', apiKey: k}\n    openai: {baseUrl: '" + p.URL + "/v1', apiKey: k}\n"
 }
 
+// Quote returns text as a JSON string.
 func Quote(text string) string {
 	raw, _ := json.Marshal(text)
 	return string(raw)
 }
 
+// ChatEvent is one event of a chat stream.
 type ChatEvent struct {
 	Name string
 	Data map[string]any

@@ -64,6 +64,7 @@ func (s *Server) Listen(t *testing.T, headers ...string) *EventReader {
 	return l
 }
 
+// Next returns the next event except heartbeats.
 func (l *EventReader) Next(t *testing.T) string {
 	t.Helper()
 	return l.nextExcept(t, "heartbeat")

@@ -38,6 +38,7 @@ func Main(m *testing.M) int {
 	return code
 }
 
+// Binary returns the path of the executable under test.
 func Binary(t testing.TB) string {
 	t.Helper()
 	return ropewalk.Path(t)

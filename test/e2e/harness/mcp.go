@@ -111,6 +111,7 @@ var (
 	AcceptHeader    = "Accept: application/json, text/event-stream"
 )
 
+// Ping is a ping request.
 const Ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
 // SessionHeader opens a session and returns the header that contains the session's ID.

@@ -116,6 +116,7 @@ func (s *Server) PID(t *testing.T, app string) int {
 	return 0
 }
 
+// KillProcess sends SIGKILL to a process.
 func KillProcess(t *testing.T, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {

@@ -122,6 +122,7 @@ func (s *Server) Start() {
 	}
 }
 
+// Exited reports whether the process has ended.
 func (s *Server) Exited() bool {
 	select {
 	case <-s.Done:
