@@ -109,7 +109,7 @@ for (const [{ page }, name, word] of [[ada, "Ada", "harbour"], [bob, "Bob", "kes
   await page.getByRole("dialog").getByRole("listitem").filter({ hasText: `@hotel/${word}` }).getByRole("button", { name: "Install", exact: true }).click();
   await page.getByRole("heading", { name: new RegExp(`^${word}`) }).waitFor();
   await page.getByRole("link", { name: "Activity" }).click();
-  await page.getByText(`${word} was installed`).waitFor();
+  await page.getByText(`${word} was installed from`).waitFor();
   await say(page, `Tell me more of the ${word}`, answers[word]);
   await page.getByRole("link", { name: "Usage" }).click();
   await page.getByText("Tokens per day").waitFor();
