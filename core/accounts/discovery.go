@@ -263,7 +263,7 @@ func checkEndpoint(name, address string, private bool) error {
 	return nil
 }
 
-// errNoDocument means that there is no document at an address, and errInvalid that something other than a document is
+// errNoDocument means that an address has no document, and errInvalid that something other than a document is
 // there, such as the page that some servers return for every unknown path.
 var (
 	errNoDocument = errors.New("there is no document")

@@ -195,7 +195,7 @@ func (l *loop) isOutOfTokens(ctx context.Context, used core.Usage) bool {
 	return true
 }
 
-// storePartial stores the answer so far, and why there is no more, when a model call failed or the run was cancelled.
+// storePartial stores the answer so far, and why it ended, when a model call fails or the run is cancelled.
 func (l *loop) storePartial(ctx context.Context, answer model.Answer, used core.Usage, err error) (StopReason, error) {
 	l.turn.end()
 	t := turn{text: wordsOf(answer), used: used, summary: l.summary}

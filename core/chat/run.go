@@ -183,7 +183,7 @@ func (r *Run) whileClaimed(ctx context.Context, emit Emit) (answer Answer, last 
 	return answer, Event{EventDone, answer}, nil
 }
 
-// storeBroken stores the current turn as far as it got before a failure of the server, and why there is no more.
+// storeBroken stores what the current turn produced before the server failed, and why it ended.
 func (r *Run) storeBroken(ctx context.Context, failure *core.Error) {
 	defer func() {
 		if p := recover(); p != nil { // perhaps the store panicked before

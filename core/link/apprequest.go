@@ -112,7 +112,7 @@ func (l *Link) beginAppRequest(id any, size int, cancel context.CancelFunc) bool
 	return true
 }
 
-// releaseAppRequest stops counting a request, once it is no longer in memory.
+// releaseAppRequest stops counting a request that has left memory.
 func (l *Link) releaseAppRequest(size int) {
 	l.mu.Lock()
 	l.asked -= size
