@@ -84,7 +84,7 @@ func (r *reader) add(request core.PermissionRequest) {
 func (r *reader) arguments(d Definition) {
 	script := scriptOf(d.Program, d.Args)
 	for i, arg := range d.Args {
-		reason := "an argument"
+		reason := "its command line"
 		switch {
 		case i == script:
 			r.script(arg, cmp.Or(directoryOption(d.Args), d.Dir), reason)
@@ -466,7 +466,7 @@ func (d Definition) NeedsNoSandbox() bool {
 func (r *reader) usual(target, what string) {
 	if filepath.IsAbs(target) {
 		if _, err := os.Stat(target); err == nil {
-			r.path(target, "what apps for "+what+" usually need", core.PermissionRead)
+			r.path(target, "Ropewalk ("+what+" apps usually need it)", core.PermissionRead)
 		}
 		return
 	}
@@ -474,7 +474,7 @@ func (r *reader) usual(target, what string) {
 		return
 	}
 	host, port, _ := strings.Cut(target, ":")
-	r.port(host, port, "what apps for "+what+" usually need")
+	r.port(host, port, "Ropewalk ("+what+" apps usually need it)")
 }
 
 func isFile(path string) bool {
