@@ -261,7 +261,7 @@ func TestTheTimeoutOfACallOverALinkPausesWhileItsClientIsAsked(t *testing.T) {
 	w := &wildApps{}
 	w.open(t, 2*time.Second)
 	for does, want := range map[string]string{
-		"silent": "app notes did not answer tools/call within 2s; the call was cancelled",
+		"silent": "app notes did not answer tools/call within 2s (tools.callTimeoutSeconds); the call was cancelled",
 		"ask":    "",
 	} {
 		c := &interact.Call{Request: link.Request{Method: "tools/call", Params: json.RawMessage(`{"does":"` + does + `"}`)}, Asker: slow{}, Client: interact.NewClient("", false, json.RawMessage(`{"elicitation":{}}`))}
@@ -301,7 +301,7 @@ func TestACallThatWaitsForItsAppToReadEndsAtItsTimeout(t *testing.T) {
 		}
 		calls.Go(func() {
 			_, err := w.manager.Call(ctx, ws, "notes", &interact.Call{Request: link.Request{Method: "tools/call", Params: fmt.Appendf(nil, `{"does":%q,"pad":"%s"}`, does, pad)}})
-			if n < 4 && (err == nil || core.TextOf(err) != "app notes did not answer tools/call within 400ms; the call was cancelled") || n == 4 && !errors.Is(err, context.Canceled) {
+			if n < 4 && (err == nil || core.TextOf(err) != "app notes did not answer tools/call within 400ms (tools.callTimeoutSeconds); the call was cancelled") || n == 4 && !errors.Is(err, context.Canceled) {
 				t.Errorf("call %d: %v", n, err)
 			}
 		})

@@ -246,6 +246,8 @@ type Tools struct {
 	ApprovalWait   time.Duration
 	ApprovalExpiry time.Duration
 
+	CallTimeout time.Duration // how long an app may be silent during a call
+
 	Surface    string            // the surface for MCP clients that do not choose one
 	Surfaces   map[string]string // by workspace: the workspace's own Surface, if it differs
 	Budget     int               // if the definitions of all tools have at most this many tokens, the search surface lists them all; 0 means never
@@ -258,10 +260,11 @@ type toolsSection struct {
 	Tools
 	ApprovalWaitSeconds   int
 	ApprovalExpirySeconds int
+	CallTimeoutSeconds    int
 }
 
 func (s toolsSection) tools() Tools {
-	s.ApprovalWait, s.ApprovalExpiry = seconds(s.ApprovalWaitSeconds), seconds(s.ApprovalExpirySeconds)
+	s.ApprovalWait, s.ApprovalExpiry, s.CallTimeout = seconds(s.ApprovalWaitSeconds), seconds(s.ApprovalExpirySeconds), seconds(s.CallTimeoutSeconds)
 	return s.Tools
 }
 

@@ -66,7 +66,7 @@ func TestWithoutConfigurationTheDefaultsApply(t *testing.T) {
 		Chat:   Chat{ElicitationTimeout: 5 * time.Minute},
 		Log:    Log{Level: "info", Format: "text"},
 		Limits: Limits{APIBodyBytes: 1 << 20, MCPBodyBytes: 4 << 20, AnswerBytes: 16 << 20},
-		Tools:  Tools{Pin: trust.PinEnforce, Approve: []string{}, ApprovalWait: 45 * time.Second, ApprovalExpiry: 15 * time.Minute, Surface: "full", Surfaces: map[string]string{}, ResultBudget: 12500, Favourites: []string{}},
+		Tools:  Tools{Pin: trust.PinEnforce, Approve: []string{}, ApprovalWait: 45 * time.Second, ApprovalExpiry: 15 * time.Minute, CallTimeout: 5 * time.Minute, Surface: "full", Surfaces: map[string]string{}, ResultBudget: 12500, Favourites: []string{}},
 		Sandbox: Sandbox{
 			Grantable: GrantersOrg,
 			Level:     sandbox.LevelNamespaces, Network: sandbox.Network{Mode: sandbox.NetworkLoopbackOff},

@@ -297,7 +297,7 @@ func (d *Dialog) CallError(ctx context.Context, in instance.Instance, method str
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, ErrTimeout):
-		text := "app " + name + " did not answer " + method + " within " + d.broker.o.CallTimeout.String() + "; the call was cancelled"
+		text := "app " + name + " did not answer " + method + " within " + d.broker.o.CallTimeout.String() + " (tools.callTimeoutSeconds); the call was cancelled"
 		if astray, ok := errors.AsType[*link.AstrayError](err); ok {
 			text += "; " + astray.Sentence()
 		}

@@ -30,6 +30,20 @@ func TestACallIsCancelledWhenItsCallerDisconnects(t *testing.T) {
 	s.Call(t, "patient", "echo", map[string]any{"text": "and it continues"})
 }
 
+func TestACallToASilentAppIsCancelledAfterTheConfiguredTime(t *testing.T) {
+	t.Parallel()
+	s := harness.Serve(t, harness.Config("tools: {callTimeoutSeconds: 2}\n"))
+	s.Install(t, map[string]any{"path": harness.GoBundle(t, "patient", harness.Plain)})
+	file := s.SharedFile("patient", "call")
+	a := <-s.BeginCall(t.Context(), t, "patient", file)
+	if a.Status != 503 || !strings.Contains(a.Body, "within 2s (tools.callTimeoutSeconds)") {
+		t.Errorf("got %d %s, want 503 with the setting", a.Status, a.Body)
+	}
+	if !testkit.Within(harness.Timeout, func() bool { _, err := os.Stat(file + ".cancelled"); return err == nil }) {
+		t.Error("the tool is still running after its call was cancelled")
+	}
+}
+
 func TestTheMemoryOfAnAppIsShownWhileItRuns(t *testing.T) {
 	t.Parallel()
 	s := harness.Serve(t)
