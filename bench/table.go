@@ -36,7 +36,7 @@ func tableCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.Against, "against", "", "another executable of the service, such as the parent commit's; each row gets a ratio against it")
 	cmd.Flags().BoolVar(&o.Quick, "quick", false, "fewer and shorter rounds, to check that everything works; not for published figures")
 	cmd.Flags().StringSliceVar(&o.Only, "only", nil, "the parts to measure: "+strings.Join(table.Parts(), ", ")+" (default all)")
-	cmd.Flags().StringVar(&o.Dir, "dir", "", "where the service's homes are made (default the system's temporary directory)")
+	cmd.Flags().StringVar(&o.Dir, "dir", "", "the directory in which to create the service's homes (default the system's temporary directory)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

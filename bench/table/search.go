@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/bench/load"
 )
 
-// search measures the search surface with 500 tools of 25 apps: the size of its list, whether lists stay the same, and the
+// search measures the search surface with 500 tools from 25 apps: the size of its list, whether lists stay the same, and the
 // duration of a search.
 func (b *bench) search(ctx context.Context) error {
 	s := service{name: "search", bundle: []string{"rival", "bundle", "--tools", "20"}, apps: 25}
@@ -50,14 +50,14 @@ func (b *bench) search(ctx context.Context) error {
 		}
 		b.stopAll()
 	}
-	b.limit("500 tools of 25 apps: list on the search surface", 6, "KB", float64(len(lists[1]))/1000,
+	b.limit("500 tools from 25 apps: list on the search surface", 6, "KB", float64(len(lists[1]))/1000,
 		fmt.Sprintf("%d bytes, about %d tokens", len(lists[1]), len(lists[1])/4), fmt.Sprintf("%d bytes (full)", len(lists[0])))
-	b.limit("500 tools of 25 apps: lists that differ, of 4000 before and after a restart", 0, "", float64(different), fmt.Sprint(different), "")
-	b.limit("500 tools of 25 apps: p50 of a search", 2, "ms", median(times), fmt.Sprintf("%.2f ms", median(times)), "")
+	b.limit("500 tools from 25 apps: lists that differ, of 4000 before and after a restart", 0, "", float64(different), fmt.Sprint(different), "")
+	b.limit("500 tools from 25 apps: p50 of a search", 2, "ms", median(times), fmt.Sprintf("%.2f ms", median(times)), "")
 	return ctx.Err()
 }
 
-// resultOf returns a copy of the last response, starting at its result. The part before it contains the number of the
+// resultOf returns a copy of the last response, starting at its result. The part before it contains the id of the
 // request.
 func resultOf(client *load.Client) []byte {
 	_, result, _ := bytes.Cut(client.Answer(), []byte(`"result":`))

@@ -172,7 +172,7 @@ func TestAWholeConversationPassesOnEveryProvider(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	table := "| Provider | Tool calls in parallel | Images | Images from tools | PDF | Reasoning goes back | Effort | Limit of an answer |\n|---|---|---|---|---|---|---|---|\n"
+	table := "| Provider | Tool calls in parallel | Images | Images from tools | PDF | Reasoning sent back | Effort | Answer limit |\n|---|---|---|---|---|---|---|---|\n"
 	for _, id := range slices.SortedFunc(maps.Keys(rows), func(a, b string) int { return strings.Compare(all[a].name, all[b].name) }) {
 		table += rows[id]
 	}
@@ -186,7 +186,7 @@ func (s *strict) row() string {
 		cell := "yes"
 		switch {
 		case what == "reasoning" && s.reasons == "":
-			cell = "not sent by it"
+			cell = "provider sends none"
 		case what == "reasoning":
 			cell = "`" + s.reasons + "`"
 		case !s.saw[what]:

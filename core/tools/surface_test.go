@@ -20,7 +20,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit/fakes"
 )
 
-// manyTools returns 500 tools of 25 apps.
+// manyTools returns 500 tools from 25 apps.
 func manyTools() (all []core.Tool) {
 	for a := range 25 {
 		for i := range 20 {

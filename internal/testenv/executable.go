@@ -42,8 +42,8 @@ func (r *Ropewalk) Path(t testing.TB) string {
 }
 
 // Executable builds a command with additional go build flags, and returns its path. The command is the name of
-// a directory in cmd, or the import path of a program in a required module. All packages share it; it is
-// rebuilt only when its sources changed.
+// a directory in cmd, or the import path of a program in a required module. All packages share the executable; it is
+// rebuilt only if its sources have changed.
 func Executable(t testing.TB, command string, flags ...string) string {
 	t.Helper()
 	return filepath.Join(executables(t, []string{command}, flags), filepath.Base(command))
@@ -81,7 +81,7 @@ func executables(t testing.TB, commands, flags []string) (dir string) {
 	return dir
 }
 
-// buildShim builds the program that a build of the server with the tag shim embeds.
+// buildShim builds the shim, which the server embeds when built with the tag shim.
 func buildShim(ctx context.Context, root string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(root, "deploy", "shim"))
 	cmd.Env = append(os.Environ(), GoEnviron()...)
@@ -92,8 +92,8 @@ func buildShim(ctx context.Context, root string) error {
 }
 
 // GoEnviron returns the environment in which the go tool compiles as make build does, with additional go flags.
-// Whatever a test compiles in it shares the packages compiled for the server and the tests. In any other
-// environment the standard library and every dependency would be compiled again.
+// Anything that a test compiles in it reuses the packages compiled for the server and the tests. In any other
+// environment, the standard library and every dependency would be compiled again.
 func GoEnviron(flags ...string) []string {
 	all := append(strings.Fields(os.Getenv("GOFLAGS")), append(flags, "-trimpath")...)
 	return []string{"CGO_ENABLED=0", "GOFLAGS=" + strings.Join(all, " ")}
