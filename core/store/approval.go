@@ -15,8 +15,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// maxApprovals is the maximum number of approvals on a page.
-const maxApprovals = 500
+// A page has at most maxApprovals approvals, and ends once their arguments have approvalBytes.
+const (
+	maxApprovals  = 500
+	approvalBytes = 4 << 20
+)
+
+// errPageFull ends the reading of a page.
+var errPageFull = errors.New("the page is full")
 
 // approvalRecord holds the fields of an approval that no query selects by.
 type approvalRecord struct {
@@ -222,8 +228,8 @@ func (s *Store) Approval(ctx context.Context, workspace, id string) (a core.Appr
 	return a, err
 }
 
-// Approvals returns a page of the approvals of a workspace, newest first. The error is core.CodeBadRequest for an
-// invalid limit or cursor.
+// Approvals returns a page of the approvals of a workspace, newest first. A page with long arguments is shorter than its
+// limit. The error is core.CodeBadRequest for an invalid limit or cursor.
 func (s *Store) Approvals(ctx context.Context, workspace string, q core.ApprovalQuery) (page core.ApprovalPage, err error) {
 	limit := cmp.Or(q.Limit, maxApprovals)
 	if limit < 1 || limit > maxApprovals {
@@ -240,14 +246,23 @@ func (s *Store) Approvals(ctx context.Context, workspace string, q core.Approval
 		}
 	}
 	// An expired approval counts as expired even before ExpireApprovals has ended it.
-	page.Approvals, err = database.List(ctx, s.db, "reading the approvals", selectApprovals+` WHERE workspace = $1 AND ($2 = '' OR caller = $2)
+	page.Approvals = []core.Approval{}
+	size := 0
+	err = s.db.Select(ctx, "reading the approvals", selectApprovals+` WHERE workspace = $1 AND ($2 = '' OR caller = $2)
 		AND ($3 = '' OR CASE WHEN state IN ('pending', 'approved') AND expires_at <= $4 THEN 'expired' ELSE state END = $3)
 		AND ($5 = 0 OR decided_by <> '') AND (`+column+` < $6 OR `+column+` = $6 AND id > $7)
 		ORDER BY `+column+` DESC, id LIMIT $8`,
-		[]any{workspace, q.Caller, string(q.State), database.Millis(time.Now()), flag(q.Decided), after.At, after.ID, limit + 1}, approvalIn)
-	if len(page.Approvals) > limit {
-		page.Approvals = page.Approvals[:limit]
-		page.NextCursor = cursorAfter(page.Approvals[limit-1], q.Decided)
+		[]any{workspace, q.Caller, string(q.State), database.Millis(time.Now()), flag(q.Decided), after.At, after.ID, limit + 1}, func(row database.Row) error {
+			a, err := approvalIn(row)
+			if n := len(page.Approvals); err == nil && n > 0 && (n == limit || size+len(a.Arguments) > approvalBytes) {
+				page.NextCursor = cursorAfter(page.Approvals[n-1], q.Decided)
+				return errPageFull
+			}
+			page.Approvals, size = append(page.Approvals, a), size+len(a.Arguments)
+			return err
+		})
+	if errors.Is(err, errPageFull) {
+		err = nil
 	}
 	return page, err
 }

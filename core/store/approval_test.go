@@ -178,6 +178,38 @@ func TestDecidedApprovalsAreListedInPagesLatestFirst(t *testing.T) {
 	})
 }
 
+func TestAPageOfApprovalsEndsBeforeItsArgumentsTakeTooMuchMemory(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		const calls, length = 40, 256 << 10
+		for i := range calls {
+			a := waitingCall(fmt.Sprint("apr_", i), fmt.Sprint(i))
+			a.Arguments = []byte(`{"text":"` + strings.Repeat("a", length-11) + `"}`)
+			if _, _, err := s.RequestApproval(t.Context(), a, calls); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen, q := map[string]bool{}, core.ApprovalQuery{}
+		for {
+			page, err := s.Approvals(t.Context(), core.DefaultWorkspaceID, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(page.Approvals); n == 0 || n*length > approvalBytes {
+				t.Fatalf("a page has %d approvals", n)
+			}
+			for _, a := range page.Approvals {
+				seen[a.ID] = true
+			}
+			if q.Cursor = page.NextCursor; q.Cursor == "" {
+				break
+			}
+		}
+		if len(seen) != calls {
+			t.Errorf("%d of %d approvals are listed", len(seen), calls)
+		}
+	})
+}
+
 func TestADecisionOnACallReachesTheServerWhereItWaits(t *testing.T) {
 	url := newDatabase(t)
 	a, b := openURL(t, url), openURL(t, url)
