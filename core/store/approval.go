@@ -187,27 +187,42 @@ func (s *Store) cancelApprovals(ctx context.Context, tx *sql.Tx, workspace, app 
 	return nil
 }
 
-// ExpireApprovals ends expired approvals. It returns those that no other server has ended, and the time when the next
-// approval expires, which is zero if there is none.
+// expireAtOnce is how many approvals one transaction ends. Together, their arguments may be large.
+const expireAtOnce = 20
+
+// ExpireApprovals ends expired approvals. It returns those that no other server has ended, without their arguments, and
+// the time when the next approval expires, which is zero if there is none.
 func (s *Store) ExpireApprovals(ctx context.Context) (expired []core.Approval, next time.Time, err error) {
-	next, err = s.nextExpiry(ctx)
-	if err != nil || next.IsZero() || next.After(time.Now()) {
-		return nil, next, err
+	for {
+		next, err = s.nextExpiry(ctx)
+		if err != nil || next.IsZero() || next.After(time.Now()) {
+			return expired, next, err
+		}
+		some, err := s.expireSome(ctx)
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		expired = append(expired, some...)
 	}
+}
+
+func (s *Store) expireSome(ctx context.Context) (expired []core.Approval, err error) {
+	now := database.Millis(time.Now())
 	err = s.db.Update(ctx, "ending expired approvals", func(ctx context.Context, tx *sql.Tx) error {
 		expired, err = database.Collect(ctx, tx,
-			`UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= $1 RETURNING `+approvalColumns,
-			[]any{database.Millis(time.Now())}, approvalIn)
+			`UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= $1 AND id IN (
+				SELECT id FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= $1 ORDER BY expires_at LIMIT $2) RETURNING `+approvalColumns,
+			[]any{now, expireAtOnce}, func(row database.Row) (core.Approval, error) {
+				a, err := approvalIn(row)
+				a.Arguments = nil
+				return a, err
+			})
 		for i := 0; i < len(expired) && err == nil; i++ {
 			err = s.notifyPeers(ctx, tx, core.ChangeApproval, expired[i].Workspace, expired[i].ID)
 		}
 		return err
 	})
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	next, err = s.nextExpiry(ctx)
-	return expired, next, err
+	return expired, err
 }
 
 func (s *Store) nextExpiry(ctx context.Context) (next time.Time, err error) {

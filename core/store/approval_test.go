@@ -105,6 +105,28 @@ func TestAnExpiredApprovalIsNotUsed(t *testing.T) {
 	})
 }
 
+func TestManyExpiredApprovalsEndWithoutTheirArguments(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		const calls = 2*expireAtOnce + 1
+		for i := range calls {
+			late := waitingCall(fmt.Sprint("apr_", i), fmt.Sprint(i))
+			late.ExpiresAt = time.Now().Add(-time.Millisecond)
+			if _, _, err := s.RequestApproval(t.Context(), late, calls); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expired, next, err := s.ExpireApprovals(t.Context())
+		if err != nil || len(expired) != calls || !next.IsZero() {
+			t.Fatalf("%d expired, the next at %s, %v", len(expired), next, err)
+		}
+		for _, a := range expired {
+			if a.State != core.ApprovalExpired || len(a.Arguments) != 0 {
+				t.Errorf("%+v", a)
+			}
+		}
+	})
+}
+
 func TestACancelledApprovalIsNotUsed(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ws := core.DefaultWorkspaceID
