@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -128,6 +129,9 @@ func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (done Fini
 	all, err := g.loginProviders(ctx)
 	if err != nil {
 		return done, err
+	}
+	if strings.ContainsAny(answer.State, " \x00") { // the key of another step, such as a device
+		return done, refusedLogin("the state is not one of this server's")
 	}
 	login, err := take[pendingLogin](ctx, a.pending, answer.State)
 	if err != nil {

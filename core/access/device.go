@@ -107,6 +107,10 @@ func (a *Access) device(ctx context.Context, code string) (*Device, error) {
 	return &d, a.pending.put(ctx, deviceKey(code), d.Address, d, d.Expires)
 }
 
+// consentKey returns the key of a pending consent. No state of a login and no key of a device begins like it, so that
+// none of them can be used as another, or used up.
+func consentKey(text string) string { return "consent " + text }
+
 // askConsent keeps a login for a device until the person agrees. Only the consent page gets the returned text.
 func (a *Access) askConsent(ctx context.Context, client string, done Finished, id core.Identity, renewal plugins.Secret) (string, error) {
 	text := secret()
@@ -118,14 +122,14 @@ func (a *Access) askConsent(ctx context.Context, client string, done Finished, i
 	if c.Device.Redirect != "" {
 		c.Rest = secret()
 	}
-	return text, a.pending.put(ctx, text, client, c, done.Device.Expires)
+	return text, a.pending.put(ctx, consentKey(text), client, c, done.Device.Expires)
 }
 
 // AnswerDevice completes a login for a device: with allow, the device is logged in as the person who gave the consent.
 // Either way the device's code is used up. continueAt is where to send the browser, or "" to leave it on the page. The
 // error is core.CodeUnauthenticated for a consent that is unknown, used or expired.
 func (a *Access) AnswerDevice(ctx context.Context, text string, allow bool) (done Finished, continueAt string, err error) {
-	c, err := take[consent](ctx, a.pending, text)
+	c, err := take[consent](ctx, a.pending, consentKey(text))
 	if err != nil {
 		return done, "", err
 	}

@@ -352,6 +352,38 @@ func TestABrowserMayComeBackToAnotherServer(t *testing.T) {
 	want(t, "a login that cannot be kept", string(core.CodeOf(err)), "unavailable")
 }
 
+func TestNoStepOfALoginPassesForAnotherOrUsesItUp(t *testing.T) {
+	for name, shared := range map[string]Logins{"in memory": nil, "shared": &sharedLogins{rows: map[string]json.RawMessage{}}} {
+		_, state := newAccess(t, "", newProvider("https://idp"))
+		a := New(Options{Providers: only(newProvider("https://idp")), Users: state, Cookies: state, Logins: shared})
+		d, err := a.AskForLogin(t.Context(), Device{Name: "laptop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, err := a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/", Device: d.Code})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := LoginAnswer{State: stateOf(t, start), Code: "code-of-alice", Binding: start.Binding}
+		for _, text := range []string{answer.State, deviceKey(d.Code)} {
+			_, _, err := a.AnswerDevice(t.Context(), text, true)
+			want(t, name+": consent "+text, string(core.CodeOf(err)), "unauthenticated")
+		}
+		_, err = a.FinishLogin(t.Context(), LoginAnswer{State: deviceKey(d.Code), Code: "code-of-alice", Binding: start.Binding})
+		want(t, name+": a device as the state", string(core.CodeOf(err)), "unauthenticated")
+		done, err := a.FinishLogin(t.Context(), answer)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		_, err = a.FinishLogin(t.Context(), LoginAnswer{State: consentKey(done.Consent), Code: "code-of-alice", Binding: start.Binding})
+		want(t, name+": a consent as the state", string(core.CodeOf(err)), "unauthenticated")
+		if _, _, err := a.AnswerDevice(t.Context(), done.Consent, true); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		want(t, name+": the device", outcome(a.API(t.Context(), "", d.Token)), "alice")
+	}
+}
+
 // deviceLogin starts a login that a device asked for. It returns the consent that the login needs, and the device.
 func deviceLogin(t *testing.T, a *Access, subject string) (consent string, d Device) {
 	t.Helper()

@@ -250,12 +250,18 @@ func isOwnParameter(name string) bool {
 	return false
 }
 
+// notInHost reports whether no host has this character in the form that browsers send. net/url also accepts characters
+// that would end a source in a Content-Security-Policy.
+func notInHost(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_:[]", r)
+}
+
 // checkEndpoint returns an error unless the address uses https. Authorization servers of apps at private addresses may
 // use http.
 func checkEndpoint(name, address string, private bool) error {
 	u, err := url.Parse(address)
 	switch {
-	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
+	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || strings.ContainsFunc(u.Host, notInHost):
 		return fmt.Errorf("%s %.200q is not a URL", name, address)
 	case u.Scheme != "https" && (u.Scheme != "http" || !private):
 		return fmt.Errorf("%s %.200q is not an https URL", name, address)

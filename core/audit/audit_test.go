@@ -137,6 +137,34 @@ func TestALogThatFailsClosedRefuses(t *testing.T) {
 	}
 }
 
+func TestAnAuditFileCanBeReadAgainWhateverTheArgumentsOfACall(t *testing.T) {
+	for _, size := range []int{4 << 20, 8 << 20, 64 << 20} {
+		path := filepath.Join(t.TempDir(), "audit.log")
+		f, err := audit.OpenFile(path, audit.FileOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		arguments := `{"a":"` + strings.Repeat("<", size-8) + `"}` // each character takes six bytes in the file
+		if err := f.Write(t.Context(), core.AuditRecord{Actor: "usr_a", Action: "tools.call", Outcome: "allowed", Arguments: []byte(arguments)}); err != nil {
+			t.Fatalf("%d bytes: %v", size, err)
+		}
+		if err := f.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		inFull := bytes.Count(read(t, path), []byte(`\u003c`)) == size-8
+		if inFull != (size == 4<<20) {
+			t.Errorf("%d bytes: recorded in full: %t", size, inFull)
+		}
+		if !inFull && !bytes.Contains(read(t, path), fmt.Appendf(nil, `"left out: %d bytes"`, size)) {
+			t.Errorf("%d bytes: the record does not have the size", size)
+		}
+		add(t, path, 0, 1)
+		if s, err := audit.Verify(path); err != nil || s.Records != 2 {
+			t.Errorf("%d bytes: %v %v", size, s, err)
+		}
+	}
+}
+
 func TestATargetOfAnyLengthMakesAShortRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	f, err := audit.OpenFile(path, audit.FileOptions{})

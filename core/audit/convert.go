@@ -24,9 +24,14 @@ func recordOf(r core.AuditRecord) contract.Record {
 // limited returns arguments, or a JSON string with their size if their length exceeds most.
 func limited(arguments json.RawMessage, most int) json.RawMessage {
 	if len(arguments) > most {
-		return json.RawMessage(fmt.Sprintf(`"left out: %d bytes"`, len(arguments)))
+		return leftOut(len(arguments))
 	}
 	return arguments
+}
+
+// leftOut returns the JSON string that replaces arguments of a size.
+func leftOut(size int) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`"left out: %d bytes"`, size))
 }
 
 func valid(text string) string { return strings.ToValidUTF8(text, "\ufffd") }

@@ -214,7 +214,7 @@ func (b *backward) next() ([]byte, error) {
 			}
 		}
 		if len(b.held) > hashchain.MaxLine {
-			return nil, errors.New("a line is longer than 20 MiB")
+			return nil, fmt.Errorf("a line is longer than %d MiB", hashchain.MaxLine>>20)
 		}
 		before := b.at - int64(len(b.held))
 		block := make([]byte, min(max(readBlock, int64(len(b.held))), before)) // doubles for a long line

@@ -47,9 +47,16 @@ func OpenFile(path string, o FileOptions) (*File, error) {
 	return &File{chain: chain}, nil
 }
 
-// Write implements Sink.
+// Write implements Sink. It leaves out arguments that do not fit on a line: encoding makes some characters six times as
+// long, and a line that is too long could not be read again.
 func (f *File) Write(_ context.Context, r core.AuditRecord) error {
+	size := len(r.Arguments)
+	r.Arguments = limited(r.Arguments, hashchain.MaxRecord)
 	record, err := json.Marshal(r)
+	if err == nil && len(record) > hashchain.MaxRecord {
+		r.Arguments = leftOut(size)
+		record, err = json.Marshal(r)
+	}
 	if err != nil {
 		return err
 	}

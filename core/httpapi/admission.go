@@ -59,18 +59,23 @@ func (s *Server) accepted(ctx context.Context, h *fasthttp.RequestHeader) bool {
 	if s.access.Dev() {
 		return true
 	}
+	_, err := s.sender(ctx, h)
+	return core.CodeOf(err) != core.CodeUnauthenticated
+}
+
+// sender returns who sent a request. The result is the zero Identity if the route requires no credentials.
+func (s *Server) sender(ctx context.Context, h *fasthttp.RequestHeader) (id core.Identity, err error) {
 	path, _, _ := bytes.Cut(h.RequestURI(), []byte("?"))
 	bearer := authn.BearerOf(h, s.access.BindsTokens())
-	var err error
 	switch resource, mcp := strings.CutPrefix(string(path), "/mcp"); {
 	case slices.Contains([]string{"/v1/auth/login", "/v1/auth/device", "/v1/auth/device/answer", "/v1/auth/backchannel-logout"}, string(path)):
-		return true
+		return id, nil
 	case mcp && (resource == "" || resource[0] == '/'):
-		_, err = s.access.MCP(ctx, bearer, strings.TrimPrefix(resource, "/"))
+		return s.access.MCP(ctx, bearer, strings.TrimPrefix(resource, "/"))
 	case bytes.HasPrefix(path, []byte("/v1/")):
-		_, err = s.access.API(ctx, bearer, string(h.Cookie(authn.SessionCookie)))
+		return s.access.API(ctx, bearer, string(h.Cookie(authn.SessionCookie)))
 	}
-	return core.CodeOf(err) != core.CodeUnauthenticated
+	return id, nil
 }
 
 // proves reports whether a request may contain a proof that its sender holds the key bound to its token.

@@ -32,12 +32,8 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 	links := c.Path() == accounts.CallbackPath // links an account, although it is a GET
 	changes := links || c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead && c.Path() != "/v1/tools/call"
 	record := s.auditRecord(c.Context())
-	if changes && s.accepted(webguard.RequestOf(c.Context()).In(s.root), &c.Context().Request.Header) {
-		// A change is recorded before it is made, so that no change goes unrecorded. A request with refused credentials
-		// is recorded once, afterwards.
-		begun := record
-		begun.Outcome = "begun"
-		if err := s.options.Audit.Record(c.UserContext(), begun); err != nil {
+	if changes {
+		if err := s.recordBegun(c, record); err != nil {
 			return err
 		}
 	}
@@ -76,6 +72,17 @@ func (s *Server) recordRequest(c *fiber.Ctx) error {
 	c.Context().SetUserValue(recorded{}, true)
 	_ = s.options.Audit.Record(c.UserContext(), record) // the change has already been made; the error is logged
 	return err
+}
+
+// recordBegun records a change before it is made, so that no change goes unrecorded: if the server is killed, this is its
+// only record. A request with refused credentials is recorded once, afterwards.
+func (s *Server) recordBegun(c *fiber.Ctx, begun core.AuditRecord) error {
+	sender, err := s.sender(webguard.RequestOf(c.Context()).In(s.root), &c.Context().Request.Header)
+	if core.CodeOf(err) == core.CodeUnauthenticated {
+		return nil
+	}
+	begun.Actor, begun.Outcome = sender.User.ID, "begun"
+	return s.options.Audit.Record(c.UserContext(), begun)
 }
 
 // auditRecord returns a request's audit record with the fields that are known when the request arrives.

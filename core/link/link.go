@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -215,7 +216,7 @@ func (l *Link) readHandshake() error {
 		result.ProtocolVersion, result.ServerInfo = StatelessVersion, result.Meta.ServerInfo
 	}
 	l.info = Info{
-		Name: result.ServerInfo.Name, Version: result.ServerInfo.Version, Instructions: result.Instructions,
+		Name: clipped(result.ServerInfo.Name), Version: clipped(result.ServerInfo.Version), Instructions: result.Instructions,
 		ProtocolVersion: result.ProtocolVersion, Capabilities: result.Capabilities, Raw: l.handshake,
 		Stateless: result.ProtocolVersion == StatelessVersion,
 	}
@@ -226,6 +227,15 @@ func (l *Link) readHandshake() error {
 		return fmt.Errorf("handshake: read the app's capabilities: %w", err)
 	}
 	return nil
+}
+
+// clipped shortens the name or the version that an app states. The version is stored with each of the app's pins.
+func clipped(text string) string {
+	const most = 200 // bytes
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "")
+	}
+	return text
 }
 
 // streamWait is how long an app's start waits for the answer to the stream request. Behind a buffering proxy, the

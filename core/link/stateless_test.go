@@ -390,3 +390,14 @@ func TestRemoteServersAreCalledInTheStatelessRevision(t *testing.T) {
 		})
 	}
 }
+
+func TestTheNameAndTheVersionThatAnAppStatesAreShortened(t *testing.T) {
+	long := strings.Repeat("é", 1<<20)
+	l := &Link{handshake: json.RawMessage(`{"protocolVersion":"2025-11-25","serverInfo":{"name":"` + long + `","version":"1` + long + `"}}`)}
+	if err := l.readHandshake(); err != nil {
+		t.Fatal(err)
+	}
+	if info := l.Info(); info.Name != long[:200] || info.Version != "1"+long[:198] {
+		t.Errorf("the name has %d bytes, the version %d", len(info.Name), len(info.Version))
+	}
+}

@@ -51,6 +51,9 @@ func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m Message) error
 	return sendJSON(c, fiber.StatusOK, rpc.Result(m.ID, result))
 }
 
+// maxCapabilities is the maximum size in bytes of a client's capabilities, which each session keeps.
+const maxCapabilities = 64 << 10
+
 // readHello reads the params of initialize. It refuses a client that does not identify itself.
 func readHello(m *Message) (said helloParams, f *fault) {
 	var missing string
@@ -61,6 +64,8 @@ func readHello(m *Message) (said helloParams, f *fault) {
 		missing = "protocolVersion, a string"
 	case said.Capabilities == nil || (*said.Capabilities)[0] != '{':
 		missing = "capabilities, an object"
+	case len(*said.Capabilities) > maxCapabilities:
+		missing = fmt.Sprintf("capabilities of at most %d KiB", maxCapabilities>>10)
 	case said.ClientInfo == nil || said.ClientInfo.Name == nil || said.ClientInfo.Version == nil:
 		missing = "clientInfo, an object with a name and a version"
 	default:

@@ -223,6 +223,7 @@ func TestInitializeReturnsTheRequiredFields(t *testing.T) {
 		{"null", `,"params":{"protocolVersion":null,"capabilities":{},"clientInfo":{"name":"x","version":"1"}}`, "protocolVersion"},
 		{"no capabilities", `,"params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"x","version":"1"}}`, "capabilities"},
 		{"capabilities that are a list", `,"params":{"protocolVersion":"2025-11-25","capabilities":[],"clientInfo":{"name":"x","version":"1"}}`, "capabilities"},
+		{"capabilities that are too large", `,"params":{"protocolVersion":"2025-11-25","capabilities":{"experimental":{"a":{"b":"` + strings.Repeat("a", 64<<10) + `"}}},"clientInfo":{"name":"x","version":"1"}}`, "capabilities of at most 64 KiB"},
 		{"no name", `,"params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"version":"1"}}`, "clientInfo"},
 		{"a version that is a number", `,"params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":1}}`, "clientInfo"},
 	} {

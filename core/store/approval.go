@@ -15,8 +15,14 @@ import (
 	"github.com/ropewalk/ropewalk/core/store/database"
 )
 
-// maxApprovals is the maximum number of approvals on a page.
-const maxApprovals = 500
+// A page has at most maxApprovals approvals, and ends once their arguments have approvalBytes.
+const (
+	maxApprovals  = 500
+	approvalBytes = 4 << 20
+)
+
+// errPageFull ends the reading of a page.
+var errPageFull = errors.New("the page is full")
 
 // approvalRecord holds the fields of an approval that no query selects by.
 type approvalRecord struct {
@@ -181,27 +187,42 @@ func (s *Store) cancelApprovals(ctx context.Context, tx *sql.Tx, workspace, app 
 	return nil
 }
 
-// ExpireApprovals ends expired approvals. It returns those that no other server has ended, and the time when the next
-// approval expires, which is zero if there is none.
+// expireAtOnce is how many approvals one transaction ends. Together, their arguments may be large.
+const expireAtOnce = 20
+
+// ExpireApprovals ends expired approvals. It returns those that no other server has ended, without their arguments, and
+// the time when the next approval expires, which is zero if there is none.
 func (s *Store) ExpireApprovals(ctx context.Context) (expired []core.Approval, next time.Time, err error) {
-	next, err = s.nextExpiry(ctx)
-	if err != nil || next.IsZero() || next.After(time.Now()) {
-		return nil, next, err
+	for {
+		next, err = s.nextExpiry(ctx)
+		if err != nil || next.IsZero() || next.After(time.Now()) {
+			return expired, next, err
+		}
+		some, err := s.expireSome(ctx)
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		expired = append(expired, some...)
 	}
+}
+
+func (s *Store) expireSome(ctx context.Context) (expired []core.Approval, err error) {
+	now := database.Millis(time.Now())
 	err = s.db.Update(ctx, "ending expired approvals", func(ctx context.Context, tx *sql.Tx) error {
 		expired, err = database.Collect(ctx, tx,
-			`UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= $1 RETURNING `+approvalColumns,
-			[]any{database.Millis(time.Now())}, approvalIn)
+			`UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= $1 AND id IN (
+				SELECT id FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= $1 ORDER BY expires_at LIMIT $2) RETURNING `+approvalColumns,
+			[]any{now, expireAtOnce}, func(row database.Row) (core.Approval, error) {
+				a, err := approvalIn(row)
+				a.Arguments = nil
+				return a, err
+			})
 		for i := 0; i < len(expired) && err == nil; i++ {
 			err = s.notifyPeers(ctx, tx, core.ChangeApproval, expired[i].Workspace, expired[i].ID)
 		}
 		return err
 	})
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	next, err = s.nextExpiry(ctx)
-	return expired, next, err
+	return expired, err
 }
 
 func (s *Store) nextExpiry(ctx context.Context) (next time.Time, err error) {
@@ -222,8 +243,8 @@ func (s *Store) Approval(ctx context.Context, workspace, id string) (a core.Appr
 	return a, err
 }
 
-// Approvals returns a page of the approvals of a workspace, newest first. The error is core.CodeBadRequest for an
-// invalid limit or cursor.
+// Approvals returns a page of the approvals of a workspace, newest first. A page with long arguments is shorter than its
+// limit. The error is core.CodeBadRequest for an invalid limit or cursor.
 func (s *Store) Approvals(ctx context.Context, workspace string, q core.ApprovalQuery) (page core.ApprovalPage, err error) {
 	limit := cmp.Or(q.Limit, maxApprovals)
 	if limit < 1 || limit > maxApprovals {
@@ -240,14 +261,23 @@ func (s *Store) Approvals(ctx context.Context, workspace string, q core.Approval
 		}
 	}
 	// An expired approval counts as expired even before ExpireApprovals has ended it.
-	page.Approvals, err = database.List(ctx, s.db, "reading the approvals", selectApprovals+` WHERE workspace = $1 AND ($2 = '' OR caller = $2)
+	page.Approvals = []core.Approval{}
+	size := 0
+	err = s.db.Select(ctx, "reading the approvals", selectApprovals+` WHERE workspace = $1 AND ($2 = '' OR caller = $2)
 		AND ($3 = '' OR CASE WHEN state IN ('pending', 'approved') AND expires_at <= $4 THEN 'expired' ELSE state END = $3)
 		AND ($5 = 0 OR decided_by <> '') AND (`+column+` < $6 OR `+column+` = $6 AND id > $7)
 		ORDER BY `+column+` DESC, id LIMIT $8`,
-		[]any{workspace, q.Caller, string(q.State), database.Millis(time.Now()), flag(q.Decided), after.At, after.ID, limit + 1}, approvalIn)
-	if len(page.Approvals) > limit {
-		page.Approvals = page.Approvals[:limit]
-		page.NextCursor = cursorAfter(page.Approvals[limit-1], q.Decided)
+		[]any{workspace, q.Caller, string(q.State), database.Millis(time.Now()), flag(q.Decided), after.At, after.ID, limit + 1}, func(row database.Row) error {
+			a, err := approvalIn(row)
+			if n := len(page.Approvals); err == nil && n > 0 && (n == limit || size+len(a.Arguments) > approvalBytes) {
+				page.NextCursor = cursorAfter(page.Approvals[n-1], q.Decided)
+				return errPageFull
+			}
+			page.Approvals, size = append(page.Approvals, a), size+len(a.Arguments)
+			return err
+		})
+	if errors.Is(err, errPageFull) {
+		err = nil
 	}
 	return page, err
 }

@@ -105,6 +105,28 @@ func TestAnExpiredApprovalIsNotUsed(t *testing.T) {
 	})
 }
 
+func TestManyExpiredApprovalsEndWithoutTheirArguments(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		const calls = 2*expireAtOnce + 1
+		for i := range calls {
+			late := waitingCall(fmt.Sprint("apr_", i), fmt.Sprint(i))
+			late.ExpiresAt = time.Now().Add(-time.Millisecond)
+			if _, _, err := s.RequestApproval(t.Context(), late, calls); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expired, next, err := s.ExpireApprovals(t.Context())
+		if err != nil || len(expired) != calls || !next.IsZero() {
+			t.Fatalf("%d expired, the next at %s, %v", len(expired), next, err)
+		}
+		for _, a := range expired {
+			if a.State != core.ApprovalExpired || len(a.Arguments) != 0 {
+				t.Errorf("%+v", a)
+			}
+		}
+	})
+}
+
 func TestACancelledApprovalIsNotUsed(t *testing.T) {
 	each(t, func(t *testing.T, s *Store) {
 		ws := core.DefaultWorkspaceID
@@ -175,6 +197,38 @@ func TestDecidedApprovalsAreListedInPagesLatestFirst(t *testing.T) {
 		_, limit := s.Approvals(t.Context(), ws, core.ApprovalQuery{Limit: 501})
 		_, cursor := s.Approvals(t.Context(), ws, core.ApprovalQuery{Cursor: "no"})
 		wantCodes(t, core.CodeBadRequest, map[string]error{"limit": limit, "cursor": cursor})
+	})
+}
+
+func TestAPageOfApprovalsEndsBeforeItsArgumentsTakeTooMuchMemory(t *testing.T) {
+	each(t, func(t *testing.T, s *Store) {
+		const calls, length = 40, 256 << 10
+		for i := range calls {
+			a := waitingCall(fmt.Sprint("apr_", i), fmt.Sprint(i))
+			a.Arguments = []byte(`{"text":"` + strings.Repeat("a", length-11) + `"}`)
+			if _, _, err := s.RequestApproval(t.Context(), a, calls); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen, q := map[string]bool{}, core.ApprovalQuery{}
+		for {
+			page, err := s.Approvals(t.Context(), core.DefaultWorkspaceID, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(page.Approvals); n == 0 || n*length > approvalBytes {
+				t.Fatalf("a page has %d approvals", n)
+			}
+			for _, a := range page.Approvals {
+				seen[a.ID] = true
+			}
+			if q.Cursor = page.NextCursor; q.Cursor == "" {
+				break
+			}
+		}
+		if len(seen) != calls {
+			t.Errorf("%d of %d approvals are listed", len(seen), calls)
+		}
 	})
 }
 

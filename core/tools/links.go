@@ -16,6 +16,10 @@ const (
 	maxLinkUsers = 1000
 )
 
+// maxKeptURI is the maximum length in bytes of a URI that is remembered, as a link or for a subscription. Apps and
+// clients can send URIs of any length.
+const maxKeptURI = 8 << 10
+
 // resourceLink is a part of a result that names a resource: a resource_link or an embedded resource.
 type resourceLink struct {
 	URI      string `json:"uri"`
@@ -66,7 +70,7 @@ func (n *Namespace) takeLinks(c core.Caller, from From, uris *resourceURIs, serv
 			as := uris.link(server, uri)
 			changes = changes || as != uri
 			normal := core.NormalizeURI(as)
-			if _, listed := uris.lookup(as, normal); !listed {
+			if _, listed := uris.lookup(as, normal); !listed && len(uri) <= maxKeptURI {
 				links.Add(prefix+normal, resourceRef{server, uri})
 			}
 		}

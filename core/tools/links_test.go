@@ -1,7 +1,9 @@
 package tools
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/ropewalk/ropewalk/core"
@@ -24,5 +26,16 @@ func TestOneUsersLinksDoNotEvictAnotherUsersLinks(t *testing.T) {
 	}
 	if links, _ := n.given(of("mallory")); links.Len() != maxLinks {
 		t.Errorf("one user has %d links", links.Len())
+	}
+}
+
+func TestALinkIsRememberedOnlyIfItsURIIsShort(t *testing.T) {
+	n := New(Options{})
+	c, from := core.Caller{Identity: core.Identity{User: core.User{ID: "alice"}}, Workspace: core.Workspace{ID: "ws_a"}}, From{Stateless: true}
+	for _, uri := range []string{"a://one", "a://" + strings.Repeat("a", maxKeptURI)} {
+		n.takeLinks(c, from, newResourceURIs(&core.Offer{}), "files", json.RawMessage(`{"content":[{"type":"resource_link","name":"x","uri":"`+uri+`"}]}`))
+	}
+	if links, _ := n.given(c, from); links.Len() != 1 {
+		t.Errorf("%d links are remembered", links.Len())
 	}
 }

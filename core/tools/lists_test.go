@@ -198,6 +198,9 @@ func TestNotificationsOfAppsReachTheSessionsTheyAreFor(t *testing.T) {
 	if err := o.Subscribe(t.Context(), "zone://utc"); core.CodeOf(err) != core.CodeResourceNotFound {
 		t.Errorf("another workspace subscribed: %v", err)
 	}
+	if err := b.Subscribe(t.Context(), "zone://"+strings.Repeat("a", 8<<10)); core.CodeOf(err) != core.CodeBadRequest {
+		t.Errorf("a URI that is too long to keep: %v", err)
+	}
 	if err := b.SetLevel(t.Context(), "warning"); err != nil {
 		t.Fatal(err)
 	}

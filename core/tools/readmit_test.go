@@ -3,6 +3,7 @@ package tools_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,5 +184,21 @@ func TestAToolThatChangedWhileItsCallWaitedIsNotCalled(t *testing.T) {
 	}
 	if err, _ := testkit.Receive(t, "the call", done); core.CodeOf(err) != core.CodeApprovalRefused || len(h.apps.Calls()) != 0 {
 		t.Errorf("%v, %d calls", err, len(h.apps.Calls()))
+	}
+}
+
+func TestACallWithArgumentsThatAreTooLongToReadDoesNotWait(t *testing.T) {
+	h := newHeld(t, time.Millisecond)
+	alice, admin := person("alice", core.RoleMember), person("boss", core.RoleAdmin)
+	large := `{"text":"` + strings.Repeat("a", 256<<10) + `"}`
+	err := h.run(t, alice, "files__delete", large)
+	if core.CodeOf(err) != core.CodeInvalidInput || !strings.Contains(err.Error(), "at most 256 KiB") {
+		t.Errorf("the call: %v", err)
+	}
+	if page, err := h.approvals.List(t.Context(), admin, core.ApprovalQuery{}); err != nil || len(page.Approvals) != 0 {
+		t.Errorf("waiting calls: %v %v", page, err)
+	}
+	if err := h.run(t, alice, "files__read", large); err != nil {
+		t.Errorf("a tool that needs no approval: %v", err)
 	}
 }

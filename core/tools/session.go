@@ -119,8 +119,11 @@ func (s *Session) end(ctx context.Context) bool {
 }
 
 // Subscribe implements resources/subscribe. Notify receives updates of the resource with the URI given here. The
-// errors are those of ReadResource.
+// errors are those of ReadResource, and core.CodeBadRequest for a URI that is too long.
 func (s *Session) Subscribe(ctx context.Context, uri string) error {
+	if len(uri) > maxKeptURI {
+		return core.Errorf(core.CodeBadRequest, "the uri of a subscription can have at most %d bytes", maxKeptURI)
+	}
 	at, _, err := s.n.find(*s.caller.Load(), From{Session: s, Stateless: s.id == ""}, uri)
 	if err != nil {
 		return err

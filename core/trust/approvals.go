@@ -23,6 +23,7 @@ import (
 
 const (
 	maxPending    = 100              // waiting calls per caller
+	maxArguments  = 256 << 10        // bytes of the arguments of a call that waits: they are stored and listed
 	progressEvery = 10 * time.Second // how often the client of a waiting call receives progress
 	pollEvery     = 2 * time.Second  // how often to look for a decision, in case its notification was lost
 	expireEvery   = time.Minute      // how often to look for expired approvals of peer servers that have ended
@@ -116,8 +117,8 @@ type Call struct {
 // a single call counts only once. Otherwise it requests an approval and waits. progress is called while it waits. If
 // ctx ends in the meantime, so does the approval, unless another call waits for it.
 //
-// Errors: core.CodeApprovalPending if nobody decided in time; core.CodeApprovalRefused; core.CodeRateLimited if
-// too many of the caller's calls are waiting.
+// Errors: core.CodeApprovalPending if nobody decided in time; core.CodeApprovalRefused; core.CodeInvalidInput for
+// arguments that are too large to wait; core.CodeRateLimited if too many of the caller's calls are waiting.
 func (a *Approvals) Await(ctx context.Context, c core.Caller, call Call, progress func(message string)) error {
 	print, err := fingerprint(c, call)
 	if err != nil {
@@ -125,6 +126,10 @@ func (a *Approvals) Await(ctx context.Context, c core.Caller, call Call, progres
 	}
 	if stands, err := a.stands(ctx, c, call.Tool); stands || err != nil {
 		return err
+	}
+	if len(call.Arguments) > maxArguments {
+		return core.Errorf(core.CodeInvalidInput, "each call to tool %q needs an administrator's approval, and its arguments must then have at most %d KiB; these have %d bytes",
+			call.Tool.FullName(), maxArguments>>10, len(call.Arguments))
 	}
 	limit, cancel := context.WithTimeout(ctx, a.o.Wait)
 	defer cancel()

@@ -15,8 +15,12 @@ import (
 	"syscall"
 )
 
-// MaxLine is the maximum length of a line in bytes: arguments of calls are at most 16 MiB.
-const MaxLine = 20 << 20
+// MaxLine is the maximum length of a line in bytes, without its line break. A longer one is neither written nor read.
+// MaxRecord is the length of a record that always fits: the rest of a line is two hashes and the names of its members.
+const (
+	MaxLine   = 32 << 20
+	MaxRecord = MaxLine - 512
+)
 
 // line is one line of a file. Hash covers Previous and the record's bytes.
 type line struct {
@@ -98,6 +102,9 @@ func (f *File) Append(fresh func() ([][]byte, error)) error {
 			text, err := json.Marshal(next)
 			if err != nil {
 				return err
+			}
+			if len(text) > MaxLine {
+				return fmt.Errorf("a record of %d bytes is too long for a line (%d bytes at most)", len(record), MaxLine)
 			}
 			raw, last = append(append(raw, text...), '\n'), next.Hash
 		}
@@ -229,7 +236,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		case err == nil:
 			return bytes.TrimSuffix(all, []byte{'\n'}), nil
 		case len(all) > MaxLine:
-			return nil, errors.New("is longer than 20 MiB")
+			return nil, fmt.Errorf("is longer than %d MiB", MaxLine>>20)
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package skill_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,5 +111,31 @@ func TestSkillsAreFoundAndChangedInTheirDirectory(t *testing.T) {
 	}
 	if err := l.Delete(t.Context(), "ws_x", "mine"); err != nil || strings.Contains(names("ws_x"), "mine") {
 		t.Errorf("deleting returned %v", err)
+	}
+}
+
+func TestAWorkspaceCanHaveALimitedNumberOfSkills(t *testing.T) {
+	home := t.TempDir()
+	folder := filepath.Join(home, "workspaces", "ws_x", "skills")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 500 {
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("s%d.md", i)), fmt.Appendf(nil, "---\nname: s%d\n---\nx", i), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := skill.NewLibrary(home, nil, hclog.NewNullLogger())
+	put := func(workspace, name string) error {
+		_, err := l.Put(t.Context(), workspace, skill.Skill{Name: name, Type: "skill", Body: "y"})
+		return err
+	}
+	if err := put("ws_x", "one-more"); core.CodeOf(err) != core.CodeLimitReached {
+		t.Errorf("one more: %v", err)
+	}
+	for _, c := range [][2]string{{"ws_x", "s7"}, {"ws_y", "one-more"}} {
+		if err := put(c[0], c[1]); err != nil {
+			t.Errorf("%v: %v", c, err)
+		}
 	}
 }

@@ -16,8 +16,12 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
+// maxOwn is how many skills a workspace's folder may have for Put to add one. Everyone is the admin of a workspace, and
+// each chat reads all skills of its workspace.
+const maxOwn = 500
+
 // Put writes a skill to a workspace's folder, replacing the skill with that name. The error is core.CodeBadRequest if
-// the skill is invalid.
+// the skill is invalid, and core.CodeLimitReached if the workspace has too many skills.
 func (l *Library) Put(ctx context.Context, workspace string, s Skill) (Skill, error) {
 	if !ValidName(s.Name) {
 		return Skill{}, core.Errorf(core.CodeBadRequest, "name: must be at most 64 lower-case letters, digits and hyphens")
@@ -30,11 +34,29 @@ func (l *Library) Put(ctx context.Context, workspace string, s Skill) (Skill, er
 	if err != nil {
 		return Skill{}, core.Errorf(core.CodeBadRequest, "the skill %s: %w", s.Name, err)
 	}
+	if !l.hasRoom(workspace, s.Name) {
+		return Skill{}, core.Errorf(core.CodeLimitReached, "the workspace has %d skills, which is the limit: delete one first", maxOwn)
+	}
 	if err := l.tell(ctx, workspace, s.Name, content); err != nil {
 		return Skill{}, err
 	}
 	kept.Source, err = l.write(workspace, s.Name, content)
 	return kept, err
+}
+
+// hasRoom reports whether a skill may be written to a workspace's folder.
+func (l *Library) hasRoom(workspace, name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	folder := l.Folder(workspace)
+	l.read(folder)
+	files := l.folders[folder]
+	for _, f := range files {
+		if !f.broken && f.skill.Name == name {
+			return true
+		}
+	}
+	return len(files) < maxOwn
 }
 
 // write writes the file of a skill, and returns its Source.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lestrrat-go/jwx/v2/jws"
 )
@@ -54,8 +55,8 @@ func readToken(compact string, algorithms []string, types ...string) (token, err
 		return token{}, refuse("the token is a %q, not a JWT", clip(header.Type()))
 	}
 	var claims Claims
-	if err := json.Unmarshal(message.Payload(), &claims); err != nil || claims == nil {
-		return token{}, refuse("the token's payload is not a JSON object")
+	if err := json.Unmarshal(message.Payload(), &claims); err != nil || claims == nil || !utf8.Valid(message.Payload()) {
+		return token{}, refuse("the token's payload is not a JSON object in UTF-8")
 	}
 	return token{compact: compact, kid: header.KeyID(), alg: header.Algorithm().String(), claims: claims}, nil
 }

@@ -45,6 +45,8 @@ func TestTokensThatNoKeyCouldVerifyAreRefusedDuringAnOutage(t *testing.T) {
 		"expired":        p.token("first", map[string]any{"exp": 1}),
 		"another issuer": p.token("first", map[string]any{"iss": issuer + "/"}),
 		"no subject":     p.token("first", map[string]any{"sub": ""}),
+		"half a letter":  p.token("first", map[string]any{"sub": json.RawMessage(`"a\ud800"`)}),
+		"not UTF-8":      p.token("first", map[string]any{"name": json.RawMessage("\"a\xff\"")}),
 		"no signature":   good[:strings.LastIndexByte(good, '.')+1],
 		"no token":       "",
 	} {

@@ -3,7 +3,9 @@ package relyingparty
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/lestrrat-go/jwx/v2/jwk"
 	"github.com/lestrrat-go/jwx/v2/jws"
@@ -56,6 +58,8 @@ func (p *Party) checkClaims(claims Claims, audiences []string) error {
 	}
 	if sub := claims.Text("sub"); sub == "" || len(sub) > 255 {
 		return refuse("the token has no subject of 1 to 255 bytes")
+	} else if strings.ContainsRune(sub, utf8.RuneError) { // half a character reads like any other half
+		return refuse("the token's subject is not valid Unicode")
 	}
 	if _, bound := claims["cnf"]; bound {
 		return refuse("the token is bound to a key of its holder (cnf), so it is not a bearer token")
