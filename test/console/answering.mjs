@@ -170,10 +170,13 @@ await message(page).fill("slow, please");
 await message(page).press("Enter");
 await thread(page).getByText("Working on it.").waitFor();
 await page.locator("[aria-live=polite]", { hasText: "Working on it." }).first().waitFor({ state: "attached" });
+const answerStyle = () => thread(page).getByRole("article", { name: "Answer" }).getAttribute("class");
+const liveStyle = await answerStyle();
 await page.keyboard.press("Escape");
 await page.getByRole("button", { name: "Send", exact: true }).waitFor();
 await inField(page);
 await thread(page).getByText("Working on it.").waitFor();
+assert.equal(await answerStyle(), liveStyle, "a change of the style at the end would lay out and paint the whole answer again");
 
 // A waiting call is decided in its card, with one click.
 await message(page).fill("echo it");

@@ -45,6 +45,17 @@ async function toTheEnd(list, last) {
   return total;
 }
 
+await page.addInitScript(() => {
+  const { get } = Object.getOwnPropertyDescriptor(HTMLElement.prototype, "offsetHeight");
+  globalThis.measuredRows = 0;
+  Object.defineProperty(HTMLElement.prototype, "offsetHeight", {
+    get() {
+      if (this.matches("li[data-index]")) globalThis.measuredRows++;
+      return get.call(this);
+    },
+  });
+});
+
 await page.goto(`${facts.url}/activity`);
 await page.getByRole("region", { name: "Events, 100,000 rows" }).waitFor();
 assert.equal(await toTheEnd(/^Events/, "app-1 "), events);
@@ -52,6 +63,7 @@ await page.getByRole("link", { name: "Apps" }).click();
 assert.equal(await toTheEnd("Installed apps", `app-${apps}`), apps);
 await page.getByRole("link", { name: "Chat" }).click();
 assert.equal(await toTheEnd("Conversations", `Conversation ${conversations}`), conversations);
+assert.equal(await page.evaluate(() => globalThis.measuredRows), 0, "rows that were measured with a layout of their own");
 assert.deepEqual(problems, [], "the errors that the page reported");
 await page.unrouteAll({ behavior: "ignoreErrors" });
 await context.close();

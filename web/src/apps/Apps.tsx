@@ -119,7 +119,7 @@ function AppList({ apps }: { apps: App[] }) {
           <VirtualRows
             label="Installed apps"
             items={found}
-            size={60}
+            size={61}
             max={1400}
             keyOf={(a) => a.name}
             render={(a) => <AppRow app={a} health={health.data?.get(a.name)} />}

@@ -140,7 +140,7 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
   const { draft, edit, clear, store } = useDraft(id, unsent || (running && !state.sent) ? state.ask : undefined);
   const field = useRef<HTMLTextAreaElement>(null);
   useFocus(field);
-  const writing = draft.text !== "";
+  const writing = draft.text !== "" || draft.files.length > 0;
   useEffect(() => {
     if (writing) void prepareThread();
   }, [writing]);
@@ -154,7 +154,6 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
   const last = state?.ask.model ?? messages?.findLast((m) => m.role === "assistant")?.metadata?.model;
   const chosen = draft.model || (last && last !== model ? last : "");
   const begun = (ask: Ask) => {
-    void prepareThread();
     if (run) forget(run);
     begin({ ...ask, conversationId: id }, messages?.length ?? (id ? Infinity : 0));
     focusIn(field); // the button that was pressed may have disappeared
@@ -363,7 +362,7 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
           versions={versions}
           loading={history.isPending && id !== undefined && !state}
           error={history.error}
-          state={state}
+          run={run}
           actions={actions}
           onRetry={() => {
             if (!state) return;

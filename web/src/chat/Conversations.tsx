@@ -110,7 +110,7 @@ export function Conversations({ here, open, onClose }: { here?: string; open: bo
           <VirtualRows
             label="Conversations"
             items={all}
-            size={51}
+            size={52}
             max="fill"
             keyOf={(c) => c.id}
             onEnd={() => {

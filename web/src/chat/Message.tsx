@@ -1,5 +1,4 @@
 import { useQuery } from "@tanstack/react-query";
-import clsx from "clsx";
 import { ChevronLeft, ChevronRight, FileText, GitFork, Pencil, RotateCcw, Shuffle } from "lucide-react";
 import { lazy, memo, Suspense, useState } from "react";
 import type { Message, ToolCall } from "../api/client";
@@ -54,7 +53,14 @@ interface UserProps {
 }
 
 /** Shows one of the person's own messages. */
-export function UserMessage({ text, index, attachments, versions, actions, unsent }: UserProps) {
+export const UserMessage = memo(function UserMessage({
+  text,
+  index,
+  attachments,
+  versions,
+  actions,
+  unsent,
+}: UserProps) {
   const [edited, setEdited] = useState<string | null>(null);
   if (edited !== null && actions && index !== undefined) {
     return (
@@ -120,7 +126,7 @@ export function UserMessage({ text, index, attachments, versions, actions, unsen
       )}
     </div>
   );
-}
+});
 
 /** Shows arrows for switching between the versions of a message. */
 function VersionArrows({ versions: { ids, here }, onOpen }: { versions: Versions; onOpen: (id: string) => void }) {
@@ -271,11 +277,7 @@ export const Answer = memo(function Answer({ message, index = 0, state, actions,
   let texts = 0;
   const failure = failureOf(message, state);
   return (
-    <article
-      className={clsx(css.assistant, running && css.live)}
-      aria-label="Answer"
-      aria-busy={running ? true : undefined}
-    >
+    <article className={css.assistant} aria-label="Answer" aria-busy={running ? true : undefined}>
       {parts.map((part) => (
         <PartView key={"id" in part ? part.id : `${part.type} ${texts++}`} part={part} onMessage={actions.onMessage} />
       ))}

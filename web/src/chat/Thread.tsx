@@ -7,7 +7,8 @@ import { nextTask } from "../ui/idle";
 import { Failure, Notice, Skeleton } from "../ui/Surface";
 import type { Versions } from "./branches";
 import { Answer, loadMarkdown, UserMessage, type MessageActions } from "./Message";
-import { isUnsent, type Part, type RunState } from "./run";
+import { isUnsent, type Part, type Run, type RunState } from "./run";
+import { useRunState } from "./runs";
 import css from "./chat.module.css";
 
 interface Props {
@@ -16,7 +17,7 @@ interface Props {
   versions: ReadonlyMap<number, Versions>;
   loading: boolean;
   error: Error | null;
-  state?: RunState;
+  run?: Run;
   actions: MessageActions;
   onRetry: () => void;
   onDiscard: () => void;
@@ -31,7 +32,8 @@ export async function prepare(): Promise<void> {
 }
 
 /** Shows the messages of a conversation. It stays scrolled to the end unless the person scrolls up. */
-export function Thread({ messages, versions, loading, error, state, actions, onRetry, onDiscard }: Props) {
+export function Thread({ messages, versions, loading, error, run, actions, onRetry, onDiscard }: Props) {
+  const state = useRunState(run);
   const scroller = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
   const before = useRef(0);

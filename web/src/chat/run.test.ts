@@ -3,7 +3,7 @@ import type { Message } from "../api/client";
 import { ApiError } from "../api/http";
 import type { ServerEvent } from "../api/sse";
 import { nextTask } from "../ui/idle";
-import { failureOf, isUnsent, Run, type Ask, type RunState } from "./run";
+import { failureOf, isUnsent, Run, type Ask, type RunOutline, type RunState } from "./run";
 
 type Each = (event: ServerEvent) => void;
 type Response = (each: Each) => void | Promise<void>;
@@ -185,6 +185,24 @@ describe("a run", () => {
     nextFrame();
     expect(run.snapshot().sent).toBe(false);
     await vi.waitFor(() => expect(run.snapshot().sent).toBe(true));
+  });
+
+  test("has an outline that changes when the run ends, but not with every delta", async () => {
+    const outlines: RunOutline[] = [];
+    const settled = new Promise((resolve) => {
+      mocks.responses = [
+        (each) =>
+          [start, text("a"), text("b"), done].forEach((next) => {
+            each(next);
+            outlines.push(run.outline);
+          }),
+      ];
+      const run: Run = new Run({ message: "hi" }, 0, resolve, () => undefined);
+    });
+    await settled;
+    expect(outlines[1]).toBe(outlines[0]);
+    expect(outlines[2]).toBe(outlines[0]);
+    expect(outlines[3]).toMatchObject({ status: "done", conversationId: "conv_1" });
   });
 
   test("takes in at most 1,500 characters a frame while the page is visible", async () => {

@@ -70,6 +70,9 @@ export interface RunState {
   read?: boolean;
 }
 
+/** What is known about a run apart from its answer. It does not change with every delta. */
+export type RunOutline = Omit<RunState, "parts">;
+
 const perFrame = 1_500; // characters of text
 const leastPerFrame = 300;
 
@@ -88,7 +91,7 @@ export function failureOf(message?: Message, state?: RunState): Error | undefine
 }
 
 /** Reports whether a message never reached the server. It is then safe to send it again. */
-export const isUnsent = ({ status, sent, error }: RunState) => status === "failed" && !sent && error?.status === 0;
+export const isUnsent = ({ status, sent, error }: RunOutline) => status === "failed" && !sent && error?.status === 0;
 
 type ChatRequest = NonNullable<paths["/v1/chat"]["post"]["requestBody"]>["content"]["application/json"];
 
@@ -100,6 +103,7 @@ type Stream = Parameters<typeof readEvents>[0];
 /** A run of a chat. It continues while the person visits other screens. */
 export class Run {
   state: RunState;
+  outline: RunOutline;
   private readonly abort = new AbortController();
   private readonly readers = new Set<() => void>();
   private readonly queue: ServerEvent[] = []; // received events that have not been applied to the state yet
@@ -119,6 +123,7 @@ export class Run {
     before?: Run,
   ) {
     this.state = { ask, since, conversationId: ask.conversationId, parts: [], status: "running", sent: joins };
+    this.outline = this.state;
     void this.follow(before?.stopping);
   }
 
@@ -318,6 +323,7 @@ export class Run {
 
   private change(to: Partial<RunState>): void {
     this.state = { ...this.state, ...to };
+    if (!to.parts) this.outline = this.state;
     this.nextFrame();
   }
 

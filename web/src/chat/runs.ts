@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useEffectEvent, useSyncExternalStore } from "react";
 import { useSession } from "../api/session";
 import { dropSent, useDraftPrefix } from "./drafts";
-import { Run, type Ask, type RunState } from "./run";
+import { Run, type Ask, type RunOutline, type RunState } from "./run";
 import { newChat } from "../api/tab";
 import { notifyHidden } from "../shell/notify";
 import { refreshConversations } from "../api/conversationPages";
@@ -27,13 +27,17 @@ const fresh = (workspace: string) => `${workspace} new`;
 const never = () => () => undefined;
 
 /** Returns the run of a conversation or of a new chat. */
-export function useRun(conversationId?: string): { run: Run | undefined; state: RunState | undefined } {
+export function useRun(conversationId?: string): { run: Run | undefined; state: RunOutline | undefined } {
   const { workspace } = useSession();
   const all = useSyncExternalStore(subscribe, () => runs);
   const run = all.get(conversationId ?? fresh(workspace.id));
-  const state = useSyncExternalStore(run?.subscribe ?? never, () => run?.snapshot());
+  const state = useSyncExternalStore(run?.subscribe ?? never, () => run?.outline);
   return { run, state };
 }
+
+/** Returns a run's state, including its answer as far as it has arrived. */
+export const useRunState = (run: Run | undefined): RunState | undefined =>
+  useSyncExternalStore(run?.subscribe ?? never, () => run?.snapshot());
 
 /** Returns all runs by conversation. */
 export const useRunning = () => useSyncExternalStore(subscribe, () => runs);

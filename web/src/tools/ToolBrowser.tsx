@@ -40,7 +40,7 @@ export function ToolBrowser({ tools, chosen, onChoose, oneApp }: Props) {
             <VirtualRows
               label="Tools"
               items={found}
-              size={53}
+              size={58}
               max={640}
               keyOf={(t) => t.name}
               shown={found.findIndex((t) => t === tool)}

@@ -22,8 +22,11 @@ export function VirtualRows<T>({ label, items, size, max, keyOf, render, onEnd, 
     count: items.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => size,
-    // A hidden list has rows of no height. With those, it would stay empty when it is shown again.
-    measureElement: (row, entry, list) => measureElement(row, entry, list) || size,
+    // A new row is measured by the observer, after the frame's layout. Measuring it any earlier would need a layout of
+    // its own. A hidden list has rows of no height. With those, it would stay empty when it is shown again.
+    measureElement: (row, entry, list) =>
+      (entry ? measureElement(row, entry, list) : list.itemSizeCache.get(keyOf(items[list.indexFromElement(row)]!))) ||
+      size,
     getItemKey: (i) => keyOf(items[i]!),
     overscan: 8,
     onChange: (v) => {
