@@ -17,6 +17,7 @@ import type { Versions } from "./branches";
 import { useModels } from "./capabilities";
 import { Question } from "./Question";
 import { attachedBefore } from "./files";
+import { sendsMessage } from "./keys";
 import { failureOf, type AsidePart, type Attachment, type Part, type RunState } from "./run";
 import { ToolCard } from "./ToolCard";
 import css from "./chat.module.css";
@@ -62,6 +63,7 @@ export function UserMessage({ text, index, attachments, versions, actions, unsen
         style={{ display: "grid", gap: 8 }}
         onSubmit={(e) => {
           e.preventDefault();
+          if (!edited.trim()) return;
           setEdited(null);
           actions.onEdit(index, edited);
         }}
@@ -71,7 +73,17 @@ export function UserMessage({ text, index, attachments, versions, actions, unsen
           rows={4}
           value={edited}
           autoFocus
+          onFocus={({ target }) => target.setSelectionRange(edited.length, edited.length)}
           onChange={(e) => setEdited(e.target.value)}
+          onKeyDown={(e) => {
+            if (e.key === "Escape" && !e.shiftKey) {
+              e.preventDefault(); // otherwise, Escape would also stop the answer
+              setEdited(null);
+            } else if (sendsMessage(e)) {
+              e.preventDefault();
+              e.currentTarget.form?.requestSubmit();
+            }
+          }}
         />
         <div className={css.row}>
           <Button type="submit" look="primary" small disabled={!edited.trim()}>
@@ -270,6 +282,7 @@ export const Answer = memo(function Answer({ message, index = 0, state, actions,
   const waiting = running && (last === undefined || (last.type === "tool" && last.state !== "running"));
   let texts = 0;
   const failure = failureOf(message, state);
+  const isEmpty = message && !failure && !message.metadata?.stopReason && parts.every((p) => p.type === "reasoning");
   return (
     <article
       className={clsx(css.assistant, running && css.live)}
@@ -286,6 +299,7 @@ export const Answer = memo(function Answer({ message, index = 0, state, actions,
           <i />
         </span>
       )}
+      {isEmpty && <p className={css.note}>The model ended its turn without an answer.</p>}
       {failure && (
         <Failure
           error={failure}
