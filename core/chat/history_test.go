@@ -2,7 +2,10 @@ package chat_test
 
 import (
 	"encoding/json"
+	"io"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -138,6 +141,21 @@ func TestARunKeepsItsCostIfALaterTurnHasUnknownUsage(t *testing.T) {
 	message := must2(h.History(t.Context(), owner(), id))[1]
 	if meta := metadataOf(t, message); meta.StopReason != chat.ProviderError || meta.InputTokens != 10 || meta.CostUSD == nil || math.Abs(*meta.CostUSD-60e-6) > 1e-9 {
 		t.Errorf("metadata %s", message.Metadata)
+	}
+}
+
+func TestAnEmptyAnswerIsInTheHistory(t *testing.T) {
+	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"stop"}]}`)
+	}))
+	t.Cleanup(empty.Close)
+	h := open(t, "openai", func(m *config.Models) {
+		m.Providers["openai"] = config.ModelProvider{Type: config.ProviderOpenAI, BaseURL: empty.URL, APIKey: "k"}
+	})
+	answer, _ := h.must(chat.Request{Message: "hi"})
+	messages := must2(h.History(t.Context(), owner(), answer.ConversationID))
+	if answer.StopReason != chat.Complete || len(messages) != 2 || messages[1].Role != "assistant" || messages[1].Content != "" {
+		t.Errorf("%+v, kept %+v", answer, messages)
 	}
 }
 

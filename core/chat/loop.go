@@ -138,6 +138,7 @@ func (l *loop) endTurn(ctx context.Context, answer model.Answer, used core.Usage
 	if reason != Complete {
 		t.stop(reason, l.stopMessage(reason))
 	}
+	t.fill()
 	return reason, true, l.store(ctx, t)
 }
 
@@ -234,6 +235,12 @@ func (l *loop) storeCancelled(ctx context.Context) (StopReason, error) {
 // stop ends the run with a turn. The history says why, even if there is nothing else in the turn.
 func (t *turn) stop(reason StopReason, message string) {
 	t.stopped, t.stopMessage = reason, message
+	t.fill()
+}
+
+// fill makes a turn in which the model said nothing appear in the history. Without it, the person's message would seem
+// to be waiting for an answer.
+func (t *turn) fill() {
 	if len(t.messages) == 0 {
 		t.messages = []model.Message{{Role: model.Assistant}}
 	}

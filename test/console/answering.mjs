@@ -172,11 +172,38 @@ await thread(page).getByText("Working on it.").waitFor();
 await page.locator("[aria-live=polite]", { hasText: "Working on it." }).first().waitFor({ state: "attached" });
 const answerStyle = () => thread(page).getByRole("article", { name: "Answer" }).getAttribute("class");
 const liveStyle = await answerStyle();
+await eventually("the tab is named after the message", async () => (await page.title()).startsWith("slow, please"));
 await page.keyboard.press("Escape");
 await page.getByRole("button", { name: "Send", exact: true }).waitFor();
 await inField(page);
 await thread(page).getByText("Working on it.").waitFor();
 assert.equal(await answerStyle(), liveStyle, "a change of the style at the end would lay out and paint the whole answer again");
+
+// If another window sends a message first, this window's message waits for that answer. A message that cannot wait
+// either is put back into the field.
+const late = await Promise.all([context.newPage(), context.newPage()]);
+for (const at of late) {
+  await at.goto(page.url());
+  await thread(at).getByText("Working on it.").waitFor();
+}
+await message(page).fill("go on");
+await message(page).press("Enter");
+await eventually("the second answer has begun", async () => (await thread(page).getByText("Working on it.").count()) === 2);
+for (const [i, at] of late.entries()) {
+  await message(at).fill(`from window ${i}`);
+  await message(at).press("Enter");
+  await at.getByText("Queued", { exact: true }).waitFor();
+  await stop(at).waitFor();
+}
+await eventually("the refused message is in the field", async () => (await message(late[1]).inputValue()) === "from window 1");
+assert.equal(await thread(late[0]).getByRole("alert").count(), 0);
+await late[0].getByRole("button", { name: "Withdraw" }).click();
+await eventually("the withdrawn message is in the field", async () => (await message(late[0]).inputValue()) === "from window 0");
+await message(late[0]).fill("");
+await message(late[1]).fill("");
+for (const at of late) await at.close();
+await stop(page).click();
+await page.getByRole("button", { name: "Send", exact: true }).waitFor();
 
 // A waiting call is decided in its card, with one click.
 await message(page).fill("echo it");

@@ -30,6 +30,13 @@ await phone.page.keyboard.type("two");
 assert.equal(await phone.message.inputValue(), "one\ntwo");
 await phone.page.getByRole("button", { name: "Send", exact: true }).tap();
 await phone.thread.getByText("Seen.").waitFor();
+
+// The button that copies code is visible without a pointer.
+await phone.message.fill("some code");
+await phone.page.getByRole("button", { name: "Send", exact: true }).tap();
+const code = phone.thread.getByRole("region", { name: "Code" });
+await code.waitFor();
+await eventually("the button is visible", () => code.locator("xpath=..").getByRole("button", { name: "Copy" }).evaluate((at) => getComputedStyle(at).opacity === "1"));
 for (const path of ["/chat", "/tools?tool=sample__echo", "/connect", "/apps?install=package"]) {
   await phone.page.goto(facts.url + path);
   await phone.page.locator("textarea, input, select").and(phone.page.locator(":visible")).first().waitFor();

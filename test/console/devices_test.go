@@ -53,6 +53,8 @@ func answerDevices(w http.ResponseWriter, r *http.Request) {
 		say("It begins and")
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler) // ends the connection
+	case strings.Contains(string(body), "some code"):
+		say("```\nx = 1\n```\n")
 	default:
 		say("Seen.")
 	}

@@ -106,7 +106,14 @@ await question.waitFor();
 await accessible(page, "a question from an app");
 await picture(page, "question-1440");
 const name = question.getByLabel("String", { exact: false }).first();
+const inView = () => question.evaluate((at) => at.getBoundingClientRect().top >= at.closest("[tabindex]").getBoundingClientRect().top);
+await eventually("the beginning of the long form is in view", inView);
 await name.fill("Ada");
+await page.getByRole("link", { name: "Tools", exact: true }).click();
+await page.getByRole("heading", { name: "Tools", exact: true }).waitFor();
+await page.goBack();
+await name.waitFor();
+assert.equal(await name.inputValue(), "Ada");
 await question.getByRole("button", { name: "Send answer" }).click();
 await thread.getByText("You have answered.").waitFor();
 

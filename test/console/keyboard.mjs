@@ -149,6 +149,8 @@ await reach("More actions for A greeting", "Shift+Tab");
 await press("Enter");
 await focused("Rename…");
 await press("Enter");
+const selected = ({ selectionStart, selectionEnd, value }) => value !== "" && selectionStart === 0 && selectionEnd === value.length;
+assert.ok(await page.getByRole("dialog").getByLabel("Title").evaluate(selected), "the old title is selected");
 await trapped("Rename the conversation");
 await dismissed("dialog", "More actions for A greeting");
 

@@ -1,6 +1,6 @@
 // Tests the parts of a conversation: formulas, versions of a message, other models, long results, shortcuts,
 // notifications, and the deletion of several conversations.
-import { accessible, assert, eventually, facts, open } from "./browser.mjs";
+import { accessible, assert, eventually, facts, narrow, open, wide } from "./browser.mjs";
 
 const { context, page, problems } = await open();
 await context.grantPermissions(["notifications"]);
@@ -23,8 +23,14 @@ await ended();
 const first = page.url();
 await thread.getByText("the first words").hover();
 await thread.getByRole("button", { name: "Edit", exact: true }).click();
-await page.getByLabel("Edit the message").fill("other words");
-await page.getByRole("button", { name: "Send in a new branch" }).click();
+const edited = page.getByLabel("Edit the message");
+await edited.press("Escape");
+await edited.waitFor({ state: "detached" });
+await thread.getByRole("button", { name: "Edit", exact: true }).click();
+await page.keyboard.type(", and more");
+assert.equal(await edited.inputValue(), "the first words, and more");
+await edited.fill("other words");
+await edited.press("Enter");
 await page.waitForURL((url) => url.href !== first && /conv_/.test(url.pathname));
 await answers.getByText("Seen by test.").waitFor();
 await versions.getByText("2 of 2").waitFor();
@@ -40,6 +46,9 @@ await thread.getByText("other words").waitFor();
 
 // A retry is also a new version. Once the console knows a second model, the retry can use it.
 await page.getByRole("combobox", { name: "Model" }).selectOption({ label: "Another model…" });
+await page.getByRole("dialog").getByLabel("Model").fill("other");
+await page.keyboard.press("Enter");
+await page.getByRole("dialog").getByText("Enter the provider, a colon").waitFor();
 await page.getByRole("dialog").getByLabel("Model").fill("local:other");
 await page.getByRole("button", { name: "Use it" }).click();
 await say("more");
@@ -80,6 +89,36 @@ await thread.getByLabel("Search this result").fill("line 42");
 await thread.getByText("2 of 200 lines").waitFor();
 await thread.getByRole("region", { name: "Matching lines" }).getByText("142: line 142 of the result").waitFor();
 await accessible(page, "the search in a result");
+
+// A sent message is shown, even if the person has scrolled up. An empty answer is explained.
+await thread.evaluate((box) => box.scrollTo(0, 0));
+await page.getByRole("button", { name: "Scroll to the end" }).waitFor();
+await say("say nothing");
+await eventually("the sent message is in view", () => thread.evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight < 60));
+await thread.getByText("The model ended its turn without an answer.").waitFor();
+await ended();
+await page.reload();
+await thread.getByText("The model ended its turn without an answer.").waitFor();
+assert.equal(await thread.getByText("There is no answer yet.").count(), 0);
+
+// A file is not stretched to the height of a picture in the same message.
+await page.getByLabel("Files", { exact: true }).setInputFiles([
+  { name: "page.png", mimeType: "image/png", buffer: await page.screenshot() },
+  { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("notes") },
+]);
+await page.getByRole("button", { name: "Remove notes.txt" }).waitFor();
+await say("more");
+await ended();
+const heightOf = (at) => at.evaluate((box) => box.getBoundingClientRect().height);
+await thread.getByRole("img", { name: "page.png" }).waitFor();
+assert.ok((await heightOf(thread.getByRole("button", { name: "notes.txt" }))) < 50);
+
+// On a phone, a table is scrolled sideways. Its cells do not become narrow columns of single words.
+await page.setViewportSize(narrow);
+await say("a table, please");
+await ended();
+await eventually("the cells are wide enough", async () => (await heightOf(thread.locator("td").last())) < 200);
+await page.setViewportSize(wide);
 
 // The palette runs commands, and the arrow keys select them. A dialog lists the shortcuts.
 await page.keyboard.press("Control+k");
@@ -153,6 +192,13 @@ assert.deepEqual(await unseen("in silence"), []);
 await page.getByRole("button", { name: /^Account of/ }).click();
 await page.getByRole("menuitem", { name: "Notify me of answers" }).click();
 assert.deepEqual(await unseen("say when"), ["Answer ready"]);
+
+// When the person deletes the conversation that is open, a new chat opens.
+await page.locator("aside [data-here=true]").hover();
+await page.locator("aside [data-here=true]").getByRole("button", { name: /^More actions/ }).click();
+await page.getByRole("menuitem", { name: "Delete…" }).click();
+await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
+await page.waitForURL((url) => url.pathname.endsWith("/chat"));
 
 // Several conversations are deleted at once.
 await page.getByRole("button", { name: "Select conversations" }).click();

@@ -66,6 +66,9 @@ func answerThread(w http.ResponseWriter, r *http.Request) {
 			instructions = "and instructions."
 		}
 		say(tools + instructions)
+	case strings.Contains(question, "a table"):
+		say("| Name | Notes |\n|---|---|\n| Supercalifragilistic | " + strings.Repeat("some more notes ", 10) + " |\n")
+	case strings.Contains(question, "say nothing"):
 	case strings.Contains(question, "formula"):
 		say("The root is $x = \\frac{-b}{2a}$, and it costs $5 to $10.\n\n\\[\nE = mc^2\n\\]\n")
 	default:

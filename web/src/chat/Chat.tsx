@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
 import { Link, useNavigate, useParams, useRouter } from "@tanstack/react-router";
 import { Menu as MenuIcon, SquarePen } from "lucide-react";
-import { lazy, memo, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { lazy, memo, Suspense, useCallback, useEffect, useEffectEvent, useMemo, useRef, useState } from "react";
 import { api, take, type Message } from "../api/client";
 import { refreshConversations } from "../api/conversationPages";
 import { useConversations, useDisabledApps, useFork, useHistory, useQueued } from "../api/conversations";
@@ -26,7 +26,7 @@ import { attachedBefore } from "./files";
 import { useRecordBranch, useVersions } from "./branches";
 import type { MessageActions } from "./Message";
 import { forget, useBegin, useReceived, useRun } from "./runs";
-import { isUnsent, requestOf, type Ask } from "./run";
+import { isUnsent, requestOf, type Ask, type Run } from "./run";
 import css from "./chat.module.css";
 
 /** A new chat does not need the thread. It is loaded once the page is idle, or together with a conversation. */
@@ -104,7 +104,8 @@ interface ConversationProps {
 
 function useTitle(id: string): string | undefined {
   const { data } = useConversations("");
-  return data?.pages.flatMap((p) => p.conversations).find((c) => c.id === id)?.title || undefined;
+  const found = data?.pages.flatMap((p) => p.conversations).find((c) => c.id === id);
+  return found?.title || found?.preview || undefined;
 }
 
 const Title = ({ id }: { id: string }) => useTitle(id) ?? "Conversation";
@@ -175,25 +176,25 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
     joined.current = key;
     begin({ message: messages[asked]!.content, conversationId: id }, asked, true);
   }, [id, run, messages, begin]);
-  const queue = async () => {
-    const { text, files } = draft;
-    clear();
-    focusIn(field);
+  const queue = async (ask: Ask) => {
     try {
-      const ask = {
-        message: text.trim(),
-        conversationId: id,
-        ...(chosen && { model: chosen }),
-        ...(files.length > 0 && { attachments: files }),
-      };
       await api.POST("/v1/chat", { body: { ...requestOf(ask), queue: true } });
       store();
-      refresh(queries, ["queued"]);
+      refresh(queries, ["queued", "history"]);
     } catch (error) {
-      edit((now) => (now.text || now.files.length > 0 ? {} : { text, files }));
+      edit((now) => withWithdrawn(now, { content: ask.message, attachments: ask.attachments }));
       toastError(error);
     }
   };
+  // Another window got its message in first, so this one waits for that answer.
+  const overtaken = state?.error?.code === "run_in_progress" ? run : undefined;
+  const queueOvertaken = useEffectEvent((late: Run) => {
+    forget(late);
+    void queue(late.state.ask);
+  });
+  useEffect(() => {
+    if (overtaken) queueOvertaken(overtaken);
+  }, [overtaken]);
   const withdraw = async () => {
     try {
       const { queued: was } = await take(api.DELETE("/v1/conversations/{id}/queue", { params: { path: { id: id! } } }));
@@ -205,15 +206,17 @@ const Conversation = memo(function Conversation({ id, onBegun }: ConversationPro
     field.current?.focus();
   };
   const say = () => {
-    if (running) return void queue();
     if (unsent) return toast("The previous message was not sent. Retry or discard it first.", true);
-    begun({
+    const ask = {
       message: draft.text.trim(),
       model: chosen || undefined,
       ...(draft.files.length > 0 && { attachments: draft.files }),
       ...(draft.off.length > 0 && { disabledApps: draft.off }),
-    });
+    };
     clear();
+    if (!running) return begun(ask);
+    focusIn(field);
+    void queue({ ...ask, conversationId: id });
   };
   const discard = () => {
     if (!state || !run) return;

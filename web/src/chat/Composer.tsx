@@ -13,6 +13,7 @@ import { toast, toastError } from "../ui/Toast";
 import { useModels } from "./capabilities";
 import type { Draft } from "./drafts";
 import { withFiles } from "./files";
+import { onlyTouch, sendsMessage } from "./keys";
 import css from "./chat.module.css";
 import controls from "../ui/controls.module.css";
 
@@ -31,8 +32,6 @@ interface Props {
 }
 
 const other = "\u0000other";
-
-const onlyTouch = matchMedia("(hover: none)");
 
 /** Shows the field for a message, with its files, apps and model. */
 export function Composer({ running, mayQueue, draft, onDraft, off, onOff, onSend, onStop, fieldRef }: Props) {
@@ -138,12 +137,9 @@ export function Composer({ running, mayQueue, draft, onDraft, off, onOff, onSend
             }
           }}
           onKeyDown={(e) => {
-            // On-screen keyboards have no Shift+Enter, so there Enter starts a new line.
-            const sends = e.ctrlKey || e.metaKey || (!e.shiftKey && !onlyTouch.matches);
-            if (e.key === "Enter" && sends && !e.nativeEvent.isComposing) {
-              e.preventDefault();
-              send();
-            }
+            if (!sendsMessage(e)) return;
+            e.preventDefault();
+            send();
           }}
         />
         <div className={css.tray}>
@@ -257,8 +253,9 @@ function ChooseApps({ apps, off, onOff, onClose }: ChooseProps) {
 
 function NameModel({ onDone, onClose }: { onDone: (model: string) => void; onClose: () => void }) {
   const [name, setName] = useState("");
+  const [error, setError] = useState("");
   const done = () => {
-    if (!/^[^:\s]+:\S+$/.test(name.trim())) return;
+    if (!/^[^:\s]+:\S+$/.test(name.trim())) return setError("Enter the provider, a colon and the model’s name.");
     onDone(name.trim());
     onClose();
   };
@@ -276,7 +273,7 @@ function NameModel({ onDone, onClose }: { onDone: (model: string) => void; onClo
         </>
       }
     >
-      <Field label="Model" required hint="provider:model, such as anthropic:claude-sonnet-5">
+      <Field label="Model" required hint="provider:model, such as anthropic:claude-sonnet-5" error={error}>
         {(props) => <Input {...props} mono value={name} onChange={(e) => setName(e.target.value)} />}
       </Field>
     </Dialog>,

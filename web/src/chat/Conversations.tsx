@@ -263,11 +263,8 @@ function Row({
           onClose={() => setAsking(null)}
           onConfirm={() => {
             setAsking(null);
-            remove.mutate(c.id, {
-              onSuccess: () => {
-                if (here) void navigate({ to: "/chat" });
-              },
-            });
+            if (here) void navigate({ to: "/chat" });
+            remove.mutate(c.id);
           }}
         >
           <p>“{title}” will be deleted. This cannot be undone.</p>
@@ -302,7 +299,15 @@ function Rename({ title, onDone, onClose }: { title: string; onDone: (title: str
       }
     >
       <Field label="Title" required>
-        {(props) => <Input {...props} maxLength={200} value={text} onChange={(e) => setText(e.target.value)} />}
+        {(props) => (
+          <Input
+            {...props}
+            maxLength={200}
+            value={text}
+            onFocus={(e) => e.target.select()}
+            onChange={(e) => setText(e.target.value)}
+          />
+        )}
       </Field>
     </Dialog>
   );

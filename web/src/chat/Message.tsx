@@ -16,6 +16,7 @@ import type { Versions } from "./branches";
 import { useModels } from "./capabilities";
 import { Question } from "./Question";
 import { attachedBefore } from "./files";
+import { sendsMessage } from "./keys";
 import { failureOf, type AsidePart, type Attachment, type Part, type RunState } from "./run";
 import { ToolCard } from "./ToolCard";
 import css from "./chat.module.css";
@@ -68,6 +69,7 @@ export const UserMessage = memo(function UserMessage({
         style={{ display: "grid", gap: 8 }}
         onSubmit={(e) => {
           e.preventDefault();
+          if (!edited.trim()) return;
           setEdited(null);
           actions.onEdit(index, edited);
         }}
@@ -77,7 +79,17 @@ export const UserMessage = memo(function UserMessage({
           rows={4}
           value={edited}
           autoFocus
+          onFocus={({ target }) => target.setSelectionRange(edited.length, edited.length)}
           onChange={(e) => setEdited(e.target.value)}
+          onKeyDown={(e) => {
+            if (e.key === "Escape" && !e.shiftKey) {
+              e.preventDefault(); // otherwise, Escape would also stop the answer
+              setEdited(null);
+            } else if (sendsMessage(e)) {
+              e.preventDefault();
+              e.currentTarget.form?.requestSubmit();
+            }
+          }}
         />
         <div className={css.row}>
           <Button type="submit" look="primary" small disabled={!edited.trim()}>
@@ -276,6 +288,7 @@ export const Answer = memo(function Answer({ message, index = 0, state, actions,
   const waiting = running && (last === undefined || (last.type === "tool" && last.state !== "running"));
   let texts = 0;
   const failure = failureOf(message, state);
+  const isEmpty = message && !failure && !message.metadata?.stopReason && parts.every((p) => p.type === "reasoning");
   return (
     <article className={css.assistant} aria-label="Answer" aria-busy={running ? true : undefined}>
       {parts.map((part) => (
@@ -288,6 +301,7 @@ export const Answer = memo(function Answer({ message, index = 0, state, actions,
           <i />
         </span>
       )}
+      {isEmpty && <p className={css.note}>The model ended its turn without an answer.</p>}
       {failure && (
         <Failure
           error={failure}

@@ -20,7 +20,11 @@ export function Question({ question }: { question: QuestionPart }) {
   const own = request.server === ownServer;
   if (own && request.url && isLinkPage(request.url)) return <LoginNeeded question={question} url={request.url} />;
   return (
-    <section className={css.question} aria-label={own ? "Question from Ropewalk" : `Question from ${request.server}`}>
+    <section
+      className={css.question}
+      aria-label={own ? "Question from Ropewalk" : `Question from ${request.server}`}
+      data-open-question={!answer || undefined}
+    >
       <header>
         <MessageCircleQuestion aria-hidden="true" />
         <span>
@@ -126,10 +130,15 @@ function useReply(id: string) {
   return { busy, error, send };
 }
 
+type Fields = Record<string, unknown>;
+
+/** What was entered for open questions. It is kept while the person visits other screens. */
+const entered = new WeakMap<QuestionPart["request"], Fields>();
+
 function Answer({ question }: { question: QuestionPart }) {
   const { request } = question;
   const schema = (request.requestedSchema ?? {}) as JsonSchema;
-  const [value, setValue] = useState(() => (initial(schema) ?? {}) as Record<string, unknown>);
+  const [value, setValue] = useState(() => entered.get(request) ?? ((initial(schema) ?? {}) as Fields));
   const [errors, setErrors] = useState(new Map<string, string>());
   const { busy, error, send: reply } = useReply(request.id);
   const send = (action: Action) => {
@@ -156,7 +165,15 @@ function Answer({ question }: { question: QuestionPart }) {
           <p>Check the address before you open it. What you enter there goes to that site and not to this server.</p>
         </>
       ) : (
-        <SchemaForm schema={schema} value={value} onChange={setValue} errors={errors} />
+        <SchemaForm
+          schema={schema}
+          value={value}
+          onChange={(to) => {
+            entered.set(request, to);
+            setValue(to);
+          }}
+          errors={errors}
+        />
       )}
       {error !== null && <Failure error={error} />}
       <div className={css.row}>

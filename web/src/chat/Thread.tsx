@@ -31,6 +31,8 @@ export async function prepare(): Promise<void> {
   short(0);
 }
 
+const gap = 16; // pixels above a question
+
 /** Shows the messages of a conversation. It stays scrolled to the end unless the person scrolls up. */
 export function Thread({ messages, versions, loading, error, run, actions, onRetry, onDiscard }: Props) {
   const state = useRunState(run);
@@ -39,7 +41,13 @@ export function Thread({ messages, versions, loading, error, run, actions, onRet
   const before = useRef(0);
   const tall = useRef(0);
   const [away, setAway] = useState(false);
-  const toEnd = () => scroller.current?.scrollTo({ top: scroller.current.scrollHeight });
+  // It does not scroll past the beginning of a question that waits for an answer.
+  const toEnd = () => {
+    const box = scroller.current!;
+    const question = box.querySelector("[data-open-question]");
+    const past = question ? question.getBoundingClientRect().top - box.getBoundingClientRect().top - gap : Infinity;
+    if (past > 0) box.scrollTo({ top: Math.min(box.scrollHeight, box.scrollTop + past) });
+  };
   // The observer runs after the layout. Scrolling any earlier would need a layout of its own.
   useEffect(() => {
     const box = scroller.current!;
@@ -48,6 +56,13 @@ export function Thread({ messages, versions, loading, error, run, actions, onRet
     observer.observe(box.firstElementChild!);
     return () => observer.disconnect();
   }, []);
+  // A message that the person sends is shown, even if they had scrolled up.
+  const sending = state?.status === "running" && !state.sent;
+  useEffect(() => {
+    if (!sending) return;
+    atEnd.current = true;
+    toEnd();
+  }, [sending]);
   // Whether the history contains the run's message and answer.
   const asked = state && messages[state.since]?.role === "user";
   const kept = asked && state.read && messages[state.since + 1]?.role === "assistant";

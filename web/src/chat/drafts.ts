@@ -1,5 +1,4 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import type { Schemas } from "../api/client";
 import { useSession } from "../api/session";
 import { draftPrefix, fileStore } from "../api/leave";
 import { newChat } from "../api/tab";
@@ -105,12 +104,9 @@ export function useDraft(id: string | undefined, sending?: Ask) {
 }
 
 /** Returns a draft that starts with a withdrawn message, so that it can be sent again. Text written since then follows. */
-export function withWithdrawn(
-  now: Draft,
-  was: { content: string; attachments?: Schemas["Attachment"][] },
-): Partial<Draft> {
+export function withWithdrawn(now: Draft, was: { content: string; attachments?: Attachment[] }): Partial<Draft> {
   return {
     text: [was.content, now.text].filter(Boolean).join("\n"),
-    files: [...((was.attachments ?? []) as Attachment[]), ...now.files],
+    files: [...(was.attachments ?? []), ...now.files],
   };
 }
