@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	maxClients   = 10_000 // clients with counted attempts
+	maxClients   = 10_000 // clients whose attempts are counted
 	attemptBurst = 10
 	attemptEvery = 6 * time.Second
 	wideTimes    = 4  // an IPv6 /48 may have this many times the attempts of one /64: a customer often has a whole /48
@@ -23,9 +23,9 @@ const (
 )
 
 // CountWrongKey counts a wrong key against a client's address, and against the peer that sent the request if its
-// address differs, because it is then a proxy. A client may send 10 at once and then one every 6 seconds; a proxy may
-// send 20 times as many. Beyond that the error is core.CodeRateLimited with RetryAfter. Correct keys are neither
-// counted nor refused: whoever guesses keys must not lock out others behind the same proxy.
+// address differs, because in that case it is a proxy. A client may send 10 at once and then one every 6 seconds; a
+// proxy may send 20 times as many. Beyond that the error is core.CodeRateLimited with RetryAfter. Correct keys are
+// neither counted nor refused: whoever guesses keys must not lock out others behind the same proxy.
 func (a *Access) CountWrongKey(client, peer string) error {
 	if err := allow(a.attempts, client); err != nil || network(peer) == network(client) {
 		return err
@@ -33,9 +33,9 @@ func (a *Access) CountWrongKey(client, peer string) error {
 	return allow(a.proxied, peer)
 }
 
-// CountBearer is CountWrongKey for a refused bearer that may be a guess at SERVICE_API_KEY. A bearer that looks like
-// a token or an API key may simply have expired, and does not count. Neither does a repetition of the client's last
-// wrong bearer: that client is misconfigured, not guessing.
+// CountBearer is CountWrongKey for a refused bearer that may be a guess at SERVICE_API_KEY. A bearer that looks like a
+// token or an API key may simply have expired, and is not counted. Neither is a repetition of the client's last invalid
+// bearer: that client is misconfigured, not guessing.
 func (a *Access) CountBearer(bearer, client, peer string) error {
 	if k := a.gate.Load().key; !k.set() || formOf(bearer) != k.form {
 		return nil

@@ -29,7 +29,7 @@ var databases testenv.Databases
 type provider struct {
 	issuer string
 	login  bool
-	states bool // answers state the issuer (RFC 9207)
+	states bool // responses contain the issuer (RFC 9207)
 
 	mu     sync.Mutex
 	tokens map[string]auth.Identity

@@ -38,7 +38,7 @@ func (a *Access) BackchannelLogout(ctx context.Context, token string) error {
 		a.log.Warn("logout token refused", "error", refused)
 		return wrongLogout(refused)
 	}
-	return core.Errorf(core.CodeNotConfigured, "no auth adapter accepts logout tokens: set auth.adapter to one that does, with clientId")
+	return core.Errorf(core.CodeNotConfigured, "no auth adapter accepts logout tokens; set auth.adapter to one that does, with clientId")
 }
 
 // verifyLogout has an adapter check a logout token, which must come from the adapter's own issuer.

@@ -42,7 +42,7 @@ type watch struct {
 	notified time.Time     // when the latest notification was sent
 }
 
-// join adds an audience that reads the lists as a given caller and client. The first audience of a workspace starts the
+// join adds an audience that reads the lists as a given caller and client. A workspace's first audience starts the
 // watch.
 func (h *hub) join(c core.Caller, from tools.From, who audience) {
 	reader := newListReader(h.tools, c, from)
@@ -83,7 +83,7 @@ func (h *hub) follow(c core.Caller, place *tools.Session, who audience) {
 	w.viewsChanged() // the lists may be narrowed differently
 }
 
-// leave removes an audience. The last audience of a workspace ends the watch.
+// leave removes an audience. When a workspace's last audience leaves, the watch ends.
 func (h *hub) leave(workspace string, who audience) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,15 +17,15 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// listener is one subscriptions/listen request. It holds the changes that the client wants to receive, and the stream
-// on which they are sent.
+// listener is one subscriptions/listen request: the changes that the client wants to receive, and the stream on which
+// they are sent.
 type listener struct {
 	*sse.Queue
 	id    json.RawMessage // the request's ID, which tags every message sent here
 	kinds []core.Kind     // the lists whose changes it wants
 }
 
-// wish holds the notifications that a request asks for, or that it is granted.
+// wish contains the notifications that a request asks for, or is granted.
 type wish struct {
 	Tools         bool     `json:"toolsListChanged,omitempty"`
 	Prompts       bool     `json:"promptsListChanged,omitempty"`
@@ -41,7 +41,7 @@ type wish struct {
 func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 	var wanted *wish
 	if json.Unmarshal(orEmpty(m.Param("notifications")), &wanted) != nil || m.Param("notifications") == nil || wanted == nil {
-		return badRequest(rpc.CodeInvalidParams, "params.notifications must be an object that names the changes to send").of(m.ID).send(c)
+		return badRequest(rpc.CodeInvalidParams, "params.notifications must be an object that lists the changes to send").of(m.ID).send(c)
 	}
 	if len(wanted.TaskIDs) > 0 && !m.supportsTasks() {
 		return undeclared().of(m.ID).send(c)
@@ -60,8 +60,8 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 		closeTools(place)
 		e.live.Unlisten(caller.User.ID)
 	}
-	said, _ := json.Marshal(map[string]any{"notifications": wanted}) // bools and strings always encode
-	first := rpc.Notification{Method: "notifications/subscriptions/acknowledged", Params: l.tagged(said)}.Encode()
+	granted, _ := json.Marshal(map[string]any{"notifications": wanted}) // bools and strings always encode
+	first := rpc.Notification{Method: "notifications/subscriptions/acknowledged", Params: l.tagged(granted)}.Encode()
 	last, began, again := rpc.Result(l.id, l.tagged(e.listenResult())), c.Context().Time(), e.identification(c)
 	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
 	c.Set(fiber.HeaderConnection, "close") // the connection carries nothing else once the stream has ended

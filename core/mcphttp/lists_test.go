@@ -49,7 +49,7 @@ func TestLongListsOfEveryKindArePaged(t *testing.T) {
 	}
 }
 
-func TestAListOfToolsNamesTheAppsWhoseToolsAreMissing(t *testing.T) {
+func TestAListOfToolsContainsTheAppsWhoseToolsAreMissing(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	r.fakeNamespace.app.SetMissing(core.MissingApp{Name: "calc", Status: core.StateDead}, core.MissingApp{Name: "mail", Status: core.StateStarting})
@@ -88,7 +88,7 @@ func TestAStormOfChangesIsSlowedDownAndItsLastChangeIsSent(t *testing.T) {
 			<-time.After(100 * time.Millisecond)
 		}
 		if n := heard.Load(); n < 10 || n > 30 {
-			t.Errorf("%d notifications of 600 changes in a minute", n)
+			t.Errorf("%d notifications for 600 changes in a minute", n)
 		}
 		<-time.After(slowest)
 		before := heard.Load()
@@ -97,7 +97,7 @@ func TestAStormOfChangesIsSlowedDownAndItsLastChangeIsSent(t *testing.T) {
 		w.changed(core.KindTools)
 		<-time.After(2 * debounce)
 		if n := heard.Load() - before; n != 2 {
-			t.Errorf("%d notifications of two changes after the storm", n)
+			t.Errorf("%d notifications for two changes after the storm", n)
 		}
 	})
 }

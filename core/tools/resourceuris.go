@@ -33,7 +33,7 @@ func (r resourceRef) listed() string {
 	return perApp + r.server + "/" + r.uri
 }
 
-// resourceURIs finds the app of a URI. URIs that are equal after normalization (core.NormalizeURI) are the same
+// resourceURIs finds the app for a URI. URIs that are equal after normalization (core.NormalizeURI) are the same
 // resource, because clients percent-encode non-ASCII characters that an app lists.
 type resourceURIs struct {
 	exact     map[string]resourceRef // by listed URI
@@ -146,9 +146,9 @@ func (p *resourceURIs) link(server, uri string) string {
 	return p.listed(server, uri)
 }
 
-// find returns the app and the app's own URI of a resource. named reports whether uri names the app. A URI that is
-// not listed belongs to the app with a matching template, or else to the only app with resources, or to the app that
-// is the URI's host.
+// find returns the app that has a resource, and the app's own URI for it. named reports whether uri names the app. A
+// URI that is not listed belongs to the app with a matching template, or else to the only app with resources, or to the
+// app named by the URI's host.
 func (p *resourceURIs) find(uri string) (at resourceRef, named bool, err error) {
 	normal := core.NormalizeURI(uri)
 	if at, ok := p.lookup(uri, normal); ok {
@@ -167,7 +167,7 @@ func (p *resourceURIs) find(uri string) (at resourceRef, named bool, err error) 
 		return resourceRef{}, false, noResource(uri)
 	}
 	if p.shared[uri] || p.shared[normal] {
-		return resourceRef{}, false, core.Errorf(core.CodeResourceNotFound, "several apps have a resource %.200q: choose one, as in %.200s", uri, resourceRef{"<app>", uri}.listed()).
+		return resourceRef{}, false, core.Errorf(core.CodeResourceNotFound, "several apps have a resource %.200q; name the app in the URI, as in %.200s", uri, resourceRef{"<app>", uri}.listed()).
 			WithDetails(map[string]any{"uri": uri})
 	}
 	fits := map[string]struct{}{}

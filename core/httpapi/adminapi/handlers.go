@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// Models holds the models in use and the providers to choose from.
+// Models manages the models in use and the providers to choose from.
 type Models interface {
 	ModelSettings(ctx context.Context) (core.ModelSettings, error)
 	SetModels(ctx context.Context, byDefault, fast *string) (chat.ModelNames, error)

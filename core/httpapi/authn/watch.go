@@ -14,8 +14,8 @@ import (
 const provenLife = 5 * time.Minute
 
 // A watch may check its caller checkBurst times in a row, and then at most once per checkPause. Each check stores the
-// groups that the watch's own token names. Without this limit, two watches of one person whose tokens name different
-// groups would trigger each other forever.
+// groups in the watch's own token. Without this limit, two watches of one person whose tokens contain different groups
+// would trigger each other forever.
 const (
 	checkBurst = 5
 	checkPause = time.Second
@@ -144,7 +144,7 @@ func lostBy(caller, held, now core.Caller, err error) error {
 	case caller.Issuer == core.IssuerKey:
 		return core.Errorf(core.CodeUnauthenticated, "The run ended because its API key was revoked or has expired.")
 	default:
-		return core.Errorf(core.CodeUnauthenticated, "The run ended because the login ended. Log in and send the message again.")
+		return core.Errorf(core.CodeUnauthenticated, "The run ended because your login is no longer valid. Log in and send the message again.")
 	}
 }
 
