@@ -71,21 +71,21 @@ type Options struct {
 
 // Access authenticates callers. It is safe for concurrent use.
 type Access struct {
-	users         Users
-	cookies       Cookies
-	log           hclog.Logger
-	members       *members
-	stale         staleLog
-	attempts      *limits.Rates
-	proxied       *limits.Rates                         // attempts through proxies
-	wrongBearers  *lru.Cache[string, [sha256.Size]byte] // each client's last invalid bearer
-	browserLogins *limits.Rates                         // starts of browser logins
-	pending       *pending
-	keys          *apiKeys
-	watchers      watchers
-	revoked       Revocations
-	machine       core.Secret // a bearer that proves that the caller owns the server
-	machineKey    key
+	users          Users
+	cookies        Cookies
+	log            hclog.Logger
+	members        *members
+	stale          staleLog
+	attempts       *limits.Rates
+	proxyAttempts  *limits.Rates                         // attempts through proxies
+	invalidBearers *lru.Cache[string, [sha256.Size]byte] // each client's last invalid bearer
+	browserLogins  *limits.Rates                         // starts of browser logins
+	pending        *pending
+	keys           *apiKeys
+	watchers       watchers
+	revoked        Revocations
+	machine        core.Secret // a bearer that proves that the caller owns the server
+	machineKey     key
 
 	provisioned *known[provisionedAs, core.User] // read each time; the last result is used only during an outage
 	logins      *known[fingerprint, core.Cookie] // likewise
@@ -101,12 +101,12 @@ type Access struct {
 // New returns an Access, and logs which credentials are accepted. With neither a key nor an adapter it is
 // in dev mode, where every caller is the owner. A reload cannot turn dev mode on.
 func New(o Options) *Access {
-	wrongBearers, _ := lru.New[string, [sha256.Size]byte](maxClients) // the only error is a size below 1
+	invalidBearers, _ := lru.New[string, [sha256.Size]byte](maxClients) // the only error is a size below 1
 	a := &Access{
 		users: o.Users, cookies: o.Cookies, log: o.Logger,
-		attempts: limits.NewRates(rate.Every(attemptEvery), attemptBurst), proxied: limits.NewRates(rate.Every(attemptEvery/proxyTimes), attemptBurst*proxyTimes),
-		wrongBearers:  wrongBearers,
-		browserLogins: limits.NewRates(rate.Every(browserLoginEvery), browserLoginBurst), pending: newPending(o.Logins),
+		attempts: limits.NewRates(rate.Every(attemptEvery), attemptBurst), proxyAttempts: limits.NewRates(rate.Every(attemptEvery/proxyFactor), attemptBurst*proxyFactor),
+		invalidBearers: invalidBearers,
+		browserLogins:  limits.NewRates(rate.Every(browserLoginEvery), browserLoginBurst), pending: newPending(o.Logins),
 		revoked: o.Revocations, enroller: o.Enroller,
 	}
 	a.machine = core.Secret(secret())

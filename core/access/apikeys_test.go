@@ -211,10 +211,10 @@ func TestAKeyIsRefusedWhileItsCreatorsProviderIsNotConfigured(t *testing.T) {
 	_, text := newKeyOf(t, directory(state), alice, people.NewKey{Name: "ci", Role: core.RoleMember})
 	for _, step := range []struct {
 		issuer string
-		good   bool
+		valid  bool
 	}{{"https://idp", true}, {"https://other", false}, {"https://idp", true}} {
 		a.SetProviders(only(newProvider(step.issuer, "alice")), nil)
-		if _, err := callerOf(t, a, text, ""); (err == nil) != step.good || err != nil && core.CodeOf(err) != core.CodeUnauthenticated {
+		if _, err := callerOf(t, a, text, ""); (err == nil) != step.valid || err != nil && core.CodeOf(err) != core.CodeUnauthenticated {
 			t.Errorf("with the provider %s: %v", step.issuer, err)
 		}
 	}

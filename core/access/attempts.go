@@ -13,8 +13,8 @@ const (
 	maxClients   = 10_000 // clients whose attempts are counted
 	attemptBurst = 10
 	attemptEvery = 6 * time.Second
-	wideTimes    = 4  // an IPv6 /48 may have this many times the attempts of one /64: a customer often has a whole /48
-	proxyTimes   = 20 // one proxy may forward this many times the attempts of one client, whatever addresses it forwards
+	siteFactor   = 4  // an IPv6 /48 may have this many times the attempts of one /64: a customer often has a whole /48
+	proxyFactor  = 20 // one proxy may forward this many times the attempts of one client, whatever addresses it forwards
 
 	// One client can have at most browserLoginBurst + pendingLife/browserLoginEvery = 800 logins pending at a time on each
 	// server.
@@ -30,7 +30,7 @@ func (a *Access) CountWrongKey(client, peer string) error {
 	if err := allow(a.attempts, client); err != nil || network(peer) == network(client) {
 		return err
 	}
-	return allow(a.proxied, peer)
+	return allow(a.proxyAttempts, peer)
 }
 
 // CountBearer is CountWrongKey for a refused bearer that may be a guess at SERVICE_API_KEY. A bearer that looks like a
@@ -41,10 +41,10 @@ func (a *Access) CountBearer(bearer, client, peer string) error {
 		return nil
 	}
 	sum := sha256.Sum256([]byte(bearer))
-	if last, known := a.wrongBearers.Get(network(client)); known && last == sum {
+	if last, known := a.invalidBearers.Get(network(client)); known && last == sum {
 		return nil
 	}
-	a.wrongBearers.Add(network(client), sum)
+	a.invalidBearers.Add(network(client), sum)
 	return a.CountWrongKey(client, peer)
 }
 
@@ -56,7 +56,7 @@ func (a *Access) AllowBrowserLogin(client string) error { return allow(a.browser
 func allow(attempts *limits.Rates, client string) error {
 	wait := attempts.Allow(network(client), 1)
 	if wide := site(client); wait == 0 && wide != network(client) {
-		wait = attempts.Allow(wide, wideTimes)
+		wait = attempts.Allow(wide, siteFactor)
 	}
 	if wait > 0 {
 		return core.Errorf(core.CodeRateLimited, "too many wrong keys or logins").WithRetryAfter(wait)

@@ -218,14 +218,14 @@ func TestOnlyOneOfTwoResponsesWithTheSameStateIsAccepted(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	good := 0
+	accepted := 0
 	for _, err := range results {
 		if err == nil {
-			good++
+			accepted++
 		}
 	}
-	if good != 1 {
-		t.Errorf("%d responses were accepted, want 1", good)
+	if accepted != 1 {
+		t.Errorf("%d responses were accepted, want 1", accepted)
 	}
 }
 

@@ -149,7 +149,7 @@ func TestALoginThatItsProviderNoLongerConfirmsEndsEverywhere(t *testing.T) {
 		}
 		stop()
 		if _, err := state.Cookie(t.Context(), fingerprintOf(cookie).String()); core.CodeOf(err) != core.CodeNotFound {
-			t.Errorf("%s: the login is still there: %v", name, err)
+			t.Errorf("%s: the login still exists: %v", name, err)
 		}
 	}
 }

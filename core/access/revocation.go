@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// watchers holds functions that are called when the rights of a user change, to close what the user may no longer use.
+// watchers holds functions that are called when a user's rights change, to close what the user may no longer use.
 type watchers struct {
 	mu  sync.Mutex
 	all map[int]func(userID string)

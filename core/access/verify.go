@@ -39,8 +39,8 @@ func (a *Access) verify(ctx context.Context, token, resource string) (core.Ident
 		if len(g.providers) == 0 {
 			return core.Identity{}, unauthenticated()
 		}
-		if good, ok := g.verified.entries.Get(hash); ok && time.Now().Before(good.until) {
-			return good.value, nil
+		if cached, ok := g.verified.entries.Get(hash); ok && time.Now().Before(cached.until) {
+			return cached.value, nil
 		}
 		if until, ok := g.refused.Get(hash); ok && time.Now().Before(until) {
 			return core.Identity{}, unauthenticated()

@@ -170,7 +170,7 @@ func (s *Server) setCommonHeaders(ctx *fasthttp.RequestCtx) {
 // requestIDHeader is X-Request-ID in the HTTP library's canonical form.
 const requestIDHeader = "X-Request-Id"
 
-// set sets a header whose name is already in canonical form. Normalizing the name would account for limit of the cost.
+// set sets a header whose name is already in canonical form. Normalizing the name would account for most of the cost.
 func set(h *fasthttp.ResponseHeader, name, value string) {
 	h.SetCanonical(utils.UnsafeBytes(name), utils.UnsafeBytes(value)) // both are copied
 }

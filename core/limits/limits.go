@@ -41,8 +41,8 @@ type use struct {
 	principal string
 }
 
-// retryAfter is the delay that clients are asked to wait when no place is free. It is a guess, because the server
-// cannot predict when a place becomes free.
+// retryAfter is the delay that clients are asked to wait if no place is free. It is a guess, because the server cannot
+// predict when a place becomes free.
 const retryAfter = 2 * time.Second
 
 // New returns Limits with the given shares.

@@ -30,7 +30,7 @@ type waiter struct {
 	given chan struct{} // closed when the waiter gets a place
 }
 
-// NewPlaces returns Places with count places, all of them free. Each user can take at count share of them. A share of 0
+// NewPlaces returns Places with count places, all of them free. Each user can take at most share of them. A share of 0
 // means a quarter, but at least one.
 func NewPlaces(count, share int) *Places {
 	return &Places{count: count, share: cmp.Or(share, max(1, count/4)), users: map[string]int{}}

@@ -159,8 +159,7 @@ func (l *Link) handshakeError(ctx context.Context, err error) error {
 	return fmt.Errorf("handshake: %w", remote.SafeError(err))
 }
 
-// rejectedCode and rejectedMessage identify the error that the SDK substitutes for a response when the transport
-// failed.
+// rejectedCode and rejectedMessage identify the error that the SDK substitutes for a response if the transport failed.
 const (
 	rejectedCode    = -32005
 	rejectedMessage = "rejected by transport"

@@ -13,9 +13,9 @@ import (
 const (
 	// debounce combines the changes caused by an app that starts or stops into one notification per kind.
 	debounce = 50 * time.Millisecond
-	// slowest is the longest interval between notifications while lists keep changing. Clients read the whole list
+	// maxPause is the longest interval between notifications while lists keep changing. Clients read the whole list
 	// after each notification.
-	slowest = 3200 * time.Millisecond
+	maxPause = 3200 * time.Millisecond
 )
 
 // audience is notified when a list of its workspace has changed. ListChanged must not block.
@@ -131,7 +131,7 @@ func (w *watch) notifySoon() {
 	if time.Since(w.notified) > w.pause+time.Second {
 		w.pause = debounce
 	} else {
-		w.pause = min(2*w.pause, slowest)
+		w.pause = min(2*w.pause, maxPause)
 	}
 	time.AfterFunc(w.pause, w.notify)
 }

@@ -25,8 +25,8 @@ type listener struct {
 	kinds []core.Kind     // the lists whose changes it wants
 }
 
-// wish contains the notifications that a request asks for, or is granted.
-type wish struct {
+// listenFilter contains the notifications that a request asks for, or is granted.
+type listenFilter struct {
 	Tools         bool     `json:"toolsListChanged,omitempty"`
 	Prompts       bool     `json:"promptsListChanged,omitempty"`
 	Resources     bool     `json:"resourcesListChanged,omitempty"`
@@ -39,7 +39,7 @@ type wish struct {
 // notifications follow, until the client disconnects or the server shuts down. If nothing was granted, the stream ends
 // immediately.
 func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
-	var wanted *wish
+	var wanted *listenFilter
 	if json.Unmarshal(orEmpty(m.Param("notifications")), &wanted) != nil || m.Param("notifications") == nil || wanted == nil {
 		return badRequest(rpc.CodeInvalidParams, "params.notifications must be an object that lists the changes to send").of(m.ID).send(c)
 	}
@@ -96,7 +96,7 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 
 // kinds returns the lists whose changes are wanted. A change to the templates is announced as a change to the
 // resources.
-func (w *wish) kinds() (kinds []core.Kind) {
+func (w *listenFilter) kinds() (kinds []core.Kind) {
 	if w.Tools {
 		kinds = append(kinds, core.KindTools)
 	}

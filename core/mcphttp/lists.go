@@ -104,7 +104,7 @@ func (e *Endpoint) chooseSurface(c *fiber.Ctx, k *call) *fault {
 	if k.Method != "tools/list" {
 		return nil
 	}
-	k.readsOn = tools.AsksToFit(k.Param("_meta"))
+	k.shortResults = tools.AsksToFit(k.Param("_meta"))
 	header, once := rawHeader(c, headerSurface)
 	if k.surface = tools.Surface(header); header == nil {
 		k.surface = cmp.Or(tools.Surface(c.Query("surface")), e.o.Tools.SurfaceFor(k.caller))

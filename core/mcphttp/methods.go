@@ -157,9 +157,9 @@ func badInput(err *core.Error) (json.RawMessage, error) {
 // a session, which can be asked only through results.
 func (k *call) from() tools.From {
 	if k.session == nil {
-		return tools.From{Stateless: true, Surface: k.surface, ReadsOn: k.readsOn}
+		return tools.From{Stateless: true, Surface: k.surface, ShortResults: k.shortResults}
 	}
-	return tools.From{Session: k.session.Tools, Asker: asker{k}, Surface: k.surface, ReadsOn: k.readsOn}
+	return tools.From{Session: k.session.Tools, Asker: asker{k}, Surface: k.surface, ShortResults: k.shortResults}
 }
 
 // asker sends an app's questions to the client of a call.

@@ -221,7 +221,7 @@ func TestSessionsAndStreamsLoseRightsThatTheirCallersLost(t *testing.T) {
 	if got := roles(); !slices.Equal(got, []core.Role{core.RoleMember, core.RoleMember}) {
 		t.Errorf("after the admin became a member, the session and the stream have the roles %q", got)
 	}
-	r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"ping"}`) // the token names the role
+	r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"ping"}`) // the token contains the role
 	if got := roles(); !slices.Contains(got, core.RoleAdmin) {
 		t.Errorf("after a request of an admin, the roles are %q", got)
 	}

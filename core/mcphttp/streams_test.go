@@ -118,7 +118,7 @@ func TestADroppedGetStreamIsReplacedImmediatelyAndLeavesNothingBehind(t *testing
 	warm, _ := r.listen(w)
 	warm.Body.Close()
 	nobodyListens := func() bool { return len(r.endpoint.listening()) == 0 }
-	testkit.Eventually(t, "nobody listens", nobodyListens)
+	testkit.Eventually(t, "no stream is open", nobodyListens)
 	r.client.CloseIdleConnections()
 	before := runtime.NumGoroutine()
 	for i := range 100 {
@@ -130,7 +130,7 @@ func TestADroppedGetStreamIsReplacedImmediatelyAndLeavesNothingBehind(t *testing
 		}
 		conn.Close()
 	}
-	testkit.Eventually(t, fmt.Sprintf("nobody listens, and no more than the %d goroutines before are left", before), func() bool {
+	testkit.Eventually(t, fmt.Sprintf("no stream is open, and no more than the initial %d goroutines are left", before), func() bool {
 		return nobodyListens() && runtime.NumGoroutine() <= before+3
 	})
 }

@@ -60,7 +60,7 @@ func (r *Call) choose(ctx context.Context, name string) (core.Account, error) {
 }
 
 // askWhich asks the person which of several accounts the call should use. If the client cannot ask, it returns unnamed,
-// an error that says that the call must name an account. A stateless client is asked in the result of the call:
+// an error that says that the call must specify an account. A stateless client is asked in the result of the call:
 // askWhich then sets r.reply.
 func (r *Call) askWhich(ctx context.Context, several core.SeveralAccounts, unnamed error) (core.Account, error) {
 	params, err := json.Marshal(map[string]any{

@@ -19,7 +19,7 @@ import (
 type Accounts interface {
 	// Choose returns the account of a call, or the zero Account if the app does not use accounts. The error is
 	// core.CodeLoginNeeded with core.AccountNeeded in its details if the person has to log in first, and
-	// core.CodeBadRequest with core.SeveralAccounts if the call must name an account.
+	// core.CodeBadRequest with core.SeveralAccounts if the call must specify an account.
 	Choose(ctx context.Context, c core.Caller, app string, w core.AccountWanted) (core.Account, error)
 	// Offer returns an offer with the lists that c's accounts last saw, or shared. If c has an account with the given name
 	// for an app, its other accounts for that app are ignored. app and name are "" for none.

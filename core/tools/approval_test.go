@@ -335,7 +335,7 @@ func TestACallThatIsCancelledEndsItsApproval(t *testing.T) {
 		id = h.pendingID(t, admin)
 		leave()
 		if err, _ := testkit.Receive(t, "the call", done); err == nil {
-			t.Error("the approval has an answer")
+			t.Error("a cancelled call should not be approved")
 		}
 		return id
 	}
@@ -376,7 +376,7 @@ func TestACancelledCallLeavesItsApprovalToAnIdenticalCallThatStillWaits(t *testi
 	waits(ctx, left)
 	leave()
 	if err, _ := testkit.Receive(t, "the cancelled call", left); err == nil {
-		t.Error("the approval has an answer")
+		t.Error("a cancelled call should not be approved")
 	}
 	if _, err := h.approvals.Decide(t.Context(), admin, h.pendingID(t, admin), core.Decision{Approve: true}); err != nil {
 		t.Fatal(err)

@@ -258,7 +258,7 @@ func wholeLines(head string) string {
 // ReadResult returns system__read_result.
 func (n *Namespace) ReadResult() System {
 	return System{
-		Name: readResultName, Title: "Read more of a result", ReadOnly: true, ReadsOn: true,
+		Name: readResultName, Title: "Read more of a result", ReadOnly: true, ShortResults: true,
 		Description: "Reads more of a tool result that was too long to send whole and is kept for an hour. The excerpt contains the id and the offset.",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"id":{"type":"string","minLength":1,"description":"the id of the result, or its URI"},` +
@@ -277,13 +277,13 @@ func (n *Namespace) ReadResult() System {
 			if id, ok := core.KeptResultID(in.ID); ok {
 				in.ID = id
 			}
-			return n.readOn(ctx, c, in.ID, min(in.Offset, math.MaxInt32/2), min(in.Length, math.MaxInt32/2))
+			return n.readMore(ctx, c, in.ID, min(in.Offset, math.MaxInt32/2), min(in.Length, math.MaxInt32/2))
 		},
 	}
 }
 
-// readOn returns a part of a stored result that fits, and says where the next part starts.
-func (n *Namespace) readOn(ctx context.Context, c core.Caller, id string, offset, length int) (plainText, error) {
+// readMore returns a part of a stored result that fits, and says where the next part starts.
+func (n *Namespace) readMore(ctx context.Context, c core.Caller, id string, offset, length int) (plainText, error) {
 	room := 4*n.o.ResultBudget - noteBytes
 	if length == 0 || length > room {
 		length = room

@@ -275,10 +275,10 @@ func TestTheToolThatReadsResultsIsListedForClientsThatNeedIt(t *testing.T) {
 		want string
 	}{
 		"full": {tools.From{}, "log__read"},
-		"the full surface, for a client with shortened results":  {tools.From{ReadsOn: true}, "log__read system__read_result"},
-		"without a session, for a client with shortened results": {tools.From{ReadsOn: true, Stateless: true}, "log__read system__read_result"},
+		"the full surface, for a client with shortened results":  {tools.From{ShortResults: true}, "log__read system__read_result"},
+		"without a session, for a client with shortened results": {tools.From{ShortResults: true, Stateless: true}, "log__read system__read_result"},
 		"the search surface": {tools.From{Surface: tools.SurfaceSearch}, "system__call_tool"},
-		"the search surface, for a client with shortened results": {tools.From{Surface: tools.SurfaceSearch, ReadsOn: true}, "system__read_result system__call_tool"},
+		"the search surface, for a client with shortened results": {tools.From{Surface: tools.SurfaceSearch, ShortResults: true}, "system__read_result system__call_tool"},
 	} {
 		if got := strings.Join(names(n.ListFor(me, c.from)), " "); got != c.want {
 			t.Errorf("%s: %s", name, got)

@@ -233,7 +233,7 @@ func (n *Namespace) ownListed(i int, own Listed, mask uint64) Listed {
 // maskFor is like mask, for a request from a client.
 func (n *Namespace) maskFor(c core.Caller, from From) uint64 {
 	mask := n.mask(c)
-	if from.ReadsOn {
+	if from.ShortResults {
 		mask |= maskReadsOn
 	}
 	return mask

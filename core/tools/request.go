@@ -337,8 +337,8 @@ func text(params json.RawMessage, member string) (string, error) {
 	return value, nil
 }
 
-// perAppContents replaces the URIs in the contents of a resource with URIs that name the app, in the form that listed
-// returns. It is for a resource that was read by such a URI.
+// perAppContents replaces the URIs in the contents of a resource with URIs that contain the app, in the form that
+// listed returns. It is for a resource that was read by such a URI.
 func perAppContents(result json.RawMessage, server string, listed func(resourceRef) string) json.RawMessage {
 	return orUnchanged(result, func() (json.RawMessage, error) {
 		return rawjson.EditMember(result, "contents", func(list json.RawMessage) (json.RawMessage, error) {

@@ -21,7 +21,7 @@ import (
 )
 
 // The skills of apps (MCP extension io.modelcontextprotocol/skills) are passed on as the apps describe them, with their
-// digests. Only the URIs change: each names its app, because two apps may use the same one. A workspace's own skills
+// digests. Only the URIs change: each contains its app, because two apps may use the same one. A workspace's own skills
 // are listed like those of an app named system.
 
 // Skills reads the workspaces' own skills. *skill.Library implements it.
@@ -195,7 +195,7 @@ func (n *Namespace) askForSkills(ctx context.Context, c core.Caller, from From, 
 	return result, err
 }
 
-// withSkillURIs replaces the URIs in an app's skill with those that name the app. Everything else remains as the app
+// withSkillURIs replaces the URIs in an app's skill with those that contain the app. Everything else remains as the app
 // wrote it. checkSkill must have accepted the skill.
 func withSkillURIs(skill json.RawMessage, server string) (json.RawMessage, error) {
 	var edit func(name string, value json.RawMessage) (json.RawMessage, error)

@@ -34,7 +34,7 @@ const destructiveHint = "destructiveHint"
 
 // ApprovalRecords keeps approvals. *store.Store implements it.
 type ApprovalRecords interface {
-	RequestApproval(ctx context.Context, a core.Approval, most int) (stored core.Approval, first bool, err error)
+	RequestApproval(ctx context.Context, a core.Approval, limit int) (stored core.Approval, first bool, err error)
 	TakeApproval(ctx context.Context, workspace, fingerprint string) (taken bool, err error)
 	DecideApproval(ctx context.Context, a core.Approval) error
 	CancelApproval(ctx context.Context, workspace, id string) (ended bool, err error)
@@ -123,7 +123,7 @@ func (a *Approvals) Await(ctx context.Context, c core.Caller, call Call, progres
 	if err != nil {
 		return err
 	}
-	if stands, err := a.stands(ctx, c, call.Tool); stands || err != nil {
+	if allowed, err := a.isAllowed(ctx, c, call.Tool); allowed || err != nil {
 		return err
 	}
 	limit, cancel := context.WithTimeout(ctx, a.o.Wait)
@@ -297,7 +297,7 @@ func (a *Approvals) cancel(ctx context.Context, request core.Approval) {
 	}
 }
 
-// Run ends approvals when they expire, until ctx ends.
+// Run ends approvals when they expire. It returns when ctx ends.
 func (a *Approvals) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		next, err := a.expire(ctx)

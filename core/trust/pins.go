@@ -92,8 +92,7 @@ func (p *Pins) reload(workspace, app string) (checked <-chan struct{}) {
 	return p.watcher(workspace, app)
 }
 
-// checkLater has an app's lists checked again after a while. Until then, tools that could not be compared are held
-// back.
+// checkLater schedules another check of an app's lists. Until then, tools that could not be compared are held back.
 func (p *Pins) checkLater(workspace, app string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

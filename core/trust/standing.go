@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// stands reports whether calls to a tool with its current definition need no approval.
-func (a *Approvals) stands(ctx context.Context, c core.Caller, t core.Tool) (bool, error) {
+// isAllowed reports whether calls to a tool with its current definition need no approval.
+func (a *Approvals) isAllowed(ctx context.Context, c core.Caller, t core.Tool) (bool, error) {
 	if isDestructive(t) {
 		return false, nil
 	}

@@ -2,7 +2,7 @@
 // the configuration.
 //
 // It translates requests and responses. Package people, which also serves the server's own tools, makes the decisions
-// about users, workspaces and keys. Package httpapi owns the route table, which says what each route requires.
+// about users, workspaces and keys. Package httpapi owns the route table, which defines what each route requires.
 package adminapi
 
 import (

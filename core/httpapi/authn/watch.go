@@ -24,8 +24,8 @@ const (
 // Watch returns a context for work that continues for a caller after the request was admitted. The context ends when
 // the caller loses their credentials, their membership or a role, as soon as the loss is announced. A standing stream
 // is also checked periodically (Recheck), which detects expired tokens too. The context stays open while the caller's
-// rights cannot be determined. When it ends, its cause is the error of Check, which says what the caller has lost. stop
-// releases the context's resources.
+// rights cannot be determined. When it ends, its cause is the error from Check, which says what the caller has lost.
+// stop releases the context's resources.
 //
 // follow is nil for a run. For a standing stream, it is called after each check with the caller and their current
 // rights.
@@ -105,7 +105,7 @@ func (a *Authenticator) WatchCall(ctx context.Context, cred Credentials, caller 
 
 // Check reads a caller's rights again after the request was admitted. It returns the caller with their current rights,
 // or an error that says what the caller has lost: the login, the API key, the membership or a role. A token that has
-// merely expired does not count as lost. If the rights cannot be determined, the caller is returned unchanged.
+// merely expired is not treated as lost. If the rights cannot be determined, the caller is returned unchanged.
 func (a *Authenticator) Check(ctx context.Context, cred Credentials, caller core.Caller) (core.Caller, error) {
 	now, err := a.current(ctx, cred, caller)
 	if core.CodeOf(err) == core.CodeUnauthenticated && caller.Token != "" && !cred.proven {

@@ -74,7 +74,7 @@ func (l *lane) keep(client string, length int, patience time.Duration) (free fun
 }
 
 // begin waits until the client's unanswered large bodies, including this one, weigh no more than workingBodies bodies
-// of maxWeight. It waits at limit workPause per MiB of this body. CPU-heavy requests of one client thus run one after
+// of maxWeight. It waits at most workPause per MiB of this body. CPU-heavy requests of one client thus run one after
 // another and leave time for other clients in between, while requests that only wait for something do not hold others
 // up for long. answered must be called when the request has been answered.
 func (l *lane) begin(client string, length int) (answered func()) {

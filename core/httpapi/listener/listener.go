@@ -16,7 +16,7 @@ import (
 // Options configure a Listener. A cap of 0 means no cap.
 type Options struct {
 	MaxConns    int                   // in total
-	MaxPerPeer  int                   // per address; an IPv6 /64 counts as one address
+	MaxPerPeer  int                   // per address; an IPv6 /64 is treated as one address
 	TrustedPeer func(netip.Addr) bool // reports whether a peer, such as a proxy, is exempt from MaxPerPeer; nil means none is
 	TLS         *tls.Config           // nil for connections without TLS
 	Logger      hclog.Logger
