@@ -22,7 +22,7 @@ type Accounts interface {
 	// core.CodeBadRequest with core.SeveralAccounts if the call must specify an account.
 	Choose(ctx context.Context, c core.Caller, app string, w core.AccountWanted) (core.Account, error)
 	// Offer returns an offer with the lists that c's accounts last saw, or shared. If c has an account with the given name
-	// for an app, its other accounts for that app are ignored. app and name are "" for none.
+	// for an app, its other accounts for that app are ignored. app and name are "" if there is none.
 	Offer(c core.Caller, app, name string, shared *core.Offer) *core.Offer
 	// Seen is called when c lists tools.
 	Seen(c core.Caller)

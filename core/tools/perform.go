@@ -18,7 +18,7 @@ import (
 // requests or notifications.
 type From struct {
 	Session      *Session       // the session of the request; nil for none
-	Asker        interact.Asker // sends requests of apps to the session's client during the call; nil if that is not possible
+	Asker        interact.Asker // sends apps' requests to the session's client during the call; nil if that is not possible
 	Surface      Surface        // how tools are listed; "" is SurfaceFull
 	ShortResults bool           // the client's results are shortened to fit, so system__read_result is listed
 	Stateless    bool           // the client uses MCP 2026-07-28: results may ask for input, and apps send no requests

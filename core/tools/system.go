@@ -26,7 +26,7 @@ type System struct {
 	// ListedSchema returns the schema to list for the current discovery flags; nil means Schema. Calls are always
 	// checked against Schema, so that a caller learns which flag is off.
 	ListedSchema func(toolDiscovery, bundleDiscovery bool) json.RawMessage
-	// Requirement is what a caller needs to call the tool. Callers who do not meet them do not see the tool.
+	// Requirement is what a caller needs to call the tool. Callers who do not meet it do not see the tool.
 	core.Requirement
 	// Shown reports whether the tool is useful to a caller. If not, it is not listed. nil means always.
 	Shown func(c core.Caller) bool
