@@ -157,7 +157,7 @@ func TestAServerIsManagedFromTheCommandLine(t *testing.T) {
 		{"chat --conversation nonsense hello", "", 1, "", `you have no conversation "nonsense" in this workspace`},
 		{"chat --conversation conv_0123456789abcdef hello", "", 1, "", `you have no conversation "conv_0123456789abcdef" in this workspace`},
 		{"chat --conversation conv_0123456789abcdef --workspace nonsense hello", "", 1, "", `there is no workspace "nonsense"`},
-		{"app list --workspace ws_-", "", 1, "", "is not of the form ws_<alphanumeric>"},
+		{"app list --workspace ws_-", "", 1, "", "must have the form ws_<alphanumeric>"},
 		{"key revoke laptop", "", 2, "", `"laptop" is the name of 2 keys; give the id of one: key_`},
 		{"key create once", "", 0, "rwk_", ""},
 		{"key revoke once", "", 0, nothing, "Key once is revoked."},

@@ -22,8 +22,8 @@ type Users interface {
 	User(ctx context.Context, id string) (core.User, error) // core.CodeNotFound
 	Workspaces(ctx context.Context, u core.User) ([]core.Workspace, error)
 
-	// WatchMembers registers changed, which is called with a user's id, "" for all users, after this server changed the
-	// user's rights.
+	// WatchMembers registers changed, which is called with a user's id, "" for all users, after this server has changed
+	// the user's rights.
 	WatchMembers(changed func(userID string))
 }
 
@@ -54,7 +54,7 @@ type Revocations interface {
 // Options configure an Access.
 type Options struct {
 	APIKey      core.Secret // "" means none
-	Providers   []Provider  // in the order in which they try a token without a known issuer
+	Providers   []Provider  // in the order in which they are tried for a token without a known issuer
 	Audiences   []string    // accepted in the tokens of every provider
 	Users       Users
 	Cookies     Cookies
@@ -64,28 +64,28 @@ type Options struct {
 	Revocations Revocations
 	Logger      hclog.Logger
 
-	// StaleMembership is how long users, memberships, API keys and logins are accepted as last read
-	// while the store cannot be read; 0 means not at all.
+	// StaleMembership is how long users, memberships, API keys and logins are accepted as last read if the store cannot be
+	// read; 0 means not at all.
 	StaleMembership time.Duration
 }
 
 // Access authenticates callers. It is safe for concurrent use.
 type Access struct {
-	users         Users
-	cookies       Cookies
-	log           hclog.Logger
-	members       *members
-	stale         staleLog
-	attempts      *limits.Rates
-	proxied       *limits.Rates                         // attempts through proxies
-	wrongBearers  *lru.Cache[string, [sha256.Size]byte] // the last wrong bearer of each client
-	browserLogins *limits.Rates                         // starts of browser logins
-	pending       *pending
-	keys          *apiKeys
-	watchers      watchers
-	revoked       Revocations
-	machine       core.Secret // a bearer that proves that the caller owns the server
-	machineKey    key
+	users          Users
+	cookies        Cookies
+	log            hclog.Logger
+	members        *members
+	stale          staleLog
+	attempts       *limits.Rates
+	proxyAttempts  *limits.Rates                         // attempts through proxies
+	invalidBearers *lru.Cache[string, [sha256.Size]byte] // each client's last invalid bearer
+	browserLogins  *limits.Rates                         // starts of browser logins
+	pending        *pending
+	keys           *apiKeys
+	watchers       watchers
+	revoked        Revocations
+	machine        core.Secret // a bearer that proves that the caller owns the server
+	machineKey     key
 
 	provisioned *known[provisionedAs, core.User] // read each time; the last result is used only during an outage
 	logins      *known[fingerprint, core.Cookie] // likewise
@@ -101,12 +101,12 @@ type Access struct {
 // New returns an Access, and logs which credentials are accepted. With neither a key nor an adapter it is
 // in dev mode, where every caller is the owner. A reload cannot turn dev mode on.
 func New(o Options) *Access {
-	wrongBearers, _ := lru.New[string, [sha256.Size]byte](maxClients) // the only error is a size below 1
+	invalidBearers, _ := lru.New[string, [sha256.Size]byte](maxClients) // the only error is a size below 1
 	a := &Access{
 		users: o.Users, cookies: o.Cookies, log: o.Logger,
-		attempts: limits.NewRates(rate.Every(attemptEvery), attemptBurst), proxied: limits.NewRates(rate.Every(attemptEvery/proxyTimes), attemptBurst*proxyTimes),
-		wrongBearers:  wrongBearers,
-		browserLogins: limits.NewRates(rate.Every(browserLoginEvery), browserLoginBurst), pending: newPending(o.Logins),
+		attempts: limits.NewRates(rate.Every(attemptEvery), attemptBurst), proxyAttempts: limits.NewRates(rate.Every(attemptEvery/proxyFactor), attemptBurst*proxyFactor),
+		invalidBearers: invalidBearers,
+		browserLogins:  limits.NewRates(rate.Every(browserLoginEvery), browserLoginBurst), pending: newPending(o.Logins),
 		revoked: o.Revocations, enroller: o.Enroller,
 	}
 	a.machine = core.Secret(secret())
@@ -170,12 +170,12 @@ func (a *Access) logMode(g *gate) {
 // Dev reports whether there is no authentication at all.
 func (a *Access) Dev() bool { return a.gate.Load().dev }
 
-// BindsTokens reports whether an identity provider checks tokens against the requests that carry them.
+// BindsTokens reports whether an identity provider checks that a token's sender holds the token's key (DPoP, mTLS).
 func (a *Access) BindsTokens() bool { return a.gate.Load().binds }
 
-// API authenticates a caller of /v1 by SERVICE_API_KEY, an API key, a token of an adapter, or a login
-// cookie. If there is a bearer, the cookie is ignored, even if the bearer is wrong. Errors are
-// core.CodeUnauthenticated, or core.CodeUnavailable when the credentials cannot be checked.
+// API authenticates a caller of /v1 by SERVICE_API_KEY, an API key, a token of an adapter, or a login cookie. If there
+// is a bearer, the cookie is ignored, even if the bearer is invalid. Errors are core.CodeUnauthenticated, or
+// core.CodeUnavailable if the credentials cannot be checked.
 func (a *Access) API(ctx context.Context, bearer, cookie string) (core.Identity, error) {
 	g := a.gate.Load()
 	switch {
@@ -229,5 +229,5 @@ func unauthenticated() error {
 
 // unavailable returns the error for credentials that cannot be checked.
 func unavailable(cause error) error {
-	return core.Wrap(core.CodeUnavailable, cause, "the credentials cannot be checked at the moment").WithRetryAfter(2 * time.Second)
+	return core.Wrap(core.CodeUnavailable, cause, "credentials cannot be checked at the moment").WithRetryAfter(2 * time.Second)
 }

@@ -35,14 +35,14 @@ func newAPIKeys(store APIKeys, stale time.Duration, onStale func(error)) *apiKey
 	return &apiKeys{store: store, known: newKnown[fingerprint, core.APIKey](maxVerified, stale, onStale), bad: bad}
 }
 
-// forget drops the verdicts about the keys of a user, "" for all users, and about all strings that were not
-// keys: one of them may now be a key.
+// forget drops the verdicts about the keys of a user, "" for all users, and about all strings that were not keys,
+// because one of them may now be a key.
 func (k *apiKeys) forget(userID string) {
 	k.known.forget(func(_ fingerprint, key core.APIKey) bool { return userID == "" || key.User.ID == userID })
 	k.bad.Purge()
 }
 
-// find returns the key with the given text, or core.CodeUnauthenticated when there is none.
+// find returns the key with the given text, or core.CodeUnauthenticated if there is none.
 func (k *apiKeys) find(ctx context.Context, text string) (core.APIKey, error) {
 	hash := fingerprintOf(text)
 	if until, ok := k.bad.Get(hash); ok && time.Now().Before(until) {
@@ -80,7 +80,7 @@ func (a *Access) keyIdentity(ctx context.Context, bearer string) (core.Identity,
 		return core.Identity{}, err
 	}
 	if a.gate.Load().isForgotten(ctx, key.Issuers) {
-		a.log.Warn("API key refused: the identity provider of the person who made it is not configured", "key", key.ID, "user", key.User.ID, "issuers", key.Issuers)
+		a.log.Warn("API key refused: its creator's identity provider is not configured", "key", key.ID, "user", key.User.ID, "issuers", key.Issuers)
 		return core.Identity{}, unauthenticated()
 	}
 	if now := time.Now(); now.Sub(key.LastUsedAt) > usedEvery {

@@ -118,10 +118,10 @@ func TestAnAPIKeyHasAtMostTheRoleItsUserHas(t *testing.T) {
 		t.Errorf("after the user became a member: %+v %v", c.Workspace, err)
 	}
 	err = people.MakeKey().Check(c, func(string) bool { return true }, "this")
-	want(t, "a key made with a key", string(core.CodeOf(err)), "forbidden")
+	want(t, "a key created with a key", string(core.CodeOf(err)), "forbidden")
 	member, _ := callerOf(t, a, "token-of-bob", core.DefaultWorkspaceID)
 	_, _, err = directory(state).CreateKey(t.Context(), member, people.NewKey{Name: "k", Role: core.RoleAdmin})
-	want(t, "an admin key of a member", string(core.CodeOf(err)), "forbidden")
+	want(t, "an admin key created by a member", string(core.CodeOf(err)), "forbidden")
 	if err := state.DeleteMember(t.Context(), core.DefaultWorkspaceID, bob.User.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestAnAPIKeyHasAtMostTheRoleItsUserHas(t *testing.T) {
 	want(t, "after the user left", string(core.CodeOf(err)), "workspace_access_denied")
 }
 
-func TestARevokedOrExpiredAPIKeyIsRefusedAtOnce(t *testing.T) {
+func TestARevokedOrExpiredAPIKeyIsRefusedImmediately(t *testing.T) {
 	a, state, alice := withAlice(t)
 	key, text := newKeyOf(t, directory(state), alice, people.NewKey{Name: "k"})
 	ends := time.Now().Add(5 * time.Second)
@@ -158,14 +158,14 @@ func TestAnAPIKeyIsStoredAsAHashOnly(t *testing.T) {
 	_, state, alice := withAlice(t)
 	_, text := newKeyOf(t, directory(state), alice, people.NewKey{Name: "k"})
 	if _, err := state.APIKey(t.Context(), text); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("the key was found by its plain text: %v", err)
+		t.Errorf("the store contains the key in plain text: %v", err)
 	}
 	if k, err := state.APIKey(t.Context(), fingerprintOf(text).String()); err != nil || k.User.ID != alice.User.ID {
 		t.Errorf("%+v %v", k, err)
 	}
 }
 
-func TestMostRequestsWithAnAPIKeyReadNoDatabase(t *testing.T) {
+func TestMostRequestsWithAnAPIKeyDoNotAccessTheDatabase(t *testing.T) {
 	a, state, alice := withAlice(t)
 	_, text := newKeyOf(t, directory(state), alice, people.NewKey{Name: "k"})
 	if _, err := callerOf(t, a, text, ""); err != nil {
@@ -211,10 +211,10 @@ func TestAKeyIsRefusedWhileItsCreatorsProviderIsNotConfigured(t *testing.T) {
 	_, text := newKeyOf(t, directory(state), alice, people.NewKey{Name: "ci", Role: core.RoleMember})
 	for _, step := range []struct {
 		issuer string
-		good   bool
+		valid  bool
 	}{{"https://idp", true}, {"https://other", false}, {"https://idp", true}} {
 		a.SetProviders(only(newProvider(step.issuer, "alice")), nil)
-		if _, err := callerOf(t, a, text, ""); (err == nil) != step.good || err != nil && core.CodeOf(err) != core.CodeUnauthenticated {
+		if _, err := callerOf(t, a, text, ""); (err == nil) != step.valid || err != nil && core.CodeOf(err) != core.CodeUnauthenticated {
 			t.Errorf("with the provider %s: %v", step.issuer, err)
 		}
 	}
@@ -230,7 +230,7 @@ func TestAnAPIKeyHasItsOrganizationRoleOnlyWhileItsUserDoes(t *testing.T) {
 		}
 		now, err := a.Current(t.Context(), c)
 		if err != nil || now.User.OrgRole != c.User.OrgRole {
-			t.Errorf("read again, it is %s, %v; it was %s", now.User.OrgRole, err, c.User.OrgRole)
+			t.Errorf("reread, it is %s (%v), want %s", now.User.OrgRole, err, c.User.OrgRole)
 		}
 		return c.User.OrgRole
 	}

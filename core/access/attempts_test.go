@@ -34,7 +34,7 @@ func TestLoginAttemptsAreLimitedPerClient(t *testing.T) {
 	})
 }
 
-// While logins are pending, one client cannot start so many that other clients' logins are dropped.
+// One client cannot start so many logins that other clients' pending logins are dropped.
 func TestBrowserLoginsAreLimitedPerClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(Options{Users: memory{}, APIKey: testKey})
@@ -56,7 +56,7 @@ func TestBrowserLoginsAreLimitedPerClient(t *testing.T) {
 	})
 }
 
-// A flood of logins from a whole network drops its own logins, not other people's, and expired ones first.
+// A flood of logins from a whole network displaces only its own logins, not other people's, and expired ones first.
 func TestAClientThatStartsManyLoginsDropsOnlyItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPending(nil)
@@ -71,7 +71,7 @@ func TestAClientThatStartsManyLoginsDropsOnlyItsOwn(t *testing.T) {
 			put(fmt.Sprint(i), fmt.Sprintf("2001:db8:1:%x::1", i%1000))
 		}
 		if len(p.steps) != maxPending {
-			t.Errorf("%d are kept", len(p.steps))
+			t.Errorf("%d logins are pending", len(p.steps))
 		}
 		if _, err := take[string](t.Context(), p, "victim"); err != nil {
 			t.Errorf("another client's login is gone: %v", err)
@@ -81,12 +81,12 @@ func TestAClientThatStartsManyLoginsDropsOnlyItsOwn(t *testing.T) {
 			put(fmt.Sprint("later", i), fmt.Sprintf("10.0.%d.%d", i/256, i%256))
 		}
 		if _, err := take[string](t.Context(), p, "later0"); err != nil || len(p.held) != len(p.steps) {
-			t.Errorf("it was dropped before those that had expired: %v; %d clients have %d", err, len(p.held), len(p.steps))
+			t.Errorf("it was dropped before expired ones: %v; %d clients have %d", err, len(p.held), len(p.steps))
 		}
 	})
 }
 
-func TestAddressesOfOneNetworkAreOneClient(t *testing.T) {
+func TestAddressesInOneNetworkCountAsOneClient(t *testing.T) {
 	for given, want := range map[string]string{
 		"203.0.113.7": "203.0.113.7", "::ffff:203.0.113.7": "203.0.113.7", "2001:db8:1:2:3::4": "2001:db8:1:2::/64", "unknown": "unknown",
 	} {
@@ -96,7 +96,7 @@ func TestAddressesOfOneNetworkAreOneClient(t *testing.T) {
 	}
 }
 
-func TestAWholeNetworkHasAFewTimesTheAttemptsOfOneClient(t *testing.T) {
+func TestAWholeNetworkMayMakeAFewTimesAsManyAttemptsAsOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(Options{Users: memory{}, APIKey: testKey})
 		allowed := 0
@@ -105,7 +105,7 @@ func TestAWholeNetworkHasAFewTimesTheAttemptsOfOneClient(t *testing.T) {
 				allowed++
 			}
 		}
-		if allowed != wideTimes*attemptBurst {
+		if allowed != siteFactor*attemptBurst {
 			t.Errorf("a /48 was allowed %d attempts at once", allowed)
 		}
 		if err := a.CountWrongKey("2001:db8:8::1", "203.0.113.8"); err != nil {
@@ -114,8 +114,8 @@ func TestAWholeNetworkHasAFewTimesTheAttemptsOfOneClient(t *testing.T) {
 	})
 }
 
-// A device asks for a login before anybody has logged in, so the server stores little for it.
-func TestLittleIsStoredForADevicesLogin(t *testing.T) {
+// A device asks for a login before anybody has logged in, so the server must not store much for it.
+func TestADevicesLoginTakesLittleStorage(t *testing.T) {
 	a, _ := newAccess(t, "", newProvider("https://idp", "alice"))
 	if _, err := a.AskForLogin(t.Context(), Device{Name: "laptop", Redirect: "http://127.0.0.1:8000/done"}); err != nil {
 		t.Error(err)

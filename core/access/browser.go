@@ -20,7 +20,7 @@ import (
 
 // LoginRequest describes a browser login to start.
 type LoginRequest struct {
-	Provider    string // the provider's name; "" for the first provider
+	Provider    string // the provider's name; "" for the first
 	RedirectURI string // where the provider sends the browser; its own settings take precedence
 	ReturnTo    string // the local path to continue at; anything that is not a local path becomes "/"
 	Device      string // the code of a device that asked for a login; "" if the browser itself logs in
@@ -45,7 +45,7 @@ type LoginAnswer struct {
 // pendingLogin is a browser login in progress. Nonce and Verifier never leave the server, except for the store that
 // several servers share.
 type pendingLogin struct {
-	provider    *trusted // the provider it started with; nil if it may have started on a peer server
+	provider    *trusted // the provider that it started with; nil if it may have started on a peer server
 	Issuer      string   // the issuer of the provider it started with
 	Nonce       string
 	Verifier    string
@@ -70,9 +70,9 @@ func (a *Access) LoginProviders(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// BeginLogin starts a browser login (authorization code with PKCE, RFC 7636). The errors are
-// core.CodeNotConfigured without an adapter that supports logins, core.CodeBadRequest for an unknown provider,
-// core.CodeNotFound for an unknown device, and core.CodeUnavailable when the provider or the store fails.
+// BeginLogin starts a browser login (authorization code with PKCE, RFC 7636). The errors are core.CodeNotConfigured if
+// no adapter supports logins, core.CodeBadRequest for an unknown provider, core.CodeNotFound for an unknown device, and
+// core.CodeUnavailable if the provider or the store fails.
 func (a *Access) BeginLogin(ctx context.Context, r LoginRequest) (LoginStart, error) {
 	all, err := a.gate.Load().loginProviders(ctx)
 	if err != nil {
@@ -122,8 +122,8 @@ type Finished struct {
 }
 
 // FinishLogin completes a browser login. The error is core.CodeUnauthenticated for a state that is unknown, used,
-// expired, from another browser, or older than the current adapter, for an answer from another provider, and for a code
-// that the provider refuses. The wrapped cause, which is only for the log, says which.
+// expired, from another browser, or older than the current adapter, for a response from another provider, and for a
+// code that the provider rejects. The wrapped cause, which is only for the log, says which.
 func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (done Finished, err error) {
 	g := a.gate.Load()
 	all, err := g.loginProviders(ctx)
@@ -151,10 +151,10 @@ func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (done Fini
 		return done, refusedLogin("the login started in another browser, or the browser did not send the login cookie")
 	}
 	began := time.Now()
-	said, err := provider.exchange(ctx, login, answer)
+	verified, err := provider.exchange(ctx, login, answer)
 	var id core.Identity
 	if err == nil {
-		id, err = a.admit(ctx, provider.trusted, said)
+		id, err = a.admit(ctx, provider.trusted, verified)
 		id.Since = began
 	}
 	if err != nil {
@@ -166,10 +166,10 @@ func (a *Access) FinishLogin(ctx context.Context, answer LoginAnswer) (done Fini
 	done.User = id.User
 	if login.Device != nil {
 		done.Device = *login.Device
-		done.Consent, err = a.askConsent(ctx, answer.Client, done, id, said.Renewal)
+		done.Consent, err = a.askConsent(ctx, answer.Client, done, id, verified.Renewal)
 		return done, err
 	}
-	done.Token, err = a.newLogin(ctx, secret(), id, g.key.print(), said.Renewal)
+	done.Token, err = a.newLogin(ctx, secret(), id, g.key.print(), verified.Renewal)
 	return done, err
 }
 
@@ -180,26 +180,26 @@ type loginProvider struct {
 	about auth.Description
 }
 
-// exchange asks the provider to exchange the answer's code for an identity. The answer must have come from that
+// exchange asks the provider to exchange the response's code for an identity. The response must have come from that
 // provider.
 func (p loginProvider) exchange(ctx context.Context, login pendingLogin, answer LoginAnswer) (auth.Identity, error) {
 	if err := p.checkIssuer(ctx, answer.Issuer); err != nil {
 		return auth.Identity{}, err
 	}
-	said, err := guarded(func() (auth.Identity, error) {
+	verified, err := guarded(func() (auth.Identity, error) {
 		return p.login.Exchange(ctx, auth.ExchangeRequest{
 			RedirectURI: login.RedirectURI, Code: answer.Code, Nonce: login.Nonce, CodeVerifier: login.Verifier,
 		})
 	})
-	if err == nil && said.Issuer != p.about.Issuer {
-		err = fmt.Errorf("the provider %s logged in a user of another issuer: %w", p.Name, plugins.ErrUnauthenticated)
+	if err == nil && verified.Issuer != p.about.Issuer {
+		err = fmt.Errorf("the provider %q logged in a user from another issuer: %w", p.Name, plugins.ErrUnauthenticated)
 	}
-	return said, err
+	return verified, err
 }
 
-// checkIssuer returns an error if the issuer that an answer states shows that another provider sent it (RFC 9207
-// section 2.4). Without this check, the code could be sent to a provider that did not issue it. An answer without an
-// issuer is accepted if the provider's metadata does not announce the iss parameter.
+// checkIssuer returns an error if the issuer in a response shows that another provider sent it (RFC 9207 section 2.4).
+// Without this check, the code could be sent to a provider that did not issue it. A response without an issuer is
+// accepted if the provider's metadata does not announce the iss parameter.
 func (p loginProvider) checkIssuer(ctx context.Context, stated string) error {
 	if stated == p.about.Issuer {
 		return nil
@@ -214,20 +214,20 @@ func (p loginProvider) checkIssuer(ctx context.Context, stated string) error {
 	}
 	if err == nil {
 		if err := json.Unmarshal(document, &metadata); err != nil {
-			return fmt.Errorf("the metadata of the provider %s cannot be read: %w", p.Name, err)
+			return fmt.Errorf("the metadata of the provider %q cannot be read: %w", p.Name, err)
 		}
 	}
 	switch {
 	case stated == "" && metadata.States:
-		return fmt.Errorf("the response has no issuer (iss), although the provider %s announces one: %w", p.Name, plugins.ErrUnauthenticated)
+		return fmt.Errorf("the response has no issuer (iss), although the provider %q announces one: %w", p.Name, plugins.ErrUnauthenticated)
 	case stated == "", stated == metadata.Issuer:
 		return nil
 	}
-	return fmt.Errorf("the response did not come from the provider %s, where the login started: it has another issuer (iss): %w", p.Name, plugins.ErrUnauthenticated)
+	return fmt.Errorf("the response did not come from the provider %q, where the login started: it has a different issuer (iss): %w", p.Name, plugins.ErrUnauthenticated)
 }
 
-// loginProviders returns the providers that support logins and are configured for them, or
-// core.CodeNotConfigured when there is none.
+// loginProviders returns the providers that support logins and are configured for them, or core.CodeNotConfigured if
+// there are none.
 func (g *gate) loginProviders(ctx context.Context) ([]loginProvider, error) {
 	var all []loginProvider
 	var failed error
@@ -263,7 +263,7 @@ func (a *Access) OffersBrowserLogin(ctx context.Context) bool {
 }
 
 func notConfigured() error {
-	return core.Errorf(core.CodeNotConfigured, "browser login is not configured: set auth.adapter to one that supports it, with clientId and redirectUri")
+	return core.Errorf(core.CodeNotConfigured, "browser login is not configured; set auth.adapter to one that supports it, with clientId and redirectUri")
 }
 
 func loginFailed(err error) error {

@@ -16,8 +16,8 @@ const (
 	devPrint   = "dev mode"         // no key has this fingerprint, so dev mode logins are not accepted later
 )
 
-// Login exchanges SERVICE_API_KEY for a cookie token that is valid for 7 days, until Logout, or until the
-// key changes. The error for a wrong key is core.CodeUnauthenticated. In dev mode every key is accepted.
+// Login exchanges SERVICE_API_KEY for a cookie token that is valid for 7 days, until Logout, or until the key changes.
+// The error for an invalid key is core.CodeUnauthenticated. In dev mode every key is accepted.
 func (a *Access) Login(ctx context.Context, key string) (string, error) {
 	g := a.gate.Load()
 	if g.dev {
@@ -29,7 +29,7 @@ func (a *Access) Login(ctx context.Context, key string) (string, error) {
 	return a.newLogin(ctx, secret(), core.Owner(), g.key.print(), "")
 }
 
-// Logout ends a login and its streams. It is not an error if there is no such login.
+// Logout ends a login and its streams. It does nothing if there is no such login.
 func (a *Access) Logout(ctx context.Context, token string) error {
 	if token == "" || len(token) > maxCookie {
 		return nil
@@ -80,8 +80,8 @@ func (a *Access) newLogin(ctx context.Context, token string, id core.Identity, k
 	return "", errors.Join(err, a.Logout(ctx, token))
 }
 
-// login authenticates a cookie. A login is valid while the SERVICE_API_KEY is the same as when it was created. A
-// login through an identity provider is valid only while that provider is also configured.
+// login authenticates a cookie. A login is valid as long as SERVICE_API_KEY is the same as when it was created. A login
+// through an identity provider is valid only while that provider is also configured.
 func (a *Access) login(ctx context.Context, g *gate, token string) (core.Identity, error) {
 	if len(token) > maxCookie {
 		return core.Identity{}, unauthenticated()

@@ -19,7 +19,7 @@ type Device struct {
 	Name     string // the name it gives itself
 	Address  string // the address that the request came from
 	Redirect string // where the command line listens for the browser (RFC 8252 section 7.3); "" if it polls
-	Code     string // what the person compares, such as "WDJB-MJHT"
+	Code     string // the code that the person compares, such as "WDJB-MJHT"
 	Token    string // the login's token; with Redirect only its first part, because the browser brings the rest
 	Expires  time.Time
 }
@@ -65,15 +65,15 @@ func deviceKey(code string) string {
 	}, strings.ToUpper(code))
 }
 
-// AskForLogin makes a token and a code for a device that asks for a login. The errors are core.CodeNotConfigured
-// without an adapter that supports logins, and core.CodeBadRequest for an invalid name or redirect address.
+// AskForLogin creates a token and a code for a device that asks for a login. The errors are core.CodeNotConfigured if
+// no adapter supports logins, and core.CodeBadRequest for an invalid name or redirect address.
 func (a *Access) AskForLogin(ctx context.Context, d Device) (Device, error) {
 	if _, err := a.gate.Load().loginProviders(ctx); err != nil {
 		return Device{}, err
 	}
 	switch {
 	case strings.TrimSpace(d.Name) == "" || utf8.RuneCountInString(d.Name) > maxDevice:
-		return Device{}, core.Errorf(core.CodeBadRequest, "name must have 1 to %d characters", maxDevice)
+		return Device{}, core.Errorf(core.CodeBadRequest, "name must have between 1 and %d characters", maxDevice)
 	case d.Redirect != "" && (len(d.Redirect) > maxRedirect || !loopbackURL(d.Redirect)):
 		return Device{}, core.Errorf(core.CodeBadRequest, "redirectUri must be an address of this computer, such as http://127.0.0.1:8000/done")
 	}
@@ -125,8 +125,8 @@ func (a *Access) askConsent(ctx context.Context, client string, done Finished, i
 	return text, a.pending.put(ctx, consentKey(text), client, c, done.Device.Expires)
 }
 
-// AnswerDevice completes a login for a device: with allow, the device is logged in as the person who gave the consent.
-// Either way the device's code is used up. continueAt is where to send the browser, or "" to leave it on the page. The
+// AnswerDevice completes a login for a device. If allow is true, the device is logged in as the person who consented.
+// Either way, the device's code is used up. continueAt is where to send the browser, or "" to leave it on the page. The
 // error is core.CodeUnauthenticated for a consent that is unknown, used or expired.
 func (a *Access) AnswerDevice(ctx context.Context, text string, allow bool) (done Finished, continueAt string, err error) {
 	c, err := take[consent](ctx, a.pending, consentKey(text))

@@ -40,8 +40,8 @@ type Enroller interface {
 	SetGroupRoles(ctx context.Context, userID, roles string) error
 }
 
-// enrollment applies the rules of auth.admins and auth.join. A user is enrolled once per process; the
-// store records what was already done.
+// enrollment applies the rules of auth.admins and auth.join. A user is enrolled once per process; the store records
+// what has already been done.
 type enrollment struct {
 	rules Enrollment
 	store Enroller
@@ -50,34 +50,34 @@ type enrollment struct {
 	done map[string]struct{} // user ids
 }
 
-// adminBy returns the entry of auth.admins that names an identity, "" if there is none.
-func (e *enrollment) adminBy(said auth.Identity) string {
+// adminBy returns the entry of auth.admins that matches an identity, or "" if there is none.
+func (e *enrollment) adminBy(verified auth.Identity) string {
 	i := slices.IndexFunc(e.rules.Admins, func(entry string) bool {
 		kind, name, _ := strings.Cut(entry, ":")
 		switch {
 		case kind == "email":
-			return core.SameEmail(name, said.Email)
+			return core.SameEmail(name, verified.Email)
 		case kind == "group":
-			return slices.Contains(said.Groups, name)
+			return slices.Contains(verified.Groups, name)
 		case kind == "subject":
-			return name == said.Subject
+			return name == verified.Subject
 		case strings.Contains(entry, "@"):
-			return core.SameEmail(entry, said.Email)
+			return core.SameEmail(entry, verified.Email)
 		}
-		return entry == said.Subject || slices.Contains(said.Groups, entry)
+		return entry == verified.Subject || slices.Contains(verified.Groups, entry)
 	})
 	if i < 0 {
 		return ""
 	}
-	return said.Issuer + " " + e.rules.Admins[i]
+	return verified.Issuer + " " + e.rules.Admins[i]
 }
 
 // groupRoles returns the roles that an identity's groups grant, in the form of core.User.GroupRoles. If several groups
-// give a role in the same workspace, the highest role counts.
-func (e *enrollment) groupRoles(said auth.Identity) string {
+// grant a role in the same workspace, the highest one applies.
+func (e *enrollment) groupRoles(verified auth.Identity) string {
 	roles := map[string]core.Role{}
 	for _, g := range e.rules.Groups {
-		if slices.Contains(said.Groups, g.Group) && !roles[g.Workspace].Admin() {
+		if slices.Contains(verified.Groups, g.Group) && !roles[g.Workspace].Admin() {
 			roles[g.Workspace] = g.Role
 		}
 	}
@@ -105,7 +105,7 @@ func (g *gate) retained(ctx context.Context, user core.User) (core.User, error) 
 	return user, nil
 }
 
-// RetainAdmins removes the admin role, on all servers, from users whom auth.admins no longer names. Call it at startup.
+// RetainAdmins removes the admin role, on all servers, from users whom auth.admins no longer lists. Call it at startup.
 func (a *Access) RetainAdmins(ctx context.Context) error {
 	if a.enroller == nil {
 		return nil

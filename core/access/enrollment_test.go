@@ -21,7 +21,7 @@ func enrolling(rules Enrollment, subjects ...string) []Provider {
 	return providers
 }
 
-func TestAuthAdminsNamesAdminsByEmailOrSubject(t *testing.T) {
+func TestAuthAdminsMatchesAdminsByEmailOrSubject(t *testing.T) {
 	a, state := enrolled(t, Enrollment{Admins: []string{"alice@x.y", "bob"}, FirstAdmin: true}, "alice", "bob", "carol")
 	for subject, want := range map[string]core.Role{"carol": core.RoleMember, "alice": core.RoleAdmin, "bob": core.RoleAdmin} {
 		if id := identity(t, a, subject); id.User.OrgRole != want {
@@ -59,7 +59,7 @@ func TestTheFirstUserIsNotAnAdminIfThereIsAnAPIKey(t *testing.T) {
 	}
 }
 
-func TestUsersJoinTheWorkspaceOfAuthJoinOnce(t *testing.T) {
+func TestUsersJoinTheWorkspaceInAuthJoinOnce(t *testing.T) {
 	rules := Enrollment{Workspace: core.DefaultWorkspaceID, Role: core.RoleMember}
 	a, state := enrolled(t, rules, "alice")
 	c, err := a.Caller(t.Context(), identity(t, a, "alice"), "")
@@ -74,7 +74,7 @@ func TestUsersJoinTheWorkspaceOfAuthJoinOnce(t *testing.T) {
 	want(t, "after the user was removed", string(core.CodeOf(err)), "workspace_access_denied")
 }
 
-func TestMembershipsFollowTheGroupsOfAUser(t *testing.T) {
+func TestMembershipsFollowAUsersGroups(t *testing.T) {
 	a, state := enrolled(t, Enrollment{}, "alice")
 	p := newProvider("https://idp", "dave")
 	rules := Enrollment{Groups: []GroupRole{
@@ -121,7 +121,7 @@ func TestMembershipsFollowTheGroupsOfAUser(t *testing.T) {
 	}
 }
 
-func TestAUsersGroupsAreThoseTheProviderLastNamed(t *testing.T) {
+func TestAUsersGroupsAreThoseLastReportedByTheProvider(t *testing.T) {
 	a, state := enrolled(t, Enrollment{}, "alice")
 	p := newProvider("https://idp", "dave")
 	id := identityOf(t, a, p, "dave")
@@ -154,7 +154,7 @@ func identityOf(t *testing.T, a *Access, p *provider, subject string) core.Ident
 	return identity(t, a, subject)
 }
 
-func TestAuthAdminsNamesAdminsByGroup(t *testing.T) {
+func TestAuthAdminsMatchesAdminsByGroup(t *testing.T) {
 	rules := Enrollment{Admins: []string{"operators"}}
 	a, _ := enrolled(t, rules, "carol")
 	p := newProvider("https://idp", "dave", "erin")

@@ -29,7 +29,7 @@ var databases testenv.Databases
 type provider struct {
 	issuer string
 	login  bool
-	states bool // answers state the issuer (RFC 9207)
+	states bool // responses contain the issuer (RFC 9207)
 
 	mu     sync.Mutex
 	tokens map[string]auth.Identity
@@ -85,12 +85,12 @@ func (p *provider) Verify(ctx context.Context, req auth.VerifyRequest) (auth.Ide
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch id, good := p.tokens[req.Token]; {
+	switch id, valid := p.tokens[req.Token]; {
 	case p.panics:
 		panic("a bug")
 	case p.down:
 		return auth.Identity{}, fmt.Errorf("connecting: %w", plugins.ErrUnavailable)
-	case good:
+	case valid:
 		return id, nil
 	}
 	return auth.Identity{}, fmt.Errorf("unknown token: %w", plugins.ErrUnauthenticated)

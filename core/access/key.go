@@ -60,8 +60,8 @@ func (k key) matches(candidate string) bool {
 	return subtle.ConstantTimeCompare(k.hash[:], got[:]) == 1
 }
 
-// print identifies the key in login cookies, so that cookies made with another key are invalid. It is
-// hashed again because the store must not hold the hash of the key.
+// print identifies the key in login cookies, so that cookies made with another key are invalid. It is hashed again
+// because the store must not contain the key's hash.
 func (k key) print() string {
 	if k.hash == nil {
 		return ""

@@ -23,7 +23,7 @@ const (
 // result is dropped.
 type known[K comparable, V any] struct {
 	stale   time.Duration
-	onStale func(error) // called with the lookup's error when the last result is used
+	onStale func(error) // called with the lookup's error if the last result is used
 
 	mu      sync.Mutex // keeps a lookup that started before a change from being stored after it
 	changes uint64     // number of changes

@@ -118,27 +118,27 @@ func TestCallsOfOpenSessionsSucceedWhileTheDatabaseIsUnavailableForAMinute(t *te
 			time.Sleep(50 * time.Millisecond) //nolint:forbidigo // the clock of the bubble
 		}
 		if n := o.reads.Load() - reads; n > 100 {
-			t.Errorf("%d calls made %d look-ups", calls, n)
+			t.Errorf("%d calls caused %d lookups", calls, n)
 		}
 		o.refused.Store(false)
 		o.removed.Store(true)
 		time.Sleep(membersLife) //nolint:forbidigo // the clock of the bubble
 		if err := s.call(t.Context(), a); core.CodeOf(err) != core.CodeWorkspaceDenied {
-			t.Errorf("when the database is back, its answer must apply; got %v", err)
+			t.Errorf("once the database is available again, its answer must apply; got %v", err)
 		}
 	})
 }
 
-func TestACachedMembershipCountsOnlyUntilItExpires(t *testing.T) {
+func TestACachedMembershipIsUsedOnlyUntilItExpires(t *testing.T) {
 	withSession(t, 5*time.Minute, func(t *testing.T, a *Access, o *outage, s session) {
 		o.refused.Store(true)
 		time.Sleep(5*time.Minute - time.Second) //nolint:forbidigo // the clock of the bubble
 		if err := s.call(t.Context(), a); err != nil {
-			t.Errorf("just before the end: %v", err)
+			t.Errorf("just before it expires: %v", err)
 		}
 		time.Sleep(time.Second + staleRetry) //nolint:forbidigo // the clock of the bubble
 		if err := s.call(t.Context(), a); core.CodeOf(err) != core.CodeUnavailable {
-			t.Errorf("after the end: %v", err)
+			t.Errorf("after it has expired: %v", err)
 		}
 	})
 	withSession(t, 0, func(t *testing.T, a *Access, o *outage, s session) {
@@ -189,7 +189,7 @@ func TestARevokedTokenRoleDoesNotApplyWhileTheDatabaseIsUnavailable(t *testing.T
 	})
 }
 
-func TestASilentDatabaseDelaysAnOpenSessionByASecondAtMost(t *testing.T) {
+func TestAnUnresponsiveDatabaseDelaysAnOpenSessionByAtMostASecond(t *testing.T) {
 	withSession(t, 5*time.Minute, func(t *testing.T, a *Access, o *outage, s session) {
 		time.Sleep(2 * time.Minute) //nolint:forbidigo // the clock of the bubble
 		o.silent.Store(true)
@@ -198,7 +198,7 @@ func TestASilentDatabaseDelaysAnOpenSessionByASecondAtMost(t *testing.T) {
 			t.Error(err)
 		}
 		if took := time.Since(began); took > 2*staleWait { // one lookup for the user, one for the membership
-			t.Errorf("it took %v", took)
+			t.Errorf("the call took %v", took)
 		}
 		began = time.Now()
 		if err := s.call(t.Context(), a); err != nil || time.Since(began) > 0 {

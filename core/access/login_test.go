@@ -48,7 +48,7 @@ func TestAKeyIsExchangedForACookieThatEndsWithLogout(t *testing.T) {
 	}
 }
 
-func TestTheStoreHoldsNoTokenAndNoKey(t *testing.T) {
+func TestTheStoreContainsNoTokenAndNoKey(t *testing.T) {
 	a, state := newAccess(t, testKey, nil)
 	token, err := a.Login(t.Context(), testKey)
 	if err != nil {
@@ -60,7 +60,7 @@ func TestTheStoreHoldsNoTokenAndNoKey(t *testing.T) {
 	}
 	for _, secret := range []string{token, testKey, fingerprintOf(testKey).String()} {
 		if strings.Contains(c.Hash+c.KeyPrint, secret) {
-			t.Errorf("the store holds %q", secret)
+			t.Errorf("the store contains %q", secret)
 		}
 	}
 	if left := time.Until(c.ExpiresAt); left > cookieLife || left < cookieLife-time.Minute {
@@ -105,7 +105,7 @@ func TestAKeyThatIsRestoredDoesNotRestoreLogins(t *testing.T) {
 	}
 }
 
-func TestADevModeLoginIsWorthlessOutsideDevMode(t *testing.T) {
+func TestADevModeLoginIsInvalidOutsideDevMode(t *testing.T) {
 	dev, state := newAccess(t, "", nil)
 	token, err := dev.Login(t.Context(), "whatever")
 	if err != nil {
@@ -122,7 +122,7 @@ func TestACookieIsValidWhileItsProviderIsConfigured(t *testing.T) {
 	p := newProvider("https://idp")
 	a, state := newAccess(t, "", p)
 	token := browserLogin(t, a, "alice")
-	want(t, "at first", outcome(a.API(t.Context(), "", token)), "alice")
+	want(t, "before any change", outcome(a.API(t.Context(), "", token)), "alice")
 	a.SetProviders(only(newProvider("https://idp")), nil)
 	want(t, "another adapter for the same issuer", outcome(a.API(t.Context(), "", token)), "alice")
 	a.SetProviders(only(newProvider("https://other")), nil)
@@ -137,7 +137,7 @@ func TestACookieIsValidWhileItsProviderIsConfigured(t *testing.T) {
 	want(t, "a store that cannot be read", outcome(a.API(t.Context(), "", token)), "unavailable")
 }
 
-func TestABrowserLoginEndsInACookieAndThePathItStartedAt(t *testing.T) {
+func TestABrowserLoginReturnsACookieAndThePathWhereItStarted(t *testing.T) {
 	p := newProvider("https://idp")
 	a, _ := newAccess(t, "", p)
 	start, err := a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/apps?x=1"})
@@ -163,14 +163,14 @@ func TestABrowserCannotFinishALoginThatAnotherBrowserStarted(t *testing.T) {
 		spoil func(a *Access, p *provider, answer *LoginAnswer)
 		want  core.Code
 	}{
-		"an unknown state":              {func(_ *Access, _ *provider, l *LoginAnswer) { l.State = "made-up" }, core.CodeUnauthenticated},
-		"no state":                      {func(_ *Access, _ *provider, l *LoginAnswer) { l.State = "" }, core.CodeUnauthenticated},
-		"another browser":               {func(_ *Access, _ *provider, l *LoginAnswer) { l.Binding = "other" }, core.CodeUnauthenticated},
-		"no code":                       {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "" }, core.CodeUnauthenticated},
-		"a refused code":                {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "bad" }, core.CodeUnauthenticated},
-		"a provider swapped in between": {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetProviders(only(newProvider("https://idp")), nil) }, core.CodeUnauthenticated},
-		"a provider that is down":       {func(_ *Access, p *provider, _ *LoginAnswer) { p.down = true }, core.CodeUnavailable},
-		"an adapter that was removed":   {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetProviders(only(nil), nil) }, core.CodeNotConfigured},
+		"an unknown state":                       {func(_ *Access, _ *provider, l *LoginAnswer) { l.State = "made-up" }, core.CodeUnauthenticated},
+		"no state":                               {func(_ *Access, _ *provider, l *LoginAnswer) { l.State = "" }, core.CodeUnauthenticated},
+		"another browser":                        {func(_ *Access, _ *provider, l *LoginAnswer) { l.Binding = "other" }, core.CodeUnauthenticated},
+		"no code":                                {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "" }, core.CodeUnauthenticated},
+		"a refused code":                         {func(_ *Access, _ *provider, l *LoginAnswer) { l.Code = "bad" }, core.CodeUnauthenticated},
+		"a provider that was swapped in between": {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetProviders(only(newProvider("https://idp")), nil) }, core.CodeUnauthenticated},
+		"a provider that is down":                {func(_ *Access, p *provider, _ *LoginAnswer) { p.down = true }, core.CodeUnavailable},
+		"an adapter that was removed":            {func(a *Access, _ *provider, _ *LoginAnswer) { a.SetProviders(only(nil), nil) }, core.CodeNotConfigured},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestABrowserLoginExpiresAfterTenMinutes(t *testing.T) {
 	})
 }
 
-func TestOnlyOneOfTwoResponsesWithTheSameStateCounts(t *testing.T) {
+func TestOnlyOneOfTwoResponsesWithTheSameStateIsAccepted(t *testing.T) {
 	a, _ := newAccess(t, "", newProvider("https://idp"))
 	start, err := a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 	if err != nil {
@@ -218,14 +218,14 @@ func TestOnlyOneOfTwoResponsesWithTheSameStateCounts(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	good := 0
+	accepted := 0
 	for _, err := range results {
 		if err == nil {
-			good++
+			accepted++
 		}
 	}
-	if good != 1 {
-		t.Errorf("%d answers counted", good)
+	if accepted != 1 {
+		t.Errorf("%d responses were accepted, want 1", accepted)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestLoginNeedsAnAdapterThatSupportsIt(t *testing.T) {
 	b, _ := newAccess(t, "", cannot)
 	for _, x := range []*Access{a, b} {
 		if x.OffersBrowserLogin(t.Context()) {
-			t.Error("a login that cannot be started is offered")
+			t.Error("a login that cannot be started should not be offered")
 		}
 		_, err := x.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
 		want(t, "begin", string(core.CodeOf(err)), "not_configured")
@@ -247,7 +247,7 @@ func TestLoginNeedsAnAdapterThatSupportsIt(t *testing.T) {
 	down.down = true
 	for _, p := range []*provider{newProvider("https://idp"), down} {
 		if c, _ := newAccess(t, "", p); !c.OffersBrowserLogin(t.Context()) {
-			t.Error("a login that a provider supports is not offered")
+			t.Error("a login that a provider supports should be offered")
 		}
 	}
 }
@@ -306,7 +306,7 @@ func (s *sharedLogins) TakeLogin(_ context.Context, state string) (json.RawMessa
 	return login, nil
 }
 
-func TestABrowserMayComeBackToAnotherServer(t *testing.T) {
+func TestABrowserMayReturnToAnotherServer(t *testing.T) {
 	logins := &sharedLogins{rows: map[string]json.RawMessage{}}
 	idp := newProvider("https://idp")
 	_, state := newAccess(t, "", idp)
@@ -325,7 +325,7 @@ func TestABrowserMayComeBackToAnotherServer(t *testing.T) {
 	answer := begin()
 	for held := range logins.rows {
 		if strings.Contains(held, answer.State) {
-			t.Error("the state itself is kept")
+			t.Error("the state itself is stored")
 		}
 	}
 	done, err := b.FinishLogin(t.Context(), answer)
@@ -333,7 +333,7 @@ func TestABrowserMayComeBackToAnotherServer(t *testing.T) {
 	if err != nil || returnTo != "/apps" {
 		t.Fatalf("got %q, %v", returnTo, err)
 	}
-	want(t, "the cookie where it began", outcome(a.API(t.Context(), "", token)), "alice")
+	want(t, "the cookie on the server where the login started", outcome(a.API(t.Context(), "", token)), "alice")
 	for name, on := range map[string]*Access{"a": a, "b": b} {
 		_, err := on.FinishLogin(t.Context(), answer)
 		want(t, "the same state again on "+name, string(core.CodeOf(err)), "unauthenticated")
@@ -349,7 +349,7 @@ func TestABrowserMayComeBackToAnotherServer(t *testing.T) {
 	_, err = b.FinishLogin(t.Context(), last)
 	want(t, "a store that is down", string(core.CodeOf(err)), "unavailable")
 	_, err = a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
-	want(t, "a login that cannot be kept", string(core.CodeOf(err)), "unavailable")
+	want(t, "a login that cannot be stored", string(core.CodeOf(err)), "unavailable")
 }
 
 func TestNoStepOfALoginPassesForAnotherOrUsesItUp(t *testing.T) {
@@ -402,7 +402,7 @@ func deviceLogin(t *testing.T, a *Access, subject string) (consent string, d Dev
 	return done.Consent, d
 }
 
-func TestADeviceIsLoggedInWithAProviderThatGivesNoRenewal(t *testing.T) {
+func TestADeviceCanLogInWithAProviderThatReturnsNoRenewal(t *testing.T) {
 	a, _ := newAccess(t, "", newProvider("https://idp"))
 	consent, d := deviceLogin(t, a, "alice")
 	want(t, "before the consent", outcome(a.API(t.Context(), "", d.Token)), "unauthenticated")
@@ -412,7 +412,7 @@ func TestADeviceIsLoggedInWithAProviderThatGivesNoRenewal(t *testing.T) {
 	want(t, "the device", outcome(a.API(t.Context(), "", d.Token)), "alice")
 }
 
-// late runs revoke between the provider's answer and the login that it opens.
+// late runs revoke after the provider's response, before the login is stored.
 type late struct {
 	*counted
 	revoke func()
@@ -423,7 +423,7 @@ func (l *late) PutCookie(ctx context.Context, c core.Cookie) error {
 	return l.counted.PutCookie(ctx, c)
 }
 
-func TestALoginThatIsCompletedAfterARevocationOpensNothing(t *testing.T) {
+func TestALoginThatIsCompletedAfterARevocationIsRefused(t *testing.T) {
 	for name, login := range map[string]func(t *testing.T, a *Access, meanwhile func()) (token string, err error){
 		"a browser": func(t *testing.T, a *Access, _ func()) (string, error) {
 			start, err := a.BeginLogin(t.Context(), LoginRequest{RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
@@ -457,7 +457,7 @@ func TestALoginThatIsCompletedAfterARevocationOpensNothing(t *testing.T) {
 			token, err := login(t, a, revoke)
 			want(t, "the login", string(core.CodeOf(err)), "unauthenticated")
 			want(t, "its token", outcome(a.API(t.Context(), "", token)), "unauthenticated")
-			<-time.After(2 * time.Millisecond) // times in the store are milliseconds
+			<-time.After(2 * time.Millisecond) // times in the store have millisecond precision
 			slow.revoke = func() {}
 			want(t, "a login from after the revocation", outcome(a.API(t.Context(), "", browserLogin(t, a, "alice"))), "alice")
 		})

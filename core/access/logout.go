@@ -15,7 +15,7 @@ import (
 // supports logout tokens, and core.CodeUnavailable if the token cannot be checked or recorded.
 func (a *Access) BackchannelLogout(ctx context.Context, token string) error {
 	if token == "" || len(token) > maxToken {
-		return wrongLogout(errors.New("the token is missing or too long"))
+		return invalidLogout(errors.New("the token is missing or too long"))
 	}
 	g := a.gate.Load()
 	var refused, failed error
@@ -36,9 +36,9 @@ func (a *Access) BackchannelLogout(ctx context.Context, token string) error {
 		return unavailable(failed)
 	case refused != nil:
 		a.log.Warn("logout token refused", "error", refused)
-		return wrongLogout(refused)
+		return invalidLogout(refused)
 	}
-	return core.Errorf(core.CodeNotConfigured, "no auth adapter accepts logout tokens: set auth.adapter to one that does, with clientId")
+	return core.Errorf(core.CodeNotConfigured, "no auth adapter accepts logout tokens; set auth.adapter to one that does, with clientId")
 }
 
 // verifyLogout has an adapter check a logout token, which must come from the adapter's own issuer.
@@ -67,7 +67,7 @@ func (a *Access) logOut(ctx context.Context, l auth.Logout) error {
 	})
 	if core.CodeOf(err) == core.CodeConflict {
 		a.log.Warn("logout token refused: it was used before", "issuer", l.Issuer)
-		return wrongLogout(err)
+		return invalidLogout(err)
 	}
 	if err == nil {
 		a.log.Info("logged out by the identity provider", "issuer", l.Issuer, "subject", l.Subject)
@@ -75,6 +75,6 @@ func (a *Access) logOut(ctx context.Context, l auth.Logout) error {
 	return err
 }
 
-func wrongLogout(cause error) error {
+func invalidLogout(cause error) error {
 	return core.Wrap(core.CodeBadRequest, cause, "the logout token was rejected")
 }

@@ -83,9 +83,9 @@ func (a *Access) Caller(ctx context.Context, id core.Identity, workspace string)
 	return core.Caller{}, core.Errorf(core.CodeWorkspaceDenied, "not a member of this workspace")
 }
 
-// MembersChanged drops everything cached about a user, "" for all users, and ends streams and sessions that are
-// no longer allowed. The store calls it after a change of users, members, roles, keys, logins or workspace names;
-// it is also called when a peer server made the change. When it returns, the change is in effect here.
+// MembersChanged drops everything cached about a user, "" for all users, and ends streams and sessions that are no
+// longer allowed. The store calls it after a change to users, members, roles, keys, logins or workspace names; it is
+// also called when a peer server has made the change. When it returns, the change is in effect here.
 func (a *Access) MembersChanged(userID string) {
 	a.gate.Load().forget(userID)
 	a.members.forget(userID)

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestAUserIsInTheWorkspacesOfTheirMemberships(t *testing.T) {
+func TestAUserHasTheWorkspacesOfTheirMemberships(t *testing.T) {
 	p := newProvider("https://idp", "member", "added")
 	admin := p.identity("admin")
 	admin.OrgRole = "admin"
@@ -24,7 +24,7 @@ func TestAUserIsInTheWorkspacesOfTheirMemberships(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases := []struct{ who, bearer, first, inDefault string }{
-		{"the holder of the key", testKey, "ws_default:admin", "admin"},
+		{"the holder of the instance key", testKey, "ws_default:admin", "admin"},
 		{"an admin of the organization", "token-of-admin", "ws_default:admin", "admin"},
 		{"a member of the organization", "token-of-member", "personal:admin", "workspace_access_denied"},
 		{"a member who was added", "token-of-added", "ws_default:member", "member"},
@@ -45,7 +45,7 @@ func TestAUserIsInTheWorkspacesOfTheirMemberships(t *testing.T) {
 			}
 			want(t, "without a workspace id", first.ID+":"+string(first.Role), c.first)
 			if caller.Identity != id {
-				t.Error("the caller is somebody else")
+				t.Error("the caller is a different user")
 			}
 			caller, err = a.Caller(t.Context(), id, core.DefaultWorkspaceID)
 			got := string(caller.Workspace.Role)
@@ -69,11 +69,11 @@ func TestAnotherUsersWorkspaceLooksLikeAnUnknownOne(t *testing.T) {
 	_, missing := a.Caller(t.Context(), alice, "ws_nowhere")
 	want(t, "foreign", string(core.CodeOf(foreign)), "workspace_access_denied")
 	if foreign.Error() != missing.Error() || strings.Contains(foreign.Error(), bobs[0].ID) {
-		t.Errorf("%q reveals more than %q", foreign, missing)
+		t.Errorf("%q must not reveal more than %q", foreign, missing)
 	}
 }
 
-func TestTheSteadyStateAsksNeitherAdapterNorDatabase(t *testing.T) {
+func TestTheSteadyStateCallsNeitherTheAdapterNorTheDatabase(t *testing.T) {
 	p := newProvider("https://idp", "alice")
 	a, state := newAccess(t, testKey, p)
 	call := func() {
@@ -98,7 +98,7 @@ func TestTheSteadyStateAsksNeitherAdapterNorDatabase(t *testing.T) {
 	}
 }
 
-func TestAChangeOfMembersAppliesAtOnce(t *testing.T) {
+func TestAMembershipChangeAppliesImmediately(t *testing.T) {
 	a, state := newAccess(t, "", newProvider("https://idp", "alice"))
 	alice := identity(t, a, "alice")
 	_, err := a.Caller(t.Context(), alice, core.DefaultWorkspaceID)
@@ -146,7 +146,7 @@ func TestALookupThatStartedBeforeAChangeIsNotCached(t *testing.T) {
 		close(users.wait)
 		<-done
 		if _, err := a.Caller(t.Context(), core.Owner(), "ws_a"); core.CodeOf(err) != core.CodeWorkspaceDenied {
-			t.Errorf("a membership from before the change was remembered: %v", err)
+			t.Errorf("a membership from before the change was cached: %v", err)
 		}
 	})
 }
@@ -167,7 +167,7 @@ func TestAChangeOnAnotherReplicaIsSeenAfterTenSeconds(t *testing.T) {
 	})
 }
 
-func TestADatabaseThatCannotBeReadIsUnavailable(t *testing.T) {
+func TestADatabaseThatCannotBeReadIsReportedAsUnavailable(t *testing.T) {
 	a, state := newAccess(t, testKey, nil)
 	state.fail.Store(true)
 	_, err := a.Caller(t.Context(), core.Owner(), "")
@@ -185,7 +185,7 @@ func identity(t *testing.T, a *Access, subject string) core.Identity {
 	return id
 }
 
-func TestAnOrganizationRoleAppliesAtOnce(t *testing.T) {
+func TestAnOrganizationRoleAppliesImmediately(t *testing.T) {
 	p := newProvider("https://idp", "alice", "bob")
 	a, state := newAccess(t, "", p)
 	alice := identity(t, a, "alice")
@@ -199,11 +199,11 @@ func TestAnOrganizationRoleAppliesAtOnce(t *testing.T) {
 	calls := p.calls.Load()
 	identity(t, a, "bob")
 	if p.calls.Load() != calls {
-		t.Error("bob's token was forgotten with alice's")
+		t.Error("bob's token was dropped together with alice's")
 	}
 }
 
-func TestADeletedUserComesBackAsANewUser(t *testing.T) {
+func TestADeletedUserReturnsAsANewUser(t *testing.T) {
 	p := newProvider("https://idp", "alice")
 	a, state := newAccess(t, "", p)
 	before := identity(t, a, "alice")
@@ -212,7 +212,7 @@ func TestADeletedUserComesBackAsANewUser(t *testing.T) {
 	}
 	after := identity(t, a, "alice")
 	if list, err := a.Workspaces(t.Context(), after); after.User.ID == before.User.ID || err != nil || len(list) != 1 {
-		t.Errorf("%+v came back with %+v, %v", after.User, list, err)
+		t.Errorf("%+v returned with %+v, %v", after.User, list, err)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestAnAnswerFromBeforeAChangeIsNotCached(t *testing.T) {
 		calls := p.calls.Load()
 		want(t, "a request after the change", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
 		if p.calls.Load() == calls {
-			t.Error("the answer from before the change was remembered")
+			t.Error("the answer from before the change was cached")
 		}
 	})
 }

@@ -64,10 +64,10 @@ func TestEachModeLimitsWhoMayCall(t *testing.T) {
 				want(t, "/mcp with "+try.bearer, outcome(a.MCP(t.Context(), try.bearer, "")), try.mcp)
 			}
 			if !strings.Contains(log.String(), c.log) {
-				t.Errorf("the log does not say %q: %s", c.log, log.String())
+				t.Errorf("the log does not contain %q: %s", c.log, log.String())
 			}
 			if strings.Contains(log.String(), testKey) {
-				t.Error("the log shows the key")
+				t.Error("the log contains the key")
 			}
 		})
 	}
@@ -83,18 +83,18 @@ func TestTheAPIKeyIsNeverShownToTheAdapter(t *testing.T) {
 	}
 }
 
-func TestAWrongBearerIsRefusedDespiteAValidCookie(t *testing.T) {
+func TestAnInvalidBearerIsRefusedDespiteAValidCookie(t *testing.T) {
 	a, _ := newAccess(t, testKey, newProvider("https://idp", "alice"))
 	cookie, err := a.Login(t.Context(), testKey)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want(t, "cookie alone", outcome(a.API(t.Context(), "", cookie)), "owner")
-	want(t, "good bearer and cookie", outcome(a.API(t.Context(), "token-of-alice", cookie)), "alice")
-	want(t, "wrong bearer and cookie", outcome(a.API(t.Context(), "wrong", cookie)), "unauthenticated")
+	want(t, "valid bearer and cookie", outcome(a.API(t.Context(), "token-of-alice", cookie)), "alice")
+	want(t, "invalid bearer and cookie", outcome(a.API(t.Context(), "wrong", cookie)), "unauthenticated")
 }
 
-func TestTheAdapterIsAskedForTheConfiguredAudiences(t *testing.T) {
+func TestTheAdapterReceivesTheConfiguredAudiences(t *testing.T) {
 	cases := []struct {
 		name string
 		o    Options
@@ -114,9 +114,9 @@ func TestTheAdapterIsAskedForTheConfiguredAudiences(t *testing.T) {
 			state := openState(t)
 			c.o.Users, c.o.Cookies = state, state
 			want(t, "the token", outcome(New(c.o).MCP(t.Context(), "token-of-alice", "")), "alice")
-			want(t, "audiences asked for", strings.Join(p.asked[0].Audiences, " "), c.want)
+			want(t, "the audiences that the adapter received", strings.Join(p.asked[0].Audiences, " "), c.want)
 			if logged := strings.Contains(log.String(), "auth.audience: any"); logged != c.p.AnyAudience {
-				t.Errorf("logged that the check is off: %v", logged)
+				t.Errorf("the log says that the check is off: %v", logged)
 			}
 		})
 	}
@@ -127,11 +127,11 @@ func TestAfterASwapOnlyTheNewProviderIsUsed(t *testing.T) {
 	a, _ := newAccess(t, "", before)
 	want(t, "before", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
 	a.SetProviders(only(after), nil)
-	want(t, "the old provider's token, remembered or not", outcome(a.MCP(t.Context(), "token-of-alice", "")), "unauthenticated")
+	want(t, "the old provider's token, cached or not", outcome(a.MCP(t.Context(), "token-of-alice", "")), "unauthenticated")
 	want(t, "the new provider's token", outcome(a.MCP(t.Context(), "token-of-bob", "")), "bob")
 }
 
-func TestATokenBeingVerifiedDuringASwapIsJudgedByTheNewProvider(t *testing.T) {
+func TestATokenBeingVerifiedDuringASwapIsVerifiedByTheNewProvider(t *testing.T) {
 	before, after := newProvider("https://old", "alice"), newProvider("https://new", "bob")
 	before.block = make(chan struct{})
 	a, _ := newAccess(t, "", before)
@@ -140,13 +140,13 @@ func TestATokenBeingVerifiedDuringASwapIsJudgedByTheNewProvider(t *testing.T) {
 	testkit.Eventually(t, "the old adapter is called", func() bool { return before.calls.Load() == 1 })
 	a.SetProviders(only(after), nil)
 	close(before.block)
-	want(t, "a token verified by the old provider, which is gone", <-answer, "unauthenticated")
+	want(t, "a token verified by the removed provider", <-answer, "unauthenticated")
 	if after.calls.Load() != 1 {
 		t.Error("the new provider was not called")
 	}
 }
 
-func TestNoReloadOpensDevMode(t *testing.T) {
+func TestAReloadCannotTurnDevModeOn(t *testing.T) {
 	a, _ := newAccess(t, "", newProvider("https://idp", "alice"))
 	a.SetProviders(only(nil), nil)
 	if a.Dev() {
@@ -159,7 +159,7 @@ func TestNoReloadOpensDevMode(t *testing.T) {
 	dev, _ := newAccess(t, "", nil)
 	dev.SetProviders(only(newProvider("https://idp")), nil)
 	if dev.Dev() {
-		t.Fatal("dev mode survived an adapter")
+		t.Fatal("dev mode was not turned off by an adapter")
 	}
 	want(t, "nothing, after dev mode", outcome(dev.API(t.Context(), "", "")), "unauthenticated")
 }

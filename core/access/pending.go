@@ -97,8 +97,8 @@ func (p *pending) remove(key string) (s step, ok bool) {
 	return s, true
 }
 
-// take returns and removes a value, if it has not expired. Otherwise the error is
-// core.CodeUnauthenticated, or core.CodeUnavailable when the store fails.
+// take returns and removes a value, if it has not expired. Otherwise the error is core.CodeUnauthenticated, or
+// core.CodeUnavailable if the store fails.
 func take[T any](ctx context.Context, p *pending, key string) (value T, err error) {
 	unknown := refusedLogin("the state is unknown, used or expired")
 	if p.shared == nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// Describe combines the descriptions of the auth adapters for the RFC 9728 document: the issuer of the first
-// adapter, and the authorization servers and scopes of all. The error is core.CodeNotFound without an adapter,
-// and core.CodeUnavailable when one fails.
+// Describe combines the descriptions of the auth adapters for the RFC 9728 document: the issuer of the first adapter,
+// and the authorization servers and scopes of all. The error is core.CodeNotFound if there is no adapter, and
+// core.CodeUnavailable if one fails.
 func (a *Access) Describe(ctx context.Context) (auth.Description, error) {
 	g := a.gate.Load()
 	if len(g.providers) == 0 {
@@ -70,8 +70,8 @@ func union(all, more []string) []string {
 	return all
 }
 
-// Metadata returns the RFC 8414 document of the first identity provider that has one, unchanged and not
-// cached. The error is core.CodeNotFound without such a provider, and core.CodeUnavailable when its adapter fails.
+// Metadata returns the RFC 8414 document of the first identity provider that has one, unchanged and not cached. The
+// error is core.CodeNotFound if there is no such provider, and core.CodeUnavailable if its adapter fails.
 func (a *Access) Metadata(ctx context.Context) (json.RawMessage, error) {
 	for _, p := range a.gate.Load().providers {
 		doc, err := p.Adapter.Metadata(ctx)

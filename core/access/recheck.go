@@ -33,9 +33,9 @@ func newRechecks() *rechecks {
 	return &rechecks{next: next}
 }
 
-// recheck asks a login's provider again when its last answer is almost one interval old. The error is
-// core.CodeUnauthenticated when the provider no longer vouches for the login, which ends it, and core.CodeUnavailable
-// when the provider has been unreachable for too long.
+// recheck asks a login's provider again once its last answer is almost one interval old. The error is
+// core.CodeUnauthenticated if the provider no longer vouches for the login, which ends it, and core.CodeUnavailable if
+// the provider has been unreachable for too long.
 func (a *Access) recheck(ctx context.Context, p *trusted, token string, c core.Cookie) error {
 	interval := p.Recheck
 	sessions, can := p.Adapter.(auth.Sessions)
@@ -85,30 +85,30 @@ func (a *Access) checkLogin(ctx context.Context, sessions auth.Sessions, p *trus
 	if err != nil {
 		return err
 	}
-	said, err := guarded(func() (auth.Identity, error) {
+	verified, err := guarded(func() (auth.Identity, error) {
 		return sessions.CheckSession(ctx, auth.SessionCheck{Renewal: renewal, Subject: c.Identity.Subject})
 	})
-	if err == nil && (said.Issuer != c.Identity.Issuer || said.Subject != c.Identity.Subject) {
-		err = fmt.Errorf("the login now has another subject: %w", plugins.ErrUnauthenticated)
+	if err == nil && (verified.Issuer != c.Identity.Issuer || verified.Subject != c.Identity.Subject) {
+		err = fmt.Errorf("the login now has a different subject: %w", plugins.ErrUnauthenticated)
 	}
-	if err == nil && !said.ExpiresAt.IsZero() {
-		_, err = a.admit(ctx, p, said)
+	if err == nil && !verified.ExpiresAt.IsZero() {
+		_, err = a.admit(ctx, p, verified)
 	}
 	switch {
 	case errors.Is(err, plugins.ErrUnauthenticated):
-		a.log.Info("login ended: the identity provider does not confirm it", "provider", p.Name, "user", c.Identity.User.ID, "reason", err)
+		a.log.Info("login ended: the identity provider no longer confirms it", "provider", p.Name, "user", c.Identity.User.ID, "reason", err)
 		if err := a.Logout(ctx, token); err != nil {
 			return err
 		}
 		return unauthenticated()
 	case errors.Is(err, plugins.ErrUnimplemented):
-		said.Renewal = "" // the adapter was replaced by one that cannot recheck logins
+		verified.Renewal = "" // the adapter was replaced by one that cannot recheck logins
 	case err != nil:
 		a.rechecks.next.Add(hash, time.Now().Add(recheckPause))
 		a.log.Warn("login not checked: the identity provider cannot be reached", "provider", p.Name, "error", err)
 		return err
 	}
-	return a.recordCheck(ctx, token, c, said)
+	return a.recordCheck(ctx, token, c, verified)
 }
 
 // awaitCheck waits for a peer server to check a login, if the login cannot be used without the check.
@@ -134,14 +134,14 @@ func (a *Access) awaitCheck(ctx context.Context, p *trusted, c core.Cookie) erro
 }
 
 // recordCheck stores that a login was confirmed.
-func (a *Access) recordCheck(ctx context.Context, token string, c core.Cookie, said auth.Identity) error {
-	sealed, err := sealRenewal(token, said.Renewal)
+func (a *Access) recordCheck(ctx context.Context, token string, c core.Cookie, verified auth.Identity) error {
+	sealed, err := sealRenewal(token, verified.Renewal)
 	if err != nil {
 		return err
 	}
 	c.Renewal, c.CheckedAt = sealed, time.Now()
-	if said.SessionID != "" {
-		c.Identity.Session = core.SessionHash(said.Issuer, said.SessionID)
+	if verified.SessionID != "" {
+		c.Identity.Session = core.SessionHash(verified.Issuer, verified.SessionID)
 	}
 	return a.cookies.CookieChecked(ctx, c)
 }

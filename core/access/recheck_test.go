@@ -18,7 +18,7 @@ import (
 type vouching struct {
 	*provider
 	mu      sync.Mutex
-	checked []string // the renewals it was asked about
+	checked []string // the renewals that it was asked about
 	answer  error
 	subject string // "" for the subject that it was asked about
 }
@@ -71,7 +71,7 @@ func vouchedFor(t *testing.T, v *vouching, interval time.Duration) (*Access, *co
 }
 
 // loginOf returns the cookie of a subject's login in a session of the provider. The provider last confirmed the login
-// age ago.
+// that long ago (age).
 func loginOf(t *testing.T, a *Access, state *counted, subject, session string, age time.Duration) string {
 	t.Helper()
 	id, err := a.MCP(t.Context(), "token-of-"+subject, "")
@@ -100,7 +100,7 @@ func aged(t *testing.T, state *counted, token string, age time.Duration) {
 	}
 }
 
-func TestALoginIsCheckedAtItsProviderBeforeTheIntervalEnds(t *testing.T) {
+func TestALoginIsCheckedWithItsProviderBeforeTheIntervalEnds(t *testing.T) {
 	v := newVouching()
 	a, state := vouchedFor(t, v, 5*time.Minute)
 	cookie := loginOf(t, a, state, "alice", "s1", 3*time.Minute)
@@ -125,7 +125,7 @@ func TestTheRenewalFromTheLastCheckReplacesTheOldOneAndIsEncryptedInTheDatabase(
 	plain, err := openRenewal(cookie, stored.Renewal)
 	want(t, "the renewal", plain.Reveal(), "renewal+")
 	if _, other := openRenewal(cookie+"x", stored.Renewal); err != nil || other == nil {
-		t.Errorf("%v, with another cookie %v", err, other)
+		t.Errorf("%v; with another cookie: %v", err, other)
 	}
 }
 
@@ -145,16 +145,16 @@ func TestALoginThatItsProviderNoLongerConfirmsEndsEverywhere(t *testing.T) {
 		stop := a.WatchRevocations(func(user string) { changed <- user })
 		want(t, name, outcome(a.API(t.Context(), "", cookie)), "unauthenticated")
 		if user := <-changed; user == "" {
-			t.Errorf("%s: no streams end", name)
+			t.Errorf("%s: the user's streams were not ended", name)
 		}
 		stop()
 		if _, err := state.Cookie(t.Context(), fingerprintOf(cookie).String()); core.CodeOf(err) != core.CodeNotFound {
-			t.Errorf("%s: the login is still there: %v", name, err)
+			t.Errorf("%s: the login still exists: %v", name, err)
 		}
 	}
 }
 
-func TestALoginStaysValidForAWhileWhenItsProviderIsUnavailable(t *testing.T) {
+func TestALoginStaysValidForAWhileIfItsProviderIsUnavailable(t *testing.T) {
 	v := newVouching()
 	v.set(plugins.ErrUnavailable)
 	a, state := vouchedFor(t, v, 5*time.Minute)
@@ -181,7 +181,7 @@ func TestOnlyOneOfSeveralServersChecksALogin(t *testing.T) {
 	want(t, "the renewals", v.renewals(), "renewal")
 }
 
-func TestALogoutTokenEndsWhatItNames(t *testing.T) {
+func TestALogoutTokenEndsOnlyTheSessionsItRefersTo(t *testing.T) {
 	for name, c := range map[string]struct {
 		token string
 		ends  string // some of: the login of s1, that of s2, one without a session, the bearer, and bob's login
@@ -237,7 +237,7 @@ func TestATokenIssuedBeforeALogoutIsNotAcceptedAgain(t *testing.T) {
 	want(t, "a token from after", outcome(a.MCP(t.Context(), "a-new-token", "")), "alice")
 }
 
-func TestAWrongLogoutTokenEndsNothing(t *testing.T) {
+func TestAnInvalidLogoutTokenEndsNothing(t *testing.T) {
 	v := newVouching()
 	a, state := vouchedFor(t, v, 5*time.Minute)
 	cookie := loginOf(t, a, state, "alice", "s1", 0)

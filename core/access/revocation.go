@@ -9,16 +9,16 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// watchers holds functions that are called when the rights of a user change, to close what the user may no longer use.
+// watchers holds functions that are called when a user's rights change, to close what the user may no longer use.
 type watchers struct {
 	mu  sync.Mutex
 	all map[int]func(userID string)
 	id  int
 }
 
-// WatchRevocations calls changed with a user's id, "" for all users, whenever the credentials, a
-// membership or a role of the user may have changed, here or on a peer server. changed must not block. The
-// receiver then calls Current or authenticates again.
+// WatchRevocations calls changed with a user's id, "" for all users, whenever the user's credentials, roles or
+// memberships may have changed, here or on a peer server. changed must not block. The receiver then calls Current or
+// authenticates again.
 func (a *Access) WatchRevocations(changed func(userID string)) (stop func()) {
 	w := &a.watchers
 	w.mu.Lock()
@@ -94,7 +94,7 @@ func (a *Access) Current(ctx context.Context, c core.Caller) (core.Caller, error
 func (a *Access) Revoke(ctx context.Context, r core.Revocation) error {
 	forget := func() {
 		a.unrevoked.forget(func(c credential, _ bool) bool { return c.issuer == r.Issuer })
-		a.gate.Load().forgetIf(func(id core.Identity) bool { return restsOn(id, r) })
+		a.gate.Load().forgetIf(func(id core.Identity) bool { return isRevokedBy(id, r) })
 	}
 	forget()
 	err := a.revoked.Revoke(ctx, r)
@@ -104,15 +104,15 @@ func (a *Access) Revoke(ctx context.Context, r core.Revocation) error {
 	case err != nil:
 		return unavailable(err)
 	}
-	forget() // also what was verified in the meantime
+	forget() // drops what was verified in the meantime as well
 	if r.Subject == "" {
 		a.TokenRevoked(r.Token + r.Session)
 	}
 	return nil
 }
 
-// restsOn reports whether a revocation applies to an identity.
-func restsOn(id core.Identity, r core.Revocation) bool {
+// isRevokedBy reports whether a revocation applies to an identity.
+func isRevokedBy(id core.Identity, r core.Revocation) bool {
 	switch {
 	case id.Issuer != r.Issuer:
 		return false
@@ -134,7 +134,7 @@ func (a *Access) TokenRevoked(hash string) {
 type credential struct{ issuer, subject, session, token string }
 
 // refuseRevoked returns an error if an identity's token, session or subject was revoked. While the store cannot be
-// read, the last result counts.
+// read, the last result is used.
 func (a *Access) refuseRevoked(ctx context.Context, id core.Identity) error {
 	if a.revoked == nil {
 		return nil

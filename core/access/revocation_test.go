@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// revoke makes the provider refuse the token of a subject.
+// revoke makes the provider reject a subject's token.
 func (p *provider) revoke(subject string) {
 	p.set(func(p *provider) { delete(p.tokens, "token-of-"+subject) })
 }

@@ -37,7 +37,7 @@ func TestAVerdictOnAProofAppliesOnlyToItsRequest(t *testing.T) {
 	b := &bound{provider: newProvider("https://one", "bob")}
 	a := New(Options{Audiences: []string{"https://base"}, Users: state, Cookies: state, Keys: state, Enroller: state, Providers: []Provider{{Name: "one", Adapter: b}}})
 	if !a.BindsTokens() {
-		t.Fatal("the provider is not known to check requests")
+		t.Fatal("the provider should be known to check requests")
 	}
 	ask := func(r *core.TokenRequest) error {
 		_, err := a.MCP(core.WithTokenRequest(t.Context(), r), "bound", "")
@@ -63,7 +63,7 @@ func TestAVerdictOnAProofAppliesOnlyToItsRequest(t *testing.T) {
 	refused("without a request", err)
 	other := proven()
 	other.URL = "https://base/v1/tools"
-	refused("a proof of another URL", ask(other))
+	refused("a proof for another URL", ask(other))
 	for range 2 {
 		if err := ask(&core.TokenRequest{ClientCertificate: "thumb"}); err != nil {
 			t.Errorf("with a certificate: %v", err)
@@ -78,19 +78,19 @@ func TestAVerdictOnAProofAppliesOnlyToItsRequest(t *testing.T) {
 		}
 	}
 	if got := b.calls.Load() - calls; got != 1 {
-		t.Errorf("a token without a proof is verified %d times, want once", got)
+		t.Errorf("a token without a proof was verified %d times, want once", got)
 	}
 	if req := b.asked[len(b.asked)-1]; req.Method != "GET" || req.URL != "https://base/mcp" || len(req.Headers) != 0 {
 		t.Errorf("the adapter got %+v", req)
 	}
 }
 
-func TestAnAdapterThatDoesNotCheckRequestsGetsNone(t *testing.T) {
+func TestAnAdapterThatDoesNotCheckRequestsReceivesNone(t *testing.T) {
 	state := openState(t)
 	p := newProvider("https://one", "alice")
 	a := New(Options{Audiences: []string{"https://base"}, Users: state, Cookies: state, Keys: state, Enroller: state, Providers: []Provider{{Name: "one", Adapter: p}}})
 	if a.BindsTokens() {
-		t.Fatal("the provider counts as one that checks requests")
+		t.Fatal("the provider should not be treated as one that checks requests")
 	}
 	for range 2 {
 		ctx := core.WithTokenRequest(t.Context(), &core.TokenRequest{Method: "POST", URL: "https://base/mcp", DPoP: "proof", ClientCertificate: "thumb"})

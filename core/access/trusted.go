@@ -23,7 +23,7 @@ type Provider struct {
 	SameAs      []string // issuers that know the same people: users with the same verified email are linked
 	Enrollment  Enrollment
 
-	// Recheck is how long a login counts before the provider is asked again; 0 means that it is never asked.
+	// Recheck is how long a login is trusted before the provider is asked again; 0 means that it is never asked.
 	Recheck time.Duration
 }
 
@@ -55,8 +55,8 @@ func newTrusted(p Provider, common []string, enroller Enroller) *trusted {
 	return t
 }
 
-// audiencesOf returns the audiences that are accepted for a resource below /mcp: the server's, and the resource's
-// own URLs. "" means /mcp itself.
+// audiencesOf returns the audiences that are accepted for a resource under /mcp: the server's, and the resource's own
+// URLs. "" means /mcp itself.
 func (t *trusted) audiencesOf(resource string) []string {
 	if resource == "" || t.anyAudience() {
 		return t.audiences
@@ -85,7 +85,7 @@ func (t *trusted) describe(ctx context.Context) (auth.Description, error) {
 	return about, nil
 }
 
-// ofIssuer returns the provider of an issuer, or nil if there is none. The error is core.CodeUnavailable when this
+// ofIssuer returns the provider for an issuer, or nil if there is none. The error is core.CodeUnavailable if this
 // cannot be determined.
 func (g *gate) ofIssuer(ctx context.Context, issuer string) (*trusted, error) {
 	var failed error
@@ -120,8 +120,8 @@ func (a *Access) Forgotten(ctx context.Context, issuers []string) bool {
 	return !g.dev && g.isForgotten(ctx, issuers)
 }
 
-// candidates returns the providers to try for a token, in order: the provider of the issuer that the token
-// names, or else all providers.
+// candidates returns the providers to try for a token, in order: the provider for the token's issuer if it names one,
+// or else all providers.
 func (g *gate) candidates(ctx context.Context, token string) []*trusted {
 	if len(g.providers) < 2 {
 		return g.providers
@@ -137,7 +137,7 @@ func (g *gate) candidates(ctx context.Context, token string) []*trusted {
 	return []*trusted{p}
 }
 
-// issuerOf returns the unverified issuer that a JWT names; "" if there is none.
+// issuerOf returns the unverified issuer in a JWT; "" if there is none.
 func issuerOf(token string) string {
 	_, rest, _ := strings.Cut(token, ".")
 	payload, _, signed := strings.Cut(rest, ".")

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/auth"
 )
 
-// jwt returns a token that names an issuer and that p accepts.
+// jwt returns a token from an issuer that p accepts.
 func jwt(p *provider, issuer, subject string) string {
 	token := "e30." + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"iss":%q,"sub":%q}`, issuer, subject)) + ".c2ln"
 	p.tokens[token] = p.identity(subject)
@@ -31,11 +31,11 @@ func several(t *testing.T) (a *Access, one, two *provider) {
 
 func TestATokenIsCheckedByItsIssuersProvider(t *testing.T) {
 	a, one, two := several(t)
-	want(t, "a token of the second", outcome(a.MCP(t.Context(), jwt(two, "https://two", "dora"), "")), "dora")
+	want(t, "a token from the second", outcome(a.MCP(t.Context(), jwt(two, "https://two", "dora"), "")), "dora")
 	if one.calls.Load() != 0 || !slices.Equal(two.asked[0].Audiences, []string{"https://base"}) {
 		t.Errorf("the first provider was called %d times, the second for %q", one.calls.Load(), two.asked[0].Audiences)
 	}
-	want(t, "a token of the first", outcome(a.MCP(t.Context(), jwt(one, "https://one", "carol"), "")), "carol")
+	want(t, "a token from the first", outcome(a.MCP(t.Context(), jwt(one, "https://one", "carol"), "")), "carol")
 	if two.calls.Load() != 1 || !slices.Equal(one.asked[0].Audiences, []string{"https://base", "client-of-one"}) {
 		t.Errorf("the second provider was called %d times, the first for %q", two.calls.Load(), one.asked[0].Audiences)
 	}
@@ -43,31 +43,31 @@ func TestATokenIsCheckedByItsIssuersProvider(t *testing.T) {
 
 func TestATokenWithoutAnIssuerIsTriedWithEachProvider(t *testing.T) {
 	a, one, two := several(t)
-	want(t, "a token of the first", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
-	want(t, "a token of the second", outcome(a.MCP(t.Context(), "token-of-bob", "")), "bob")
-	want(t, "a token of neither", outcome(a.MCP(t.Context(), "token-of-nobody", "")), "unauthenticated")
-	want(t, "a token of an unknown issuer", outcome(a.MCP(t.Context(), "e30.eyJpc3MiOiJ4In0.c2ln", "")), "unauthenticated")
+	want(t, "a token from the first", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
+	want(t, "a token from the second", outcome(a.MCP(t.Context(), "token-of-bob", "")), "bob")
+	want(t, "a token from neither", outcome(a.MCP(t.Context(), "token-of-nobody", "")), "unauthenticated")
+	want(t, "a token from an unknown issuer", outcome(a.MCP(t.Context(), "e30.eyJpc3MiOiJ4In0.c2ln", "")), "unauthenticated")
 	one.set(func(p *provider) { p.down = true })
 	two.tokens["another-token"] = two.identity("erin")
-	want(t, "a token of the second, while the first is down", outcome(a.MCP(t.Context(), "another-token", "")), "erin")
-	want(t, "a token that may be of the first, which is down", outcome(a.MCP(t.Context(), "token-of-somebody", "")), "unavailable")
+	want(t, "a token from the second, while the first is down", outcome(a.MCP(t.Context(), "another-token", "")), "erin")
+	want(t, "a token that may be from the first, which is down", outcome(a.MCP(t.Context(), "token-of-somebody", "")), "unavailable")
 }
 
 func TestAProviderVouchesOnlyForItsOwnIssuer(t *testing.T) {
 	a, one, two := several(t)
 	two.tokens["forged"] = auth.Identity{Issuer: "https://one", Subject: "alice", ExpiresAt: two.identity("x").ExpiresAt}
-	want(t, "a token for a person of another provider", outcome(a.MCP(t.Context(), "forged", "")), "unauthenticated")
+	want(t, "a token for a person from another provider", outcome(a.MCP(t.Context(), "forged", "")), "unauthenticated")
 	if one.calls.Load() == 0 || two.calls.Load() == 0 {
 		t.Error("not every provider was called")
 	}
 }
 
-func TestOneProvidersAdminsAreNotAnothers(t *testing.T) {
+func TestOneProvidersAdminsAreNotAdminsWithAnother(t *testing.T) {
 	a, one, two := several(t)
 	for p, role := range map[*provider]core.Role{one: core.RoleAdmin, two: core.RoleMember} {
 		id, err := a.MCP(t.Context(), jwt(p, p.issuer, "carol"), "")
 		if err != nil || id.User.OrgRole != role {
-			t.Errorf("carol of %s is %s, want %s: %v", p.issuer, id.User.OrgRole, role, err)
+			t.Errorf("carol from %s is %s, want %s: %v", p.issuer, id.User.OrgRole, role, err)
 		}
 	}
 }
@@ -104,8 +104,8 @@ func TestABrowserLogsInWithTheProviderItChose(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.SetProviders([]Provider{{Name: "one", Adapter: one}}, []string{"https://base"})
-	want(t, "a login with the first, when the second is gone", outcome(a.API(t.Context(), "", alice)), "alice")
-	want(t, "a login with the second, which is gone", outcome(a.API(t.Context(), "", bob)), "unauthenticated")
+	want(t, "a login with the first, after the second was removed", outcome(a.API(t.Context(), "", alice)), "alice")
+	want(t, "a login with the second, which was removed", outcome(a.API(t.Context(), "", bob)), "unauthenticated")
 	if _, err := a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, begun), Code: "code-of-alice", Binding: begun.Binding}); err != nil {
 		t.Errorf("a login that began before the reload: %v", err)
 	}
@@ -119,12 +119,12 @@ func TestALoginRefusesAResponseFromAnotherProvider(t *testing.T) {
 		stated, want string
 		states       bool
 	}{
-		"of the other provider":                              {"https://one", "unauthenticated", false},
-		"of the other provider, where answers state it":      {"https://one", "unauthenticated", true},
-		"of an unknown issuer":                               {"https://two/", "unauthenticated", true},
-		"without an issuer, where answers state it":          {"", "unauthenticated", true},
-		"without an issuer, where answers need not state it": {"", "", false},
-		"of the provider":                                    {"https://two", "", true},
+		"from the other provider":                                  {"https://one", "unauthenticated", false},
+		"from the other provider, if responses contain the issuer": {"https://one", "unauthenticated", true},
+		"from an unknown issuer":                                   {"https://two/", "unauthenticated", true},
+		"without an issuer, if responses contain it":               {"", "unauthenticated", true},
+		"without an issuer, if responses need not contain it":      {"", "", false},
+		"from the provider":                                        {"https://two", "", true},
 	} {
 		two.set(func(p *provider) { p.states = c.states })
 		start, err := a.BeginLogin(t.Context(), LoginRequest{Provider: "two", RedirectURI: "https://base/v1/auth/callback", ReturnTo: "/"})
@@ -134,15 +134,15 @@ func TestALoginRefusesAResponseFromAnotherProvider(t *testing.T) {
 		before := two.exchanges.Load() + one.exchanges.Load()
 		_, err = a.FinishLogin(t.Context(), LoginAnswer{State: stateOf(t, start), Code: "code-of-bob", Issuer: c.stated, Binding: start.Binding})
 		if (err == nil) != (c.want == "") || err != nil && string(core.CodeOf(err)) != c.want {
-			t.Errorf("an answer %s: got %v, want %q", name, err, c.want)
+			t.Errorf("a response %s: got %v, want %q", name, err, c.want)
 		}
 		if shown := two.exchanges.Load() + one.exchanges.Load() - before; (shown > 0) != (c.want == "") {
-			t.Errorf("an answer %s: its code was sent to a provider %d times", name, shown)
+			t.Errorf("a response %s: its code was sent to a provider %d times", name, shown)
 		}
 	}
 }
 
-func TestTheDiscoveryDocumentNamesTheServersOfAllProviders(t *testing.T) {
+func TestTheDiscoveryDocumentListsAllProvidersServers(t *testing.T) {
 	a, _, _ := several(t)
 	about, err := a.Describe(t.Context())
 	if err != nil || about.Issuer != "https://one" || !slices.Equal(about.AuthorizationServers, []string{"https://one", "https://two"}) {

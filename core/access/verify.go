@@ -19,9 +19,8 @@ const (
 	maxSwaps = 3        // how many times a verification is repeated because the adapter was replaced
 )
 
-// verify authenticates a token. It caches verdicts, and calls the adapter once for all concurrent
-// requests with the same token. A token may be issued for a resource below /mcp ("" for none) and is
-// then accepted only there.
+// verify authenticates a token. It caches verdicts, and calls the adapter once for all concurrent requests with the
+// same token. A token may be issued for a resource under /mcp ("" for none), in which case it is accepted only there.
 func (a *Access) verify(ctx context.Context, token, resource string) (core.Identity, error) {
 	if len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return core.Identity{}, unauthenticated()
@@ -40,8 +39,8 @@ func (a *Access) verify(ctx context.Context, token, resource string) (core.Ident
 		if len(g.providers) == 0 {
 			return core.Identity{}, unauthenticated()
 		}
-		if good, ok := g.verified.entries.Get(hash); ok && time.Now().Before(good.until) {
-			return good.value, nil
+		if cached, ok := g.verified.entries.Get(hash); ok && time.Now().Before(cached.until) {
+			return cached.value, nil
 		}
 		if until, ok := g.refused.Get(hash); ok && time.Now().Before(until) {
 			return core.Identity{}, unauthenticated()
@@ -90,7 +89,7 @@ func (a *Access) failure(err error) error {
 // shared joins the pending verification of the token, or starts one. Cancelling one request does not cancel the
 // verification for the others.
 func (a *Access) shared(ctx context.Context, g *gate, hash fingerprint, token, resource string) (core.Identity, error) {
-	since := g.verified.change() // a verdict reached before a user changed is not used
+	since := g.verified.change() // a verdict from before a change to the user is not used
 	answer := g.pending.DoChan(string(strconv.AppendUint(hash[:], since, 36)), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
@@ -132,7 +131,7 @@ func (a *Access) revokedMeanwhile(ctx context.Context, id core.Identity) error {
 	}
 	revoked, err := a.revoked.Revoked(ctx, id)
 	if err == nil && revoked {
-		err = fmt.Errorf("the token was revoked while it was verified: %w", plugins.ErrUnauthenticated)
+		err = fmt.Errorf("the token was revoked while it was being verified: %w", plugins.ErrUnauthenticated)
 	}
 	return err
 }
@@ -143,21 +142,21 @@ func (a *Access) judge(ctx context.Context, g *gate, token, resource string) (co
 	began := time.Now()
 	var refused, failed error
 	for _, p := range g.candidates(ctx, token) {
-		said, err := p.verify(ctx, token, resource)
+		verified, err := p.verify(ctx, token, resource)
 		if err == nil && len(g.providers) > 1 {
-			err = p.speaksFor(ctx, said)
+			err = p.checkOwnIssuer(ctx, verified)
 		}
 		var id core.Identity
 		if err == nil {
-			id, err = a.admit(ctx, p, said)
+			id, err = a.admit(ctx, p, verified)
 		}
 		if err == nil {
-			id.Token, id.Since, id.Issued = fingerprintOf(token).String(), began, issuedAt(said)
+			id.Token, id.Since, id.Issued = fingerprintOf(token).String(), began, issuedAt(verified)
 			err = a.refuseRevoked(ctx, id)
 		}
 		switch {
 		case err == nil:
-			return id, said.ExpiresAt, nil
+			return id, verified.ExpiresAt, nil
 		case errors.Is(err, plugins.ErrUnauthenticated):
 			refused = errors.Join(refused, err)
 		default:
@@ -179,24 +178,24 @@ func (t *trusted) verify(ctx context.Context, token, resource string) (auth.Iden
 			req.Headers = map[string]string{"dpop": request.DPoP}
 		}
 	}
-	said, err := guarded(func() (auth.Identity, error) { return t.Adapter.Verify(ctx, req) })
-	if err == nil && !said.ExpiresAt.After(time.Now()) {
+	verified, err := guarded(func() (auth.Identity, error) { return t.Adapter.Verify(ctx, req) })
+	if err == nil && !verified.ExpiresAt.After(time.Now()) {
 		err = fmt.Errorf("the adapter accepted a token that has expired or has no expiry: %w", plugins.ErrUnauthenticated)
 	}
-	return said, err
+	return verified, err
 }
 
-// speaksFor returns an error if a provider vouches for an issuer other than its own.
-func (t *trusted) speaksFor(ctx context.Context, said auth.Identity) error {
+// checkOwnIssuer returns an error if a provider vouches for an issuer other than its own.
+func (t *trusted) checkOwnIssuer(ctx context.Context, verified auth.Identity) error {
 	about, err := t.describe(ctx)
-	if err == nil && about.Issuer != said.Issuer {
-		err = fmt.Errorf("the provider %s accepted a token of another issuer: %w", t.Name, plugins.ErrUnauthenticated)
+	if err == nil && about.Issuer != verified.Issuer {
+		err = fmt.Errorf("the provider %q accepted a token from another issuer: %w", t.Name, plugins.ErrUnauthenticated)
 	}
 	return err
 }
 
 // provisionedAs is the key of the user cache. It includes the roles because a role that the token no longer grants must
-// not count.
+// not apply.
 type provisionedAs struct {
 	issuer, subject string
 	orgRole         core.Role
@@ -208,22 +207,22 @@ type provisionedAs struct {
 
 // admit provisions the user of an identity and returns the identity with the user. Adapters may not use the
 // server's own issuers.
-func (a *Access) admit(ctx context.Context, p *trusted, said auth.Identity) (core.Identity, error) {
-	if said.Issuer == "" || said.Subject == "" || said.Issuer == core.IssuerLocal || said.Issuer == core.IssuerKey {
+func (a *Access) admit(ctx context.Context, p *trusted, verified auth.Identity) (core.Identity, error) {
+	if verified.Issuer == "" || verified.Subject == "" || verified.Issuer == core.IssuerLocal || verified.Issuer == core.IssuerKey {
 		return core.Identity{}, fmt.Errorf("the adapter returned no issuer, no subject, or one of the server's own issuers: %w", plugins.ErrUnauthenticated)
 	}
-	if said.Subject != core.PlainText(said.Subject) {
+	if verified.Subject != core.PlainText(verified.Subject) {
 		return core.Identity{}, fmt.Errorf("the adapter returned a subject with control characters: %w", plugins.ErrUnauthenticated)
 	}
-	if said.Email != core.PlainText(said.Email) { // otherwise it would be stored, and matched, as somebody else's
-		said.Email = ""
+	if verified.Email != core.PlainText(verified.Email) { // otherwise it would be stored, and matched, as somebody else's
+		verified.Email = ""
 	}
-	id := core.Identity{Issuer: said.Issuer, Subject: said.Subject, User: core.User{
-		Email: said.Email, DisplayName: core.PlainText(said.DisplayName), OrgRole: rank(said.OrgRole),
-	}, Granted: strings.Join(said.Scopes, " "), Session: core.SessionHash(said.Issuer, said.SessionID)}
-	id.User.AdminBy = p.rules.adminBy(said)
-	id.User.Groups, id.GroupsUnknown = core.GroupList(said.Groups), said.Groups == nil
-	as := provisionedAs{id.Issuer, id.Subject, id.User.OrgRole, id.User.AdminBy, p.rules.groupRoles(said), id.User.Groups, id.GroupsUnknown}
+	id := core.Identity{Issuer: verified.Issuer, Subject: verified.Subject, User: core.User{
+		Email: verified.Email, DisplayName: core.PlainText(verified.DisplayName), OrgRole: rank(verified.OrgRole),
+	}, Granted: strings.Join(verified.Scopes, " "), Session: core.SessionHash(verified.Issuer, verified.SessionID)}
+	id.User.AdminBy = p.rules.adminBy(verified)
+	id.User.Groups, id.GroupsUnknown = core.GroupList(verified.Groups), verified.Groups == nil
+	as := provisionedAs{id.Issuer, id.Subject, id.User.OrgRole, id.User.AdminBy, p.rules.groupRoles(verified), id.User.Groups, id.GroupsUnknown}
 	user, err := a.provisioned.get(ctx, as, 0, func(ctx context.Context) (core.User, error) {
 		user, err := a.users.Provision(ctx, id, p.SameAs)
 		if err == nil {
@@ -238,12 +237,12 @@ func (a *Access) admit(ctx context.Context, p *trusted, said auth.Identity) (cor
 	return id, nil
 }
 
-// issuedAt returns when a token was issued (claim iat), to the second; zero if the token does not say.
-func issuedAt(said auth.Identity) time.Time {
+// issuedAt returns when a token was issued (claim iat), to the second; zero if the token does not have it.
+func issuedAt(verified auth.Identity) time.Time {
 	var claims struct {
 		Issued *float64 `json:"iat"`
 	}
-	if json.Unmarshal(said.Claims, &claims) != nil || claims.Issued == nil {
+	if json.Unmarshal(verified.Claims, &claims) != nil || claims.Issued == nil {
 		return time.Time{}
 	}
 	return time.Unix(int64(*claims.Issued), 0)
@@ -257,7 +256,7 @@ func rank(role string) core.Role {
 	return core.RoleMember
 }
 
-// guarded turns a panic of the adapter into an error: the call runs in a goroutine without a recover.
+// guarded turns a panic in the adapter into an error, because the call runs in a goroutine without a recover.
 func guarded(ask func() (auth.Identity, error)) (id auth.Identity, err error) {
 	defer func() {
 		if p := recover(); p != nil {

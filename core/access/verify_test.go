@@ -32,23 +32,23 @@ func TestUnknownVerdictsAreUnavailableAndNeverAccepted(t *testing.T) {
 				_, err := a.MCP(t.Context(), token, "")
 				want(t, token, string(core.CodeOf(err)), "unavailable")
 				if strings.Contains(err.Error(), token) {
-					t.Error("the error shows the token")
+					t.Error("the error contains the token")
 				}
 			}
 			p.set(func(p *provider) { p.down, p.panics = false, false })
 			state.fail.Store(false)
-			want(t, "at once when it can be verified again", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
+			want(t, "as soon as it can be verified again", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
 		})
 	}
 }
 
 func TestAnAdapterCannotVouchForNonsense(t *testing.T) {
 	cases := map[string]func(id *auth.Identity){
-		"the server's own issuer":      func(id *auth.Identity) { id.Issuer, id.Subject = core.IssuerLocal, "owner" },
-		"no issuer":                    func(id *auth.Identity) { id.Issuer = "" },
-		"no subject":                   func(id *auth.Identity) { id.Subject = "" },
-		"a token that never expires":   func(id *auth.Identity) { id.ExpiresAt = time.Time{} },
-		"a token that expired already": func(id *auth.Identity) { id.ExpiresAt = time.Now().Add(-time.Second) },
+		"the server's own issuer":          func(id *auth.Identity) { id.Issuer, id.Subject = core.IssuerLocal, "owner" },
+		"no issuer":                        func(id *auth.Identity) { id.Issuer = "" },
+		"no subject":                       func(id *auth.Identity) { id.Subject = "" },
+		"a token that never expires":       func(id *auth.Identity) { id.ExpiresAt = time.Time{} },
+		"a token that has already expired": func(id *auth.Identity) { id.ExpiresAt = time.Now().Add(-time.Second) },
 	}
 	for name, spoil := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestAnAdapterCannotVouchForNonsense(t *testing.T) {
 	}
 }
 
-func TestMalformedTokensAreRefusedWithoutARequest(t *testing.T) {
+func TestMalformedTokensAreRefusedWithoutARequestToTheProvider(t *testing.T) {
 	p := newProvider("https://idp")
 	a, _ := newAccess(t, "", p)
 	for _, bearer := range []string{"two words", "new\nline", "nul\x00", "ümlaut", strings.Repeat("x", maxToken+1)} {
@@ -74,7 +74,7 @@ func TestMalformedTokensAreRefusedWithoutARequest(t *testing.T) {
 	}
 }
 
-func TestUnknownRolesCountAsMember(t *testing.T) {
+func TestUnknownRolesAreTreatedAsMember(t *testing.T) {
 	p := newProvider("https://idp")
 	a, _ := newAccess(t, "", p)
 	for role, want := range map[string]core.Role{"owner": "owner", "admin": "admin", "member": "member", "": "member", "root": "member"} {
@@ -88,8 +88,8 @@ func TestUnknownRolesCountAsMember(t *testing.T) {
 	}
 }
 
-// A provider may pass on any text as an email. Only plain text is stored.
-func TestAnEmailThatIsNotPlainTextDoesNotCount(t *testing.T) {
+// A provider may return any text as an email. Only plain text is stored.
+func TestAnEmailThatIsNotPlainTextIsIgnored(t *testing.T) {
 	p := newProvider("https://idp")
 	a, _ := newAccess(t, "", p)
 	for email, want := range map[string]string{"a@example.com": "a@example.com", "b@example.com\x00": "", "\u202ec@example.com": "", "d@exam\nple.com": ""} {
@@ -151,26 +151,26 @@ func TestATokenIsIntrospectedOnceAMinuteUntilItExpires(t *testing.T) {
 			<-time.After(s.after)
 			want(t, s.token, outcome(a.MCP(t.Context(), s.token, "")), s.answer)
 			if n := p.calls.Load(); n != s.calls {
-				t.Errorf("after %v: asked %d times, want %d", s.after, n, s.calls)
+				t.Errorf("after %v: called the adapter %d times, want %d", s.after, n, s.calls)
 			}
 		}
 		short.ExpiresAt = time.Now().Add(20 * time.Second)
 		p.set(func(p *provider) { p.tokens["short"] = short })
 		want(t, "short", outcome(a.MCP(t.Context(), "short", "")), "bob")
 		<-time.After(20 * time.Second)
-		want(t, "a token that expired while it was remembered", outcome(a.MCP(t.Context(), "short", "")), "unauthenticated")
+		want(t, "a token that expired while it was cached", outcome(a.MCP(t.Context(), "short", "")), "unauthenticated")
 	})
 }
 
-func TestARefusalIsRememberedBriefly(t *testing.T) {
+func TestARefusalIsCachedBriefly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("https://idp")
 		a := New(Options{Providers: only(p), Users: memory{}})
 		for range 3 {
-			want(t, "unknown yet", outcome(a.MCP(t.Context(), "late", "")), "unauthenticated")
+			want(t, "not known yet", outcome(a.MCP(t.Context(), "late", "")), "unauthenticated")
 		}
 		if n := p.calls.Load(); n != 1 {
-			t.Errorf("asked %d times, want once", n)
+			t.Errorf("called the adapter %d times, want once", n)
 		}
 		p.set(func(p *provider) { p.tokens["late"] = p.identity("late") })
 		<-time.After(refusedLife)
@@ -191,12 +191,12 @@ func TestConcurrentRequestsWithOneTokenCallTheAdapterOnce(t *testing.T) {
 		close(p.block)
 		wg.Wait()
 		if n := p.calls.Load(); n != 1 {
-			t.Errorf("asked %d times", n)
+			t.Errorf("called the adapter %d times", n)
 		}
 	})
 }
 
-func TestACallerThatLeavesDoesNotDepriveTheOthersOfTheAnswer(t *testing.T) {
+func TestACallerThatDisconnectsDoesNotCancelTheVerificationForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("https://idp", "alice")
 		p.block = make(chan struct{})
@@ -214,7 +214,7 @@ func TestACallerThatLeavesDoesNotDepriveTheOthersOfTheAnswer(t *testing.T) {
 	})
 }
 
-func TestAHungAdapterIsNotWaitedForForever(t *testing.T) {
+func TestTheServerDoesNotWaitForeverForAHungAdapter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider("https://idp", "alice")
 		p.block = make(chan struct{})
@@ -227,7 +227,7 @@ func TestAHungAdapterIsNotWaitedForForever(t *testing.T) {
 	})
 }
 
-func TestAFloodOfBadTokensIsBoundedAndEvictsNoGoodOnes(t *testing.T) {
+func TestAFloodOfInvalidTokensIsBoundedAndEvictsNoValidOnes(t *testing.T) {
 	p := newProvider("https://idp", "alice")
 	a := New(Options{Providers: only(p), Users: memory{}})
 	want(t, "before", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
@@ -236,23 +236,23 @@ func TestAFloodOfBadTokensIsBoundedAndEvictsNoGoodOnes(t *testing.T) {
 	}
 	g := a.gate.Load()
 	if n := g.refused.Len(); n > maxRefused {
-		t.Errorf("%d refusals are remembered", n)
+		t.Errorf("%d refusals are cached", n)
 	}
 	calls := p.calls.Load()
 	want(t, "after", outcome(a.MCP(t.Context(), "token-of-alice", "")), "alice")
 	if p.calls.Load() != calls {
-		t.Error("the good token was forgotten")
+		t.Error("the valid token was evicted")
 	}
 }
 
-func TestATokenForAWorkspacesAddressIsAcceptedThereOnly(t *testing.T) {
+func TestATokenForAWorkspacesAddressIsAcceptedOnlyThere(t *testing.T) {
 	g := &trusted{audiences: []string{"https://a.example", "https://a.example/mcp", "client"}}
 	if got := g.audiencesOf(""); len(got) != 3 {
 		t.Errorf("/mcp accepts %q", got)
 	}
 	want := "https://a.example/mcp/ws_one"
 	if got := g.audiencesOf("ws_one"); len(got) != 4 || got[3] != want {
-		t.Errorf("/mcp/ws_one accepts %q, want %s too", got, want)
+		t.Errorf("/mcp/ws_one accepts %q, want %s as well", got, want)
 	}
 	if got := (&trusted{}).audiencesOf("ws_one"); len(got) != 0 {
 		t.Errorf("with audience: any, %q are requested", got)

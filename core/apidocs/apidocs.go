@@ -46,8 +46,8 @@ func render(openapi []byte) (rendered, error) {
 	return rendered{html.Bytes(), policyOf(html.String())}, nil
 }
 
-// policyOf returns a Content-Security-Policy that allows nothing except the style of the page, which it identifies by
-// its digest.
+// policyOf returns a Content-Security-Policy that allows nothing except the page's style, which it identifies by its
+// digest.
 func policyOf(page string) string {
 	_, style, _ := strings.Cut(page, "<style>")
 	style, _, _ = strings.Cut(style, "</style>")

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apidocs"
 )
 
-func TestThePageNamesEveryOperationAndNeedsNoNetwork(t *testing.T) {
+func TestThePageShowsEveryOperationAndNeedsNoNetwork(t *testing.T) {
 	openapi, err := os.ReadFile("../httpapi/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func (e *Engine) servePeers() {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		e.store.ServePeers(ctx, peerTopic, e.asking.Most(), e.answerPeer)
+		e.store.ServePeers(ctx, peerTopic, e.asking.Count(), e.answerPeer)
 	}()
 	e.detached.peers = func() {
 		cancel()

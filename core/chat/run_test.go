@@ -102,7 +102,7 @@ func TestTheCallersAccessIsCheckedBeforeEachModelCallAndToolCall(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			const sentence = "The run ended because the login ended."
+			const sentence = "The run ended because your login is no longer valid."
 			checks := 0 // no locking: there is only one tool call
 			run.Guard(func(context.Context) (core.Caller, error) {
 				if checks++; checks > c.good {

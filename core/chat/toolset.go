@@ -71,7 +71,7 @@ func (s *toolset) follow(c core.Caller) {
 func (s *toolset) tools() []model.Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if listed := s.source.ListFor(s.caller, tools.From{ReadsOn: true}); s.byName == nil || !sameTools(listed, s.listed) {
+	if listed := s.source.ListFor(s.caller, tools.From{ShortResults: true}); s.byName == nil || !sameTools(listed, s.listed) {
 		s.update(listed)
 	}
 	chosen := s.known

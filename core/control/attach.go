@@ -23,8 +23,8 @@ type Attached struct {
 	Version string `json:"version"`
 }
 
-// attach reports the attached process, and an error if the attachment ends on its own. The attachment lasts as
-// long as the request.
+// attach reports the attached process, and an error if the attachment ends on its own. The attachment lasts as long as
+// the request does.
 func (s *Server) attach(c Commands, w http.ResponseWriter, r *http.Request) {
 	var a Attach
 	if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
@@ -55,7 +55,7 @@ func (s *Server) attach(c Commands, w http.ResponseWriter, r *http.Request) {
 }
 
 // Attach directs a plugin's calls to a process that someone else started, until ctx ends or the attachment does. It
-// returns nil if ctx ended, and otherwise the reason. The error is ErrNotRunning without a server.
+// returns nil if ctx ended, and otherwise the reason. The error is ErrNotRunning if no server is running.
 func (c *Client) Attach(ctx context.Context, a Attach, attached func(Attached)) error {
 	body, err := json.Marshal(a)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *Client) Attach(ctx context.Context, a Attach, attached func(Attached)) 
 	answers := json.NewDecoder(res.Body)
 	var p Attached
 	if err := answers.Decode(&p); err != nil {
-		return fmt.Errorf("the server ended: %w", err)
+		return fmt.Errorf("the server stopped: %w", err)
 	}
 	attached(p)
 	var f failure
@@ -78,9 +78,9 @@ func (c *Client) Attach(ctx context.Context, a Attach, attached func(Attached)) 
 	case ctx.Err() != nil:
 		return nil
 	case errors.Is(err, io.EOF):
-		return errors.New("the server ended")
+		return errors.New("the server stopped")
 	case err != nil:
-		return fmt.Errorf("the server ended: %w", err)
+		return fmt.Errorf("the server stopped: %w", err)
 	}
 	return errors.New(f.Message)
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/pluginhost"
 )
 
-// ErrNotRunning means that no server is running from a home.
-var ErrNotRunning = errors.New("no server is running on this home")
+// ErrNotRunning means that no server is running for a home.
+var ErrNotRunning = errors.New("no server is running for this home")
 
-// Client talks to the server of a home.
+// Client sends commands to a home's server.
 type Client struct{ http *http.Client }
 
-// Dial returns a client for the server of a home. It connects on the first command.
+// Dial returns a client for a home's server. It connects on the first command.
 func Dial(home string) *Client {
 	return &Client{http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -46,34 +46,34 @@ func (c *Client) Plan(ctx context.Context) (Plan, error) {
 	return ask[Plan](ctx, c, http.MethodPost, "/plan")
 }
 
-// Plugins returns the state of the plugins, or ErrNotRunning without a server.
+// Plugins returns the state of the plugins, or ErrNotRunning if no server is running.
 func (c *Client) Plugins(ctx context.Context) ([]pluginhost.Status, error) {
 	return ask[[]pluginhost.Status](ctx, c, http.MethodGet, "/plugins")
 }
 
-// Apps returns the apps of all workspaces, or ErrNotRunning without a server.
+// Apps returns the apps of all workspaces, or ErrNotRunning if no server is running.
 func (c *Client) Apps(ctx context.Context) ([]App, error) {
 	return ask[[]App](ctx, c, http.MethodGet, "/apps")
 }
 
-// Status returns where the server listens and what it is, or ErrNotRunning without a server.
+// Status describes the server. The error is ErrNotRunning if no server is running.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	return ask[Status](ctx, c, http.MethodGet, "/status")
 }
 
-// OwnerToken returns a bearer token for the API that acts as the owner until the server ends, or ErrNotRunning
-// without a server.
+// OwnerToken returns a bearer token for the API that acts as the owner until the server stops, or ErrNotRunning if no
+// server is running.
 func (c *Client) OwnerToken(ctx context.Context) (string, error) {
 	t, err := ask[ownerToken](ctx, c, http.MethodPost, "/owner")
 	return t.Token, err
 }
 
-// Readiness returns the result of each check of /readyz, or ErrNotRunning without a server.
+// Readiness returns the result of each check of /readyz, or ErrNotRunning if no server is running.
 func (c *Client) Readiness(ctx context.Context) ([]Check, error) {
 	return ask[[]Check](ctx, c, http.MethodGet, "/readiness")
 }
 
-// LogLevels changes log levels by component and returns all levels in force, or ErrNotRunning without a server.
+// LogLevels changes log levels by component and returns all levels in force, or ErrNotRunning if no server is running.
 func (c *Client) LogLevels(ctx context.Context, change map[string]string) (map[string]string, error) {
 	body, err := json.Marshal(change)
 	if err != nil {

@@ -48,7 +48,7 @@ func (commands) Attach(ctx context.Context, a control.Attach, attached func(cont
 	}
 	attached(control.Attached{Name: a.Name, Version: a.Socket})
 	if a.Name == "ends" {
-		return errors.New("detached: it ended")
+		return errors.New("detached: it exited")
 	}
 	<-ctx.Done()
 	return nil
@@ -75,7 +75,7 @@ func (commands) LogLevels(change map[string]string) (map[string]string, error) {
 	return map[string]string{"default": "info", "apps": change["apps"]}, nil
 }
 
-func TestLevelsAreChangedAndProfilesWritten(t *testing.T) {
+func TestLogLevelsAreChangedAndProfilesAreWritten(t *testing.T) {
 	home := t.TempDir()
 	s, err := control.Listen(t.Context(), home, commands{})
 	if err != nil {
@@ -100,7 +100,7 @@ func TestLevelsAreChangedAndProfilesWritten(t *testing.T) {
 	}
 }
 
-func TestTheStatusSaysWhereTheServerListens(t *testing.T) {
+func TestTheStatusContainsTheServersAddress(t *testing.T) {
 	home := t.TempDir()
 	s, err := control.Listen(t.Context(), home, commands{})
 	if err != nil {
@@ -130,19 +130,19 @@ func TestAnOperatorsCommandIsAnsweredByTheServer(t *testing.T) {
 			}
 			done, err := c.Reload(t.Context())
 			if err != nil || !slices.Equal(done.Changed, []string{"auth"}) || !slices.Equal(done.Restart, []string{"http"}) {
-				t.Errorf("reload answered %+v, %v", done, err)
+				t.Errorf("reload returned %+v, %v", done, err)
 			}
 			plan, err := c.Plan(t.Context())
 			if want, _ := (commands{}).Plan(t.Context()); err != nil || !reflect.DeepEqual(plan, want) {
-				t.Errorf("plan answered %+v, %v", plan, err)
+				t.Errorf("plan returned %+v, %v", plan, err)
 			}
 			checks, err := c.Readiness(t.Context())
 			if err != nil || !slices.Equal(checks, (commands{}).Readiness()) {
-				t.Errorf("readiness answered %+v, %v", checks, err)
+				t.Errorf("readiness returned %+v, %v", checks, err)
 			}
 			plugins, err := c.Plugins(t.Context())
 			if err != nil || len(plugins) != 1 || plugins[0].PID != 7 {
-				t.Errorf("plugins answered %+v, %v", plugins, err)
+				t.Errorf("plugins returned %+v, %v", plugins, err)
 			}
 		})
 	}
@@ -156,7 +156,7 @@ func TestARejectedReloadReturnsTheReason(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = s.Close(context.Background()) })
 	if _, err := control.Dial(home).Reload(t.Context()); err == nil || err.Error() != "auth.issuer: is missing" {
-		t.Errorf("the reason did not come through: %v", err)
+		t.Errorf("the error should be the server's reason, got %v", err)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestAHomeThatOthersCanChangeHasNoSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := control.Listen(t.Context(), home, commands{}); err == nil || !strings.Contains(err.Error(), "chmod go-w") {
-		t.Errorf("a server listens there: %v", err)
+		t.Errorf("a server listens in a home that others can change: %v", err)
 	}
 	l, err := net.Listen("unix", filepath.Join(home, "control.sock"))
 	if err != nil {
@@ -224,7 +224,7 @@ func TestAHomeThatOthersCanChangeHasNoSocket(t *testing.T) {
 	}
 	defer func() { _ = l.Close() }()
 	if _, err := control.Dial(home).Status(t.Context()); err == nil || !strings.Contains(err.Error(), "chmod go-w") {
-		t.Errorf("a command trusts it: %v", err)
+		t.Errorf("a command trusted the socket: %v", err)
 	}
 }
 
@@ -284,7 +284,7 @@ func TestAnotherUsersSocketGetsNoCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := control.Dial(home).Status(t.Context()); err == nil || !strings.Contains(err.Error(), "the user 65534, who listens") {
-		t.Errorf("a command trusts it: %v", err)
+		t.Errorf("a command trusted the socket: %v", err)
 	}
 	if !lines.Scan() || lines.Text() != "read 0 bytes" {
 		t.Error(lines.Text())
@@ -296,7 +296,7 @@ func TestAnotherUsersSocketGetsNoCommand(t *testing.T) {
 	}
 }
 
-func TestAnAttachmentLastsUntilEitherEndDisconnects(t *testing.T) {
+func TestAnAttachmentLastsUntilEitherSideDisconnects(t *testing.T) {
 	home := t.TempDir()
 	s, err := control.Listen(t.Context(), home, commands{})
 	if err != nil {
@@ -309,8 +309,8 @@ func TestAnAttachmentLastsUntilEitherEndDisconnects(t *testing.T) {
 		t.Errorf("an unknown plugin: %v", err)
 	}
 	var got control.Attached
-	if err := c.Attach(t.Context(), control.Attach{Name: "ends", Socket: "v1"}, func(a control.Attached) { got = a }); err == nil || err.Error() != "detached: it ended" {
-		t.Errorf("an attachment that ended on its own: %v", err)
+	if err := c.Attach(t.Context(), control.Attach{Name: "ends", Socket: "v1"}, func(a control.Attached) { got = a }); err == nil || err.Error() != "detached: it exited" {
+		t.Errorf("an attachment that ended by itself: %v", err)
 	}
 	if got != (control.Attached{Name: "ends", Version: "v1"}) {
 		t.Errorf("attached: %+v", got)
@@ -322,8 +322,8 @@ func TestAnAttachmentLastsUntilEitherEndDisconnects(t *testing.T) {
 	}
 	closed := make(chan error, 1)
 	err = c.Attach(t.Context(), control.Attach{}, func(control.Attached) { go func() { closed <- s.Close(t.Context()) }() })
-	if err == nil || !strings.HasPrefix(err.Error(), "the server ended") {
-		t.Errorf("an attachment of a server that ends: %v", err)
+	if err == nil || !strings.HasPrefix(err.Error(), "the server stopped") {
+		t.Errorf("an attachment to a server that stops: %v", err)
 	}
 	if err := <-closed; err != nil {
 		t.Error(err)

@@ -16,14 +16,14 @@ import (
 const socketLimit = 100
 
 // place is the location of a home's socket: in the home itself, however long its path is. Nobody else can put a socket
-// there. Each side checks who the other is, because a command sends keys to the address that a server names.
+// there. Each side checks who the other is, because a command sends keys to the address that a server states.
 type place struct {
 	dir   *os.File
 	home  string
 	owner int
 }
 
-// openPlace opens a home that others can neither change nor own.
+// openPlace opens a home, which must neither belong to others nor be writable by them.
 func openPlace(home string) (*place, error) {
 	dir, err := os.Open(home)
 	if err != nil {
@@ -40,7 +40,7 @@ func openPlace(home string) (*place, error) {
 	case os.Geteuid() != 0 && p.owner != os.Geteuid() && p.owner != 0:
 		err = fmt.Errorf("the home %s belongs to another user", home)
 	case info.Mode().Perm()&0o022 != 0 && (p.owner != 0 || os.Geteuid() == 0): // root makes container volumes writable for a group, or for everyone
-		err = fmt.Errorf("others can write to the home %s: run `chmod go-w %s`", home, home)
+		err = fmt.Errorf("the home %s is writable by other users; run `chmod go-w %s`", home, home)
 	}
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
@@ -140,9 +140,9 @@ func peerOf(conn net.Conn) (p peer, err error) {
 	return p, errors.Join(controlErr, err)
 }
 
-// startedBy reports whether a process descends from another one. The server adopts orphaned descendants, so
-// none of them ends up with a different ancestor. A process that has ended counts as a descendant, because its
-// origin is unknown. Process 0 is in another namespace and does not descend from anything here.
+// startedBy reports whether a process descends from another one. The server adopts orphaned descendants, so none of
+// them ends up with a different ancestor. A process that has exited counts as a descendant, because its origin is
+// unknown. Process 0 is in another namespace and does not descend from anything here.
 func startedBy(ancestor, pid int) bool {
 	if pid == ancestor {
 		return false

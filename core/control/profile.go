@@ -9,6 +9,7 @@ import (
 	"net/url"
 	rpprof "runtime/pprof"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,10 +22,10 @@ func Profiles() []string {
 	return names
 }
 
-// Profile writes a profile of the server in the format of `go tool pprof`, or of `go tool trace` for trace.
-// during is how long to record cpu and trace.
-func (c *Client) Profile(ctx context.Context, name string, during time.Duration, w io.Writer) error {
-	query := url.Values{"seconds": {strconv.Itoa(max(int(during/time.Second), 1))}}
+// Profile writes a profile of the server in the format of `go tool pprof`, or of `go tool trace` for trace. duration is
+// how long to record cpu and trace.
+func (c *Client) Profile(ctx context.Context, name string, duration time.Duration, w io.Writer) error {
+	query := url.Values{"seconds": {strconv.Itoa(max(int(duration/time.Second), 1))}}
 	res, err := c.send(ctx, http.MethodGet, "/profiles/"+url.PathEscape(name)+"?"+query.Encode(), nil)
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func profile(w http.ResponseWriter, r *http.Request) {
 	case name == "trace":
 		pprof.Trace(w, r)
 	case rpprof.Lookup(name) == nil:
-		answer(w, nil, fmt.Errorf("there is no profile %q: must be one of %v", name, Profiles()))
+		answer(w, nil, fmt.Errorf("there is no profile %q; the profiles are %s", name, strings.Join(Profiles(), ", ")))
 	default:
 		query := r.URL.Query() // "seconds" would mean the difference between two profiles
 		query.Del("seconds")

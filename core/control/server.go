@@ -24,8 +24,8 @@ type Commands interface {
 	Plan(ctx context.Context) (Plan, error)
 	// Plugins returns the state of the plugins.
 	Plugins() []pluginhost.Status
-	// Attach directs a plugin's calls to a process that someone else started, until ctx ends or the process does. It
-	// returns nil if ctx ended. attached is called once the process answers.
+	// Attach directs a plugin's calls to a process that someone else started, until ctx ends or the process exits. It
+	// returns nil if ctx ended. attached is called once the process responds.
 	Attach(ctx context.Context, a Attach, attached func(Attached)) error
 	// Apps returns the apps of all workspaces.
 	Apps() []App
@@ -62,8 +62,8 @@ type Status struct {
 	Sandbox Sandbox `json:"sandbox"`
 }
 
-// Sandbox says what the machine lets the running server use to confine apps. It may differ from what other processes
-// can use: a systemd unit or a container takes privileges away.
+// Sandbox describes what the running server can use on this machine to confine apps. It may differ from what other
+// processes can use: a systemd unit or a container takes privileges away.
 type Sandbox struct {
 	Level     string   `json:"level"`
 	OwnUser   bool     `json:"ownUser"`            // each app can have its own user id
@@ -81,13 +81,13 @@ type Check struct {
 	Advisory bool `json:"advisory,omitempty"` // a failure does not make the server unready
 }
 
-// Reloaded says what a reload changed.
+// Reloaded describes what a reload changed.
 type Reloaded struct {
 	Changed []string `json:"changed"` // configuration sections now in force
-	Restart []string `json:"restart"` // sections that differ, but only a restart applies
+	Restart []string `json:"restart"` // sections that have changed but take effect only after a restart
 }
 
-// Plan lists what a reload would change.
+// Plan describes what a reload would change.
 type Plan struct {
 	Reloaded
 	People *core.Foreseen `json:"people,omitempty"` // nil if the identity providers do not change
@@ -114,12 +114,12 @@ type failure struct {
 // Server answers commands on the socket.
 type Server struct {
 	http    *http.Server
-	done    chan struct{} // closed when the listener has ended
-	closing chan struct{} // closed when the server is about to end
+	done    chan struct{} // closed when the listener has stopped
+	closing chan struct{} // closed when the server is about to stop
 }
 
-// Listen opens the socket of a home. Only one server may run from a home, so a socket left by a killed server
-// is replaced.
+// Listen opens the socket of a home. Only one server may run for a home, so a socket left by a killed server is
+// replaced.
 func Listen(ctx context.Context, home string, c Commands) (*Server, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func Listen(ctx context.Context, home string, c Commands) (*Server, error) {
 	mux.HandleFunc("POST /plugins/attach", func(w http.ResponseWriter, r *http.Request) { s.attach(c, w, r) })
 	go func() {
 		defer close(s.done)
-		_ = s.http.Serve(listener.New(l, listener.Options{})) // it ends with Close, and reports only that
+		_ = s.http.Serve(listener.New(l, listener.Options{})) // it returns after Close, and reports only that
 		_ = p.Close()                                         // after the socket, whose path may go through it
 	}()
 	return s, nil

@@ -1,4 +1,4 @@
-// Package headerparam handles tool arguments that HTTP requests of MCP 2026-07-28 repeat in headers, so that
+// Package headerparam handles tool arguments that HTTP requests in MCP 2026-07-28 repeat in headers, so that
 // intermediaries can route by them (basic/transports, custom headers from tool parameters).
 //
 // It finds the arguments that a schema marks with x-mcp-header (FromSchema), builds the headers of a call (Header),
@@ -27,8 +27,8 @@ import (
 // (MCP 2026-07-28, basic/transports, custom headers from tool parameters).
 const annotation = "x-mcp-header"
 
-// FromSchema returns the arguments that a tool's input schema marks, sorted by header. The
-// error says which mark breaks the rules. A tool with such a schema must not be called over HTTP.
+// FromSchema returns the arguments that a tool's input schema marks, sorted by header. The error says which annotation
+// breaks the rules. A tool with such a schema must not be called over HTTP.
 func FromSchema(schema json.RawMessage) ([]core.Mirror, error) {
 	if !bytes.Contains(schema, []byte(`"`+annotation+`"`)) {
 		return nil, nil // the usual case
@@ -112,7 +112,7 @@ func (m *marks) add(mark, kind any, path []string, reachable bool) error {
 	case !reachable || len(path) == 0:
 		return fmt.Errorf("%s marks an argument that cannot be reached by properties alone, at %.100q", annotation, at)
 	case !httpguts.ValidHeaderFieldName(header):
-		return fmt.Errorf("%s of %.100q must be a header name", annotation, at)
+		return fmt.Errorf("the %s of %.100q must be a header name", annotation, at)
 	case !fitsHeader(kind):
 		return fmt.Errorf("%s marks %.100q, which is not a string, an integer or a boolean", annotation, at)
 	case m.used[strings.ToLower(header)]:
@@ -123,7 +123,7 @@ func (m *marks) add(mark, kind any, path []string, reachable bool) error {
 	return nil
 }
 
-// fitsHeader reports whether a header can hold the values of a type, or of every type in a list, ignoring null.
+// fitsHeader reports whether a header can carry values of a type, or of every type in a list, ignoring null.
 func fitsHeader(kind any) bool {
 	switch kind := kind.(type) {
 	case string:
@@ -146,13 +146,13 @@ func fitsHeader(kind any) bool {
 // Prefix is the prefix of the names of headers that repeat arguments of a tool call.
 const Prefix = "Mcp-Param-"
 
-// The start and end of the base64 form of a value that a header cannot hold unchanged.
+// The start and end of the base64 form of a value that a header cannot carry unchanged.
 const (
 	encodedStart = "=?base64?"
 	encodedEnd   = "?="
 )
 
-// Encode returns a value unchanged if a header can hold it, and in base64 form otherwise.
+// Encode returns a value unchanged if a header can carry it, and in base64 form otherwise.
 func Encode(value string) string {
 	encoded := strings.HasPrefix(value, encodedStart) && strings.HasSuffix(value, encodedEnd)
 	special := strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
@@ -226,9 +226,9 @@ func headerText(value json.RawMessage) (string, bool) {
 	return "", false
 }
 
-// Agrees reports whether a header matches an argument. lines holds the header's values, one for each header line.
-// There must be exactly one line for a string, a boolean, or an integer below 2^53, and none for an argument that
-// is absent or null.
+// Agrees reports whether a header matches an argument. lines contains the header's values, one for each header line.
+// There must be exactly one line for a string, a boolean, or an integer below 2^53, and none for an argument that is
+// absent or null.
 func Agrees(lines []string, parameter core.Mirror, arguments json.RawMessage) bool {
 	value, unique := argument(arguments, parameter.Path)
 	if !unique {

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestMarkedArgumentsOfASchema(t *testing.T) {
+func TestAnnotatedArgumentsOfASchema(t *testing.T) {
 	for _, c := range []struct {
 		name, schema string
 		want         []core.Mirror
@@ -19,12 +19,12 @@ func TestMarkedArgumentsOfASchema(t *testing.T) {
 		{"nested arguments, by header", `{"properties":{"o":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"},"b":{"type":"boolean","x-mcp-header":"B"}}}}}`,
 			[]core.Mirror{{Header: "B", Path: []string{"o", "b"}}, {Header: "N", Path: []string{"o", "n"}}}, false},
 		{"one that may be null", `{"properties":{"a":{"type":["string","null"],"x-mcp-header":"A"}}}`, []core.Mirror{{Header: "A", Path: []string{"a"}}}, false},
-		{"an argument of that name", `{"properties":{"x-mcp-header":{"type":"string"}}}`, nil, false},
-		{"data that looks like a mark", `{"default":{"x-mcp-header":"A"},"properties":{"a":{"examples":[{"x-mcp-header":"A"}]}}}`, nil, false},
+		{"an argument with that name", `{"properties":{"x-mcp-header":{"type":"string"}}}`, nil, false},
+		{"data that looks like an annotation", `{"default":{"x-mcp-header":"A"},"properties":{"a":{"examples":[{"x-mcp-header":"A"}]}}}`, nil, false},
 		{"an empty name", `{"properties":{"a":{"type":"string","x-mcp-header":""}}}`, nil, true},
 		{"a name that is not a string", `{"properties":{"a":{"type":"string","x-mcp-header":5}}}`, nil, true},
 		{"a name with a space", `{"properties":{"a":{"type":"string","x-mcp-header":"A b"}}}`, nil, true},
-		{"a name with a line end", `{"properties":{"a":{"type":"string","x-mcp-header":"A\r\nX"}}}`, nil, true},
+		{"a name with a line break", `{"properties":{"a":{"type":"string","x-mcp-header":"A\r\nX"}}}`, nil, true},
 		{"the same name in another case", `{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`, nil, true},
 		{"a number", `{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`, nil, true},
 		{"an object", `{"properties":{"a":{"type":"object","x-mcp-header":"A"}}}`, nil, true},

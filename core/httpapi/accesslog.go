@@ -16,8 +16,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// beginInfo starts the trace of a request and returns the record of what is learned about it. It returns nil if no log,
-// trace, audit or identity provider needs the record.
+// beginInfo starts the trace of a request and returns the record of what is found out about it. It returns nil if no
+// log, trace, audit or identity provider needs the record.
 func (s *Server) beginInfo(ctx *fasthttp.RequestCtx) *webguard.RequestInfo {
 	var span tracing.Span
 	h := &ctx.Request.Header

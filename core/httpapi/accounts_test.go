@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/accounts"
 )
 
-func TestALinkPageIsForOneUser(t *testing.T) {
+func TestALinkPageIsOnlyForOneUser(t *testing.T) {
 	a := newAccess()
 	a.user("alice", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
 	a.user("bob", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
@@ -27,9 +27,9 @@ func TestALinkPageIsForOneUser(t *testing.T) {
 		says, hides        string
 	}{
 		{"the right person", "GET", page, as("alice"), 200, "https://idp.example", ""},
-		{"another person", "GET", page, as("bob"), 403, "made for another person", "idp.example"},
-		{"another person agrees", "POST", page, as("bob"), 403, "made for another person", ""},
-		{"no cookie at first, because the browser may have withheld it", "GET", page, map[string]string{"Authorization": ""}, 200, "again=1", "idp.example"},
+		{"another person", "GET", page, as("bob"), 403, "created for another person", "idp.example"},
+		{"another person agrees", "POST", page, as("bob"), 403, "created for another person", ""},
+		{"no cookie on the first request, because the browser may have withheld it", "GET", page, map[string]string{"Authorization": ""}, 200, "again=1", "idp.example"},
 		{"not logged in", "GET", page + "&again=1", map[string]string{"Authorization": ""}, 401, "Log in first", "idp.example"},
 		{"an API key instead of a browser login", "GET", page + "&again=1", map[string]string{"Authorization": "Bearer alice"}, 401, "Log in first", ""},
 		{"another person's workspace", "GET", strings.Replace(page, core.DefaultWorkspaceID, "ws_other", 1), as("alice"), 403, "not a member", ""},
@@ -49,7 +49,7 @@ func TestALinkPageIsForOneUser(t *testing.T) {
 		}
 	}
 	if refused := h.do(t, call{method: "POST", path: page, header: as("alice")}); refused.StatusCode != http.StatusConflict || !strings.Contains(refused.body, "asks for something else") {
-		t.Errorf("without the digest of the page: %d %s", refused.StatusCode, refused.body)
+		t.Errorf("without the page's digest: %d %s", refused.StatusCode, refused.body)
 	}
 	shown := h.do(t, call{method: "GET", path: page, header: as("alice")})
 	_, form, _ := strings.Cut(shown.body, `<form method="post" action="`)

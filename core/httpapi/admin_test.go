@@ -26,7 +26,7 @@ func TestUsersMembersWorkspacesModelsAndRegistriesAreManagedOverV1(t *testing.T)
 	}{
 		{"list users", call{method: "GET", path: "/v1/users"}, `{"users":[` + strings.TrimSuffix(user, "}") + `,"identities":[{"issuer":"https://idp.example","subject":"usr_a"}],"apiKeys":0,"suspended":false}]}`, ""},
 		{"merge a user", call{method: "POST", path: "/v1/users/usr_a/merge", body: `{"from":"usr_a"}`}, `{"user":` + user + `}`, "merge usr_a usr_a"},
-		{"give a role", call{method: "PATCH", path: "/v1/users/usr_a", body: `{"orgRole":"admin"}`}, `{"user":` + strings.Replace(user, `"member"`, `"admin"`, 1) + `}`, "role usr_a admin"},
+		{"assign a role", call{method: "PATCH", path: "/v1/users/usr_a", body: `{"orgRole":"admin"}`}, `{"user":` + strings.Replace(user, `"member"`, `"admin"`, 1) + `}`, "role usr_a admin"},
 		{"delete a user", call{method: "DELETE", path: "/v1/users/usr_a"}, `{"user":"usr_a","deleted":true}`, "delete usr_a"},
 		{"list workspaces", call{method: "GET", path: "/v1/workspaces"}, `{"workspaces":[{"id":"ws_a","name":"A","members":1,"createdAt":"0001-01-01T00:00:00Z"}]}`, ""},
 		{"create a workspace", call{method: "POST", path: "/v1/workspaces", body: `{"name":"B"}`}, `{"workspace":{"id":"ws_new","name":"B","role":"admin"}}`, "create B usr_owner"},
@@ -49,7 +49,7 @@ func TestUsersMembersWorkspacesModelsAndRegistriesAreManagedOverV1(t *testing.T)
 			if r.StatusCode != 200 || r.body != c.answer || strings.Join(h.people.Done(), "\n") != c.done {
 				t.Fatalf("%d %s, changed %q, want %s, %q", r.StatusCode, r.body, h.people.Done(), c.answer, c.done)
 			}
-			hold(t, router, c.call, r)
+			checkDocumented(t, router, c.call, r)
 		})
 	}
 }

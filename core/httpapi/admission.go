@@ -15,10 +15,10 @@ import (
 )
 
 // headerReceived decides how long the HTTP library waits for a body before any of it is read. A request whose
-// credentials are refused is answered without its body: the library then reports a timeout, unless the body has already
-// arrived, and writeUnreadable sends the response.
+// credentials are refused gets its response before its body is read: the library reports a timeout, unless the body has
+// already arrived, and writeUnreadable sends the response.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	if proves(h) && s.access.BindsTokens() { // a proof covers the whole request and can be used only once
+	if mayHaveProof(h) && s.access.BindsTokens() { // a proof covers the whole request and can be used only once
 		return fasthttp.RequestConfig{ReadTimeout: s.options.Timeouts.Body}
 	}
 	if s.admitted(s.traced(h), h) {
@@ -78,8 +78,8 @@ func (s *Server) sender(ctx context.Context, h *fasthttp.RequestHeader) (id core
 	return id, nil
 }
 
-// proves reports whether a request may contain a proof that its sender holds the key bound to its token.
-func proves(h *fasthttp.RequestHeader) bool {
+// mayHaveProof reports whether a request may contain a proof that its sender holds the key bound to its token.
+func mayHaveProof(h *fasthttp.RequestHeader) bool {
 	return len(h.Peek("DPoP")) > 0 || len(h.Peek("X-Forwarded-Client-Cert")) > 0
 }
 

@@ -34,7 +34,7 @@ func TestAppsAreShownConfiguredRestartedUpdatedAndImportedOverV1(t *testing.T) {
 			t.Errorf("%s %s: %d %s", c.call.method, c.call.path, r.StatusCode, r.body)
 			continue
 		}
-		hold(t, router, c.call, r)
+		checkDocumented(t, router, c.call, r)
 	}
 	upload := call{method: "POST", path: "/v1/apps/upload?serverName=up", body: "zip", header: map[string]string{"Content-Type": "application/octet-stream"}}
 	if r := h.do(t, upload); r.StatusCode != 200 || !strings.Contains(r.body, `"bundleName":"zip"`) {
@@ -58,11 +58,11 @@ func TestManagingAnAppRequiresAWorkspaceAdmin(t *testing.T) {
 		}
 	}
 	if r := h.do(t, call{method: "GET", path: "/v1/apps/echo", header: map[string]string{"Authorization": "Bearer alice"}}); r.StatusCode != 200 {
-		t.Errorf("a member reads an app: %d", r.StatusCode)
+		t.Errorf("a member should be able to read an app: %d", r.StatusCode)
 	}
 }
 
-func TestTheOpenAPIDocumentListsTheConflictOfAnInterruptedCommand(t *testing.T) {
+func TestTheOpenAPIDocumentListsTheConflictForAnInterruptedCommand(t *testing.T) {
 	doc := document(t, open(t, newAccess(), nil))
 	for operation, c := range map[string]call{
 		"start":     {method: "POST", path: "/v1/apps/echo/start"},
@@ -72,19 +72,19 @@ func TestTheOpenAPIDocumentListsTheConflictOfAnInterruptedCommand(t *testing.T) 
 		"update":    {method: "POST", path: "/v1/apps/echo/update"},
 	} {
 		h := open(t, newAccess(), nil)
-		h.apps.fail[operation] = core.Errorf(core.CodeConflict, "app echo was stopped meanwhile")
+		h.apps.fail[operation] = core.Errorf(core.CodeConflict, "app echo was stopped in the meantime")
 		r := h.do(t, c)
 		if r.StatusCode != 409 || r.code() != "conflict" {
 			t.Errorf("%s: %d %s", operation, r.StatusCode, r.body)
 		}
 		item := doc.Paths.Find(strings.Replace(c.path, "echo", "{name}", 1))
-		if item == nil || item.GetOperation(c.method).Responses.Status(409) == nil { // "default" does not count
-			t.Errorf("the document does not list the 409 of %s %s", c.method, c.path)
+		if item == nil || item.GetOperation(c.method).Responses.Status(409) == nil { // "default" is not enough
+			t.Errorf("the document does not list the 409 for %s %s", c.method, c.path)
 		}
 	}
 }
 
-// refusing is a chat in which a model refuses a tool of the app echo.
+// refusing is a chat in which a model refuses a tool from the app echo.
 type refusing struct{ Chat }
 
 func (refusing) RefusedTools(_ context.Context, _ core.Caller, server string) ([]core.RefusedTool, error) {
@@ -108,7 +108,7 @@ func TestAnAppShowsTheToolsThatModelsRefuse(t *testing.T) {
 			asked.header = map[string]string{"Authorization": "Bearer " + who}
 		}
 		if r := h.do(t, asked); r.StatusCode != 200 || !strings.Contains(r.body, want) {
-			t.Errorf("%q gets %d %s, want %s", who, r.StatusCode, r.body, want)
+			t.Errorf("%q got %d %s, want %s", who, r.StatusCode, r.body, want)
 		}
 	}
 	if r := h.do(t, call{method: "GET", path: "/v1/apps/quiet"}); strings.Contains(r.body, "refusedTools") {

@@ -52,8 +52,8 @@ func TestInstallNeedsExactlyOneSource(t *testing.T) {
 	}
 }
 
-// TestErrorsOfAppRoutes covers each error of the app routes (docs/api.md 3), and an error without a code.
-func TestErrorsOfAppRoutes(t *testing.T) {
+// TestErrorsInAppRoutes covers each error in the app routes (docs/api.md 3), and an error without a code.
+func TestErrorsInAppRoutes(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	missing := core.Errorf(core.CodeCredentialsRequired, "API_KEY is missing").WithDetails(map[string]any{
 		"missing": []map[string]any{{"name": "API_KEY", "title": "API key", "description": "of the service", "sensitive": true}},
@@ -67,7 +67,7 @@ func TestErrorsOfAppRoutes(t *testing.T) {
 	}{
 		{"install", "POST", "/v1/apps/install", `{"path":"/b"}`, missing, 400, "credentials_required"},
 		{"install", "POST", "/v1/apps/install", `{"path":"/b"}`, core.Errorf(core.CodeAlreadyInstalled, "echo is installed"), 409, "already_installed"},
-		{"install", "POST", "/v1/apps/install", `{"path":"/b"}`, core.Errorf(core.CodeInstallFailed, "node is not there"), 500, "install_failed"},
+		{"install", "POST", "/v1/apps/install", `{"path":"/b"}`, core.Errorf(core.CodeInstallFailed, "node is not installed"), 500, "install_failed"},
 		{"install", "POST", "/v1/apps/install", `{"path":"/b"}`, unnamed, 500, "install_failed"},
 		{"uninstall", "DELETE", "/v1/apps/echo", "", core.Errorf(core.CodeProtected, "echo is protected"), 403, "protected"},
 		{"uninstall", "DELETE", "/v1/apps/none", "", nil, 404, "not_found"},
@@ -95,7 +95,7 @@ func TestErrorsOfAppRoutes(t *testing.T) {
 	}
 }
 
-func TestResponsesOfUninstallStartAndStop(t *testing.T) {
+func TestResponsesToUninstallStartAndStop(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", "/v1/apps/quiet/start", `{"name":"quiet","status":"running"}`},

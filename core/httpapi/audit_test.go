@@ -58,7 +58,7 @@ func TestDryRunsAreMarkedInTheAuditTrail(t *testing.T) {
 
 func TestAnActionThatCannotBeRecordedIsNotPerformed(t *testing.T) {
 	log := &fakes.Audit{}
-	log.Fail(core.Errorf(core.CodeUnavailable, "the audit log cannot be written"))
+	log.Fail(core.Errorf(core.CodeUnavailable, "cannot write to the audit log"))
 	h := open(t, newAccess(), func(o *Options) { o.Audit = log })
 	if r := h.do(t, call{method: "POST", path: "/v1/apps/install", body: `{"path":"/b"}`}); r.StatusCode != 503 {
 		t.Errorf("install: %d %s", r.StatusCode, r.body)
@@ -71,7 +71,7 @@ func TestAnActionThatCannotBeRecordedIsNotPerformed(t *testing.T) {
 	}
 }
 
-func TestRefusalsOfMountedEndpointsAreRecorded(t *testing.T) {
+func TestRefusalsByMountedEndpointsAreRecorded(t *testing.T) {
 	log := &fakes.Audit{}
 	h := open(t, newAccess(), func(o *Options) {
 		o.Audit = log
@@ -177,7 +177,7 @@ func TestLongPathsAreCutOffInTheAuditTrail(t *testing.T) {
 		for _, r := range log.Take() {
 			got = append(got, r.Action+" "+r.Outcome)
 			if len(r.Target) > maxAuditText+len("…") {
-				t.Errorf("a target of %d bytes", len(r.Target))
+				t.Errorf("the target has %d bytes", len(r.Target))
 			}
 		}
 		if strings.Join(got, "; ") != want {
@@ -199,7 +199,7 @@ func (a *lateAccess) API(ctx context.Context, bearer, cookie string) (core.Ident
 	return a.fakeAccess.API(ctx, bearer, cookie)
 }
 
-func TestAChangeIsRecordedEvenIfItsCallerIsOnlyAcceptedLater(t *testing.T) {
+func TestAChangeIsRecordedEvenIfItsCallerIsAcceptedOnlyLater(t *testing.T) {
 	log := &fakes.Audit{}
 	access := newAccess()
 	h := open(t, access, func(o *Options) { o.Audit, o.Access = log, &lateAccess{fakeAccess: access} })
@@ -226,7 +226,7 @@ func (l *slowTrail) Records(ctx context.Context, q core.AuditQuery) (core.AuditP
 	return l.trail.Records(ctx, q)
 }
 
-func TestOneUserReadsOnePageOfTheAuditTrailAtATime(t *testing.T) {
+func TestEachUserReadsOnePageOfTheAuditTrailAtATime(t *testing.T) {
 	log := &slowTrail{}
 	h := open(t, newAccess(), func(o *Options) { o.AuditTrail = log })
 	var reads sync.WaitGroup
@@ -239,7 +239,7 @@ func TestOneUserReadsOnePageOfTheAuditTrailAtATime(t *testing.T) {
 	}
 	reads.Wait()
 	if most := log.most.Load(); most != 1 {
-		t.Errorf("%d reads at a time", most)
+		t.Errorf("%d concurrent reads, want 1", most)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestTheAuditTrailRecordsAccountLinksAndRefusedLinks(t *testing.T) {
 		want                       string // "action outcome actor workspace target" of the last record, "" for none
 	}{
 		{"an account that is linked", "GET", callback, "service_session=alice; service_account=binding", "GET /v1/accounts/callback ok alice " + core.DefaultWorkspaceID + " far"},
-		{"a login of another browser", "GET", callback, "service_session=alice", "GET /v1/accounts/callback forbidden alice"},
+		{"a login from another browser", "GET", callback, "service_session=alice", "GET /v1/accounts/callback forbidden alice"},
 		{"a browser that must log in first", "GET", callback, "", ""},
 		{"someone who has not agreed to the app's permissions", "POST", link, "service_session=alice", "POST /v1/accounts/link conflict alice " + core.DefaultWorkspaceID + " far"},
 		{"a stranger", "POST", link, "", "POST /v1/accounts/link unauthenticated far"},

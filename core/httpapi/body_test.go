@@ -27,8 +27,8 @@ func TestRefusedBodies(t *testing.T) {
 		{"a number", login, `1`, "must be a JSON object"},
 		{"a NUL byte", tool, "{\"tool\":\"a\x00\"}", "not JSON"},
 		{"not UTF-8", tool, "{\"tool\":\"a\xff\"}", "UTF-8"},
-		{"nested too deep", tool, `{"tool":"a__b","arguments":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}`, "more than 100 levels deep"},
-		{"a level too deep", tool, `{"tool":"a__b","arguments":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, "more than 100 levels deep"},
+		{"nested too deeply", tool, `{"tool":"a__b","arguments":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}`, "more than 100 levels deep"},
+		{"one level too deep", tool, `{"tool":"a__b","arguments":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, "more than 100 levels deep"},
 		{"the same key twice", tool, `{"tool":"a__b","tool":"c__d"}`, "tool is given more than once"},
 		{"the same key twice, once escaped", tool, `{"tool":"a__b","\u0074ool":"c__d"}`, "tool is given more than once"},
 		{"the same key twice inside arguments", tool, `{"tool":"a__b","arguments":{"x":[{"y":1,"y":2}]}}`, "arguments.x[].y is given more than once"},
@@ -52,15 +52,15 @@ func TestRefusedBodies(t *testing.T) {
 		{"an env value of the wrong type", install, `{"path":"/a","env":{"J":"x","K":1}}`, "env.K must be a string, not a number"},
 		{"a header of the wrong type", install, `{"url":"https://a.example","transport":{"headers":{"X-A":["b"]}}}`, "transport.headers.X-A must be a string, not an array"},
 		{"a list item of the wrong type", say, `{"message":"x","allowedTools":["a",1]}`, "allowedTools[] must be a string, not a number"},
-		{"a fraction where a whole number is wanted", say, `{"message":"x","maxIterations":1.5}`, "maxIterations must be a whole number, not 1.5"},
-		{"a number too large", say, `{"message":"x","maxIterations":1e99}`, "maxIterations must be a whole number, not 1e99"},
-		{"a text where a whole number is wanted", say, `{"message":"x","maxIterations":"5"}`, "maxIterations must be a whole number, not a string"},
+		{"a fraction instead of a whole number", say, `{"message":"x","maxIterations":1.5}`, "maxIterations must be a whole number, not 1.5"},
+		{"a number that is too large", say, `{"message":"x","maxIterations":1e99}`, "maxIterations must be a whole number, not 1e99"},
+		{"a string instead of a whole number", say, `{"message":"x","maxIterations":"5"}`, "maxIterations must be a whole number, not a string"},
 		{"env of the wrong type", install, `{"path":"/a","env":[]}`, "env must be an object, not an array"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := h.do(t, call{method: "POST", path: c.path, body: c.body})
 			if r.StatusCode != 400 || r.code() != "bad_request" || !strings.Contains(r.json(t)["message"].(string), c.names) {
-				t.Errorf("%d %s, want a message with %q", r.StatusCode, r.body, c.names)
+				t.Errorf("%d %s, want a message that contains %q", r.StatusCode, r.body, c.names)
 			}
 		})
 	}
@@ -150,7 +150,7 @@ func TestMutatedBodiesNeverCauseAServerError(t *testing.T) {
 	}
 }
 
-func FuzzBodiesNeverFailTheServer(f *testing.F) {
+func FuzzBodiesNeverCauseAServerError(f *testing.F) {
 	h := open(f, newAccess(), nil)
 	for _, seed := range []string{`{"tool":"a__b"}`, `{"tool":"a__b","arguments":{"x":[{}]}}`, `{"server":null}`, `[`, `{"a":1,"a":2}`, "\xff", `{"tool":1e999}`} {
 		f.Add(seed)

@@ -135,7 +135,7 @@ func TestReusedBuffersNeverContainAnotherCallersValues(t *testing.T) {
 	for i, c := range h.tools.calls {
 		who := h.tools.keep[i].User.ID
 		if c.Name != who+"__"+who || string(c.Arguments) != `{"who":"`+who+`"}` || h.tools.keep[i].Workspace.ID != "ws_"+who {
-			t.Fatalf("the call of %s was kept as %s %s in %s", who, c.Name, c.Arguments, h.tools.keep[i].Workspace.ID)
+			t.Fatalf("the call by %s was stored as %s %s in %s", who, c.Name, c.Arguments, h.tools.keep[i].Workspace.ID)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestAChatStreamWritesEachEventInOnePiece(t *testing.T) {
 	quiet := false
 	for e := range events {
 		if e.name == "" {
-			if !quiet { // a keep-alive while the provider is being held up
+			if !quiet { // a keep-alive while the provider's answer is delayed
 				quiet = true
 				close(s.hold)
 			}
@@ -68,7 +68,7 @@ func TestAChatStreamWritesEachEventInOnePiece(t *testing.T) {
 	}
 }
 
-// On either route, disconnecting the client cancels the request to the provider.
+// On both routes, the request to the provider is cancelled when the client disconnects.
 func TestARunEndsWhenItsClientDisconnects(t *testing.T) {
 	for _, path := range []string{"/v1/chat", "/v1/chat/stream"} {
 		t.Run(path, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestARunEndsWhenItsClientDisconnects(t *testing.T) {
 			case <-time.After(time.Minute):
 				t.Fatal("the provider was never released")
 			}
-			// A new run can start, and the partial answer has been kept.
+			// A new run can start, and the partial answer has been stored.
 			testkit.Eventually(t, "the run is cancelled", func() bool {
 				return h.do(t, call{method: "DELETE", path: "/v1/conversations/conv_0000000000000001"}).StatusCode == 200
 			})
@@ -233,7 +233,7 @@ func TestChatResponsesMatchTheOpenAPIDocument(t *testing.T) {
 			if r.StatusCode != c.status || !strings.Contains(r.body, c.want) {
 				t.Fatalf("%d %s", r.StatusCode, r.body)
 			}
-			hold(t, router, c.call, r)
+			checkDocumented(t, router, c.call, r)
 		})
 	}
 }

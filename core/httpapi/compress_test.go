@@ -33,7 +33,7 @@ func TestJSONOverOneKilobyteIsCompressedIfTheClientAcceptsIt(t *testing.T) {
 			body, _ = fasthttp.AppendUnbrotliBytes(nil, body)
 		}
 		if got := r.Header.Get("Content-Encoding"); got != want || string(body) != plain.body {
-			t.Errorf("%s: encoding %q, want %q; the content is the same: %v", accept, got, want, string(body) == plain.body)
+			t.Errorf("%s: encoding %q, want %q; same content: %v", accept, got, want, string(body) == plain.body)
 		}
 	}
 }

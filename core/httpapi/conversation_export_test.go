@@ -31,7 +31,7 @@ func converse(t *testing.T, h *testServer) string {
 	return made.ID
 }
 
-func TestAConversationIsReadWithMetadataLastModelAndETag(t *testing.T) {
+func TestAConversationIsReturnedWithMetadataLastModelAndETag(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	id := converse(t, h)
 	c := call{method: "GET", path: "/v1/conversations/" + id}
@@ -86,13 +86,13 @@ func TestAnExportedConversationIsRestoredWithItsMessages(t *testing.T) {
 	if file.StatusCode != 200 || !strings.Contains(file.Header.Get("Content-Disposition"), id+".json") {
 		t.Fatalf("%d %s", file.StatusCode, file.body)
 	}
-	hold(t, router, export, file)
+	checkDocumented(t, router, export, file)
 	restore := call{method: "POST", path: "/v1/conversations/import", body: file.body}
 	made := h.do(t, restore)
 	if made.StatusCode != 200 || made.json(t)["title"] != "Sums" || made.json(t)["id"] == id {
 		t.Fatalf("%d %s", made.StatusCode, made.body)
 	}
-	hold(t, router, restore, made)
+	checkDocumented(t, router, restore, made)
 	history := func(id string) string {
 		_, messages, _ := strings.Cut(h.do(t, call{method: "GET", path: "/v1/conversations/" + id + "/history"}).body, `"messages":`)
 		return messages

@@ -22,8 +22,8 @@ const (
 )
 
 // paramHeader is the prefix of the headers in which a call under revision 2026-07-28 repeats arguments. Tools choose
-// the names (x-mcp-header), so no fixed list can be complete, and wildcards do not work when a page sends credentials.
-// A preflight response therefore allows the headers of this kind that the preflight asks for.
+// the names (x-mcp-header), so no fixed list can be complete, and wildcards do not work if a page sends credentials. A
+// preflight response therefore allows those of these headers that the preflight asks for.
 const paramHeader = "Mcp-Param-"
 
 // cors sets the CORS headers of a response: for every origin in dev mode, and otherwise for those in ALLOWED_ORIGINS.
@@ -46,14 +46,14 @@ func (s *Server) cors(ctx *fasthttp.RequestCtx) {
 	set(h, fiber.HeaderAccessControlExposeHeaders, exposedHeaders)
 	if ctx.IsOptions() {
 		h.Set(fiber.HeaderAccessControlAllowMethods, allowedMethods)
-		h.Set(fiber.HeaderAccessControlAllowHeaders, allowedHeaders+paramsAsked(&ctx.Request.Header))
+		h.Set(fiber.HeaderAccessControlAllowHeaders, allowedHeaders+requestedParams(&ctx.Request.Header))
 		h.Set(fiber.HeaderAccessControlMaxAge, "600")
 	}
 }
 
-// paramsAsked returns the argument headers that a preflight asks for, each preceded by a comma so that they extend a
-// list.
-func paramsAsked(h *fasthttp.RequestHeader) string {
+// requestedParams returns the argument headers that a preflight asks for, each preceded by a comma so that they extend
+// a list.
+func requestedParams(h *fasthttp.RequestHeader) string {
 	var list strings.Builder
 	for _, asked := range h.PeekAll(fiber.HeaderAccessControlRequestHeaders) {
 		for name := range strings.SplitSeq(string(asked), ",") {
@@ -67,20 +67,20 @@ func paramsAsked(h *fasthttp.RequestHeader) string {
 }
 
 // keepOut runs before the routes of /v1. In dev mode, where no credential protects anything, it refuses every request
-// from another site's pages, including reads and event streams. It also requires a Host header that names this machine,
-// which rules out DNS rebinding. With authentication, it only refuses changes that another site's page attempts with
-// the session cookie, because browsers attach cookies on their own. They don't attach bearer tokens, and CORS hides
-// responses from the page.
+// from another site's pages, including reads and event streams. It also requires a Host header that refers to this
+// machine, which rules out DNS rebinding. If there is authentication, it only refuses changes that another site's page
+// attempts with the session cookie, because browsers attach cookies on their own. They don't attach bearer tokens, and
+// CORS hides responses from the page.
 func (s *Server) keepOut(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	ctx := c.Context()
 	if s.guard.Dev && !s.guard.HostAllowed(ctx) {
-		return core.Errorf(core.CodeForbidden, "the Host header does not name this machine; to accept it, add it to http.allowedHosts")
+		return core.Errorf(core.CodeForbidden, "the Host header does not refer to this machine; to accept it, add it to http.allowedHosts")
 	}
 	if !s.guard.Dev && (ctx.IsGet() || ctx.IsHead() || authn.Bearer(ctx) != "") {
 		return c.Next()
 	}
-	if ctx.IsGet() && s.isVisited(ctx) {
+	if ctx.IsGet() && s.isAccountPage(ctx) {
 		return c.Next()
 	}
 	if !s.guard.OriginAllowed(ctx) {
@@ -89,9 +89,9 @@ func (s *Server) keepOut(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// isVisited reports whether a person is opening one of the account pages, which other sites link or redirect to. The
+// isAccountPage reports whether a person is opening one of the account pages, which other sites link or redirect to. The
 // other site cannot see the content of the page.
-func (s *Server) isVisited(ctx *fasthttp.RequestCtx) bool {
+func (s *Server) isAccountPage(ctx *fasthttp.RequestCtx) bool {
 	path, h := string(ctx.Path()), &ctx.Request.Header
 	return (path == accounts.LinkPath || path == accounts.CallbackPath) && string(h.Peek("Sec-Fetch-Mode")) == "navigate" && string(h.Peek("Sec-Fetch-Dest")) == "document"
 }

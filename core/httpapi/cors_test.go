@@ -73,7 +73,7 @@ func TestCORSHeaders(t *testing.T) {
 func TestAPreflightAllowsArgumentHeaders(t *testing.T) {
 	const listed = "https://app.example"
 	h := open(t, newAccess(), func(o *Options) { o.AllowedOrigins = []string{listed} })
-	usual := h.preflight(t, listed)
+	base := h.preflight(t, listed)
 	for _, c := range []struct{ name, asked, more string }{
 		{"none", "", ""},
 		{"one, in lower case as browsers send it", "mcp-param-region", ", mcp-param-region"},
@@ -85,17 +85,17 @@ func TestAPreflightAllowsArgumentHeaders(t *testing.T) {
 		{"empty elements", ",, ,mcp-param-a,", ", mcp-param-a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := h.preflight(t, listed, c.asked); got != usual+c.more {
-				t.Errorf("got  %q\nwant %q", got, usual+c.more)
+			if got := h.preflight(t, listed, c.asked); got != base+c.more {
+				t.Errorf("got  %q\nwant %q", got, base+c.more)
 			}
 		})
 	}
 	if got := h.preflight(t, "https://evil.example", "mcp-param-a"); got != "" {
-		t.Errorf("a page that is not listed may send %q", got)
+		t.Errorf("a page that is not listed should not be allowed to send %q", got)
 	}
 }
 
-// preflight returns the headers that a page of an origin may send if its preflight asks for the given ones.
+// preflight returns the headers that a page from an origin may send if its preflight asks for the given ones.
 func (h *testServer) preflight(t *testing.T, origin string, asked ...string) string {
 	t.Helper()
 	r := h.do(t, call{method: "OPTIONS", path: "/mcp", header: map[string]string{

@@ -48,10 +48,10 @@ func TestAConnectionIsReusedAfterAWatchedCall(t *testing.T) {
 	conn, r := dial(t, h.addr)
 	const body = `{"tool":"a__b"}`
 	for range 3 {
-		status, said := exchange(t, conn, r, fmt.Sprintf("POST /v1/tools/call HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		status, got := exchange(t, conn, r, fmt.Sprintf("POST /v1/tools/call HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 			h.access.key, len(body), body))
 		if status != 200 {
-			t.Fatalf("%d %s", status, said)
+			t.Fatalf("%d %s", status, got)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func TestTheReplyToAnAppsQuestionIsPassedOn(t *testing.T) {
 		{"of the wrong type", `{"action":1}`, nil, 400, "action must be a string"},
 		{"empty", ``, nil, 400, "empty"},
 		{"to an unknown question", `{"action":"cancel"}`, core.Errorf(core.CodeNotFound, "none"), 404, `"not_found"`},
-		{"answered already", `{"action":"cancel"}`, core.Errorf(core.CodeAlreadyAnswered, "late"), 409, `"already_answered"`},
+		{"already answered", `{"action":"cancel"}`, core.Errorf(core.CodeAlreadyAnswered, "late"), 409, `"already_answered"`},
 		{"not matching the schema", `{"action":"accept"}`, core.Errorf(core.CodeInvalidInput, "m").WithDetails(violations), 400, `"path":"/n"`},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -57,9 +57,9 @@ func TestTheReplyToAnAppsQuestionIsPassedOn(t *testing.T) {
 			if r.StatusCode != c.status || !strings.Contains(r.body, c.want) {
 				t.Fatalf("%d %s", r.StatusCode, r.body)
 			}
-			hold(t, router, asked, r)
+			checkDocumented(t, router, asked, r)
 			if c.what == "accepted" && (a.id != "elic_0123456789abcdef" || string(a.reply.Content) != `{"n":1.50}` || a.by.User.ID != core.Owner().User.ID || a.by.Workspace.ID != core.DefaultWorkspaceID) {
-				t.Errorf("%+v answers %s with %+v", a.by, a.id, a.reply)
+				t.Errorf("%+v answered %s with %+v", a.by, a.id, a.reply)
 			}
 		})
 	}

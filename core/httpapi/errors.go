@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	internalMessage = "internal error: find the reason in the server log by this response's X-Request-Id"
+	internalMessage = "internal error; to find the reason, search the server log for this response's X-Request-Id"
 	retryAfter      = 5 * time.Second // for a 429 or 503 whose error does not set one
 )
 
@@ -110,7 +110,7 @@ func fromFiber(err error) *core.Error {
 	case fiber.StatusNotFound:
 		return core.Errorf(core.CodeNotFound, "not found")
 	case fiber.StatusMethodNotAllowed:
-		return core.Errorf(core.CodeMethodNotAllowed, "method not allowed: the Allow header lists the allowed methods")
+		return core.Errorf(core.CodeMethodNotAllowed, "method not allowed; the Allow header lists the allowed methods")
 	default:
 		return core.Wrap(core.CodeInternal, err, internalMessage)
 	}
@@ -132,7 +132,7 @@ func (s *Server) write(ctx *fasthttp.RequestCtx, status int, body errorBody) {
 	ctx.SetBody(encoded)
 }
 
-// writeUnreadable responds to a request that could not be read. It closes the connection, because it is unknown where
+// writeUnreadable responds to a request that could not be read. It closes the connection, because it is not known where
 // the next request starts.
 func (s *Server) writeUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	var timeout net.Error

@@ -14,7 +14,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-func TestStatusAndBodyOfEachErrorCode(t *testing.T) {
+func TestStatusAndBodyForEachErrorCode(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for code, status := range map[core.Code]int{
 		core.CodeBadRequest: 400, core.CodeInvalidInput: 400, core.CodeCredentialsRequired: 400, core.CodeWorkspaceRequired: 400, core.CodeNotConfigured: 400,
@@ -58,7 +58,7 @@ func TestAnErrorWithoutACodeIsLoggedAndNotShown(t *testing.T) {
 	}
 }
 
-func TestAPanicFailsOneRequestOnly(t *testing.T) {
+func TestAPanicFailsOnlyOneRequest(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) {
 		o.Mounts = append(o.Mounts, func(r Router) { r.Get("/mounted", func(*fiber.Ctx) error { panic("mounted") }) })
 	})

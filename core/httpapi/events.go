@@ -26,9 +26,9 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) (any, error) {
 		return nil, err
 	}
 	return nil, s.streams.Open(c, stream.Standing, func(ctx context.Context, w *stream.Writer) {
-		var reads atomic.Pointer[core.Caller] // the caller with their current rights, which decide what they may see
-		reads.Store(&caller)
-		ctx, stop := s.authn.Watch(ctx, cred, caller, func(now core.Caller) { reads.Store(&now) })
+		var current atomic.Pointer[core.Caller] // the caller with their current rights, which decide what they may see
+		current.Store(&caller)
+		ctx, stop := s.authn.Watch(ctx, cred, caller, func(now core.Caller) { current.Store(&now) })
 		defer stop()
 		reader := s.events.Subscribe(workspace, user)
 		defer reader.Close()
@@ -40,7 +40,7 @@ func (s *Server) streamEvents(c *fiber.Ctx, caller core.Caller) (any, error) {
 			case <-ctx.Done():
 				return
 			case e, open := <-reader.C:
-				if !open || s.send(w, *reads.Load(), e) != nil {
+				if !open || s.send(w, *current.Load(), e) != nil {
 					return
 				}
 			}

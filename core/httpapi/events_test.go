@@ -95,7 +95,7 @@ func TestEventsReachOnlyTheirWorkspaceAndAreEncodedAsDocumented(t *testing.T) {
 	}
 }
 
-func TestTheStreamOfADisconnectedReaderIsClosed(t *testing.T) {
+func TestADisconnectedReadersStreamIsClosed(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	resp, _ := h.listen(t, nil)
 	if n := h.streams.Count(); n != 1 {
@@ -162,7 +162,7 @@ func TestAStreamWhoseReaderLosesAccessEndsAtTheNextCheck(t *testing.T) {
 
 // A proof of possession can be used only once (RFC 9449 section 11.1), so a token that came with one cannot be verified
 // again.
-func TestTheStreamOfATokenWithAProofEndsWhenTheTokenIsRevoked(t *testing.T) {
+func TestAStreamWithAProofOfPossessionEndsWhenItsTokenIsRevoked(t *testing.T) {
 	access := newAccess()
 	access.binds = true
 	h := open(t, access, nil)
@@ -178,7 +178,7 @@ func TestTheStreamOfATokenWithAProofEndsWhenTheTokenIsRevoked(t *testing.T) {
 	}
 	access.revoke("alice")
 	if got, err := next(r); got != "" || err == nil {
-		t.Errorf("the stream continues: %q, %v", got, err)
+		t.Errorf("the stream continued: %q, %v", got, err)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestTheEventsRouteRefusesInvalidCredentialsAndWorkspaces(t *testing.T) {
 var fanOut = flag.Int("readers", 100, "event readers in the fan-out test, a tenth of them stalled; use 1000 for a long run")
 
 // Each event reaches every client that reads, and stalled clients are disconnected.
-func TestStalledReadersAreDisconnectedAndTheOthersGetEverything(t *testing.T) {
+func TestStalledReadersAreDisconnectedAndTheOthersReceiveEverything(t *testing.T) {
 	const bursts, burst = 4, 64
 	stalled, readers := *fanOut/10, *fanOut-*fanOut/10
 	h := open(t, newAccess(), nil)
@@ -270,7 +270,7 @@ func TestAStreamHidesDataThatItsReaderMayNoLongerSee(t *testing.T) {
 		return true
 	}
 	h.listen(t, map[string]string{"Authorization": "Bearer alice"})
-	h.await(t, "the stream does not watch for changes of rights", func() bool { h.access.mu.Lock(); defer h.access.mu.Unlock(); return len(h.access.watchers) == 1 })
+	h.await(t, "the stream does not watch for changed rights", func() bool { h.access.mu.Lock(); defer h.access.mu.Unlock(); return len(h.access.watchers) == 1 })
 	h.access.mu.Lock()
 	alice := h.access.bearers["alice"]
 	alice.User.Groups = "contractors"

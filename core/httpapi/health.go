@@ -42,7 +42,7 @@ func (s *Server) health(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return healthResponse{Status: status, Reason: reason, Uptime: s.uptime(), Bundles: bundles}, nil
 }
 
-// stateHealth reports whether the state store accepts writes. A database that does not respond in time counts as
+// stateHealth reports whether the state store accepts writes. A database that does not respond in time is treated as
 // rejecting them.
 func (s *Server) stateHealth(ctx context.Context) (status, reason string) {
 	if s.options.State == nil {

@@ -28,8 +28,8 @@ func TestHealthNeedsNoLogin(t *testing.T) {
 		name, auth, workspace, first string
 	}{
 		{"without a login, the default workspace", anonymous, "", "echo"},
-		{"without a login, the default workspace even if another is named", anonymous, "ws_alice", "echo"},
-		{"a wrong credential counts as no login", "Bearer wrong", "ws_alice", "echo"},
+		{"without a login, the default workspace even if another is requested", anonymous, "ws_alice", "echo"},
+		{"an invalid credential is treated as no login", "Bearer wrong", "ws_alice", "echo"},
 		{"a member sees the workspace", "Bearer alice", "ws_alice", "private"},
 		{"a member without the header sees the only workspace", "Bearer alice", "", "private"},
 		{"another caller sees the default workspace", "Bearer the-right-key-0123", "ws_alice", "echo"},
@@ -108,7 +108,7 @@ func (fullDisk) CheckWritable(context.Context) error {
 	return core.Errorf(core.CodeUnavailable, "the disk of the database is full")
 }
 
-func TestHealthSaysWhyTheStateIsReadOnly(t *testing.T) {
+func TestHealthReportsWhyTheStateIsReadOnly(t *testing.T) {
 	s := &Server{options: Options{State: fullDisk{}}, log: hclog.NewNullLogger()}
 	if status, reason := s.stateHealth(t.Context()); status != "degraded" || reason != "the disk of the database is full" {
 		t.Errorf("%s: %s", status, reason)

@@ -23,19 +23,19 @@ func TestAPIKeysAreCreatedListedAndRevoked(t *testing.T) {
 	if got := made.json(t); made.StatusCode != 200 || !strings.HasPrefix(fmt.Sprint(got["key"]), "rwk_") || got["expiresAt"] != "2999-01-01T00:00:00.000Z" {
 		t.Fatalf("%d %s", made.StatusCode, made.body)
 	}
-	hold(t, router, create, made)
+	checkDocumented(t, router, create, made)
 	list := call{method: "GET", path: "/v1/keys"}
 	listed := h.do(t, list)
 	if listed.StatusCode != 200 || strings.Contains(listed.body, "rwk_") || !strings.Contains(listed.body, `"name":"ci"`) {
 		t.Errorf("%d %s", listed.StatusCode, listed.body)
 	}
-	hold(t, router, list, listed)
+	checkDocumented(t, router, list, listed)
 	revoke := call{method: "DELETE", path: "/v1/keys/key_0"}
 	if r := h.do(t, revoke); r.StatusCode != 200 || r.body != `{"id":"key_0","deleted":true}` {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 	if r := h.do(t, revoke); r.StatusCode != 404 {
-		t.Errorf("again: %d %s", r.StatusCode, r.body)
+		t.Errorf("revoked again: %d %s", r.StatusCode, r.body)
 	}
 	for _, body := range []string{`{}`, `{"name":"x","expiresAt":"soon"}`} {
 		if r := h.do(t, call{method: "POST", path: "/v1/keys", body: body}); r.StatusCode != 400 {
@@ -44,7 +44,7 @@ func TestAPIKeysAreCreatedListedAndRevoked(t *testing.T) {
 	}
 }
 
-func TestAnEventStreamEndsAtOnceWhenItsCredentialsAreRevoked(t *testing.T) {
+func TestAnEventStreamEndsImmediatelyWhenItsCredentialsAreRevoked(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleMember})
 	h.access.user("bob", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleMember})

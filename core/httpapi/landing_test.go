@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTheLandingPageSaysWhoYouAreAndHowToConnect(t *testing.T) {
+func TestTheLandingPageShowsWhoYouAreAndHowToConnect(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) {
 		o.Landing, o.Login, o.BaseURL = true, func() bool { return true }, "https://tools.example.com"
 	})
@@ -22,7 +22,7 @@ func TestTheLandingPageSaysWhoYouAreAndHowToConnect(t *testing.T) {
 			t.Fatalf("%s: %d %s", name, r.StatusCode, r.body)
 		}
 		if !strings.Contains(r.body, c.has) || strings.Contains(r.body, c.lacks) {
-			t.Errorf("%s: want %q and not %q in\n%s", name, c.has, c.lacks, r.body)
+			t.Errorf("%s: want %q, but not %q, in\n%s", name, c.has, c.lacks, r.body)
 		}
 		if !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") || r.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: headers %v", name, r.Header)
@@ -30,7 +30,7 @@ func TestTheLandingPageSaysWhoYouAreAndHowToConnect(t *testing.T) {
 	}
 }
 
-func TestWithoutTheLandingPageTheRootIsNotFound(t *testing.T) {
+func TestTheRootIsNotFoundIfThereIsNoLandingPage(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	if r := h.do(t, call{method: "GET", path: "/"}); r.StatusCode != 404 {
 		t.Errorf("%d %s", r.StatusCode, r.body)

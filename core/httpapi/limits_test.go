@@ -32,11 +32,11 @@ func TestTheBodyLimitUnderV1IsOneMebibyte(t *testing.T) {
 		status           int
 	}{
 		{"exactly the limit", "/v1/tools/call", fit, 200},
-		{"a byte more", "/v1/tools/call", fit + " ", 413},
-		{"a byte more on an unknown path", "/v1/nothing", fit + " ", 413},
+		{"one byte more", "/v1/tools/call", fit + " ", 413},
+		{"one byte more on an unknown path", "/v1/nothing", fit + " ", 413},
 		{"far more", "/v1/tools/call", strings.Repeat("x", 8<<20), 413},
 		{"exactly the limit, mounted", "/mounted", strings.Repeat("x", 2<<20), 200},
-		{"a byte more, mounted", "/mounted", strings.Repeat("x", 2<<20+1), 413},
+		{"one byte more, mounted", "/mounted", strings.Repeat("x", 2<<20+1), 413},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := h.do(t, call{method: "POST", path: c.path, body: c.body})
@@ -139,7 +139,7 @@ func TestSlowAnonymousBodiesDelayOnlyAnonymousRequests(t *testing.T) {
 	}
 }
 
-func TestSlowBodiesFromOneClientDoNotTakeEveryonesSlots(t *testing.T) {
+func TestSlowBodiesFromOneClientDoNotTakeAllPlaces(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) { o.Timeouts.Body = time.Minute })
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: "ws_second", Role: core.RoleMember})
 	for range intake.LargeBodies {
@@ -153,11 +153,11 @@ func TestSlowBodiesFromOneClientDoNotTakeEveryonesSlots(t *testing.T) {
 		t.Errorf("another client's large body: %d after %v", r.StatusCode, time.Since(start))
 	}
 	if known, _ := h.bodies.Receiving(); known >= intake.LargeBodies {
-		t.Errorf("one client has all %d slots", known)
+		t.Errorf("one client has all %d places", known)
 	}
 }
 
-func TestALargeBodyWithoutASlotIsRefusedWithRetryAfter(t *testing.T) {
+func TestALargeBodyWithoutAPlaceIsRefusedWithRetryAfter(t *testing.T) {
 	h := open(t, newAccess(), func(o *Options) { o.Timeouts.Body = 5 * time.Second })
 	for i := range intake.LargeBodies {
 		name := fmt.Sprintf("user%d", i/2)
@@ -219,7 +219,7 @@ func TestBodiesOfEverySizeArriveComplete(t *testing.T) {
 			fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%s0\r\n\r\n", head, map[bool]string{true: fmt.Sprintf("%x\r\n%s\r\n", size, body)}[size > 0]),
 		} {
 			if status, got := exchange(t, conn, r, request); status != 200 || got != body { // on one connection, which therefore stays open
-				t.Errorf("%d bytes: %d, %d bytes came back", size, status, len(got))
+				t.Errorf("%d bytes: %d, %d bytes were returned", size, status, len(got))
 			}
 		}
 	}
@@ -241,7 +241,7 @@ func TestTheHeaderLimitIs16KiB(t *testing.T) {
 	}
 }
 
-func TestTheTimeoutsOfTheListener(t *testing.T) {
+func TestTheListenersTimeouts(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	s := h.router.Server()
 	if s.ReadTimeout != 10*time.Second || s.IdleTimeout != 255*time.Second || s.WriteTimeout != 60*time.Second {

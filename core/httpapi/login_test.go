@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/authn"
 )
 
-const anonymous = "" // as an Authorization value: send no such header
+const anonymous = "" // as an Authorization value: do not send the header
 
 func TestLoginSetsTheDocumentedCookie(t *testing.T) {
 	h := open(t, newAccess(), nil)
@@ -51,7 +51,7 @@ func TestACookieReceivedOverTLSIsSecure(t *testing.T) {
 	}
 }
 
-func TestACookieOpensTheAPIUntilLogout(t *testing.T) {
+func TestACookieIsValidUntilLogout(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	r := h.do(t, call{method: "POST", path: "/v1/auth/login", body: `{"key":"` + h.access.key + `"}`, header: map[string]string{"Authorization": anonymous}})
 	header := map[string]string{"Authorization": anonymous, "Cookie": "service_session=" + r.Cookies()[0].Value}
@@ -75,7 +75,7 @@ func TestABearerTokenTakesPrecedenceOverTheCookie(t *testing.T) {
 	token, _ := h.access.Login(t.Context(), h.access.key)
 	r := h.do(t, call{method: "GET", path: "/v1/apps", header: map[string]string{"Authorization": "Bearer wrong", "Cookie": "service_session=" + token}})
 	if r.StatusCode != 401 {
-		t.Errorf("a wrong bearer token with a valid cookie: %d", r.StatusCode)
+		t.Errorf("an invalid bearer token with a valid cookie: %d", r.StatusCode)
 	}
 	r = h.do(t, call{method: "GET", path: "/v1/apps", header: map[string]string{"Authorization": "Basic eDp5", "Cookie": "service_session=" + token}})
 	if r.StatusCode != 200 {
@@ -90,7 +90,7 @@ func TestLoginErrors(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	r := h.do(t, call{method: "POST", path: "/v1/auth/login", body: `{"key":"wrong"}`})
 	if r.StatusCode != 401 || r.body != "" || r.Header.Get("Set-Cookie") != "" || r.Header.Get("Content-Type") != "" {
-		t.Errorf("a wrong key: %d %q %v", r.StatusCode, r.body, r.Header)
+		t.Errorf("an invalid key: %d %q %v", r.StatusCode, r.body, r.Header)
 	}
 	from := func(client string) reply {
 		return h.do(t, call{method: "POST", path: "/v1/auth/login", body: `{"key":"wrong"}`, header: map[string]string{"X-Forwarded-For": client}})
@@ -99,10 +99,10 @@ func TestLoginErrors(t *testing.T) {
 		from("203.0.113.1")
 	}
 	if r := from("203.0.113.1"); r.StatusCode != 429 || r.code() != "rate_limited" || r.Header.Get("Retry-After") != "6" {
-		t.Errorf("one too many: %d %s %q", r.StatusCode, r.body, r.Header.Get("Retry-After"))
+		t.Errorf("one attempt too many: %d %s %q", r.StatusCode, r.body, r.Header.Get("Retry-After"))
 	}
 	if r := from("10.0.0.1, 203.0.113.1"); r.StatusCode != 429 {
-		t.Errorf("a forged hop was taken for another client: %d", r.StatusCode)
+		t.Errorf("a forged hop was mistaken for another client: %d", r.StatusCode)
 	}
 	start := time.Now()
 	r = h.do(t, call{method: "POST", path: "/v1/auth/login", body: `{"key":"` + h.access.key + `"}`, header: map[string]string{"X-Forwarded-For": "203.0.113.2"}})
@@ -164,7 +164,7 @@ func TestBrowserLogin(t *testing.T) {
 		"an unknown state":    {"?state=s2&code=c1", "service_login=b1"},
 		"another browser":     {"?state=s1&code=c1", "service_login=b2"},
 		"no cookie":           {"?state=s1&code=c1", ""},
-		"a wrong code":        {"?state=s1&code=c2", "service_login=b1"},
+		"an invalid code":     {"?state=s1&code=c2", "service_login=b1"},
 		"another provider":    {"?state=s1&code=c1&iss=https://another.example", "service_login=b1"},
 		"the person declined": {"?state=s1&error=access_denied", "service_login=b1"},
 		"nothing at all":      {"", ""},
@@ -203,7 +203,7 @@ func TestBrowserLoginsAreLimitedPerClient(t *testing.T) {
 		}
 	}
 	if r := from("203.0.113.1"); r.StatusCode != 429 || r.code() != "rate_limited" || r.Header.Get("Retry-After") == "" {
-		t.Errorf("one too many: %d %s", r.StatusCode, r.body)
+		t.Errorf("one attempt too many: %d %s", r.StatusCode, r.body)
 	}
 	if r := from("203.0.113.2"); r.StatusCode != 302 {
 		t.Errorf("another client: %d %s", r.StatusCode, r.body)
@@ -219,7 +219,7 @@ func TestBrowserLoginNeedsAnAdapter(t *testing.T) {
 	}
 }
 
-func TestWithSeveralProvidersThePersonChoosesOne(t *testing.T) {
+func TestThePersonChoosesOneOfSeveralProviders(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.access.adapter, h.access.several = true, []string{"okta", "<staff>"}
 	r := h.do(t, call{method: http.MethodGet, path: "/v1/auth/authorize?returnTo=/apps"})
@@ -228,7 +228,7 @@ func TestWithSeveralProvidersThePersonChoosesOne(t *testing.T) {
 	}
 	for _, want := range []string{`href="/v1/auth/authorize?provider=okta&amp;returnTo=%2Fapps"`, ">okta</a>", "&lt;staff&gt;"} {
 		if !strings.Contains(r.body, want) {
-			t.Errorf("%s is not on the page: %s", want, r.body)
+			t.Errorf("the page does not contain %s: %s", want, r.body)
 		}
 	}
 	r = h.do(t, call{method: http.MethodGet, path: "/v1/auth/authorize?provider=okta&returnTo=/apps"})
@@ -258,7 +258,7 @@ func TestTheReasonForAFailedBrowserLoginIsLoggedAsAWarning(t *testing.T) {
 	}
 }
 
-func TestBackchannelLogoutTakesOneLogoutTokenInAForm(t *testing.T) {
+func TestBackchannelLogoutAcceptsExactlyOneLogoutTokenInAForm(t *testing.T) {
 	a := newAccess()
 	a.cookies["idp-cookie"] = core.Owner()
 	h := open(t, a, func(*Options) {})

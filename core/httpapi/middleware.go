@@ -78,7 +78,7 @@ func (s *Server) readRequest(ctx *fasthttp.RequestCtx) (done func(), ok bool) {
 	}
 	own := s.largeBody(ctx)
 	if err == nil && own.streamed {
-		return nil, s.beginUpload(ctx, own.most)
+		return nil, s.beginUpload(ctx, own.limit)
 	}
 	if err == nil && !s.admitted(webguard.RequestOf(ctx).In(s.root), h) {
 		ctx.Request.ResetBody() // the body stays unread, so the connection is closed after the response
@@ -122,9 +122,9 @@ func (s *Server) largeBody(ctx *fasthttp.RequestCtx) action {
 
 // beginUpload leaves the body of an upload on the connection, so that the handler can stream it after checking the
 // caller's rights. The connection is closed after the response, because the body of a refused upload is not read.
-func (s *Server) beginUpload(ctx *fasthttp.RequestCtx, most int) bool {
+func (s *Server) beginUpload(ctx *fasthttp.RequestCtx, limit int) bool {
 	ctx.SetConnectionClose()
-	if ctx.Request.Header.ContentLength() > most {
+	if ctx.Request.Header.ContentLength() > limit {
 		s.writeUnreadable(ctx, fasthttp.ErrBodyTooLarge)
 		return false
 	}
@@ -134,8 +134,8 @@ func (s *Server) beginUpload(ctx *fasthttp.RequestCtx, most int) bool {
 
 // bodyLimit returns the size limit of a request body, in bytes.
 func (s *Server) bodyLimit(ctx *fasthttp.RequestCtx) int {
-	if own := s.largeBody(ctx); own.most > 0 {
-		return own.most
+	if own := s.largeBody(ctx); own.limit > 0 {
+		return own.limit
 	}
 	if bytes.HasPrefix(ctx.URI().PathOriginal(), []byte("/v1/")) {
 		return s.options.MaxAPIBody

@@ -36,7 +36,7 @@ func document(t *testing.T, h *testServer) *openapi3.T {
 	return doc
 }
 
-func TestTheOpenAPIDocumentDescribesExactlyTheRoutesOfTheServer(t *testing.T) {
+func TestTheOpenAPIDocumentDescribesExactlyTheServersRoutes(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	doc := document(t, h)
 	described := map[string]*openapi3.Operation{}
@@ -57,7 +57,7 @@ func TestTheOpenAPIDocumentDescribesExactlyTheRoutesOfTheServer(t *testing.T) {
 	for name, operation := range described {
 		open := operation.Security != nil && len(*operation.Security) == 0
 		if open != public(served[name]) {
-			t.Errorf("%s: the document says open: %v", name, open)
+			t.Errorf("%s: according to the document, it is open: %v", name, open)
 		}
 		if operation.OperationID == "" || operation.Responses.Default() == nil {
 			t.Errorf("%s has no id or no default response", name)
@@ -65,7 +65,7 @@ func TestTheOpenAPIDocumentDescribesExactlyTheRoutesOfTheServer(t *testing.T) {
 	}
 }
 
-func TestTheOpenAPIDocumentListsTheRefusalsOfEveryWorkspaceOperation(t *testing.T) {
+func TestTheOpenAPIDocumentListsTheRefusalsForEveryWorkspaceOperation(t *testing.T) {
 	doc := document(t, open(t, newAccess(), nil))
 	for path, item := range doc.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -93,7 +93,7 @@ func TestTheOpenAPIDocumentListsEveryErrorCode(t *testing.T) {
 		core.CodeModelNotConfigured, core.CodeProviderAuth, core.CodeProviderOverloaded, core.CodeProviderError, core.CodeEngineError,
 	} {
 		if !slices.Contains(withCode, any(string(code))) {
-			t.Errorf("%s is not in the document", code)
+			t.Errorf("the document does not contain %s", code)
 		}
 	}
 }
@@ -118,19 +118,19 @@ func TestResponsesMatchTheOpenAPIDocument(t *testing.T) {
 		status    int
 	}{
 		{"login", call{method: "POST", path: "/v1/auth/login", body: `{"key":"the-right-key-0123"}`}, "", nil, 200},
-		{"login with a wrong key", call{method: "POST", path: "/v1/auth/login", body: `{"key":"x"}`}, "", nil, 401},
+		{"login with an invalid key", call{method: "POST", path: "/v1/auth/login", body: `{"key":"x"}`}, "", nil, 401},
 		{"login without a key", call{method: "POST", path: "/v1/auth/login", body: `{}`}, "", nil, 400},
-		{"login as text", call{method: "POST", path: "/v1/auth/login", body: `x`, header: map[string]string{"Content-Type": "text/plain"}}, "", nil, 415},
+		{"login as plain text", call{method: "POST", path: "/v1/auth/login", body: `x`, header: map[string]string{"Content-Type": "text/plain"}}, "", nil, 415},
 		{"login too large", call{method: "POST", path: "/v1/auth/login", body: strings.Repeat("x", maxBody+1)}, "", nil, 413},
 		{"logout", call{method: "POST", path: "/v1/auth/logout"}, "", nil, 200},
 		{"session", call{method: "GET", path: "/v1/auth/session"}, "", nil, 200},
 		{"session without credentials", call{method: "GET", path: "/v1/auth/session", header: none}, "", nil, 401},
 		{"authorize", call{method: "GET", path: "/v1/auth/authorize?returnTo=/x"}, "", nil, 302},
-		{"authorize with a bad returnTo", call{method: "GET", path: "/v1/auth/authorize?returnTo=x"}, "", nil, 400},
+		{"authorize with an invalid returnTo", call{method: "GET", path: "/v1/auth/authorize?returnTo=x"}, "", nil, 400},
 		{"callback", call{method: "GET", path: "/v1/auth/callback?code=c&state=s"}, "", nil, 302},
 		{"apps", call{method: "GET", path: "/v1/apps"}, "", nil, 200},
 		{"apps without credentials", call{method: "GET", path: "/v1/apps", header: none}, "", nil, 401},
-		{"apps of another workspace", call{method: "GET", path: "/v1/apps", header: denied}, "", nil, 403},
+		{"another workspace's apps", call{method: "GET", path: "/v1/apps", header: denied}, "", nil, 403},
 		{"install", call{method: "POST", path: "/v1/apps/install", body: `{"path":"/b","env":{"A":"b"}}`}, "", nil, 200},
 		{"install a remote app", call{method: "POST", path: "/v1/apps/install", body: `{"url":"https://a.example","serverName":"a","transport":{"type":"sse","auth":{"type":"bearer","token":"t"},"headers":{"A":"b"}}}`}, "", nil, 200},
 		{"install nothing", call{method: "POST", path: "/v1/apps/install", body: `{}`}, "", nil, 400},
@@ -151,9 +151,9 @@ func TestResponsesMatchTheOpenAPIDocument(t *testing.T) {
 		{"a tool", call{method: "POST", path: "/v1/tools/call", body: `{"server":"a","tool":"b","arguments":{"x":1}}`}, "", nil, 200},
 		{"a tool that an app refuses", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", &rpc.Error{Message: "m"}, 200},
 		{"an unknown tool", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeToolNotFound, "m"), 404},
-		{"a tool that is off", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeFeatureDisabled, "m"), 403},
-		{"a tool with wrong input", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", invalid, 400},
-		{"a tool of a dead app", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeUnavailable, "m"), 503},
+		{"a tool that is turned off", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeFeatureDisabled, "m"), 403},
+		{"a tool with invalid input", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", invalid, 400},
+		{"a tool from a dead app", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeUnavailable, "m"), 503},
 		{"changed tools", call{method: "GET", path: "/v1/pins"}, "", nil, 200},
 		{"accept a changed tool", call{method: "POST", path: "/v1/pins/pin_1", body: `{"decision":"accept"}`}, "", nil, 200},
 		{"refuse a changed tool", call{method: "POST", path: "/v1/pins/pin_1", body: `{"decision":"refuse"}`}, "", nil, 200},
@@ -162,7 +162,7 @@ func TestResponsesMatchTheOpenAPIDocument(t *testing.T) {
 		{"waiting calls", call{method: "GET", path: "/v1/approvals"}, "", nil, 200},
 		{"decided calls", call{method: "GET", path: "/v1/approvals?state=decided&limit=1"}, "", nil, 200},
 		{"calls in another state", call{method: "GET", path: "/v1/approvals?state=used"}, "", nil, 400},
-		{"allow all calls of a tool", call{method: "POST", path: "/v1/approvals/apr_1", body: `{"decision":"always"}`}, "", nil, 200},
+		{"allow all calls to a tool", call{method: "POST", path: "/v1/approvals/apr_1", body: `{"decision":"always"}`}, "", nil, 200},
 		{"standing approvals", call{method: "GET", path: "/v1/approvals/always"}, "", nil, 200},
 		{"withdraw a standing approval", call{method: "DELETE", path: "/v1/approvals/always/sta_1"}, "", nil, 200},
 		{"withdraw an unknown approval", call{method: "DELETE", path: "/v1/approvals/always/sta_2"}, "", nil, 404},
@@ -176,7 +176,7 @@ func TestResponsesMatchTheOpenAPIDocument(t *testing.T) {
 		{"a tool call that was refused", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeApprovalRefused, "m"), 403},
 		{"a tool that is held back", call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b"}`}, "tools", core.Errorf(core.CodeToolHeld, "m"), 403},
 		{"events without credentials", call{method: "GET", path: "/v1/events", header: none}, "", nil, 401},
-		{"events of another workspace", call{method: "GET", path: "/v1/events", header: denied}, "", nil, 403},
+		{"another workspace's events", call{method: "GET", path: "/v1/events", header: denied}, "", nil, 403},
 		{"workspace", call{method: "GET", path: "/v1/workspace"}, "", nil, 200},
 		{"set instructions", call{method: "PATCH", path: "/v1/workspace", body: `{"instructions":"Answer in French."}`}, "", nil, 200},
 		{"set no instructions", call{method: "PATCH", path: "/v1/workspace", body: `{}`}, "", nil, 400},
@@ -205,13 +205,13 @@ func TestResponsesMatchTheOpenAPIDocument(t *testing.T) {
 			if r.StatusCode != c.status {
 				t.Fatalf("%d %s", r.StatusCode, r.body)
 			}
-			hold(t, router, c.call, r)
+			checkDocumented(t, router, c.call, r)
 		})
 	}
 }
 
-// hold checks a response, and the request if it succeeded, against the OpenAPI document.
-func hold(t *testing.T, router routers.Router, c call, r reply) {
+// checkDocumented checks a response, and the request if it succeeded, against the OpenAPI document.
+func checkDocumented(t *testing.T, router routers.Router, c call, r reply) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), c.method, "http://localhost"+c.path, strings.NewReader(c.body))
 	if err != nil {

@@ -36,7 +36,7 @@ type Access interface {
 	MCP(ctx context.Context, bearer, resource string) (core.Identity, error)
 
 	Dev() bool
-	BindsTokens() bool // whether an identity provider binds tokens to proofs in their requests
+	BindsTokens() bool // whether an identity provider issues tokens that need proof of possession (DPoP, mTLS)
 	Workspaces(ctx context.Context, id core.Identity) ([]core.Workspace, error)
 }
 
@@ -62,7 +62,7 @@ type Events interface {
 	Subscribe(workspace, user string) *event.Subscription
 }
 
-// Features are the feature flags.
+// Features reports whether a feature flag is on.
 type Features interface{ Enabled(flag string) bool }
 
 // State is the store for everything that must outlive the server process.
@@ -84,7 +84,7 @@ type Options struct {
 	Approvals  appapi.Approvals
 	Events     Events
 	Chat       Chat
-	State      State // GET /v1/health reports its problems; may be nil
+	State      State // whose problems GET /v1/health reports; may be nil
 	Metrics    Metrics
 	Registries adminapi.Registries
 	Logger     hclog.Logger
@@ -108,7 +108,7 @@ type Options struct {
 	AllowedOrigins []string       // ALLOWED_ORIGINS: scheme://host[:port], lower case
 	AllowedHosts   []string       // Host values accepted in dev mode in addition to loopback ones; host or host:port
 	TrustedProxies []netip.Prefix // their X-Forwarded-For and X-Forwarded-Proto are trusted
-	BaseURL        string         // the public address, whose pages count as this server's own; "" means the address that the client used
+	BaseURL        string         // the public address, whose pages are treated as this server's own; "" means the address that the client used
 	RedirectURI    string         // where an identity provider sends the browser; "" derives it from the request
 
 	TLS                *tls.Config // nil serves HTTP without TLS

@@ -8,7 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-func TestOtherSitesCannotActInDevMode(t *testing.T) {
+func TestOtherSitesCannotMakeChangesInDevMode(t *testing.T) {
 	dev := newAccess()
 	dev.dev = true
 	h := open(t, dev, func(o *Options) {
@@ -20,12 +20,12 @@ func TestOtherSitesCannotActInDevMode(t *testing.T) {
 		allowed                          bool
 	}{
 		{"a program", "POST", "", "", "", true},
-		{"a page of this server", "POST", "localhost:27247", "http://localhost:27247", "same-origin", true},
-		{"a page of this machine", "POST", "127.0.0.1:27247", "http://localhost:5173", "cross-site", true},
-		{"a page of this machine over IPv6", "POST", "[::1]:27247", "http://[::1]:5173", "", true},
-		{"a page of a listed site", "POST", "", "https://app.example", "cross-site", true},
+		{"a page from this server", "POST", "localhost:27247", "http://localhost:27247", "same-origin", true},
+		{"a page from this machine", "POST", "127.0.0.1:27247", "http://localhost:5173", "cross-site", true},
+		{"a page from this machine over IPv6", "POST", "[::1]:27247", "http://[::1]:5173", "", true},
+		{"a page from a listed site", "POST", "", "https://app.example", "cross-site", true},
 		{"a page from another site", "POST", "", "https://evil.example", "cross-site", false},
-		{"a page of another site deletes", "DELETE", "", "https://evil.example", "", false},
+		{"a page from another site deletes", "DELETE", "", "https://evil.example", "", false},
 		{"a page without an origin", "POST", "", "null", "", false},
 		{"a cross-site request without Origin", "POST", "", "", "cross-site", false},
 		{"a same-site request without Origin", "POST", "", "", "same-site", false},
@@ -34,16 +34,16 @@ func TestOtherSitesCannotActInDevMode(t *testing.T) {
 		{"an address that begins like this machine", "POST", "", "http://127.0.0.1.evil.example", "", false},
 		{"an origin with a path", "POST", "", "http://localhost/evil", "", false},
 		{"an origin with a user", "POST", "", "http://localhost@evil.example", "", false},
-		{"an origin of another scheme", "POST", "", "file://localhost", "", false},
+		{"an origin with another scheme", "POST", "", "file://localhost", "", false},
 		{"another site reads", "GET", "", "https://evil.example", "cross-site", false},
 		{"another site reads without Origin", "GET", "", "", "cross-site", false},
-		{"a page of this machine reads", "GET", "localhost:27247", "http://127.0.0.1:5173", "cross-site", true},
-		{"a page of a listed site reads", "GET", "", "https://app.example", "cross-site", true},
+		{"a page from this machine reads", "GET", "localhost:27247", "http://127.0.0.1:5173", "cross-site", true},
+		{"a page from a listed site reads", "GET", "", "https://app.example", "cross-site", true},
 		{"a rebound name reads", "GET", "evil.example:27247", "", "", false},
 		{"a rebound name makes a change", "POST", "evil.example:27247", "http://evil.example:27247", "same-origin", false},
 		{"a name that begins like a loopback address", "GET", "127.0.0.1.evil.example", "", "", false},
 		{"a name under localhost", "GET", "ropewalk.localhost:1", "", "", true},
-		{"an address of the local network", "GET", "192.168.1.5:27247", "", "", false},
+		{"an address in the local network", "GET", "192.168.1.5:27247", "", "", false},
 		{"an accepted host", "GET", "ropewalk.internal:27247", "", "", true},
 		{"an accepted host makes a change", "POST", "Ropewalk.internal:27247", "http://ropewalk.internal:27247", "", true},
 		{"an accepted host with its port", "GET", "other.internal:8080", "", "", true},
@@ -128,7 +128,7 @@ func TestInDevModeABearerTokenDoesNotLetAnotherSiteIn(t *testing.T) {
 	}
 }
 
-func TestACookieWorksOnlyForPagesOfItsOwnSite(t *testing.T) {
+func TestACookieWorksOnlyForPagesOnItsOwnSite(t *testing.T) {
 	a := newAccess()
 	h := open(t, a, func(o *Options) {
 		o.AllowedOrigins = []string{"https://app.example"}
@@ -141,16 +141,16 @@ func TestACookieWorksOnlyForPagesOfItsOwnSite(t *testing.T) {
 	}{
 		{"no browser", "POST", "", "", "", false, true},
 		{"its own page", "POST", "ropewalk.example", "https://ropewalk.example", "same-origin", false, true},
-		{"its own page behind TLS on the usual port", "POST", "ropewalk.example", "https://ropewalk.example:443", "", false, true},
+		{"its own page behind TLS on the default port", "POST", "ropewalk.example", "https://ropewalk.example:443", "", false, true},
 		{"its own host on another port", "POST", "ropewalk.example", "https://ropewalk.example:8443", "", false, false},
 		{"the public address, through a proxy that does not forward the Host", "POST", "127.0.0.1:27247", "https://tools.example", "same-origin", false, true},
 		{"the public address without TLS", "POST", "127.0.0.1:27247", "http://tools.example", "", false, false},
 		{"a listed site", "POST", "ropewalk.example", "https://app.example", "cross-site", false, true},
 		{"another site", "POST", "ropewalk.example", "https://evil.example", "cross-site", false, false},
 		{"another site without Origin", "POST", "ropewalk.example", "", "cross-site", false, false},
-		{"a page of this machine, which is not special outside dev mode", "POST", "ropewalk.example", "http://localhost:3000", "", false, false},
+		{"a page from this machine, which has no special rights outside dev mode", "POST", "ropewalk.example", "http://localhost:3000", "", false, false},
 		{"another site deletes", "DELETE", "ropewalk.example", "https://evil.example", "", false, false},
-		{"another site with a bearer token, which browsers never add themselves", "POST", "ropewalk.example", "https://evil.example", "", true, true},
+		{"another site with a bearer token, which browsers never add on their own", "POST", "ropewalk.example", "https://evil.example", "", true, true},
 		{"another site reads", "GET", "ropewalk.example", "https://evil.example", "cross-site", false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func TestAppManagersSeeAndChangePermissions(t *testing.T) {
 	}
 	want := core.Access{Kind: core.PermissionRead, Target: "/srv/data"}
 	if len(h.apps.decided) != 1 || len(h.apps.decided[0].Allow) != 1 || h.apps.decided[0].Allow[0] != want {
-		t.Errorf("decided %+v", h.apps.decided)
+		t.Errorf("the manager received %+v", h.apps.decided)
 	}
 	h.access.user("alice", core.RoleMember, core.Workspace{ID: core.DefaultWorkspaceID, Role: core.RoleMember})
 	change.header = map[string]string{"Authorization": "Bearer alice"}

@@ -10,7 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// Together these limit how long a fault stays unnoticed. In the worst case, a cached outcome is followed by a check
+// Together these limit how long a fault may go unnoticed. In the worst case, a cached outcome is followed by a check
 // that does not return, which takes 3.25 s.
 const (
 	readyPatience = 2 * time.Second        // for all checks of one probe
@@ -27,7 +27,7 @@ type Check struct {
 	Run  func(context.Context) error
 	When func() bool // whether the server currently has that part; nil means always
 
-	Advisory bool // the server counts as ready even if the check fails
+	Advisory bool // the server is ready even if the check fails
 }
 
 // CheckState is the outcome of a Check.
@@ -143,7 +143,7 @@ func (s *Server) logReadiness(now CheckState) {
 func (s *Server) live(c *fiber.Ctx) error { return c.JSON(map[string]string{"status": "ok"}) }
 
 // ready handles GET /readyz. It succeeds if every check passes and the server is not shutting down. The response only
-// names the failed checks, because anyone may ask. The log and `ropewalk doctor` give the reasons.
+// names the failed checks, because anyone may request it. The log and `ropewalk doctor` give the reasons.
 func (s *Server) ready(c *fiber.Ctx) error {
 	response := readyResponse{Status: "ready", Checks: []checkState{}}
 	for _, check := range s.Readiness() {

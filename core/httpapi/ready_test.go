@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestReadinessNamesTheFailingCheck(t *testing.T) {
+func TestReadinessReportsTheFailingCheck(t *testing.T) {
 	var broken atomic.Bool
 	var runs atomic.Int64
 	h := open(t, newAccess(), func(o *Options) {
@@ -32,10 +32,10 @@ func TestReadinessNamesTheFailingCheck(t *testing.T) {
 	}
 	h.do(t, probe)
 	if n := runs.Load(); n == 0 || n > 1 && time.Since(began) < readyCache {
-		t.Errorf("two probes at once ran the check %d times", n)
+		t.Errorf("two concurrent probes ran the check %d times", n)
 	}
 	broken.Store(true)
-	h.await(t, "the fault is not shown", func() bool { return h.do(t, probe).StatusCode == 503 })
+	h.await(t, "the fault is not reported", func() bool { return h.do(t, probe).StatusCode == 503 })
 	if reasons := h.Readiness(); reasons[0].Name != "store" || reasons[0].Err == nil || reasons[1].Err != nil {
 		t.Errorf("the reasons are %v", reasons)
 	}
@@ -51,7 +51,7 @@ func TestReadinessNamesTheFailingCheck(t *testing.T) {
 func TestEveryFaultIsReportedWithinFiveSeconds(t *testing.T) {
 	faults := map[string]func(context.Context) error{
 		"a check that fails": func(context.Context) error { return errors.New("no route to host") },
-		"a check that hangs until the end of its context": func(ctx context.Context) error {
+		"a check that hangs until its context ends": func(ctx context.Context) error {
 			<-ctx.Done()
 			return ctx.Err()
 		},
@@ -75,7 +75,7 @@ func TestEveryFaultIsReportedWithinFiveSeconds(t *testing.T) {
 					return nil
 				}}}, func(CheckState) { changes++ })
 				if r.run(t.Context())[0].Err != nil {
-					t.Fatal("the check fails before the fault")
+					t.Fatal("the check failed before the fault")
 				}
 				broken.Store(true)
 				began := time.Now()
@@ -90,7 +90,7 @@ func TestEveryFaultIsReportedWithinFiveSeconds(t *testing.T) {
 					r.run(t.Context())
 				}
 				if most.Load() != 1 || changes > 2 {
-					t.Errorf("%d runs at a time, %d changes logged", most.Load(), changes)
+					t.Errorf("%d concurrent runs, %d changes logged", most.Load(), changes)
 				}
 				broken.Store(false)
 				<-time.After(2 * time.Minute)

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/apps"
 )
 
-func TestResourcePathsNameOneOfTheAppsViews(t *testing.T) {
+func TestResourcePathsReferToTheAppsViews(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for path, uri := range map[string]string{
 		"primary":                "primary",
@@ -46,7 +46,7 @@ func TestABarePathIsAlsoTriedUnderTheNameInThePrimaryViewsURI(t *testing.T) {
 		"an app that uses its server name":  {"ui://echo/main", "missing", []string{"ui://echo/missing"}},
 		"an existing view":                  {"ui://my-echo/main", "main", []string{"ui://echo/main"}},
 		"an app without a primary view":     {"", "missing", []string{"ui://echo/missing"}},
-		"a full URI of another app":         {"ui://my-echo/main", "ui://other/missing", []string{"ui://other/missing"}},
+		"another app's full URI":            {"ui://my-echo/main", "ui://other/missing", []string{"ui://other/missing"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, newAccess(), nil)
@@ -64,9 +64,9 @@ func TestABarePathIsAlsoTriedUnderTheNameInThePrimaryViewsURI(t *testing.T) {
 
 func TestPathsOutsideTheAppAreRefusedWithoutCallingIt(t *testing.T) {
 	h := open(t, newAccess(), nil)
-	climbs := []string{"..", "../x", "x/../y", "x/..", "./x", ".", "", "x//y", "/x", "/etc/passwd", "..\\x", "x\\..\\y", "x\x00y", "x\ny", "ui://echo/../x", "ui://../x", "ui://", "ui:///x", "ui://echo//x"}
+	escaping := []string{"..", "../x", "x/../y", "x/..", "./x", ".", "", "x//y", "/x", "/etc/passwd", "..\\x", "x\\..\\y", "x\x00y", "x\ny", "ui://echo/../x", "ui://../x", "ui://", "ui:///x", "ui://echo//x"}
 	schemes := []string{"file:///etc/passwd", "http://169.254.169.254/", "UI://echo/main", "data://x", "ui%3A://x"}
-	for _, paths := range [][]string{climbs, schemes} {
+	for _, paths := range [][]string{escaping, schemes} {
 		for _, path := range paths {
 			for _, encoded := range []string{url.PathEscape(path), strings.ReplaceAll(url.PathEscape(path), ".", "%2E"), strings.ReplaceAll(url.PathEscape(path), "%2F", "/"), strings.ReplaceAll(url.PathEscape(path), "%", "%25")} {
 				h.apps.asked = nil
@@ -91,7 +91,7 @@ func TestAResourcePathWithDotDotIsNotFound(t *testing.T) {
 	for _, path := range []string{"..", "x/../y", "x/..", "./x", ".", "x//y", "/etc/passwd", "..\\x", "x\ny", "ui://echo/../x", "ui:///x", "file:///etc/passwd", "%2e%2e/x"} {
 		r := h.do(t, call{method: "GET", path: "/v1/apps/echo/resources/" + url.PathEscape(path)})
 		if r.StatusCode != 404 || r.code() != "resource_not_found" || len(h.apps.asked) > 0 {
-			t.Errorf("%q: %d %s, and the app was called for %q", path, r.StatusCode, r.body, h.apps.asked)
+			t.Errorf("%q: %d %s; the app was called for %q", path, r.StatusCode, r.body, h.apps.asked)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestAResourceIsServedWithItsDeclaredType(t *testing.T) {
 	}
 }
 
-func TestAResourceOfAnAppIsNeverServedAsAScript(t *testing.T) {
+func TestAnAppsResourceIsNeverServedAsAScript(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, declared := range []string{
 		"text/javascript", "application/javascript", "Application/JavaScript; charset=utf-8", "text/ecmascript", "application/x-javascript", "text/x-ecmascript",

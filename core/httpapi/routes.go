@@ -25,18 +25,18 @@ type route struct {
 	action   action
 }
 
-// action says what a route does and which body it takes.
+// action is what a route does, and the body that it accepts.
 type action struct {
-	takes    string // the body, as described in docs/api.md; "" for none
-	most     int    // bytes of the body; 0 for Options.MaxAPIBody
+	body     string // the body, as described in docs/api.md; "" for none
+	limit    int    // bytes of the body; 0 for Options.MaxAPIBody
 	streamed bool   // whether do reads the body from the connection
 	large    bool   // whether the response may be large, so that each user gets only a few at a time
 	do       func(*fiber.Ctx, core.Caller) (any, error)
 }
 
 // upTo sets the maximum size of the body in bytes.
-func (a action) upTo(most int) action {
-	a.most = most
+func (a action) upTo(limit int) action {
+	a.limit = limit
 	return a
 }
 
@@ -51,7 +51,7 @@ func plain(do func(*fiber.Ctx, core.Caller) (any, error)) action { return action
 
 // body returns an action with a JSON body.
 func body[T any](do func(*fiber.Ctx, core.Caller, T) (any, error)) action {
-	return action{takes: "JSON", do: func(c *fiber.Ctx, caller core.Caller) (any, error) {
+	return action{body: "JSON", do: func(c *fiber.Ctx, caller core.Caller) (any, error) {
 		sent, err := httpio.ReadBody[T](c.Context())
 		if err != nil {
 			return nil, err
@@ -63,7 +63,7 @@ func body[T any](do func(*fiber.Ctx, core.Caller, T) (any, error)) action {
 // optionalBody is like body, but the body may be missing.
 func optionalBody[T any](do func(*fiber.Ctx, core.Caller, T) (any, error)) action {
 	with := body(do)
-	return action{takes: "JSON, or none", do: func(c *fiber.Ctx, caller core.Caller) (any, error) {
+	return action{body: "JSON, or none", do: func(c *fiber.Ctx, caller core.Caller) (any, error) {
 		if len(c.Context().PostBody()) > 0 {
 			return with.do(c, caller)
 		}
@@ -117,8 +117,8 @@ func (s *Server) sessionRoutes() []route {
 		{get, "/v1/auth/callback", authn.Anyone, anybody(), plain(s.login.Callback)},
 		{post, "/v1/auth/device", authn.Anyone, anybody(), body(s.login.Device)},
 		{get, "/v1/auth/device", authn.Anyone, anybody(), plain(s.login.DevicePage)},
-		{post, "/v1/auth/device/answer", authn.Anyone, anybody(), action{takes: "a form", do: s.login.AnswerDevice}},
-		{post, "/v1/auth/backchannel-logout", authn.Anyone, anybody(), action{takes: "a form", do: s.login.BackchannelLogout}},
+		{post, "/v1/auth/device/answer", authn.Anyone, anybody(), action{body: "a form", do: s.login.AnswerDevice}},
+		{post, "/v1/auth/backchannel-logout", authn.Anyone, anybody(), action{body: "a form", do: s.login.BackchannelLogout}},
 
 		{get, "/v1/events", authn.Viewer, anybody(), plain(s.streamEvents)},
 
@@ -132,7 +132,7 @@ func (s *Server) sessionRoutes() []route {
 func (s *Server) appRoutes() []route {
 	const get, post, patch, del = fiber.MethodGet, fiber.MethodPost, fiber.MethodPatch, fiber.MethodDelete
 	manage := core.Requirement{Role: core.WorkspaceAdmin}
-	upload := action{takes: "a bundle", most: appapi.MaxUpload, streamed: true, do: s.app.Upload}
+	upload := action{body: "a bundle", limit: appapi.MaxUpload, streamed: true, do: s.app.Upload}
 	return []route{
 		{get, "/v1/apps", authn.Member, anybody(), plain(s.app.List)},
 		{post, "/v1/apps/install", authn.Member, manage, body(s.app.Install)},

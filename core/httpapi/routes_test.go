@@ -28,9 +28,9 @@ func matrix(routes []route) string {
 		if len(r.requires.Flags) > 0 {
 			flags = "`" + strings.Join(r.requires.Flags, "` or `") + "`"
 		}
-		body := r.action.takes
-		if r.action.most > 0 {
-			body += fmt.Sprintf(", %d MiB", r.action.most>>20)
+		body := r.action.body
+		if r.action.limit > 0 {
+			body += fmt.Sprintf(", %d MiB", r.action.limit>>20)
 		}
 		fmt.Fprintf(&b, "| `%s %s` | %s | %s | %s | %s |\n", r.method, r.path, caller, r.requires.Role, flags, body)
 	}
@@ -46,7 +46,7 @@ func TestTheDocumentedMatrixMatchesTheRouteTable(t *testing.T) {
 	before, rest, begins := strings.Cut(string(page), "<!-- routes -->\n")
 	_, after, ends := strings.Cut(rest, "<!-- end of routes -->\n")
 	if !begins || !ends {
-		t.Fatal("docs/api.md has no place for the table of routes")
+		t.Fatal("docs/api.md has no markers for the table of routes")
 	}
 	want := before + "<!-- routes -->\n" + matrix(open(t, newAccess(), nil).routes()) + "<!-- end of routes -->\n" + after
 	if *update {
@@ -56,7 +56,7 @@ func TestTheDocumentedMatrixMatchesTheRouteTable(t *testing.T) {
 		return
 	}
 	if string(page) != want {
-		t.Error("docs/api.md is not up to date: go test ./core/httpapi -run Matrix -update")
+		t.Error("docs/api.md is not up to date; run `go test ./core/httpapi -run Matrix -update`")
 	}
 }
 
@@ -100,7 +100,7 @@ func TestEveryRouteRefusesTheCallersThatTheTableExcludes(t *testing.T) {
 				got := h.do(t, call{method: r.method, path: concrete(r.path), body: bodyOf(r), header: map[string]string{"Authorization": "Bearer " + name}})
 				refused := got.code() == string(core.CodeForbidden) || got.code() == string(core.CodeFeatureDisabled)
 				if err != nil && got.code() != string(core.CodeOf(err)) || err == nil && refused {
-					t.Errorf("%s %s of %s, flags on: %v: %d %s, want %v", r.method, r.path, name, on, got.StatusCode, got.body, err)
+					t.Errorf("%s %s by %s, flags on: %v: %d %s, want %v", r.method, r.path, name, on, got.StatusCode, got.body, err)
 				}
 			}
 		}
@@ -109,7 +109,7 @@ func TestEveryRouteRefusesTheCallersThatTheTableExcludes(t *testing.T) {
 
 // bodyOf returns a body that no route can decode, so that a route that accepts the caller still does nothing.
 func bodyOf(r route) string {
-	if r.action.takes == "" {
+	if r.action.body == "" {
 		return ""
 	}
 	return "{"

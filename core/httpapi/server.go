@@ -112,7 +112,7 @@ func New(o Options) *Server {
 		if r.method == fiber.MethodGet {
 			s.router.Add(fiber.MethodHead, r.path, handler)
 		}
-		if r.action.most > 0 {
+		if r.action.limit > 0 {
 			s.largeBodies[r.path] = r.action
 		}
 	}

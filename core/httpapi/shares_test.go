@@ -80,7 +80,7 @@ func TestAStreamCountsAgainstTheLimitWhileItIsOpen(t *testing.T) {
 	}
 }
 
-func TestAChatIsRefusedWhenTheDaysTokensAreUsedUp(t *testing.T) {
+func TestAChatIsRefusedOnceTheDaysTokensAreUsedUp(t *testing.T) {
 	conversations := newFakeConversations()
 	h := open(t, newAccess(), func(o *Options) {
 		o.Chat = newChat(t, conversations, &fakeTools{}, config.Models{}, func(o *chat.Options) { o.TokensPerDay = 100 })

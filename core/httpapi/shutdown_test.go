@@ -97,7 +97,7 @@ func TestShutdownCancelsRemainingRequestsAfterItsGracePeriod(t *testing.T) {
 	}
 }
 
-func TestServeAfterShutdownReturnsAtOnce(t *testing.T) {
+func TestServeAfterShutdownReturnsImmediately(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	if err := h.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
@@ -110,6 +110,6 @@ func TestServeAfterShutdownReturnsAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := net.Dial("tcp", ln.Addr().String()); err == nil {
-		t.Error("the listener is open")
+		t.Error("the listener was not closed")
 	}
 }

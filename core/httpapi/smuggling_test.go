@@ -12,7 +12,7 @@ import (
 func TestAMalformedRequestIsRefusedAndClosesItsConnection(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, c := range smuggled() {
-		for _, before := range []struct{ name, request string }{{"alone", ""}, {"after a good one", getHead + "\r\n"}} {
+		for _, before := range []struct{ name, request string }{{"alone", ""}, {"after a valid one", getHead + "\r\n"}} {
 			t.Run(c.name+" "+before.name, func(t *testing.T) {
 				t.Parallel()
 				got := h.rawToEnd(t, before.request+c.request)
@@ -36,7 +36,7 @@ func TestUnusualButValidRequestsKeepTheConnection(t *testing.T) {
 	for _, c := range []smuggle{
 		{"chunks with extensions", post + "Transfer-Encoding: chunked\r\n\r\n6;a=b\r\n" + body[:6] + "\r\n13\r\n" + body[6:] + "\r\n0\r\n\r\n"},
 		{"a length", post + "Content-Length: 25\r\n\r\n" + body},
-		{"a target that names the host too", strings.Replace(post, "/v1/", "http://LocalHost/v1/", 1) + "Content-Length: 25\r\n\r\n" + body},
+		{"a target that contains the host as well", strings.Replace(post, "/v1/", "http://LocalHost/v1/", 1) + "Content-Length: 25\r\n\r\n" + body},
 		{"chunked in capitals", post + "Transfer-Encoding: CHUNKED\r\n\r\n19\r\n" + body + "\r\n0\r\n\r\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestUnusualButValidRequestsKeepTheConnection(t *testing.T) {
 	}
 }
 
-// rawToEnd sends bytes unchanged and returns everything that comes back. The server must close the connection.
+// rawToEnd sends bytes unchanged and returns everything that it receives. The server must close the connection.
 func (h *testServer) rawToEnd(t testing.TB, request string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", h.addr)
@@ -71,8 +71,8 @@ func (h *testServer) rawToEnd(t testing.TB, request string) string {
 }
 
 // smuggle is a request that one HTTP parser might read as one request and another as two, or that contains something
-// that HTTP does not allow. At its end is a second request, the canary, which must not get a response of its own unless
-// the first request was read in the only way that HTTP allows.
+// that HTTP does not allow. It is followed by a second request, the canary, which must not get a response of its own
+// unless the first request was read in the only way that HTTP allows.
 type smuggle struct {
 	name    string
 	request string
@@ -99,7 +99,7 @@ func smuggled() []smuggle {
 	return []smuggle{
 		headers("length and chunked", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"),
 		headers("chunked and length", "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"),
-		headers("length of nothing and chunked", "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n"),
+		headers("length zero and chunked", "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n"),
 		headers("two lengths that differ", "Content-Length: 5\r\nContent-Length: 0\r\n"),
 		headers("two lengths that agree", "Content-Length: 5\r\nContent-Length: 5\r\n"),
 		headers("a list of lengths", "Content-Length: 5, 5\r\n"),
@@ -109,7 +109,7 @@ func smuggled() []smuggle {
 		headers("a length in hexadecimal", "Content-Length: 0x5\r\n"),
 		headers("a length with a space inside", "Content-Length: 1 5\r\n"),
 		headers("a length with an underscore", "Content-Length: 1_0\r\n"),
-		headers("a length past 64 bits", "Content-Length: 18446744073709551621\r\n"),
+		headers("a length above 64 bits", "Content-Length: 18446744073709551621\r\n"),
 		headers("a length that is empty", "Content-Length:\r\n"),
 		headers("a length with a fraction", "Content-Length: 5.0\r\n"),
 		headers("a space before the colon of the length", "Content-Length : 5\r\n"),
@@ -150,8 +150,8 @@ func smuggled() []smuggle {
 		{"a host with a space", "GET /v1/health HTTP/1.1\r\nHost: local host\r\n\r\n" + canary},
 		{"a host with a slash", "GET /v1/health HTTP/1.1\r\nHost: localhost/x\r\n\r\n" + canary},
 		{"a host with a user", "GET /v1/health HTTP/1.1\r\nHost: a@localhost\r\n\r\n" + canary},
-		{"a target that names another host", "GET http://evil.example/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
-		{"a target that names this host, under another Host", "GET http://localhost/v1/health HTTP/1.1\r\nHost: evil.example\r\n\r\n" + canary},
+		{"a target with another host", "GET http://evil.example/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
+		{"a target with this host and another Host header", "GET http://localhost/v1/health HTTP/1.1\r\nHost: evil.example\r\n\r\n" + canary},
 		{"a target with a user", "GET http://localhost@evil.example/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
 		{"two spaces in the request line", "GET  /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
 		{"a tab in the request line", "GET\t/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
@@ -162,8 +162,8 @@ func smuggled() []smuggle {
 		{"a method with a bracket", "G{ET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n" + canary},
 		chunked("a chunk size with a sign", "+5\r\n12345\r\n0\r\n\r\n"),
 		chunked("a chunk size with the prefix 0x", "0x5\r\n12345\r\n0\r\n\r\n"),
-		chunked("a chunk size past 64 bits", "10000000000000005\r\n12345\r\n0\r\n\r\n"),
-		chunked("a chunk size with a space before", " 5\r\n12345\r\n0\r\n\r\n"),
+		chunked("a chunk size above 64 bits", "10000000000000005\r\n12345\r\n0\r\n\r\n"),
+		chunked("a chunk size after a space", " 5\r\n12345\r\n0\r\n\r\n"),
 		chunked("a chunk size that is empty", "\r\n12345\r\n0\r\n\r\n"),
 		chunked("a chunk size and a bare line feed", "5\n12345\r\n0\r\n\r\n"),
 		chunked("a chunk without its end", "5\r\n12345XX0\r\n\r\n"),
@@ -173,7 +173,7 @@ func smuggled() []smuggle {
 		chunked("a negative chunk size", "-5\r\n12345\r\n0\r\n\r\n"),
 		chunked("an end without its empty line", "5\r\n12345\r\n0\r\nX"),
 		chunked("a trailer", "5\r\n12345\r\n0\r\nX-A: b\r\n\r\n"),
-		chunked("a trailer that names a workspace", "5\r\n12345\r\n0\r\nX-Workspace-Id: ws_other\r\n\r\n"),
+		chunked("a trailer with a workspace", "5\r\n12345\r\n0\r\nX-Workspace-Id: ws_other\r\n\r\n"),
 		chunked("a trailer that ends in a bare line feed", "5\r\n12345\r\n0\r\nX-A: b\n\r\n"),
 		chunked("a trailer in two lines", "5\r\n12345\r\n0\r\nX-A: b\r\n c\r\n\r\n"),
 		chunked("a trailer with a space before its colon", "5\r\n12345\r\n0\r\nX-A : b\r\n\r\n"),

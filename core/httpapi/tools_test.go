@@ -13,7 +13,7 @@ func TestToolResultsAreUnchangedExceptForAnAddedResult(t *testing.T) {
 	for _, c := range []struct{ name, raw, want string }{
 		{"text", `{"content":[{"type":"text","text":"hello"}]}`, `{"content":[{"type":"text","text":"hello"}],"isError":false,"result":"hello"}`},
 		{"text that is JSON", `{"content":[{"type":"text","text":"{\"a\": [1, null]}"}]}`, `{"content":[{"type":"text","text":"{\"a\": [1, null]}"}],"isError":false,"result":{"a": [1, null]}}`},
-		{"a number past 53 bits", `{"content":[{"type":"text","text":"12345678901234567890.10"}]}`, `{"content":[{"type":"text","text":"12345678901234567890.10"}],"isError":false,"result":12345678901234567890.10}`},
+		{"a number above 53 bits", `{"content":[{"type":"text","text":"12345678901234567890.10"}]}`, `{"content":[{"type":"text","text":"12345678901234567890.10"}],"isError":false,"result":12345678901234567890.10}`},
 		{"a JSON string", `{"content":[{"type":"text","text":"\"x\""}]}`, `{"content":[{"type":"text","text":"\"x\""}],"isError":false,"result":"x"}`},
 		{"JSON with text after it", `{"content":[{"type":"text","text":"{} x"}]}`, `{"content":[{"type":"text","text":"{} x"}],"isError":false,"result":"{} x"}`},
 		{"several texts", `{"content":[{"type":"text","text":"a"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"b"}]}`, `{"content":[{"type":"text","text":"a"},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"b"}],"isError":false,"result":"a\nb"}`},
@@ -63,7 +63,7 @@ func TestToolNames(t *testing.T) {
 	}
 }
 
-func TestACallIsMadeByAPersonAndItsInputIsChecked(t *testing.T) {
+func TestACallIsMadeAsAPersonAndItsInputIsChecked(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"tool":"a__b","arguments":{ "x" : 1.50 }}`})
 	got := h.tools.calls[0]
@@ -72,7 +72,7 @@ func TestACallIsMadeByAPersonAndItsInputIsChecked(t *testing.T) {
 	}
 }
 
-func TestNullCountsAsAbsentInAToolCall(t *testing.T) {
+func TestNullIsTreatedAsAbsentInAToolCall(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	r := h.do(t, call{method: "POST", path: "/v1/tools/call", body: `{"server":null,"tool":"a__b","account":null,"arguments":null,"_meta":null}`})
 	if r.StatusCode != 200 || h.tools.calls[0].Arguments != nil || h.tools.calls[0].Meta != nil {
@@ -80,7 +80,7 @@ func TestNullCountsAsAbsentInAToolCall(t *testing.T) {
 	}
 }
 
-func TestErrorsOfToolCalls(t *testing.T) {
+func TestErrorsFromToolCalls(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	for _, c := range []struct {
 		err    error

@@ -34,7 +34,7 @@ func (s *Server) beginLarge(ctx context.Context, user string) (done func(), err 
 }
 
 // holdResponse counts a large response against its caller's share of memory until the client has read it. If the share
-// is used up, it refuses the request. Otherwise a client that never reads could fill the memory with responses.
+// is used up, it refuses the request. Without this limit, a client that never reads could fill the memory.
 func (s *Server) holdResponse(ctx *fasthttp.RequestCtx) {
 	own := bytes.HasPrefix(ctx.Path(), []byte("/v1/")) || bytes.HasPrefix(ctx.Path(), []byte("/mcp")) // all clients share the files of the console
 	if !own || ctx.Response.IsBodyStream() || ctx.Hijacked() || ctx.IsHead() || len(ctx.Response.Body()) < countedResponse {

@@ -13,8 +13,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// Clients that never read can only use a limited part of the memory, each user at most a quarter.
-func TestLargeResponsesThatNobodyReadsAreBounded(t *testing.T) {
+// Clients that never read can use only a limited part of the memory, and each user at most a quarter of that.
+func TestUnreadLargeResponsesAreBounded(t *testing.T) {
 	const size = 24 << 20 // more than the kernel buffers
 	h := open(t, newAccess(), func(o *Options) {
 		o.Limits = limits.New(limits.Settings{UnreadBytes: 8 * size})
@@ -52,5 +52,5 @@ func TestLargeResponsesThatNobodyReadsAreBounded(t *testing.T) {
 	if n, err := io.Copy(io.Discard, first.Body); n != size || err != nil {
 		t.Errorf("%d bytes were read, %v", n, err)
 	}
-	testkit.Eventually(t, "a response that was read still counts", func() bool { return ask("203.0.113.1").StatusCode == 200 })
+	testkit.Eventually(t, "a response that was read is no longer counted", func() bool { return ask("203.0.113.1").StatusCode == 200 })
 }

@@ -40,10 +40,10 @@ func TestAnUploadCanIncludeSettings(t *testing.T) {
 		t.Errorf("installed with %q, %v", got.ServerName, got.Env)
 	}
 	for name, c := range map[string]call{
-		"no file":               form(t, [2]string{"settings", `{}`}),
-		"settings after file":   form(t, [2]string{"file", "x"}, [2]string{"settings", `{"serverName":"late"}`}),
-		"settings are not JSON": form(t, [2]string{"settings", `{`}, [2]string{"file", "x"}),
-		"not a form":            {method: "POST", path: "/v1/apps/upload", body: "x", header: map[string]string{"Content-Type": "multipart/form-data; boundary=b"}},
+		"no file":                    form(t, [2]string{"settings", `{}`}),
+		"settings after file":        form(t, [2]string{"file", "x"}, [2]string{"settings", `{"serverName":"late"}`}),
+		"settings that are not JSON": form(t, [2]string{"settings", `{`}, [2]string{"file", "x"}),
+		"not a form":                 {method: "POST", path: "/v1/apps/upload", body: "x", header: map[string]string{"Content-Type": "multipart/form-data; boundary=b"}},
 	} {
 		if r := h.do(t, c); r.StatusCode != 400 || r.code() != "bad_request" {
 			t.Errorf("%s: %d %s", name, r.StatusCode, r.body)
@@ -51,7 +51,7 @@ func TestAnUploadCanIncludeSettings(t *testing.T) {
 	}
 }
 
-func TestUnknownPartsOfAnUploadAreIgnored(t *testing.T) {
+func TestUnknownPartsInAnUploadAreIgnored(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	r := h.do(t, form(t, [2]string{"icon", "x"}, [2]string{"file", "the bundle"}, [2]string{"note", "y"}))
 	if r.StatusCode != 200 || !strings.Contains(r.body, `"bundleName":"the bundle"`) {
@@ -127,7 +127,7 @@ func TestAnOversizedUploadIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheBodyOfARefusedUploadIsNotRead(t *testing.T) {
+func TestARefusedUploadsBodyIsNotRead(t *testing.T) {
 	h := open(t, newAccess(), nil)
 	if status := h.upload(t, 1<<20, 1<<20, "wrong-key"); status != 401 {
 		t.Errorf("status %d", status)

@@ -14,8 +14,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/httpapi/httpio"
 )
 
-// workspaceResponse holds what a client needs when it starts. If no model can be used, Model is null and ModelError
-// gives the reason.
+// workspaceResponse contains what a client needs when it starts. If no model can be used, Model is null and ModelError
+// contains the reason.
 type workspaceResponse struct {
 	Workspace           core.Workspace                `json:"workspace"`
 	Workspaces          []core.Workspace              `json:"workspaces"`
@@ -68,7 +68,7 @@ type workspacePatch struct {
 // updateWorkspace handles PATCH /v1/workspace.
 func (s *Server) updateWorkspace(c *fiber.Ctx, caller core.Caller, r workspacePatch) (any, error) {
 	if r.Instructions == nil {
-		return nil, core.Errorf(core.CodeBadRequest, "instructions is missing: set it to an empty text to remove the instructions")
+		return nil, core.Errorf(core.CodeBadRequest, "instructions is missing; set it to an empty string to remove the instructions")
 	}
 	if err := s.chat.SetInstructions(c.UserContext(), caller, *r.Instructions); err != nil {
 		return nil, err

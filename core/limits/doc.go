@@ -1,5 +1,5 @@
-// Package limits shares the server fairly among its principals: it limits what one user, API key or anonymous
-// address may use at a time and per second.
+// Package limits shares the server fairly among its principals: it limits what one user, API key or anonymous address
+// may use at once and per second.
 //
 // It owns the counting. Package access decides who a principal is, and the packages that call Acquire decide
 // what is limited.

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Kind is a kind of resource with a limit on how many a principal may use at a time.
+// Kind is a kind of resource with a limit on how many a principal may use at once.
 type Kind string
 
 // The kinds of limited resources.
@@ -19,7 +19,7 @@ const (
 	Calls    Kind = "calls"    // tool calls in flight
 )
 
-// Settings holds the limits of each principal, unless a field says otherwise. 0 means no limit.
+// Settings contains the limits for each principal, unless a field says otherwise. 0 means no limit.
 type Settings struct {
 	AtATime        map[Kind]int
 	CallsPerSecond int // tool calls; a burst may be twice as large
@@ -41,8 +41,8 @@ type use struct {
 	principal string
 }
 
-// retryAfter is the delay that clients are asked to wait when no place is free. It is a guess, because the server
-// cannot predict when a place becomes free.
+// retryAfter is the delay that clients are asked to wait if no place is free. It is a guess, because the server cannot
+// predict when a place becomes free.
 const retryAfter = 2 * time.Second
 
 // New returns Limits with the given shares.
@@ -54,7 +54,7 @@ func New(s Settings) *Limits {
 	return l
 }
 
-// Share returns how many places of a kind one principal may use at a time; 0 means no limit.
+// Share returns how many places of a kind one principal may use at once; 0 means no limit.
 func (l *Limits) Share(kind Kind) int {
 	if l == nil {
 		return 0
@@ -62,8 +62,8 @@ func (l *Limits) Share(kind Kind) int {
 	return l.settings.AtATime[kind]
 }
 
-// Acquire takes one place of a kind for a principal. The error is core.CodeRateLimited if the principal already
-// uses its whole share. The caller must call release exactly once.
+// Acquire takes one place of a kind for a principal. The error is core.CodeRateLimited if the principal is already
+// using its whole share. The caller must call release exactly once.
 func (l *Limits) Acquire(kind Kind, principal string) (release func(), err error) {
 	if l == nil || l.settings.AtATime[kind] == 0 {
 		return func() {}, nil
@@ -72,7 +72,7 @@ func (l *Limits) Acquire(kind Kind, principal string) (release func(), err error
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.used[u] >= share {
-		return nil, core.Errorf(core.CodeRateLimited, "too many %s at a time: the limit is %d (limits.%s)", name(kind), share, kind).WithRetryAfter(retryAfter)
+		return nil, core.Errorf(core.CodeRateLimited, "too many %s at once: the limit is %d (limits.%s)", name(kind), share, kind).WithRetryAfter(retryAfter)
 	}
 	l.used[u]++
 	return func() {

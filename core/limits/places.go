@@ -17,7 +17,7 @@ var (
 // Places bounds the use of a resource: there is a fixed number of places, and each user can take only a share of them.
 // The empty user is the server itself, which can take all of them. Places is safe for concurrent use.
 type Places struct {
-	most, share int
+	count, share int
 
 	mu      sync.Mutex
 	used    int
@@ -30,17 +30,17 @@ type waiter struct {
 	given chan struct{} // closed when the waiter gets a place
 }
 
-// NewPlaces returns Places whose number of places is most, all of them free. Each user can take at most share of them.
-// A share of 0 means a quarter, but at least one.
-func NewPlaces(most, share int) *Places {
-	return &Places{most: most, share: cmp.Or(share, max(1, most/4)), users: map[string]int{}}
+// NewPlaces returns Places with count places, all of them free. Each user can take at most share of them. A share of 0
+// means a quarter, but at least one.
+func NewPlaces(count, share int) *Places {
+	return &Places{count: count, share: cmp.Or(share, max(1, count/4)), users: map[string]int{}}
 }
 
 // Share returns how many places one user may have.
 func (p *Places) Share() int { return p.share }
 
-// Most returns how many places there are.
-func (p *Places) Most() int { return p.most }
+// Count returns how many places there are.
+func (p *Places) Count() int { return p.count }
 
 // Used returns how many places are taken.
 func (p *Places) Used() int {
@@ -58,7 +58,7 @@ func (p *Places) Take(user string) error {
 
 func (p *Places) take(user string) error {
 	switch {
-	case p.used >= p.most:
+	case p.used >= p.count:
 		return ErrFull
 	case user != "" && p.users[user] >= p.share:
 		return ErrShare

@@ -27,7 +27,7 @@ func TestNoUserTakesAllPlaces(t *testing.T) {
 	}
 }
 
-func TestASlotGoesToTheFirstEligibleWaiter(t *testing.T) {
+func TestAPlaceGoesToTheFirstEligibleWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPlaces(2, 0)
 		_, _ = p.Take("mallory"), p.Take("victim")
@@ -46,12 +46,12 @@ func TestASlotGoesToTheFirstEligibleWaiter(t *testing.T) {
 		}
 		p.Release("mallory")
 		if user := <-got; user != "mallory" {
-			t.Errorf("%s got it", user)
+			t.Errorf("%s got a place, although another user has waited longer", user)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := p.Await(ctx, "fourth"); !errors.Is(err, ErrFull) {
-			t.Errorf("without a free place: %v", err)
+			t.Errorf("if no place is free: %v", err)
 		}
 		p.Release("third")
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)

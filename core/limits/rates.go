@@ -7,7 +7,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-const maxPrincipals = 10_000 // principals whose rates are remembered
+const maxPrincipals = 10_000 // principals whose rates are tracked
 
 // Rates limits how often each principal may do something. It is safe for concurrent use.
 type Rates struct {

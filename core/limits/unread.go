@@ -27,7 +27,7 @@ func (l *Limits) HoldResponse(principal string, n int) (release func(), err erro
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.used+n > l.settings.UnreadBytes || u.by[principal]+n > share {
-		return nil, core.Errorf(core.CodeRateLimited, "too many large responses have not been read yet: the limit is %d MiB per user", share>>20).WithRetryAfter(retryAfter)
+		return nil, core.Errorf(core.CodeRateLimited, "too many large responses have not been read yet; the limit is %d MiB per user", share>>20).WithRetryAfter(retryAfter)
 	}
 	u.used += n
 	u.by[principal] += n

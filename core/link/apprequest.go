@@ -28,7 +28,7 @@ func (l *Link) dispatchRequest(e *rpc.Envelope) bool {
 		l.discarded.Add("a request beyond the limit, or with an id that is already in use")
 		return true
 	}
-	unanswered, answered := context.WithCancel(ctx) // cancelled before the answer is sent
+	unanswered, answered := context.WithCancel(ctx) // cancelled before the response is sent
 	q := rpc.Question{
 		Method: e.Method, Params: bytes.Clone(e.Params),
 		Notify: func(n rpc.Notification) { l.notifyDuringRequest(unanswered, n) },
@@ -66,8 +66,8 @@ func (l *Link) notifyDuringRequest(ctx context.Context, n rpc.Notification) {
 }
 
 // earlierNotifications returns one channel per pending call. Each channel is closed once the call's caller has taken
-// every notification received so far. Waiting for these channels keeps a question from overtaking progress that the app
-// sent earlier.
+// every notification received so far. Waiting for these channels keeps a question from overtaking progress
+// notifications that the app sent earlier.
 func (l *Link) earlierNotifications() (marks []<-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,8 +98,8 @@ func (l *Link) callers() []Caller {
 }
 
 // beginAppRequest records that a request of size bytes is being answered. It returns false if the link is closing, if
-// the id is in use, or if the open requests are too many or too large in total. Requests whose answers are still being
-// sent count too, because the app may be slow to read them.
+// the id is in use, or if the open requests are too many or too large in total. Requests whose responses are still
+// being sent are included, because the app may be slow to read them.
 func (l *Link) beginAppRequest(id any, size int, cancel context.CancelFunc) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,7 @@ func (l *Link) beginAppRequest(id any, size int, cancel context.CancelFunc) bool
 	return true
 }
 
-// releaseAppRequest stops counting a request that has left memory.
+// releaseAppRequest stops counting a request that is no longer in memory.
 func (l *Link) releaseAppRequest(size int) {
 	l.mu.Lock()
 	l.asked -= size
@@ -127,8 +127,8 @@ func (l *Link) endAppRequest(id any) {
 	l.mu.Unlock()
 }
 
-// answerAppRequest runs the handler and sends its result, unless the app cancelled the request. The id is
-// released first, because the app may reuse it as soon as it has the answer.
+// answerAppRequest runs the handler and sends its result, unless the app cancelled the request. The id is released
+// first, because the app may reuse it as soon as it has the response.
 func (l *Link) answerAppRequest(ctx context.Context, id jsonrpc.ID, method string, handler func() (json.RawMessage, error)) {
 	response := &jsonrpc.Response{ID: id}
 	var err error
@@ -140,7 +140,7 @@ func (l *Link) answerAppRequest(ctx context.Context, id jsonrpc.ID, method strin
 		return
 	}
 	if err := l.conn.Write(ctx, response); err != nil {
-		l.log.Debug("could not send the answer to the app's request", "method", method, "error", remote.SafeError(err))
+		l.log.Debug("could not send the response to the app's request", "method", method, "error", remote.SafeError(err))
 	}
 }
 
@@ -153,7 +153,7 @@ func (l *Link) handle(method string, handler func() (json.RawMessage, error)) (r
 	}()
 	result, err = handler()
 	if err == nil && len(result) == 0 {
-		err = fmt.Errorf("no answer to %s", method)
+		err = fmt.Errorf("no response to %s", method)
 	}
 	return result, err
 }

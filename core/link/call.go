@@ -26,22 +26,22 @@ type sender interface {
 // call is a pending request.
 type call struct {
 	id     int64
-	caller Caller // nil for a request the server makes itself
+	caller Caller // nil for a request that the server makes itself
 	sender string // "" for the server itself
-	token  []byte // the caller's progress token; nil without one
+	token  []byte // the caller's progress token; nil if there is none
 	silent bool   // the caller does not want notifications
 	stop   func() // releases the resources that a sender keeps for the call; may be nil
 
 	wake chan struct{} // capacity 1; receives when there is something to take
 
-	mu       sync.Mutex
-	finished bool
-	result   json.RawMessage // set once finished
-	err      error
-	astray   string // a response that arrived in the meantime and matches no request, such as "a response with the id 7"; "" for none
-	notified bool   // a notification was received for the caller
-	queued   []queuedNotification
-	size     int // bytes of params in queued
+	mu        sync.Mutex
+	finished  bool
+	result    json.RawMessage // set once finished
+	err       error
+	unmatched string // a response that arrived in the meantime and matches no request, such as "a response with the id 7"; "" for none
+	notified  bool   // a notification was received for the caller
+	queued    []queuedNotification
+	size      int // bytes of params in queued
 }
 
 // queuedNotification is a notification that a caller has not taken yet, or a mark in the queue.
@@ -50,17 +50,17 @@ type queuedNotification struct {
 	reached chan struct{} // for a mark: closed when everything before it has been taken or dropped
 }
 
-// Call sends a request and waits for the answer. It returns the raw result or an error: an *rpc.Error if the app
+// Call sends a request and waits for the response. It returns the raw result or an error: an *rpc.Error if the app
 // answered with an error, ErrClosed if the connection is closed, or the cause if ctx ends. When ctx ends, the app is
-// notified (notifications/cancelled) and a late answer is discarded.
+// notified (notifications/cancelled) and a late response is discarded.
 //
 // Params are sent unchanged except for params._meta: the link replaces the progress token with its own, and
 // adds or removes revision-specific members as the connection's revision requires. Within a trace, the app
 // receives the trace context of the request's span.
 //
 // The request's notifications reach Notify one at a time, in wire order, with the caller's token, and always before
-// Call returns. A log message (notifications/message) does not name a request. It goes to the only pending request, or
-// to OnNotification if there are several.
+// Call returns. A log message (notifications/message) does not refer to a request. It goes to the only pending request,
+// or to OnNotification if there are several.
 func (l *Link) Call(ctx context.Context, r Request) (result json.RawMessage, err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -97,7 +97,7 @@ func (l *Link) start(ctx context.Context, r Request) (*call, error) {
 	return c, nil
 }
 
-// await waits for the answer and passes notifications to notify in the meantime.
+// await waits for the response and passes notifications to notify in the meantime.
 func (l *Link) await(ctx context.Context, c *call, notify func(rpc.Notification)) (json.RawMessage, error) {
 	defer l.end(c)
 	for {
@@ -136,7 +136,7 @@ func (l *Link) add(c *call) error {
 	return nil
 }
 
-// remove removes a call from the pending calls, so that a second answer is discarded.
+// remove removes a call from the pending calls, so that a second response is discarded.
 func (l *Link) remove(id int64) *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,7 +169,7 @@ func (l *Link) sendError(ctx context.Context, err error) error {
 	return err
 }
 
-// deliver passes notifications to their caller. A caller that panics loses only its own call.
+// deliver passes notifications to their caller. A panic in a caller's handler affects only its own call.
 func (l *Link) deliver(queued []queuedNotification, notify func(rpc.Notification)) (err error) {
 	if len(queued) == 0 {
 		return nil
@@ -177,7 +177,7 @@ func (l *Link) deliver(queued []queuedNotification, notify func(rpc.Notification
 	defer func() {
 		closeMarks(queued)
 		if r := recover(); r != nil {
-			l.log.Error("a notification handler panicked; its call was ended", "panic", r)
+			l.log.Error("a notification handler panicked; its call was cancelled", "panic", r)
 			err = fmt.Errorf("handling a notification failed: %v", r)
 		}
 	}()
@@ -202,7 +202,7 @@ func (l *Link) Notify(ctx context.Context, method string, params json.RawMessage
 	return nil
 }
 
-// finish sets the answer and reports whether it was the first. Later answers are ignored.
+// finish sets the response and reports whether it was the first. Later responses are ignored.
 func (c *call) finish(result json.RawMessage, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,34 +218,34 @@ func (c *call) finish(result json.RawMessage, err error) bool {
 func (c *call) missed(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.astray = what
+	c.unmatched = what
 }
 
-// unanswered returns the error for a call that ends without an answer.
+// unanswered returns the error for a call that ends without a response.
 func (c *call) unanswered(cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.astray == "" {
+	if c.unmatched == "" {
 		return cause
 	}
-	return &AstrayError{Cause: cause, Response: c.astray}
+	return &UnmatchedError{Cause: cause, Response: c.unmatched}
 }
 
-// AstrayError is the error of a call that ended without an answer while the app sent a response that matches no
+// UnmatchedError is the error of a call that ended without a response while the app sent a response that matches no
 // request.
-type AstrayError struct {
+type UnmatchedError struct {
 	Cause    error
 	Response string // for example "a response with the id 7"
 }
 
-func (e *AstrayError) Error() string { return e.Cause.Error() + "; " + e.Sentence() }
+func (e *UnmatchedError) Error() string { return e.Cause.Error() + "; " + e.Sentence() }
 
 // Sentence describes the app's mistake in a sentence for the caller.
-func (e *AstrayError) Sentence() string {
+func (e *UnmatchedError) Sentence() string {
 	return "the app sent " + e.Response + ", which matches no request"
 }
 
-func (e *AstrayError) Unwrap() error { return e.Cause }
+func (e *UnmatchedError) Unwrap() error { return e.Cause }
 
 // queue keeps a notification until its caller takes it. The reader must not wait for a slow caller: beyond
 // maxQueuedNotifications, or maxQueuedBytes of params, the oldest are dropped.

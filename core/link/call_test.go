@@ -250,7 +250,7 @@ func TestTheAppIsNotifiedOfACancelledCallAndItsLateResponseIsDiscarded(t *testin
 	}
 }
 
-func TestPendingCallsEndWhenTheAppEnds(t *testing.T) {
+func TestPendingCallsFailWhenTheAppExits(t *testing.T) {
 	l, p := dial(t, stdio.Options{}, Options{})
 	answered := begin(t, l, `{}`, nil)
 	m := p.read()
@@ -273,7 +273,7 @@ func TestPendingCallsEndWhenTheAppEnds(t *testing.T) {
 	}
 }
 
-func TestACallerThatPanicsLosesOnlyItsCall(t *testing.T) {
+func TestAPanicInACallersHandlerAffectsOnlyItsCall(t *testing.T) {
 	l, p := dial(t, stdio.Options{}, Options{OnListChanged: func(string) { panic("oops") }, OnNotification: func(rpc.Notification, []Caller) { panic("oops") }})
 	p.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 	p.send(`{"jsonrpc":"2.0","method":"notifications/other"}`)

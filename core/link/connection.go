@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	notifyTimeout = 5 * time.Second // limit for sending a notification: a cancellation, or progress on a question
-	drainTime     = time.Second     // limit for reading the rest of a call's stream, so that its connection can be reused
+	notifyTimeout = 5 * time.Second // for sending a notification: a cancellation, or progress on a question
+	drainTime     = time.Second     // for reading the rest of a call's stream, so that its connection can be reused
 )
 
-// intercepted is a transport whose connection belongs to a link. The SDK's session reads through it and
+// interceptedTransport is a transport whose connection belongs to a link. The SDK's session reads through it and
 // receives only messages that the link does not handle.
-type intercepted struct {
+type interceptedTransport struct {
 	link      *Link
 	transport mcp.Transport
 }
 
 // Connect implements mcp.Transport.
-func (t intercepted) Connect(ctx context.Context) (mcp.Connection, error) {
+func (t interceptedTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	conn, err := t.transport.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func (s sdkSide) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// stdioConn is the SDK's side of a connection over standard streams. It receives the app's requests and the
-// answers to the SDK's own calls.
+// stdioConn is the SDK's side of a connection over standard streams. It receives the app's requests and the responses
+// to the SDK's own calls.
 type stdioConn struct {
 	*stdio.Conn
 	sdkSide
@@ -124,7 +124,7 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) { return 
 // Write implements mcp.Connection.
 func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	defer c.limit.release(msg)
-	c.link.discovers(msg, func(id jsonrpc.ID) {
+	c.link.watchDiscovery(msg, func(id jsonrpc.ID) {
 		c.passToSDK(&jsonrpc.Response{ID: id, Error: errNoDiscovery})
 	})
 	return c.Conn.Write(ctx, msg)
@@ -192,7 +192,7 @@ func (c *messageConn) receive(data []byte) bool {
 // Write implements mcp.Connection.
 func (c *messageConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	defer c.limit.release(msg)
-	c.link.discovers(msg, func(jsonrpc.ID) { c.link.giveUp(errNoDiscovery) }) // the write may wait for the answer
+	c.link.watchDiscovery(msg, func(jsonrpc.ID) { c.link.giveUp(errNoDiscovery) }) // the write may wait for the response
 	err := c.conn.Write(ctx, msg)
 	c.link.discovery.noteRefusal(msg, err)
 	return err
@@ -208,7 +208,7 @@ func (c *messageConn) Close() error {
 // SessionID implements mcp.Connection.
 func (c *messageConn) SessionID() string { return c.conn.SessionID() }
 
-// send implements sender. Over HTTP a write lasts until the answer begins, so it gets its own goroutine. The caller's
+// send implements sender. Over HTTP a write lasts until the response begins, so it gets its own goroutine. The caller's
 // context can cancel the exchange only until the call has finished. After that, the rest of the stream is read for up
 // to drainTime.
 func (c *messageConn) send(caller context.Context, p *call, r rpc.Request) error {
@@ -252,8 +252,8 @@ func (c *messageConn) sendCancelled(ctx context.Context, _ string, id int64, rea
 	}()
 }
 
-// failCall finishes a call that could not be sent, or that the server answered with an HTTP error. When
-// the server cannot be reached at all, the link ends too.
+// failCall finishes a call that could not be sent, or to which the server responded with an HTTP error. If the server
+// cannot be reached at all, the link is closed as well.
 func (l *Link) failCall(c *call, err error) {
 	failed, ok := errors.AsType[*remote.Error](err)
 	if ok && failed.Down || errors.Is(err, mcp.ErrSessionMissing) {
@@ -277,7 +277,7 @@ func isSDKRejection(e *jsonrpc.Error) bool {
 // own queue is unbounded.
 type requestLimit struct {
 	pending  *atomic.Int64
-	answered chan struct{} // capacity 1; signaled after each answer
+	answered chan struct{} // capacity 1; signaled after each response
 }
 
 // acquire waits for a free slot if msg is a request.

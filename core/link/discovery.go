@@ -12,12 +12,11 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
-// discoverWait is how long an app may take to answer server/discover before initialize is sent instead.
-// JSON-RPC requires a server of an older revision to answer with an error, but some ignore methods they do not
-// know.
+// discoverWait is how long an app may take to answer server/discover before initialize is sent instead. JSON-RPC
+// requires a server with an older revision to return an error, but some ignore methods that they do not know.
 const discoverWait = 5 * time.Second
 
-// errNoDiscovery replaces the answer to server/discover if none came in time.
+// errNoDiscovery replaces the response to server/discover if none came in time.
 var errNoDiscovery = &jsonrpc.Error{Code: -32601, Message: "server/discover was not answered in time"}
 
 // discovery watches the handshake with an app that may be stateless. Anything but a clear success of
@@ -30,9 +29,8 @@ type discovery struct {
 	refusal     *remote.Error // set if server/discover was refused because credentials are missing
 }
 
-// discovers observes a message of the SDK's handshake. late is called when server/discover is not answered in
-// time.
-func (l *Link) discovers(msg jsonrpc.Message, late func(id jsonrpc.ID)) {
+// watchDiscovery observes a message of the SDK's handshake. late is called if server/discover is not answered in time.
+func (l *Link) watchDiscovery(msg jsonrpc.Message, late func(id jsonrpc.ID)) {
 	request, ok := msg.(*jsonrpc.Request)
 	if !ok || l.open.Load() {
 		return
@@ -83,10 +81,10 @@ func (d *discovery) end() {
 	}
 }
 
-// undiscovered reports whether the handshake with a remote server failed at server/discover, so that a second
+// failedDiscovery reports whether the handshake with a remote server failed at server/discover, so that a second
 // connection may succeed with initialize. A server that is down or rejects the credentials would fail
 // initialize too.
-func (l *Link) undiscovered(ctx context.Context, err error) bool {
+func (l *Link) failedDiscovery(ctx context.Context, err error) bool {
 	if _, again := l.conn.(*remote.Conn); !again || ctx.Err() != nil {
 		return false
 	}

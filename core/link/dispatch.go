@@ -28,19 +28,19 @@ func (l *Link) dispatch(e *rpc.Envelope, owned bool) bool {
 
 func (l *Link) dispatchResponse(e *rpc.Envelope, owned bool) bool {
 	if e.IDKind != rpc.IDNumber || e.Number > l.nextID.Load() {
-		l.answersNothing(e)
+		l.dispatchUnmatched(e)
 		return true
 	}
 	if e.Number <= rpc.LastSDKID {
 		l.discovery.end()
-		if e.Result != nil && !l.open.Load() { // the last answer of the handshake wins
+		if e.Result != nil && !l.open.Load() { // the last response of the handshake wins
 			l.handshake = bytes.Clone(e.Result)
 		}
 		return false
 	}
 	c := l.remove(e.Number)
 	if c == nil {
-		l.discarded.Add("an answer to a cancelled call")
+		l.discarded.Add("a response to a cancelled call")
 		return true
 	}
 	if e.Error != nil {
@@ -55,10 +55,10 @@ func (l *Link) dispatchResponse(e *rpc.Envelope, owned bool) bool {
 	return true
 }
 
-// answersNothing handles a response whose id matches no request. A common mistake is to send the id of a pending
+// dispatchUnmatched handles a response whose id matches no request. A common mistake is to send the id of a pending
 // request as a string instead of a number. That request then fails immediately. Any other response may have been meant
-// for a pending request. If a request then ends without an answer, its error mentions the response.
-func (l *Link) answersNothing(e *rpc.Envelope) {
+// for a pending request. If a request then ends without a response, its error mentions the response.
+func (l *Link) dispatchUnmatched(e *rpc.Envelope) {
 	what, failure := "a response with the id null", ""
 	switch e.IDKind {
 	case rpc.IDText:
@@ -81,7 +81,7 @@ func (l *Link) answersNothing(e *rpc.Envelope) {
 	case rpc.IDNull, rpc.IDAbsent:
 		var failed struct{ Message string }
 		if json.Unmarshal(e.Error, &failed) == nil && failed.Message != "" {
-			failure = fmt.Sprintf(" and the error %.200q", failed.Message) // may be about another user's request
+			failure = fmt.Sprintf(" and the error %.200q", failed.Message) // may concern another user's request
 		}
 	}
 	l.mu.Lock()
@@ -99,7 +99,7 @@ func rpcError(raw []byte) error {
 	if err := json.Unmarshal(raw, e); err != nil {
 		return fmt.Errorf("%w: its error object cannot be read: %w", ErrMalformed, err)
 	}
-	switch e.Code { // codes of errors that the transport substituted for an answer
+	switch e.Code { // codes of errors that the transport substituted for a response
 	case remote.CodeTooLarge:
 		return fmt.Errorf("%w%s", ErrTooLarge, strings.TrimPrefix(e.Message, ErrTooLarge.Error()))
 	case remote.CodeMalformed:
@@ -193,7 +193,7 @@ func (l *Link) report(e *rpc.Envelope, callers []Caller) {
 }
 
 // listChanges turns list_changed notifications into calls to Options.OnListChanged. A kind that is added several times
-// before its call begins is reported once.
+// before its call begins is reported only once.
 type listChanges struct {
 	mu    sync.Mutex
 	kinds []string

@@ -21,7 +21,7 @@ import (
 
 // The servers in this file's tests deviate from the protocol.
 
-func TestAnAnswerWithItsIDAsAStringFailsTheCallAtOnce(t *testing.T) {
+func TestAResponseWithItsIDAsAStringFailsTheCallImmediately(t *testing.T) {
 	l, p := dial(t, stdio.Options{}, Options{})
 	done := begin(t, l, `{}`, nil)
 	m := p.read()
@@ -31,7 +31,7 @@ func TestAnAnswerWithItsIDAsAStringFailsTheCallAtOnce(t *testing.T) {
 	}
 }
 
-func TestAHandshakeWithItsIDAsAStringFailsAtOnce(t *testing.T) {
+func TestAHandshakeWithItsIDAsAStringFailsImmediately(t *testing.T) {
 	in, out, p := pipes(t)
 	go func() {
 		m := p.read()
@@ -42,7 +42,7 @@ func TestAHandshakeWithItsIDAsAStringFailsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAResponseThatMatchesNoRequestIsReportedAndNamedInTheErrorOfTheUnansweredCall(t *testing.T) {
+func TestAResponseThatMatchesNoRequestIsReportedAndMentionedInTheUnansweredCallsError(t *testing.T) {
 	for answer, what := range map[string]string{
 		`{"jsonrpc":"2.0","id":99999999,"result":{}}`:                                    "a response with the id 99999999",
 		`{"jsonrpc":"2.0","id":"req-7","result":{}}`:                                     `a response with the id "req-7"`,
@@ -89,7 +89,7 @@ func TestAListThatFailsAfterItsFirstPageKeepsTheEarlierItems(t *testing.T) {
 			if err != nil || len(items) != 2 {
 				t.Errorf("got %d items, %v", len(items), err)
 			}
-			if got := wait(t, reported); !strings.HasPrefix(got, "the list of tools ends after 2 entries: ") {
+			if got := wait(t, reported); !strings.HasPrefix(got, "the list of tools is cut off after 2 entries: ") {
 				t.Errorf("reported %q", got)
 			}
 		})
@@ -114,7 +114,7 @@ func TestAnAppThatDeclaresNothingIsAskedForItsToolsOnce(t *testing.T) {
 			t.Errorf("%s: %d tools, %v", answer, len(items), err)
 		}
 		if want == 0 {
-			if got := wait(t, reported); got != "the app offers nothing: it declared no tools" {
+			if got := wait(t, reported); got != "the app offers nothing, because it declared no tools" {
 				t.Errorf("reported %q", got)
 			}
 		}
@@ -142,7 +142,7 @@ func TestAnAppThatIgnoresDiscoveryGetsTheHandshakeSoon(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took != discoverWait || l.Info().Stateless {
-			t.Errorf("open after %v, stateless: %t", took, l.Info().Stateless)
+			t.Errorf("the link was open after %v, stateless: %t", took, l.Info().Stateless)
 		}
 		_ = l.Close()
 		_ = fromPeer.Close()
@@ -165,7 +165,7 @@ func TestEventStreamsMayUseAnyLineEnding(t *testing.T) {
 	}
 }
 
-func TestTheErrorOfARedirectToAnotherSchemeNamesBothSchemes(t *testing.T) {
+func TestTheErrorForARedirectToAnotherSchemeNamesBothSchemes(t *testing.T) {
 	plain := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://"+r.Host+"/mcp", http.StatusTemporaryRedirect)
 	}))

@@ -24,7 +24,7 @@ type Link struct {
 	o         Options
 	log       hclog.Logger
 	session   *mcp.ClientSession
-	conn      mcp.Connection // the connection below the one that the SDK's session uses
+	conn      mcp.Connection // the connection underneath the one that the SDK's session uses
 	out       sender
 	info      Info
 	handshake []byte      // the raw handshake result; accessed only during the handshake
@@ -40,7 +40,7 @@ type Link struct {
 	mu          sync.Mutex
 	calls       map[int64]*call            // pending, by id
 	appRequests map[any]context.CancelFunc // being answered, by id
-	unsent      int                        // appRequests, and requests whose answers are being sent
+	unsent      int                        // appRequests, and requests whose responses are being sent
 	asked       int                        // bytes of their params and ids
 	closing     bool
 
@@ -55,7 +55,7 @@ type Link struct {
 // Open connects over t and performs the handshake. ctx bounds both and is not used afterwards.
 func Open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	l, err := open(ctx, t, o)
-	if err != nil && o.Stateless && l.undiscovered(ctx, err) {
+	if err != nil && o.Stateless && l.failedDiscovery(ctx, err) {
 		o.Stateless = false
 		l, err = open(ctx, t, o)
 	}
@@ -96,7 +96,7 @@ func open(ctx context.Context, t mcp.Transport, o Options) (*Link, error) {
 	defer giveUp(nil)
 	l.giveUp = giveUp
 	defer l.discovery.end()
-	session, err := client.Connect(handshake, intercepted{l, t}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	session, err := client.Connect(handshake, interceptedTransport{l, t}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		return l, l.handshakeError(ctx, err)
 	}
@@ -149,7 +149,7 @@ func (l *Link) handshakeError(ctx context.Context, err error) error {
 	} else if l.handshake != nil {
 		err = fmt.Errorf("%w: %w", ErrBadHandshake, err)
 	}
-	if c, ok := l.conn.(*remote.Conn); ok && !answeredItself(err) && l.handshake == nil && ctx.Err() == nil {
+	if c, ok := l.conn.(*remote.Conn); ok && !isServerResponse(err) && l.handshake == nil && ctx.Err() == nil {
 		return c.NotMCP(err)
 	}
 	if c, ok := l.out.(*stdioConn); ok {
@@ -160,25 +160,24 @@ func (l *Link) handshakeError(ctx context.Context, err error) error {
 	return fmt.Errorf("handshake: %w", remote.SafeError(err))
 }
 
-// rejectedCode and rejectedMessage identify the error that the SDK substitutes for an answer when the transport
-// failed.
+// rejectedCode and rejectedMessage identify the error that the SDK substitutes for a response if the transport failed.
 const (
 	rejectedCode    = -32005
 	rejectedMessage = "rejected by transport"
 )
 
-// refused returns the error for a handshake that the app answered with an error. It keeps only the answer's message,
-// because the SDK's error also names the SDK call that failed.
+// refused returns the error for a handshake that the app answered with an error. It keeps only the response's message,
+// because the SDK's error also mentions the SDK call that failed.
 func refused(err error, answer *jsonrpc.Error) error {
-	if !answeredItself(err) {
+	if !isServerResponse(err) {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return fmt.Errorf("%w: %w", ErrRefused, answer)
 }
 
-// answeredItself reports whether a handshake error is an answer from the server, not one that the transport
+// isServerResponse reports whether a handshake error is a response from the server, not one that the transport
 // substituted.
-func answeredItself(err error) bool {
+func isServerResponse(err error) bool {
 	answer, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok {
 		return false
@@ -238,13 +237,13 @@ func clipped(text string) string {
 	return text
 }
 
-// streamWait is how long an app's start waits for the answer to the stream request. Behind a buffering proxy, the
-// answer arrives only together with the server's first message.
+// streamWait is how long an app's start waits for the response to the stream request. Behind a buffering proxy, the
+// response arrives only together with the server's first message.
 const streamWait = time.Second
 
 // receiveServerMessages opens the stream for messages that the server sends unprompted, if the transport or the
-// revision needs one. It waits up to streamWait for the server's answer. Until the stream is open, many servers drop
-// the questions that they have during a call, and list changes are not reported.
+// revision needs one. It waits up to streamWait for the server's response. Until the stream is open, many servers drop
+// the questions that they ask during a call, and list changes are not reported.
 func (l *Link) receiveServerMessages(ctx context.Context) {
 	if l.info.Stateless {
 		l.openSubscriptions(ctx)
@@ -284,12 +283,12 @@ func (l *Link) Err() error {
 	}
 }
 
-// Close closes the connection; pending calls get ErrClosed. It deletes a remote session, which takes up to 5 s.
-// It is safe to call more than once.
+// Close closes the connection; pending calls return ErrClosed. It deletes a remote session, which takes up to 5 s. It
+// is safe to call more than once.
 func (l *Link) Close() error {
 	l.fail(errors.New("closed by the server"))
 	err := l.conn.Close()
-	_ = l.session.Close() // the connection was just closed, so this error says nothing new
+	_ = l.session.Close() // the connection was just closed, so this error adds nothing
 	return err
 }
 
@@ -310,7 +309,7 @@ func (l *Link) fail(cause error) {
 	l.err = fmt.Errorf("%w: %w", ErrClosed, remote.SafeError(cause))
 	close(l.done)
 	for _, c := range l.calls {
-		c.finish(nil, l.err) // an earlier answer is kept
+		c.finish(nil, l.err) // an earlier response is kept
 	}
 	l.stop()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// The limits for one listing.
+// Limits for one listing.
 const (
 	maxPages = 200
 	maxItems = 10000
@@ -37,8 +37,8 @@ func listingOf(kind core.Kind) listing {
 	return listing{"tools", "tools/list"}
 }
 
-// List returns all pages of one of the app's lists, each item exactly as sent. It is empty if the app does not have
-// the list. When a page after the first cannot be read, List returns the earlier pages and logs a warning.
+// List returns all pages of one of the app's lists, each item exactly as sent. It is empty if the app does not have the
+// list. If a page after the first cannot be read, List returns the earlier pages and logs a warning.
 func (l *Link) List(ctx context.Context, kind core.Kind) ([]json.RawMessage, error) {
 	what := listingOf(kind)
 	switch {
@@ -46,7 +46,7 @@ func (l *Link) List(ctx context.Context, kind core.Kind) ([]json.RawMessage, err
 	case kind == core.KindTools && len(l.info.offers) == 0: // some servers declare nothing at all
 		items, err := l.list(ctx, what.method, string(kind))
 		if len(items) == 0 && ctx.Err() == nil {
-			l.warn("the app offers nothing: it declared no tools")
+			l.warn("the app offers nothing, because it declared no tools")
 			return nil, nil
 		}
 		return items, err
@@ -55,7 +55,7 @@ func (l *Link) List(ctx context.Context, kind core.Kind) ([]json.RawMessage, err
 	}
 	items, err := l.list(ctx, what.method, string(kind))
 	if err != nil && len(items) > 0 && !errors.Is(ctx.Err(), context.Canceled) && l.Err() == nil {
-		l.warn(fmt.Sprintf("the list of %s ends after %d entries: %v", kind, len(items), err))
+		l.warn(fmt.Sprintf("the list of %s is cut off after %d entries: %v", kind, len(items), err))
 		return items, nil
 	}
 	if err != nil {
@@ -121,7 +121,7 @@ func readPage(raw json.RawMessage, member string) (items []json.RawMessage, curs
 	}
 	list, ok := page[member]
 	if !ok {
-		return nil, "", errors.New("the answer has no member " + member)
+		return nil, "", errors.New("the response has no member " + member)
 	}
 	if trimmed := bytes.TrimLeft(list, " \t\r\n"); trimmed[0] != '[' && string(trimmed) != "null" {
 		return nil, "", errors.New(member + " is not an array")

@@ -41,7 +41,7 @@ type Options struct {
 	// Measure is called at the end of each call with its duration. May be nil.
 	Measure func(method string, took time.Duration, err error)
 
-	// Report is called with a sentence that describes a mistake of the app. It is meant for the person who runs the
+	// Report is called with a sentence that describes a mistake made by the app. It is meant for the person who runs the
 	// app. Repeated problems are reported less and less often. It must not block. May be nil.
 	Report func(sentence string)
 
@@ -50,9 +50,9 @@ type Options struct {
 	// may use the link.
 	OnListChanged func(kind string)
 
-	// OnNotification receives, in wire order, every notification that cannot be assigned to a single call. For a log
-	// message, callers are the calls that it may belong to. OnNotification runs on the link's reader: it must not block
-	// or use the link.
+	// OnNotification receives, in wire order, every notification that cannot be attributed to a single call. For a log
+	// message, callers are the calls that it may belong to. OnNotification runs on the link's reader: it must not block or
+	// use the link.
 	OnNotification func(n rpc.Notification, callers []Caller)
 
 	// Requests are the handlers, by method, for requests from the app to its client. Params are passed raw. The
@@ -60,8 +60,8 @@ type Options struct {
 	// its own goroutine, at most 64 at once.
 	Requests map[string]RequestHandler
 
-	// Capabilities are the client capabilities to advertise, as the JSON for the initialize request. nil
-	// advertises none, so that well-behaved apps send no requests.
+	// Capabilities are the client capabilities to advertise, as JSON for the initialize request. nil advertises none, so
+	// that well-behaved apps send no requests.
 	Capabilities json.RawMessage
 }
 
@@ -70,7 +70,7 @@ type Options struct {
 // *rpc.Error is returned to the app unchanged.
 type RequestHandler func(ctx context.Context, q rpc.Question, callers []Caller) (json.RawMessage, error)
 
-// Info holds what an app declared in the handshake.
+// Info contains what an app declared in the handshake.
 type Info struct {
 	Name            string
 	Version         string
@@ -88,20 +88,20 @@ func (i Info) Offers(capability string) bool { return i.offers[capability] != ni
 
 // These errors are wrapped with details.
 var (
-	// ErrClosed means that the connection is closed: the app ended, the remote server no longer knows the
-	// session, or Close was called. It is unknown whether a pending call took effect.
+	// ErrClosed means that the connection is closed: the app exited, the remote server no longer knows the session, or
+	// Close was called. It is unknown whether a pending call took effect.
 	ErrClosed = errors.New("the connection to the app is closed")
 	// ErrBusy means that too many calls are pending. Nothing was sent.
-	ErrBusy = errors.New("the app has too many pending calls: try again later")
-	// ErrTooLarge means that an answer was larger than the limit and was discarded.
+	ErrBusy = errors.New("the app has too many pending calls; try again later")
+	// ErrTooLarge means that a response was larger than the limit and was discarded.
 	ErrTooLarge = rpc.ErrTooLarge
-	// ErrMalformed means that an answer was not a valid JSON-RPC response.
+	// ErrMalformed means that a response was not a valid JSON-RPC response.
 	ErrMalformed = rpc.ErrMalformed
 	// ErrParams means that the params are not a JSON object that can be sent. Nothing was sent.
 	ErrParams = rpc.ErrParams
-	// ErrRefused means that the app answered the handshake with an error. It may support a different revision.
+	// ErrRefused means that the app rejected the handshake with an error. It may support a different revision.
 	ErrRefused = errors.New("the app refused the handshake")
-	// ErrBadHandshake means that the app answered the handshake with a result that no client can use, such as
-	// an unknown revision.
-	ErrBadHandshake = errors.New("the app's answer to the handshake is not usable")
+	// ErrBadHandshake means that the app responded to the handshake with a result that no client can use, such as an
+	// unknown revision.
+	ErrBadHandshake = errors.New("the app's response to the handshake is not usable")
 )

@@ -85,7 +85,7 @@ func TestArgumentsThatDoNotFitInAHeaderAreNotRepeated(t *testing.T) {
 	}
 }
 
-func TestANameThatAHeaderCannotHoldIsEncoded(t *testing.T) {
+func TestANameThatAHeaderCannotCarryIsEncoded(t *testing.T) {
 	names := make(chan string, 8)
 	handler := handlers(regionalServer())["stateless"]
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -114,7 +114,7 @@ func (p *peer) progress(m message, n int) {
 	p.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, params.Meta.ProgressToken, n)
 }
 
-// outcome is the outcome of a call.
+// outcome is a call's result or error.
 type outcome struct {
 	result json.RawMessage
 	err    error

@@ -229,7 +229,7 @@ func TestLoopbackPrivateAndLinkLocalAddressesAreNotDialled(t *testing.T) {
 	}
 }
 
-// script answers initialize like a server and passes everything else to next.
+// script responds to initialize like a server and passes everything else to next.
 func script(next func(w http.ResponseWriter, r *http.Request, m message)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m message
@@ -250,9 +250,9 @@ func script(next func(w http.ResponseWriter, r *http.Request, m message)) http.H
 	})
 }
 
-// The link keeps all cursors of a list, to notice when one repeats. Without a limit, 200 large cursors would use
+// The link keeps all of a list's cursors to detect a repeated one. Without a limit, 200 large cursors would use
 // gigabytes.
-func TestTheCursorsOfAListCountTowardsItsSize(t *testing.T) {
+func TestAListsCursorsCountTowardsItsSize(t *testing.T) {
 	pages := 0
 	url := serve(t, script(func(w http.ResponseWriter, _ *http.Request, m message) {
 		pages++
@@ -265,8 +265,8 @@ func TestTheCursorsOfAListCountTowardsItsSize(t *testing.T) {
 	}
 }
 
-// The server keeps ending a call's stream, each time with a new event id and a request to poll it immediately. The link
-// polls it at most five times a second.
+// The server repeatedly ends a call's stream, each time with a new event id and a request to poll it immediately. The
+// link polls it at most five times a second.
 func TestAServerCannotMakeACallPollContinuously(t *testing.T) {
 	var asked atomic.Int64
 	plain := script(func(w http.ResponseWriter, _ *http.Request, _ message) {
@@ -315,12 +315,12 @@ func TestACallsStreamIsReadToTheEndAfterTheCallerHasLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-ends; err != nil {
-		t.Errorf("the stream was cut: %v", err)
+		t.Errorf("the stream was cut off: %v", err)
 	}
 }
 
 // Servers that do not support cancellation notice it when the stream ends.
-func TestACancelledCallsStreamEndsAtOnce(t *testing.T) {
+func TestACancelledCallsStreamEndsImmediately(t *testing.T) {
 	began, ended := make(chan struct{}), make(chan time.Time, 1)
 	url := serve(t, script(func(_ http.ResponseWriter, r *http.Request, _ message) {
 		began <- struct{}{}
@@ -342,11 +342,11 @@ func TestACancelledCallsStreamEndsAtOnce(t *testing.T) {
 		best = min(best, (<-ended).Sub(returned))
 	}
 	if best > drainTime/2 {
-		t.Errorf("the streams continue for %v or longer", best)
+		t.Errorf("the streams continued for at least %v", best)
 	}
 }
 
-func TestAnAnswerThatIsTooLargeOrInvalidFailsOnlyItsCall(t *testing.T) {
+func TestAResponseThatIsTooLargeOrInvalidFailsOnlyItsCall(t *testing.T) {
 	const limit = 1 << 20
 	fill := strings.Repeat("x", limit)
 	for name, c := range map[string]struct {
@@ -382,7 +382,7 @@ func TestAnAnswerThatIsTooLargeOrInvalidFailsOnlyItsCall(t *testing.T) {
 	}
 }
 
-func TestAnEndlessAnswerUsesLittleMemory(t *testing.T) {
+func TestAnEndlessResponseUsesLittleMemory(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	for _, kind := range []string{"application/json", "text/event-stream", "text/plain"} {
 		for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
@@ -413,7 +413,7 @@ func TestAnEndlessAnswerUsesLittleMemory(t *testing.T) {
 			})
 		}
 	}
-	goleak.VerifyNone(t, before) // no connection with an abandoned answer stays open
+	goleak.VerifyNone(t, before) // no connection with an abandoned response stays open
 }
 
 func TestTheLinkEndsWhenTheServerNoLongerKnowsTheSession(t *testing.T) {
@@ -472,7 +472,7 @@ func TestAnHTTPErrorFromTheServerFailsOnlyTheCall(t *testing.T) {
 func TestACallIsCancelledIfItsResponseDoesNotStart(t *testing.T) {
 	url := serve(t, script(func(_ http.ResponseWriter, r *http.Request, _ message) { <-r.Context().Done() }))
 	l := mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{HeaderTimeout: 50 * time.Millisecond}, Options{})
-	if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); err == nil || !strings.Contains(err.Error(), "did not start to answer") {
+	if _, err := l.Call(t.Context(), Request{Method: "tools/call"}); err == nil || !strings.Contains(err.Error(), "did not start to respond") {
 		t.Errorf("the call got %v", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // A server that sends notifications without pausing is read at a limited rate, even if it keeps ending the
 // stream.
-func TestUnpromptedMessagesOfAServerAreReadAtALimitedRate(t *testing.T) {
+func TestAServersUnpromptedMessagesAreReadAtALimitedRate(t *testing.T) {
 	const limit = 64 << 10
 	var sent atomic.Int64
 	plain := script(nil)
@@ -35,15 +35,15 @@ func TestUnpromptedMessagesOfAServerAreReadAtALimitedRate(t *testing.T) {
 		}
 	}))
 	mustOpen(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{MaxAnswer: limit}, Options{})
-	<-time.After(2 * time.Second) // measures how much the server can send in that time
+	<-time.After(2 * time.Second) // measures how much the server can send in this time
 	// 2 MiB in 2 s, plus the kernel's buffers on both sides of the connection.
 	if n := sent.Load(); n == 0 || n > 16<<20 {
 		t.Errorf("%d KiB were read in two seconds", n>>10)
 	}
 }
 
-// The link does not decompress answers. Otherwise, a small compressed answer could become a huge one.
-func TestAnswersAreNotDecompressed(t *testing.T) {
+// The link does not decompress responses. Otherwise, a small compressed response could become a huge one.
+func TestResponsesAreNotDecompressed(t *testing.T) {
 	var accepts atomic.Value
 	accepts.Store("")
 	url := serve(t, script(func(w http.ResponseWriter, r *http.Request, m message) {
@@ -58,7 +58,7 @@ func TestAnswersAreNotDecompressed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := l.Call(ctx, Request{Method: "tools/call"}); err == nil || ctx.Err() != nil {
-		t.Errorf("a compressed answer: %v", err)
+		t.Errorf("a compressed response: %v", err)
 	}
 	if encoding := accepts.Load(); encoding != "" {
 		t.Errorf("Accept-Encoding is %q", encoding)

@@ -18,25 +18,24 @@ import (
 // Request is one request to an app.
 type Request struct {
 	Method string
-	Target string                 // the tool or prompt that the request names, for its span; may be ""
+	Target string                 // the tool or prompt that the request refers to, for its span; may be ""
 	Params json.RawMessage        // one JSON object; may be empty
 	Notify func(rpc.Notification) // nil for a caller that does not take notifications
-	Sender string                 // the user who made the request: users take turns; "" for the server itself
+	Sender string                 // the user who made the request, because users take turns; "" for the server itself
 	Caller Caller                 // the call that this request serves; nil for the server's own requests
 
-	// Capabilities are the capabilities of the caller's client. On a connection of StatelessVersion, each request
-	// carries them. Params that already have them are not changed. May be nil.
+	// Capabilities are the capabilities of the caller's client. On a StatelessVersion connection, each request carries
+	// them. Params that already have them are not changed. May be nil.
 	Capabilities json.RawMessage
 
-	// Mirrors are the arguments of a tools/call that a remote server of StatelessVersion also reads from
-	// headers.
+	// Mirrors are the arguments of a tools/call that a remote server with StatelessVersion also reads from headers.
 	Mirrors []core.Mirror
 }
 
-// Caller is the call that a request serves. Before StatelessVersion, an app's question does not name the request that
-// it belongs to, so it may be for the caller of any pending request.
+// Caller is the call that a request serves. Before StatelessVersion, an app's question does not identify the request
+// that it belongs to, so it may be for the caller of any pending request.
 type Caller interface {
-	// Session is the session of the caller's client; "" for none.
+	// Session is the session of the caller's client; "" if there is none.
 	Session() string
 	// Context is done when the call ends.
 	Context() context.Context
@@ -46,7 +45,7 @@ type Caller interface {
 	Answer(ctx context.Context, q rpc.Question, callers []Caller) (json.RawMessage, error)
 }
 
-// The members that a request of StatelessVersion has in params._meta.
+// The members that a StatelessVersion request has in params._meta.
 const (
 	reserved         = "io.modelcontextprotocol/"
 	metaVersion      = reserved + "protocolVersion"
@@ -127,7 +126,7 @@ func (l *Link) withClientMeta(params, meta []byte, capabilities json.RawMessage)
 	return rawjson.Set(params, rawjson.Member{Name: "_meta", Value: completed})
 }
 
-// startSpan starts the span for a request to the app. The server's own requests do not belong to a trace.
+// startSpan starts the span for a request to the app. The server's own requests are not part of a trace.
 func (l *Link) startSpan(ctx context.Context, r *Request) (context.Context, tracing.Span) {
 	if !tracing.Recording(ctx) {
 		return ctx, tracing.Span{}

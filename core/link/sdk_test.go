@@ -62,7 +62,7 @@ func TestTheSDKsServerIsCalledOverStandardStreams(t *testing.T) {
 	_ = session.Close()
 }
 
-// light is an app with minimal overhead: it answers each line with the same result.
+// light is an app with minimal overhead, which answers each line with the same result.
 func light(b *testing.B, result string) (in io.WriteCloser, out io.ReadCloser) {
 	b.Helper()
 	toServer, in, err := os.Pipe()
@@ -96,8 +96,8 @@ func light(b *testing.B, result string) (in io.WriteCloser, out io.ReadCloser) {
 	return in, out
 }
 
-// BenchmarkCall compares a link's tools/call with the SDK's CallTool, over the same pipes to the same light
-// bundle, with results of 200 bytes and 64 KB.
+// BenchmarkCall compares a link's tools/call with the SDK's CallTool, over the same pipes to the same app, with results
+// of 200 bytes and 64 KB.
 func BenchmarkCall(b *testing.B) {
 	for name, size := range map[string]int{"200B": 200, "64KB": 64 << 10} {
 		text := strings.Repeat("x", size)

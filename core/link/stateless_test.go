@@ -50,7 +50,7 @@ func TestAStatelessAppIsDiscoveredWithoutAHandshake(t *testing.T) {
 	}
 }
 
-func TestTheHandshakeFollowsWhenAnAppDoesNotSupportDiscovery(t *testing.T) {
+func TestTheHandshakeFollowsIfAnAppDoesNotSupportDiscovery(t *testing.T) {
 	in, out, p := pipes(t)
 	go func() {
 		m := p.read()
@@ -67,14 +67,14 @@ func TestTheHandshakeFollowsWhenAnAppDoesNotSupportDiscovery(t *testing.T) {
 	}
 }
 
-func TestARequestsMetaFitsTheConnectionsRevision(t *testing.T) {
-	const said = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"ropewalk","version":"9"},"io.modelcontextprotocol/clientCapabilities":`
+func TestARequestsMetaMatchesTheConnectionsRevision(t *testing.T) {
+	const clientMeta = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"ropewalk","version":"9"},"io.modelcontextprotocol/clientCapabilities":`
 	own := `{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"info","a":1}}`
 	for name, c := range map[string]struct{ params, capabilities, newWant, oldWant string }{
-		"no params":       {``, ``, `{"_meta":{` + said + `{}}}`, ``},
-		"no _meta":        {`{"name":"x","arguments":{"_meta":1}}`, `{"roots":{}}`, `{"name":"x","arguments":{"_meta":1},"_meta":{` + said + `{"roots":{}}}}`, `{"name":"x","arguments":{"_meta":1}}`},
-		"a _meta":         {`{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`, ``, `{"_meta":{"a":1.0,"b":"\u00e9",` + said + `{}},"name":"x"}`, `{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`},
-		"a _meta of null": {`{"_meta":null,"name":"x"}`, ``, `{"_meta":{` + said + `{}},"name":"x"}`, `{"_meta":null,"name":"x"}`},
+		"no params":       {``, ``, `{"_meta":{` + clientMeta + `{}}}`, ``},
+		"no _meta":        {`{"name":"x","arguments":{"_meta":1}}`, `{"roots":{}}`, `{"name":"x","arguments":{"_meta":1},"_meta":{` + clientMeta + `{"roots":{}}}}`, `{"name":"x","arguments":{"_meta":1}}`},
+		"a _meta":         {`{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`, ``, `{"_meta":{"a":1.0,"b":"\u00e9",` + clientMeta + `{}},"name":"x"}`, `{"_meta":{"a":1.0,"b":"\u00e9"},"name":"x"}`},
+		"a _meta of null": {`{"_meta":null,"name":"x"}`, ``, `{"_meta":{` + clientMeta + `{}},"name":"x"}`, `{"_meta":null,"name":"x"}`},
 		"a client's members, escaped": {
 			`{"_meta":{"io.modelcontextprotocol\/protocolVersion":"2026-07-28","b":"\n"}}`, ``,
 			`{"_meta":{"io.modelcontextprotocol\/protocolVersion":"2026-07-28","b":"\n"}}`, `{"_meta":{"b":"\n"}}`,
@@ -107,7 +107,7 @@ func TestARequestsMetaFitsTheConnectionsRevision(t *testing.T) {
 	}
 }
 
-func TestOneListenRequestNamesAllSubscriptions(t *testing.T) {
+func TestOneListenRequestContainsAllSubscriptions(t *testing.T) {
 	updated := make(chan rpc.Notification, 10)
 	l, p := newPeer(t, `{"tools":{"listChanged":true},"prompts":{},"resources":{"listChanged":true}}`, Options{
 		OnListChanged: func(string) {}, OnNotification: func(n rpc.Notification, _ []Caller) { updated <- n },
@@ -148,10 +148,10 @@ func TestOneListenRequestNamesAllSubscriptions(t *testing.T) {
 
 const acknowledgement = `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{}}}`
 
-func TestALinkIsOpenWhenTheAppReportsChanges(t *testing.T) {
+func TestALinkIsNotOpenBeforeTheAppReportsChanges(t *testing.T) {
 	for name, answer := range map[string]func(p *peer, listen message){
 		"the app acknowledges": func(p *peer, _ message) { p.send(acknowledgement) },
-		"the app refuses": func(p *peer, m message) {
+		"the app rejects": func(p *peer, m message) {
 			p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
 		},
 	} {
@@ -163,7 +163,7 @@ func TestALinkIsOpenWhenTheAppReportsChanges(t *testing.T) {
 				m := p.read()
 				select {
 				case <-opened:
-					t.Errorf("the link is open before the app answered %s", m.Method)
+					t.Errorf("the link was open before the app responded to %s", m.Method)
 				case <-time.After(50 * time.Millisecond):
 				}
 				answer(p, m)
@@ -180,13 +180,13 @@ func TestALinkIsOpenWhenTheAppReportsChanges(t *testing.T) {
 	}
 }
 
-func TestListsAreReadAgainAfterAPeriodWithoutChangeReports(t *testing.T) {
+func TestListsAreRereadAfterAPeriodWithoutChangeReports(t *testing.T) {
 	changed := make(chan string, 10)
 	l, p := newPeer(t, `{"tools":{"listChanged":true},"prompts":{},"resources":{"listChanged":true}}`, Options{OnListChanged: func(kind string) { changed <- kind }})
 	acknowledge := func(when string) {
 		p.send(acknowledgement)
 		if got := []string{wait(t, changed), wait(t, changed)}; !slices.Equal(got, []string{"tools", "resources"}) {
-			t.Errorf("%s the lists to read again are %v", when, got)
+			t.Errorf("%s the lists to reread are %v", when, got)
 		}
 	}
 	first := p.read()
@@ -235,7 +235,7 @@ func TestTheSDKsServerReportsChangesInTheStatelessRevision(t *testing.T) {
 	if m := wait(t, updated); m != "notifications/resources/updated" {
 		t.Errorf("received %s", m)
 	}
-	for wait(t, changed) != "resources" { // the lists are read again after the second acknowledgement
+	for wait(t, changed) != "resources" { // the lists are reread after the second acknowledgement
 	}
 	s.AddResource(&mcp.Resource{Name: "new", URI: "a://c"}, nil)
 	for wait(t, changed) != "resources" {
@@ -245,7 +245,7 @@ func TestTheSDKsServerReportsChangesInTheStatelessRevision(t *testing.T) {
 	}
 }
 
-func TestAQuestionNamesTheCallersOfPendingCalls(t *testing.T) {
+func TestAQuestionComesWithTheCallersOfPendingCalls(t *testing.T) {
 	asked := make(chan []Caller, 1)
 	l, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{
 		"elicitation/create": func(_ context.Context, _ rpc.Question, callers []Caller) (json.RawMessage, error) {
@@ -256,7 +256,7 @@ func TestAQuestionNamesTheCallersOfPendingCalls(t *testing.T) {
 	ask := func() []Caller {
 		p.send(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`)
 		callers := wait(t, asked)
-		p.read() // the answer
+		p.read() // the response
 		return callers
 	}
 	if got := ask(); len(got) != 0 {
@@ -271,7 +271,7 @@ func TestAQuestionNamesTheCallersOfPendingCalls(t *testing.T) {
 		t.Errorf("the callers are %v", got)
 	}
 	p.answer(messages[0], `{}`)
-	p.send(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`) // answered only after the other answer has been read
+	p.send(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`) // answered only after the other response has been read
 	p.read()
 	if got := ask(); !slices.Equal(got, []Caller{namedCaller("bob")}) {
 		t.Errorf("the callers are %v", got)

@@ -31,7 +31,7 @@ func TestLinesOnStandardOutputThatAreNotMessagesAreSkipped(t *testing.T) {
 		t.Errorf("got %s (%v)", got.result, got.err)
 	}
 	if n := l.conn.(*stdio.Conn).Discarded(); n != 9 {
-		t.Errorf("%d junk lines were counted, want 9: empty lines do not count", n)
+		t.Errorf("%d junk lines were counted, want 9 (empty lines are not counted)", n)
 	}
 }
 
@@ -44,7 +44,7 @@ func TestAByteOrderMarkIsSkipped(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatCannotBeReadFailsItsCall(t *testing.T) {
+func TestAResponseThatCannotBeReadFailsItsCall(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	for name, c := range map[string]struct {
 		answer string
@@ -149,7 +149,7 @@ func TestRequestsFromAnAppAreAnswered(t *testing.T) {
 }
 
 // 64 requests of the largest size would take a gigabyte.
-func TestTheRequestsFromAnAppAreLimitedBySize(t *testing.T) {
+func TestRequestsFromAnAppAreLimitedBySize(t *testing.T) {
 	asked, release := make(chan struct{}, 8), make(chan struct{})
 	l, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{
 		"elicitation/create": func(context.Context, rpc.Question, []Caller) (json.RawMessage, error) {
@@ -173,21 +173,21 @@ func TestTheRequestsFromAnAppAreLimitedBySize(t *testing.T) {
 	for range 2 {
 		p.read()
 	}
-	testkit.Eventually(t, "nothing is held", func() bool {
+	testkit.Eventually(t, "no request is kept", func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return l.asked == 0
 	})
 	if len(asked) > 0 {
-		t.Errorf("%d more requests were held", len(asked))
+		t.Errorf("%d more requests were kept", len(asked))
 	}
 	ask(9)
 	wait(t, asked)
 	p.read()
 }
 
-// The link keeps each answer until the app reads it, and this app reads none.
-func TestTheRequestsFromAnAppAreLimitedUntilTheirAnswersAreRead(t *testing.T) {
+// The link keeps each response until the app has read it, and this app reads none.
+func TestRequestsFromAnAppAreLimitedUntilTheirResponsesAreRead(t *testing.T) {
 	var asked atomic.Int64
 	large := json.RawMessage(`{"content":"` + strings.Repeat("m", 128<<10) + `"}`) // more than a pipe holds
 	_, p := dial(t, stdio.Options{}, Options{Requests: map[string]RequestHandler{
@@ -201,7 +201,7 @@ func TestTheRequestsFromAnAppAreLimitedUntilTheirAnswersAreRead(t *testing.T) {
 		p.send(`{"jsonrpc":"2.0","id":%d,"method":"elicitation/create","params":{}}`, id)
 	}
 	p.send(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`)
-	for string(p.read().ID) != `"ping"` { // the others are answers
+	for string(p.read().ID) != `"ping"` { // the others are responses
 	}
 	if n := asked.Load(); n == 0 || n > 4*maxRequests {
 		t.Errorf("%d of %d requests were answered", n, times)
@@ -286,7 +286,7 @@ func TestListChangesAreReported(t *testing.T) {
 	}
 }
 
-func TestToolsOfAllPagesAreListedRaw(t *testing.T) {
+func TestToolsFromAllPagesAreListedRaw(t *testing.T) {
 	l, p := dial(t, stdio.Options{}, Options{})
 	answers := map[string]string{
 		``:               `{"tools":[{"name":"b","x":{"z":1,"a":1.0}},{"name":"a"}],"nextCursor":"2"}`,
@@ -312,12 +312,12 @@ func TestToolsOfAllPagesAreListedRaw(t *testing.T) {
 	}
 }
 
-func TestTheErrorOfAFailedHandshakeContainsTheCause(t *testing.T) {
+func TestTheErrorFromAFailedHandshakeContainsTheCause(t *testing.T) {
 	for name, c := range map[string]struct{ answer, want string }{
 		"junk only":                 {"Usage: server [options]", "1 lines on its standard output were not MCP messages"},
 		"an error":                  {`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no license"}}`, "no license"},
 		"an unknown revision":       {`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}`, "1999-01-01"},
-		"nothing, then the end":     {"", "handshake"},
+		"nothing before the end":    {"", "handshake"},
 		"a result that is a string": {`{"jsonrpc":"2.0","id":1,"result":"hello"}`, "handshake"},
 	} {
 		t.Run(name, func(t *testing.T) {

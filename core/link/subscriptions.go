@@ -14,17 +14,17 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
-// maxSubscriptions is how many resources of one app may be subscribed to.
+// maxSubscriptions is how many of an app's resources may be subscribed to.
 const maxSubscriptions = 2000
 
 // ErrTooManySubscriptions means that too many of the app's resources are subscribed to.
 var ErrTooManySubscriptions = errors.New("too many resources of this app are subscribed to")
 
-// endTimeout is how long an app may take to end a cancelled subscriptions/listen request.
+// endTimeout is how long an app may take to finish a cancelled subscriptions/listen request.
 const endTimeout = 500 * time.Millisecond
 
 // subscriptions tracks the subscribed resources of an app that uses StatelessVersion. One long-lived request
-// (subscriptions/listen) names all of them, and the lists whose changes the app should report. When the set changes, a
+// (subscriptions/listen) lists all of them, and the lists whose changes the app should report. When the set changes, a
 // new request replaces the old one, but only after the app has ended the old one, because some apps share one set of
 // subscriptions between both.
 type subscriptions struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/link/remote"
 )
 
-func TestTheErrorOfAnUnusableRemoteNamesTheField(t *testing.T) {
+func TestTheErrorForAnUnusableRemoteNamesTheField(t *testing.T) {
 	for name, c := range map[string]struct {
 		remote core.Remote
 		want   string
@@ -38,7 +38,7 @@ func TestTheErrorOfAnUnusableRemoteNamesTheField(t *testing.T) {
 	}
 }
 
-func TestTheErrorSuggestsCheckingTheURLWhenThereIsNoMCPEndpoint(t *testing.T) {
+func TestTheErrorSuggestsCheckingTheURLIfThereIsNoMCPEndpoint(t *testing.T) {
 	for _, status := range []int{200, 404, 405} {
 		url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
@@ -46,14 +46,14 @@ func TestTheErrorSuggestsCheckingTheURLWhenThereIsNoMCPEndpoint(t *testing.T) {
 			_, _ = io.WriteString(w, "<html>")
 		}))
 		_, err := openRemote(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
-		if err == nil || !strings.Contains(err.Error(), "that the URL leads to an MCP endpoint") {
+		if err == nil || !strings.Contains(err.Error(), "that the URL is that of an MCP endpoint") {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
 }
 
-func TestTheErrorOfAnUnusableRemoteServerIsOneSentenceWithAdvice(t *testing.T) {
-	const remedy = ": check the transport, and that the URL leads to an MCP endpoint, which often has the path /mcp"
+func TestTheErrorForAnUnusableRemoteServerIsOneSentenceWithAdvice(t *testing.T) {
+	const remedy = ": check the transport, and that the URL is that of an MCP endpoint, whose path is often /mcp"
 	answering := func(status int, media, body string) string {
 		return serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", media)
@@ -63,14 +63,14 @@ func TestTheErrorOfAnUnusableRemoteServerIsOneSentenceWithAdvice(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ url, want string }{
 		"nothing listens":                 {"http://127.0.0.1:1", "cannot be reached: connection refused; check the address, and that the remote server is running"},
-		"a host name that does not exist": {"http://nothing.invalid", "cannot be reached: its name "},
+		"a host name that does not exist": {"http://nothing.invalid", "cannot be reached: its host name "},
 		"a server without TLS":            {strings.Replace(answering(200, "text/html", ""), "http:", "https:", 1), "cannot be reached: it does not speak TLS; write http:// in the URL, or check the port"},
-		"404":                             {answering(404, "text/plain", "no"), "answered 404 Not Found" + remedy},
-		"500":                             {answering(500, "text/plain", "no"), "answered 500 Internal Server Error: try again later, or ask whoever runs it"},
-		"429":                             {answering(429, "text/plain", "no"), "answered 429 Too Many Requests: try again later, or ask whoever runs it"},
-		"an error":                        {answering(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"the tenant's header\nis missing"}}`), `answered 400 Bad Request: "the tenant's header\nis missing"`},
-		"an HTML page":                    {answering(200, "text/html", "<html>"), `answered with "text/html", which is not MCP` + remedy},
-		"other JSON":                      {answering(200, "application/json", `{"a":1}`), "answered with data that is not an MCP message" + remedy},
+		"404":                             {answering(404, "text/plain", "no"), "responded with 404 Not Found" + remedy},
+		"500":                             {answering(500, "text/plain", "no"), "responded with 500 Internal Server Error: try again later, or ask whoever runs it"},
+		"429":                             {answering(429, "text/plain", "no"), "responded with 429 Too Many Requests: try again later, or ask whoever runs it"},
+		"an error":                        {answering(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"the tenant's header\nis missing"}}`), `responded with 400 Bad Request: "the tenant's header\nis missing"`},
+		"an HTML page":                    {answering(200, "text/html", "<html>"), `responded with "text/html", which is not MCP` + remedy},
+		"other JSON":                      {answering(200, "application/json", `{"a":1}`), "responded with data that is not an MCP message" + remedy},
 	} {
 		for _, kind := range []string{"streamable-http", "sse"} {
 			t.Run(name+" "+kind, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestTheErrorOfAnUnusableRemoteServerIsOneSentenceWithAdvice(t *testing.T) {
 				host := strings.TrimPrefix(strings.TrimPrefix(c.url, "http://"), "https://")
 				want := "remote server " + host + " " + c.want
 				if kind == "sse" && name == "other JSON" {
-					want = "remote server " + host + " answered with data that is not an MCP message"
+					want = "remote server " + host + " responded with data that is not an MCP message"
 				}
 				if got := err.Error(); !strings.HasPrefix(got, want) || strings.Count(got, host) != 1 || strings.Count(got, ":") > 4 {
 					t.Errorf("got  %s\nwant %s", got, want)
@@ -102,12 +102,12 @@ func TestTheResponseThatEndsASessionIsNotReportedAsTheCause(t *testing.T) {
 		_, _ = io.WriteString(w, `{"a":1}`)
 	}))
 	_, err := openRemote(t, core.Remote{URL: url, Type: "streamable-http"}, remote.Options{}, Options{})
-	if err == nil || !strings.Contains(err.Error(), "answered with data that is not an MCP message") {
+	if err == nil || !strings.Contains(err.Error(), "responded with data that is not an MCP message") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestTheErrorOfARefusedHandshakeIsReportedUnchanged(t *testing.T) {
+func TestTheErrorFromARefusedHandshakeIsReportedUnchanged(t *testing.T) {
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m message
 		_ = json.NewDecoder(r.Body).Decode(&m)

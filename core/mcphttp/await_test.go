@@ -22,7 +22,7 @@ func awaited(s *session) (e *Endpoint, k *call, conn net.Conn) {
 }
 
 func TestASilentCallBecomesAStream(t *testing.T) {
-	for name, s := range map[string]*session{"of a session": {}, "without one": nil} {
+	for name, s := range map[string]*session{"with a session": {}, "without a session": nil} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e, k, conn := awaited(s)
@@ -36,17 +36,17 @@ func TestASilentCallBecomesAStream(t *testing.T) {
 }
 
 func TestACallBecomesAStreamAtItsFirstNotification(t *testing.T) {
-	for _, speaks := range []bool{true, false} {
+	for _, notifies := range []bool{true, false} {
 		e, k, conn := awaited(&session{})
 		go func() {
-			if speaks {
+			if notifies {
 				k.out.Notify([]byte(`{}`))
 			} else {
 				k.out.Answer([]byte(`{}`))
 			}
 		}()
-		if e.await(k, conn) != speaks {
-			t.Errorf("speaks %v: the form of the response is not known", speaks)
+		if e.await(k, conn) != notifies {
+			t.Errorf("notified %v: the form of the response is not known", notifies)
 		}
 	}
 }

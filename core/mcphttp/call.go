@@ -26,15 +26,15 @@ import (
 // own HTTP request, not the owner of the session.
 type call struct {
 	Message
-	number  int64         // unique in its session, from 1
-	out     *sse.Response // receives the call's answer, and any messages about the call before it
-	cancel  func()        // ends its context
-	caller  core.Caller
-	session *session        // nil without one
-	surface tools.Surface   // the surface that the client chose
-	readsOn bool            // the client asks for results that fit its size limit
-	context context.Context //nolint:containedctx // ends with the call, when its client cancels it, and when the server ends
-	span    tracing.Span
+	number       int64         // unique in its session, from 1
+	out          *sse.Response // receives the call's answer, preceded by any messages about the call
+	cancel       func()        // ends its context
+	caller       core.Caller
+	session      *session        // nil without one
+	surface      tools.Surface   // the surface that the client chose
+	shortResults bool            // the client wants results that are shortened to fit its limit
+	context      context.Context //nolint:containedctx // ends with the call, when its client cancels it, and when the server stops
+	span         tracing.Span
 
 	release func() // releases its place in the user's share; nil if it holds none
 	ended   func() // called when the call has been answered; may be nil
@@ -56,7 +56,7 @@ func newCall(m Message, caller core.Caller, s *session) *call {
 func (k *call) admit(ctx context.Context) { k.context, k.cancel = context.WithCancel(ctx) }
 
 // serveCalls runs the calls of one POST and writes the response once its form is known. Each call runs on its own
-// goroutine. A single call that is answered at once runs on the current goroutine.
+// goroutine. A single call that is answered immediately runs on the current goroutine.
 func (e *Endpoint) serveCalls(c *fiber.Ctx, calls []*call, out *sse.Response) error {
 	e.noteTool(c, calls)
 	keepBody(webguard.TakeBody(c.Context()), calls)
@@ -193,11 +193,11 @@ func (e *Endpoint) run(k *call) {
 	e.live.EndCalls(1)
 }
 
-// countedAnswer is the size in bytes of the smallest answer that is counted. A batch has up to maxCalls answers.
+// countedAnswer is the minimum size in bytes of an answer that is counted. A batch has up to maxCalls answers.
 const countedAnswer = 4 << 10
 
-// hold counts an answer against its caller's share of memory until its client has read it. If the caller has left too
-// much unread, it returns an error to send instead.
+// hold counts an answer against its caller's share of memory until its client has read it. If too much of what was sent
+// to the caller is still unread, it returns an error to send instead.
 func (e *Endpoint) hold(k *call, text []byte) []byte {
 	if len(text) < countedAnswer {
 		return text
@@ -320,7 +320,7 @@ func newWorkers(run func(*call)) workers {
 	return workers{run: run, calls: make(chan *call), idle: make(chan struct{}, maxIdle)}
 }
 
-// start runs a call on an idle or a new goroutine. The goroutines end with ctx.
+// start runs a call on an idle or a new goroutine. The goroutines stop when ctx ends.
 func (w workers) start(ctx context.Context, k *call) {
 	select {
 	case w.calls <- k:

@@ -19,7 +19,7 @@ func TestAUsersToolCallsPerSecondAreLimited(t *testing.T) {
 	allowed := 0
 	resp, body := call(w)
 	for ; resp.StatusCode == 200; resp, body = call(w) {
-		if allowed++; allowed > 2+int(time.Since(began)/time.Second) { // twice as many at once, and one in each later second
+		if allowed++; allowed > 2+int(time.Since(began)/time.Second) { // twice as many at once, and then one each second
 			t.Fatalf("%d calls in %v", allowed, time.Since(began))
 		}
 	}
@@ -61,7 +61,7 @@ func TestAUsersConcurrentToolCallsAreLimited(t *testing.T) {
 }
 
 // A call keeps its part of the body, for example while it waits for an approval, even if the client has disconnected.
-func TestABodysMemoryIsReleasedWhenTheLastOfItsCallsEnds(t *testing.T) {
+func TestABodysMemoryIsReleasedWhenItsLastCallEnds(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	before := r.released.Load()
@@ -108,15 +108,15 @@ func TestAllRequestsToAppsAreLimited(t *testing.T) {
 	}
 }
 
-// The answers of a batch wait for the last one, and a client may never read them.
-func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
+// A batch's answers wait for the last one, and a client may never read them.
+func TestUnreadAnswersAreBounded(t *testing.T) {
 	r := start(t, func(o *Options) { o.Limits = limits.New(limits.Settings{UnreadBytes: 400 << 10}) })
 	w := r.join(alice, "2025-03-26")
 	large := `{"text":"` + strings.Repeat("x", 80<<10) + `"}`
-	for range 2 { // what was read no longer counts
+	for range 2 { // a response that was read is no longer counted
 		resp, body := r.say("POST", w, "["+callBody(1, "demo__echo", large)+","+callBody(2, "demo__echo", large)+"]")
 		if resp.StatusCode != 200 || strings.Count(body, `"error":"rate_limited"`) != 1 || strings.Count(body, strings.Repeat("x", 80<<10)) != 1 {
-			t.Errorf("two large answers when only one fits: %d, %d bytes: %.300s", resp.StatusCode, len(body), body)
+			t.Errorf("two large answers if only one fits: %d, %d bytes: %.300s", resp.StatusCode, len(body), body)
 		}
 	}
 	if resp, body := r.say("POST", r.join(who{token: "bob", workspace: "ws_one"}), callBody(1, "demo__echo", large)); resp.StatusCode != 200 || strings.Contains(body, "rate_limited") {
@@ -124,7 +124,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	}
 }
 
-// A context that is never cancelled would stay in memory until the endpoint closes.
+// A context that is never cancelled would stay in memory until the endpoint is closed.
 func TestARefusedCallHasNoContext(t *testing.T) {
 	r := start(t, func(o *Options) {
 		o.Limits = limits.New(limits.Settings{AtATime: map[limits.Kind]int{limits.Calls: 1}})
@@ -148,7 +148,7 @@ func TestARefusedCallHasNoContext(t *testing.T) {
 		}
 		for _, k := range refused {
 			if k.context != nil && k.context.Err() == nil {
-				t.Errorf("%s: a refused call has a context that does not end", name)
+				t.Errorf("%s: a refused call has a context that is never cancelled", name)
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func TestAnIDInFlightIsRefusedUntilItsCallIsAnswered(t *testing.T) {
 		t.Errorf("the first call: %s", got)
 	}
 	if resp, text := r.say("POST", w, callBody(5, "demo__echo", "{}")); resp.StatusCode != 200 || !strings.Contains(text, `"result"`) {
-		t.Errorf("the id is not free again: %d %s", resp.StatusCode, text)
+		t.Errorf("the id should be free again: %d %s", resp.StatusCode, text)
 	}
 }
 

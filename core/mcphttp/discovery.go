@@ -29,9 +29,9 @@ type documents struct {
 	offered atomic.Pointer[offered] // nil before the first fetch
 }
 
-// offered holds the scopes that an identity provider says it supports.
+// offered contains the scopes that an identity provider states it supports.
 type offered struct {
-	scopes []string // nil if it does not say
+	scopes []string // nil if it states none
 	until  time.Time
 }
 
@@ -39,8 +39,8 @@ type offered struct {
 const scopesTimeout = 2 * time.Second
 
 // scopes returns the wanted scopes that the identity provider offers. It returns all of them if the provider does not
-// say what it offers, or when there are several providers (RFC 8414 section 2, scopes_supported). Many providers
-// refuse a client that registers with any other scope.
+// state what it offers, or if there are several providers (RFC 8414 section 2, scopes_supported). Many providers reject
+// a client that registers with any other scope.
 func (d *documents) scopes(ctx context.Context, wanted []string) []string {
 	known := d.offered.Load()
 	if len(wanted) > 0 && (known == nil || time.Now().After(known.until)) && d.asking.TryLock() {
@@ -70,8 +70,8 @@ func (d *documents) askScopes(ctx context.Context) *offered {
 	return known
 }
 
-// metadata returns the document. It asks the provider at most once a minute, and returns the last document while the
-// provider is unreachable.
+// metadata returns the document. It requests it from the provider at most once a minute, and returns the last document
+// if the provider is unreachable.
 func (d *documents) metadata(ctx context.Context) (json.RawMessage, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

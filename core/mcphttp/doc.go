@@ -6,7 +6,7 @@
 // same path.
 //
 // A session (session.go, question.go) has its in-flight calls, its GET stream and the questions for its client. A
-// sessionSet caps the sessions of this process, and a sessionWriter keeps the session store up to date. With a
+// sessionSet caps the sessions of this process, and a sessionWriter keeps the session store up to date. By means of a
 // serverLease, the servers that share a store find out which of them has a session. lookup.go takes sessions over.
 //
 // Streams are in the subpackage sse. This package does not own tools (package tools), identities and membership

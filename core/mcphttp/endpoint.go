@@ -45,7 +45,7 @@ type Tools interface {
 }
 
 // Access authenticates callers and describes the authorization server. Its errors are core.Errors: CodeUnauthenticated,
-// CodeWorkspaceDenied, CodeUnavailable, and CodeNotFound from Describe and Metadata when there is no auth adapter.
+// CodeWorkspaceDenied, CodeUnavailable, and CodeNotFound from Describe and Metadata if there is no auth adapter.
 type Access interface {
 	Dev() bool
 	MCP(ctx context.Context, bearer, resource string) (core.Identity, error)
@@ -55,7 +55,7 @@ type Access interface {
 	Metadata(ctx context.Context) (json.RawMessage, error)
 }
 
-// Views knows which views an address can name.
+// Views reports which views an address can contain.
 type Views interface {
 	Has(workspace, name string) bool
 }
@@ -65,8 +65,8 @@ type Features interface{ Enabled(flag string) bool }
 
 // Metrics measures client requests.
 type Metrics interface {
-	// ServerOperation records a request. code is the code of its JSON-RPC error, or 0; failed says whether its result
-	// reports a tool failure.
+	// ServerOperation records a request. code is the code of its JSON-RPC error, or 0; failed reports whether its result
+	// is a tool failure.
 	ServerOperation(method, revision string, code int64, failed bool, took time.Duration)
 }
 
@@ -171,7 +171,7 @@ func (e *Endpoint) Mount(r fiber.Router) {
 }
 
 // UseStore replaces the session store. It first writes every live session to the new store. If that fails, the old
-// store remains in use and the error says why.
+// store remains in use.
 func (e *Endpoint) UseStore(ctx context.Context, store sessionstore.Store) error {
 	if err := e.writer.Swap(ctx, store, e.live.Records); err != nil {
 		return err
@@ -202,8 +202,7 @@ func (e *Endpoint) Close(ctx context.Context) error {
 	return err
 }
 
-// closing closes the tools' side of sessions in the background, because apps may be slow to clean up what they kept for
-// a session.
+// closing closes the tools' side of sessions in the background, because apps may be slow to clean up after a session.
 type closing struct {
 	mu      sync.Mutex
 	waiting bool // wait was called; from now on, start closes sessions itself, not in the background
@@ -234,7 +233,7 @@ func (n *closing) wait() {
 	n.running.Wait()
 }
 
-// closeTools closes a session now. It gives apps gateTimeout to be notified, even while the endpoint shuts down.
+// closeTools closes a session now. Notifying the apps may take up to gateTimeout, even while the endpoint shuts down.
 func closeTools(s *tools.Session) {
 	ctx, cancel := context.WithTimeout(context.Background(), gateTimeout)
 	defer cancel()

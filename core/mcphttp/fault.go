@@ -17,10 +17,10 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// codeServer is the JSON-RPC code of refusals without a specific code.
+// codeServer is the JSON-RPC code for refusals that have no specific code.
 const codeServer = -32000
 
-// capRetry is the Retry-After when the limit on sessions is reached. Sessions end when their clients close them or go
+// capRetry is the Retry-After if the limit on sessions is reached. Sessions end when their clients close them or go
 // idle, so no better estimate is possible.
 const capRetry = 10 * time.Second
 
@@ -57,7 +57,7 @@ const (
 	reasonUnavailable = "unavailable"
 )
 
-// retryLater returns a fault that says when to try again.
+// retryLater returns a fault with the time after which to try again.
 func retryLater(status int, message string, after time.Duration) *fault {
 	return &fault{status: status, code: codeServer, message: message, retryAfter: after}
 }
@@ -159,7 +159,7 @@ func (f *fault) plain(c *fiber.Ctx) error {
 
 const (
 	codeCancelled        = -32800 // a call that its client cancelled; its POST still needs an answer
-	codeResourceNotFound = -32002 // with sessions only; stateless requests get invalid params
+	codeResourceNotFound = -32002 // only in sessions; stateless requests get invalid params
 )
 
 func internalError() error {

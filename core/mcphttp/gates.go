@@ -19,14 +19,14 @@ import (
 // gateTimeout bounds work other than calls, such as fetching a document or notifying apps.
 const gateTimeout = 10 * time.Second
 
-// headerWorkspace names the workspace of a request.
+// headerWorkspace contains the workspace of a request.
 const headerWorkspace = "X-Workspace-Id"
 
 // foreign is the response to a Host or Origin that this endpoint does not serve.
 const foreign = "Forbidden: this server does not serve this Host or Origin"
 
-// serve handles every request to /mcp and below. A request passes the gates from top to bottom. All work for the
-// request uses Fiber's user context, which ends with the endpoint and carries the request's trace.
+// serve handles every request to /mcp and to paths under it. A request passes the gates from top to bottom. All work
+// for the request uses Fiber's user context, which ends with the endpoint and carries the request's trace.
 func (e *Endpoint) serve(c *fiber.Ctx) error {
 	if e.RespondIfDisabled(c.Context()) {
 		return nil
@@ -108,7 +108,7 @@ func (e *Endpoint) identify(c *fiber.Ctx, resource string) (core.Identity, error
 	return e.o.Access.MCP(c.UserContext(), token, resource)
 }
 
-// isEndpoint reports whether a path is /mcp or below it.
+// isEndpoint reports whether a path is /mcp or under it.
 func isEndpoint(path string) bool {
 	return path == "/mcp" || strings.HasPrefix(path, "/mcp/")
 }
@@ -116,8 +116,8 @@ func isEndpoint(path string) bool {
 // resourceMe is the path segment that stands for the caller's only or default workspace.
 const resourceMe = "me"
 
-// resourceOf returns the resource that the path of a request names below /mcp: a workspace, or one of its views as
-// ws_.../v/NAME. It returns "" for /mcp itself. valid is false if no workspace or view can have that name.
+// resourceOf returns the resource under /mcp in a request's path: a workspace, or one of its views as ws_.../v/NAME. It
+// returns "" for /mcp itself. valid is false if no workspace or view can have that name.
 func resourceOf(c *fiber.Ctx) (resource string, valid bool) {
 	workspace, name := strings.Clone(c.Params("workspace")), strings.Clone(c.Params("view"))
 	switch {
@@ -132,7 +132,7 @@ func resourceOf(c *fiber.Ctx) (resource string, valid bool) {
 }
 
 // howToAuthorize is a message for people. Clients read WWW-Authenticate instead.
-const howToAuthorize = "Authorization required: send a token of this server's identity provider, or an API key (`ropewalk key create NAME`), as a bearer token. " +
+const howToAuthorize = "Authorization required: send a token from this server's identity provider, or an API key (`ropewalk key create NAME`), as a bearer token. " +
 	"The instance key (SERVICE_API_KEY) is for /v1 only."
 
 // unauthorized responds with 401 and the address where a client can learn how to get a token (RFC 9728 section 5.1).
@@ -154,20 +154,20 @@ func (e *Endpoint) metadataURL(c *fiber.Ctx) string {
 	return url
 }
 
-// place returns the caller in the workspace that the path names, or else in the one that the header names. It never
-// chooses a default for /mcp. The caller gets the view that the path names.
+// place returns the caller in the workspace given in the path, or else in the one given in the header. It never chooses
+// a default for /mcp. The caller gets the view given in the path.
 func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, error) {
 	resource := c.Params("workspace")
 	header, ok := rawHeader(c, headerWorkspace)
 	workspace := string(header)
 	if header == nil && resource == "" {
 		return core.Caller{}, core.Errorf(core.CodeWorkspaceRequired,
-			"name the workspace: set the header X-Workspace-Id: ws_... on every request to /mcp, or use the address /mcp/ws_..., or /mcp/me for your only or default one; "+
+			"specify the workspace: set the header X-Workspace-Id: ws_... on every request to /mcp, or use the address /mcp/ws_..., or /mcp/me for your only or default one; "+
 				"GET /v1/workspace (or GET /v1/bootstrap) lists the ids of your workspaces")
 	}
 	if !ok || header != nil && !core.ValidWorkspaceID(workspace) {
 		return core.Caller{}, core.Errorf(core.CodeBadRequest,
-			"the header X-Workspace-Id is malformed: send one id of the form ws_<alphanumeric>; GET /v1/workspace (or GET /v1/bootstrap) lists yours")
+			"the header X-Workspace-Id is malformed; send one id of the form ws_<alphanumeric>; GET /v1/workspace (or GET /v1/bootstrap) lists yours")
 	}
 	named := workspace
 	switch resource {
@@ -179,7 +179,7 @@ func (e *Endpoint) place(c *fiber.Ctx, identity core.Identity) (core.Caller, err
 	}
 	caller, err := e.o.Access.Caller(c.UserContext(), identity, named)
 	if err == nil && workspace != "" && workspace != caller.Workspace.ID {
-		return core.Caller{}, core.Errorf(core.CodeBadRequest, "the header X-Workspace-Id names a different workspace from the address; leave the header out")
+		return core.Caller{}, core.Errorf(core.CodeBadRequest, "the header X-Workspace-Id specifies a different workspace from the address; omit the header")
 	}
 	caller.View = strings.Clone(c.Params("view"))
 	if err == nil && caller.View != "" && (e.o.Views == nil || !e.o.Views.Has(caller.Workspace.ID, caller.View)) {
@@ -218,7 +218,7 @@ func (e *Endpoint) readBody(c *fiber.Ctx) ([]byte, error) {
 func identityScopes() []string { return []string{"openid", "profile", "email", "offline_access"} }
 
 // missingScopes returns the scopes that the configuration requires and a token was not granted, separated by spaces. It
-// returns "" for API keys and for tokens that name no scopes.
+// returns "" for API keys and for tokens that list no scopes.
 func (e *Endpoint) missingScopes(id core.Identity) string {
 	if id.Granted == "" || len(e.o.Scopes()) == 0 {
 		return ""

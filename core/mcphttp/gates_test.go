@@ -38,11 +38,11 @@ func TestTheGatesRunInOrder(t *testing.T) {
 		{"a foreign Origin comes before the token", on, "POST", nobody, "", []string{"Origin: http://evil.test"}, 403, "Origin"},
 		{"the token comes before the method", on, "PUT", nobody, "", nil, 401, ""},
 		{"the token comes before the size", on, "POST", nobody, big, nil, 401, ""},
-		{"an invalid token counts as none", on, "POST", who{token: "bad", workspace: "ws_one"}, "", nil, 401, ""},
-		{"another scheme counts as none", on, "POST", alice, "", []string{"Authorization: Basic YTpi"}, 401, ""},
+		{"an invalid token is treated as none", on, "POST", who{token: "bad", workspace: "ws_one"}, "", nil, 401, ""},
+		{"another scheme is treated as none", on, "POST", alice, "", []string{"Authorization: Basic YTpi"}, 401, ""},
 		{"an unknown method", on, "PUT", alice, "", nil, 405, ""},
 		{"the size comes before the workspace", on, "POST", who{token: "alice"}, big, nil, 413, "larger"},
-		{"the error without a workspace says where to find one", on, "POST", who{token: "alice"}, hello("2025-11-25"), nil, 400, "GET /v1/workspace (or GET /v1/bootstrap)"},
+		{"the error for a missing workspace says where to find one", on, "POST", who{token: "alice"}, hello("2025-11-25"), nil, 400, "GET /v1/workspace (or GET /v1/bootstrap)"},
 		{"GET without a workspace", on, "GET", who{token: "alice"}, "", nil, 400, "X-Workspace-Id"},
 		{"DELETE without a workspace", on, "DELETE", who{token: "alice"}, "", nil, 400, "X-Workspace-Id"},
 		{"a malformed workspace", on, "POST", who{token: "alice", workspace: "one"}, hello("2025-11-25"), nil, 400, "malformed"},
@@ -59,7 +59,7 @@ func TestTheGatesRunInOrder(t *testing.T) {
 				t.Errorf("WWW-Authenticate is %q", resp.Header.Get("WWW-Authenticate"))
 			}
 			if tc.status == 401 && !strings.Contains(body, "ropewalk key create") {
-				t.Errorf("a 401 says what to do, got %q", body)
+				t.Errorf("a 401 should say what to do, got %q", body)
 			}
 			if tc.status == 405 && resp.Header.Get("Allow") != "GET, POST, DELETE" {
 				t.Errorf("Allow is %q", resp.Header.Get("Allow"))
@@ -100,7 +100,7 @@ func TestDevModeNeedsNoToken(t *testing.T) {
 	r := start(t, func(o *Options) { o.Access = &people{dev: true} })
 	w := r.join(who{workspace: "ws_default"})
 	if _, body := r.say("POST", w, callBody(1, "demo__echo", "{}")); !strings.Contains(body, "owner/ws_default") {
-		t.Errorf("a dev-mode caller is the owner, got %s", body)
+		t.Errorf("a dev-mode caller should be the owner, got %s", body)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestDiscoveryDocuments(t *testing.T) {
 	}
 	r.people.down.Store(true)
 	if status, _ := get("/.well-known/oauth-authorization-server"); status != 200 || r.people.meta.Load() != 1 {
-		t.Errorf("the document is kept: got %d after %d fetches", status, r.people.meta.Load())
+		t.Errorf("the document should be cached: got %d after %d fetches", status, r.people.meta.Load())
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/webguard"
 )
 
-// headerLastEvent names the last event that a client received on a stream that broke.
+// headerLastEvent contains the ID of the last event that a client received on a stream that broke.
 const headerLastEvent = "Last-Event-ID"
 
 // get opens the session's stream of server messages. A session has at most one.
@@ -40,7 +40,7 @@ func (e *Endpoint) get(c *fiber.Ctx, caller core.Caller) error {
 }
 
 // lastEvent returns the last event that a client received on a broken stream: the stream and the event number. If the
-// client names none, it returns the GET stream and -1.
+// client specifies none, it returns the GET stream and -1.
 func lastEvent(c *fiber.Ctx) (of, number int64, f *fault) {
 	id, once := rawHeader(c, headerLastEvent)
 	if id == nil {
@@ -48,7 +48,7 @@ func lastEvent(c *fiber.Ctx) (of, number int64, f *fault) {
 	}
 	of, number, ok := sse.ParseEventID(string(id))
 	if !ok || !once {
-		f = badRequest(codeServer, "Last-Event-ID does not name an event that this server sent")
+		f = badRequest(codeServer, "Last-Event-ID is not the ID of an event that this server sent")
 	}
 	return of, number, f
 }
@@ -87,7 +87,7 @@ func begin(w *stream.Writer, id string) error {
 func (e *Endpoint) resume(c *fiber.Ctx, s *session, number, seen int64) error {
 	rest := sse.NewQueue()
 	if !s.Journal.Resume(number, seen, rest) {
-		return badRequest(codeServer, "Last-Event-ID names an event that is no longer kept; send the request again").send(c)
+		return badRequest(codeServer, "Last-Event-ID refers to an event that is no longer available; send the request again").send(c)
 	}
 	err := e.o.Streams.Open(c, stream.Answer, func(ctx context.Context, w *stream.Writer) {
 		defer s.Journal.Release(number, rest)

@@ -46,7 +46,7 @@ type fakeNamespace struct {
 	calls    atomic.Int64
 	release  chan struct{} // releases the waiting tool
 	started  chan string   // names of waiting tools that have started
-	ended    chan error    // the errors that ended waiting tools
+	ended    chan error    // the errors with which waiting tools ended
 	revoked  []string      // users whose tasks were ended
 }
 
@@ -200,7 +200,7 @@ func (h *fakeNamespace) answer(ctx context.Context, c core.Caller, call tools.Ca
 	case "demo__broken":
 		return json.RawMessage(`{"content":`), nil
 	case "demo__strict":
-		return nil, core.Errorf(core.CodeInvalidInput, "arguments of demo__strict do not fit").WithDetails(map[string]any{"errors": []string{"/a"}})
+		return nil, core.Errorf(core.CodeInvalidInput, "arguments of demo__strict do not match").WithDetails(map[string]any{"errors": []string{"/a"}})
 	case "demo__down":
 		return nil, core.Errorf(core.CodeUnavailable, "demo is restarting")
 	case "demo__partly":
@@ -214,7 +214,7 @@ func (h *fakeNamespace) answer(ctx context.Context, c core.Caller, call tools.Ca
 	return nil, core.Errorf(core.CodeToolNotFound, "there is no tool %q in this workspace", call.Name)
 }
 
-// echoed returns a result that says who called what, with the raw arguments.
+// echoed returns a result that contains the caller, the tool and the raw arguments.
 func echoed(c core.Caller, call tools.Call) json.RawMessage {
 	args := call.Arguments
 	if args == nil {

@@ -19,7 +19,7 @@ const (
 	headerName   = "Mcp-Name"
 )
 
-// checkHeaders checks that the headers that name the target of a request match its body.
+// checkHeaders checks that the headers that specify a request's target match its body.
 func (e *Endpoint) checkHeaders(c *fiber.Ctx, caller core.Caller, m *Message) *fault {
 	field := nameField(m.Method)
 	if field == "" {

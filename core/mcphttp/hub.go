@@ -13,9 +13,9 @@ import (
 const (
 	// debounce combines the changes caused by an app that starts or stops into one notification per kind.
 	debounce = 50 * time.Millisecond
-	// slowest is the longest interval between notifications while lists keep changing. Clients read the whole list
+	// maxPause is the longest interval between notifications while lists keep changing. Clients read the whole list
 	// after each notification.
-	slowest = 3200 * time.Millisecond
+	maxPause = 3200 * time.Millisecond
 )
 
 // audience is notified when a list of its workspace has changed. ListChanged must not block.
@@ -42,7 +42,7 @@ type watch struct {
 	notified time.Time     // when the latest notification was sent
 }
 
-// join adds an audience that reads the lists as a given caller and client. The first audience of a workspace starts the
+// join adds an audience that reads the lists as a given caller and client. A workspace's first audience starts the
 // watch.
 func (h *hub) join(c core.Caller, from tools.From, who audience) {
 	reader := newListReader(h.tools, c, from)
@@ -83,7 +83,7 @@ func (h *hub) follow(c core.Caller, place *tools.Session, who audience) {
 	w.viewsChanged() // the lists may be narrowed differently
 }
 
-// leave removes an audience. The last audience of a workspace ends the watch.
+// leave removes an audience. When a workspace's last audience leaves, the watch ends.
 func (h *hub) leave(workspace string, who audience) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -131,7 +131,7 @@ func (w *watch) notifySoon() {
 	if time.Since(w.notified) > w.pause+time.Second {
 		w.pause = debounce
 	} else {
-		w.pause = min(2*w.pause, slowest)
+		w.pause = min(2*w.pause, maxPause)
 	}
 	time.AfterFunc(w.pause, w.notify)
 }

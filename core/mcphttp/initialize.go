@@ -30,14 +30,14 @@ type helloParams struct {
 // initialize opens a session. It reserves a place under the cap, stores the record, and only then sends the session ID.
 // A session whose record cannot be stored is not opened.
 func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m Message) error {
-	said, f := readHello(&m)
+	hello, f := readHello(&m)
 	if f != nil {
 		return f.of(m.ID).send(c)
 	}
 	if err := e.live.Reserve(caller.User.ID); err != nil {
 		return refusedBySession(err, "too many sessions are open on this server; close one or try again later").send(c)
 	}
-	s, err := e.open(c.UserContext(), caller, said)
+	s, err := e.open(c.UserContext(), caller, hello)
 	e.live.EndCalls(1)
 	if err != nil {
 		e.live.Release(caller.User.ID)
@@ -55,48 +55,48 @@ func (e *Endpoint) initialize(c *fiber.Ctx, caller core.Caller, m Message) error
 const maxCapabilities = 64 << 10
 
 // readHello reads the params of initialize. It refuses a client that does not identify itself.
-func readHello(m *Message) (said helloParams, f *fault) {
+func readHello(m *Message) (hello helloParams, f *fault) {
 	var missing string
-	switch err := json.Unmarshal(orEmpty(m.Params), &said); {
+	switch err := json.Unmarshal(orEmpty(m.Params), &hello); {
 	case err != nil:
-		return said, badRequest(rpc.CodeInvalidParams, wrongType("params", err))
-	case said.ProtocolVersion == nil:
+		return hello, badRequest(rpc.CodeInvalidParams, wrongType("params", err))
+	case hello.ProtocolVersion == nil:
 		missing = "protocolVersion, a string"
-	case said.Capabilities == nil || (*said.Capabilities)[0] != '{':
+	case hello.Capabilities == nil || (*hello.Capabilities)[0] != '{':
 		missing = "capabilities, an object"
-	case len(*said.Capabilities) > maxCapabilities:
+	case len(*hello.Capabilities) > maxCapabilities:
 		missing = fmt.Sprintf("capabilities of at most %d KiB", maxCapabilities>>10)
-	case said.ClientInfo == nil || said.ClientInfo.Name == nil || said.ClientInfo.Version == nil:
+	case hello.ClientInfo == nil || hello.ClientInfo.Name == nil || hello.ClientInfo.Version == nil:
 		missing = "clientInfo, an object with a name and a version"
 	default:
-		if err := json.Unmarshal(*said.Capabilities, &mcp.ClientCapabilities{}); err != nil {
-			return said, badRequest(rpc.CodeInvalidParams, wrongType("params.capabilities", err))
+		if err := json.Unmarshal(*hello.Capabilities, &mcp.ClientCapabilities{}); err != nil {
+			return hello, badRequest(rpc.CodeInvalidParams, wrongType("params.capabilities", err))
 		}
-		return said, nil
+		return hello, nil
 	}
-	return said, badRequest(rpc.CodeInvalidParams, "params of initialize must have "+missing)
+	return hello, badRequest(rpc.CodeInvalidParams, "the params of initialize must have "+missing)
 }
 
 // wrongType returns the message for a member of initialize's params that could not be decoded.
 func wrongType(member string, err error) string {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Sprintf("%s.%s of initialize has the wrong type: %s", member, e.Field, e.Value)
+		return fmt.Sprintf("%s.%s of initialize must not be of type %s", member, e.Field, e.Value)
 	}
 	return member + " of initialize cannot be read"
 }
 
-// open creates a session and makes it findable. The session uses the revision that the client names, if that revision
-// has sessions, or else the newest revision with sessions.
-func (e *Endpoint) open(ctx context.Context, caller core.Caller, said helloParams) (*session, error) {
+// open creates a session and makes it findable. The session uses the revision that the client requests, if that
+// revision has sessions, or else the newest revision with sessions.
+func (e *Endpoint) open(ctx context.Context, caller core.Caller, hello helloParams) (*session, error) {
 	now, revision := time.Now(), revisions()[0]
-	if hasSessions(*said.ProtocolVersion) {
-		revision = *said.ProtocolVersion
+	if hasSessions(*hello.ProtocolVersion) {
+		revision = *hello.ProtocolVersion
 	}
 	s := newSession(caller, sessionstore.Record{
 		ID: e.newSessionID(), Subject: caller.Subject, Issuer: caller.Issuer, WorkspaceID: caller.Workspace.ID,
 		CreatedAt: now, LastAccessedAt: now, ProtocolVersion: revision,
-		ClientInfo: sessionstore.ClientInfo{Name: clip(*said.ClientInfo.Name), Version: clip(*said.ClientInfo.Version)},
-	}, *said.Capabilities)
+		ClientInfo: sessionstore.ClientInfo{Name: clip(*hello.ClientInfo.Name), Version: clip(*hello.ClientInfo.Version)},
+	}, *hello.Capabilities)
 	e.attach(s)
 	return s, e.store(ctx, s)
 }
@@ -135,7 +135,7 @@ func (e *Endpoint) store(ctx context.Context, s *session) error {
 		e.writer.Drop(s.ID)
 		return core.Errorf(core.CodeUnavailable, "the server is shutting down").WithRetryAfter(5 * time.Second)
 	}
-	e.log.Warn("session not opened: the session store cannot be written", "error", err)
+	e.log.Warn("session not opened: cannot write to the session store", "error", err)
 	return core.Wrap(core.CodeUnavailable, err, "the session store is unavailable; try again")
 }
 
@@ -162,7 +162,7 @@ const (
 	sessionMoved  = "the session was taken over by another server; send the request again"
 )
 
-// closeSession ends a session that was removed from the live set. Its in-flight calls get an error whose message is
+// closeSession ends a session that was removed from the live set. Its in-flight calls get an error with the message
 // why.
 func (e *Endpoint) closeSession(s *session, why string) {
 	for _, k := range s.Close() {

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestTheInstructionsOfAppsReachClientsOfEveryRevision(t *testing.T) {
+func TestAppsInstructionsReachClientsOfEveryRevision(t *testing.T) {
 	r := start(t, nil)
 	r.fakeNamespace.app.SetInstructions(core.Instructions{Server: "demo", Text: "Call echo first.\nThen plain."})
 	want := instructions + "\n\nInstructions of the app demo:\n> Call echo first.\n> Then plain."
@@ -25,13 +25,13 @@ func TestTheInstructionsOfAppsReachClientsOfEveryRevision(t *testing.T) {
 	}
 }
 
-func TestTheInstructionsOfAppsAreBoundedPerAppAndInTotal(t *testing.T) {
+func TestAppsInstructionsAreBoundedPerAppAndInTotal(t *testing.T) {
 	if got := composeInstructions(nil); got != instructions {
 		t.Errorf("without apps: %s", got)
 	}
 	long := composeInstructions([]core.Instructions{{Server: "long", Text: strings.Repeat("é\n", 2000)}})
 	if part := strings.TrimPrefix(long, instructions+"\n\nInstructions of the app long:\n"); len(part) > 2<<10 || len(part) < 2<<10-4 || !strings.HasSuffix(part, " [...]") || !utf8.ValidString(part) {
-		t.Errorf("%d bytes of one app: %q", len(part), part[max(0, len(part)-20):])
+		t.Errorf("%d bytes from one app: %q", len(part), part[max(0, len(part)-20):])
 	}
 	var many []core.Instructions
 	for i := range 20 {
@@ -39,8 +39,8 @@ func TestTheInstructionsOfAppsAreBoundedPerAppAndInTotal(t *testing.T) {
 	}
 	many = append(many, core.Instructions{Server: "short", Text: "Be brief."})
 	all := composeInstructions(many)
-	if len(all) > 16<<10 || strings.Count(all, "Instructions of the app ") != 8 || !strings.Contains(all, "app short:\n> Be brief.") || !strings.HasSuffix(all, "The instructions of 13 more apps are left out: together they are too long.") {
-		t.Errorf("%d bytes with %d parts, which end with %q", len(all), strings.Count(all, "Instructions of the app "), all[len(all)-200:])
+	if len(all) > 16<<10 || strings.Count(all, "Instructions of the app ") != 8 || !strings.Contains(all, "app short:\n> Be brief.") || !strings.HasSuffix(all, "The instructions of 13 more apps are left out, because together they are too long.") {
+		t.Errorf("%d bytes in %d parts, ending with %q", len(all), strings.Count(all, "Instructions of the app "), all[len(all)-200:])
 	}
 }
 

@@ -17,16 +17,16 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// listener is one subscriptions/listen request. It holds the changes that the client wants to receive, and the stream
-// on which they are sent.
+// listener is one subscriptions/listen request: the changes that the client wants to receive, and the stream on which
+// they are sent.
 type listener struct {
 	*sse.Queue
 	id    json.RawMessage // the request's ID, which tags every message sent here
 	kinds []core.Kind     // the lists whose changes it wants
 }
 
-// wish holds the notifications that a request asks for, or that it is granted.
-type wish struct {
+// listenFilter contains the notifications that a request asks for, or is granted.
+type listenFilter struct {
 	Tools         bool     `json:"toolsListChanged,omitempty"`
 	Prompts       bool     `json:"promptsListChanged,omitempty"`
 	Resources     bool     `json:"resourcesListChanged,omitempty"`
@@ -39,9 +39,9 @@ type wish struct {
 // notifications follow, until the client disconnects or the server shuts down. If nothing was granted, the stream ends
 // immediately.
 func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
-	var wanted *wish
+	var wanted *listenFilter
 	if json.Unmarshal(orEmpty(m.Param("notifications")), &wanted) != nil || m.Param("notifications") == nil || wanted == nil {
-		return badRequest(rpc.CodeInvalidParams, "params.notifications must be an object that names the changes to send").of(m.ID).send(c)
+		return badRequest(rpc.CodeInvalidParams, "params.notifications must be an object that lists the changes to send").of(m.ID).send(c)
 	}
 	if len(wanted.TaskIDs) > 0 && !m.supportsTasks() {
 		return undeclared().of(m.ID).send(c)
@@ -60,8 +60,8 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 		closeTools(place)
 		e.live.Unlisten(caller.User.ID)
 	}
-	said, _ := json.Marshal(map[string]any{"notifications": wanted}) // bools and strings always encode
-	first := rpc.Notification{Method: "notifications/subscriptions/acknowledged", Params: l.tagged(said)}.Encode()
+	granted, _ := json.Marshal(map[string]any{"notifications": wanted}) // bools and strings always encode
+	first := rpc.Notification{Method: "notifications/subscriptions/acknowledged", Params: l.tagged(granted)}.Encode()
 	last, began, again := rpc.Result(l.id, l.tagged(e.listenResult())), c.Context().Time(), e.identification(c)
 	c.Set(fiber.HeaderCacheControl, "no-cache, no-transform")
 	c.Set(fiber.HeaderConnection, "close") // the connection carries nothing else once the stream has ended
@@ -96,7 +96,7 @@ func (e *Endpoint) listen(c *fiber.Ctx, caller core.Caller, m Message) error {
 
 // kinds returns the lists whose changes are wanted. A change to the templates is announced as a change to the
 // resources.
-func (w *wish) kinds() (kinds []core.Kind) {
+func (w *listenFilter) kinds() (kinds []core.Kind) {
 	if w.Tools {
 		kinds = append(kinds, core.KindTools)
 	}

@@ -51,7 +51,7 @@ func (e *Endpoint) list(k *call, kind core.Kind) ([][]byte, error) {
 	return [][]byte{append(raw, '}')}, nil
 }
 
-// metaMissing is the _meta member of a list of tools with the apps whose tools are missing.
+// metaMissing is the _meta member, in a list of tools, with the apps whose tools are missing.
 const metaMissing = "ropewalk/missing"
 
 // missing returns the _meta member of the first page of a list, with a comma, or "" if no app's tools are missing.
@@ -66,14 +66,14 @@ func (e *Endpoint) missing(c core.Caller, kind core.Kind) string {
 	return fmt.Sprintf(`"_meta":{%q:%s},`, metaMissing, encode(apps))
 }
 
-// cursorAfter returns the cursor of the page that starts at end. It holds the position and the name of the previous
+// cursorAfter returns the cursor of the page that starts at end. It contains the position and the name of the previous
 // item, because an app may list a name twice, and positions move when a list changes.
 func cursorAfter(all []tools.Item, end int) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(end) + " " + all[end-1].Name))
 }
 
-// pageStart returns where the page of a cursor starts, or -1 if the cursor is malformed or names an item that the list
-// does not have.
+// pageStart returns where the page of a cursor starts, or -1 if the cursor is malformed or refers to an item that is
+// not in the list.
 func pageStart(all []tools.Item, cursor json.RawMessage) int {
 	var text string
 	if json.Unmarshal(cursor, &text) != nil {
@@ -94,17 +94,17 @@ func pageStart(all []tools.Item, cursor json.RawMessage) int {
 	return at + 1
 }
 
-// headerSurface names the surface that a client wants. The query parameter surface does the same, because some clients
-// cannot send custom headers.
+// headerSurface contains the surface that a client wants. The query parameter surface does the same, because some
+// clients cannot send custom headers.
 const headerSurface = "X-Tools-Surface"
 
-// chooseSurface sets the surface of a list: the one that the request chooses, or else the caller's. It also
-// records whether the client asks for results that fit its limit.
+// chooseSurface sets the surface of a list: the one that the request chooses, or else the caller's. It also records
+// whether the client wants results that fit its limit.
 func (e *Endpoint) chooseSurface(c *fiber.Ctx, k *call) *fault {
 	if k.Method != "tools/list" {
 		return nil
 	}
-	k.readsOn = tools.AsksToFit(k.Param("_meta"))
+	k.shortResults = tools.AsksToFit(k.Param("_meta"))
 	header, once := rawHeader(c, headerSurface)
 	if k.surface = tools.Surface(header); header == nil {
 		k.surface = cmp.Or(tools.Surface(c.Query("surface")), e.o.Tools.SurfaceFor(k.caller))

@@ -49,7 +49,7 @@ func TestLongListsOfEveryKindArePaged(t *testing.T) {
 	}
 }
 
-func TestAListOfToolsNamesTheAppsWhoseToolsAreMissing(t *testing.T) {
+func TestAListOfToolsContainsTheAppsWhoseToolsAreMissing(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	r.fakeNamespace.app.SetMissing(core.MissingApp{Name: "calc", Status: core.StateDead}, core.MissingApp{Name: "mail", Status: core.StateStarting})
@@ -88,16 +88,16 @@ func TestAStormOfChangesIsSlowedDownAndItsLastChangeIsSent(t *testing.T) {
 			<-time.After(100 * time.Millisecond)
 		}
 		if n := heard.Load(); n < 10 || n > 30 {
-			t.Errorf("%d notifications of 600 changes in a minute", n)
+			t.Errorf("%d notifications for 600 changes in a minute", n)
 		}
-		<-time.After(slowest)
+		<-time.After(maxPause)
 		before := heard.Load()
 		w.changed(core.KindTools)
-		<-time.After(3 * slowest)
+		<-time.After(3 * maxPause)
 		w.changed(core.KindTools)
 		<-time.After(2 * debounce)
 		if n := heard.Load() - before; n != 2 {
-			t.Errorf("%d notifications of two changes after the storm", n)
+			t.Errorf("%d notifications for two changes after the storm", n)
 		}
 	})
 }

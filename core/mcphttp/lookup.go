@@ -15,7 +15,7 @@ import (
 // maxSessionID is the length in bytes of the longest session ID that is looked up in the store.
 const maxSessionID = 128
 
-// named returns the session that a GET or DELETE names.
+// named returns the session that a GET or DELETE refers to.
 func (e *Endpoint) named(c *fiber.Ctx, caller core.Caller) (*session, *fault) {
 	id, ok := rawHeader(c, headerSession)
 	if !ok || len(id) == 0 {
@@ -24,8 +24,8 @@ func (e *Endpoint) named(c *fiber.Ctx, caller core.Caller) (*session, *fault) {
 	return e.session(c.UserContext(), id, caller)
 }
 
-// session finds a session of the caller and restarts its idle time. It takes over a session of another server that has
-// ended or gives the session up.
+// session finds a session of the caller and restarts its idle time. It takes over the session of another server that
+// has stopped or gives the session up.
 func (e *Endpoint) session(ctx context.Context, id []byte, caller core.Caller) (*session, *fault) {
 	s := e.here(id, caller)
 	if s == nil {
@@ -82,12 +82,12 @@ func (e *Endpoint) recorded(ctx context.Context, id string, caller core.Caller) 
 }
 
 func (e *Endpoint) storeUnavailable(err error) *fault {
-	e.log.Warn("could not look up a session: the session store is unavailable", "error", err)
+	e.log.Warn("could not look up a session, because the session store is unavailable", "error", err)
 	return retryLater(fiber.StatusServiceUnavailable, "the session store is unavailable; try again", 5*time.Second)
 }
 
 // owns reports whether c may use the session of a record: the same person or API key in the same workspace and view. A
-// record without a state does not name the person, only the identity that opened the session.
+// record without a state does not contain the person, only the identity that opened the session.
 func owns(rec sessionstore.Record, c core.Caller) bool {
 	user, view := openedBy(rec)
 	if rec.WorkspaceID != c.Workspace.ID || view != c.View {
@@ -97,11 +97,12 @@ func owns(rec sessionstore.Record, c core.Caller) bool {
 		rec.Issuer != core.IssuerKey && c.Issuer != core.IssuerKey && user == c.User.ID
 }
 
-// A session belongs to the server whose lease its record names. The code below takes over the sessions of servers that
-// have ended, gives up sessions that another server asks for, and ends sessions that were lost to another server.
+// A session belongs to the server whose lease its record contains. The code below takes over the sessions of servers
+// that have stopped, gives up sessions that another server asks for, and ends sessions that were lost to another
+// server.
 
 const (
-	takeOverTimeout = 3 * time.Second       // how long the other server may take to end or to give up the session
+	takeOverTimeout = 3 * time.Second       // how long the other server may take to stop or to give up the session
 	takeOverPoll    = 50 * time.Millisecond // how often the record is read in the meantime
 )
 
@@ -239,7 +240,7 @@ func (e *Endpoint) giveUp(ctx context.Context, id, lease string) {
 		rec = s.RecordFor(lease)
 	}
 	if _, err := e.writer.GiveUp(ctx, rec, lease); err != nil {
-		e.log.Warn("could not hand over a session: the session store is unavailable", "error", err)
+		e.log.Warn("could not hand over a session, because the session store is unavailable", "error", err)
 		return
 	}
 	e.log.Info("session handed over to another server", "workspace", rec.WorkspaceID)

@@ -22,7 +22,7 @@ type Message struct {
 	ID       json.RawMessage // nil if absent
 	Method   string          // "" for a response
 	Params   json.RawMessage // nil if absent
-	Progress bool            // params._meta holds a progress token; null counts as none
+	Progress bool            // params._meta contains a progress token; null is treated as none
 	Payload  json.RawMessage // the result or error, if the message is a response
 	Failed   bool            // whether Payload is an error, if the message is a response
 
@@ -35,7 +35,7 @@ func (m *Message) IsCall() bool { return m.Method != "" && m.ID != nil }
 // Param returns a member of the params, or nil if it is absent.
 func (m *Message) Param(name string) json.RawMessage { return m.params.Get(name) }
 
-// Release drops the params once nothing reads them, so that the message does not keep a large body in memory.
+// Release drops the params once they are no longer needed, so that the message does not keep a large body in memory.
 func (m *Message) Release() {
 	m.Params, m.params = nil, nil
 }
@@ -78,7 +78,7 @@ func parseBody(body []byte) (messages []Message, batch bool, err *fault) {
 		parts = append(parts, part)
 	}
 	if len(parts) == 0 || len(parts) > maxBatch {
-		return nil, true, invalid("a batch holds 1 to %d messages", maxBatch)
+		return nil, true, invalid("a batch must contain between 1 and %d messages", maxBatch)
 	}
 	for _, part := range parts {
 		m, err := parse(part)
@@ -90,7 +90,7 @@ func parseBody(body []byte) (messages []Message, batch bool, err *fault) {
 	return messages, true, nil
 }
 
-// envelope holds the members of a message. An absent member is nil.
+// envelope contains the members of a message. An absent member is nil.
 type envelope struct {
 	version, id, method, params, result, failure json.RawMessage
 
@@ -194,7 +194,7 @@ func scalar(value json.RawMessage) string {
 	return string(value)
 }
 
-// readParams checks params and _meta as strictly as the message itself, because they hold the tool name and the
+// readParams checks params and _meta as strictly as the message itself, because they contain the tool name and the
 // progress token.
 func (m *Message) readParams(e *envelope) *fault {
 	if m.ID == nil && !strings.HasPrefix(m.Method, "notifications/") {

@@ -76,7 +76,7 @@ func TestParseKeepsThePartsAsWritten(t *testing.T) {
 }
 
 // agree fails if parse, the SDK's decoder and the standard library's decoder read different methods, names or params
-// from the same body. The standard library's decoder ignores case and takes the last of two equal keys.
+// from the same body. The standard library's decoder ignores case and uses the last of two equal keys.
 func agree(t *testing.T, body []byte) {
 	t.Helper()
 	messages, batch, f := parseBody(body)
@@ -97,7 +97,7 @@ func agree(t *testing.T, body []byte) {
 	}
 	msg, err := jsonrpc.DecodeMessage(body)
 	if err != nil {
-		t.Fatalf("%q: parse takes what the SDK refuses: %v", body, err)
+		t.Fatalf("%q: parse accepts what the SDK rejects: %v", body, err)
 	}
 	req := msg.(*jsonrpc.Request)
 	if req.Method != m.Method || string(req.Params) != string(m.Params) || req.IsCall() != m.IsCall() {

@@ -70,7 +70,7 @@ func (e *Endpoint) handle(k *call) (result [][]byte, err error) {
 	case "logging/setLevel":
 		return e.setLevel(k)
 	case "initialize":
-		return nil, &rpc.Error{Code: rpc.CodeInvalidRequest, Message: "duplicate initialize: this session is open; send initialize without Mcp-Session-Id to open another one"}
+		return nil, &rpc.Error{Code: rpc.CodeInvalidRequest, Message: "duplicate initialize: this session is already open; send initialize without Mcp-Session-Id to open another one"}
 	}
 	if strings.HasPrefix(k.Method, "notifications/") {
 		return nil, &rpc.Error{Code: rpc.CodeInvalidRequest, Message: "a notification has no id"}
@@ -110,7 +110,7 @@ func (e *Endpoint) callTool(k *call) (result json.RawMessage, err error) {
 	return result, nil
 }
 
-// checkArguments checks the arguments of a tool call or a prompt. null counts as absent.
+// checkArguments checks the arguments of a tool call or a prompt. null is treated as absent.
 func (k *call) checkArguments() error {
 	if arguments := k.Param("arguments"); arguments != nil && arguments[0] != '{' && string(arguments) != "null" {
 		return invalidParams("params.arguments must be an object")
@@ -146,20 +146,20 @@ func (e *Endpoint) isForModel(k *call, name string, code core.Code) bool {
 // error handling).
 func badInput(err *core.Error) (json.RawMessage, error) {
 	text := err.Message
-	// The message of a missing login already has the address to open.
+	// The message about a missing login already contains the address to open.
 	if details, e := json.Marshal(err.Details); e == nil && err.Details != nil && err.Code != core.CodeLoginNeeded {
 		text += ": " + string(details)
 	}
 	return json.Marshal(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}})
 }
 
-// from returns where a call comes from: a session, whose client can be asked questions while the call runs, or a client
-// without one, which can be asked only through results.
+// from returns a call's origin: a session, whose client can be asked questions while the call runs, or a client without
+// a session, which can be asked only through results.
 func (k *call) from() tools.From {
 	if k.session == nil {
-		return tools.From{Stateless: true, Surface: k.surface, ReadsOn: k.readsOn}
+		return tools.From{Stateless: true, Surface: k.surface, ShortResults: k.shortResults}
 	}
-	return tools.From{Session: k.session.Tools, Asker: asker{k}, Surface: k.surface, ReadsOn: k.readsOn}
+	return tools.From{Session: k.session.Tools, Asker: asker{k}, Surface: k.surface, ShortResults: k.shortResults}
 }
 
 // asker sends an app's questions to the client of a call.
@@ -211,7 +211,7 @@ func (e *Endpoint) done(k *call, err error) ([][]byte, error) {
 }
 
 // recordState writes a session's changed state to the store, for a server that takes the session over. If the write
-// fails, the session continues here, but another server would not know the change.
+// fails, the session continues here, but another server would not know about the change.
 func (e *Endpoint) recordState(ctx context.Context, s *session) {
 	if !e.writer.Replaces() {
 		return

@@ -42,12 +42,12 @@ func (f *fakeApp) namespace() *tools.Namespace {
 // answer echoes the request, so that a test can see what reached the app. The URI demo://ask first asks the client a
 // question; demo://none does not exist.
 func (f *fakeApp) answer(ctx context.Context, c fakeapps.Call) (json.RawMessage, error) {
-	var said struct{ URI string }
-	_ = json.Unmarshal(c.Params, &said)
+	var params struct{ URI string }
+	_ = json.Unmarshal(c.Params, &params)
 	switch {
-	case said.URI == "demo://none":
+	case params.URI == "demo://none":
 		return nil, &rpc.Error{Code: -32002, Message: "Resource not found", Data: json.RawMessage(`{"uri":"demo://none"}`)}
-	case said.URI == "demo://ask" && c.Asker != nil:
+	case params.URI == "demo://ask" && c.Asker != nil:
 		result, err := c.Asker.Ask(ctx, rpc.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"?","x":1.50}`)})
 		if err != nil {
 			return nil, err
@@ -56,12 +56,12 @@ func (f *fakeApp) answer(ctx context.Context, c fakeapps.Call) (json.RawMessage,
 			f.answered(string(result))
 		}
 		return json.RawMessage(fmt.Sprintf(`{"contents":[{"uri":"demo://ask","answer":%s}]}`, result)), nil
-	case said.URI == "demo://ask/7": // the question has a progress token
+	case params.URI == "demo://ask/7": // the question has a progress token
 		return c.Asker.Ask(ctx, rpc.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"?","x":1.50,"_meta":{"progressToken":7,"y":1.0}}`), Notify: f.heard})
-	case said.URI == "demo://input":
+	case params.URI == "demo://input":
 		return json.RawMessage(`{"resultType":"input_required","inputRequests":{}}`), nil
-	case strings.HasPrefix(said.URI, "demo://ttl"):
-		return json.RawMessage(`{"contents":[],"ttlMs":` + strings.TrimPrefix(said.URI, "demo://ttl") + `}`), nil
+	case strings.HasPrefix(params.URI, "demo://ttl"):
+		return json.RawMessage(`{"contents":[],"ttlMs":` + strings.TrimPrefix(params.URI, "demo://ttl") + `}`), nil
 	}
 	scope := ""
 	if c.Method == "resources/read" {

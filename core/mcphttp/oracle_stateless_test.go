@@ -158,7 +158,7 @@ func whole(method, params string) string {
 	return `{"jsonrpc":"2.0","id":7,"method":"` + method + `","params":{` + params + `}}`
 }
 
-func TestTheSDKsHandlerGivesTheSameAnswersWithoutSessions(t *testing.T) {
+func TestTheSDKsHandlerReturnsTheSameAnswersWithoutSessions(t *testing.T) {
 	reference := statelessOracle(t)
 	r := start(t, nil)
 	r.fakeNamespace.listed = append(r.fakeNamespace.listed, tools.Listed{Name: "demo__region", Tool: core.Tool{Server: "demo", Name: "region", Mirrors: marks()}, Raw: json.RawMessage(`{"name":"demo__region"}`)})
@@ -196,8 +196,8 @@ func goodStatelessProbes() []statelessProbe {
 }
 
 func badStatelessProbes() []statelessProbe {
-	text := "refusals are JSON-RPC errors, so that clients show them; the SDK writes plain text"
-	body := "params that lack their name are wrong whatever the headers say; the SDK calls it a header that differs"
+	text := "refusals are JSON-RPC errors, so that clients show them; the SDK responds with plain text"
+	body := "params without a name are invalid whatever the headers contain; the SDK reports a header that differs"
 	listing := []string{"Mcp-Method: tools/list"}
 	return []statelessProbe{
 		{name: "an unknown method", method: "no/such"},
@@ -207,17 +207,17 @@ func badStatelessProbes() []statelessProbe {
 		{name: "an unsubscription in the style of older revisions", method: "resources/unsubscribe", params: `"uri":"demo://a"`},
 		{name: "setting the log level as in older revisions", method: "logging/setLevel", params: `"level":"info"`},
 		{name: "listing roots as in older revisions", method: "roots/list"},
-		{name: "an invalid log level", body: whole("tools/list", statelessMeta(`,"io.modelcontextprotocol/logLevel":"loud"`)), extra: listing, differs: "logging: an invalid level is an error of the params; the SDK takes any"},
-		{name: "discovery of a revision with sessions", body: strings.Replace(whole("server/discover", statelessMeta("")), "2026-07-28", "2025-11-25", 1), extra: []string{"Mcp-Method: server/discover", "Mcp-Protocol-Version: 2025-11-25"}, differs: "versioning: who names a revision that has no such request receives those that have; the SDK says that the method is unknown"},
+		{name: "an invalid log level", body: whole("tools/list", statelessMeta(`,"io.modelcontextprotocol/logLevel":"loud"`)), extra: listing, differs: "logging: an invalid level is an error in the params; the SDK accepts any"},
+		{name: "discovery in a revision with sessions", body: strings.Replace(whole("server/discover", statelessMeta("")), "2026-07-28", "2025-11-25", 1), extra: []string{"Mcp-Method: server/discover", "Mcp-Protocol-Version: 2025-11-25"}, differs: "versioning: if a revision does not have this request, the error lists those that do; the SDK reports an unknown method"},
 		{name: "discovery without any header", body: whole("server/discover", statelessMeta("")), extra: []string{"Mcp-Protocol-Version: ", "Mcp-Method: "}},
-		{name: "a last event id", method: "tools/list", extra: []string{"Last-Event-ID: 1_1"}, differs: "the transport: Last-Event-ID is to be ignored; the SDK refuses it"},
+		{name: "a last event id", method: "tools/list", extra: []string{"Last-Event-ID: 1_1"}, differs: "the transport: Last-Event-ID must be ignored; the SDK rejects it"},
 		{name: "a completion without a reference", method: "completion/complete"},
 		{name: "a prompt without a name", method: "prompts/get", extra: []string{"Mcp-Name: x"}, differs: body},
 		{name: "a resource without a uri", method: "resources/read", extra: []string{"Mcp-Name: x"}, differs: body},
 		{name: "an unknown tool", method: "tools/call", params: `"name":"demo__none"`, extra: []string{"Mcp-Name: demo__none"}},
 		{name: "an unknown prompt", method: "prompts/get", params: `"name":"demo__none"`, extra: []string{"Mcp-Name: demo__none"}},
 		{name: "an unknown resource", method: "resources/read", params: `"uri":"demo://none"`, extra: []string{"Mcp-Name: demo://none"}},
-		{name: "a wrong cursor", method: "tools/list", params: `"cursor":"x"`},
+		{name: "an invalid cursor", method: "tools/list", params: `"cursor":"x"`},
 		{name: "a name that is not a string", method: "tools/call", params: `"name":5`, extra: []string{"Mcp-Name: 5"}, differs: body},
 		{name: "no version in _meta", body: whole("tools/list", `"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}`), extra: listing},
 		{name: "a version that is not a string", body: whole("tools/list", `"_meta":{"io.modelcontextprotocol/protocolVersion":5,"io.modelcontextprotocol/clientCapabilities":{}}`), extra: listing},
@@ -231,14 +231,14 @@ func badStatelessProbes() []statelessProbe {
 		{name: "listening without a filter", method: "subscriptions/listen"},
 		{name: "listening with a filter that is not an object", method: "subscriptions/listen", params: `"notifications":5`},
 		{name: "a batch", body: `[` + whole("tools/list", statelessMeta("")) + `]`, extra: listing, differs: text},
-		{name: "a response", body: `{"jsonrpc":"2.0","id":7,"result":{}}`, differs: "the transport: a client must not send responses; the SDK takes it"},
+		{name: "a response", body: `{"jsonrpc":"2.0","id":7,"result":{}}`, differs: "the transport: a client must not send responses; the SDK accepts them"},
 		{name: "not JSON", body: `{`, differs: text},
 		{name: "GET", verb: "GET"},
 		{name: "DELETE", verb: "DELETE"},
-		{name: "POST of text", method: "tools/list", extra: []string{"Content-Type: text/plain"}, differs: text},
-		{name: "Accept of JSON alone", method: "tools/list", extra: []string{"Accept: application/json"}, differs: "docs/api.md: the status is 406, where the SDK says 400"},
+		{name: "POST with plain text", method: "tools/list", extra: []string{"Content-Type: text/plain"}, differs: text},
+		{name: "Accept with only JSON", method: "tools/list", extra: []string{"Accept: application/json"}, differs: "docs/api.md: the status is 406; the SDK returns 400"},
 		{name: "a request without an id", body: `{"jsonrpc":"2.0","method":"tools/list","params":{` + statelessMeta("") + `}}`, extra: listing, differs: text},
-		{name: "an unknown notification", body: `{"jsonrpc":"2.0","method":"notifications/no/such"}`, extra: []string{"Mcp-Method: notifications/no/such"}, differs: "what nobody has a use for is taken all the same, as in sessions; the SDK answers 400"},
+		{name: "an unknown notification", body: `{"jsonrpc":"2.0","method":"notifications/no/such"}`, extra: []string{"Mcp-Method: notifications/no/such"}, differs: "unknown notifications are accepted, as in sessions; the SDK returns 400"},
 		{name: "a notification under another name", body: `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`, extra: []string{"Mcp-Method: tools/list"}},
 	}
 }
@@ -248,7 +248,7 @@ func listenProbes() []statelessProbe {
 		{name: "listening for nothing", method: "subscriptions/listen", params: `"notifications":{}`},
 		{name: "listening for unknown notifications", method: "subscriptions/listen", params: `"notifications":{"toolsListChanged":false,"resourceSubscriptions":[]}`},
 		{name: "listening with a filter of the wrong type", method: "subscriptions/listen", params: `"notifications":{"toolsListChanged":"yes"}`},
-		{name: "listening without params", body: `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen"}`, extra: []string{"Mcp-Method: subscriptions/listen"}, differs: "refusals are JSON-RPC errors; the SDK writes plain text"},
+		{name: "listening without params", body: `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen"}`, extra: []string{"Mcp-Method: subscriptions/listen"}, differs: "refusals are JSON-RPC errors; the SDK responds with plain text"},
 	}
 }
 
@@ -265,19 +265,19 @@ func headerProbes() []statelessProbe {
 		{name: "another name in the headers", method: "tools/call", params: `"name":"demo__plain"`, extra: []string{"Mcp-Name: demo__fail"}},
 		{name: "no uri in the headers", method: "resources/read", params: `"uri":"demo://a"`},
 		{name: "another prompt in the headers", method: "prompts/get", params: `"name":"demo__greet"`, extra: []string{"Mcp-Name: demo__none"}},
-		{name: "a name in base64", method: "resources/read", params: `"uri":"demo://a"`, extra: []string{"Mcp-Name: =?base64?ZGVtbzovL2E=?="}, differs: "the transport, value encoding: a server must decode Mcp-Name; this SDK compares it as it is"},
+		{name: "a name in base64", method: "resources/read", params: `"uri":"demo://a"`, extra: []string{"Mcp-Name: =?base64?ZGVtbzovL2E=?="}, differs: "the transport, value encoding: a server must decode Mcp-Name; the SDK compares it without decoding"},
 		{name: "an argument in a header", method: "tools/call", params: call + `{"region":"eu","in":{"n":3,"b":true}}`, extra: with("Mcp-Param-Region: eu", "Mcp-Param-N: 3", "Mcp-Param-B: true")},
 		{name: "a number in another notation", method: "tools/call", params: call + `{"in":{"n":3.0}}`, extra: with("Mcp-Param-N: 3")},
 		{name: "an argument in base64", method: "tools/call", params: call + `{"region":"é"}`, extra: with("Mcp-Param-Region: =?base64?w6k=?=")},
 		{name: "an argument that is null", method: "tools/call", params: call + `{"region":null}`, extra: with()},
-		{name: "a header of another tool", method: "tools/call", params: call + `{}`, extra: with("Mcp-Param-Color: red")},
+		{name: "a header for another tool", method: "tools/call", params: call + `{}`, extra: with("Mcp-Param-Color: red")},
 		{name: "a header without an argument", method: "tools/call", params: call + `{}`, extra: with("Mcp-Param-Region: eu")},
 		{name: "an argument without its header", method: "tools/call", params: call + `{"region":"eu"}`, extra: with()},
 		{name: "a different value in the header", method: "tools/call", params: call + `{"region":"eu"}`, extra: with("Mcp-Param-Region: us")},
 		{name: "a fraction", method: "tools/call", params: call + `{"in":{"n":3.5}}`, extra: with("Mcp-Param-N: 3.5")},
-		{name: "a number past 2^53", method: "tools/call", params: call + `{"in":{"n":9007199254740993}}`, extra: with("Mcp-Param-N: 9007199254740993")},
+		{name: "a number above 2^53", method: "tools/call", params: call + `{"in":{"n":9007199254740993}}`, extra: with("Mcp-Param-N: 9007199254740993")},
 		{name: "broken base64", method: "tools/call", params: call + `{"region":"Hello"}`, extra: with("Mcp-Param-Region: =?base64?SGVsbG8?=")},
-		{name: "an unencoded argument that no header can hold", method: "tools/call", params: call + `{"region":"é"}`, extra: with("Mcp-Param-Region: é"), differs: "the transport: a server must refuse characters that no plain header value can hold; the SDK takes them"},
+		{name: "an unencoded argument that no header can carry", method: "tools/call", params: call + `{"region":"é"}`, extra: with("Mcp-Param-Region: é"), differs: "the transport: a server must refuse characters that are not allowed in a plain header value; the SDK accepts them"},
 	}
 }
 
@@ -288,17 +288,17 @@ func TestListeningBehavesLikeTheSDKsHandler(t *testing.T) {
 		{"a resource", `{"resourceSubscriptions":["demo://a"]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var said [2]response
+			var got [2]response
 			for i, url := range []string{r.url + "/mcp", reference} {
 				ctx, leave := context.WithCancel(t.Context())
 				body, header := statelessRequest("subscriptions/listen", `"notifications":`+c.wanted)
 				resp := sendWith(ctx, t, url, "POST", body, "", header...)
-				said[i].Status, said[i].Text = resp.StatusCode, resp.Header.Get("Content-Type")
-				said[i].note(next(t, bufio.NewScanner(resp.Body)))
+				got[i].Status, got[i].Text = resp.StatusCode, resp.Header.Get("Content-Type")
+				got[i].note(next(t, bufio.NewScanner(resp.Body)))
 				leave()
 			}
-			if !reflect.DeepEqual(said[0], said[1]) {
-				t.Errorf("ours   %+v\ntheirs %+v", said[0], said[1])
+			if !reflect.DeepEqual(got[0], got[1]) {
+				t.Errorf("ours   %+v\ntheirs %+v", got[0], got[1])
 			}
 		})
 	}

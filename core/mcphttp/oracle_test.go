@@ -16,7 +16,7 @@ import (
 )
 
 // oracle starts the SDK's handler on net/http, with tools that behave like fakeNamespace's tools. The endpoint under
-// test must respond in the same way unless docs/api.md says otherwise.
+// test must respond in the same way, unless docs/api.md specifies otherwise.
 func oracle(t *testing.T) string {
 	s := mcp.NewServer(&mcp.Implementation{Name: "ropewalk", Version: "1.2.3"}, &mcp.ServerOptions{SupportedProtocolVersions: revisions()})
 	object := json.RawMessage(`{"type":"object"}`)
@@ -64,9 +64,9 @@ type probe struct {
 }
 
 func probes() []probe {
-	spec, text := "docs/api.md gives the status", "refusals are JSON-RPC errors, so that clients show them; the SDK writes plain text"
+	spec, text := "docs/api.md defines the status:", "refusals are JSON-RPC errors, so that clients show them; the SDK responds with plain text"
 	own := "instructions, title and capabilities are this server's own"
-	rule := "docs/api.md: what initialize needs; the SDK opens a session for nobody"
+	rule := "docs/api.md: initialize requires these fields; the SDK opens a session without them"
 	return []probe{
 		{name: "ping", body: ping},
 		{name: "a plain call", body: callBody(1, "demo__plain", "{}")},
@@ -76,7 +76,7 @@ func probes() []probe {
 		{name: "a notification", body: `{"jsonrpc":"2.0","method":"notifications/initialized"}`},
 		{name: "a cancellation of an unknown request", body: `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77}}`},
 		{name: "a response to an unknown request", body: `{"jsonrpc":"2.0","id":99,"result":{}}`},
-		{name: "initialize again", body: hello("2025-11-25"), differs: "0 is not a JSON-RPC error code, and the session id comes on the first initialize only"},
+		{name: "initialize again", body: hello("2025-11-25"), differs: "0 is not a JSON-RPC error code, and only the first initialize returns a session id"},
 		{name: "initialize", bare: true, body: hello("2025-06-18"), differs: own},
 		{name: "initialize without params", bare: true, body: `{"jsonrpc":"2.0","id":0,"method":"initialize"}`, differs: rule},
 		{name: "initialize with empty params", bare: true, body: `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`, differs: rule},
@@ -84,39 +84,39 @@ func probes() []probe {
 		{name: "initialize without a name", bare: true, body: `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`, differs: rule},
 		{name: "initialize without a revision", bare: true, body: `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, differs: rule},
 		{name: "initialize with a revision that is not text", bare: true, body: `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":5,"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, differs: rule},
-		{name: "initialize of an unknown revision", bare: true, body: hello("2099-01-01"), differs: own},
-		{name: "a request of the newer revision", body: strings.Replace(callBody(1, "demo__plain", "{}"), `"params":{`, `"params":{`+statelessMeta("")+`,`, 1), differs: "that revision is spoken here: what is wrong is the header, which lacks or says another one"},
+		{name: "initialize with an unknown revision", bare: true, body: hello("2099-01-01"), differs: own},
+		{name: "a request in the newer revision", body: strings.Replace(callBody(1, "demo__plain", "{}"), `"params":{`, `"params":{`+statelessMeta("")+`,`, 1), differs: "this revision is supported; the mistake is the header, which is missing or has another one"},
 		{name: "set the log level", body: `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`},
 		{name: "a batch before 2025-06-18", version: "2025-03-26", body: `[` + ping + `,` + callBody(8, "demo__plain", "{}") + `]`},
 		{name: "a batch of one", version: "2025-03-26", body: `[` + ping + `]`},
-		{name: "a call with broken params", body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}`, differs: "the same code; the SDK quotes its own types"},
-		{name: "DELETE", method: "DELETE", differs: "docs/api.md: 200, where the SDK says 204"},
+		{name: "a call with broken params", body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}`, differs: "the code is the same; the SDK's message mentions its own types"},
+		{name: "DELETE", method: "DELETE", differs: "docs/api.md: 200; the SDK returns 204"},
 		{name: "GET and POST both refuse PUT", method: "PUT"},
-		{name: "POST of text", body: ping, header: []string{"Content-Type: text/plain"}, differs: text},
-		{name: "Accept of only JSON", body: ping, header: []string{"Accept: application/json"}, differs: spec + " 406, where the SDK says 400"},
-		{name: "Accept of anything", body: ping, header: []string{"Accept: */*"}},
+		{name: "POST with plain text", body: ping, header: []string{"Content-Type: text/plain"}, differs: text},
+		{name: "Accept with only JSON", body: ping, header: []string{"Accept: application/json"}, differs: spec + " 406; the SDK returns 400"},
+		{name: "Accept with anything", body: ping, header: []string{"Accept: */*"}},
 		{name: "an unknown revision", body: ping, header: []string{"Mcp-Protocol-Version: 1999-01-01"}, differs: text},
 		{name: "a supported revision", body: ping, header: []string{"Mcp-Protocol-Version: 2025-06-18"}},
-		{name: "an unknown session", body: ping, header: []string{"Mcp-Session-Id: nobody"}, differs: "docs/api.md gives the body"},
+		{name: "an unknown session", body: ping, header: []string{"Mcp-Session-Id: nobody"}, differs: "docs/api.md defines the body"},
 		{name: "GET without a session", method: "GET", bare: true, differs: text},
 		{name: "DELETE without a session", method: "DELETE", bare: true, differs: text},
-		{name: "GET of JSON", method: "GET", header: []string{"Accept: application/json"}, differs: spec + " 406, where the SDK says 400"},
-		{name: "a request without a session", bare: true, body: ping, differs: spec + " 400, where the SDK opens an unrequested session"},
+		{name: "GET that accepts only JSON", method: "GET", header: []string{"Accept: application/json"}, differs: spec + " 406; the SDK returns 400"},
+		{name: "a request without a session", bare: true, body: ping, differs: spec + " 400; the SDK opens a session that nobody requested"},
 		{name: "not JSON", body: `{`, differs: text},
 		{name: "an empty body", body: ``, differs: text},
-		{name: "an unknown method", body: `{"jsonrpc":"2.0","id":1,"method":"no/such"}`, differs: "a request that has an id is answered by a JSON-RPC error, as over every other transport; the SDK answers 400"},
-		{name: "an unknown notification", body: `{"jsonrpc":"2.0","method":"notifications/no/such"}`, differs: "a notification is never answered by an error (JSON-RPC 2.0 part 4.1); the SDK answers 400"},
+		{name: "an unknown method", body: `{"jsonrpc":"2.0","id":1,"method":"no/such"}`, differs: "a request with an id gets a JSON-RPC error, as on every other transport; the SDK returns 400"},
+		{name: "an unknown notification", body: `{"jsonrpc":"2.0","method":"notifications/no/such"}`, differs: "a notification never gets an error (JSON-RPC 2.0 section 4.1); the SDK returns 400"},
 		{name: "a request without an id", body: `{"jsonrpc":"2.0","method":"tools/list"}`, differs: text},
 		{name: "a batch since 2025-06-18", body: `[` + ping + `]`, header: []string{"Mcp-Protocol-Version: 2025-11-25"}, differs: text},
-		{name: "a batch since 2025-06-18, without the header", body: `[` + ping + `]`, differs: "the session's own revision counts; the SDK assumes 2025-03-26"},
-		{name: "a fractional id", body: `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, differs: "ids come back as they were written; the SDK cuts 1.5 to 1"},
-		{name: "an id past 2^53", body: `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, differs: "ids come back as they were written; the SDK rounds"},
-		{name: "method twice", body: `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, differs: "docs/security.md: names that come twice are refused; the SDK takes the last"},
-		{name: "an unknown tool", body: callBody(1, "demo__none", "{}"), differs: "the message names the tool as the MCP specification does"},
+		{name: "a batch since 2025-06-18, without the header", body: `[` + ping + `]`, differs: "the session's own revision applies; the SDK assumes 2025-03-26"},
+		{name: "a fractional id", body: `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, differs: "ids are returned as they were sent; the SDK truncates 1.5 to 1"},
+		{name: "an id above 2^53", body: `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, differs: "ids are returned as they were sent; the SDK rounds them"},
+		{name: "method twice", body: `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, differs: "docs/security.md: duplicate names are refused; the SDK uses the last"},
+		{name: "an unknown tool", body: callBody(1, "demo__none", "{}"), differs: "the message contains the tool, as in the MCP specification"},
 	}
 }
 
-func TestTheSDKsHandlerGivesTheSameAnswers(t *testing.T) {
+func TestTheSDKsHandlerReturnsTheSameAnswers(t *testing.T) {
 	reference := oracle(t)
 	r := start(t, nil)
 	for _, p := range probes() {

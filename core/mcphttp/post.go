@@ -59,7 +59,7 @@ func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []b
 		return e.answerStateless(c, caller, messages[0])
 	}
 	if batch || messages[0].Method != "initialize" {
-		return badRequest(codeServer, "this request needs a session: send initialize first, then the Mcp-Session-Id it returns").send(c)
+		return badRequest(codeServer, "this request needs a session; send initialize first, and then the Mcp-Session-Id that it returns").send(c)
 	}
 	if f := checkProtocol(c); f != nil {
 		return f.send(c)
@@ -67,7 +67,7 @@ func (e *Endpoint) postWithoutSession(c *fiber.Ctx, caller core.Caller, body []b
 	return e.initialize(c, caller, messages[0])
 }
 
-// deliver passes the messages of a POST to its session and writes the response: 202 when none of them is a request, and
+// deliver passes the messages of a POST to its session and writes the response: 202 if none of them is a request, and
 // otherwise the answers to the requests.
 func (e *Endpoint) deliver(c *fiber.Ctx, s *session, caller core.Caller, messages []Message, batch bool) error {
 	var calls []*call
@@ -170,5 +170,5 @@ func checkProtocol(c *fiber.Ctx) *fault {
 	if version == nil || ok && hasSessions(string(version)) {
 		return nil
 	}
-	return badRequest(codeServer, "Mcp-Protocol-Version does not name a supported revision; supported: "+strings.Join(revisions(), ", "))
+	return badRequest(codeServer, "Mcp-Protocol-Version is not a supported revision; supported: "+strings.Join(revisions(), ", "))
 }

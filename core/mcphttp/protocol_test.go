@@ -42,7 +42,7 @@ func TestInitializeNegotiatesEveryRevision(t *testing.T) {
 	}
 }
 
-func TestTheSessionIDComesOnInitializeOnly(t *testing.T) {
+func TestOnlyInitializeReturnsTheSessionID(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	for _, body := range []string{ping, callBody(1, "demo__echo", "{}"), `{"jsonrpc":"2.0","method":"notifications/initialized"}`} {
@@ -87,7 +87,7 @@ func TestTransportRules(t *testing.T) {
 		{"not JSON, without a session", alice, `nope`, nil, 400, `{"jsonrpc":"2.0","error":{"code":-32700,"message":"the body is not valid JSON"},"id":null}`},
 		{"an empty body", w, ``, nil, 400, "-32700"},
 		{"a second value after the first", w, ping + ping, nil, 400, "-32700"},
-		{"a request without a session", alice, ping, nil, 400, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"this request needs a session: send initialize first, then the Mcp-Session-Id it returns"},"id":null}`},
+		{"a request without a session", alice, ping, nil, 400, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"this request needs a session; send initialize first, and then the Mcp-Session-Id that it returns"},"id":null}`},
 		{"initialize in a batch", alice, `[` + hello("2025-03-26") + `]`, nil, 400, `"code":-32000`},
 		{"initialize twice", w, hello("2025-11-25"), nil, 200, `duplicate`},
 		{"an unknown method", w, `{"jsonrpc":"2.0","id":1,"method":"no/such"}`, nil, 200, `"code":-32601`},
@@ -96,8 +96,8 @@ func TestTransportRules(t *testing.T) {
 		{"a notification with an id", w, `{"jsonrpc":"2.0","id":1,"method":"notifications/initialized"}`, nil, 200, `"code":-32600`},
 		{"a null id", w, `{"jsonrpc":"2.0","id":null,"method":"ping"}`, nil, 400, `"code":-32600`},
 		{"an id that is an object", w, `{"jsonrpc":"2.0","id":{},"method":"ping"}`, nil, 400, `"code":-32600`},
-		{"ids come back as they were written", w, `{"jsonrpc":"2.0","id":9007199254740993.50,"method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":9007199254740993.50,"result":{}}`},
-		{"string ids come back as they were written", w, `{"jsonrpc":"2.0","id":"\u00e9\n","method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":"\u00e9\n","result":{}}`},
+		{"ids are returned as they were sent", w, `{"jsonrpc":"2.0","id":9007199254740993.50,"method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":9007199254740993.50,"result":{}}`},
+		{"string ids are returned as they were sent", w, `{"jsonrpc":"2.0","id":"\u00e9\n","method":"ping"}`, nil, 200, `{"jsonrpc":"2.0","id":"\u00e9\n","result":{}}`},
 		{"a progress token that is null", w, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__progress","arguments":{"steps":1},"_meta":{"progressToken":null}}}`, nil, 200,
 			`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"alice/ws_one","annotations":{"priority":1.0}}],"structuredContent":{"big":12345678901234567890,"args":{"steps":1}},"_meta":{"trace":"t"},"isError":false}}`},
 		{"a progress token that is an object", w, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__progress","arguments":{"steps":1},"_meta":{"progressToken":{}}}}`, nil, 400, `params._meta.progressToken must be a string or a number`},
@@ -106,12 +106,12 @@ func TestTransportRules(t *testing.T) {
 		{"arguments that are a list", w, callBody(1, "demo__echo", `[{}]`), nil, 200, `"code":-32602`},
 		{"arguments of a prompt that are a string", w, `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"demo__p","arguments":"x"}}`, nil, 200, `params.arguments must be an object`},
 		{"arguments that are null", w, callBody(1, "demo__echo", `null`), nil, 200, `"result"`},
-		{"clientInfo that is a string", alice, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":"x"}}`, nil, 400, `params.clientInfo of initialize has the wrong type: string"`},
+		{"clientInfo that is a string", alice, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":"x"}}`, nil, 400, `params.clientInfo of initialize must not be of type string"`},
 		{"another version of JSON-RPC", w, `{"jsonrpc":"1.0","id":1,"method":"ping"}`, nil, 400, `"code":-32600`},
 		{"a response that nobody is waiting for", w, `{"jsonrpc":"2.0","id":99,"result":{}}`, nil, 202, ``},
 		{"a batch before 2025-06-18", old, two, nil, 200, `"id":8`},
 		{"a batch of notifications", old, `[{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}]`, nil, 202, ``},
-		{"a batch of one answers an array", old, `[` + ping + `]`, nil, 200, `[{"jsonrpc":"2.0","id":7,"result":{}}]`},
+		{"a batch of one returns an array", old, `[` + ping + `]`, nil, 200, `[{"jsonrpc":"2.0","id":7,"result":{}}]`},
 		{"an empty batch", old, `[]`, nil, 400, `"code":-32600`},
 		{"a duplicate id in a batch", old, `[` + ping + `,` + ping + `]`, nil, 400, `already in flight`},
 		{"a batch since 2025-06-18", w, two, nil, 400, `"code":-32600`},
@@ -134,7 +134,7 @@ func TestTransportRules(t *testing.T) {
 	}
 }
 
-func TestNoPartOfAToolIsLost(t *testing.T) {
+func TestAToolIsListedAndCalledWithoutLosingAnyPart(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	_, body := r.say("POST", w, `{"jsonrpc":"2.0","id":"l","method":"tools/list"}`)
@@ -152,7 +152,7 @@ func TestNoPartOfAToolIsLost(t *testing.T) {
 	}
 }
 
-func TestFailuresOfCalls(t *testing.T) {
+func TestFailedCalls(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	for _, tc := range []struct{ name, tool, want string }{
@@ -160,7 +160,7 @@ func TestFailuresOfCalls(t *testing.T) {
 		{"a tool that the caller may not use looks unknown", "demo__hidden", `{"jsonrpc":"2.0","error":{"code":-32602,"message":"Unknown tool: demo__hidden"},"id":1}`},
 		{"an app's own error passes unchanged", "demo__fail", `{"jsonrpc":"2.0","error":{"code":-32042,"message":"open the page","data":{"elicitations":[{"n":12345678901234567890}]}},"id":1}`},
 		{"a panic fails only its call", "demo__panic", `{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"},"id":1}`},
-		{"arguments that do not match the schema", "demo__strict", `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"arguments of demo__strict do not fit: {\"errors\":[\"/a\"]}"}],"isError":true}}`},
+		{"arguments that do not match the schema", "demo__strict", `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"arguments of demo__strict do not match: {\"errors\":[\"/a\"]}"}],"isError":true}}`},
 		{"an app that is down", "demo__down", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"demo is restarting","data":{"error":"unavailable"}},"id":1}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestFailuresOfCalls(t *testing.T) {
 	}
 	admin := r.join(who{token: "admin", workspace: "ws_one"})
 	if _, body := r.say("POST", admin, callBody(2, "demo__hidden", "{}")); !strings.Contains(body, "result") {
-		t.Errorf("an admin may call it: %s", body)
+		t.Errorf("an admin should be able to call it: %s", body)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestProgressComesBeforeTheResultAndInOrder(t *testing.T) {
 	}
 }
 
-func TestABatchStreamsWhenOneOfItsCallsDoes(t *testing.T) {
+func TestABatchIsStreamedIfOneOfItsCallsIs(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice, "2025-03-26")
 	_, body := r.say("POST", w, `[`+progressBody(1, "a", 2)+`,`+callBody(2, "demo__echo", "{}")+`]`)
@@ -233,7 +233,7 @@ func TestABatchStreamsWhenOneOfItsCallsDoes(t *testing.T) {
 		t.Fatalf("%d events: %s", len(got), body)
 	}
 	if all := strings.Join(got, "\n"); !strings.Contains(all, `"id":1,"result"`) || !strings.Contains(all, `"id":2,"result"`) {
-		t.Errorf("not both calls were answered: %s", all)
+		t.Errorf("both calls should be answered: %s", all)
 	}
 }
 
@@ -252,10 +252,10 @@ func TestADuplicateIDInFlightIsRefused(t *testing.T) {
 	}
 	close(r.fakeNamespace.release)
 	if body := <-first; !strings.Contains(body, `"id":"same","result"`) {
-		t.Errorf("the first call was disturbed: %s", body)
+		t.Errorf("the first call was affected: %s", body)
 	}
 	if _, body := r.say("POST", w, callBody("same", "demo__echo", "{}")); !strings.Contains(body, "result") {
-		t.Errorf("the id is not free afterwards: %s", body)
+		t.Errorf("the id should be free afterwards: %s", body)
 	}
 }
 
@@ -281,10 +281,10 @@ func TestCancellationReachesTheTool(t *testing.T) {
 			t.Errorf("cancelled: %d", resp.StatusCode)
 		}
 		if err := <-r.fakeNamespace.ended; err == nil {
-			t.Error("the tool must see its context end")
+			t.Error("the tool's context should have been cancelled")
 		}
 		if body := <-answer; !strings.Contains(body, `"code":-32800`) {
-			t.Errorf("the POST ends with %s", body)
+			t.Errorf("the POST returned %s", body)
 		}
 	}
 }

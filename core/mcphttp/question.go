@@ -18,7 +18,7 @@ const (
 	programTimeout = 30 * time.Second
 )
 
-// maxQuestions is how many questions may be pending for one client at a time.
+// maxQuestions is how many questions may be pending for one client at once.
 const maxQuestions = 64
 
 var errNotAsked = errors.New("the client has no open stream to receive the question on")
@@ -31,8 +31,8 @@ type answer struct {
 
 // openQuestion is a question that the client has not answered yet.
 type openQuestion struct {
-	answer chan answer            // holds one; closed when the session ends
-	token  json.RawMessage        // the app's progress token; nil if it gave none
+	answer chan answer            // capacity 1; closed when the session ends
+	token  json.RawMessage        // the app's progress token; nil if there is none
 	notify func(rpc.Notification) // see rpc.Question
 }
 
@@ -97,7 +97,7 @@ func (s *session) timeoutOf(method string, params json.RawMessage) (time.Duratio
 			break
 		}
 		if asked.Mode == "url" && !url || asked.Mode != "url" && url && !form { // an empty object means form
-			return 0, &rpc.Error{Code: rpc.CodeInvalidParams, Message: "the client does not support elicitation of this mode"}
+			return 0, &rpc.Error{Code: rpc.CodeInvalidParams, Message: "the client does not support this elicitation mode"}
 		}
 		return personTimeout, nil
 	}
@@ -131,7 +131,7 @@ func (s *session) openQuestion(q rpc.Question) (id string, open *openQuestion, p
 	return id, open, params, nil
 }
 
-// replaceToken returns params with another progress token, and the previous token, or nil if there was none.
+// replaceToken returns params with another progress token, and the previous token or nil.
 func replaceToken(params json.RawMessage, token string) (other, had json.RawMessage) {
 	meta, err := rawjson.Find(params, "_meta")
 	if err != nil || meta.Empty() {
@@ -183,8 +183,8 @@ func (s *session) Answer(id, payload json.RawMessage, failed bool) {
 }
 
 // send sends a message on the response to a call. If that has ended, it uses the GET stream, or else the response to
-// the newest call, because an app with several calls in a session does not say which one it asks about. It returns
-// false if the client is not listening anywhere.
+// the newest call, because an app with several calls in a session does not say which one its question is about. It
+// returns false if the client is not listening anywhere.
 func (s *session) send(c *call, text []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock() // while mu is held, no other goroutine can answer the call and end its response

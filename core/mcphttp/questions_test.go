@@ -16,8 +16,8 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// able opens a session for a client with the given capabilities.
-func (r *rig) able(w who, capabilities string) who {
+// joinWith opens a session for a client with the given capabilities.
+func (r *rig) joinWith(w who, capabilities string) who {
 	r.Helper()
 	resp, body := r.say("POST", w, strings.Replace(hello("2025-11-25"), `"capabilities":{}`, `"capabilities":`+capabilities, 1))
 	w.session = resp.Header.Get("Mcp-Session-Id")
@@ -32,8 +32,8 @@ const asking = `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri
 
 func TestAQuestionIsSentOnItsCallsStreamAndAnsweredByPOST(t *testing.T) {
 	r := start(t, nil)
-	w := r.able(alice, `{"elicitation":{}}`)
-	other := r.able(who{token: "bob", workspace: "ws_one"}, `{"elicitation":{}}`)
+	w := r.joinWith(alice, `{"elicitation":{}}`)
+	other := r.joinWith(who{token: "bob", workspace: "ws_one"}, `{"elicitation":{}}`)
 	resp := r.ask("POST", w, asking)
 	defer resp.Body.Close()
 	lines := bufio.NewScanner(resp.Body)
@@ -68,7 +68,7 @@ func TestEachAnswerReachesItsOwnQuestion(t *testing.T) {
 	pairs := []who{alice, {"bob", "ws_one", ""}, {"alice", "ws_two", ""}, {"bob", "ws_two", ""}}
 	var group sync.WaitGroup
 	for i := range 32 {
-		w := r.able(pairs[i%len(pairs)], `{"elicitation":{}}`)
+		w := r.joinWith(pairs[i%len(pairs)], `{"elicitation":{}}`)
 		group.Go(func() {
 			for n := range 20 {
 				resp := r.ask("POST", w, strings.Replace(asking, `"id":1`, fmt.Sprintf(`"id":%d`, n), 1))
@@ -86,11 +86,11 @@ func TestEachAnswerReachesItsOwnQuestion(t *testing.T) {
 }
 
 // Two apps may choose the same progress token for their questions. Progress must reach the app that asked.
-func TestProgressOfAQuestionReachesTheAppThatAskedIt(t *testing.T) {
+func TestProgressOnAQuestionReachesTheAppThatAskedIt(t *testing.T) {
 	r := start(t, nil)
 	heard := make(chan string, 8)
 	r.fakeNamespace.app.heard = func(n rpc.Notification) { heard <- n.Method + " " + string(n.Params) }
-	for i, w := range []who{r.able(alice, `{"elicitation":{}}`), r.able(who{token: "bob", workspace: "ws_one"}, `{"elicitation":{}}`)} {
+	for i, w := range []who{r.joinWith(alice, `{"elicitation":{}}`), r.joinWith(who{token: "bob", workspace: "ws_one"}, `{"elicitation":{}}`)} {
 		resp := r.ask("POST", w, strings.Replace(asking, "demo://ask", "demo://ask/7", 1))
 		lines := bufio.NewScanner(resp.Body)
 		if text := next(t, lines); !strings.Contains(text, `"params":{"message":"?","x":1.50,"_meta":{"progressToken":"ask-1","y":1.0}}`) {
@@ -118,7 +118,7 @@ func TestProgressOfAQuestionReachesTheAppThatAskedIt(t *testing.T) {
 
 func TestAQuestionWhoseCallHasEndedGoesToItsClientsOpenStream(t *testing.T) {
 	r := start(t, nil)
-	w := r.able(alice, `{"elicitation":{}}`)
+	w := r.joinWith(alice, `{"elicitation":{}}`)
 	s, over := r.endpoint.live.All()[0], &call{number: 999}
 	ask := func() error {
 		_, err := s.Ask(t.Context(), over, rpc.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"?"}`)})
@@ -155,7 +155,7 @@ func TestAQuestionWhoseCallHasEndedGoesToItsClientsOpenStream(t *testing.T) {
 
 func TestACancelledCallWithdrawsItsQuestion(t *testing.T) {
 	r := start(t, nil)
-	w := r.able(alice, `{"elicitation":{}}`)
+	w := r.joinWith(alice, `{"elicitation":{}}`)
 	resp := r.ask("POST", w, asking)
 	defer resp.Body.Close()
 	lines := bufio.NewScanner(resp.Body)
@@ -171,7 +171,7 @@ func TestACancelledCallWithdrawsItsQuestion(t *testing.T) {
 
 func TestEndingASessionEndsItsQuestions(t *testing.T) {
 	r := start(t, nil)
-	w := r.able(alice, `{"elicitation":{}}`)
+	w := r.joinWith(alice, `{"elicitation":{}}`)
 	resp := r.ask("POST", w, asking)
 	defer resp.Body.Close()
 	lines := bufio.NewScanner(resp.Body)

@@ -40,7 +40,7 @@ func (r *rig) raw(method string, w who, body string, extra ...string) string {
 	return b.String()
 }
 
-func TestPipelinedRequestsOfTwoCallersGetTheirOwnAnswers(t *testing.T) {
+func TestPipelinedRequestsFromTwoCallersGetTheirOwnAnswers(t *testing.T) {
 	r := start(t, nil)
 	a, b := r.join(alice), r.join(who{token: "bob", workspace: "ws_two"})
 	conn := r.dial()
@@ -65,7 +65,7 @@ func TestPipelinedRequestsOfTwoCallersGetTheirOwnAnswers(t *testing.T) {
 	}
 }
 
-func TestAClientThatLeavesItsStreamedAnswerIsNoticed(t *testing.T) {
+func TestAClientThatLeavesItsStreamedAnswerIsDetected(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice, "2025-03-26")
 	conn := r.dial()

@@ -33,7 +33,7 @@ func TestAClientWhoseConnectionBrokeResumesWhereItWas(t *testing.T) {
 	resp := r.ask("POST", w, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"demo__slow","arguments":{},"_meta":{"progressToken":"p"}}}`)
 	lines := bufio.NewScanner(resp.Body)
 	if id, data := nextEvent(t, lines); data != "" || !strings.HasSuffix(id, ".0") {
-		t.Errorf("the first event has more than an id: %s %s", id, data)
+		t.Errorf("the first event should have only an id: %s %s", id, data)
 	}
 	seen, data := nextEvent(t, lines)
 	if !strings.Contains(data, `"progress":1`) {
@@ -42,7 +42,7 @@ func TestAClientWhoseConnectionBrokeResumesWhereItWas(t *testing.T) {
 	resp.Body.Close() // the connection breaks
 	close(r.fakeNamespace.release)
 	<-r.fakeNamespace.ended
-	for range 2 { // the resumed connection may break too, which changes nothing
+	for range 2 { // the resumed connection may break too, which must make no difference
 		again, body := r.say("GET", w, "", "Last-Event-ID: "+seen)
 		if got := events(body); again.StatusCode != 200 || len(got) != 2 || !strings.Contains(got[0], `"progress":2`) || !strings.Contains(got[1], `"id":5,"result"`) {
 			t.Fatalf("%d %s", again.StatusCode, body)
@@ -50,7 +50,7 @@ func TestAClientWhoseConnectionBrokeResumesWhereItWas(t *testing.T) {
 	}
 }
 
-func TestARunningCallContinuesOnTheStreamOfAReconnectedClient(t *testing.T) {
+func TestARunningCallContinuesOnAReconnectedClientsStream(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	resp := r.ask("POST", w, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"demo__slow","arguments":{},"_meta":{"progressToken":"p"}}}`)
@@ -113,7 +113,7 @@ func TestAnUnknownLastEventIDIsRefused(t *testing.T) {
 	}
 	other := who{token: "bob", workspace: "ws_one", session: w.session}
 	if resp, _ := r.say("GET", other, "", "Last-Event-ID: 1.1"); resp.StatusCode != http.StatusNotFound {
-		t.Errorf("the events of another user: %d", resp.StatusCode)
+		t.Errorf("another user's events: %d", resp.StatusCode)
 	}
 }
 

@@ -115,8 +115,8 @@ func (e *Endpoint) revoked(ctx context.Context, c core.Caller, follow func(core.
 const identifyInterval = 4 * time.Minute
 
 // identification returns a function that identifies the caller of a request again, after the request is gone. It
-// returns nil in dev mode. A token that is bound to a key is refused without a proof (RFC 9449 section 7.1). The
-// proof in the request was valid only for that request, so the client opens another stream with a new proof.
+// returns nil in dev mode. A token that is bound to a key is rejected without a proof (RFC 9449 section 7.1). The proof
+// in the request was valid only for that request, so the client opens another stream with a new proof.
 func (e *Endpoint) identification(c *fiber.Ctx) func(context.Context) error {
 	if e.o.Access.Dev() {
 		return nil

@@ -101,8 +101,8 @@ func TestStreamsOpenedDuringARevocationEndWithIt(t *testing.T) {
 				return
 			}
 			body, header := statelessRequest("subscriptions/listen", `"notifications":{"toolsListChanged":true}`)
-			if _, said := r.say("POST", alice, body, header...); !strings.Contains(said, "acknowledged") { // the stream ends
-				t.Errorf("listen: %s", said)
+			if _, got := r.say("POST", alice, body, header...); !strings.Contains(got, "acknowledged") { // the stream ends
+				t.Errorf("listen: %s", got)
 			}
 		})
 	}
@@ -135,7 +135,7 @@ func (c *changing) MCP(ctx context.Context, bearer, resource string) (core.Ident
 	return c.people.MCP(ctx, bearer, resource)
 }
 
-func TestAStandingStreamEndsWhenItsTokenIsNoLongerAccepted(t *testing.T) {
+func TestALongLivedStreamEndsWhenItsTokenIsNoLongerAccepted(t *testing.T) {
 	for name, open := range map[string]func(r *rig) *http.Response{
 		"the stream of a session": func(r *rig) *http.Response { return r.ask("GET", r.join(alice), "") },
 		"a stream without a session": func(r *rig) *http.Response {
@@ -176,7 +176,7 @@ func TestAStandingStreamEndsWhenItsTokenIsNoLongerAccepted(t *testing.T) {
 	}
 }
 
-func TestStandingStreamsAreIdentifiedEveryFourMinutes(t *testing.T) { // docs/api.md 2.6
+func TestCallersOfLongLivedStreamsAreIdentifiedEveryFourMinutes(t *testing.T) { // docs/api.md 2.6
 	if got := start(t, nil).endpoint.o.identifyEvery; got != 4*time.Minute {
 		t.Errorf("every %v", got)
 	}
@@ -200,8 +200,8 @@ func TestSessionsAndStreamsLoseRightsThatTheirCallersLost(t *testing.T) {
 	body, header := statelessRequest("subscriptions/listen", `"notifications":{"toolsListChanged":true}`)
 	resp := r.ask("POST", listening, body, header...)
 	defer resp.Body.Close()
-	if said := next(t, bufio.NewScanner(resp.Body)); !strings.Contains(said, "acknowledged") {
-		t.Fatalf("listen: %s", said)
+	if got := next(t, bufio.NewScanner(resp.Body)); !strings.Contains(got, "acknowledged") {
+		t.Fatalf("listen: %s", got)
 	}
 	roles := func() (all []core.Role) {
 		h := r.endpoint.hub
@@ -221,13 +221,13 @@ func TestSessionsAndStreamsLoseRightsThatTheirCallersLost(t *testing.T) {
 	if got := roles(); !slices.Equal(got, []core.Role{core.RoleMember, core.RoleMember}) {
 		t.Errorf("after the admin became a member, the session and the stream have the roles %q", got)
 	}
-	r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"ping"}`) // the token names the role
+	r.say("POST", w, `{"jsonrpc":"2.0","id":1,"method":"ping"}`) // the token contains the role
 	if got := roles(); !slices.Contains(got, core.RoleAdmin) {
 		t.Errorf("after a request of an admin, the roles are %q", got)
 	}
 }
 
-func TestACallWithoutASessionEndsWithTheAccessOfItsCaller(t *testing.T) {
+func TestACallWithoutASessionEndsWhenItsCallerLosesAccess(t *testing.T) {
 	r := start(t, nil)
 	body, header := statelessRequest("tools/call", `"name":"demo__wait","arguments":{}`)
 	answered := make(chan struct{})

@@ -60,10 +60,10 @@ func TestTheOfficialClientCompletesASession(t *testing.T) {
 		cancel()
 	}()
 	if _, err := session.CallTool(cancelled, &mcp.CallToolParams{Name: "demo__wait"}); err == nil {
-		t.Error("a cancelled call must fail")
+		t.Error("a cancelled call should fail")
 	}
 	if err := <-r.fakeNamespace.ended; err == nil {
-		t.Error("the tool must see the cancellation")
+		t.Error("the tool's call should have been cancelled")
 	}
 	for len(r.endpoint.listening()) == 0 { // the client opens its GET stream in the background
 		<-time.After(5 * time.Millisecond)
@@ -99,7 +99,7 @@ func TestTheOfficialClientAnswersQuestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := <-answered; got != `{"action":"accept","content":{"asked":"?"}}` {
-		t.Errorf("the app was answered %s", got)
+		t.Errorf("the app received the answer %s", got)
 	}
 	if prompts, err := session.ListPrompts(t.Context(), nil); err != nil || len(prompts.Prompts) != 1 || prompts.Prompts[0].Name != "demo__greet" {
 		t.Errorf("prompts: %+v %v", prompts, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// capabilities returns the server capabilities. They do not depend on the apps installed now, so that clients see an
+// capabilities returns the server capabilities. They do not depend on which apps are installed, so that clients see an
 // app installed later without opening a new session.
 func capabilities() *mcp.ServerCapabilities {
 	return &mcp.ServerCapabilities{
@@ -63,8 +63,8 @@ const (
 	maxOmission        = 128      // bytes of the sentence about the apps that did not fit
 )
 
-// composeInstructions returns the server's instructions followed by a section for each app, headed by its name. Each
-// app's lines are quoted, so that no app can forge the section of another.
+// composeInstructions returns the server's instructions, followed by a section for each app under its name. Each app's
+// lines are quoted, so that no app can forge the section of another.
 func composeInstructions(all []core.Instructions) string {
 	var b strings.Builder
 	b.WriteString(instructions)
@@ -78,7 +78,7 @@ func composeInstructions(all []core.Instructions) string {
 		b.WriteString(part)
 	}
 	if omitted > 0 {
-		fmt.Fprintf(&b, "\n\nThe instructions of %d more apps are left out: together they are too long.", omitted)
+		fmt.Fprintf(&b, "\n\nThe instructions of %d more apps are left out, because together they are too long.", omitted)
 	}
 	return b.String()
 }

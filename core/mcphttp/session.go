@@ -148,7 +148,7 @@ func (s *session) Notify(n rpc.Notification) {
 	}
 }
 
-// ListChanged notifies the client that a list has changed. Without a GET stream, the notification is sent when the
+// ListChanged notifies the client that a list has changed. If there is no GET stream, the notification is sent when the
 // client opens one.
 func (s *session) ListChanged(kind core.Kind) {
 	s.mu.Lock()
@@ -324,8 +324,8 @@ func (s *session) CloseStream(g *sse.Queue) {
 // declared more cannot be taken over.
 const maxState = 64 << 10
 
-// numbersPerServer separates the numbers that successive servers of a session assign, because a client may still name
-// an event, a question or a stream of the previous server.
+// numbersPerServer separates the numbers that successive servers of a session assign, because a client may still refer
+// to an event, a question or a stream of the previous server.
 const numbersPerServer = 1 << 40
 
 // sessionState is the part of a session's record that a server needs to take the session over.
@@ -354,11 +354,11 @@ func restoreSession(owner core.Caller, record sessionstore.Record) (s *session, 
 	return s, kept.Level, true
 }
 
-// openedBy returns the ID of the user who opened a record's session, or "" if the record does not say, and the view of
-// the address at which it was opened.
+// openedBy returns the ID of the user who opened a record's session, or "" if the record does not contain it, and the
+// view of the address at which it was opened.
 func openedBy(record sessionstore.Record) (user, view string) {
 	var kept sessionState
-	_ = json.Unmarshal([]byte(record.State), &kept) // an invalid state does not name a user
+	_ = json.Unmarshal([]byte(record.State), &kept) // an invalid state does not contain a user
 	return kept.User, kept.View
 }
 
@@ -369,8 +369,8 @@ func (s *session) Lease() string {
 	return s.record.Owner
 }
 
-// RecordFor returns the session's record with the given lease as its owner. Without a lease, it returns the record for
-// a store that does not support takeovers.
+// RecordFor returns the session's record with the given lease as its owner. If lease is "", it returns the record for a
+// store that does not support takeovers.
 func (s *session) RecordFor(lease string) sessionstore.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,7 +57,7 @@ func TestQuestionsAreAnsweredOnceWithinTheirTimeAndCountLimits(t *testing.T) {
 		out := s.OpenStream(-1)
 		begin := time.Now()
 		if err := ask("roots/list"); err == nil || time.Since(begin) != programTimeout {
-			t.Errorf("without an answer: %v after %v", err, time.Since(begin))
+			t.Errorf("if there is no answer: %v after %v", err, time.Since(begin))
 		}
 		if sent, _ := out.Take(); len(sent) != 2 || !strings.Contains(string(sent[1].Text), "notifications/cancelled") {
 			t.Errorf("sent %v", sent)
@@ -67,7 +67,7 @@ func TestQuestionsAreAnsweredOnceWithinTheirTimeAndCountLimits(t *testing.T) {
 		synctest.Wait()
 		s.Answer(json.RawMessage(`"ask-3"`), json.RawMessage(`{"code":-1,"message":"User rejected","data":{"n":1.0}}`), true)
 		if failure, ok := errors.AsType[*rpc.Error](<-failed); !ok || failure.Code != -1 || string(failure.Data) != `{"n":1.0}` {
-			t.Errorf("an error of the client: %v", failure)
+			t.Errorf("an error from the client: %v", failure)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		for range maxQuestions {
@@ -75,7 +75,7 @@ func TestQuestionsAreAnsweredOnceWithinTheirTimeAndCountLimits(t *testing.T) {
 		}
 		synctest.Wait()
 		if err := ask("elicitation/create"); err == nil || !strings.Contains(err.Error(), "which is the limit") {
-			t.Errorf("one question too many: %v", err)
+			t.Errorf("one question over the limit: %v", err)
 		}
 		cancel()
 		synctest.Wait()

@@ -13,11 +13,11 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// A server owns the sessions whose records name its lease. The lease is a record in the session store with a short
-// lifetime, which the server renews as long as it is alive. Once the lease has expired, the server counts as dead and
-// another one may take over its sessions.
+// A server owns the sessions whose records contain its lease. The lease is a record in the session store with a short
+// lifetime, which the server renews as long as it is alive. Once the lease has expired, the server is considered dead,
+// and another one may take over its sessions.
 const (
-	leaseTime    = time.Second            // a server counts as dead this long after its last renewal
+	leaseTime    = time.Second            // a server is considered dead this long after its last renewal
 	renewTimeout = 500 * time.Millisecond // for one renewal
 	leasePrefix  = "server:"              // begins the IDs of lease records; no session ID has a colon
 
@@ -37,8 +37,8 @@ type serverLease struct {
 	failing bool                // the store was unavailable at the last renewal
 }
 
-// Covers reports whether a session whose record names owner may be served without asking the store. While the store is
-// unavailable, no other server can take a session over, so every session continues.
+// Covers reports whether a session whose record has this owner may be served without consulting the store. While the
+// store is unavailable, no other server can take a session over, so every session continues.
 func (l *serverLease) Covers(owner string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +113,7 @@ func (l *serverLease) renew(ctx context.Context, held sessionstore.Record) (sess
 }
 
 // Ask asks the server that holds a lease for a session. It returns false if the lease has expired, which means that the
-// server has ended.
+// server has stopped.
 func (l *serverLease) Ask(ctx context.Context, lease, session string) (alive bool, err error) {
 	for {
 		rec, err := l.writer.Find(ctx, lease)

@@ -7,14 +7,14 @@ import (
 	"testing/synctest"
 )
 
-func TestOnlyOneServerAtATimeMovesASession(t *testing.T) {
+func TestOnlyOneCallerAtATimeMovesASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var locks sessionLocks
 		unlock, err := locks.Lock(t.Context(), "one")
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := locks.Lock(t.Context(), "other") // is not blocked
+		other, err := locks.Lock(t.Context(), "other") // must not block
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,12 +34,12 @@ func TestOnlyOneServerAtATimeMovesASession(t *testing.T) {
 		synctest.Wait()
 		leave()
 		if err := <-results; !errors.Is(err, context.Canceled) {
-			t.Errorf("the caller that left got %v", err)
+			t.Errorf("the caller that gave up got %v", err)
 		}
 		order <- "first"
 		unlock()
 		if err := <-results; err != nil || <-order != "first" {
-			t.Errorf("the lock was held by two at once, or %v", err)
+			t.Errorf("the lock was held by two callers at once, or failed with %v", err)
 		}
 		synctest.Wait()
 		if len(locks.locked) != 0 {

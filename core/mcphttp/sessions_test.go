@@ -47,7 +47,7 @@ func TestAnotherCallersSessionLooksLikeAnUnknownOne(t *testing.T) {
 		}
 	}
 	if resp, _ := r.say("POST", owned, ping); resp.StatusCode != 200 {
-		t.Errorf("the owner's session must have stayed, got %d", resp.StatusCode)
+		t.Errorf("the owner's session should still exist, got %d", resp.StatusCode)
 	}
 }
 
@@ -76,21 +76,21 @@ func TestOtherCallersSessionsLookLikeUnknownOnesWhileTheStoreIsUnavailable(t *te
 		}
 	}
 	if resp, _ := r.say("POST", owned, ping); resp.StatusCode != 200 {
-		t.Errorf("a live session continues without the store, got %d", resp.StatusCode)
+		t.Errorf("a live session should continue without the store, got %d", resp.StatusCode)
 	}
 	if resp, _ := r.say("POST", alice, hello("2025-11-25")); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
-		t.Errorf("no session opens without a record, got %d", resp.StatusCode)
+		t.Errorf("no session should be opened without a record, got %d", resp.StatusCode)
 	}
 	if resp, body := r.say("DELETE", owned, ""); resp.StatusCode != 200 || body != "" {
 		t.Errorf("DELETE: %d %s", resp.StatusCode, body)
 	}
 	store.down.Store(false)
 	if resp, body := r.say("POST", owned, ping); resp.StatusCode != 404 || body != notFoundBody {
-		t.Errorf("a session deleted while the store was down is gone at once: %d %s", resp.StatusCode, body)
+		t.Errorf("a session deleted while the store was down should be gone immediately: %d %s", resp.StatusCode, body)
 	}
 	r.endpoint.writer.Flush(t.Context())
 	if store.Store.(*memory.Store).Len() != 0 {
-		t.Error("the flush must have deleted the record")
+		t.Error("the flush should have deleted the record")
 	}
 }
 
@@ -109,7 +109,7 @@ func TestARecordWithoutATransportIsUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, body := after.say("POST", w, ping); body != unavailableBody {
-		t.Errorf("after a shutdown the record stays: %s", body)
+		t.Errorf("the record should remain after a shutdown: %s", body)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestDeleteEndsASession(t *testing.T) {
 	}
 }
 
-func TestDeleteAnswersRunningCalls(t *testing.T) {
+func TestDeleteAnswersPendingCalls(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	answer := make(chan string, 1)
@@ -148,11 +148,11 @@ func TestDeleteAnswersRunningCalls(t *testing.T) {
 		t.Errorf("the call in flight got %s", body)
 	}
 	if err := <-r.fakeNamespace.ended; err == nil {
-		t.Error("the tool must have been cancelled")
+		t.Error("the tool's call should have been cancelled")
 	}
 }
 
-func TestTheRecordNamesTheUserWhoOpenedTheSession(t *testing.T) {
+func TestTheRecordContainsTheUserWhoOpenedTheSession(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice, "2025-06-18")
 	rec, err := r.store.Get(t.Context(), w.session)
@@ -215,7 +215,7 @@ func TestTheSessionLimitIsExact(t *testing.T) {
 	r.join(alice)
 }
 
-func TestInitializeReturnsTheRequiredFields(t *testing.T) {
+func TestInitializeReportsMissingFields(t *testing.T) {
 	r := start(t, nil)
 	for _, c := range []struct{ name, params, want string }{
 		{"no params", ``, "protocolVersion"},
@@ -242,8 +242,8 @@ func (r *rig) liveOne() who {
 	return who{"alice", "ws_one", r.endpoint.live.All()[0].ID}
 }
 
-// still returns an endpoint without a listener, for tests with synctest's fake clock.
-func still(t *testing.T, store sessionstore.Store, ttl time.Duration) *Endpoint {
+// newStillEndpoint returns an endpoint without a listener, for tests with synctest's fake clock.
+func newStillEndpoint(t *testing.T, store sessionstore.Store, ttl time.Duration) *Endpoint {
 	e := New(Options{Tools: newFakeNamespace(), Access: &people{}, Store: store, Features: config.Features{}, Logger: hclog.NewNullLogger(), SessionTTL: ttl})
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
 	return e
@@ -260,11 +260,11 @@ func admit(t *testing.T, e *Endpoint, c core.Caller) *session {
 		t.Fatal(err)
 	}
 	messages, _, _ := parseBody([]byte(hello("2025-11-25")))
-	said, f := readHello(&messages[0])
+	hello, f := readHello(&messages[0])
 	if f != nil {
 		t.Fatal(f.message)
 	}
-	s, err := e.open(e.root, c, said)
+	s, err := e.open(e.root, c, hello)
 	e.live.EndCalls(1)
 	if err != nil {
 		t.Fatal(err)
@@ -287,14 +287,14 @@ func (e *Endpoint) endOne(k *call) { e.run(k) }
 func TestAnIdleSessionEndsExactlyAtItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New()
-		e := still(t, store, time.Hour)
+		e := newStillEndpoint(t, store, time.Hour)
 		me := caller("alice", "ws_one")
 		s := admit(t, e, me)
 		id := s.ID
 		for range 5 {
 			<-time.After(59 * time.Minute)
 			if _, f := e.session(e.root, []byte(id), me); f != nil {
-				t.Fatal("each request restarts the timeout")
+				t.Fatal("each request should restart the timeout")
 			}
 		}
 		if rec := e.live.Records()[0]; !rec.LastAccessedAt.Equal(time.Now()) { // the value that a new store gets
@@ -315,7 +315,7 @@ func TestAnIdleSessionEndsExactlyAtItsTimeout(t *testing.T) {
 		}
 		<-time.After(2 * time.Second)
 		if store.Len() != 0 {
-			t.Error("the record must be deleted")
+			t.Error("the record should have been deleted")
 		}
 		if e.Sessions() != 0 {
 			t.Errorf("%d sessions remain", e.Sessions())
@@ -325,7 +325,7 @@ func TestAnIdleSessionEndsExactlyAtItsTimeout(t *testing.T) {
 
 func TestASessionWithARunningCallIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := still(t, memory.New(), time.Hour)
+		e := newStillEndpoint(t, memory.New(), time.Hour)
 		s := admit(t, e, caller("alice", "ws_one"))
 		k := beginOne(t, e, s, "1")
 		<-time.After(5 * time.Hour)
@@ -337,12 +337,12 @@ func TestASessionWithARunningCallIsNotIdle(t *testing.T) {
 		<-time.After(time.Hour + time.Second)
 		synctest.Wait()
 		if e.live.Find([]byte(s.ID)) != nil {
-			t.Error("the session must end an hour after its last call")
+			t.Error("the session should end an hour after its last call")
 		}
 	})
 }
 
-func TestTheRunningRequestsOfASessionAreBounded(t *testing.T) {
+func TestASessionsPendingRequestsAreBounded(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	var calls []*call

@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/plugins/sessionstore"
 )
 
-// sessionSet holds this process's live sessions. Its cap is exact: a place is reserved before opening a session starts
-// and is released if that fails.
+// sessionSet contains this process's live sessions. Its cap is exact: a place is reserved before opening a session
+// starts and is released if that fails.
 type sessionSet struct {
 	sessions  *limits.Places // by User.ID; taken by live sessions and those being opened
 	listeners *limits.Places // by User.ID; taken by streams that listen without a session

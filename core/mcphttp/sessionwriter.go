@@ -37,7 +37,7 @@ type sessionWriter struct {
 
 	mu      sync.Mutex
 	touched map[string]time.Time
-	dropped map[string]struct{} // ended here, but possibly not deleted from the store yet
+	dropped map[string]struct{} // ended here, but possibly not yet deleted from the store
 	failing bool                // the last flush failed, and the failure was logged
 }
 
@@ -201,7 +201,7 @@ func (w *sessionWriter) outcome(err error) bool {
 	w.mu.Unlock()
 	switch {
 	case err != nil && !was && !errors.Is(err, context.Canceled):
-		w.log.Warn("session store unavailable; open sessions continue and are written when it returns", "error", err)
+		w.log.Warn("session store unavailable; open sessions continue and will be written once it is available again", "error", err)
 	case err == nil && was:
 		w.log.Info("session store available again")
 	}
@@ -256,11 +256,11 @@ func (w *sessionWriter) replace(ctx context.Context, rec sessionstore.Record, tt
 	return replaced, err
 }
 
-// nothing is the admit function for writes that admit no session.
+// nothing is the admit function for writes that do not open a session.
 func nothing() {}
 
-// Verify looks up one of the live sessions. If the store does not have it, the store has lost data, as a Redis without
-// persistence does at a restart. Verify then writes all live sessions again, so that peer servers report them as
+// Verify looks up one of the live sessions. If the store does not have it, the store has lost data, as Redis without
+// persistence does when it restarts. Verify then writes all live sessions again, so that peer servers report them as
 // unavailable instead of not found.
 func (w *sessionWriter) Verify(ctx context.Context, live func() []sessionstore.Record) {
 	all := live()

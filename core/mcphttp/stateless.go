@@ -15,8 +15,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// namesStateless reports whether the header names the stateless revision or a newer one. An unknown newer revision is
-// refused in the way that the stateless revision prescribes.
+// namesStateless reports whether the header contains the stateless revision or a newer one. An unknown newer revision
+// is refused in the way that the stateless revision prescribes.
 func namesStateless(c *fiber.Ctx) bool {
 	version, _ := rawHeader(c, headerProtocol)
 	return string(version) >= statelessRevision
@@ -28,13 +28,13 @@ func isStateless(m *Message) bool {
 	return m.Method == "server/discover" || namesRevision(m)
 }
 
-// namesRevision reports whether a request names its revision in _meta, which only stateless requests do.
+// namesRevision reports whether a request has its revision in _meta, which only stateless requests do.
 func namesRevision(m *Message) bool {
 	meta, _ := rawjson.ListOf(m.Param("_meta"))
 	return meta.Get(mcp.MetaKeyProtocolVersion) != nil
 }
 
-// methodGone responds to GET and DELETE. Without sessions there is nothing to listen to or to end.
+// methodGone responds to GET and DELETE. As there are no sessions, there is nothing to listen to or to end.
 func methodGone(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderAllow, fiber.MethodPost)
 	return c.Status(fiber.StatusMethodNotAllowed).SendString("Method Not Allowed")
@@ -56,7 +56,7 @@ func (e *Endpoint) postStateless(c *fiber.Ctx, caller core.Caller, body []byte) 
 // the connection. It refuses responses, because the server sends no requests in this revision.
 func (e *Endpoint) answerStateless(c *fiber.Ctx, caller core.Caller, m Message) error {
 	if m.IsResponse() {
-		return badRequest(rpc.CodeInvalidRequest, "this protocol revision sends its clients no requests, so it accepts no responses").of(m.ID).send(c)
+		return badRequest(rpc.CodeInvalidRequest, "in this protocol revision, the server sends its clients no requests, so it accepts no responses").of(m.ID).send(c)
 	}
 	f := e.checkStateless(c, caller, &m)
 	if f != nil {
@@ -154,13 +154,13 @@ func mismatch(message string) *fault { return badRequest(mcp.CodeHeaderMismatch,
 const freshFor = "5000"
 
 // complete adds the members that the stateless revision requires to a result. Every result has its type and the
-// server's identity; lists also say how long and for whom they are valid. A list is always private to its caller, even
-// if the app says otherwise.
+// server's identity; lists also state how long and for whom they are valid. A list is always private to its caller,
+// even if the app says otherwise.
 func (e *Endpoint) complete(k *call, parts [][]byte) ([][]byte, error) {
 	result := slices.Concat(parts...)
 	fields, ok := rawjson.Fields(result)
 	if !ok {
-		return nil, &rpc.Error{Code: codeServer, Message: "the app answered with something other than an object"}
+		return nil, &rpc.Error{Code: codeServer, Message: "the app responded with something other than an object"}
 	}
 	var members []rawjson.Member
 	if fields["resultType"] == nil {

@@ -34,22 +34,22 @@ func TestARequestWithoutASessionIsAnswered(t *testing.T) {
 	for _, c := range []struct{ name, method, params, header, want string }{
 		{"discovery", "server/discover", "", "", `"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"]`},
 		{"discovery names the server", "server/discover", "", "", `"io.modelcontextprotocol/serverInfo":{"name":"ropewalk"`},
-		{"discovery is cached for its caller alone", "server/discover", "", "", `"cacheScope":"private"`},
+		{"discovery may be cached only for its caller", "server/discover", "", "", `"cacheScope":"private"`},
 		{"tools keep unknown fields", "tools/list", "", "", `"x-unknown":12345678901234567890`},
-		{"tools are cached for their caller alone", "tools/list", "", "", `"resultType":"complete","ttlMs":5000,"cacheScope":"private"`},
+		{"tools may be cached only for their caller", "tools/list", "", "", `"resultType":"complete","ttlMs":5000,"cacheScope":"private"`},
 		{"prompts are named after their app", "prompts/list", "", "", `{"prompts":[{"name":"demo__greet","x-unknown":12345678901234567890}],`},
-		{"resources keep their bytes", "resources/list", "", "", `{"resources":[{"uri":"demo://a","name":"a","x":1.50}],`},
+		{"resources are listed byte for byte", "resources/list", "", "", `{"resources":[{"uri":"demo://a","name":"a","x":1.50}],`},
 		{"templates", "resources/templates/list", "", "", `{"resourceTemplates":[{"uriTemplate":"demo://t/{id}","name":"t"}],`},
 		{"a call", "tools/call", `"name":"demo__echo","arguments":{"n":1.0}`, "Mcp-Name: demo__echo", `"args":{"n":1.0}`},
 		{"a call's result has its type", "tools/call", `"name":"demo__echo"`, "Mcp-Name: demo__echo", `"_meta":{"trace":"t","io.modelcontextprotocol/serverInfo":` + self + `},"isError":false,"resultType":"complete"}}`},
 		{"a prompt", "prompts/get", `"name":"demo__greet"`, "Mcp-Name: demo__greet", `"method":"prompts/get","params":{"name":"greet",`},
-		{"a resource is never cached for others", "resources/read", `"uri":"demo://a"`, "Mcp-Name: demo://a", `"cacheScope":"private","resultType":"complete","ttlMs":5000,"_meta":{"io.modelcontextprotocol/serverInfo":` + self + `}}}`},
-		{"the cache time of the app", "resources/read", `"uri":"demo://ttl60000"`, "Mcp-Name: demo://ttl60000", `{"contents":[],"ttlMs":60000,`},
+		{"a resource may never be cached for others", "resources/read", `"uri":"demo://a"`, "Mcp-Name: demo://a", `"cacheScope":"private","resultType":"complete","ttlMs":5000,"_meta":{"io.modelcontextprotocol/serverInfo":` + self + `}}}`},
+		{"the app's own cache time", "resources/read", `"uri":"demo://ttl60000"`, "Mcp-Name: demo://ttl60000", `{"contents":[],"ttlMs":60000,`},
 		{"a negative time", "resources/read", `"uri":"demo://ttl-1"`, "Mcp-Name: demo://ttl-1", `{"contents":[],"ttlMs":5000,`},
 		{"a fractional time", "resources/read", `"uri":"demo://ttl0.5"`, "Mcp-Name: demo://ttl0.5", `{"contents":[],"ttlMs":5000,`},
 		{"a name in base64", "resources/read", `"uri":"demo://a"`, "Mcp-Name: =?base64?ZGVtbzovL2E=?=", `"method":"resources/read"`},
 		{"a result that asks for input", "resources/read", `"uri":"demo://input"`, "Mcp-Name: demo://input", `"result":{"resultType":"input_required","inputRequests":{},"_meta":{"io.modelcontextprotocol/serverInfo":` + self + `}}}`},
-		{"an answer to that request for input", "prompts/get", `"name":"demo__greet","inputResponses":{"a":1.0},"requestState":"s"`, "Mcp-Name: demo__greet", `"inputResponses":{"a":1.0},"requestState":"s"`},
+		{"the answer to that request for input", "prompts/get", `"name":"demo__greet","inputResponses":{"a":1.0},"requestState":"s"`, "Mcp-Name: demo__greet", `"inputResponses":{"a":1.0},"requestState":"s"`},
 		{"a completion", "completion/complete", `"ref":{"type":"ref/prompt","name":"demo__greet"},"argument":{"name":"a","value":"b"}`, "", `"ref":{"type":"ref/prompt","name":"greet"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -133,12 +133,12 @@ func TestARequestWithoutASessionDoesNotUseOne(t *testing.T) {
 		}
 		_, header := statelessRequest(method, "")
 		if resp, _ := r.say("POST", w, body, append(header, "Mcp-Name: demo__echo")...); resp.Header.Get("Mcp-Session-Id") != "" {
-			t.Errorf("%s: a session", method)
+			t.Errorf("%s: the response has a session id", method)
 		}
 	}
 }
 
-func TestErrorsOfCallsWithoutASessionHaveAStatus(t *testing.T) {
+func TestErrorsFromCallsWithoutASessionHaveAStatus(t *testing.T) {
 	r := start(t, nil)
 	for _, c := range []struct {
 		name, tool string
@@ -176,7 +176,7 @@ func TestProgressWithoutASessionComesBeforeTheResult(t *testing.T) {
 		t.Errorf("%v %s", resp.Header, text)
 	}
 	if strings.Contains(text, "id: ") {
-		t.Error("without a session there is nothing to resume")
+		t.Error("without a session, there should be nothing to resume")
 	}
 }
 
@@ -247,7 +247,7 @@ func TestAListeningStreamReceivesWhatItSubscribedTo(t *testing.T) {
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"promptsListChanged":true,"resourceSubscriptions":["demo://a"]},`+tag+`}}` {
 		t.Errorf("got %s", got)
 	}
-	r.fakeNamespace.change(core.KindTools) // no stream subscribed to changes of tools
+	r.fakeNamespace.change(core.KindTools) // no stream subscribed to tool changes
 	<-time.After(3 * debounce)
 	r.fakeNamespace.change(core.KindPrompts)
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":{`+tag+`}}` {
@@ -267,7 +267,7 @@ func TestAListeningStreamReceivesWhatItSubscribedTo(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if r.fakeNamespace.app.Subscriptions("demo://a") != 1 {
-		t.Error("the app got no subscription")
+		t.Error("the app received no subscription")
 	}
 	r.endpoint.o.Streams.Drain() // as in a shutdown
 	if got := next(t, lines); got != `{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`+self+`,"io.modelcontextprotocol/subscriptionId":7}}}` {

@@ -40,7 +40,7 @@ func next(t *testing.T, lines *bufio.Scanner) string {
 	return ""
 }
 
-func TestAChangeOfToolsReachesTheGetStreamOnce(t *testing.T) {
+func TestAToolChangeReachesTheGetStreamOnce(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	resp, lines := r.listen(w)
@@ -88,14 +88,14 @@ func TestASecondGetStreamReplacesTheFirst(t *testing.T) {
 	for firstLines.Scan() {
 	}
 	if err := firstLines.Err(); err != nil {
-		t.Errorf("the first stream must end in an orderly way: %v", err)
+		t.Errorf("the first stream should end cleanly: %v", err)
 	}
 	r.fakeNamespace.changed()
 	if got := next(t, lines); got != changedText {
 		t.Errorf("on the second stream: %s", got)
 	}
 	if got := next(t, otherLines); got != changedText {
-		t.Errorf("on the stream of another session: %s", got)
+		t.Errorf("on another session's stream: %s", got)
 	}
 }
 
@@ -108,17 +108,17 @@ func TestDeleteEndsTheGetStream(t *testing.T) {
 	for lines.Scan() {
 	}
 	if err := lines.Err(); err != nil {
-		t.Errorf("the stream must end in an orderly way: %v", err)
+		t.Errorf("the stream should end cleanly: %v", err)
 	}
 }
 
-func TestADroppedGetStreamIsReplacedAtOnceAndLeavesNothing(t *testing.T) {
+func TestADroppedGetStreamIsReplacedImmediatelyAndLeavesNothingBehind(t *testing.T) {
 	r := start(t, nil)
 	w := r.join(alice)
 	warm, _ := r.listen(w)
 	warm.Body.Close()
 	nobodyListens := func() bool { return len(r.endpoint.listening()) == 0 }
-	testkit.Eventually(t, "nobody listens", nobodyListens)
+	testkit.Eventually(t, "no stream is open", nobodyListens)
 	r.client.CloseIdleConnections()
 	before := runtime.NumGoroutine()
 	for i := range 100 {
@@ -130,7 +130,7 @@ func TestADroppedGetStreamIsReplacedAtOnceAndLeavesNothing(t *testing.T) {
 		}
 		conn.Close()
 	}
-	testkit.Eventually(t, fmt.Sprintf("nobody listens, and no more than the %d goroutines before are left", before), func() bool {
+	testkit.Eventually(t, fmt.Sprintf("no stream is open, and no more than the initial %d goroutines are left", before), func() bool {
 		return nobodyListens() && runtime.NumGoroutine() <= before+3
 	})
 }
@@ -140,7 +140,7 @@ func (e *Endpoint) listening() []*session {
 	return slices.DeleteFunc(e.live.All(), func(s *session) bool { return !s.Streaming() })
 }
 
-func TestAStalledReaderIsDisconnectedAndDelaysNobody(t *testing.T) {
+func TestAStalledReaderIsDisconnectedAndDelaysNoOneElse(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	w := r.join(alice)
@@ -201,7 +201,7 @@ func TestAReaderThatStallsOnItsAnswerIsDisconnected(t *testing.T) {
 }
 
 // Alice and Bob call at the same time, in two workspaces, over shared connections. Each answer and each progress event
-// names its caller and must reach that caller.
+// contains its caller and must reach that caller.
 func TestAnswersAndProgressReachTheirOwnCaller(t *testing.T) {
 	r := start(t, func(o *Options) { o.MaxSessions = 100 })
 	pairs := []who{alice, {"bob", "ws_one", ""}, {"alice", "ws_two", ""}, {"bob", "ws_two", ""}}

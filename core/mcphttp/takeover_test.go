@@ -35,8 +35,8 @@ func (d *durable) Replace(ctx context.Context, rec sessionstore.Record, ttl time
 	return true, d.Put(ctx, rec, ttl)
 }
 
-// died makes a server stop renewing its lease, as if it had been killed.
-func died(e *Endpoint) {
+// kill makes a server stop renewing its lease, as if it had been killed.
+func kill(e *Endpoint) {
 	e.stop()
 	e.running.Wait()
 }
@@ -57,7 +57,7 @@ func use(e *Endpoint, id string, c core.Caller) (*session, string) {
 func TestADeadServersSessionContinuesElsewhereWithinTwoSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newDurable()
-		a, b := still(t, store, time.Hour), still(t, store, time.Hour)
+		a, b := newStillEndpoint(t, store, time.Hour), newStillEndpoint(t, store, time.Hour)
 		me := caller("alice", "ws_one")
 		before := admit(t, a, me)
 		if err := before.Tools.SetLevel(t.Context(), "warning"); err != nil {
@@ -66,7 +66,7 @@ func TestADeadServersSessionContinuesElsewhereWithinTwoSeconds(t *testing.T) {
 		before.SetLevel("warning")
 		a.recordState(t.Context(), before)
 		<-time.After(time.Minute)
-		died(a)
+		kill(a)
 		began := time.Now()
 		after, why := use(b, before.ID, me)
 		if after == nil || time.Since(began) > 2*time.Second {
@@ -89,12 +89,12 @@ func TestADeadServersSessionContinuesElsewhereWithinTwoSeconds(t *testing.T) {
 func TestOnlyOneOfManyServersTakesOverASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newDurable()
-		a, me := still(t, store, time.Hour), caller("alice", "ws_one")
+		a, me := newStillEndpoint(t, store, time.Hour), caller("alice", "ws_one")
 		id := admit(t, a, me).ID
-		died(a)
+		kill(a)
 		var others []*Endpoint
 		for range 5 {
-			others = append(others, still(t, store, time.Hour))
+			others = append(others, newStillEndpoint(t, store, time.Hour))
 		}
 		var group sync.WaitGroup
 		for _, e := range others {
@@ -118,7 +118,7 @@ func TestOnlyOneOfManyServersTakesOverASession(t *testing.T) {
 func TestALiveServerGivesUpAnIdleSessionAndKeepsABusyOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newDurable()
-		a, b := still(t, store, time.Hour), still(t, store, time.Hour)
+		a, b := newStillEndpoint(t, store, time.Hour), newStillEndpoint(t, store, time.Hour)
 		me := caller("alice", "ws_one")
 		s := admit(t, a, me)
 		k := beginOne(t, a, s, "1")
@@ -141,18 +141,18 @@ func TestALiveServerGivesUpAnIdleSessionAndKeepsABusyOne(t *testing.T) {
 	})
 }
 
-func TestAServerThatWasPausedDoesNotServeSessionsThatAnotherTookOver(t *testing.T) {
+func TestAServerThatWasSuspendedDoesNotServeSessionsThatAnotherTookOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newDurable()
-		a, b := still(t, store, time.Hour), still(t, store, time.Hour)
+		a, b := newStillEndpoint(t, store, time.Hour), newStillEndpoint(t, store, time.Hour)
 		me := caller("alice", "ws_one")
 		s := admit(t, a, me)
-		died(a) // a is suspended: nothing renews its lease
+		kill(a) // a is suspended: nothing renews its lease
 		if taken, why := use(b, s.ID, me); taken == nil {
 			t.Fatal(why)
 		}
 		if a.live.Find([]byte(s.ID)) != s {
-			t.Fatal("the first server already knows that it lost the session, so this test proves nothing")
+			t.Fatal("the first server already knows that it lost the session, so this test checks nothing")
 		}
 		if a.covered(s, time.Now()) || a.confirm(s) {
 			t.Error("the first server continues to serve a session that it lost")
@@ -163,14 +163,14 @@ func TestAServerThatWasPausedDoesNotServeSessionsThatAnotherTookOver(t *testing.
 	})
 }
 
-func TestTheSessionOfADeletedUserIsNotTakenOver(t *testing.T) {
+func TestADeletedUsersSessionIsNotTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newDurable()
-		a, b := still(t, store, time.Hour), still(t, store, time.Hour)
+		a, b := newStillEndpoint(t, store, time.Hour), newStillEndpoint(t, store, time.Hour)
 		me := caller("alice", "ws_one")
 		me.User.ID = "usr_1"
 		id := admit(t, a, me).ID
-		died(a)
+		kill(a)
 		again := me
 		again.User.ID = "usr_2" // deleted and provisioned again at the next login
 		if s, why := use(b, id, again); s != nil || why != reasonNotFound {
@@ -185,7 +185,7 @@ func TestTheSessionOfADeletedUserIsNotTakenOver(t *testing.T) {
 func TestSessionsAreWrittenAgainToAStoreThatLostItsData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newDurable()
-		a, me := still(t, store, time.Hour), caller("alice", "ws_one")
+		a, me := newStillEndpoint(t, store, time.Hour), caller("alice", "ws_one")
 		id := admit(t, a, me).ID
 		store.mu.Lock()
 		store.Store = memory.New()
@@ -201,7 +201,7 @@ func TestSessionsAreWrittenAgainToAStoreThatLostItsData(t *testing.T) {
 	})
 }
 
-func TestATakenOverSessionReadsItsListsAgainAndReusesNoNumbers(t *testing.T) {
+func TestATakenOverSessionRereadsItsListsAndReusesNoNumbers(t *testing.T) {
 	store := newDurable()
 	before := start(t, func(o *Options) { o.Store = store })
 	w := before.join(alice)
@@ -249,22 +249,22 @@ func TestASessionBelongsToTheUserAcrossIdentityProviders(t *testing.T) {
 		opened, comes core.Caller
 		want          bool
 	}{
-		"the same identity":                     {opened, opened, true},
-		"another identity of the same user":     {opened, person("https://now", "a", "usr_ann", ""), true},
-		"another user":                          {opened, person("https://now", "a", "usr_bob", ""), false},
-		"the same subject of another issuer":    {opened, person("https://now", "1", "usr_bob", ""), false},
-		"an API key of the user":                {opened, withKey, false},
-		"the user, for a session of an API key": {withKey, opened, false},
-		"the same API key":                      {withKey, withKey, true},
-		"another API key of the user":           {withKey, person(core.IssuerKey, "key_2", "usr_ann", "key_2"), false},
-		"the owner, in dev mode":                {opened, core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: "ws_one"}}, false},
+		"the same identity":                    {opened, opened, true},
+		"another identity of the same user":    {opened, person("https://now", "a", "usr_ann", ""), true},
+		"another user":                         {opened, person("https://now", "a", "usr_bob", ""), false},
+		"the same subject with another issuer": {opened, person("https://now", "1", "usr_bob", ""), false},
+		"the user's API key":                   {opened, withKey, false},
+		"the user, for an API key's session":   {withKey, opened, false},
+		"the same API key":                     {withKey, withKey, true},
+		"another API key of the user's":        {withKey, person(core.IssuerKey, "key_2", "usr_ann", "key_2"), false},
+		"the owner, in dev mode":               {opened, core.Caller{Identity: core.Owner(), Workspace: core.Workspace{ID: "ws_one"}}, false},
 	} {
 		rec := newSession(c.opened, sessionstore.Record{Subject: c.opened.Subject, Issuer: c.opened.Issuer, WorkspaceID: "ws_one"}, []byte("{}"))
 		if got := owns(rec.RecordFor("lease"), c.comes); got != c.want {
-			t.Errorf("%s: by its record: %v", name, got)
+			t.Errorf("%s: according to its record: %v", name, got)
 		}
 		if got := rec.OwnedBy(c.comes); got != c.want {
-			t.Errorf("%s: here: %v", name, got)
+			t.Errorf("%s: on this server: %v", name, got)
 		}
 		c.comes.Workspace.ID = "ws_two"
 		if owns(rec.RecordFor("lease"), c.comes) || rec.OwnedBy(c.comes) {

@@ -38,7 +38,7 @@ func (m *Message) supportsTasks() bool {
 	return len(settings) > 0 && settings[0] == '{'
 }
 
-// undeclared returns the fault for a request that needs the extension and does not declare it.
+// undeclared returns the fault for a request that needs the extension but does not declare it.
 func undeclared() *fault {
 	f := badRequest(mcp.CodeMissingRequiredClientCapabilities, "Missing required client capability")
 	f.data = encode(map[string]any{"requiredCapabilities": map[string]any{"extensions": map[string]any{extensionTasks: empty()}}})
@@ -115,7 +115,7 @@ func (e *Endpoint) watchable(ctx context.Context, caller core.Caller, ids []stri
 	return granted
 }
 
-// watchTasks sends the states of tasks to a listener until they have ended or ctx ends. only means that the listener
+// watchTasks sends the states of tasks to a listener until they have ended or ctx ends. If only is true, the listener
 // listens to nothing else, so watchTasks closes it at the end.
 func (e *Endpoint) watchTasks(ctx context.Context, caller core.Caller, ids []string, l *listener, only bool) {
 	e.o.Tools.WatchTasks(ctx, caller, ids, e.taskOutcome(caller, ""), func(task json.RawMessage) {

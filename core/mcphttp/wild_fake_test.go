@@ -21,7 +21,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// wild is a fakeNamespace with one app behind a real link. The app dies now and then, and the next call restarts it.
+// wild is a fakeNamespace with one app behind a real link. The app exits now and then, and the next call restarts it.
 type wild struct {
 	*fakeNamespace
 	t       *testing.T
@@ -71,7 +71,7 @@ func (w *wild) hangUp() {
 	}
 }
 
-// close ends the app and waits until it is completely gone.
+// close stops the app and waits until it is completely gone.
 func (w *wild) close() {
 	w.mu.Lock()
 	w.hangUp()
@@ -127,7 +127,7 @@ func wilds() []string {
 	return []string{wildAtOnce, wildAtOnce, wildLater, wildLater, wildAsks, wildFails, wildTwice, wildSilent, wildDawdles}
 }
 
-// wildArgs holds the arguments of a call to a wild app.
+// wildArgs contains the arguments of a call to a wild app.
 type wildArgs struct {
 	Key   string `json:"key"`
 	Does  string `json:"does"`
@@ -168,7 +168,7 @@ type wildMessage struct {
 	}
 }
 
-// live reads and answers requests until the link closes or a request ends the app.
+// live reads and answers requests until the link is closed or a request stops the app.
 func (b *beast) live(in io.ReadCloser) {
 	defer func() {
 		_, _ = in.Close(), b.out.Close()
@@ -253,11 +253,11 @@ func (b *beast) answer(m wildMessage, cancelled <-chan struct{}) {
 		b.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":%q}}`, m.ID, args.Key)
 		return
 	}
-	said := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"key":%q,"pad":%d}}`, m.ID, args.Key, len(args.Pad))
-	b.say("%s", said)
+	response := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"key":%q,"pad":%d}}`, m.ID, args.Key, len(args.Pad))
+	b.say("%s", response)
 	if args.Does == wildTwice {
 		b.progress(m, args.Steps+1, args.Steps+3)
-		b.say("%s", strings.Replace(said, args.Key, "the second answer", 1))
+		b.say("%s", strings.Replace(response, args.Key, "the second answer", 1))
 	}
 }
 

@@ -28,8 +28,8 @@ type crowd struct {
 	streams atomic.Int64
 }
 
-// Each call gets exactly one answer, and it is the answer to that call. The app's notifications about the call arrive
-// before the answer, and in order. At the end, no call, session or stream remains.
+// Each call gets exactly one answer, which is its own. The app's notifications about the call arrive before the answer,
+// and in order. At the end, no call, session or stream remains.
 func TestEveryCallIsAnsweredExactlyOnceInRandomConditions(t *testing.T) {
 	w := newWild(t)
 	r := start(t, func(o *Options) { o.Tools = w })
@@ -50,7 +50,7 @@ func TestEveryCallIsAnsweredExactlyOnceInRandomConditions(t *testing.T) {
 	}
 	t.Logf("%d answers, %d of them streams", c.answers.Load(), c.streams.Load())
 	if c.answers.Load() == 0 || c.streams.Load() == 0 {
-		t.Error("nothing was tried")
+		t.Error("no call was made")
 	}
 }
 
@@ -229,7 +229,7 @@ func (c *crowd) heard(ctx context.Context, w who, text, id string, args wildArgs
 		}
 	case m.Method != "": // a question was cancelled
 	case string(m.ID) != id || (m.Result == nil) == (m.Error == nil):
-		return fmt.Errorf("the answer to another call arrived: %.300s", text)
+		return fmt.Errorf("received the answer to another call: %.300s", text)
 	case m.Result != nil && (m.Result.Key != args.Key || m.Result.Pad != len(args.Pad) || *progress != args.Steps):
 		return fmt.Errorf("after %d of %d, the answer to %s is %.300s", *progress, args.Steps, args.Key, text)
 	default:

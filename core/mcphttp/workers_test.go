@@ -25,7 +25,7 @@ func TestCallGoroutinesAreReusedAndBounded(t *testing.T) {
 		running.Wait()
 	}
 	if n := len(w.idle); n == 0 || n > maxIdle {
-		t.Errorf("%d goroutines wait", n)
+		t.Errorf("%d goroutines are waiting", n)
 	}
 }
 
@@ -43,7 +43,7 @@ func deep(n int) byte {
 // BenchmarkWorkers compares calls over HTTP in reused goroutines with calls in new ones. On a busy server with 16
 // clients, new goroutines used 21% more CPU time per call.
 func BenchmarkWorkers(b *testing.B) {
-	for name, idle := range map[string]int{"used again": maxIdle, "new": 0} {
+	for name, idle := range map[string]int{"reused": maxIdle, "new": 0} {
 		bench(b, func(r *rig) {
 			r.endpoint.workers.idle = make(chan struct{}, idle)
 			r.fakeNamespace.before = func() { deep(30) }

@@ -34,7 +34,7 @@ func (r *rig) at(path, token string, header ...string) (*http.Response, string) 
 	return resp, string(body)
 }
 
-func TestAURLCanNameTheWorkspace(t *testing.T) {
+func TestAURLCanSpecifyTheWorkspace(t *testing.T) {
 	r := start(t, func(o *Options) { o.Views = fakeViews{"ws_one/support"} })
 	for _, c := range []struct {
 		path, token, header string
@@ -82,7 +82,7 @@ type fakeViews []string
 
 func (f fakeViews) Has(workspace, name string) bool { return slices.Contains(f, workspace+"/"+name) }
 
-func TestASessionBelongsToTheViewThatItWasOpenedAt(t *testing.T) {
+func TestASessionBelongsToTheViewForWhichItWasOpened(t *testing.T) {
 	r := start(t, func(o *Options) { o.Views = fakeViews{"ws_one/support", "ws_one/sales"} })
 	resp, _ := r.at("/mcp/ws_one/v/support", "alice")
 	session := resp.Header.Get("Mcp-Session-Id")
@@ -157,7 +157,7 @@ func TestClientsAskForScopesThatTheProviderOffers(t *testing.T) {
 		err = json.NewDecoder(answer.Body).Decode(&document)
 		answer.Body.Close()
 		if got := strings.Join(document.Scopes, " "); err != nil || got != want {
-			t.Errorf("%s: the document names %q, %v, want %q", offers, got, err, want)
+			t.Errorf("%s: the document lists %q, %v, want %q", offers, got, err, want)
 		}
 		if resp, _ := r.at("/mcp/me", "granted-openid"); resp.StatusCode != 403 { // a required scope is still required
 			t.Errorf("%s: a token without the tools scope gets %d", offers, resp.StatusCode)
@@ -165,7 +165,7 @@ func TestClientsAskForScopesThatTheProviderOffers(t *testing.T) {
 	}
 }
 
-func TestTheRefusalOfATokenNamesTheScopesThatItNeeds(t *testing.T) {
+func TestTheRefusalOfATokenListsTheScopesThatItNeeds(t *testing.T) {
 	r := start(t, func(o *Options) { o.Scopes = func() []string { return []string{"openid", "tools"} } })
 	resp, body := r.at("/mcp/me", "granted-openid")
 	want := `Bearer error="insufficient_scope", error_description="The token lacks a scope", scope="openid tools", resource_metadata="` + r.url + `/.well-known/oauth-protected-resource/mcp/me"`

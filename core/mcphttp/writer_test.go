@@ -56,10 +56,10 @@ func (f *flaky) Delete(ctx context.Context, id string) error {
 	return f.Store.Delete(ctx, id)
 }
 
-func TestTouchesAreWrittenBehindInBatches(t *testing.T) {
+func TestTouchesAreWrittenLaterInBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &flaky{Store: memory.New()}
-		e := still(t, store, time.Hour)
+		e := newStillEndpoint(t, store, time.Hour)
 		me := caller("alice", "ws_one")
 		var ids []string
 		for range 50 {
@@ -94,7 +94,7 @@ func TestTouchesAreWrittenBehindInBatches(t *testing.T) {
 func TestTouchesSurviveAnUnavailableStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &flaky{Store: memory.New()}
-		e := still(t, store, time.Hour)
+		e := newStillEndpoint(t, store, time.Hour)
 		me := caller("alice", "ws_one")
 		id := admit(t, e, me).ID
 		store.down.Store(true)
@@ -115,7 +115,7 @@ func TestTouchesSurviveAnUnavailableStore(t *testing.T) {
 func TestCloseWritesTheLastTouchesAndKeepsTheRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New()
-		e := still(t, store, time.Hour)
+		e := newStillEndpoint(t, store, time.Hour)
 		me := caller("alice", "ws_one")
 		id := admit(t, e, me).ID
 		<-time.After(10*time.Second + time.Second/2)
@@ -144,23 +144,23 @@ func TestUseStoreCopiesTheLiveSessions(t *testing.T) {
 	}
 	r.say("DELETE", w, "")
 	if next.Len() != 0 || r.store.Len() != 1 {
-		t.Errorf("the new store is used from now on: %d and %d records", next.Len(), r.store.Len())
+		t.Errorf("the new store should be used from now on: %d and %d records", next.Len(), r.store.Len())
 	}
 	w = r.join(alice)
 	bad := &flaky{Store: memory.New()}
 	bad.down.Store(true)
 	if err := r.endpoint.UseStore(t.Context(), bad); err == nil {
-		t.Error("a store that cannot be written must not be taken")
+		t.Error("a store that cannot be written to should not be accepted")
 	}
 	if _, err := next.Get(t.Context(), w.session); err != nil {
-		t.Errorf("the old store must have stayed: %v", err)
+		t.Errorf("the old store should still be in use: %v", err)
 	}
 }
 
 func TestLiveSessionsAreWrittenAgainAfterTheStoreLostItsData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &flaky{Store: memory.New()}
-		e := still(t, store, time.Hour)
+		e := newStillEndpoint(t, store, time.Hour)
 		me := caller("alice", "ws_one")
 		lose := func(ids ...string) {
 			for _, id := range ids {

@@ -7,7 +7,7 @@ func (m *Metrics) addApps() {
 		[]float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}, "app", "outcome")
 	m.restarts = m.counter("ropewalk_app_restarts_total", "Attempts to restart an app that stopped on its own.", "app")
 	m.deaths = m.counter("ropewalk_app_deaths_total", "Number of times a running app stopped on its own.", "app")
-	m.wakeUps = m.counter("ropewalk_app_wakeups_total", "Calls that made the server try an unreachable remote app at once.", "app")
+	m.wakeUps = m.counter("ropewalk_app_wakeups_total", "Calls that made the server try an unreachable remote app immediately.", "app")
 }
 
 // AppStart records an attempt to start an app.

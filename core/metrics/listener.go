@@ -39,7 +39,7 @@ func (m *Metrics) Listen(l net.Listener, log hclog.Logger) *Listener {
 // Addr returns the address that the listener listens on.
 func (l *Listener) Addr() net.Addr { return l.addr }
 
-// Close ends the listener. Requests in progress may finish until ctx ends.
+// Close stops the listener. Requests in progress may finish until ctx ends.
 func (l *Listener) Close(ctx context.Context) error { return l.server.Shutdown(ctx) }
 
 func (m *Metrics) serve(w http.ResponseWriter, r *http.Request) {

@@ -81,7 +81,7 @@ func errorType(err error) string {
 	return other
 }
 
-// ToolCall records a tool call. app and tool are "" if the name that the caller gave does not exist; failed
+// ToolCall records a tool call. app and tool are "" if there is no tool with the name that the caller used; failed
 // reports whether the result says that the tool failed.
 func (m *Metrics) ToolCall(app, tool string, failed bool, err error) {
 	m.toolCalls.of(toolCallKey{app, tool, outcome(failed, err)}).Inc()

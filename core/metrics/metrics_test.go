@@ -121,11 +121,11 @@ func TestEachMetricHasItsConventionalName(t *testing.T) {
 		"# TYPE ropewalk_plugin_restarts_total counter", "go_goroutines", "process_",
 	} {
 		if !strings.Contains(written, want) {
-			t.Errorf("%s is not there:\n%s", want, written)
+			t.Errorf("%s is missing in:\n%s", want, written)
 		}
 	}
 	if strings.Contains(written, "usr_1") {
-		t.Error("the id of a user is a label")
+		t.Error("a label contains a user's id")
 	}
 }
 
@@ -150,11 +150,11 @@ func TestLabelsHaveALimitedNumberOfValues(t *testing.T) {
 		"ropewalk_tool_calls_total{": 2001, "mcp_client_operation_duration_seconds_count{": 501, "gen_ai_client_operation_duration_seconds_count{": 101,
 	} {
 		if n := strings.Count(written, name); n > most || n < 100 {
-			t.Errorf("%s has %d sets of labels, want %d at most", name, n, most)
+			t.Errorf("%s has %d sets of labels, want at most %d", name, n, most)
 		}
 	}
 	if !strings.Contains(written, `ropewalk_tool_calls_total{app="app",outcome="ok",tool="_OTHER"} 3`) {
-		t.Error("the calls of tools beyond the limit are not counted together")
+		t.Error("calls to tools beyond the limit should be counted together")
 	}
 }
 

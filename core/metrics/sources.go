@@ -40,7 +40,7 @@ type collector struct {
 // Describe sends nothing, because the set of apps and plugins changes.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect asks every source.
+// Collect reads every source.
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	o := output{out}
 	o.gauge("uptime_seconds", "Seconds since the server started.", time.Since(c.s.Started).Seconds())
@@ -51,7 +51,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	events := c.s.Events()
 	o.gauge("event_readers", "Open subscriptions to events.", float64(events.Readers))
 	o.gauge("event_queue_length", "Events that subscribers have not received yet.", float64(events.Queued))
-	o.counter("events_dropped_total", "Events that a subscriber did not get because it lagged; its stream then ends.", float64(events.Dropped))
+	o.counter("events_dropped_total", "Events that a subscriber did not get because it lagged, which ends its stream.", float64(events.Dropped))
 	for _, sink := range c.s.Audit() {
 		o.gauge("audit_records_waiting", "Audit records that the sink has not acknowledged yet.", float64(sink.Waiting), "sink", sink.Sink)
 		o.counter("audit_records_lost_total", "Audit records that the sink will never get.", float64(sink.Lost), "sink", sink.Sink)

@@ -17,7 +17,7 @@ type NewKey struct {
 	Name      string
 	Role      core.Role // "" means member
 	OrgRole   core.Role // "" means member
-	Accounts  bool      // calls made with the key use the linked accounts of the caller
+	Accounts  bool      // calls made with the key use the caller's linked accounts
 	View      string    // the view that limits what the key sees; "" for none
 	Surface   string    // how tools are listed to clients that do not choose; "" leaves it open
 	ExpiresAt time.Time // zero means never
@@ -37,7 +37,7 @@ func (d *Directory) CreateKey(ctx context.Context, c core.Caller, k NewKey) (cor
 	n := utf8.RuneCountInString(k.Name)
 	switch {
 	case n == 0 || n > maxKeyName:
-		return core.APIKey{}, "", core.Errorf(core.CodeBadRequest, "name must have 1 to %d characters", maxKeyName)
+		return core.APIKey{}, "", core.Errorf(core.CodeBadRequest, "name must have between 1 and %d characters", maxKeyName)
 	case k.Role != core.RoleAdmin && k.Role != core.RoleMember:
 		return core.APIKey{}, "", core.Errorf(core.CodeBadRequest, "role must be admin or member")
 	case k.OrgRole != "" && k.OrgRole != core.RoleAdmin:
@@ -47,7 +47,7 @@ func (d *Directory) CreateKey(ctx context.Context, c core.Caller, k NewKey) (cor
 	case k.OrgRole == core.RoleAdmin && !c.User.OrgRole.Admin():
 		return core.APIKey{}, "", core.Errorf(core.CodeForbidden, "only an admin of the organization can create a key with the orgRole admin")
 	case k.Role == core.RoleAdmin && k.View != "":
-		return core.APIKey{}, "", core.Errorf(core.CodeBadRequest, "a key that is bound to a view has the role member: an admin could change the view; leave out role or view")
+		return core.APIKey{}, "", core.Errorf(core.CodeBadRequest, "a key that is bound to a view must have the role member, because an admin could change the view; leave out role or view")
 	case !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(time.Now()):
 		return core.APIKey{}, "", core.Errorf(core.CodeBadRequest, "expiresAt must be in the future")
 	case k.Role == core.RoleAdmin && !c.Workspace.Role.Admin():

@@ -1,6 +1,5 @@
-// Package people owns users, workspaces, members, roles and API keys: who may do what to whom. It is the one
-// implementation that both the /v1 routes and the server's own tools (system__manage_users, system__manage_workspaces)
-// call.
+// Package people owns users, workspaces, members, roles and API keys. It is the one implementation that both the /v1
+// routes and the server's own tools (system__manage_users, system__manage_workspaces) call.
 //
 // The routes and the tools check whether a caller may use this package at all. ManageUsers, ManageMembers and
 // ManageWorkspaces state the requirements. The store announces every change, so that other packages drop what they have
@@ -44,7 +43,7 @@ type Directory struct {
 	log       hclog.Logger
 }
 
-// Providers knows the configured identity providers. *access.Access implements it.
+// Providers checks issuers against the configured identity providers. *access.Access implements it.
 type Providers interface {
 	// Forgotten reports whether none of the issuers belongs to a configured provider.
 	Forgotten(ctx context.Context, issuers []string) bool
@@ -55,25 +54,25 @@ func New(store Store, providers Providers, log hclog.Logger) *Directory {
 	return &Directory{store, providers, log}
 }
 
-// ManageUsers returns the requirements that a caller of the methods about users must meet.
+// ManageUsers returns the requirements for calling the methods that manage users.
 func ManageUsers() core.Requirement {
 	return core.Requirement{Role: core.OrganizationAdmin, Flags: []string{config.FlagUserManagement}}
 }
 
-// ManageMembers returns the requirements that a caller of the methods about members must meet. Caller.MayManageMembers
-// then decides for each workspace.
+// ManageMembers returns the requirements for calling the methods that manage members. Caller.MayManageMembers then
+// decides for each workspace.
 func ManageMembers() core.Requirement {
 	return core.Requirement{Role: core.EitherAdmin, Flags: []string{config.FlagWorkspaceManagement}}
 }
 
-// ManageWorkspaces returns the requirements that a caller of the methods about workspaces, or of the tool for
-// workspaces and members, must meet.
+// ManageWorkspaces returns the requirements for calling the methods that manage workspaces, or the tool for workspaces
+// and members.
 func ManageWorkspaces() core.Requirement {
 	return core.Requirement{Role: core.OrganizationAdmin, Flags: []string{config.FlagWorkspaceManagement}}
 }
 
-// MakeKey returns the requirements that a caller of CreateKey must meet. A key cannot create keys: otherwise it could
-// create its own successor before it expires.
+// MakeKey returns the requirements for calling CreateKey. A key cannot create keys: otherwise it could create its own
+// successor before it expires.
 func MakeKey() core.Requirement { return core.Requirement{Login: true} }
 
 // UserList lists all users that the server knows.
@@ -111,7 +110,7 @@ func (d *Directory) Merge(ctx context.Context, c core.Caller, from, into string)
 	}
 	second, err := d.subject(ctx, c, into, false)
 	if err == nil && second.ID == c.User.ID {
-		err = core.Errorf(core.CodeForbidden, "you cannot merge another user into yourself, because their conversations are private: ask another admin")
+		err = core.Errorf(core.CodeForbidden, "you cannot merge another user into yourself, because their conversations are private; ask another admin")
 	}
 	if err != nil {
 		return ChangedUser{}, err
@@ -153,8 +152,8 @@ func (d *Directory) DeleteUser(ctx context.Context, c core.Caller, id string) (D
 	return DeletedUser{user.ID, true}, d.store.DeleteUser(ctx, user.ID)
 }
 
-// subject returns the user that a change is about, if c may change that user. becomesOwner says that the change makes
-// the user an owner.
+// subject returns the user that a change applies to, if c may change that user. becomesOwner is true if the change
+// makes the user an owner.
 func (d *Directory) subject(ctx context.Context, c core.Caller, id string, becomesOwner bool) (core.User, error) {
 	if id == "" {
 		return core.User{}, missing("user", "the user's id")

@@ -74,7 +74,7 @@ func TestManagingUsersRequiresTheFlagAndAnOrganizationAdmin(t *testing.T) {
 			t.Errorf("%s, while the flag is off: %v", name, err)
 		}
 		if err := c.requirement.Check(member(core.RoleAdmin), on, "this"); core.CodeOf(err) != core.CodeForbidden {
-			t.Errorf("%s, an admin of the workspace alone: %v", name, err)
+			t.Errorf("%s, an admin only of the workspace: %v", name, err)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestAMergeNeedsRightsOverBothUsers(t *testing.T) {
 		"a member into the caller":                    {user("usr_admin", core.RoleAdmin), "usr_ann", "usr_admin", core.CodeForbidden},
 		"a member into the owner of the organization": {user("usr_boss", core.RoleOwner), "usr_ann", "usr_boss", core.CodeForbidden},
 		"an owner into a member":                      {user("usr_admin", core.RoleAdmin), "usr_boss", "usr_ann", core.CodeForbidden},
-		"an owner into a member, by owner":            {user("usr_root", core.RoleOwner), "usr_boss", "usr_ann", ""},
+		"an owner into a member, by an owner":         {user("usr_root", core.RoleOwner), "usr_boss", "usr_ann", ""},
 		"a user who does not exist":                   {user("usr_admin", core.RoleAdmin), "usr_none", "usr_ann", core.CodeNotFound},
 		"no user":                                     {user("usr_admin", core.RoleAdmin), "", "usr_ann", core.CodeBadRequest},
 	} {

@@ -41,7 +41,7 @@ func (c *chosenAccounts) ChooseAccount(_ context.Context, app, account string) e
 	return nil
 }
 
-// chosen returns the session's record of chosen accounts, or nil without a session.
+// chosen returns the session's record of chosen accounts, or nil if there is no session.
 func (s *Session) chosen() core.ChosenAccounts {
 	if s == nil {
 		return nil
@@ -50,7 +50,7 @@ func (s *Session) chosen() core.ChosenAccounts {
 }
 
 const (
-	accountRequest = "ropewalk.account"  // the input request for which account to use
+	accountRequest = "ropewalk.account"  // the input request that asks which account to use
 	accountState   = "ropewalk.account " // prefix of a requestState with the account's name, followed by the app's own state
 )
 
@@ -59,12 +59,12 @@ func (r *Call) choose(ctx context.Context, name string) (core.Account, error) {
 	return r.n.o.Accounts.Choose(ctx, r.caller, r.server, core.AccountWanted{Name: name, ReadOnly: r.tool.ReadOnly, Tool: r.name, Chosen: r.Session.chosen()})
 }
 
-// askWhich asks the person which of several accounts the call uses. If the client cannot ask, it returns unnamed, an
-// error which says that the call must name an account. A stateless client is asked in the result of the call: askWhich
-// then sets r.reply.
+// askWhich asks the person which of several accounts the call should use. If the client cannot ask, it returns unnamed,
+// an error that says that the call must specify an account. A stateless client is asked in the result of the call:
+// askWhich then sets r.reply.
 func (r *Call) askWhich(ctx context.Context, several core.SeveralAccounts, unnamed error) (core.Account, error) {
 	params, err := json.Marshal(map[string]any{
-		"mode": "form", "message": "You have several accounts at " + several.App + ". Which one should " + r.Name + " use? Your choice applies to this conversation.",
+		"mode": "form", "message": "You have several accounts for " + several.App + ". Which one should " + r.Name + " use? Your choice applies to this conversation.",
 		"requestedSchema": map[string]any{
 			"type": "object", "required": []string{"account"},
 			"properties": map[string]any{"account": map[string]any{"type": "string", "title": "Account", "enum": several.Names}},
@@ -95,7 +95,7 @@ func (r *Call) askWhich(ctx context.Context, several core.SeveralAccounts, unnam
 	}
 	var answer accountAnswer
 	if json.Unmarshal(raw, &answer) != nil || answer.name() == "" {
-		return core.Account{}, core.Errorf(core.CodeBadRequest, "%s was not called: the user was asked which account at %s to use, and did not choose one", r.Name, several.App)
+		return core.Account{}, core.Errorf(core.CodeBadRequest, "%s was not called: the user was asked which account for %s to use, and did not choose one", r.Name, several.App)
 	}
 	if a, err = r.choose(ctx, answer.name()); err != nil {
 		return a, err
@@ -150,11 +150,11 @@ func (r *Call) guardInput(result json.RawMessage) (json.RawMessage, error) {
 	requests := member(result, "inputRequests")
 	for _, own := range []string{accountRequest, loginRequest} {
 		if member(requests, own) != nil {
-			return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app asks for input under the name " + own + ", which is this server's"}
+			return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: "the app asks for input under the name " + own + ", which is reserved for this server"}
 		}
 	}
 	var state string
-	_ = json.Unmarshal(member(result, "requestState"), &state) // a malformed result counts as one without state
+	_ = json.Unmarshal(member(result, "requestState"), &state) // a malformed result is treated as one without state
 	if r.named != "" || strings.HasPrefix(state, accountState) {
 		return r.withAccount(result), nil
 	}

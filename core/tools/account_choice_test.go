@@ -56,11 +56,11 @@ func TestAnAppCannotChooseTheAccountForTheNextRound(t *testing.T) {
 			t.Fatal(err)
 		}
 		if slices.Contains(chosen.names, "work") {
-			t.Errorf("the state %s chooses an account: %q", state, chosen.names)
+			t.Errorf("the state %s chose an account: %q", state, chosen.names)
 		}
 		sent := y.asked()
 		if last := sent[len(sent)-1]; !strings.Contains(last, `"requestState":`+state) {
-			t.Errorf("the app with the state %s is sent %s", state, last)
+			t.Errorf("the app with the state %s was sent %s", state, last)
 		}
 	}
 	for _, name := range []string{"ropewalk.account", "ropewalk.login"} {
@@ -68,7 +68,7 @@ func TestAnAppCannotChooseTheAccountForTheNextRound(t *testing.T) {
 		y.result = `{"resultType":"input_required","inputRequests":{"` + name + `":` + request + `}}`
 		n := tools.New(tools.Options{Apps: y, Events: &events{}, Features: config.Features{}, Logger: hclog.NewNullLogger(), Accounts: &namedAccounts{}})
 		if raw, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "clock__get-time", From: tools.From{Stateless: true}}); err == nil {
-			t.Errorf("the app asks under the name %s: %s", name, raw)
+			t.Errorf("the app should not be able to ask under the name %s: %s", name, raw)
 		}
 	}
 }

@@ -19,10 +19,10 @@ import (
 type Accounts interface {
 	// Choose returns the account of a call, or the zero Account if the app does not use accounts. The error is
 	// core.CodeLoginNeeded with core.AccountNeeded in its details if the person has to log in first, and
-	// core.CodeBadRequest with core.SeveralAccounts if the call must name an account.
+	// core.CodeBadRequest with core.SeveralAccounts if the call must specify an account.
 	Choose(ctx context.Context, c core.Caller, app string, w core.AccountWanted) (core.Account, error)
-	// Offer returns an offer with the lists that c's accounts last saw, or shared. If c has an account with the given
-	// name for an app, its other accounts for that app do not count. app and name are "" for none.
+	// Offer returns an offer with the lists that c's accounts last saw, or shared. If c has an account with the given name
+	// for an app, its other accounts for that app are ignored. app and name are "" if there is none.
 	Offer(c core.Caller, app, name string, shared *core.Offer) *core.Offer
 	// Seen is called when c lists tools.
 	Seen(c core.Caller)
@@ -70,7 +70,7 @@ func (r *Call) nameWith() string {
 func (r *Call) chooseAccount(ctx context.Context) (err error) {
 	if r.n.o.Accounts == nil || r.system != nil {
 		if r.Account != "" {
-			return core.Errorf(core.CodeBadRequest, "%s does not use accounts: leave out account", r.Name)
+			return core.Errorf(core.CodeBadRequest, "%s does not use accounts; leave out account", r.Name)
 		}
 		return nil
 	}
@@ -122,7 +122,7 @@ func (r *Call) login(ctx context.Context, needed error, accepted bool, progress 
 	case r.Stateless && r.stateless().AcceptsURLs():
 		return core.Account{}, r.requestInput(loginRequest, params)
 	case r.Session != nil && r.Asker != nil && r.Session.client.AcceptsURLs():
-		if !r.sendsToLogin(limit, params) {
+		if !r.sendToLogin(limit, params) {
 			return core.Account{}, needed
 		}
 	default:
@@ -139,8 +139,8 @@ func (r *Call) login(ctx context.Context, needed error, accepted bool, progress 
 	return a, err
 }
 
-// sendsToLogin asks the client to send its person to the login page, and reports whether the person agreed.
-func (r *Call) sendsToLogin(ctx context.Context, params json.RawMessage) bool {
+// sendToLogin asks the client to send its person to the login page, and reports whether the person agreed.
+func (r *Call) sendToLogin(ctx context.Context, params json.RawMessage) bool {
 	raw, err := r.Asker.Ask(ctx, rpc.Question{Method: instance.MethodElicit, Params: params, FromServer: true})
 	var answer struct{ Action string }
 	return err == nil && json.Unmarshal(raw, &answer) == nil && answer.Action == "accept"
@@ -160,7 +160,7 @@ func (r *Call) awaitLogin(ctx context.Context, want core.AccountNeeded, since ti
 		result <- outcome{a, err}
 	}()
 	for {
-		progress("waiting for a login at " + want.App)
+		progress("waiting for a login to " + want.App)
 		select {
 		case got := <-result:
 			return got.account, got.err
@@ -196,8 +196,8 @@ func (r *Call) requestInput(name string, params json.RawMessage) (err error) {
 // takeLoginAnswer removes the answer to a login request from the input responses that the app receives, and reports
 // whether the person agreed.
 func (r *Call) takeLoginAnswer() (accepted bool) {
-	var said struct{ Action string }
-	return r.takeAnswer(loginRequest, &said) && said.Action == "accept"
+	var answer struct{ Action string }
+	return r.takeAnswer(loginRequest, &answer) && answer.Action == "accept"
 }
 
 // takeAnswer removes the answer to one of the server's own requests from the input responses that the app receives.

@@ -31,7 +31,7 @@ func randomRules(r *rand.Rand) (all []core.ToolRule) {
 	return all
 }
 
-// A search finds exactly the listed tools, and exactly these can be called. This holds for callers with any role and
+// A search finds exactly the listed tools, and exactly these can be called. This is true for callers with any role and
 // group, for keys and addresses that are bound to any views, and for each surface and revision.
 func TestListSearchAndCallAgreeOnWhatACallerSees(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 43)) //nolint:gosec // a seed makes it repeatable
@@ -106,7 +106,7 @@ func checkAgreement(t *testing.T, n *tools.Namespace, c core.Caller, from tools.
 	var marshalled []struct{ Name string }
 	_ = json.Unmarshal(n.ListJSON(c, from, core.KindTools), &marshalled)
 	if len(marshalled) != len(listed) {
-		t.Errorf("%+v: %d tools are sent, and %d listed", c, len(marshalled), len(listed))
+		t.Errorf("%+v: %d tools were sent, but %d were listed", c, len(marshalled), len(listed))
 	}
 	raw, _, err := n.Call(t.Context(), c, tools.Call{Name: "system__search_tools", Arguments: json.RawMessage(`{"query":"","limit":50}`), From: from})
 	var found struct {
@@ -116,13 +116,13 @@ func checkAgreement(t *testing.T, n *tools.Namespace, c core.Caller, from tools.
 		t.Errorf("%+v: searching: %s, %v", c, raw, err)
 	}
 	if len(found.StructuredContent.Tools) != len(listed) {
-		t.Errorf("%+v: a search finds %+v, but the list has %v", c, found.StructuredContent.Tools, listed)
+		t.Errorf("%+v: a search found %+v, but the list contains %v", c, found.StructuredContent.Tools, listed)
 	}
 	isListed := slices.Contains(listed, name) || name == "a__x" && slices.Contains(listed, "a__new") // its own name works as well
 	for _, call := range []tools.Call{{Name: name, From: from}, {Name: "system__call_tool", Arguments: json.RawMessage(`{"name":"` + name + `"}`), From: from}} {
 		_, _, err := n.Call(t.Context(), c, call)
 		code := core.CodeOf(err)
-		known := err == nil || code == core.CodeForbidden && name == "system__admins" && n.ShowsTool(c, "", name) // the error reports a missing role, but it hides a tool that a view hides
+		known := err == nil || code == core.CodeForbidden && name == "system__admins" && n.ShowsTool(c, "", name) // the error reports a missing role, but not if a view hides the tool
 		if known != isListed && code != core.CodeForbidden || err != nil && !known && code != core.CodeToolNotFound {
 			t.Errorf("%+v: %s is listed: %t; %s: %v", c, name, isListed, call.Name, err)
 		}

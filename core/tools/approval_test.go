@@ -153,7 +153,7 @@ func TestAKeyDoesNotApproveItsOwnCalls(t *testing.T) {
 	_ = h.run(t, program, "files__delete", `{}`)
 	id := h.pendingID(t, admin)
 	if _, err := h.approvals.Decide(t.Context(), program, id, core.Decision{Approve: true}); core.CodeOf(err) != core.CodeForbidden {
-		t.Errorf("with the key of the call: %v", err)
+		t.Errorf("with the call's own key: %v", err)
 	}
 	if _, err := h.approvals.Decide(t.Context(), admin, id, core.Decision{Approve: true}); err != nil {
 		t.Error(err)
@@ -208,7 +208,7 @@ func TestAThousandReplayedOrAlteredApprovalsExecuteNothing(t *testing.T) {
 	if n := len(h.apps.Calls()); n != 0 {
 		t.Fatalf("%d altered calls reached the app", n)
 	}
-	// The same arguments, written as different JSON text, count as the same call.
+	// The same arguments, written as different JSON text, are the same call.
 	if err := h.run(t, alice, "files__delete", `{ "n":1, "path":"\u002fa" }`); err != nil || len(h.apps.Calls()) != 1 {
 		t.Fatalf("the approved call: %v, %d calls", err, len(h.apps.Calls()))
 	}
@@ -335,7 +335,7 @@ func TestACallThatIsCancelledEndsItsApproval(t *testing.T) {
 		id = h.pendingID(t, admin)
 		leave()
 		if err, _ := testkit.Receive(t, "the call", done); err == nil {
-			t.Error("the approval has an answer")
+			t.Error("a cancelled call should not be approved")
 		}
 		return id
 	}
@@ -376,7 +376,7 @@ func TestACancelledCallLeavesItsApprovalToAnIdenticalCallThatStillWaits(t *testi
 	waits(ctx, left)
 	leave()
 	if err, _ := testkit.Receive(t, "the cancelled call", left); err == nil {
-		t.Error("the approval has an answer")
+		t.Error("a cancelled call should not be approved")
 	}
 	if _, err := h.approvals.Decide(t.Context(), admin, h.pendingID(t, admin), core.Decision{Approve: true}); err != nil {
 		t.Fatal(err)
@@ -401,14 +401,14 @@ func TestAnApprovalEndsWhenItExpires(t *testing.T) {
 	if core.CodeOf(err) != core.CodeApprovalPending {
 		t.Fatalf("%v", err)
 	}
-	testkit.Eventually(t, "the end of the approval", func() bool { return h.events.Count(core.EventApprovalEnded) == 1 })
+	testkit.Eventually(t, "the approval has ended", func() bool { return h.events.Count(core.EventApprovalEnded) == 1 })
 	_, err = h.approvals.Decide(t.Context(), admin, known.Details.(map[string]any)["approval"].(string), core.Decision{Approve: true})
 	if core.CodeOf(err) != core.CodeAlreadyAnswered || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("a late decision: %v", err)
 	}
 }
 
-func TestAnAdminOtherThanTheCallerMayAllowAllCallsOfAToolUntilItChanges(t *testing.T) {
+func TestAnAdminOtherThanTheCallerMayAllowAllCallsToAToolUntilItChanges(t *testing.T) {
 	h := newHeld(t, time.Minute)
 	alice, admin := person("alice", core.RoleAdmin), person("boss", core.RoleAdmin)
 	always := core.Decision{Approve: true, Always: true}
@@ -475,10 +475,10 @@ func TestAnAdminOtherThanTheCallerMayAllowAllCallsOfAToolUntilItChanges(t *testi
 	narrow := alice
 	narrow.View = "v"
 	if seen, err := h.approvals.Standing(t.Context(), narrow); err != nil || len(seen) != 0 {
-		t.Errorf("somebody whose view hides the tool sees %+v (%v)", seen, err)
+		t.Errorf("a caller whose view hides the tool sees %+v (%v)", seen, err)
 	}
 	if _, err := h.approvals.Withdraw(t.Context(), narrow, all[0].ID); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("withdrawn by somebody whose view hides the tool: %v", err)
+		t.Errorf("withdrawn by a caller whose view hides the tool: %v", err)
 	}
 	if _, err := h.approvals.Withdraw(t.Context(), alice, all[0].ID); err != nil {
 		t.Fatal(err)
@@ -488,10 +488,10 @@ func TestAnAdminOtherThanTheCallerMayAllowAllCallsOfAToolUntilItChanges(t *testi
 	}
 	id, done = waits(alice, "mail__send", `{"n":6}`)
 	if page, err := h.approvals.List(t.Context(), narrow, core.ApprovalQuery{State: core.ApprovalPending}); err != nil || len(page.Approvals) != 0 {
-		t.Errorf("somebody whose view hides the tool sees %+v (%v)", page.Approvals, err)
+		t.Errorf("a caller whose view hides the tool sees %+v (%v)", page.Approvals, err)
 	}
 	if _, err := h.approvals.Decide(t.Context(), narrow, id, core.Decision{}); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("decided on by somebody whose view hides the tool: %v", err)
+		t.Errorf("decided on by a caller whose view hides the tool: %v", err)
 	}
 	refuse(id, done)
 	if h.events.Count(core.EventApprovalWithdrawn) != 1 {

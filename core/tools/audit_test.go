@@ -20,7 +20,7 @@ type endless struct{ fakes.Audit }
 
 func (e *endless) Record(ctx context.Context, r core.AuditRecord) error {
 	if strings.HasSuffix(r.Action, ".ended") {
-		return core.Errorf(core.CodeUnavailable, "the audit log cannot be written")
+		return core.Errorf(core.CodeUnavailable, "cannot write to the audit log")
 	}
 	return e.Audit.Record(ctx, r)
 }
@@ -48,13 +48,13 @@ func TestEveryRequestIsRecordedBeforeItStartsAndAfterItEnds(t *testing.T) {
 		{"a call", `{"content":[]}`, nil, call("calc__add"), `tools.call calc__add allowed {"a":1}; tools.call.ended calc__add ok`},
 		{"a tool that fails", `{"isError":true}`, nil, call("calc__add"), `tools.call calc__add allowed {"a":1}; tools.call.ended calc__add tool_error`},
 		{"a suspended call", `{"resultType":"input_required"}`, nil, call("calc__add"), `tools.call calc__add allowed {"a":1}; tools.call.ended calc__add input_required`},
-		{"an error of the app", ``, &rpc.Error{Code: 1}, call("calc__add"), `tools.call calc__add allowed {"a":1}; tools.call.ended calc__add rpc_error`},
-		{"an app that died", ``, core.Errorf(core.CodeUnavailable, "m"), call("calc__add"), `tools.call calc__add allowed {"a":1}; tools.call.ended calc__add unavailable`},
+		{"an error from the app", ``, &rpc.Error{Code: 1}, call("calc__add"), `tools.call calc__add allowed {"a":1}; tools.call.ended calc__add rpc_error`},
+		{"an app that crashed", ``, core.Errorf(core.CodeUnavailable, "m"), call("calc__add"), `tools.call calc__add allowed {"a":1}; tools.call.ended calc__add unavailable`},
 		{"a call that was cancelled", ``, context.Canceled, call("calc__add"), `tools.call calc__add allowed {"a":1}; tools.call.ended calc__add cancelled`},
 		{"no such tool", ``, nil, call("calc__none"), `tools.call calc__none tool_not_found {"a":1}`},
 		{"an app that is starting", `{"content":[]}`, nil, call("late__add"), `tools.call late__add allowed {"a":1}; tools.call.ended late__add ok`},
 		{"a system tool", ``, nil, call("system__open"), `tools.call system__open allowed {"a":1}; tools.call.ended system__open ok`},
-		{"a system tool that is off", ``, nil, call("system__off"), `tools.call system__off feature_disabled {"a":1}`},
+		{"a system tool that is turned off", ``, nil, call("system__off"), `tools.call system__off feature_disabled {"a":1}`},
 		{"a system tool for admins only", ``, nil, call("system__admins"), `tools.call system__admins forbidden {"a":1}`},
 		{"a system tool that refuses", ``, nil, call("system__checks"), `tools.call system__checks forbidden {"a":1}`},
 		{"no such system tool", ``, nil, call("system__none"), `tools.call system__none tool_not_found {"a":1}`},
@@ -82,7 +82,7 @@ func TestEveryRequestIsRecordedBeforeItStartsAndAfterItEnds(t *testing.T) {
 			records := log.Take()
 			for _, r := range records {
 				if r.CallID != records[0].CallID || (r.CallID == "") != (len(records) == 1) {
-					t.Errorf("the calls of the records are %q and %q", records[0].CallID, r.CallID)
+					t.Errorf("the records belong to the calls %q and %q", records[0].CallID, r.CallID)
 				}
 				all = append(all, strings.TrimSpace(r.Action+" "+r.Target+" "+r.Outcome+" "+string(r.Arguments)))
 				if ended := strings.HasSuffix(r.Action, ".ended"); r.Workspace != "ws_a" || ended && r.Arguments != nil {
@@ -99,7 +99,7 @@ func TestEveryRequestIsRecordedBeforeItStartsAndAfterItEnds(t *testing.T) {
 func TestACallIsNotMadeIfItsStartCannotBeRecordedButIsAnsweredIfItsEndCannot(t *testing.T) {
 	y := &fakeApps{result: `{"content":[]}`, tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add"}`)}}}
 	log := &endless{}
-	log.Fail(core.Errorf(core.CodeUnavailable, "the audit log cannot be written"))
+	log.Fail(core.Errorf(core.CodeUnavailable, "cannot write to the audit log"))
 	n := tools.New(tools.Options{Apps: y, Events: &events{}, Logger: hclog.NewNullLogger(), Audit: log})
 	if _, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "calc__add"}); core.CodeOf(err) != core.CodeUnavailable || len(y.Calls()) != 0 {
 		t.Errorf("a call that is not recorded: %v, %d calls reached the app", err, len(y.Calls()))

@@ -73,7 +73,7 @@ func (n *Namespace) call(ctx context.Context, c core.Caller, r *Call, task *task
 		r.Arguments = json.RawMessage("{}")
 	}
 	meant := n.unwrap(r)
-	r.n, r.caller, r.task, r.follows = n, c, task, task != nil && task.isApps()
+	r.n, r.caller, r.task, r.follows = n, c, task, task != nil && task.isAppTask()
 	r.asked.name, r.asked.account = r.Name, r.Account
 	raw, read, err := n.perform(ctx, c, r)
 	if err == nil && r.budget > 0 && !read.needsInput {
@@ -201,7 +201,7 @@ func (r *Call) resolveFor(ctx context.Context, account string) error {
 	if tool == nil && r.n.o.Accounts != nil {
 		if plain, account := SplitAccount(r.Name); account != "" {
 			if r.Account != "" && r.Account != account {
-				return core.Errorf(core.CodeBadRequest, "account is %.50q, but the tool's name is for another account, %.50q", r.Account, account)
+				return core.Errorf(core.CodeBadRequest, "account is %.50q, but the tool's name contains another account, %.50q", r.Account, account)
 			}
 			r.Name, r.Account = plain, account
 			r.server, r.name, _ = strings.Cut(plain, "__")
@@ -332,7 +332,7 @@ func (r *Call) send(ctx context.Context) (json.RawMessage, callResult, error) {
 	return raw, result, nil
 }
 
-// callApp calls the app. If the app rejects the call because its account lacks a login or rights, nothing was done
+// callApp calls the app. If the app rejects the call because its account lacks a login or rights, nothing has been done
 // yet, so the app is called again once the person has logged in.
 func (r *Call) callApp(ctx context.Context) (json.RawMessage, error) {
 	progress, meta := r.progress(), r.Meta
@@ -394,7 +394,7 @@ type callResult struct {
 	isError    bool // the tool failed
 	needsInput bool // not a final result: it asks the client for input first
 	isTask     bool // the handle of a task instead of a result
-	linked     bool // a part of its content names a resource
+	linked     bool // a part of its content refers to a resource
 }
 
 // readResult reads a result in one pass, because its text parts may be large. It returns the zero value if the

@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// listedForm returns the definition of a tool that clients receive.
+// listedForm returns a tool's definition as clients receive it.
 func listedForm(t core.Tool) json.RawMessage {
 	if t.Listed != nil {
 		return t.Listed
@@ -30,7 +30,7 @@ func (n *Namespace) withUsableOutput(t core.Tool, raw json.RawMessage) (json.Raw
 	if err == nil {
 		return raw, nil
 	}
-	n.o.Logger.Warn("output schema of a tool left out: it is not valid", "server", t.Server, "tool", t.Name, "error", err)
+	n.o.Logger.Warn("left out a tool's output schema, which is not valid", "server", t.Server, "tool", t.Name, "error", err)
 	return rawjson.Without(raw, "outputSchema")
 }
 

@@ -113,14 +113,14 @@ func (v *visit) call(ctx context.Context, tool, arguments string, h *human, noti
 
 func TestEverythingThatTheConformanceServerOffersIsPassedOn(t *testing.T) {
 	n := everything(t)
-	t.Run("what it lists and answers", func(t *testing.T) { listsAndAnswers(t, n) })
-	t.Run("its questions", func(t *testing.T) { asks(t, n) })
-	t.Run("its notifications", func(t *testing.T) { notifies(t, n) })
-	t.Run("both kinds of revision", func(t *testing.T) { bothRevisions(t, n) })
-	t.Run("the client of a question", func(t *testing.T) { asksTheRightOne(t, n) })
+	t.Run("lists and answers", func(t *testing.T) { checkListsAndAnswers(t, n) })
+	t.Run("questions", func(t *testing.T) { checkQuestions(t, n) })
+	t.Run("notifications", func(t *testing.T) { checkNotifications(t, n) })
+	t.Run("both kinds of revision", func(t *testing.T) { checkBothRevisions(t, n) })
+	t.Run("the client that is asked", func(t *testing.T) { checkQuestionsReachTheirClients(t, n) })
 }
 
-func listsAndAnswers(t *testing.T, n *tools.Namespace) {
+func checkListsAndAnswers(t *testing.T, n *tools.Namespace) {
 	c := caller("ws_a", core.RoleMember)
 	if len(n.Prompts(c)) != 5 || len(n.Resources(c)) != 3 || len(n.Templates(c)) != 1 {
 		t.Errorf("%d prompts, %d resources, %d templates", len(n.Prompts(c)), len(n.Resources(c)), len(n.Templates(c)))
@@ -141,7 +141,7 @@ func listsAndAnswers(t *testing.T, n *tools.Namespace) {
 	}
 }
 
-func asks(t *testing.T, n *tools.Namespace) {
+func checkQuestions(t *testing.T, n *tools.Namespace) {
 	v := visitor(t, n, "asks")
 	for range 2 { // first the shared instance asks, then the session's own
 		for tool, c := range map[string]struct{ arguments, content, question, answer string }{
@@ -159,7 +159,7 @@ func asks(t *testing.T, n *tools.Namespace) {
 	}
 }
 
-func notifies(t *testing.T, n *tools.Namespace) {
+func checkNotifications(t *testing.T, n *tools.Namespace) {
 	v, other := visitor(t, n, "says"), visitor(t, n, "other")
 	if err := v.SetLevel(t.Context(), "debug"); err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func notifies(t *testing.T, n *tools.Namespace) {
 	}
 }
 
-func bothRevisions(t *testing.T, n *tools.Namespace) {
+func checkBothRevisions(t *testing.T, n *tools.Namespace) {
 	call := tools.Call{
 		Name: "all__test_input_required_result_elicitation", From: tools.From{Stateless: true},
 		Meta: json.RawMessage(`{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}`),
@@ -220,7 +220,7 @@ func bothRevisions(t *testing.T, n *tools.Namespace) {
 	}
 }
 
-func asksTheRightOne(t *testing.T, n *tools.Namespace) {
+func checkQuestionsReachTheirClients(t *testing.T, n *tools.Namespace) {
 	var working sync.WaitGroup
 	for _, who := range []string{"alice", "bob"} {
 		v := visitor(t, n, who)

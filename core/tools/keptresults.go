@@ -114,7 +114,7 @@ func (n *Namespace) fitResult(ctx context.Context, c core.Caller, tool string, b
 	s := shapeOf(text)
 	kept, err := n.keep(ctx, c, tool, text, s)
 	if err != nil {
-		n.o.Logger.Warn("a long result is sent whole: it could not be kept", "tool", tool, "workspace", c.Workspace.ID, "error", err)
+		n.o.Logger.Warn("sending a long result in full, because it could not be kept", "tool", tool, "workspace", c.Workspace.ID, "error", err)
 		return result
 	}
 	return orUnchanged(result, func() (json.RawMessage, error) {
@@ -169,7 +169,7 @@ func withText(part json.RawMessage, text string) (json.RawMessage, error) {
 // keep stores the text of a result for its caller.
 func (n *Namespace) keep(ctx context.Context, c core.Caller, tool, text string, s shape) (core.KeptResult, error) {
 	if n.o.Results == nil {
-		return core.KeptResult{}, core.Errorf(core.CodeUnavailable, "results are not kept here")
+		return core.KeptResult{}, core.Errorf(core.CodeUnavailable, "this server does not keep results")
 	}
 	r := keptBy(c, core.RandomID("res_")+core.RandomID(""))
 	r.Tool, r.MediaType, r.Text, r.Length, r.ExpiresAt = tool, s.mediaType, text, s.characters, time.Now().Add(resultKept)
@@ -221,7 +221,7 @@ func excerpt(text string, budget int, s shape, id string) string {
 	head := wholeLines(text[:cut(text, room*3/4)])
 	tail := text[cutAfter(text, len(text)-room/4):]
 	from := utf8.RuneCountInString(head)
-	note := fmt.Sprintf("[%d of %d characters are left out here. The whole result is %s of %d lines, about %d tokens. ",
+	note := fmt.Sprintf("[%d of %d characters are left out here. The whole result is %s with %d lines, about %d tokens. ",
 		s.characters-from-utf8.RuneCountInString(tail), s.characters, s.kind, s.lines, Tokens(len(text)))
 	if id == "" {
 		note += "The rest is not kept: call the tool again in a way that returns less.]"
@@ -258,8 +258,8 @@ func wholeLines(head string) string {
 // ReadResult returns system__read_result.
 func (n *Namespace) ReadResult() System {
 	return System{
-		Name: readResultName, Title: "Read more of a result", ReadOnly: true, ReadsOn: true,
-		Description: "Reads more of a tool result that was too long to send whole and is kept for an hour. The excerpt gives the id and the offset.",
+		Name: readResultName, Title: "Read more of a result", ReadOnly: true, ShortResults: true,
+		Description: "Reads more of a tool result that was too long to send whole and is kept for an hour. The excerpt contains the id and the offset.",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"id":{"type":"string","minLength":1,"description":"the id of the result, or its URI"},` +
 			`"offset":{"type":"integer","minimum":0,"default":0,"description":"the character to start at"},` +
@@ -277,13 +277,13 @@ func (n *Namespace) ReadResult() System {
 			if id, ok := core.KeptResultID(in.ID); ok {
 				in.ID = id
 			}
-			return n.readOn(ctx, c, in.ID, min(in.Offset, math.MaxInt32/2), min(in.Length, math.MaxInt32/2))
+			return n.readMore(ctx, c, in.ID, min(in.Offset, math.MaxInt32/2), min(in.Length, math.MaxInt32/2))
 		},
 	}
 }
 
-// readOn returns a part of a stored result that fits, and says where the next part starts.
-func (n *Namespace) readOn(ctx context.Context, c core.Caller, id string, offset, length int) (plainText, error) {
+// readMore returns a part of a stored result that fits, and says where the next part starts.
+func (n *Namespace) readMore(ctx context.Context, c core.Caller, id string, offset, length int) (plainText, error) {
 	room := 4*n.o.ResultBudget - noteBytes
 	if length == 0 || length > room {
 		length = room

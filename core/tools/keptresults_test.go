@@ -83,13 +83,13 @@ func TestAResultAboveTheBudgetBecomesAnExcerptForCallersWhoAsk(t *testing.T) {
 		"only structured content": {result: `{"content":[{"type":"text","text":"see there"}],"structuredContent":{"n":` + long + `}}`, meta: `{"ropewalk/resultBudget":true}`, fits: true},
 		"a larger budget":         {result: whole, meta: `{"ropewalk/resultBudget":1000000}`, fits: true},
 		"a request for input":     {result: `{"resultType":"input_required","content":[{"type":"text","text":` + long + `}]}`, meta: `{"ropewalk/resultBudget":true}`, fits: true},
-		"the configured budget":   {result: whole, meta: `{"ropewalk/resultBudget":true}`, want: "text of 502 lines"},
-		"a budget in the request": {result: whole, meta: `{"ropewalk/resultBudget":1000}`, want: "text of 502 lines"},
-		"an embedded resource":    {result: `{"content":[{"type":"resource","resource":{"uri":"a:b","text":` + long + `}}]}`, meta: `{"ropewalk/resultBudget":true}`, want: "text of 501 lines"},
-		"JSON":                    {result: `{"content":[{"type":"text","text":` + string(rawjson.Quote(`[1,`+long+`]`)) + `}]}`, meta: `{"ropewalk/resultBudget":true}`, want: "a JSON array with 2 elements of"},
-		"an error":                {result: `{"isError":true,"content":[{"type":"text","text":` + long + `}]}`, meta: `{"ropewalk/resultBudget":true}`, want: "text of 501 lines"},
+		"the configured budget":   {result: whole, meta: `{"ropewalk/resultBudget":true}`, want: "text with 502 lines"},
+		"a budget in the request": {result: whole, meta: `{"ropewalk/resultBudget":1000}`, want: "text with 502 lines"},
+		"an embedded resource":    {result: `{"content":[{"type":"resource","resource":{"uri":"a:b","text":` + long + `}}]}`, meta: `{"ropewalk/resultBudget":true}`, want: "text with 501 lines"},
+		"JSON":                    {result: `{"content":[{"type":"text","text":` + string(rawjson.Quote(`[1,`+long+`]`)) + `}]}`, meta: `{"ropewalk/resultBudget":true}`, want: "a JSON array with 2 elements with"},
+		"an error":                {result: `{"isError":true,"content":[{"type":"text","text":` + long + `}]}`, meta: `{"ropewalk/resultBudget":true}`, want: "text with 501 lines"},
 		"through system__call_tool": {result: whole, call: tools.Call{Name: "system__call_tool", Arguments: json.RawMessage(`{"name":"log__read"}`), Meta: json.RawMessage(`{"ropewalk/resultBudget":true}`)},
-			want: "text of 502 lines"},
+			want: "text with 502 lines"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, kept := fitting(c.result, tools.Options{ResultBudget: 2000})
@@ -103,7 +103,7 @@ func TestAResultAboveTheBudgetBecomesAnExcerptForCallersWhoAsk(t *testing.T) {
 			}
 			if c.fits {
 				if string(got) != c.result || len(kept.all) != 0 {
-					t.Errorf("%d of %d bytes arrived, %d are kept", len(got), len(c.result), len(kept.all))
+					t.Errorf("%d of %d bytes arrived, %d results are stored", len(got), len(c.result), len(kept.all))
 				}
 				return
 			}
@@ -134,7 +134,7 @@ func TestAResultAboveTheBudgetBecomesAnExcerptForCallersWhoAsk(t *testing.T) {
 				t.Errorf("content other than text changed: %.300s", got)
 			}
 			if len(kept.all) != 1 || !strings.Contains(text, r.Meta.Result.URI) {
-				t.Errorf("%d are kept, _meta has %q", len(kept.all), r.Meta.Result.URI)
+				t.Errorf("%d results are stored; _meta contains %q", len(kept.all), r.Meta.Result.URI)
 			}
 			read, err := n.ReadResource(t.Context(), caller("ws_a", core.RoleMember), tools.Request{Params: json.RawMessage(`{"uri":"` + r.Meta.Result.URI + `"}`)})
 			if err != nil || !strings.Contains(string(read), "END") || !strings.Contains(string(read), `"uri":"`+r.Meta.Result.URI+`"`) {
@@ -154,7 +154,7 @@ func TestAnInvalidBudgetIsRefused(t *testing.T) {
 	}
 }
 
-func TestAResultThatCannotBeStoredStaysWhole(t *testing.T) {
+func TestAResultThatCannotBeStoredIsReturnedInFull(t *testing.T) {
 	whole := `{"content":[{"type":"text","text":` + string(rawjson.Quote(lines(500))) + `}]}`
 	n, kept := fitting(whole, tools.Options{ResultBudget: 2000})
 	kept.fail = core.Errorf(core.CodeUnavailable, "the disk is full")
@@ -175,7 +175,7 @@ func TestAResultCanBeReadToItsEnd(t *testing.T) {
 	n.FitText(t.Context(), me, "log__read", text)
 	ids := slices.Collect(maps.Keys(kept.all))
 	if len(ids) != 1 {
-		t.Fatalf("kept are %v", ids)
+		t.Fatalf("the stored results are %v", ids)
 	}
 	id := ids[0]
 	read := func(c core.Caller, arguments map[string]any) (string, bool) {
@@ -204,10 +204,10 @@ func TestAResultCanBeReadToItsEnd(t *testing.T) {
 		offset = len([]rune(all))
 	}
 	if all != text || parts < 8 {
-		t.Errorf("%d parts have %d of %d bytes", parts, len(all), len(text))
+		t.Errorf("%d parts contain %d of %d bytes", parts, len(all), len(text))
 	}
 	if part, _ := read(me, map[string]any{"id": "ropewalk://system/results/" + id, "offset": 30_000, "length": 2}); part != "木E\n\n[Characters 30000 to 30002 of 30004. Read on with offset 30002.]" {
-		t.Errorf("by the URI: %s", part)
+		t.Errorf("by its URI: %s", part)
 	}
 	key, other := me, caller("ws_b", core.RoleMember)
 	key.Scope.Key = "key_1"
@@ -230,7 +230,7 @@ func TestAResultCanBeReadToItsEnd(t *testing.T) {
 	}
 }
 
-func TestAKeptResultBelongsToItsToolWhicheverNameTheToolIsCalledBy(t *testing.T) {
+func TestAStoredResultBelongsToItsToolByWhicheverNameTheToolIsCalled(t *testing.T) {
 	views, err := view.NewRegistry(t.Context(), noViews{}, nil, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +248,7 @@ func TestAKeptResultBelongsToItsToolWhicheverNameTheToolIsCalledBy(t *testing.T)
 		}
 	}
 	if len(kept.all) != 4 {
-		t.Fatalf("%d results are kept", len(kept.all))
+		t.Fatalf("%d results are stored", len(kept.all))
 	}
 	read := func(id string) error {
 		_, err := n.ReadResource(t.Context(), me, tools.Request{Params: json.RawMessage(`{"uri":"ropewalk://system/results/` + id + `"}`)})
@@ -267,7 +267,7 @@ func TestAKeptResultBelongsToItsToolWhicheverNameTheToolIsCalledBy(t *testing.T)
 	}
 }
 
-func TestTheToolThatReadsResultsIsListedWhereItIsNeeded(t *testing.T) {
+func TestTheToolThatReadsResultsIsListedForClientsThatNeedIt(t *testing.T) {
 	n, _ := fitting("", tools.Options{})
 	me := caller("ws_a", core.RoleMember)
 	for name, c := range map[string]struct {
@@ -275,10 +275,10 @@ func TestTheToolThatReadsResultsIsListedWhereItIsNeeded(t *testing.T) {
 		want string
 	}{
 		"full": {tools.From{}, "log__read"},
-		"the full surface, for a client that reads on":   {tools.From{ReadsOn: true}, "log__read system__read_result"},
-		"without a session, for a client that reads on":  {tools.From{ReadsOn: true, Stateless: true}, "log__read system__read_result"},
-		"the search surface":                             {tools.From{Surface: tools.SurfaceSearch}, "system__call_tool"},
-		"the search surface, for a client that reads on": {tools.From{Surface: tools.SurfaceSearch, ReadsOn: true}, "system__read_result system__call_tool"},
+		"the full surface, for a client with shortened results":  {tools.From{ShortResults: true}, "log__read system__read_result"},
+		"without a session, for a client with shortened results": {tools.From{ShortResults: true, Stateless: true}, "log__read system__read_result"},
+		"the search surface": {tools.From{Surface: tools.SurfaceSearch}, "system__call_tool"},
+		"the search surface, for a client with shortened results": {tools.From{Surface: tools.SurfaceSearch, ShortResults: true}, "system__read_result system__call_tool"},
 	} {
 		if got := strings.Join(names(n.ListFor(me, c.from)), " "); got != c.want {
 			t.Errorf("%s: %s", name, got)

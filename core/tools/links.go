@@ -20,7 +20,7 @@ const (
 // clients can send URIs of any length.
 const maxKeptURI = 8 << 10
 
-// resourceLink is a part of a result that names a resource: a resource_link or an embedded resource.
+// resourceLink is a part of a result that refers to a resource: a resource_link or an embedded resource.
 type resourceLink struct {
 	URI      string `json:"uri"`
 	Resource struct {
@@ -33,8 +33,8 @@ func newLinks(size int) *lru.Cache[string, resourceRef] {
 	return links
 }
 
-// given returns the cache of links that apps gave to the client of a request, and the prefix of this client's keys.
-// links is nil if the caller has no client.
+// given returns the cache of links that apps gave to a request's client, and the prefix of this client's keys. links is
+// nil if the caller has no client.
 func (n *Namespace) given(c core.Caller, from From) (links *lru.Cache[string, resourceRef], prefix string) {
 	switch {
 	case from.Stateless:
@@ -52,7 +52,7 @@ func (n *Namespace) given(c core.Caller, from From) (links *lru.Cache[string, re
 	return nil, ""
 }
 
-// takeLinks remembers which app provided the unlisted resources that a result names. It reports whether the result
+// takeLinks remembers which app provided the unlisted resources that a result refers to. It reports whether the result
 // contains a URI that has to be changed.
 func (n *Namespace) takeLinks(c core.Caller, from From, uris *resourceURIs, server string, result json.RawMessage) (changes bool) {
 	if !bytes.Contains(result, []byte(`"uri"`)) {
@@ -78,7 +78,7 @@ func (n *Namespace) takeLinks(c core.Caller, from From, uris *resourceURIs, serv
 	return changes
 }
 
-// linksOf returns the parts of a tools/call or prompts/get result that may name resources.
+// linksOf returns the parts of a tools/call or prompts/get result that may refer to resources.
 func linksOf(result json.RawMessage) (found []resourceLink) {
 	var answer struct {
 		Content  []json.RawMessage `json:"content"`
@@ -101,8 +101,8 @@ func linksOf(result json.RawMessage) (found []resourceLink) {
 	return found
 }
 
-// find returns the app and the app's own URI of a resource, like resourceURIs.find. A resource that is not listed
-// belongs to the app that provided a link to it.
+// find returns the app that has a resource, and the app's own URI for it, like resourceURIs.find. A resource that is
+// not listed belongs to the app that provided a link to it.
 func (n *Namespace) find(c core.Caller, from From, uri string) (at resourceRef, named bool, err error) {
 	lists := n.lists(c, from)
 	uris := lists.uris

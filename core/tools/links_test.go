@@ -22,7 +22,7 @@ func TestOneUsersLinksDoNotEvictAnotherUsersLinks(t *testing.T) {
 	}
 	links, prefix = n.given(of("alice"))
 	if _, ok := links.Get(prefix + "a://one"); !ok {
-		t.Error("the link of the other user is forgotten")
+		t.Error("the other user's link was evicted")
 	}
 	if links, _ := n.given(of("mallory")); links.Len() != maxLinks {
 		t.Errorf("one user has %d links", links.Len())

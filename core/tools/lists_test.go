@@ -27,8 +27,8 @@ func template(server, uri string) core.ResourceTemplate {
 	return core.ResourceTemplate{Server: server, Template: uri, Raw: json.RawMessage(`{"uriTemplate":"` + uri + `","name":"n"}`)}
 }
 
-// twoApps returns two apps, clock and timer, with a common view. Each app has its own template, and both have a third
-// template in common.
+// twoApps returns two apps, clock and timer, that share a view. Each app has its own template, and both share a third
+// one.
 func twoApps() *fakeApps {
 	view := `"_meta":{"ui":{"resourceUri":"ui://get-time/mcp-app.html","visibility":["app"]},"ui/resourceUri":"ui://get-time/mcp-app.html"}`
 	offer := &core.Offer{
@@ -86,23 +86,23 @@ func TestRequestsReachTheNamedAppUnderItsOwnNames(t *testing.T) {
 			(*tools.Namespace).GetPrompt, `{"_meta":{"a":1.0},"name":"timer__ask","arguments":{"name":"x"}}`,
 			`ws_a timer prompts/get {"_meta":{"a":1.0},"name":"ask","arguments":{"name":"x"}}`, "",
 		},
-		"an unknown prompt":                                    {(*tools.Namespace).GetPrompt, `{"name":"timer__other"}`, "", core.CodeNotFound},
-		"a prompt without an app":                              {(*tools.Namespace).GetPrompt, `{"name":"ask"}`, "", core.CodeNotFound},
-		"no name":                                              {(*tools.Namespace).GetPrompt, `{"name":7}`, "", core.CodeBadRequest},
-		"no params":                                            {(*tools.Namespace).GetPrompt, ``, "", core.CodeBadRequest},
-		"a resource":                                           {(*tools.Namespace).ReadResource, `{"uri":"zone://utc","x":[1]}`, `ws_a clock resources/read {"uri":"zone://utc","x":[1]}`, ""},
-		"a shared resource, with the app's name":               {(*tools.Namespace).ReadResource, `{"uri":"ui://timer/get-time/mcp-app.html"}`, `ws_a timer resources/read {"uri":"ui://get-time/mcp-app.html"}`, ""},
-		"a resource that looks like a shared one":              {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://timer/ropewalk://clock/zone://utc"}`, `ws_a timer resources/read {"uri":"ropewalk://clock/zone://utc"}`, ""},
-		"any resource, with the app's name":                    {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://clock/zone://utc"}`, `ws_a clock resources/read {"uri":"zone://utc"}`, ""},
-		"a shared resource, without an app's name":             {(*tools.Namespace).ReadResource, `{"uri":"ui://get-time/mcp-app.html"}`, "", core.CodeResourceNotFound},
-		"a resource of an unknown app":                         {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://moon/zone://utc"}`, "", core.CodeResourceNotFound},
-		"a resource of a template":                             {(*tools.Namespace).ReadResource, `{"uri":"run://7/log"}`, `ws_a timer resources/read {"uri":"run://7/log"}`, ""},
-		"a resource of a shared template":                      {(*tools.Namespace).ReadResource, `{"uri":"both://7"}`, "", core.CodeResourceNotFound},
-		"a resource of a shared template, with the app's name": {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://clock/both://7"}`, `ws_a clock resources/read {"uri":"both://7"}`, ""},
-		"a resource whose own URI names an app":                {(*tools.Namespace).ReadResource, `{"uri":"x://clock/unlisted"}`, `ws_a clock resources/read {"uri":"x://clock/unlisted"}`, ""},
-		"an unknown resource":                                  {(*tools.Namespace).ReadResource, `{"uri":"nobody://x"}`, "", core.CodeResourceNotFound},
-		"no URI":                                               {(*tools.Namespace).ReadResource, `{}`, "", core.CodeBadRequest},
-		"a completion for a prompt":                            {(*tools.Namespace).Complete, `{"ref":{"type":"ref/prompt","name":"clock__ask"},"argument":{"name":"a","value":"v"}}`, `ws_a clock completion/complete {"ref":{"type":"ref/prompt","name":"ask"},"argument":{"name":"a","value":"v"}}`, ""},
+		"an unknown prompt":                         {(*tools.Namespace).GetPrompt, `{"name":"timer__other"}`, "", core.CodeNotFound},
+		"a prompt without an app":                   {(*tools.Namespace).GetPrompt, `{"name":"ask"}`, "", core.CodeNotFound},
+		"no name":                                   {(*tools.Namespace).GetPrompt, `{"name":7}`, "", core.CodeBadRequest},
+		"no params":                                 {(*tools.Namespace).GetPrompt, ``, "", core.CodeBadRequest},
+		"a resource":                                {(*tools.Namespace).ReadResource, `{"uri":"zone://utc","x":[1]}`, `ws_a clock resources/read {"uri":"zone://utc","x":[1]}`, ""},
+		"a shared resource, with the app's name":    {(*tools.Namespace).ReadResource, `{"uri":"ui://timer/get-time/mcp-app.html"}`, `ws_a timer resources/read {"uri":"ui://get-time/mcp-app.html"}`, ""},
+		"a resource that looks like a shared one":   {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://timer/ropewalk://clock/zone://utc"}`, `ws_a timer resources/read {"uri":"ropewalk://clock/zone://utc"}`, ""},
+		"any resource, with the app's name":         {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://clock/zone://utc"}`, `ws_a clock resources/read {"uri":"zone://utc"}`, ""},
+		"a shared resource, without an app's name":  {(*tools.Namespace).ReadResource, `{"uri":"ui://get-time/mcp-app.html"}`, "", core.CodeResourceNotFound},
+		"a resource in an unknown app":              {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://moon/zone://utc"}`, "", core.CodeResourceNotFound},
+		"a resource that matches a template":        {(*tools.Namespace).ReadResource, `{"uri":"run://7/log"}`, `ws_a timer resources/read {"uri":"run://7/log"}`, ""},
+		"a resource that matches a shared template": {(*tools.Namespace).ReadResource, `{"uri":"both://7"}`, "", core.CodeResourceNotFound},
+		"a resource that matches a shared template, with the app's name": {(*tools.Namespace).ReadResource, `{"uri":"ropewalk://clock/both://7"}`, `ws_a clock resources/read {"uri":"both://7"}`, ""},
+		"a resource whose own URI contains an app's name":                {(*tools.Namespace).ReadResource, `{"uri":"x://clock/unlisted"}`, `ws_a clock resources/read {"uri":"x://clock/unlisted"}`, ""},
+		"an unknown resource":       {(*tools.Namespace).ReadResource, `{"uri":"nobody://x"}`, "", core.CodeResourceNotFound},
+		"no URI":                    {(*tools.Namespace).ReadResource, `{}`, "", core.CodeBadRequest},
+		"a completion for a prompt": {(*tools.Namespace).Complete, `{"ref":{"type":"ref/prompt","name":"clock__ask"},"argument":{"name":"a","value":"v"}}`, `ws_a clock completion/complete {"ref":{"type":"ref/prompt","name":"ask"},"argument":{"name":"a","value":"v"}}`, ""},
 		"a completion for a template": {
 			(*tools.Namespace).Complete, `{"ref":{"type":"ref/resource","uri":"ropewalk://timer/both://{x}"},"argument":{}}`,
 			`ws_a timer completion/complete {"ref":{"type":"ref/resource","uri":"both://{x}"},"argument":{}}`, "",
@@ -115,7 +115,7 @@ func TestRequestsReachTheNamedAppUnderItsOwnNames(t *testing.T) {
 			_, err := c.method(newNamespace(y, &events{}, nil), t.Context(), caller("ws_a", core.RoleMember), tools.Request{Params: json.RawMessage(c.params)})
 			if c.code != "" {
 				if core.CodeOf(err) != c.code || len(y.asked()) > 0 {
-					t.Errorf("it returned %v, and the app received %v", err, y.asked())
+					t.Errorf("the request returned %v, and the app received %v", err, y.asked())
 				}
 				return
 			}
@@ -123,13 +123,13 @@ func TestRequestsReachTheNamedAppUnderItsOwnNames(t *testing.T) {
 				t.Errorf("the app received %v (%v), want %s", y.asked(), err, c.want)
 			}
 			if _, err := c.method(newNamespace(y, &events{}, nil), t.Context(), caller("ws_b", core.RoleOwner), tools.Request{Params: json.RawMessage(c.params)}); err == nil {
-				t.Error("the app is served in another workspace")
+				t.Error("the app should not be served in another workspace")
 			}
 		})
 	}
 }
 
-func TestSharedURIsNameTheirAppInResultsAsWell(t *testing.T) {
+func TestSharedURIsContainTheirAppInResultsAsWell(t *testing.T) {
 	y := twoApps()
 	n := newNamespace(y, &events{}, nil)
 	c := caller("ws_a", core.RoleMember)
@@ -151,7 +151,7 @@ func TestSharedURIsNameTheirAppInResultsAsWell(t *testing.T) {
 	}
 }
 
-func TestAListIsMarshalledOnceForAllCallersThatSeeTheSame(t *testing.T) {
+func TestAListIsMarshalledOnceForAllCallersWhoSeeTheSameList(t *testing.T) {
 	y := twoApps()
 	features := config.Features{}
 	n := newNamespace(y, &events{}, features, system("everyone", false), system("admins", true), system("flagged", false, "bundleManagement"))
@@ -166,15 +166,15 @@ func TestAListIsMarshalledOnceForAllCallersThatSeeTheSame(t *testing.T) {
 	}
 	features["bundleManagement"] = false
 	if off := n.ListJSON(caller("ws_a", core.RoleMember), tools.From{}, core.KindTools); strings.Contains(string(off), "flagged") || !strings.Contains(string(first), "flagged") {
-		t.Errorf("a flag that was turned off shows in %s", off)
+		t.Errorf("the tool of a flag that was turned off is listed in %s", off)
 	}
 	var listed []json.RawMessage
 	if err := json.Unmarshal(admin, &listed); err != nil || len(listed) != len(n.List(caller("ws_a", core.RoleAdmin)))+1 {
-		t.Errorf("the array holds %d tools (%v)", len(listed), err)
+		t.Errorf("the array contains %d tools (%v)", len(listed), err)
 	}
 	y.SetOffer("ws_a", &core.Offer{Tools: []core.Tool{tool("clock", "other", `{"name":"other"}`)}})
 	if changed := n.ListJSON(caller("ws_a", core.RoleMember), tools.From{}, core.KindTools); !strings.Contains(string(changed), "clock__other") {
-		t.Errorf("a change does not show: %s", changed)
+		t.Errorf("the list should have changed: %s", changed)
 	}
 }
 
@@ -183,7 +183,7 @@ func client(received *[]string) func(rpc.Notification) {
 	return func(n rpc.Notification) { *received = append(*received, n.Method+" "+string(n.Params)) }
 }
 
-func TestNotificationsOfAppsReachTheSessionsTheyAreFor(t *testing.T) {
+func TestAppsNotificationsReachTheSessionsTheyAreFor(t *testing.T) {
 	y := twoApps()
 	n := newNamespace(y, &events{}, nil)
 	var alice, bob, other []string
@@ -242,7 +242,7 @@ func TestNotificationsOfAppsReachTheSessionsTheyAreFor(t *testing.T) {
 	}
 }
 
-func TestAppsLogAtTheLowestLevelThatAClientSet(t *testing.T) {
+func TestAppsLogAtTheLowestLevelSetByAClient(t *testing.T) {
 	y := twoApps()
 	n := newNamespace(y, &events{}, nil)
 	alice := caller("ws_a", core.RoleMember)
@@ -301,7 +301,7 @@ func TestUpdatesFromAnInstanceReachTheSessionsItServes(t *testing.T) {
 	}
 }
 
-func TestLogMessagesOfACallUseTheSessionsLevel(t *testing.T) {
+func TestACallsLogMessagesUseTheSessionsLevel(t *testing.T) {
 	y := twoApps()
 	n := newNamespace(y, &events{}, nil)
 	s := n.Open(caller("ws_a", core.RoleMember), tools.SessionOptions{ID: "s", Notify: func(rpc.Notification) {}})
@@ -310,7 +310,7 @@ func TestLogMessagesOfACallUseTheSessionsLevel(t *testing.T) {
 	for name, c := range map[string]struct {
 		level string
 		call  tools.Call
-		want  int // how many of three notifications arrive: a debug message, an error and a progress
+		want  int // how many of three notifications arrive: a debug message, an error, and progress
 	}{
 		"a session that set no level":         {"", tools.Call{From: tools.From{Session: s}}, 3},
 		"no session":                          {"", tools.Call{}, 3},
@@ -352,10 +352,10 @@ func TestResourcesAreFoundByEquivalentURIs(t *testing.T) {
 		"listed percent-encoded":                                              {"notes://naïve", "notes://na%c3%afve"},
 		"a view with the app's name":                                          {"ui://notes/%E6%97%A5%E6%9C%AC/view", "ui://日本/view"},
 		"a view without the app's name":                                       {"ui://%E6%97%A5%E6%9C%AC/view", "ui://日本/view"},
-		"a resource of a template":                                            {"day://caf%C3%A9/7", "day://caf%C3%A9/7"},
-		"a resource of a template, unencoded":                                 {"day://café/7", "day://café/7"},
-		"a resource of a template with a query":                               {"find://notes?q=a+b&n=2", "find://notes?q=a+b&n=2"},
-		"a resource of a template with an encoded query":                      {"find://notes?q=a%20b", "find://notes?q=a%20b"},
+		"a resource that matches a template":                                  {"day://caf%C3%A9/7", "day://caf%C3%A9/7"},
+		"a resource that matches a template, unencoded":                       {"day://café/7", "day://café/7"},
+		"a resource that matches a template with a query":                     {"find://notes?q=a+b&n=2", "find://notes?q=a+b&n=2"},
+		"a resource that matches a template, with an encoded query":           {"find://notes?q=a%20b", "find://notes?q=a%20b"},
 		"a shared resource, with the app's name":                              {"ropewalk://other/both://%C3%A9", "both://%c3%a9"},
 		"a shared resource, with the name of the app that lists it unencoded": {"ropewalk://notes/both://%C3%A9", "both://é"},
 	} {

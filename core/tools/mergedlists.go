@@ -12,8 +12,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools/view"
 )
 
-// mergedLists holds the lists of all apps of a workspace under the names that callers see: tools and prompts have the
-// prefix of their app. The lists are rebuilt when the offer changes. Everything but arrays is immutable.
+// mergedLists contains the lists of all apps in a workspace under the names that callers see: tools and prompts have
+// their app's prefix. The lists are rebuilt when the offer changes. Everything but arrays is immutable.
 type mergedLists struct {
 	offer   *core.Offer
 	shown   view.Narrowed // the part of the offer that the views show
@@ -99,7 +99,7 @@ func (n *Namespace) listsWith(c core.Caller, from From, app, account string) *me
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(r.tools)+len(r.items) == 0 && k.views == nil {
-		delete(n.merged, k) // an empty workspace costs no memory
+		delete(n.merged, k) // an empty workspace takes no memory
 	} else {
 		n.merged[k] = r
 	}
@@ -108,19 +108,19 @@ func (n *Namespace) listsWith(c core.Caller, from From, app, account string) *me
 
 // ownLists returns the merged lists for an offer that differs from the workspace's.
 func (n *Namespace) ownLists(k ownListsKey) *mergedLists {
-	if r, ok := n.apart.Get(k); ok {
+	if r, ok := n.separate.Get(k); ok {
 		return r
 	}
 	r := n.newMergedLists(k.offer, k.views)
-	n.apart.Add(k, r)
+	n.separate.Add(k, r)
 	return r
 }
 
 // forgetOwn drops lists for offers that differ from their workspace's.
 func (n *Namespace) forgetOwn(outdated func(listsKey) bool) {
-	for _, k := range n.apart.Keys() {
+	for _, k := range n.separate.Keys() {
 		if outdated(k.listsKey) {
-			n.apart.Remove(k)
+			n.separate.Remove(k)
 		}
 	}
 }
@@ -133,8 +133,7 @@ func (n *Namespace) forgetViews(string) {
 	maps.DeleteFunc(n.merged, func(k listsKey, _ *mergedLists) bool { return k.views != nil })
 }
 
-// newMergedLists merges the lists of the apps, as far as views show them, and adds the prefix of their app to tools
-// and prompts.
+// newMergedLists merges the apps' lists, as far as views show them, and adds the app's prefix to tools and prompts.
 func (n *Namespace) newMergedLists(offer *core.Offer, views *view.Set) *mergedLists {
 	shown := views.Narrow(offer)
 	o := shown.Offer
@@ -146,7 +145,7 @@ func (n *Namespace) newMergedLists(offer *core.Offer, views *view.Set) *mergedLi
 	for i, t := range o.Tools {
 		raw, err := n.listedTool(r, t, labels[i])
 		if err != nil {
-			n.o.Logger.Warn("tool left out: its description cannot be read", "server", t.Server, "tool", t.Name, "error", err)
+			n.o.Logger.Warn("left out a tool, whose definition cannot be read", "server", t.Server, "tool", t.Name, "error", err)
 			continue
 		}
 		raw = n.visible(raw, t.Server, t.Name)
@@ -167,7 +166,7 @@ func (n *Namespace) newMergedLists(offer *core.Offer, views *view.Set) *mergedLi
 		r.prompts[p.FullName()], r.prompts[p.LongName()] = p, p
 		raw, err := withOriginalName(p, p.FullName(), p.Raw)
 		if err != nil {
-			n.o.Logger.Warn("prompt left out: its description cannot be read", "server", p.Server, "prompt", p.Name, "error", err)
+			n.o.Logger.Warn("left out a prompt, whose definition cannot be read", "server", p.Server, "prompt", p.Name, "error", err)
 			continue
 		}
 		n.item(r, core.KindPrompts, Item{p.Server, p.FullName(), raw}, "name")
@@ -209,7 +208,7 @@ func (n *Namespace) listedTool(r *mergedLists, t core.Tool, as core.Relabel) (ra
 func (n *Namespace) item(r *mergedLists, kind core.Kind, i Item, member string) {
 	raw, err := rawjson.Rename(i.Raw, member, i.Name)
 	if err != nil {
-		n.o.Logger.Warn("item left out: its description cannot be read", "list", kind, "server", i.Server, "name", i.Name, "error", err)
+		n.o.Logger.Warn("left out an item, whose definition cannot be read", "list", kind, "server", i.Server, "name", i.Name, "error", err)
 		return
 	}
 	i.Raw = n.visible(raw, i.Server, i.Name)
@@ -225,7 +224,7 @@ func (n *Namespace) visible(raw json.RawMessage, server, name string) json.RawMe
 	return visible
 }
 
-// Mirrors returns the arguments of a tool that requests repeat in headers. It returns nil if there are none, or if
+// Mirrors returns the arguments of a tool that requests must repeat in headers. It returns nil if there are none, or if
 // there is no such tool.
 func (n *Namespace) Mirrors(c core.Caller, from From, name string) []core.Mirror {
 	if tool := n.lists(c, from).tool(name, nil); tool != nil {
@@ -309,7 +308,7 @@ func (n *Namespace) withUsableSchema(t core.Tool, raw json.RawMessage) (json.Raw
 	if !n.validator.TooComplex(t.Schema) {
 		return raw, nil
 	}
-	n.o.Logger.Warn("input schema of a tool replaced: it is too complex to check", "server", t.Server, "tool", t.Name)
+	n.o.Logger.Warn("replaced a tool's input schema, which is too complex to check", "server", t.Server, "tool", t.Name)
 	return rawjson.Set(raw, rawjson.Member{Name: "inputSchema", Value: json.RawMessage(`{"type":"object"}`)})
 }
 

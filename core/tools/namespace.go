@@ -87,7 +87,7 @@ type Options struct {
 	ResultBudget int // maximum tokens of a result's text; the caller gets an excerpt of a longer one; 0 means 12,500
 
 	TaskAfter time.Duration // how long a call takes before it becomes a task; 0 means 5 s
-	TaskLease time.Duration // how long after its last sign of life a server holds its tasks; 0 means 20 s
+	TaskLease time.Duration // how long a server holds its tasks without renewing its claim; 0 means 20 s
 
 	Surface    string            // for clients that do not choose; "" means full
 	Surfaces   map[string]string // by workspace, where it differs from Surface
@@ -109,11 +109,11 @@ type Namespace struct {
 
 	links *lru.Cache[string, *lru.Cache[string, resourceRef]] // links that apps gave to stateless clients, by User.ID
 
-	leftOut *lru.Cache[leftOutSkills, struct{}] // the skills that have been logged
+	leftOut *lru.Cache[leftOutSkills, struct{}] // the left-out skills that have been logged
 
-	mu     sync.RWMutex
-	merged map[listsKey]*mergedLists
-	apart  *lru.Cache[ownListsKey, *mergedLists] // lists that differ from the workspace's: those of people with accounts, of sessions and of stateless clients
+	mu       sync.RWMutex
+	merged   map[listsKey]*mergedLists
+	separate *lru.Cache[ownListsKey, *mergedLists] // lists that differ from the workspace's: those of people with accounts, of sessions and of stateless clients
 }
 
 // New returns a Namespace. Add adds the server's own tools.
@@ -123,7 +123,7 @@ func New(o Options) *Namespace {
 		o: o, favourites: core.NamePattern(o.Favourites), tasks: newTaskRuns(o), validator: schema.New(),
 		stateless: interact.NewClient("", true, nil), sessions: newSessionRegistry(), merged: map[listsKey]*mergedLists{},
 	}
-	n.apart, _ = lru.New[ownListsKey, *mergedLists](maxOwnLists) // the only error is a size below 1
+	n.separate, _ = lru.New[ownListsKey, *mergedLists](maxOwnLists) // the only error is a size below 1
 	n.leftOut, _ = lru.New[leftOutSkills, struct{}](maxLeftOutSkills)
 	n.links, _ = lru.New[string, *lru.Cache[string, resourceRef]](maxLinkUsers)
 	if n.o.Views != nil {
@@ -233,7 +233,7 @@ func (n *Namespace) ownListed(i int, own Listed, mask uint64) Listed {
 // maskFor is like mask, for a request from a client.
 func (n *Namespace) maskFor(c core.Caller, from From) uint64 {
 	mask := n.mask(c)
-	if from.ReadsOn {
+	if from.ShortResults {
 		mask |= maskReadsOn
 	}
 	return mask

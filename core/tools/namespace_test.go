@@ -74,7 +74,7 @@ func TestAToolIsListedAsItsAppWroteItExceptForItsName(t *testing.T) {
 		"name first":                  `{"name":"add","title":"T","x-unknown":{"b":1,"a":[1.0,2e3]},"inputSchema":{"type":"object","z":1,"a":2}}`,
 		"name last":                   `{"inputSchema":{"type":"object"},"name":"add"}`,
 		"white space before the name": "{ \"title\" : \"T\" ,\n \"name\"\t:  \"add\" , \"inputSchema\":{} }",
-		"name deeper down":            `{"_meta":{"name":"deep"},"name":"add","inputSchema":{"properties":{"name":{"type":"string"}}}}`,
+		"name at a deeper level":      `{"_meta":{"name":"deep"},"name":"add","inputSchema":{"properties":{"name":{"type":"string"}}}}`,
 		"escaped characters":          `{"description":"\u00e9 \"name\":\"x\"","name":"add"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,17 +110,17 @@ func TestACallWaitsForAnAppWhoseToolsAreNotKnownYet(t *testing.T) {
 	}
 }
 
-// startsAtOnce is an app that starts running as soon as something waits for it.
-type startsAtOnce struct{ *fakeApps }
+// startsWhenAwaited is an app that starts running as soon as something waits for it.
+type startsWhenAwaited struct{ *fakeApps }
 
-func (s startsAtOnce) AwaitOffer(context.Context, string, string) error {
+func (s startsWhenAwaited) AwaitOffer(context.Context, string, string) error {
 	s.SetOffer("ws_a", &core.Offer{Tools: []core.Tool{tool("calc", "add", `{"name":"add"}`)}})
 	return nil
 }
 
 func TestACallToAnAppThatStartedAfterTheLookupIsMade(t *testing.T) {
 	y := &fakeApps{result: `{"content":[]}`}
-	n := newNamespace(startsAtOnce{y}, &events{}, nil)
+	n := newNamespace(startsWhenAwaited{y}, &events{}, nil)
 	if _, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "calc__add"}); err != nil || len(y.Calls()) != 1 {
 		t.Errorf("%v; %d calls reached an app", err, len(y.Calls()))
 	}
@@ -145,15 +145,15 @@ func TestListAndCallApplyTheSameFilters(t *testing.T) {
 		role     core.Role
 		code     core.Code // "" if the tool is available
 	}{
-		"no flag, no role":                       {system("s", false), nil, core.RoleMember, ""},
-		"a flag that is on":                      {system("s", false, "bundleManagement"), nil, core.RoleMember, ""},
-		"a flag that is off":                     {system("s", false, "bundleManagement"), off, core.RoleOwner, core.CodeFeatureDisabled},
-		"one of two flags on":                    {system("s", false, "bundleManagement", "other"), off, core.RoleMember, ""},
-		"admin-only for a member":                {system("s", true), nil, core.RoleMember, core.CodeForbidden},
-		"admin-only for a caller without a role": {system("s", true), nil, "", core.CodeForbidden},
-		"admin-only for an admin":                {system("s", true), nil, core.RoleAdmin, ""},
-		"admin-only for an owner":                {system("s", true), nil, core.RoleOwner, ""},
-		"admin-only and off: the flag counts":    {system("s", true, "bundleManagement"), off, core.RoleMember, core.CodeFeatureDisabled},
+		"no flag, no role":                              {system("s", false), nil, core.RoleMember, ""},
+		"a flag that is on":                             {system("s", false, "bundleManagement"), nil, core.RoleMember, ""},
+		"a flag that is off":                            {system("s", false, "bundleManagement"), off, core.RoleOwner, core.CodeFeatureDisabled},
+		"one of two flags on":                           {system("s", false, "bundleManagement", "other"), off, core.RoleMember, ""},
+		"admin-only for a member":                       {system("s", true), nil, core.RoleMember, core.CodeForbidden},
+		"admin-only for a caller without a role":        {system("s", true), nil, "", core.CodeForbidden},
+		"admin-only for an admin":                       {system("s", true), nil, core.RoleAdmin, ""},
+		"admin-only for an owner":                       {system("s", true), nil, core.RoleOwner, ""},
+		"admin-only and off: the flag takes precedence": {system("s", true, "bundleManagement"), off, core.RoleMember, core.CodeFeatureDisabled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, who := newNamespace(&fakeApps{}, &events{}, c.features, c.own), caller("ws_a", c.role)
@@ -183,30 +183,30 @@ func TestAnAppReceivesTheArgumentsUnchanged(t *testing.T) {
 	}
 }
 
-func TestMarkedArgumentsAreFoundByTheFullNameAndPassedWithTheCall(t *testing.T) {
+func TestAnnotatedArgumentsAreFoundByTheFullNameAndPassedWithTheCall(t *testing.T) {
 	marked := tool("calc", "add", `{"name":"add"}`)
 	marked.Mirrors = []core.Mirror{{Header: "Region", Path: []string{"region"}}}
 	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {marked}}, result: `{}`}
 	n := newNamespace(y, &events{}, nil)
 	alice := caller("ws_a", core.RoleMember)
 	if got := n.Mirrors(alice, tools.From{}, "calc__add"); !reflect.DeepEqual(got, marked.Mirrors) {
-		t.Errorf("its marks are %v", got)
+		t.Errorf("its annotated arguments are %v", got)
 	}
 	if got := n.Mirrors(caller("ws_b", core.RoleMember), tools.From{}, "calc__add"); got != nil {
-		t.Errorf("in another workspace its marks are %v", got)
+		t.Errorf("in another workspace, its annotated arguments are %v", got)
 	}
 	if _, _, err := n.Call(t.Context(), alice, tools.Call{Name: "calc__add"}); err != nil || !reflect.DeepEqual(y.Calls()[0].Mirrors, marked.Mirrors) {
 		t.Errorf("the call has %v (%v)", y.Calls(), err)
 	}
 }
 
-func TestAToolOfAnotherWorkspaceDoesNotExist(t *testing.T) {
+func TestAnotherWorkspacesToolDoesNotExist(t *testing.T) {
 	y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add"}`)}}, result: `{}`}
 	n := newNamespace(y, &events{}, nil)
 	for _, name := range []string{"calc__add", "calc__none", "nobody__add", "add", "", "__", "calc__", "system__none"} {
 		_, _, err := n.Call(t.Context(), caller("ws_b", core.RoleOwner), tools.Call{Name: name})
 		if core.CodeOf(err) != core.CodeToolNotFound {
-			t.Errorf("%q gives %v", name, err)
+			t.Errorf("%q returned %v", name, err)
 		}
 	}
 	if len(y.asked()) != 0 {
@@ -220,15 +220,15 @@ func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheCall(t *testing.T) {
 		schema, arguments string
 		paths             []string // the paths of the violations; nil if there are none
 	}{
-		"fitting":                      {schema, `{"a":1}`, nil},
-		"a missing required property":  {schema, `{}`, []string{""}},
-		"a wrong type":                 {schema, `{"a":"x"}`, []string{"/a"}},
-		"two violations at once":       {schema, `{"a":"x","b":["y",3]}`, []string{"/a", "/b/1"}},
-		"a name with a slash":          {schema, `{"a":1,"c/d":2}`, []string{"/c~1d"}},
-		"no arguments":                 {schema, ``, []string{""}},
-		"an app without a schema":      {`null`, `{"any":"thing"}`, nil},
-		"an invalid schema":            {`{"type":"nonsense"}`, `{"any":"thing"}`, nil},
-		"a schema that refers outside": {`{"$ref":"file:///etc/passwd"}`, `{"any":"thing"}`, nil},
+		"valid arguments":                     {schema, `{"a":1}`, nil},
+		"a missing required property":         {schema, `{}`, []string{""}},
+		"an invalid type":                     {schema, `{"a":"x"}`, []string{"/a"}},
+		"two violations at once":              {schema, `{"a":"x","b":["y",3]}`, []string{"/a", "/b/1"}},
+		"a name with a slash":                 {schema, `{"a":1,"c/d":2}`, []string{"/c~1d"}},
+		"no arguments":                        {schema, ``, []string{""}},
+		"an app without a schema":             {`null`, `{"any":"thing"}`, nil},
+		"an invalid schema":                   {`{"type":"nonsense"}`, `{"any":"thing"}`, nil},
+		"a schema with an external reference": {`{"$ref":"file:///etc/passwd"}`, `{"any":"thing"}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			y := &fakeApps{tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add","inputSchema":`+c.schema+`}`)}}, result: `{}`}
@@ -236,13 +236,13 @@ func TestArgumentsAreCheckedAgainstTheSchemaBeforeTheCall(t *testing.T) {
 				tools.Call{Name: "calc__add", Arguments: json.RawMessage(c.arguments), CheckInput: true})
 			if c.paths == nil {
 				if err != nil || len(y.asked()) != 1 {
-					t.Errorf("it was refused: %v", err)
+					t.Errorf("the call was refused: %v", err)
 				}
 				return
 			}
 			known, ok := errors.AsType[*core.Error](err)
 			if !ok || known.Code != core.CodeInvalidInput || len(y.asked()) != 0 {
-				t.Fatalf("it returned %v, and the app got %d requests", err, len(y.asked()))
+				t.Fatalf("the call returned %v, and the app received %d requests", err, len(y.asked()))
 			}
 			var got []string
 			for _, v := range known.Details.(map[string]any)["errors"].([]toolschema.Violation) {
@@ -265,12 +265,12 @@ func TestArgumentsThatAreNotAnObjectAreRefused(t *testing.T) {
 		_, _, err := newNamespace(y, &events{}, nil).Call(t.Context(), caller("ws_a", core.RoleMember),
 			tools.Call{Name: "calc__add", Arguments: json.RawMessage(arguments), CheckInput: true})
 		if core.CodeOf(err) != core.CodeInvalidInput {
-			t.Errorf("%s gives %v", arguments, err)
+			t.Errorf("%s returned %v", arguments, err)
 		}
 	}
 }
 
-func TestDataChangedFollowsAnAgentsSuccessfulCallOfAToolThatMayChangeData(t *testing.T) {
+func TestDataChangedFollowsAnAgentsSuccessfulCallToAToolThatMayChangeData(t *testing.T) {
 	const writes, reads = `{"name":"t"}`, `{"name":"t","annotations":{"readOnlyHint":true}}`
 	for name, c := range map[string]struct {
 		raw, result string
@@ -305,7 +305,7 @@ func TestDataChangedFollowsAnAgentsSuccessfulCallOfAToolThatMayChangeData(t *tes
 				t.Errorf("the event is %+v", e.All()[0])
 			}
 			if at := time.Time(data.Timestamp); time.Since(at) > time.Minute || time.Since(at) < 0 {
-				t.Errorf("its time is %v", at)
+				t.Errorf("the event's time is %v", at)
 			}
 		})
 	}
@@ -315,6 +315,6 @@ func TestASystemToolNeverEmitsDataChanged(t *testing.T) {
 	e := &events{}
 	_, _, err := newNamespace(&fakeApps{}, e, nil, system("s", false)).Call(t.Context(), caller("ws_a", core.RoleOwner), tools.Call{Name: "system__s", Agent: true})
 	if err != nil || len(e.All()) != 0 {
-		t.Errorf("it returned %v and %v", err, e.All())
+		t.Errorf("the call returned %v and published %v", err, e.All())
 	}
 }

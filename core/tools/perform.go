@@ -17,11 +17,11 @@ import (
 // From describes the origin of a request. The zero value is a caller without a client to which apps could send
 // requests or notifications.
 type From struct {
-	Session   *Session       // the session of the request; nil for none
-	Asker     interact.Asker // sends requests of apps to the session's client during the call; nil if that is not possible
-	Surface   Surface        // how tools are listed; "" is SurfaceFull
-	ReadsOn   bool           // list system__read_result: the client's results are shortened to fit
-	Stateless bool           // the client uses MCP 2026-07-28: results may ask for input, and apps send no requests
+	Session      *Session       // the session of the request; nil for none
+	Asker        interact.Asker // sends apps' requests to the session's client during the call; nil if that is not possible
+	Surface      Surface        // how tools are listed; "" is SurfaceFull
+	ShortResults bool           // the client's results are shortened to fit, so system__read_result is listed
+	Stateless    bool           // the client uses MCP 2026-07-28: results may ask for input, and apps send no requests
 
 	// Uses reports whether the client can use a tool that it would see. Searches leave out the others. nil means all.
 	Uses func(name string) bool

@@ -48,7 +48,7 @@ func TestACallThatWaitedForAnApprovalIsCheckedAgainBeforeItIsMade(t *testing.T) 
 		{"the rights cannot be read", "mail__post", becomes(gone, core.Errorf(core.CodeUnavailable, "no database")), core.CodeUnavailable},
 		{"the view hides the tool", "mail__post", narrow, core.CodeToolNotFound},
 		{"the view hides the server's tool", "system__erase", narrow, core.CodeToolNotFound},
-		{"the app is gone", "mail__post", func(_ *testing.T, h *held) { h.apps.SetOffer(core.DefaultWorkspaceID, &core.Offer{}) }, core.CodeToolNotFound},
+		{"the app was removed", "mail__post", func(_ *testing.T, h *held) { h.apps.SetOffer(core.DefaultWorkspaceID, &core.Offer{}) }, core.CodeToolNotFound},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHeld(t, time.Minute)
@@ -101,12 +101,12 @@ func TestACallThatWokeItsAppIsCheckedAgainBeforeItIsSent(t *testing.T) {
 		change func(*testing.T, *held)
 		want   core.Code // "" if the call is sent
 	}{
-		"nothing changes":                {func(*testing.T, *held) {}, ""},
-		"its definition changes":         {offers(`{"name":"read","description":"other"}`), ""},
-		"its calls now need an approval": {offers(`{"name":"read","annotations":{"destructiveHint":true}}`), core.CodeConflict},
-		"the app no longer has it":       {func(_ *testing.T, h *held) { h.apps.SetOffer(core.DefaultWorkspaceID, &core.Offer{}) }, core.CodeToolNotFound},
-		"the membership has ended":       {leaves, core.CodeWorkspaceDenied},
-		"a view hides it":                {hides, core.CodeToolNotFound},
+		"nothing changes":                       {func(*testing.T, *held) {}, ""},
+		"the tool's definition changes":         {offers(`{"name":"read","description":"other"}`), ""},
+		"the tool's calls now need an approval": {offers(`{"name":"read","annotations":{"destructiveHint":true}}`), core.CodeConflict},
+		"the app no longer has the tool":        {func(_ *testing.T, h *held) { h.apps.SetOffer(core.DefaultWorkspaceID, &core.Offer{}) }, core.CodeToolNotFound},
+		"the membership has ended":              {leaves, core.CodeWorkspaceDenied},
+		"a view hides the tool":                 {hides, core.CodeToolNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHeld(t, time.Second)

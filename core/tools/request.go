@@ -57,8 +57,8 @@ func (r *appRequest) admit(ctx context.Context) error {
 	return err
 }
 
-// await waits for the app that the request names, if the target was not found or if the URI was matched to another app.
-// An app that is still starting has no lists to match. await then looks up the target again.
+// await waits for the app that the request refers to, if the target was not found or if the URI was matched to another
+// app. An app that is still starting has no lists to match. await then looks up the target again.
 func (r *appRequest) await(ctx context.Context, found error) (err error) {
 	code, server := core.CodeOf(found), appNamedBy(r.name)
 	if server == "" || server == SystemServer || server == r.server || found != nil && code != core.CodeNotFound && code != core.CodeResourceNotFound {
@@ -70,7 +70,7 @@ func (r *appRequest) await(ctx context.Context, found error) (err error) {
 	return r.find()
 }
 
-// appNamedBy returns the app that the name of a prompt or the URI of a resource names; "" for none.
+// appNamedBy returns the app that a prompt's name or a resource's URI refers to; "" if there is none.
 func appNamedBy(name string) string {
 	for _, prefix := range []string{perApp, viewScheme, skillScheme} {
 		if rest, ok := strings.CutPrefix(name, prefix); ok {
@@ -120,11 +120,11 @@ func (r *appRequest) send(ctx context.Context) (json.RawMessage, callResult, err
 	}
 	var meta json.RawMessage
 	if r.Stateless {
-		var said struct {
+		var fields struct {
 			Meta json.RawMessage `json:"_meta"`
 		}
-		if json.Unmarshal(params, &said) == nil {
-			meta = said.Meta
+		if json.Unmarshal(params, &fields) == nil {
+			meta = fields.Meta
 		}
 	}
 	r.n.lowerLogLevel(ctx, r.caller, r.From, meta)
@@ -141,8 +141,8 @@ func (r *appRequest) send(ctx context.Context) (json.RawMessage, callResult, err
 	return result, callResult{needsInput: needsInput(result)}, nil
 }
 
-// recheck checks the request again after it has waited for its app: the caller's rights and views, and the current
-// lists of the app.
+// recheck checks the request again after it has waited for its app, against the caller's rights and views, and the
+// app's current lists.
 func (r *appRequest) recheck(ctx context.Context) (err error) {
 	server, params := r.server, r.params
 	if r.caller, err = r.n.current(ctx, r.caller); err != nil {
@@ -159,8 +159,8 @@ func needsInput(result json.RawMessage) bool {
 	return bytes.Contains(result, []byte("input_required")) && readResult(result).needsInput
 }
 
-// GetPrompt implements prompts/get. It returns the raw result of the app that has the prompt params.name. The error
-// is core.CodeBadRequest without a name, and core.CodeNotFound if there is no such prompt. Other errors are those of
+// GetPrompt implements prompts/get. It returns the raw result of the app that has the prompt params.name. The error is
+// core.CodeBadRequest if there is no name, and core.CodeNotFound if there is no such prompt. Other errors are those of
 // Call.
 func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
 	r := &appRequest{Request: q, n: n, caller: c, method: "prompts/get"}
@@ -192,8 +192,8 @@ func (n *Namespace) GetPrompt(ctx context.Context, c core.Caller, q Request) (js
 }
 
 // ReadResource implements resources/read. It returns the raw result of the app that has the resource params.uri. The
-// error is core.CodeBadRequest without a URI, and core.CodeResourceNotFound, with the uri in its details, if no app
-// has it. Other errors are those of Call.
+// error is core.CodeBadRequest if there is no URI, and core.CodeResourceNotFound, with the uri in its details, if no
+// app has it. Other errors are those of Call.
 func (n *Namespace) ReadResource(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
 	if uri, _ := text(q.Params, "uri"); uri != "" {
 		if id, ok := core.KeptResultID(uri); ok {
@@ -251,7 +251,7 @@ func (n *Namespace) Complete(ctx context.Context, c core.Caller, q Request) (jso
 			Argument json.RawMessage `json:"argument"`
 		}
 		if json.Unmarshal(q.Params, &in) != nil {
-			return core.Errorf(core.CodeBadRequest, "params.ref must be an object, whose type, name and uri are strings")
+			return core.Errorf(core.CodeBadRequest, "params.ref must be an object whose type, name and uri are strings")
 		}
 		r.arguments = in.Argument
 		var member, own string
@@ -337,8 +337,8 @@ func text(params json.RawMessage, member string) (string, error) {
 	return value, nil
 }
 
-// perAppContents replaces the URIs in the contents of a resource with URIs that name the app, in the form that listed
-// returns. It is for a resource that was read by such a URI.
+// perAppContents replaces the URIs in the contents of a resource with URIs that contain the app, in the form that
+// listed returns. It is for a resource that was read by such a URI.
 func perAppContents(result json.RawMessage, server string, listed func(resourceRef) string) json.RawMessage {
 	return orUnchanged(result, func() (json.RawMessage, error) {
 		return rawjson.EditMember(result, "contents", func(list json.RawMessage) (json.RawMessage, error) {

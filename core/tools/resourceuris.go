@@ -25,7 +25,7 @@ const viewScheme = "ui://"
 
 func isView(uri string) bool { return strings.HasPrefix(uri, viewScheme) }
 
-// listed returns the URI that names the app.
+// listed returns the URI that contains the app.
 func (r resourceRef) listed() string {
 	if isView(r.uri) {
 		return core.ViewURI(r.server, r.uri)
@@ -33,7 +33,7 @@ func (r resourceRef) listed() string {
 	return perApp + r.server + "/" + r.uri
 }
 
-// resourceURIs finds the app of a URI. URIs that are equal after normalization (core.NormalizeURI) are the same
+// resourceURIs finds the app for a URI. URIs that are equal after normalization (core.NormalizeURI) are the same
 // resource, because clients percent-encode non-ASCII characters that an app lists.
 type resourceURIs struct {
 	exact     map[string]resourceRef // by listed URI
@@ -128,7 +128,7 @@ func (p *resourceURIs) lookup(uri, normal string) (resourceRef, bool) {
 }
 
 // listed returns the URI under which an app's resource or template is listed: its own URI, unless it is a view or
-// another app uses the same URI. The URI of a view always names the app, so that it does not change when a second app
+// another app uses the same URI. A view's URI always contains the app, so that it does not change when a second app
 // uses the same URI.
 func (p *resourceURIs) listed(server, uri string) string {
 	if isView(uri) || p.shared[uri] {
@@ -138,7 +138,7 @@ func (p *resourceURIs) listed(server, uri string) string {
 }
 
 // link returns the URI to use for a resource in an app's result: the listed one, or, if another app lists a resource
-// with the same URI, one that names the app.
+// with the same URI, one that contains the app.
 func (p *resourceURIs) link(server, uri string) string {
 	if at, ok := p.lookup(uri, core.NormalizeURI(uri)); ok && at.server != server {
 		return resourceRef{server, uri}.listed()
@@ -146,9 +146,9 @@ func (p *resourceURIs) link(server, uri string) string {
 	return p.listed(server, uri)
 }
 
-// find returns the app and the app's own URI of a resource. named reports whether uri names the app. A URI that is
-// not listed belongs to the app with a matching template, or else to the only app with resources, or to the app that
-// is the URI's host.
+// find returns the app that has a resource, and the app's own URI for it. named reports whether uri contains the app. A
+// URI that is not listed belongs to the app with a matching template, or else to the only app with resources, or to the
+// app named by the URI's host.
 func (p *resourceURIs) find(uri string) (at resourceRef, named bool, err error) {
 	normal := core.NormalizeURI(uri)
 	if at, ok := p.lookup(uri, normal); ok {
@@ -167,7 +167,7 @@ func (p *resourceURIs) find(uri string) (at resourceRef, named bool, err error) 
 		return resourceRef{}, false, noResource(uri)
 	}
 	if p.shared[uri] || p.shared[normal] {
-		return resourceRef{}, false, core.Errorf(core.CodeResourceNotFound, "several apps have a resource %.200q: choose one, as in %.200s", uri, resourceRef{"<app>", uri}.listed()).
+		return resourceRef{}, false, core.Errorf(core.CodeResourceNotFound, "several apps have a resource %.200q; include the app in the URI, as in %.200s", uri, resourceRef{"<app>", uri}.listed()).
 			WithDetails(map[string]any{"uri": uri})
 	}
 	fits := map[string]struct{}{}
@@ -204,7 +204,7 @@ func plainQuery(uri string) string {
 	return path + "?" + strings.ReplaceAll(query, "+", "%20")
 }
 
-// findView finds a view by its own URI if only one app has it, or by an unlisted URI that names the app.
+// findView finds a view by its own URI if only one app has it, or by an unlisted URI that contains the app.
 func (p *resourceURIs) findView(uri, normal string) (at resourceRef, named, ok bool) {
 	if at := p.views[normal]; at.server != "" {
 		return at, false, true

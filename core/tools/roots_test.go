@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-func TestOnlyRootsOfOrganizationAdminsReachApps(t *testing.T) {
+func TestOnlyOrganizationAdminsRootsReachApps(t *testing.T) {
 	answers := `{"a":{"r\u006fots":[{"uri":"file:///etc"}]},"d":{"Roots":[1]},"b":{"action":"accept","content":{"roots":1}},"c":7}`
 	for role, want := range map[core.Role]string{
 		core.RoleMember: `{"a":{"roots":[]},"d":{"roots":[]},"b":{"action":"accept","content":{"roots":1}},"c":7}`,
@@ -33,7 +33,7 @@ func TestOnlyRootsOfOrganizationAdminsReachApps(t *testing.T) {
 	}
 }
 
-func TestASessionOfAMemberDeclaresNoRoots(t *testing.T) {
+func TestAMembersSessionDeclaresNoRoots(t *testing.T) {
 	n := everything(t)
 	for role, want := range map[core.Role]bool{core.RoleMember: false, core.RoleOwner: true} {
 		for _, name := range []string{"roots", "Roots", "ROOTS", `\u0072oots`, "root\u017f"} {
@@ -41,22 +41,22 @@ func TestASessionOfAMemberDeclaresNoRoots(t *testing.T) {
 			s := n.Open(c, tools.SessionOptions{ID: string(role) + name, Capabilities: json.RawMessage(`{"sampling":{},"` + name + `":{}}`)})
 			defer s.Close(t.Context())
 			if asked := asksForRoots(t, n, s, c); asked != want {
-				t.Errorf("a session of the role %s that declares %s is asked for roots: %v", role, name, asked)
+				t.Errorf("a session with the role %s that declares %s was asked for roots: %v", role, name, asked)
 			}
 		}
 	}
 }
 
-func TestAnAdminWhoLosesTheRoleCannotNameRoots(t *testing.T) {
+func TestAnAdminWhoLosesTheRoleCannotSendRoots(t *testing.T) {
 	n := everything(t)
 	s := n.Open(caller("ws_a", core.RoleOwner), tools.SessionOptions{ID: "s", Capabilities: json.RawMessage(canAll)})
 	defer s.Close(t.Context())
 	if asksForRoots(t, n, s, caller("ws_a", core.RoleMember)) {
-		t.Error("the session is asked for roots")
+		t.Error("the session should not be asked for roots")
 	}
 }
 
-// asksForRoots reports whether the client of a session is asked for roots when c calls a tool that needs them.
+// asksForRoots reports whether a session's client is asked for roots when c calls a tool that needs them.
 func asksForRoots(t *testing.T, n *tools.Namespace, s *tools.Session, c core.Caller) bool {
 	t.Helper()
 	h := accepting(`{}`)

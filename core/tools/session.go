@@ -22,13 +22,13 @@ const maxSubscriptions = 500
 
 // SessionOptions describes a client that makes more than one request.
 type SessionOptions struct {
-	// ID is unique among all sessions of the server. An app that sends requests to its clients gets an instance for
-	// it. "" is for a stream of a stateless client: nothing is kept for it.
+	// ID is unique among all sessions of the server. An app that sends requests to its clients gets an instance for it. ""
+	// is for a stateless client's stream, for which nothing is kept.
 	ID           string
 	Capabilities json.RawMessage // the declared client capabilities; nil for none
-	// Notify receives the notifications of apps for this session: updates of resources it subscribed to, log messages
-	// of the level it set, the end of elicitations, changed lists. It must not block, and may still be called shortly
-	// after Close.
+	// Notify receives the notifications of apps for this session: updates of resources it subscribed to, log messages at
+	// the level it set, completed elicitations, changed lists. It must not block, and may still be called shortly after
+	// Close.
 	Notify func(rpc.Notification)
 	// Accounts remembers which accounts the person chooses; nil forgets them at the end of the session.
 	Accounts AccountMemory
@@ -46,7 +46,7 @@ type Session struct {
 	notify    func(rpc.Notification)
 	links     *lru.Cache[string, resourceRef] // links that apps gave to this client
 	accounts  AccountMemory                   // the accounts that the person has chosen
-	asking    chan struct{}                   // full while the person is asked for an account
+	asking    chan struct{}                   // full while the person is asked to choose an account
 
 	mu        sync.Mutex
 	severity  int                    // the log level, from 1; 0 if not set
@@ -73,7 +73,7 @@ func (n *Namespace) Open(c core.Caller, o SessionOptions) *Session {
 	return s
 }
 
-// Follow updates the session to the current rights of its caller. It reports whether they have changed.
+// Follow updates the session to its caller's current rights. It reports whether they have changed.
 func (s *Session) Follow(c core.Caller) (changed bool) {
 	before := s.caller.Load()
 	if before.User.OrgRole == c.User.OrgRole && before.User.Groups == c.User.Groups && before.Workspace.Role == c.Workspace.Role {
@@ -84,8 +84,8 @@ func (s *Session) Follow(c core.Caller) (changed bool) {
 	return true
 }
 
-// Close ends the session, its subscriptions, and the instances that apps have for it, and waits for the instances to
-// end. Later calls do nothing.
+// Close ends the session and its subscriptions, stops the instances that apps have for it, and waits until they have
+// stopped. Later calls do nothing.
 func (s *Session) Close(ctx context.Context) {
 	if s.end(ctx) {
 		s.n.EndSession(s.id)
@@ -96,7 +96,7 @@ func (s *Session) Close(ctx context.Context) {
 // it are kept until they are idle.
 func (s *Session) Pause(ctx context.Context) { s.end(ctx) }
 
-// EndSession ends the instances that apps have for a session, and waits for them to end.
+// EndSession stops the instances that apps have for a session, and waits until they have stopped.
 func (n *Namespace) EndSession(id string) { n.o.Apps.EndSession(id) }
 
 func (s *Session) end(ctx context.Context) bool {
@@ -112,7 +112,7 @@ func (s *Session) end(ctx context.Context) bool {
 	s.n.sessions.remove(s)
 	for uri, at := range resources {
 		if err := s.n.o.Apps.Unsubscribe(ctx, s.workspace, at.server, s.id, s.user, at.uri); err != nil {
-			s.n.o.Logger.Debug("could not end a subscription", "server", at.server, "uri", uri, "error", err)
+			s.n.o.Logger.Debug("could not unsubscribe from a resource", "server", at.server, "uri", uri, "error", err)
 		}
 	}
 	return true
@@ -136,7 +136,7 @@ func (s *Session) Subscribe(ctx context.Context, uri string) error {
 		return nil
 	case len(s.resources) >= maxSubscriptions:
 		s.mu.Unlock()
-		return core.Errorf(core.CodeBadRequest, "a session can subscribe to %d resources; unsubscribe from others first", maxSubscriptions)
+		return core.Errorf(core.CodeBadRequest, "a session can subscribe to at most %d resources; unsubscribe from some first", maxSubscriptions)
 	}
 	s.resources[uri] = at
 	s.mu.Unlock()
@@ -190,7 +190,7 @@ func (s *Session) isClosed() bool {
 	return s.closed
 }
 
-// SetLevel implements logging/setLevel: from now on, the session receives log messages of that level and above,
+// SetLevel implements logging/setLevel: from now on, the session receives log messages at that level and above,
 // including those that do not belong to any of its calls. The error is core.CodeBadRequest for a level that MCP does
 // not define.
 func (s *Session) SetLevel(ctx context.Context, level string) error {
@@ -214,7 +214,7 @@ func (s *Session) level() int {
 	return s.severity
 }
 
-// deliver passes on a notification of an app if it is for this session.
+// deliver passes on a notification from an app if it is for this session.
 func (s *Session) deliver(t apps.Notification) {
 	if (t.Session != "" || t.Apart) && t.Session != s.id || slices.Contains(t.Without, s.id) {
 		return

@@ -104,7 +104,7 @@ func (b *sessionRegistry) level(workspace string) string {
 	return apps.LevelNames()[least-1]
 }
 
-// capabilitiesWithoutRoots removes roots from client capabilities, for a caller who may not name any.
+// capabilitiesWithoutRoots removes roots from client capabilities, for a caller who may not send any.
 func capabilitiesWithoutRoots(capabilities json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(capabilities, &members) != nil {
@@ -115,7 +115,7 @@ func capabilitiesWithoutRoots(capabilities json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// rootless answers questions about roots with an empty list, for a caller who may not name roots. The caller may have
+// rootless answers questions about roots with an empty list, for a caller who may not send roots. The caller may have
 // lost that right while the session was open.
 type rootless struct{ interact.Asker }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/chaos"
 )
 
-// Apps choose the names of their tools. Here they try to impersonate tools of other apps and of the server.
+// Apps choose their tools' names. Here they try to impersonate other apps' tools and the server's.
 func TestEveryCallReachesTheAppThatListsTheTool(t *testing.T) {
 	const rounds = 1000
 	servers := []string{"a", "a-b", "b", "files", "system-x"}
@@ -52,7 +52,7 @@ func TestEveryCallReachesTheAppThatListsTheTool(t *testing.T) {
 			var params struct{ Name string }
 			if len(made) != 1 || json.Unmarshal(made[0].Params, &params) != nil || made[0].Server+" "+params.Name != owners[raw.Description] {
 				wrong++
-				t.Errorf("%s of %s reached %v", l.Name, owners[raw.Description], made)
+				t.Errorf("%s from %s reached %v", l.Name, owners[raw.Description], made)
 			}
 			calls++
 		}

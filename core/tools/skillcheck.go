@@ -88,8 +88,8 @@ func validSkillURI(uri string) bool {
 		})
 }
 
-// pathInSkill returns the path, within the skill's folder, of the file that a URI names. All spellings of the same URI
-// give the same path.
+// pathInSkill returns the path, within the skill's folder, of the file that a URI refers to. All spellings of the same
+// URI give the same path.
 func pathInSkill(uri, root string) (path string, ok bool) {
 	inner, ok := strings.CutPrefix(uri, root+"/")
 	if !ok || !validSkillURI(uri) {
@@ -147,7 +147,7 @@ func (n *Namespace) reportLeftOut(workspace string, l *skillList) {
 	}
 	reasons := sha256.Sum256([]byte(errors.Join(l.leftOut...).Error()))
 	if known, _ := n.leftOut.ContainsOrAdd(leftOutSkills{workspace, l.server, reasons}, struct{}{}); !known {
-		n.o.Logger.Warn("skills of an app are left out: hosts cannot load them", "app", l.server, "workspace", workspace,
+		n.o.Logger.Warn("left out an app's skills, because hosts cannot load them", "app", l.server, "workspace", workspace,
 			"skills", len(l.leftOut), "error", l.leftOut[0])
 	}
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // The skills of apps (MCP extension io.modelcontextprotocol/skills) are passed on as the apps describe them, with their
-// digests. Only the URIs change: each names its app, because two apps may use the same one. A workspace's own skills
+// digests. Only the URIs change: each contains its app, because two apps may use the same one. A workspace's own skills
 // are listed like those of an app named system.
 
 // Skills reads the workspaces' own skills. *skill.Library implements it.
@@ -33,7 +33,7 @@ type Skills interface {
 const (
 	skillsTimeout = 10 * time.Second // for the skills of one app
 	maxSkillPages = 20               // pages of one app's list
-	maxSkillApps  = 8                // asked at a time
+	maxSkillApps  = 8                // asked at once
 	maxSkillBytes = 4 << 20          // bytes of one app's list
 )
 
@@ -62,7 +62,7 @@ func (n *Namespace) ListSkills(ctx context.Context, c core.Caller, q Request) (j
 			defer stop()
 			var err error
 			if found[i], err = n.skillsOf(ctx, c, q.From, server); err != nil {
-				n.o.Logger.Debug("the skills of an app are left out", "app", server, "workspace", c.Workspace.ID, "error", err)
+				n.o.Logger.Debug("left out an app's skills", "app", server, "workspace", c.Workspace.ID, "error", err)
 			}
 			return nil
 		})
@@ -74,9 +74,9 @@ func (n *Namespace) ListSkills(ctx context.Context, c core.Caller, q Request) (j
 	return rawjson.Set([]byte(`{}`), rawjson.Member{Name: "skills", Value: rawjson.Array(slices.Concat(found...))})
 }
 
-// showsSkills reports whether the caller of lists sees the skills of an app. While some of the app's tools are held
-// back, nobody sees its skills, not even under a view that hides these tools: the skills may have changed together with
-// the tools.
+// showsSkills reports whether the caller that lists was made for sees an app's skills. While some of the app's tools
+// are held back, nobody sees its skills, not even under a view that hides these tools: the skills may have changed
+// together with the tools.
 func (n *Namespace) showsSkills(lists *mergedLists, server string) bool {
 	return lists.shown.ShowsApp(server) && !slices.ContainsFunc(lists.offer.Held, func(t core.HeldTool) bool { return t.Server == server })
 }
@@ -114,8 +114,8 @@ func (n *Namespace) skillsOf(ctx context.Context, c core.Caller, from From, serv
 	return all.skills, nil
 }
 
-// GetSkill implements skills/get. The error is core.CodeBadRequest without a URI, and core.CodeNotFound if it is not
-// the URI of a skill that the caller sees. Other errors are those of Call.
+// GetSkill implements skills/get. The error is core.CodeBadRequest if there is no URI, and core.CodeNotFound if the
+// caller sees no skill with that URI. Other errors are those of Call.
 func (n *Namespace) GetSkill(ctx context.Context, c core.Caller, q Request) (json.RawMessage, error) {
 	uri, err := text(q.Params, "uri")
 	if err != nil {
@@ -140,7 +140,7 @@ func (n *Namespace) GetSkill(ctx context.Context, c core.Caller, q Request) (jso
 	}
 	skill := member(result, "skill")
 	if own := rawjson.Text(member(skill, "uri")); own != at.uri {
-		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: fmt.Sprintf("the app answered with the skill %.200q", own)}
+		return nil, &rpc.Error{Code: rpc.CodeInternalError, Message: fmt.Sprintf("the app answered with a different skill, %.200q", own)}
 	}
 	if _, err = checkSkill(skill); err == nil {
 		skill, err = withSkillURIs(skill, at.server)
@@ -151,7 +151,7 @@ func (n *Namespace) GetSkill(ctx context.Context, c core.Caller, q Request) (jso
 	return rawjson.Set(result, rawjson.Member{Name: "skill", Value: skill})
 }
 
-// skillRef returns the resource that a URI of a skill's file names.
+// skillRef returns the resource that uri, the URI of a file in a skill, refers to.
 func (n *Namespace) skillRef(lists *mergedLists, workspace, uri string) (at resourceRef, ok bool) {
 	rest, ok := strings.CutPrefix(uri, perApp)
 	scheme := ""
@@ -172,8 +172,8 @@ func (n *Namespace) skillRef(lists *mergedLists, workspace, uri string) (at reso
 // skillScheme is the scheme that most servers use for the files of skills.
 const skillScheme = "skill://"
 
-// skillURI returns the URI of a skill's file, with the name of the app in it. It keeps the scheme skill://, because
-// hosts expect it.
+// skillURI returns the URI of a file in a skill, including the app's name. It keeps the scheme skill://, because hosts
+// expect it.
 func (r resourceRef) skillURI() string {
 	if inner, ok := strings.CutPrefix(r.uri, skillScheme); ok {
 		return skillScheme + r.server + "/" + inner
@@ -186,7 +186,7 @@ func (n *Namespace) askForSkills(ctx context.Context, c core.Caller, from From, 
 	r := &appRequest{Request: Request{Params: params, From: from}, n: n, caller: c, method: method, name: name}
 	r.find = func() error {
 		if !n.showsSkills(n.lists(r.caller, from), server) {
-			return core.Errorf(core.CodeNotFound, "the app %s shows no skills in this workspace", server)
+			return core.Errorf(core.CodeNotFound, "the app %q has no skills in this workspace", server)
 		}
 		r.server, r.params = server, params
 		return nil
@@ -195,7 +195,7 @@ func (n *Namespace) askForSkills(ctx context.Context, c core.Caller, from From, 
 	return result, err
 }
 
-// withSkillURIs replaces the URIs in an app's skill with those that name the app. Everything else remains as the app
+// withSkillURIs replaces the URIs in an app's skill with those that contain the app. Everything else remains as the app
 // wrote it. checkSkill must have accepted the skill.
 func withSkillURIs(skill json.RawMessage, server string) (json.RawMessage, error) {
 	var edit func(name string, value json.RawMessage) (json.RawMessage, error)
@@ -224,7 +224,7 @@ func (n *Namespace) ownSkills(c core.Caller, from From, name string) []core.Serv
 	return n.o.Skills.Served(c.Workspace.ID, name)
 }
 
-// ownSkill returns the skill, and the file in it, that the URI of a workspace's own skill names.
+// ownSkill splits a URI of one of the workspace's own skills into the skill's name and the file's path.
 func ownSkill(uri string) (name, path string, ok bool) {
 	rest, ok := strings.CutPrefix(uri, ownSkillPrefix)
 	name, path, _ = strings.Cut(rest, "/")
@@ -247,8 +247,8 @@ func ownFileURI(s core.ServedSkill, f core.SkillFile) json.RawMessage {
 	return rawjson.Quote(ownSkillPrefix + s.Name + "/" + (&url.URL{Path: f.Path}).EscapedPath())
 }
 
-// readOwnSkill reads the file at a URI of the workspace's own skills. The error is core.CodeResourceNotFound if there
-// is none.
+// readOwnSkill reads a file of one of the workspace's own skills. The error is core.CodeResourceNotFound if there is no
+// such file.
 func (n *Namespace) readOwnSkill(ctx context.Context, c core.Caller, q Request, uri, skill, path string) (json.RawMessage, error) {
 	var file core.SkillFile
 	r := &appRequest{Request: q, n: n, caller: c, method: "resources/read", name: uri}

@@ -37,7 +37,7 @@ func skilled(views *view.Registry, held ...core.HeldTool) *tools.Namespace {
 		_ = json.Unmarshal(c.Params, &params) // the namespace encoded them
 		switch {
 		case c.Server == "c":
-			return nil, core.Errorf(core.CodeUnavailable, "it is not running")
+			return nil, core.Errorf(core.CodeUnavailable, "the app is not running")
 		case c.Method == "skills/list" && params.Cursor == "":
 			return json.RawMessage(`{"skills":[` + refunds + `,{"frontmatter":{}}],"nextCursor":"2"}`), nil
 		case c.Method == "skills/list":
@@ -55,7 +55,7 @@ func skilled(views *view.Registry, held ...core.HeldTool) *tools.Namespace {
 	return tools.New(tools.Options{Apps: apps, Events: &events{}, Features: config.Features{}, Logger: hclog.NewNullLogger(), Views: views})
 }
 
-func TestSkillsOfAppsAreListedWithURIsThatNameTheApp(t *testing.T) {
+func TestAppsSkillsAreListedWithURIsThatContainTheApp(t *testing.T) {
 	n, c := skilled(nil), caller("ws_a", core.RoleMember)
 	listed, err := n.ListSkills(t.Context(), c, tools.Request{Params: json.RawMessage(`{}`)})
 	if err != nil {
@@ -73,7 +73,7 @@ func TestSkillsOfAppsAreListedWithURIsThatNameTheApp(t *testing.T) {
 		t.Errorf("skills/get: %s, %v", got, err)
 	}
 	if got, err := n.ReadResource(t.Context(), c, tools.Request{Params: uri}); err != nil || string(got) != `{"contents":[{"uri":"skill://b/x/refunds/SKILL.md","text":"of b"}]}` {
-		t.Errorf("its file: %s, %v", got, err)
+		t.Errorf("the skill's file: %s, %v", got, err)
 	}
 	for _, unknown := range []string{"skill://d/x/refunds/SKILL.md", "skill://x/refunds/SKILL.md", "file:///a"} {
 		if got, err := n.GetSkill(t.Context(), c, tools.Request{Params: json.RawMessage(`{"uri":"` + unknown + `"}`)}); core.CodeOf(err) != core.CodeNotFound {
@@ -83,7 +83,7 @@ func TestSkillsOfAppsAreListedWithURIsThatNameTheApp(t *testing.T) {
 }
 
 // Some hosts refuse the whole list if it contains such a skill, and then lose the skills of all other apps.
-func TestASkillThatNoHostCanLoadIsLeftOut(t *testing.T) {
+func TestASkillThatHostsCannotLoadIsLeftOut(t *testing.T) {
 	apps, c := &fakeapps.Apps{}, caller("ws_a", core.RoleMember)
 	apps.SetSkilled("a")
 	n := tools.New(tools.Options{Apps: apps, Events: &events{}, Features: config.Features{}, Logger: hclog.NewNullLogger()})
@@ -124,13 +124,13 @@ func TestASkillThatNoHostCanLoadIsLeftOut(t *testing.T) {
 		"a resource with null":                    {`"resources":[`, `"resources":[{"uri":null,` + digestAndSize + `},`},
 		"the skill's own file is listed twice":    {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/SKILL.md",` + digestAndSize + `},`},
 		"the skill's own file is listed under an encoded URI": {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/SKILL%2Emd",` + digestAndSize + `},`},
-		"a file of another skill":                             {`"resources":[`, `"resources":[{"uri":"skill://x/other/a.md",` + digestAndSize + `},`},
+		"a file in another skill":                             {`"resources":[`, `"resources":[{"uri":"skill://x/other/a.md",` + digestAndSize + `},`},
 		"a file above the skill's folder":                     {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/%2e./a.md",` + digestAndSize + `},`},
 		"a file with a slash":                                 {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a%2fb",` + digestAndSize + `},`},
 		"a folder":                                            {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a/",` + digestAndSize + `},`},
 		"a query":                                             {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a?b",` + digestAndSize + `},`},
 		"a fragment":                                          {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a#b",` + digestAndSize + `},`},
-		"a bad escape":                                        {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/%zz",` + digestAndSize + `},`},
+		"an invalid escape":                                   {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/%zz",` + digestAndSize + `},`},
 		"a line break":                                        {`"resources":[`, `"resources":[{"uri":"skill://x/refunds/a\nb",` + digestAndSize + `},`},
 		"a query before the path":                             {refunds, strings.ReplaceAll(refunds, "skill://x/", "skill://x?y/")},
 	} {
@@ -184,7 +184,7 @@ func TestASkillThatAnAppListsTwiceIsListedOnce(t *testing.T) {
 	}
 }
 
-// ownSkills holds the skills of workspaces.
+// ownSkills contains the skills of workspaces.
 type ownSkills map[string][]core.ServedSkill
 
 func (o ownSkills) Served(workspace, name string) (all []core.ServedSkill) {
@@ -248,7 +248,7 @@ func TestTheWorkspacesOwnSkillsAreListedLikeAnApps(t *testing.T) {
 	}
 }
 
-func TestSkillsOfAnAppWithHeldToolsAreNotShown(t *testing.T) {
+func TestTheSkillsOfAnAppWithHeldToolsAreNotShown(t *testing.T) {
 	views, err := view.NewRegistry(t.Context(), noViews{}, nil, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)

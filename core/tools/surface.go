@@ -90,8 +90,8 @@ func (n *Namespace) SearchTools() System {
 	}
 }
 
-// CallTool returns system__call_tool. Its calls are turned into calls to the tool that the arguments name (see unwrap),
-// so Run only receives calls that do not name another tool.
+// CallTool returns system__call_tool. Its calls are turned into calls to the tool in their arguments (see unwrap), so
+// Run receives only calls that do not refer to another tool.
 func (n *Namespace) CallTool() System {
 	return System{
 		Name: callToolName, Title: "Call a tool", OnSearch: true,

@@ -69,13 +69,13 @@ func TestTheSearchSurfaceListsTheDiscoveryToolsAndFavourites(t *testing.T) {
 				}
 			}
 			if _, _, err := n.Call(t.Context(), me, tools.Call{Name: "app24__do_19", From: c.from}); err != nil {
-				t.Errorf("a tool that is not listed cannot be called: %v", err)
+				t.Errorf("a tool that is not listed should be callable: %v", err)
 			}
 		})
 	}
 }
 
-func TestACallThroughTheSearchSurfaceCallsTheToolItNames(t *testing.T) {
+func TestACallThroughTheSearchSurfaceCallsTheToolInItsArguments(t *testing.T) {
 	y := &fakeApps{result: `{"content":[]}`, tools: map[string][]core.Tool{"ws_a": {
 		{Server: "calc", Name: "add", Raw: json.RawMessage(`{"name":"add"}`), ViewURI: "ui://calc/sum"},
 	}}}
@@ -115,7 +115,7 @@ func TestACallThroughTheSearchSurfaceCallsTheToolItNames(t *testing.T) {
 	}
 }
 
-func TestWithoutToolDiscoveryNoToolIsCalledThroughAnother(t *testing.T) {
+func TestNoToolIsCalledThroughAnotherIfToolDiscoveryIsOff(t *testing.T) {
 	y := &fakeApps{result: `{"content":[]}`, tools: map[string][]core.Tool{"ws_a": {tool("calc", "add", `{"name":"add"}`)}}}
 	n := searching(y, tools.Options{Features: config.Features{config.FlagToolDiscovery: false}})
 	_, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "system__call_tool", Arguments: json.RawMessage(`{"name":"calc__add"}`)})
@@ -124,7 +124,7 @@ func TestWithoutToolDiscoveryNoToolIsCalledThroughAnother(t *testing.T) {
 	}
 }
 
-// unlinked holds the accounts of a caller who has not yet linked an account at the app mail.
+// unlinked is the accounts of a caller who has not yet linked an account with the mail app.
 type unlinked struct{ namedAccounts }
 
 func (*unlinked) Choose(_ context.Context, _ core.Caller, app string, _ core.AccountWanted) (core.Account, error) {
@@ -139,14 +139,14 @@ func TestASearchReturnsDefinitionsAndWhatTheirCallsNeed(t *testing.T) {
 		tool("files", "delete_file", `{"name":"delete_file","description":"Deletes a file","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}}`),
 		tool("files", "read_file", `{"name":"read_file","description":"Reads a file","inputSchema":{"type":"object"}}`),
 		tool("files", "remove_file", `{"name":"remove_file","description":"Removes a file, from the view","_meta":{"ui":{"visibility":["app"]}}}`),
-		tool("mail", "delete_mail", `{"name":"delete_mail","description":"Deletes a mail","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}}`),
-		tool("mail", "archive", `{"name":"archive","description":"Archives a mail","inputSchema":{"type":"object"}}`),
+		tool("mail", "delete_mail", `{"name":"delete_mail","description":"Deletes an email","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}}`),
+		tool("mail", "archive", `{"name":"archive","description":"Archives an email","inputSchema":{"type":"object"}}`),
 	}, "ws_b": {tool("files", "delete_secret", `{"name":"delete_secret"}`)}}}
 	n := searching(y, tools.Options{Accounts: &unlinked{}, Approvals: trust.NewApprovals(trust.ApprovalOptions{Patterns: []string{"destructiveHint"}})})
 	for query, parts := range map[string][]string{
-		"remove a file":  {`"name":"files__delete_file"`, `"inputSchema":{"type":"object"}`, `"destructiveHint":true`, `"ropewalk/needs":["approval"]`},
-		"delete mail":    {`"name":"mail__delete_mail"`, `"ropewalk/needs":["approval","account"]`},
-		"archive a mail": {`"name":"mail__archive"`, `"ropewalk/needs":["account"]`},
+		"remove a file":    {`"name":"files__delete_file"`, `"inputSchema":{"type":"object"}`, `"destructiveHint":true`, `"ropewalk/needs":["approval"]`},
+		"delete mail":      {`"name":"mail__delete_mail"`, `"ropewalk/needs":["approval","account"]`},
+		"archive an email": {`"name":"mail__archive"`, `"ropewalk/needs":["account"]`},
 	} {
 		raw, _, err := n.Call(t.Context(), caller("ws_a", core.RoleMember), tools.Call{Name: "system__search_tools", Arguments: json.RawMessage(`{"query":"` + query + `","limit":1.0}`)})
 		var got struct {
@@ -180,7 +180,7 @@ func TestAViewHidesAppsWhoseToolsAreMissing(t *testing.T) {
 	}
 }
 
-func TestTheKeyViewOrWorkspaceSetsTheSurface(t *testing.T) {
+func TestAKeyAViewOrAWorkspaceSetsTheSurface(t *testing.T) {
 	views, err := view.NewRegistry(t.Context(), noViews{}, nil, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestASearchFindsOnlyToolsThatItsClientSeesAndCanUse(t *testing.T) {
 					}
 				}
 				if slices.Sort(names); strings.Join(names, " ") != x.want {
-					t.Errorf("%s for %q finds %v, not %s", search, query, names, x.want)
+					t.Errorf("%s for %q found %v, not %s", search, query, names, x.want)
 				}
 			}
 		}

@@ -16,17 +16,17 @@ const SystemServer = "system"
 
 // System is one of the server's own tools.
 type System struct {
-	Name        string // bare, as in system__<name>
-	Title       string
-	Description string
-	Schema      json.RawMessage
-	ReadOnly    bool
-	OnSearch    bool // only listed on SurfaceSearch
-	ReadsOn     bool // only listed to clients whose results are shortened to fit (From.ReadsOn)
+	Name         string // bare, as in system__<name>
+	Title        string
+	Description  string
+	Schema       json.RawMessage
+	ReadOnly     bool
+	OnSearch     bool // only listed on SurfaceSearch
+	ShortResults bool // only listed to clients whose results are shortened to fit (From.ShortResults)
 	// ListedSchema returns the schema to list for the current discovery flags; nil means Schema. Calls are always
 	// checked against Schema, so that a caller learns which flag is off.
 	ListedSchema func(toolDiscovery, bundleDiscovery bool) json.RawMessage
-	// Requirement holds the conditions for a call. Callers who do not meet them do not see the tool.
+	// Requirement is what a caller needs to call the tool. Callers who do not meet it do not see the tool.
 	core.Requirement
 	// Shown reports whether the tool is useful to a caller. If not, it is not listed. nil means always.
 	Shown func(c core.Caller) bool
@@ -46,11 +46,11 @@ type System struct {
 func (s System) FullName() string { return SystemServer + "__" + s.Name }
 
 // isSurface reports whether the tool only helps to use other tools. Views and searches do not apply to such tools.
-func (s System) isSurface() bool { return s.OnSearch || s.ReadsOn }
+func (s System) isSurface() bool { return s.OnSearch || s.ShortResults }
 
 // isListed reports whether a list contains the tool, provided its caller may use it.
 func (s System) isListed(mask uint64, search bool) bool {
-	if s.ReadsOn {
+	if s.ShortResults {
 		return mask&maskReadsOn != 0
 	}
 	return s.OnSearch == search

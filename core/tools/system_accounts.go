@@ -36,14 +36,14 @@ type listedAccount struct {
 func ManageAccounts(d AccountDirectory, apps AccountApps) System {
 	return System{
 		Name: "accounts", Title: "Linked accounts",
-		Description: "Lists the accounts that the user has linked at remote apps and the apps that take one, gives the page to link another, " +
+		Description: "Lists the accounts that the user has linked for remote apps and the apps that need one, returns the page for linking another, " +
 			"makes one its app's default, or unlinks one. To call a tool with a particular account, use that account's tool name, such as github_work__create_issue.",
 		Schema: json.RawMessage(`{
   "type": "object",
   "properties": {
     "action": {"type": "string", "enum": ["list", "link", "use", "unlink"]},
     "app": {"type": "string", "description": "the app's short name; all actions except list"},
-    "account": {"type": "string", "description": "the account's name; without it, main", "default": "main"}
+    "account": {"type": "string", "description": "the account's name; main if absent", "default": "main"}
   },
   "required": ["action"],
   "additionalProperties": false
@@ -67,7 +67,7 @@ func ManageAccounts(d AccountDirectory, apps AccountApps) System {
 			case in.Action == "list":
 				return listedAccounts(all, apps.List(c.Workspace.ID)), nil
 			case in.App == "":
-				return nil, core.Errorf(core.CodeBadRequest, "app is missing: the short name of the app")
+				return nil, core.Errorf(core.CodeBadRequest, "app is missing; set it to the app's short name")
 			case in.Action == "link":
 				if err := d.MayLink(ctx, c, in.App); err != nil {
 					return nil, err
@@ -76,7 +76,7 @@ func ManageAccounts(d AccountDirectory, apps AccountApps) System {
 			}
 			i := slices.IndexFunc(all, func(a core.Account) bool { return a.App == in.App && a.Name == in.Account })
 			if i < 0 {
-				return nil, core.Errorf(core.CodeNotFound, "no account %.50q is linked to %.50q", in.Account, in.App)
+				return nil, core.Errorf(core.CodeNotFound, "no account %.50q is linked for %.50q", in.Account, in.App)
 			}
 			if in.Action == "use" {
 				_, err := d.Change(ctx, c, all[i].ID, core.AccountChange{Default: true})

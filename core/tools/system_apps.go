@@ -106,7 +106,7 @@ func (in manageApps) run(ctx context.Context, m Manager, c core.Caller) (any, er
 		return m.Install(ctx, c.Workspace.ID, r)
 	}
 	if in.Name == "" {
-		return nil, core.Errorf(core.CodeBadRequest, "name is missing: the short name of the app to %s", in.Action)
+		return nil, core.Errorf(core.CodeBadRequest, "name is missing; set it to the short name of the app to %s", in.Action)
 	}
 	switch in.Action {
 	case "uninstall":

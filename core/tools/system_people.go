@@ -13,7 +13,7 @@ func ManageUsers(p *people.Directory) System {
 	return System{
 		Name: "manage_users", Title: "Manage users", Requirement: people.ManageUsers(),
 		Description: "Lists the users, gives one a role in the organization, or deletes one along with everything that belongs only to them. " +
-			"Users are created when they log in. A role set here takes precedence over the identity provider's; an empty one goes back to the provider's.",
+			"Users are created when they log in. A role set here takes precedence over the identity provider's; an empty one restores the provider's.",
 		Schema: json.RawMessage(`{
   "type": "object",
   "properties": {
@@ -39,7 +39,7 @@ func ManageUsers(p *people.Directory) System {
 			case in.Action == "delete":
 				return p.DeleteUser(ctx, c, in.User)
 			case in.Role == nil:
-				return nil, core.Errorf(core.CodeBadRequest, "role is missing: owner, admin, member, or empty to leave it to the identity provider")
+				return nil, core.Errorf(core.CodeBadRequest, "role is missing; it must be owner, admin, member, or empty to leave it to the identity provider")
 			}
 			return p.SetRole(ctx, c, in.User, *in.Role) // the schema has no other action
 		},
@@ -50,7 +50,7 @@ func ManageUsers(p *people.Directory) System {
 func ManageWorkspaces(p *people.Directory) System {
 	return System{
 		Name: "manage_workspaces", Title: "Manage workspaces", Requirement: people.ManageWorkspaces(),
-		Description: "Lists, creates, renames or deletes workspaces, and manages their members. Whoever creates a workspace is its first admin. " +
+		Description: "Lists, creates, renames or deletes workspaces, and manages their members. Whoever creates a workspace becomes its first admin. " +
 			"A workspace with installed apps, a personal workspace and the default one cannot be deleted.",
 		Schema: json.RawMessage(`{
   "type": "object",

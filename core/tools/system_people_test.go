@@ -27,12 +27,12 @@ func TestManagingUsersAndWorkspaces(t *testing.T) {
 		"a role that is left to the provider": {"manage_users", `{"action":"set_role","user":"ann","role":""}`, core.RoleAdmin, `"id":"ann"`, []string{"role ann "}, ""},
 		"a missing role":                      {"manage_users", `{"action":"set_role","user":"ann"}`, core.RoleAdmin, "role is missing", nil, ""},
 		"an admin who makes an owner":         {"manage_users", `{"action":"set_role","user":"ann","role":"owner"}`, core.RoleAdmin, "", nil, core.CodeForbidden},
-		"an admin who unmakes an owner":       {"manage_users", `{"action":"set_role","user":"olga","role":"member"}`, core.RoleAdmin, "", nil, core.CodeForbidden},
+		"an admin who demotes an owner":       {"manage_users", `{"action":"set_role","user":"olga","role":"member"}`, core.RoleAdmin, "", nil, core.CodeForbidden},
 		"an admin who deletes an owner":       {"manage_users", `{"action":"delete","user":"olga"}`, core.RoleAdmin, "", nil, core.CodeForbidden},
 		"an owner who makes another owner":    {"manage_users", `{"action":"set_role","user":"ann","role":"owner"}`, core.RoleOwner, `"owner"`, []string{"role ann owner"}, ""},
 		"deleting a user":                     {"manage_users", `{"action":"delete","user":"ann"}`, core.RoleAdmin, `"deleted":true`, []string{"delete ann"}, ""},
-		"oneself":                             {"manage_users", `{"action":"delete","user":"me"}`, core.RoleAdmin, "you cannot delete yourself", nil, ""},
-		"nobody":                              {"manage_users", `{"action":"delete","user":"no"}`, core.RoleAdmin, "there is no user no", nil, ""},
+		"deleting oneself":                    {"manage_users", `{"action":"delete","user":"me"}`, core.RoleAdmin, "you cannot delete yourself", nil, ""},
+		"deleting an unknown user":            {"manage_users", `{"action":"delete","user":"no"}`, core.RoleAdmin, "there is no user no", nil, ""},
 		"a caller who is a member":            {"manage_users", `{"action":"list"}`, core.RoleMember, "", nil, core.CodeForbidden},
 		"an unknown action":                   {"manage_users", `{"action":"promote"}`, core.RoleAdmin, "", nil, core.CodeInvalidInput},
 		"the list of workspaces":              {"manage_workspaces", `{"action":"list"}`, core.RoleAdmin, `"ws_a"`, nil, ""},
@@ -59,7 +59,7 @@ func TestManagingUsersAndWorkspaces(t *testing.T) {
 			who.User.ID = "me"
 			got, _, err := n.Call(t.Context(), who, tools.Call{Name: "system__" + c.tool, Arguments: json.RawMessage(c.arguments)})
 			if c.code == "" && err != nil || c.code != "" && core.CodeOf(err) != c.code {
-				t.Fatalf("it returned %v", err)
+				t.Fatalf("the call returned %v", err)
 			}
 			if plain := strings.ReplaceAll(string(got), `\"`, `"`); !strings.Contains(plain, c.want) || !slices.Equal(store.Done(), c.done) {
 				t.Errorf("%s\nchanged %q", got, store.Done())

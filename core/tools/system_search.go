@@ -26,7 +26,7 @@ type BundleQuery struct {
 }
 
 // Bundles searches the configured registries. failures contains a sentence for each registry that could not be
-// searched. The error is core.CodeNotFound if the query names an unknown registry.
+// searched. The error is core.CodeNotFound if the query specifies an unknown registry.
 type Bundles interface {
 	SearchBundles(ctx context.Context, q BundleQuery) (found []Found, failures []string, err error)
 }

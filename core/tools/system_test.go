@@ -43,7 +43,7 @@ func (m *manager) Stop(_ context.Context, ws, name string) (core.App, error) {
 	return core.App{Name: name, Status: core.StateStopped}, nil
 }
 
-func TestManageAppsChecksTheRightsOfTheCaller(t *testing.T) {
+func TestManageAppsChecksTheCallersRights(t *testing.T) {
 	admin, member := core.RoleAdmin, core.RoleMember
 	for name, c := range map[string]struct {
 		arguments string
@@ -87,7 +87,7 @@ func TestManageAppsChecksTheRightsOfTheCaller(t *testing.T) {
 type registries struct{}
 
 func (registries) SearchBundles(_ context.Context, q tools.BundleQuery) ([]tools.Found, []string, error) {
-	return []tools.Found{{Registry: "r", Name: "@a/" + q.Text, TrustScore: q.Limit}}, []string{"registry s could not be asked"}, nil
+	return []tools.Found{{Registry: "r", Name: "@a/" + q.Text, TrustScore: q.Limit}}, []string{"registry s could not be searched"}, nil
 }
 
 func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {
@@ -102,17 +102,17 @@ func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {
 		want      []string // in this order
 		code      core.Code
 	}{
-		"a word in a description":        {`{"query":"numbers"}`, nil, []string{"calc__mul", "calc__add"}, ""},
-		"a word in a name comes first":   {`{"query":"mul numbers"}`, nil, []string{"calc__mul", "calc__add"}, ""},
-		"everything":                     {`{"query":"","limit":2}`, nil, []string{"calc__add", "calc__mul"}, ""},
-		"a limit written as a float":     {`{"query":"","limit":2.0}`, nil, []string{"calc__add", "calc__mul"}, ""},
-		"nothing":                        {`{"query":"zebra"}`, nil, nil, ""},
-		"registries":                     {`{"query":"x","scope":"registry","limit":3}`, nil, []string{`@a/x`, `"trustScore":3`, "could not be asked"}, ""},
-		"tools while they are off":       {`{"query":"x"}`, config.Features{"toolDiscovery": false}, nil, core.CodeFeatureDisabled},
-		"registries while they are off":  {`{"query":"x","scope":"registry"}`, config.Features{"bundleDiscovery": false}, nil, core.CodeFeatureDisabled},
-		"tools while registries are off": {`{"query":"read"}`, config.Features{"bundleDiscovery": false}, []string{"files__read"}, ""},
-		"an unknown scope":               {`{"query":"x","scope":"moon"}`, nil, nil, core.CodeInvalidInput},
-		"a limit above the maximum":      {`{"query":"x","limit":1000}`, nil, nil, core.CodeInvalidInput},
+		"a word in a description":                  {`{"query":"numbers"}`, nil, []string{"calc__mul", "calc__add"}, ""},
+		"a word in a name comes first":             {`{"query":"mul numbers"}`, nil, []string{"calc__mul", "calc__add"}, ""},
+		"everything":                               {`{"query":"","limit":2}`, nil, []string{"calc__add", "calc__mul"}, ""},
+		"a limit written as a float":               {`{"query":"","limit":2.0}`, nil, []string{"calc__add", "calc__mul"}, ""},
+		"nothing":                                  {`{"query":"zebra"}`, nil, nil, ""},
+		"registries":                               {`{"query":"x","scope":"registry","limit":3}`, nil, []string{`@a/x`, `"trustScore":3`, "could not be searched"}, ""},
+		"tools while tool discovery is off":        {`{"query":"x"}`, config.Features{"toolDiscovery": false}, nil, core.CodeFeatureDisabled},
+		"registries while bundle discovery is off": {`{"query":"x","scope":"registry"}`, config.Features{"bundleDiscovery": false}, nil, core.CodeFeatureDisabled},
+		"tools while bundle discovery is off":      {`{"query":"read"}`, config.Features{"bundleDiscovery": false}, []string{"files__read"}, ""},
+		"an unknown scope":                         {`{"query":"x","scope":"moon"}`, nil, nil, core.CodeInvalidInput},
+		"a limit above the maximum":                {`{"query":"x","limit":1000}`, nil, nil, core.CodeInvalidInput},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNamespace(y, &events{}, c.features)
@@ -129,18 +129,18 @@ func TestSearchFindsToolsByTheirWordsAndBundlesInRegistries(t *testing.T) {
 			for _, want := range c.want {
 				i := strings.Index(string(result.StructuredContent[at:]), want)
 				if i < 0 {
-					t.Fatalf("%q is not there, or not in its place: %s", want, result.StructuredContent)
+					t.Fatalf("%q is missing or in the wrong place: %s", want, result.StructuredContent)
 				}
 				at += i
 			}
 			if c.want == nil && c.code == "" && string(result.StructuredContent) != `{"tools":[]}` {
-				t.Errorf("it found %s", result.StructuredContent)
+				t.Errorf("the search found %s", result.StructuredContent)
 			}
 		})
 	}
 }
 
-func TestADisabledDiscoveryFlagIsNotInTheSchemaOfSearch(t *testing.T) {
+func TestTheSearchSchemaLeavesOutScopesWhoseFlagsAreOff(t *testing.T) {
 	for name, c := range map[string]struct {
 		features config.Features
 		scope    string // the scope of the listed schema

@@ -54,7 +54,7 @@ var (
 	errTaskCancelled = errors.New("the task was cancelled")
 	errTaskLost      = errors.New("the task was deleted")
 	errTaskTaken     = fmt.Errorf("another server holds the task: %w", interact.ErrKeepTask)
-	errTaskRevoked   = core.Errorf(core.CodeWorkspaceDenied, "the call was ended because its caller lost access; it is unknown what the call did")
+	errTaskRevoked   = core.Errorf(core.CodeWorkspaceDenied, "the call was stopped because its caller lost access; it is unknown what the call did")
 )
 
 // taskRuns holds the tasks that this server holds.
@@ -160,7 +160,7 @@ func (n *Namespace) EndTasks(userID string, revoked func(core.Caller) bool) {
 	}
 }
 
-// Close ends the calls that have become tasks. Tasks that apps hold continue; the others fail.
+// Close ends the calls that have become tasks. Tasks that apps run themselves continue; the others fail.
 func (n *Namespace) Close(ctx context.Context) error {
 	n.tasks.mu.Lock()
 	n.tasks.closed = true
@@ -188,7 +188,7 @@ func (n *Namespace) CallTask(ctx context.Context, c core.Caller, call Call, outc
 	defer slow.Stop()
 	select {
 	case end := <-t.ended:
-		if !t.isApps() {
+		if !t.isAppTask() {
 			return t.finished(end)
 		}
 		t.ended <- end
@@ -339,7 +339,7 @@ func (n *Namespace) recoverTask(ctx context.Context, c core.Caller, task core.Ta
 		return n.tasks.store.Task(ctx, task)
 	}
 	if task.AppTask == "" {
-		failTask(&task, "the server that made the call ended before the call did; it is unknown what the call did")
+		failTask(&task, "the server that made the call stopped before the call returned; it is unknown what the call did")
 		return task, n.tasks.store.UpdateTask(ctx, task)
 	}
 	t := n.newTaskRun(ctx, c, task, outcome)

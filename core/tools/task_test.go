@@ -115,7 +115,7 @@ func slow(t *testing.T, answer func(context.Context, fakeapps.Call) (json.RawMes
 	apps.Answer(answer)
 	tasks := &fakeTasks{all: map[string]core.Task{}, responses: map[string]map[string]json.RawMessage{}}
 	n := tools.New(tools.Options{Apps: apps, Events: &events{}, Features: config.Features{}, Logger: hclog.NewNullLogger(), Tasks: tasks, TaskAfter: time.Millisecond, TaskLease: time.Minute})
-	t.Cleanup(func() { _ = n.Close(context.Background()) }) // nothing is running unless the test failed
+	t.Cleanup(func() { _ = n.Close(context.Background()) }) // nothing is running unless the test has failed
 	return n, tasks
 }
 
@@ -180,7 +180,7 @@ func TestASlowCallBecomesATaskThatAsksForInput(t *testing.T) {
 			asked = awaitTask(t, n, handle.TaskID, core.TaskInputRequired)
 			return asked.InputRequests[key] != nil
 		}) {
-			t.Fatalf("asked for %v, not %s", asked.InputRequests, key)
+			t.Fatalf("the task asks for %v, not %s", asked.InputRequests, key)
 		}
 		if err := n.AnswerTask(t.Context(), caller("ws_a", core.RoleMember), handle.TaskID, json.RawMessage(`{"`+key+`":{"action":"accept"},"other":{}}`)); err != nil {
 			t.Fatal(err)
@@ -192,7 +192,7 @@ func TestASlowCallBecomesATaskThatAsksForInput(t *testing.T) {
 	}
 }
 
-func TestEachChangeOfAWatchedTaskIsReported(t *testing.T) {
+func TestEachChangeToAWatchedTaskIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		n, tasks := slow(t, func(_ context.Context, c fakeapps.Call) (json.RawMessage, error) {
@@ -229,7 +229,7 @@ func TestEachChangeOfAWatchedTaskIsReported(t *testing.T) {
 		_ = tasks.UpdateTask(t.Context(), elsewhere)
 		<-over
 		if want := []string{"working", "task_elsewhereworking", "input_required", "completed", "task_elsewherecompleted"}; !slices.Equal(seen, want) {
-			t.Errorf("seen %v, not %v", seen, want)
+			t.Errorf("saw %v, want %v", seen, want)
 		}
 	})
 }
@@ -249,7 +249,7 @@ func TestACancelledTaskEndsItsCall(t *testing.T) {
 	awaitTask(t, n, id, core.TaskCancelled)
 }
 
-func TestATaskIsStoredUnderTheFullNameOfItsTool(t *testing.T) {
+func TestATaskIsStoredUnderItsToolsFullName(t *testing.T) {
 	n, tasks := slow(t, func(ctx context.Context, _ fakeapps.Call) (json.RawMessage, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -270,7 +270,7 @@ func TestATaskIsStoredUnderTheFullNameOfItsTool(t *testing.T) {
 	}
 }
 
-func TestACallBeyondTheLimitOfTasksReturnsItsResult(t *testing.T) {
+func TestACallBeyondTheTaskLimitReturnsItsResult(t *testing.T) {
 	n, tasks := slow(t, func(context.Context, fakeapps.Call) (json.RawMessage, error) {
 		<-time.After(20 * time.Millisecond)
 		return json.RawMessage(`{"content":[]}`), nil
@@ -281,7 +281,7 @@ func TestACallBeyondTheLimitOfTasksReturnsItsResult(t *testing.T) {
 	}
 }
 
-func TestATaskWhoseCallFailsHasFailed(t *testing.T) {
+func TestATaskFailsIfItsCallFails(t *testing.T) {
 	release := make(chan struct{})
 	n, _ := slow(t, func(context.Context, fakeapps.Call) (json.RawMessage, error) {
 		<-release
@@ -294,7 +294,7 @@ func TestATaskWhoseCallFailsHasFailed(t *testing.T) {
 	}
 }
 
-func TestATaskOfAServerThatIsGoneHasFailed(t *testing.T) {
+func TestATaskFailsIfItsServerHasStopped(t *testing.T) {
 	called := false
 	n, tasks := slow(t, func(context.Context, fakeapps.Call) (json.RawMessage, error) {
 		called = true
@@ -302,13 +302,13 @@ func TestATaskOfAServerThatIsGoneHasFailed(t *testing.T) {
 	})
 	c := caller("ws_a", core.RoleMember)
 	tasks.all["task_1"] = core.Task{ID: "task_1", Workspace: c.Workspace.ID, User: c.User.ID, Key: c.Scope.Key, Tool: "jobs__run", Status: core.TaskWorking, Holder: "gone"}
-	if failed := awaitTask(t, n, "task_1", core.TaskFailed); !strings.Contains(string(failed.Error), "the server that made the call ended") || called {
+	if failed := awaitTask(t, n, "task_1", core.TaskFailed); !strings.Contains(string(failed.Error), "the server that made the call stopped") || called {
 		t.Errorf("the task: %+v, called again: %v", failed, called)
 	}
 	other := c
 	other.User.ID = "usr_other"
 	if _, err := n.Task(t.Context(), other, "task_1", outcome); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("another user's: %v", err)
+		t.Errorf("another user's task: %v", err)
 	}
 }
 
@@ -337,7 +337,7 @@ func TestATaskEndsWhenItsCallerLosesAccess(t *testing.T) {
 	n.EndTasks("", func(core.Caller) bool { return false })
 	select {
 	case err := <-ended:
-		t.Fatalf("the call ended while its caller had access: %v", err)
+		t.Fatalf("the call ended although its caller had access: %v", err)
 	case <-time.After(20 * time.Millisecond):
 	}
 	n.EndTasks("", func(c core.Caller) bool { return c.Workspace.ID == "ws_a" })
@@ -380,7 +380,7 @@ func TestAnAppsTaskContinuesWhenAnotherServerTakesItOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-ended; !errors.Is(err, interact.ErrKeepTask) {
-		t.Errorf("the call ended with %v, so that the app's task is cancelled", err)
+		t.Errorf("the call ended with %v, so the app's task was cancelled", err)
 	}
 	awaitTask(t, n, id, core.TaskWorking)
 }
@@ -405,17 +405,17 @@ func TestUnclaimedResponsesDoNotKeepATaskFromEnding(t *testing.T) {
 			defer tasks.mu.Unlock()
 			return len(tasks.responses[id]) == 0
 		}) {
-			t.Fatalf("the response %s is not taken", key)
+			t.Fatalf("the response %s was not accepted", key)
 		}
 	}
 	close(release)
 	awaitTask(t, n, id, core.TaskCompleted)
 	if got := <-taken; len(got) == 0 || got["unsent"] == nil {
-		t.Errorf("the app's task receives %v", got)
+		t.Errorf("the app's task received %v", got)
 	}
 }
 
-func TestTheEndOfATaskIsStoredOnceTheDatabaseIsBack(t *testing.T) {
+func TestATasksEndIsStoredOnceTheDatabaseIsAvailableAgain(t *testing.T) {
 	release := make(chan struct{})
 	n, tasks := slow(t, func(context.Context, fakeapps.Call) (json.RawMessage, error) {
 		<-release

@@ -73,7 +73,7 @@ func (t *taskRun) begin(call Call) {
 		for {
 			end := t.try(call)
 			t.tried = true
-			if !t.asksAgain(end.err) {
+			if !t.awaitRetry(end.err) {
 				t.ended <- end
 				return
 			}
@@ -124,8 +124,8 @@ func (t *taskRun) forward(n rpc.Notification) {
 	}
 }
 
-// isApps reports whether the app has created a task for the call.
-func (t *taskRun) isApps() bool {
+// isAppTask reports whether the app has created a task for the call.
+func (t *taskRun) isAppTask() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.task.AppTask != ""
@@ -178,9 +178,9 @@ func (t *taskRun) appTaskChanged(state interact.FollowedTask) {
 	}
 }
 
-// asksAgain reports whether to ask an unreachable app about its own task again. If so, it first waits until it is time
+// awaitRetry reports whether to ask an unreachable app about its own task again. If so, it first waits until it is time
 // to do so.
-func (t *taskRun) asksAgain(err error) bool {
+func (t *taskRun) awaitRetry(err error) bool {
 	if core.CodeOf(err) != core.CodeUnavailable {
 		return false
 	}
@@ -303,7 +303,7 @@ func (t *taskRun) hold() {
 		t.cancel(t.whyGone(ctx))
 		return
 	case err != nil:
-		t.n.o.Logger.Warn("a task could not be held; trying again", "task", t.task.ID, "error", err)
+		t.n.o.Logger.Warn("could not renew the claim on a task; trying again", "task", t.task.ID, "error", err)
 		return
 	}
 	t.mu.Lock()
@@ -343,7 +343,7 @@ func (t *taskRun) whyGone(ctx context.Context) error {
 // deliver passes responses of the client to the app's task, or repeats the call once it has all the input that it asked
 // for.
 func (t *taskRun) deliver(given map[string]json.RawMessage) {
-	if t.calling && t.isApps() {
+	if t.calling && t.isAppTask() {
 		t.respond(given)
 		return
 	}
@@ -406,7 +406,7 @@ func (t *taskRun) end(end callEnd) {
 	case errors.Is(cause, errTaskCancelled), errors.Is(cause, errTaskLost), errors.Is(cause, errTaskTaken):
 		return
 	case end.err != nil && errors.Is(cause, interact.ErrKeepTask) && task.AppTask == "":
-		failTask(&task, "the server was stopped while it made the call; it is unknown what the call did")
+		failTask(&task, "the server was stopped while it was making the call; it is unknown what the call did")
 	case end.err != nil && errors.Is(cause, interact.ErrKeepTask):
 	default:
 		result, failure := t.outcome(end.raw, end.err)

@@ -40,9 +40,9 @@ func TestABareToolNameIsAcceptedIfOnlyOneAppHasIt(t *testing.T) {
 	n := newNamespace(y, &events{}, nil)
 	me := caller("ws_a", core.RoleMember)
 	if _, _, err := n.Call(t.Context(), me, tools.Call{Name: "only"}); err != nil {
-		t.Errorf("one app alone has it: %v", err)
+		t.Errorf("if only one app has it: %v", err)
 	}
 	if _, _, err := n.Call(t.Context(), me, tools.Call{Name: "now"}); core.CodeOf(err) != core.CodeToolNotFound {
-		t.Errorf("two apps have it: %v", err)
+		t.Errorf("if two apps have it: %v", err)
 	}
 }

@@ -69,7 +69,7 @@ func (n *Namespace) showsTool(c core.Caller, views *view.Set, server, name strin
 			return views.Shows(t)
 		}
 	}
-	return views.ShowsUnread(server, name)
+	return views.ShowsByName(server, name)
 }
 
 // ShowsEvent reports whether a caller may receive an event with that data. An event about a tool is only for those

@@ -26,7 +26,7 @@ func (noViews) Views(context.Context) (map[string][]core.View, error) { return n
 func (noViews) PutView(context.Context, string, core.View) error      { return nil }
 func (noViews) DeleteView(context.Context, string, string) error      { return nil }
 
-// narrowed is a namespace with views, together with the parts that it consists of.
+// narrowed is a namespace with views, together with its parts.
 type narrowed struct {
 	*tools.Namespace
 	apps  *fakeApps
@@ -129,25 +129,25 @@ func TestEveryRequestTreatsHiddenToolsAsUnknown(t *testing.T) {
 		`{"ref":{"type":"ref/prompt","name":"down__p"}}`: n.Complete,
 	} {
 		if _, err := method(t.Context(), c, tools.Request{Params: json.RawMessage(params)}); core.CodeOf(err) == core.CodeUnavailable || err == nil {
-			t.Errorf("%s of a hidden app that is starting: %v", params, err)
+			t.Errorf("%s in a hidden app that is starting: %v", params, err)
 		}
 		if _, err := method(t.Context(), all, tools.Request{Params: json.RawMessage(params)}); core.CodeOf(err) != core.CodeUnavailable {
-			t.Errorf("%s of an app that is starting: %v", params, err)
+			t.Errorf("%s in an app that is starting: %v", params, err)
 		}
 	}
 	if _, err := n.ReadView(t.Context(), c, "files", "ui://files/x"); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("a view of an app that is hidden: %v", err)
+		t.Errorf("a view from a hidden app: %v", err)
 	}
 	if slices.ContainsFunc(n.apps.asked(), func(call string) bool { return strings.Contains(call, "files") && strings.Contains(call, "wrong") }) {
 		t.Errorf("a hidden app was called: %q", n.apps.asked())
 	}
 }
 
-func TestARenamedToolIsCalledByBothNamesAndRecordedUnderItsOwn(t *testing.T) {
-	n := newNarrowed(t, `{"name":"v","include":[{"app":"calc"}],"tools":{"calc__add":{"name":"sum","description":"Sums up"}}}`)
+func TestARenamedToolCanBeCalledByEitherNameAndIsRecordedUnderItsOriginalName(t *testing.T) {
+	n := newNarrowed(t, `{"name":"v","include":[{"app":"calc"}],"tools":{"calc__add":{"name":"sum","description":"Adds up numbers"}}}`)
 	c := through("v")
 	listed := n.List(c)[0]
-	if want := `{"name":"calc__sum","description":"Sums up","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"_meta":{"ropewalk/originalName":"add"}}`; string(listed.Raw) != want || listed.BareName() != "sum" {
+	if want := `{"name":"calc__sum","description":"Adds up numbers","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"_meta":{"ropewalk/originalName":"add"}}`; string(listed.Raw) != want || listed.BareName() != "sum" {
 		t.Errorf("%s, %s", listed.Raw, listed.BareName())
 	}
 	found, _, err := n.Call(t.Context(), c, tools.Call{Name: "system__search_tools", Arguments: json.RawMessage(`{"query":"sum"}`)})
@@ -188,7 +188,7 @@ func TestAChangedViewAppliesToTheNextRequestAndIsAnnounced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := n.List(c); len(left) > 0 {
-		t.Errorf("a view that was deleted shows %v", names(left))
+		t.Errorf("a view that was deleted still shows %v", names(left))
 	}
 }
 
@@ -205,18 +205,18 @@ func TestASessionLosesToolsThatAViewHidesFromItsCallersNewRole(t *testing.T) {
 	update := apps.Notification{Server: "files", Notification: rpc.Notification{Method: "notifications/resources/updated", Params: json.RawMessage(`{"uri":"f://a"}`)}}
 	n.apps.Notify("ws_a", update)
 	if s.Follow(admin) || !s.Follow(member) {
-		t.Error("only the second role is a change")
+		t.Error("only the second role should be reported as a change")
 	}
 	n.apps.Notify("ws_a", update)
 	if len(got) != 1 {
 		t.Errorf("the session received %q, want only the update before its caller lost the role", got)
 	}
 	if err := errors.Join(s.Unsubscribe(t.Context(), "f://a"), s.Subscribe(t.Context(), "f://a")); core.CodeOf(err) != core.CodeResourceNotFound {
-		t.Errorf("it subscribed to a resource of a hidden app: %v", err)
+		t.Errorf("the session subscribed to a hidden app's resource: %v", err)
 	}
 }
 
-func TestEventsAndNotificationsAboutHiddenItemsReachNobody(t *testing.T) {
+func TestAViewHidesEventsAndNotificationsAboutHiddenItems(t *testing.T) {
 	n := newNarrowed(t, `{"name":"v","include":[{"readOnly":true}]}`)
 	for data, want := range map[string]bool{
 		`{"server":"calc","tool":"add"}`: true, `{"server":"calc","tool":"reset"}`: false, `{"server":"files","tool":"held"}`: false, `{"server":"gone","tool":"x"}`: false,
@@ -228,7 +228,7 @@ func TestEventsAndNotificationsAboutHiddenItemsReachNobody(t *testing.T) {
 			t.Errorf("%s: %t", data, got)
 		}
 		if !n.ShowsEvent(caller("ws_a", core.RoleMember), json.RawMessage(data)) {
-			t.Errorf("%s is hidden from a caller without a view", data)
+			t.Errorf("%s should be visible to a caller without a view", data)
 		}
 	}
 	var got []string
@@ -238,6 +238,6 @@ func TestEventsAndNotificationsAboutHiddenItemsReachNobody(t *testing.T) {
 		n.apps.Notify("ws_a", apps.Notification{Server: server, Notification: rpc.Notification{Method: "notifications/x", Params: json.RawMessage(`"` + server + `"`)}})
 	}
 	if len(got) != 1 || got[0] != `"calc"` {
-		t.Errorf("notified of %v", got)
+		t.Errorf("notified about %v", got)
 	}
 }

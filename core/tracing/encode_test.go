@@ -81,7 +81,7 @@ func TestSpansAreEncodedAsTheSDKEncodesThem(t *testing.T) {
 	}
 }
 
-func TestTextThatIsNotUTF8DoesNotLoseTheBatch(t *testing.T) {
+func TestABatchIsExportedEvenIfItContainsInvalidUTF8(t *testing.T) {
 	out := tracetest.NewInMemoryExporter()
 	_, span := sdktrace.NewTracerProvider(sdktrace.WithSyncer(out)).Tracer(scope).Start(t.Context(), "cut \xc3")
 	span.SetAttributes(attribute.String("a", "cut \xe2\x82"))

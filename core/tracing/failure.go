@@ -9,7 +9,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// failure is an error that names its own kind, from a small set of kinds.
+// failure is an error that states its own kind, one of a small set.
 type failure interface {
 	error
 	ErrorType() string

@@ -40,7 +40,7 @@ func StartModel(ctx context.Context, m Model) (context.Context, Span) {
 		optional(attributes, "gen_ai.provider.name", m.Provider, "gen_ai.request.model", clip(m.Name), "gen_ai.conversation.id", m.Conversation))
 }
 
-// ModelUsage holds the usage of a model call, and why it ended.
+// ModelUsage contains a model call's usage, and why it ended.
 type ModelUsage struct {
 	Input, Output         int64 // Input includes the tokens that were read from and written to a cache
 	CacheRead, CacheWrite int64

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// StartRequest starts the span of an HTTP request. from is the trace context that the client sent. Without a
-// tracer the span records nothing but carries the client's trace context.
+// StartRequest starts the span of an HTTP request. from is the trace context that the client sent. If there is no
+// tracer, the span records nothing but carries the client's trace context.
 func (t *Tracer) StartRequest(method string, from Wire) Span {
 	if t == nil {
 		if from.Parent == "" {

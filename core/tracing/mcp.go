@@ -31,7 +31,7 @@ const maxName = 128
 // MCP is an MCP request.
 type MCP struct {
 	Method    string
-	Target    string // the tool or prompt that it names; may be ""
+	Target    string // the tool or prompt that it refers to; may be ""
 	Session   string // "" without one
 	Revision  string // the protocol revision; "" if unknown
 	ID        string // the ID of the JSON-RPC request, as text

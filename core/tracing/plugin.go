@@ -59,7 +59,7 @@ func (p plugin) start(ctx context.Context, method string) (context.Context, Span
 	return ctx, span
 }
 
-// endGRPC ends the span of a call with its status. A rejected token is not an error of the call.
+// endGRPC ends the span of a call with its status. A rejected token does not count as a failed call.
 func (s Span) endGRPC(err error) {
 	if !s.Recording() {
 		return

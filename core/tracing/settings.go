@@ -47,21 +47,20 @@ func readSettings(env map[string]string, log hclog.Logger) settings {
 			s.protocol = value
 			break
 		}
-		log.Warn("the variable "+name+" is ignored: it must be grpc or http/protobuf", "value", value)
+		log.Warn("ignoring the variable "+name+", which must be grpc or http/protobuf", "value", value)
 	}
 	if value := env[envSampler]; value != "" && !slices.Contains(samplers(), value) {
-		log.Warn("the variable "+envSampler+" is ignored: it must be one of "+strings.Join(samplers(), ", "), "value", value)
+		log.Warn("ignoring the variable "+envSampler+", which must be one of "+strings.Join(samplers(), ", "), "value", value)
 	}
 	for name := range strings.SplitSeq(env[envPropagators], ",") {
 		if name = strings.TrimSpace(name); name != "" && name != "tracecontext" {
-			log.Warn("the variable "+envPropagators+" is partly ignored: only trace contexts in the W3C format (tracecontext) are read and passed on", "value", name)
+			log.Warn("ignoring part of the variable "+envPropagators+": only trace contexts in the W3C format (tracecontext) are read and passed on", "value", name)
 		}
 	}
 	return s
 }
 
-// exports reports whether spans are exported: with OTEL_TRACES_EXPORTER=otlp, or without that variable
-// when an endpoint is set.
+// exports reports whether spans are exported: if OTEL_TRACES_EXPORTER is otlp, or if it is not set but an endpoint is.
 func exports(env map[string]string, log hclog.Logger) bool {
 	if strings.EqualFold(env[envDisabled], "true") {
 		return false
@@ -77,13 +76,13 @@ func exports(env map[string]string, log hclog.Logger) bool {
 			on = true
 		case "none":
 		default:
-			log.Warn("the variable "+envExporter+" is partly ignored: it must be otlp or none", "value", name)
+			log.Warn("ignoring part of the variable "+envExporter+", which must be otlp or none", "value", name)
 		}
 	}
 	return on
 }
 
-// samplers returns the values of OTEL_TRACES_SAMPLER that the SDK knows.
+// samplers returns the values of OTEL_TRACES_SAMPLER that the SDK supports.
 func samplers() []string {
 	return []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}
 }

@@ -29,8 +29,8 @@ type Tracer struct {
 	tracer   trace.Tracer
 }
 
-// New returns a Tracer configured by the OTEL_* variables, or nil if they turn tracing off. It does not connect
-// to anything: an unavailable collector is not an error.
+// New returns a Tracer configured by the OTEL_* variables, or nil if they turn tracing off. It does not connect to
+// anything: an unavailable collector does not cause an error.
 func New(ctx context.Context, o Options) (*Tracer, error) {
 	s := readSettings(o.Environment, o.Logger)
 	if !s.on {

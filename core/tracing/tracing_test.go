@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/internal/testkit"
 )
 
-// whole starts and ends all spans of a tool call.
+// whole starts and ends all of a tool call's spans.
 func whole(ctx context.Context, t *Tracer, from Wire) {
 	request := t.StartRequest("POST", from)
 	ctx = request.In(ctx)
@@ -29,7 +29,7 @@ func whole(ctx context.Context, t *Tracer, from Wire) {
 	request.EndRequest(Request{Method: "POST", Route: "/mcp", Status: 200})
 }
 
-func TestACallCostsNoAllocationWhileTracingIsOff(t *testing.T) {
+func TestACallDoesNotAllocateIfTracingIsOff(t *testing.T) {
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(100, func() { whole(ctx, nil, Wire{}) }); n != 0 {
 		t.Errorf("a call allocates %v times", n)
@@ -95,7 +95,7 @@ func TestTheTraceContextInMetaTakesPrecedenceOverTheHeaders(t *testing.T) {
 	}
 }
 
-func TestATraceContextPassesThroughWhileTracingIsOff(t *testing.T) {
+func TestATraceContextIsPassedOnIfTracingIsOff(t *testing.T) {
 	var off *Tracer
 	ctx := off.StartRequest("POST", Wire{Parent: headerParent, State: "a=1"}).In(t.Context())
 	if w := WireOf(ctx); w.Parent != headerParent || w.State != "a=1" {
@@ -125,7 +125,7 @@ func TestAnErrorsKindIsRecordedButItsTextIsNot(t *testing.T) {
 				kind = a.Value.AsString()
 			}
 			if strings.Contains(a.Value.String(), "canary") {
-				t.Errorf("%s has the text of the error", a.Key)
+				t.Errorf("%s contains the error's text", a.Key)
 			}
 		}
 		if kind != want || got.Status.Description != "" || len(got.Events) != 0 {
@@ -142,7 +142,7 @@ func TestAResultWithIsErrorIsAToolError(t *testing.T) {
 	}
 }
 
-func TestTheVariablesOfOpenTelemetryTurnTracingOnAndOff(t *testing.T) {
+func TestOpenTelemetrysVariablesTurnTracingOnAndOff(t *testing.T) {
 	for name, c := range map[string]struct {
 		env      map[string]string
 		on       bool
@@ -212,10 +212,10 @@ func TestAnUnavailableCollectorBlocksNeitherCallsNorShutdown(t *testing.T) {
 		}
 		calls := time.Since(began)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		_ = tracer.Close(ctx) // Close may report that spans have not been exported
+		_ = tracer.Close(ctx) // Close may report that spans were not exported
 		cancel()
 		if took := time.Since(began); took > 30*time.Second {
-			t.Errorf("%s: 3000 calls took %v, and with the shutdown %v", protocol, calls, took)
+			t.Errorf("%s: 3000 calls took %v (%v including the shutdown)", protocol, calls, took)
 		}
 	}
 }

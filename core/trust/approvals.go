@@ -26,7 +26,7 @@ const (
 	maxArguments  = 256 << 10        // bytes of the arguments of a call that waits: they are stored and listed
 	progressEvery = 10 * time.Second // how often the client of a waiting call receives progress
 	pollEvery     = 2 * time.Second  // how often to look for a decision, in case its notification was lost
-	expireEvery   = time.Minute      // how often to look for expired approvals of peer servers that have ended
+	expireEvery   = time.Minute      // how often to look for approvals that expired on peer servers that have stopped
 	endTimeout    = 10 * time.Second // time limit for ending the approval of a call that has ended
 )
 
@@ -35,7 +35,7 @@ const destructiveHint = "destructiveHint"
 
 // ApprovalRecords keeps approvals. *store.Store implements it.
 type ApprovalRecords interface {
-	RequestApproval(ctx context.Context, a core.Approval, most int) (stored core.Approval, first bool, err error)
+	RequestApproval(ctx context.Context, a core.Approval, limit int) (stored core.Approval, first bool, err error)
 	TakeApproval(ctx context.Context, workspace, fingerprint string) (taken bool, err error)
 	DecideApproval(ctx context.Context, a core.Approval) error
 	CancelApproval(ctx context.Context, workspace, id string) (ended bool, err error)
@@ -50,8 +50,8 @@ type ApprovalRecords interface {
 // ApprovalOptions configure Approvals.
 type ApprovalOptions struct {
 	Patterns []string      // full names of tools, in which * matches any text, and destructiveHint
-	Wait     time.Duration // how long a call waits for a decision before it is answered as pending
-	Expiry   time.Duration // how long a request can be decided on and used
+	Wait     time.Duration // how long a call waits for a decision before it is reported as pending
+	Expiry   time.Duration // how long a request can be decided on, and an approval used
 	Records  ApprovalRecords
 	Events   Publisher
 	Logger   hclog.Logger
@@ -66,7 +66,7 @@ func (s Shows) tool(c core.Caller, server string, names ...string) bool {
 	return s == nil || s(c, server, names...)
 }
 
-// Approvals makes calls wait for a person. It is safe for concurrent use.
+// Approvals makes calls wait for a person's approval. It is safe for concurrent use.
 type Approvals struct {
 	o           ApprovalOptions
 	destructive bool
@@ -113,8 +113,8 @@ type Call struct {
 }
 
 // Await returns nil if the call may be made. This is the case if an administrator has approved all calls to the tool,
-// or a call by the same caller to the same tool, with its current definition and the same arguments. The approval of
-// a single call counts only once. Otherwise it requests an approval and waits. progress is called while it waits. If
+// or a call by the same caller to the same tool, with its current definition and the same arguments. The approval of a
+// single call can be used only once. Otherwise it requests an approval and waits. progress is called while it waits. If
 // ctx ends in the meantime, so does the approval, unless another call waits for it.
 //
 // Errors: core.CodeApprovalPending if nobody decided in time; core.CodeApprovalRefused; core.CodeInvalidInput for
@@ -124,7 +124,7 @@ func (a *Approvals) Await(ctx context.Context, c core.Caller, call Call, progres
 	if err != nil {
 		return err
 	}
-	if stands, err := a.stands(ctx, c, call.Tool); stands || err != nil {
+	if allowed, err := a.isAllowed(ctx, c, call.Tool); allowed || err != nil {
 		return err
 	}
 	if len(call.Arguments) > maxArguments {
@@ -221,7 +221,7 @@ func (a *Approvals) await(limit context.Context, request core.Approval, progress
 }
 
 func pending(request core.Approval) error {
-	return core.Errorf(core.CodeApprovalPending, "tool %q needs an administrator's approval, which is still pending (%s); make the same call again when it is approved, before %s",
+	return core.Errorf(core.CodeApprovalPending, "tool %q needs an administrator's approval, which is still pending (%s); make the same call again once it is approved, before %s",
 		request.Tool, request.ID, core.Timestamp(request.ExpiresAt)).
 		WithDetails(map[string]any{"approval": request.ID, "expiresAt": core.Timestamp(request.ExpiresAt)})
 }
@@ -239,7 +239,7 @@ func refused(request core.Approval) error {
 // core.CodeForbidden, core.CodeAlreadyAnswered.
 func (a *Approvals) Decide(ctx context.Context, c core.Caller, id string, d core.Decision) (core.Approval, error) {
 	if d.Reason = strings.TrimSpace(d.Reason); utf8.RuneCountInString(d.Reason) > core.MaxReason {
-		return core.Approval{}, core.Errorf(core.CodeBadRequest, "reason: is longer than %d characters; shorten it", core.MaxReason)
+		return core.Approval{}, core.Errorf(core.CodeBadRequest, "reason is longer than %d characters; shorten it", core.MaxReason)
 	}
 	request, err := a.o.Records.Approval(ctx, c.Workspace.ID, id)
 	if err == nil && !a.o.Shows.tool(c, "", request.Tool) {
@@ -302,7 +302,7 @@ func (a *Approvals) cancel(ctx context.Context, request core.Approval) {
 	}
 }
 
-// Run ends approvals when they expire, until ctx ends.
+// Run ends approvals when they expire. It returns when ctx ends.
 func (a *Approvals) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		next, err := a.expire(ctx)
@@ -339,8 +339,8 @@ func (a *Approvals) announceEnd(request core.Approval, state core.ApprovalState)
 	}})
 }
 
-// Wake makes the calls that wait for a request check it again, because another server has decided on it. id is
-// "" for all requests.
+// Wake makes the calls that wait for a request check it again. It is called after the request was decided on or ended,
+// here or on another server. id is "" for all requests.
 func (a *Approvals) Wake(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -376,7 +376,7 @@ func (a *Approvals) remove(id string, woken chan struct{}) {
 	}
 }
 
-// fingerprint identifies a call for its approval. Arguments that are equal as JSON values are the same.
+// fingerprint identifies a call for its approval. Arguments that are equal as JSON values have the same fingerprint.
 func fingerprint(c core.Caller, call Call) (string, error) {
 	parts := []string{c.Workspace.ID, c.User.ID, c.Scope.Key, call.Tool.LongName(), string(call.Tool.Raw), string(call.Tool.Schema)}
 	for _, raw := range slices.Concat([]json.RawMessage{call.Arguments}, call.More) {
@@ -384,7 +384,7 @@ func fingerprint(c core.Caller, call Call) (string, error) {
 			parts = append(parts, "")
 			continue
 		}
-		// An approver would see only one of two members with the same name, and an app may use the other one.
+		// An approver would see only one of two members with the same name, and an app might use the other.
 		if err := rawjson.CheckUnique(raw); errors.Is(err, rawjson.ErrDuplicate) {
 			return "", core.Errorf(core.CodeInvalidInput, "the arguments cannot be approved: %w", err)
 		}

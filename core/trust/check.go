@@ -13,7 +13,7 @@ import (
 )
 
 // These limit the pins of one version of an app, for each kind of item, together with the changes that wait for a
-// decision. Additional tools are held back, and are not recorded.
+// decision. Further tools are held back and not recorded.
 const (
 	maxPins     = 10_000
 	maxPinBytes = 64 << 20 // bytes of all definitions, four times what an app can list at once
@@ -25,7 +25,7 @@ type Listing struct {
 	Tools []core.Tool
 	// Dynamic is set for an app that announces changes to its list, and so may replace its tools while it runs.
 	Dynamic bool
-	// Before holds the tools that added ones may replace; nil means all pinned tools. It is for the list of one
+	// Before contains the tools that added ones may replace; nil means all pinned tools. It is for the list of one
 	// session, which need not have the tools that were added in another.
 	Before []core.Tool
 
@@ -39,8 +39,8 @@ type Listing struct {
 // accepted for the account or for all accounts. A tool that differs is held back, and pinned, for this account only.
 //
 // Two kinds of tools are held back. One is a pinned tool whose definition differs. The other is an added tool that
-// appears to replace a pinned tool that is gone. It has the same description or parameters. If an app does not announce
-// changes to its list, any added tool counts as a replacement.
+// appears to replace a pinned tool that is gone, because it has the same description or parameters. If an app does not
+// announce changes to its list, every added tool is treated as a replacement.
 //
 // The records are read and written only when a list differs from the records that were last read. If that fails,
 // previously accepted tools remain in use, and the others are held back until they can be checked. Check returns an
@@ -57,7 +57,7 @@ func (p *Pins) Check(ctx context.Context, l Listing) (allowed []core.Tool, held 
 		return l.Tools, nil, nil
 	}
 	if err = c.resolve(ctx); err != nil && c.accepted == nil && p.o.Mode == PinEnforce {
-		return nil, nil, fmt.Errorf("cannot read the pinned definitions of its tools: %w", err)
+		return nil, nil, fmt.Errorf("cannot read its tools' pinned definitions: %w", err)
 	}
 	if err != nil {
 		p.o.Logger.Warn("could not compare an app's changed tools with their pins", "app", l.Key.App, "held", p.o.Mode == PinEnforce, "error", err)
@@ -215,7 +215,7 @@ func (p *Pins) read(ctx context.Context, k core.PinKey) (pins map[string]core.Pi
 	return pins, accepted, nil
 }
 
-// goneTools are the accepted tools that an app no longer lists. An added tool may replace one of them.
+// goneTools contains the accepted tools that an app no longer lists. An added tool may replace one of them.
 type goneTools struct {
 	first  string            // by name; "" for none
 	traits map[digest]string // the first tool, by name, that has a trait

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/rawjson"
 )
 
-// Definition returns the canonical form of a tool as its app listed it. If it changes, the tool counts as a
+// Definition returns the canonical form of a tool as its app listed it. If it changes, the tool is treated as a
 // different one. Members have a fixed order, and so do the elements of required, enum and type, which are sets.
 //
 // It includes everything except _meta, where it includes only ui: other metadata is not shown to models, and

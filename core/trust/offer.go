@@ -30,7 +30,7 @@ func kindOf(name string) string {
 }
 
 // CheckOffer returns an app's lists without the items that are held back, which are in Held. l.Tools is not used. The
-// rules of Check also apply to prompts, resources and resource templates, except that an added item is never taken for
+// rules of Check also apply to prompts, resources and resource templates, except that an added item is never treated as
 // a renamed one. Instructions, which the app sends in its handshake, are held back if they changed. If an app sends no
 // instructions, this fact is pinned as well.
 func (p *Pins) CheckOffer(ctx context.Context, l Listing, offer core.Offer, instructions string) (core.Offer, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// PinMode says how to treat a tool whose definition changes without a new version of its bundle.
+// PinMode is how to treat a tool whose definition changes without a new version of its bundle.
 type PinMode string
 
 // The modes.
@@ -66,8 +66,8 @@ func NewPins(o PinOptions) *Pins {
 	return &Pins{o: o, known: map[core.PinKey]map[string]digest{}, failed: map[[2]string]bool{}}
 }
 
-// Watch sets the function to call when an app's lists must be checked again: its pins may have changed other than
-// through Check, or Check could not compare them. check must not block; app is "" for all apps of all workspaces. The
+// Watch sets the function to call when an app's lists must be checked again: its pins may have changed by other means
+// than Check, or Check could not compare them. check must not block; app is "" for all apps of all workspaces. The
 // channel that it returns is closed when the lists have been checked again. There is one watcher. Call Watch before the
 // first Check.
 func (p *Pins) Watch(check func(workspace, app string) <-chan struct{}) { p.watcher = check }
@@ -92,8 +92,7 @@ func (p *Pins) reload(workspace, app string) (checked <-chan struct{}) {
 	return p.watcher(workspace, app)
 }
 
-// checkLater has an app's lists checked again after a while. Until then, tools that could not be compared are held
-// back.
+// checkLater schedules another check of an app's lists. Until then, tools that could not be compared are held back.
 func (p *Pins) checkLater(workspace, app string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,7 +166,7 @@ func (p *Pins) Decide(ctx context.Context, c core.Caller, id string, accept bool
 		p.publish(keys[i], core.EventPinDecided, core.PinDecided{ID: id, Server: keys[i].App, Tool: pin.Tool, Decision: change.State, By: c.User.ID})
 		return change, nil
 	}
-	return core.PinChange{}, core.Errorf(core.CodeNotFound, "there is no pending change %.100q; the tool may have changed again: read GET /v1/pins", id)
+	return core.PinChange{}, core.Errorf(core.CodeNotFound, "there is no pending change %.100q; the tool may have changed again (see GET /v1/pins)", id)
 }
 
 func changeOf(k core.PinKey, pin core.Pin, before string) core.PinChange {

@@ -23,7 +23,7 @@ func TestTheSameListIsReadAgainWithoutReadingTheStore(t *testing.T) {
 	before := records.reads
 	for range again {
 		if got := verdict(t, p, l); got != first {
-			t.Fatalf("now the same list is %q", got)
+			t.Fatalf("the same list is now %q", got)
 		}
 	}
 	reads := records.reads - before

@@ -10,8 +10,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// stands reports whether calls to a tool with its current definition need no approval.
-func (a *Approvals) stands(ctx context.Context, c core.Caller, t core.Tool) (bool, error) {
+// isAllowed reports whether calls to a tool with its current definition need no approval.
+func (a *Approvals) isAllowed(ctx context.Context, c core.Caller, t core.Tool) (bool, error) {
 	if isDestructive(t) {
 		return false, nil
 	}
@@ -51,8 +51,8 @@ func (a *Approvals) Standing(ctx context.Context, c core.Caller) ([]core.Standin
 	return slices.DeleteFunc(all, func(one core.StandingApproval) bool { return !a.o.Shows.tool(c, "", one.Tool) }), err
 }
 
-// Withdraw withdraws a standing approval, so that later calls to its tool wait again. The error is core.CodeNotFound
-// if there is none for a tool that c sees.
+// Withdraw withdraws a standing approval, so that later calls to its tool wait again. The error is core.CodeNotFound if
+// c sees no tool with such an approval.
 func (a *Approvals) Withdraw(ctx context.Context, c core.Caller, id string) (core.StandingApproval, error) {
 	if err := mayManage(c); err != nil {
 		return core.StandingApproval{}, err

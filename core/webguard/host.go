@@ -31,7 +31,7 @@ func (p *Policy) hostAllowed(host string, local net.IP) bool {
 	return len(p.Hosts) == 0 && !local.IsLoopback() && !p.Dev
 }
 
-// Loopback reports whether a Host value, with or without a port, names only this machine.
+// Loopback reports whether a Host value, with or without a port, refers only to this machine.
 func Loopback(host string) bool {
 	name, ok := hostname(strings.ToLower(host))
 	return ok && loopback(name)

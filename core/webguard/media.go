@@ -11,8 +11,8 @@ import (
 
 const typeJSON = "application/json"
 
-// JSON reports whether the Content-Type of a request is application/json, which an HTML form on another site
-// cannot send, and names no charset but UTF-8.
+// JSON reports whether the Content-Type of a request is application/json, which an HTML form on another site cannot
+// send, and specifies no charset but UTF-8.
 func JSON(h *fasthttp.RequestHeader) bool {
 	value := h.ContentType()
 	if string(value) == typeJSON { // nearly always
@@ -81,7 +81,7 @@ func weigh(h *fasthttp.RequestHeader, media string) (weight float64, named bool)
 	return weight, best >= 0
 }
 
-// weightIn returns the q parameter, or 1 if it is missing. A q that is not a number counts as 0, a refusal.
+// weightIn returns the q parameter, or 1 if it is missing. A q that is not a number is treated as 0, a refusal.
 func weightIn(params []byte) float64 {
 	for param := range strings.SplitSeq(string(params), ";") {
 		name, value, _ := strings.Cut(param, "=")

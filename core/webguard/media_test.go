@@ -28,6 +28,6 @@ func TestAMediaTypeIsAcceptedByNameAndByRange(t *testing.T) {
 		}
 	}
 	if !Accepts(&request("POST", "Accept: application/json", "Accept: text/event-stream").Request.Header, "text/event-stream") {
-		t.Error("the second of two headers is not read")
+		t.Error("the second of two headers was ignored")
 	}
 }

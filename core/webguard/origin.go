@@ -8,11 +8,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// OriginAllowed judges a request by headers that browsers set and pages cannot. It allows requests that do not
-// come from a page, requests from the server's own pages and from configured origins and, in dev mode, requests
-// from pages that this machine serves. If a request has no Origin but its Sec-Fetch-Site names another site, it
-// is rejected if it may change something. In dev mode, where no credential protects the answers, most reads are
-// rejected as well (readAllowed).
+// OriginAllowed judges a request by headers that browsers set and pages cannot. It allows requests that do not come
+// from a page, requests from the server's own pages and from configured origins and, in dev mode, requests from pages
+// that this machine serves. If a request has no Origin but its Sec-Fetch-Site indicates another site, it is rejected if
+// it may change something. In dev mode, where no credential protects the responses, most reads are rejected as well
+// (readAllowed).
 func (p *Policy) OriginAllowed(ctx *fasthttp.RequestCtx) bool {
 	origins := ctx.Request.Header.PeekAll(fasthttp.HeaderOrigin)
 	switch {

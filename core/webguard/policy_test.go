@@ -84,7 +84,7 @@ func TestRequestsFromOtherSitesAreRefused(t *testing.T) {
 	}
 }
 
-func TestOnlyTrustedProxiesMayNameTheClient(t *testing.T) {
+func TestOnlyTrustedProxiesMayStateTheClientsAddress(t *testing.T) {
 	trusting := &Policy{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}}
 	for _, c := range []struct {
 		policy          *Policy
@@ -115,7 +115,7 @@ func TestOnlyTrustedProxiesMayNameTheClient(t *testing.T) {
 func TestARepeatedHeaderIsRefused(t *testing.T) {
 	h := &request("GET", "A: 1", "A: 2", "B:  x ").Request.Header
 	if _, ok := Single(h, "A"); ok {
-		t.Error("A arrived twice")
+		t.Error("the repeated header A was accepted")
 	}
 	if v, ok := Single(h, "B"); !ok || string(v) != "x" {
 		t.Errorf("B is %q", v)
@@ -130,7 +130,7 @@ func TestARepeatedHeaderIsRefused(t *testing.T) {
 	}
 }
 
-func FuzzNoOtherNameIsTakenForThisMachine(f *testing.F) {
+func FuzzNoOtherNameIsMistakenForThisMachine(f *testing.F) {
 	for _, seed := range []string{"localhost", "127.0.0.1:1", "[::1]", "evil.example", "localhost.evil.example", "localhost:80@evil.example", "LOCALHOST", "[::ffff:127.0.0.1]:1", "0x7f.1", "127.1"} {
 		f.Add(seed)
 	}
@@ -158,7 +158,7 @@ func FuzzHost(f *testing.F) {
 			return
 		}
 		if strings.ContainsAny(host, "\"\\ \t\r\n\x00<>@/?#,;") {
-			t.Errorf("%q is echoed in headers", host)
+			t.Errorf("%q was accepted, but must not be echoed in headers", host)
 		}
 		name, _, err := net.SplitHostPort(host)
 		if err != nil {
@@ -166,12 +166,12 @@ func FuzzHost(f *testing.F) {
 		}
 		ip := net.ParseIP(name)
 		if name != "localhost" && !strings.HasSuffix(name, ".localhost") && (ip == nil || !ip.IsLoopback()) {
-			t.Errorf("%q is not this machine", host)
+			t.Errorf("%q was accepted, but is not this machine", host)
 		}
 	})
 }
 
-func TestClientCertificatesAreTakenOnlyFromTrustedProxies(t *testing.T) {
+func TestClientCertificatesAreAcceptedOnlyFromTrustedProxies(t *testing.T) {
 	const hash = "Hash=" + "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 	const sum = "ABEiM0RVZneImaq7zN3u_wARIjNEVWZ3iJmqu8zd7v8"
 	trusting := &Policy{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}

@@ -73,8 +73,8 @@ func (p *Policy) Address(ctx *fasthttp.RequestCtx) string {
 }
 
 // ClientCertificate returns the SHA-256 of the certificate that the client presented to a trusted proxy, in base64url
-// without padding, or "" if there is none. The proxy sends it in X-Forwarded-Client-Cert, and must remove any value
-// from the client: a header with several certificates is ignored.
+// without padding, or "" if there is none. The proxy sends it in X-Forwarded-Client-Cert, and must strip any value that
+// the client sent. A header with several certificates is ignored.
 func (p *Policy) ClientCertificate(ctx *fasthttp.RequestCtx) string {
 	value, single := Single(&ctx.Request.Header, "X-Forwarded-Client-Cert")
 	if !single || len(value) == 0 || strings.Contains(string(value), ",") || !p.fromTrustedProxy(ctx) {

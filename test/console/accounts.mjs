@@ -105,7 +105,7 @@ await row("office").waitFor();
 async function refused(address) {
   const thief = await bob.context.newPage();
   await thief.goto(address);
-  await thief.getByText("this link was made for another person").waitFor();
+  await thief.getByText("this link was created for another person").waitFor();
   assert.equal(await thief.getByRole("button").count(), 0, "nothing to agree to");
   await thief.close();
 }

@@ -298,8 +298,8 @@ func (d *Dialog) CallError(ctx context.Context, in instance.Instance, method str
 		return err
 	case errors.Is(err, ErrTimeout):
 		text := "app " + name + " did not answer " + method + " within " + d.broker.o.CallTimeout.String() + " (tools.callTimeoutSeconds); the call was cancelled"
-		if astray, ok := errors.AsType[*link.AstrayError](err); ok {
-			text += "; " + astray.Sentence()
+		if unmatched, ok := errors.AsType[*link.UnmatchedError](err); ok {
+			text += "; " + unmatched.Sentence()
 		}
 		return core.Wrap(core.CodeUnavailable, err, text)
 	case errors.Is(err, link.ErrClosed) || isClosed(in.Done()):

@@ -51,7 +51,7 @@ type Handlers struct {
 	Log      hclog.Logger
 }
 
-// account is an account as clients see it: without its secrets.
+// account is an account as clients see it, without its secrets.
 type account struct {
 	ID        string            `json:"id"`
 	App       string            `json:"app"`
@@ -127,7 +127,7 @@ type device struct {
 // caller has agreed, the code.
 func (h *Handlers) Link(c *fiber.Ctx, caller core.Caller, r NewAccount) (any, error) {
 	if r.App == "" {
-		return nil, core.Errorf(core.CodeBadRequest, "app is missing: set it to the short name of the app that the account is for")
+		return nil, core.Errorf(core.CodeBadRequest, "app is missing; set it to the short name of the app that the account is for")
 	}
 	if r.Name == "" {
 		r.Name = accounts.DefaultName
@@ -194,7 +194,7 @@ type Patch struct {
 // Change handles PATCH /v1/accounts/:id.
 func (h *Handlers) Change(c *fiber.Ctx, caller core.Caller, r Patch) (any, error) {
 	if r.Default != nil && !*r.Default {
-		return nil, core.Errorf(core.CodeBadRequest, "default can only be set, not removed: make another account the default")
+		return nil, core.Errorf(core.CodeBadRequest, "default can only be set, not removed; make another account the default")
 	}
 	a, err := h.Accounts.Change(c.UserContext(), caller, c.Params("id"), core.AccountChange{Name: r.Name, Default: r.Default != nil})
 	return accountOf(a), err

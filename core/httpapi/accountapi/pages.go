@@ -27,12 +27,12 @@ const (
 	bindingCookie = "service_account"
 	bindingAge    = 600 // seconds
 
-	// agreed holds the digest of the consent that the page showed.
-	agreed = "agreed"
+	// paramAgreed contains the digest of the consent that the page showed.
+	paramAgreed = "agreed"
 
-	// again marks a request that the page itself triggered. The browser sends the session cookie with such a request,
+	// paramAgain marks a request that the page itself triggered. The browser sends the session cookie with such a request,
 	// even if it withheld the cookie when another site led to the page.
-	again = "again"
+	paramAgain = "again"
 )
 
 // page is the data for the template, which shows whichever field is set.
@@ -55,7 +55,7 @@ func (h *Handlers) Page(c *fiber.Ctx, _ core.Caller) (any, error) {
 	if err != nil {
 		return nil, h.orProblem(c, err)
 	}
-	agree := hereWith(c, agreed, consent.Digest())
+	agree := hereWith(c, paramAgreed, consent.Digest())
 	return nil, h.show(c, fiber.StatusOK, page{Ask: &consent, Agree: agree.String()}, consent.Authorize)
 }
 
@@ -106,10 +106,10 @@ func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 	return nil, h.show(c, fiber.StatusOK, page{Linked: &a}, "")
 }
 
-// person returns the caller who opened the page, in the workspace that the page names, and the account to link. ok is
+// person returns the caller who opened the page, in the workspace given in the address, and the account to link. ok is
 // false if person has already sent a response.
 func (h *Handlers) person(c *fiber.Ctx) (caller core.Caller, w accounts.Want, ok bool, err error) {
-	w = accounts.Want{App: c.Query("app"), Name: c.Query("account"), Scopes: validScopes(c.Query("scope")), Agreed: c.Query(agreed)}
+	w = accounts.Want{App: c.Query("app"), Name: c.Query("account"), Scopes: validScopes(c.Query("scope")), Agreed: c.Query(paramAgreed)}
 	c.Locals(httpio.AuditTarget{}, clipped(w.App))
 	id, ok, err := h.identify(c)
 	if err != nil || !ok {
@@ -117,7 +117,7 @@ func (h *Handlers) person(c *fiber.Ctx) (caller core.Caller, w accounts.Want, ok
 	}
 	authn.NoteCaller(c.Context(), core.Caller{Identity: id})
 	if meant := c.Query("for"); meant != "" && meant != id.User.ID {
-		return caller, w, false, core.Errorf(core.CodeForbidden, "this link was made for another person. Request your own link")
+		return caller, w, false, core.Errorf(core.CodeForbidden, "this link was created for another person. Request your own link")
 	}
 	if caller, err = h.Authn.Access.Caller(c.UserContext(), id, c.Query("workspace")); err == nil {
 		authn.NoteCaller(c.Context(), caller)
@@ -127,9 +127,9 @@ func (h *Handlers) person(c *fiber.Ctx) (caller core.Caller, w accounts.Want, ok
 
 // clipped shortens a parameter of unbounded length.
 func clipped(text string) string {
-	const most = 100
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
+	const limit = 100
+	if len(text) > limit {
+		return strings.ToValidUTF8(text[:limit], "") + "…"
 	}
 	return text
 }
@@ -150,8 +150,8 @@ func (h *Handlers) identify(c *fiber.Ctx) (id core.Identity, ok bool, err error)
 	if core.CodeOf(err) != core.CodeUnauthenticated || err == nil {
 		return id, err == nil, err
 	}
-	here := hereWith(c, again, "1")
-	if c.Query(again) == "" && c.Method() == fiber.MethodGet {
+	here := hereWith(c, paramAgain, "1")
+	if c.Query(paramAgain) == "" && c.Method() == fiber.MethodGet {
 		return id, false, h.show(c, fiber.StatusOK, page{Reload: here.String()}, "")
 	}
 	c.Locals(httpio.AuditError{}, err)
@@ -213,8 +213,8 @@ func (h *Handlers) show(c *fiber.Ctx, status int, p page, authorize string) erro
 	}
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; form-action "+forms)
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	// The address holds a state and a code, which no other site may see. The stricter no-referrer does not work:
-	// browsers would send the form with Origin: null, which is refused.
+	// The address contains a state and a code, which no other site may see. The stricter no-referrer does not work,
+	// because browsers would send the form with Origin: null, which is refused.
 	c.Set(fiber.HeaderReferrerPolicy, "same-origin")
 	c.Status(status).Type("html", "utf-8")
 	return c.Send(out.Bytes())
@@ -228,7 +228,7 @@ func (h *Handlers) base(c *fiber.Ctx) string {
 	return h.Guard.Scheme(c.Context()) + "://" + string(c.Context().Host())
 }
 
-// setBinding sets the cookie of a login in progress; a negative age clears it. It is Lax because the authorization
+// setBinding sets the cookie for a login in progress; a negative age clears it. It is Lax because the authorization
 // server's redirect comes from another site.
 func (h *Handlers) setBinding(c *fiber.Ctx, value string, age int) {
 	cookie := http.Cookie{

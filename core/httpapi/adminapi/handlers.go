@@ -2,7 +2,7 @@
 // the configuration.
 //
 // It translates requests and responses. Package people, which also serves the server's own tools, makes the decisions
-// about users, workspaces and keys. Package httpapi owns the route table, which says what each route requires.
+// about users, workspaces and keys. Package httpapi owns the route table, which defines what each route requires.
 package adminapi
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/tools"
 )
 
-// Models holds the models in use and the providers to choose from.
+// Models manages the models in use and the providers to choose from.
 type Models interface {
 	ModelSettings(ctx context.Context) (core.ModelSettings, error)
 	SetModels(ctx context.Context, byDefault, fast *string) (chat.ModelNames, error)

@@ -21,7 +21,7 @@ type UserPatch struct {
 // UpdateUser handles PATCH /v1/users/:id.
 func (h *Handlers) UpdateUser(c *fiber.Ctx, caller core.Caller, r UserPatch) (any, error) {
 	if r.OrgRole == nil {
-		return nil, core.Errorf(core.CodeBadRequest, "orgRole is missing: owner, admin, member, or empty for the role that the identity provider gives")
+		return nil, core.Errorf(core.CodeBadRequest, "orgRole is missing; it must be owner, admin, member, or empty for the role from the identity provider")
 	}
 	return h.People.SetRole(c.UserContext(), caller, c.Params("id"), *r.OrgRole)
 }

@@ -83,10 +83,10 @@ type auditResponse struct {
 }
 
 const (
-	auditLimit     = 100 // records per page by default
-	auditMostLimit = 1000
+	auditLimit    = 100 // records per page by default
+	maxAuditLimit = 1000
 
-	auditReads   = 4 // pages read at a time, at most one per user; each reads up to 16 MiB of the file
+	auditReads   = 4 // pages read at once, at most one per user; each reads up to 16 MiB of the file
 	auditReading = 10 * time.Second
 )
 
@@ -107,7 +107,7 @@ func (h *Handlers) ListAudit(c *fiber.Ctx, caller core.Caller) (any, error) {
 		q.Workspace = caller.Workspace.ID
 	}
 	var err error
-	if q.Limit, err = httpio.QueryInt(c, "limit", auditLimit, auditMostLimit); err != nil {
+	if q.Limit, err = httpio.QueryInt(c, "limit", auditLimit, maxAuditLimit); err != nil {
 		return nil, err
 	}
 	if from := c.Query("from"); from != "" {

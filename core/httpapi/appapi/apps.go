@@ -97,7 +97,7 @@ func appName(c *fiber.Ctx) (string, error) {
 	name := c.Params("name")
 	for _, r := range name {
 		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' {
-			return "", core.Errorf(core.CodeNotFound, "no such app: app names consist of a-z, 0-9 and -")
+			return "", core.Errorf(core.CodeNotFound, "there is no such app; app names consist of a-z, 0-9 and -")
 		}
 	}
 	return name, nil
@@ -160,7 +160,7 @@ func (h *Handlers) Restart(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return statusResponse{Name: app.Name, Status: app.Status}, httpio.WithCode(core.CodeStartFailed, "the app could not be restarted", err)
 }
 
-// Update handles POST /v1/apps/:name/update. Without a body it updates to the newest version.
+// Update handles POST /v1/apps/:name/update. If there is no body, it updates to the newest version.
 func (h *Handlers) Update(c *fiber.Ctx, caller core.Caller, r source.UpdateRequest) (any, error) {
 	name, err := appName(c)
 	if err != nil {

@@ -19,8 +19,8 @@ const (
 	maxLogTail = 10_000
 )
 
-// Logs handles GET /v1/apps/:name/logs. It returns the last lines. With follow, it sends them as events and continues
-// with new lines as the app writes them.
+// Logs handles GET /v1/apps/:name/logs. It returns the last lines. If follow is true, it sends them as events, followed
+// by new lines as the app writes them.
 func (h *Handlers) Logs(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
 	if err != nil {

@@ -44,8 +44,8 @@ func (h *Handlers) TracePermissions(c *fiber.Ctx, caller core.Caller, r traceReq
 	return h.Apps.TracePermissions(c.UserContext(), caller, name, time.Duration(r.Seconds)*time.Second)
 }
 
-// forCaller returns an app as a caller sees it. Only callers who may manage apps see its output and the permissions it
-// asks for.
+// forCaller returns an app as a caller sees it. Only callers who may manage apps see its output and the permissions
+// that it asks for.
 func (h *Handlers) forCaller(caller core.Caller, app core.App) core.App {
 	if caller.MayManageApps() != nil {
 		return app.ForMember()

@@ -17,8 +17,8 @@ import (
 const primary = "primary"
 
 // ReadResource handles GET /v1/apps/:name/resources/:path. The path is `primary`, a ui:// URI (raw or percent-encoded),
-// or a view's bare path, which stands for ui://<app>/<path>. When that view does not exist, the bare path is tried
-// under the name in the primary view's URI, because not every bundle uses its server name in its URIs.
+// or a view's bare path, which stands for ui://<app>/<path>. If that view does not exist, the bare path is tried under
+// the name in the primary view's URI, because not every bundle uses its server name in its URIs.
 func (h *Handlers) ReadResource(c *fiber.Ctx, caller core.Caller) (any, error) {
 	name, err := appName(c)
 	if err != nil {
@@ -41,7 +41,7 @@ func (h *Handlers) ReadResource(c *fiber.Ctx, caller core.Caller) (any, error) {
 	media, _, _ := strings.Cut(viewType(resource.MIME), ";")
 	asIs, asJSON := webguard.Weight(accept, media), webguard.Weight(accept, fiber.MIMEApplicationJSON)
 	if asIs <= 0 && asJSON <= 0 {
-		return nil, core.Errorf(core.CodeNotAcceptable, "the view can be sent as %s or application/json, but Accept allows neither", media)
+		return nil, core.Errorf(core.CodeNotAcceptable, "the view can be sent as %s or application/json, but the Accept header allows neither", media)
 	}
 	if asJSON > asIs {
 		return viewResource{URI: resource.URI, MIMEType: resource.MIME, Text: string(resource.Body), Meta: resource.Meta}, nil
@@ -51,7 +51,8 @@ func (h *Handlers) ReadResource(c *fiber.Ctx, caller core.Caller) (any, error) {
 	return nil, c.Send(resource.Body)
 }
 
-// viewResource is a view for a client that shows it in its own sandbox. Its _meta says what the sandbox must allow.
+// viewResource is a view for a client that shows it in its own sandbox. Its _meta specifies what the sandbox must
+// allow.
 type viewResource struct {
 	URI      string          `json:"uri"`
 	MIMEType string          `json:"mimeType,omitempty"`
@@ -79,7 +80,7 @@ func (h *Handlers) underPrimary(workspace, name, path string) string {
 func resourceURI(app, raw string) (string, error) {
 	path, err := url.PathUnescape(raw)
 	if err != nil {
-		return "", core.Errorf(core.CodeResourceNotFound, "no such resource: its path is not well-formed")
+		return "", core.Errorf(core.CodeResourceNotFound, "there is no such resource; its path is not well-formed")
 	}
 	if path == primary {
 		return primary, nil
@@ -88,8 +89,8 @@ func resourceURI(app, raw string) (string, error) {
 	if !isURI && strings.Contains(path, "://") {
 		return "", core.Errorf(core.CodeResourceNotFound, "only ui:// resources are served here")
 	}
-	if climbs(bare) {
-		return "", core.Errorf(core.CodeResourceNotFound, "no such resource: its path contains a control character, a backslash, or an empty, . or .. segment")
+	if escapes(bare) {
+		return "", core.Errorf(core.CodeResourceNotFound, "there is no such resource; its path contains a control character, a backslash, or an empty, . or .. segment")
 	}
 	if isURI {
 		return path, nil
@@ -97,8 +98,8 @@ func resourceURI(app, raw string) (string, error) {
 	return "ui://" + app + "/" + path, nil
 }
 
-// climbs reports whether path could leave its directory, however often the app decodes it.
-func climbs(path string) bool {
+// escapes reports whether path could leave its directory, however often the app decodes it.
+func escapes(path string) bool {
 	for {
 		parts := strings.Split(path, "/")
 		if slices.Contains(parts, "..") || slices.Contains(parts, ".") || slices.Contains(parts, "") ||

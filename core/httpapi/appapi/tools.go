@@ -59,7 +59,7 @@ func (h *Handlers) CallTool(c *fiber.Ctx, caller core.Caller, r ToolRequest) (an
 		result, err = refused(refusal.Message), nil
 	}
 	if lost := context.Cause(ctx); err != nil && lost != nil && connected.Err() == nil {
-		return nil, core.Wrap(core.CodeOf(lost), lost, "the call ended because its caller is no longer allowed to make it")
+		return nil, core.Wrap(core.CodeOf(lost), lost, "the call was stopped because its caller is no longer allowed to make it")
 	}
 	if err != nil {
 		return nil, err
@@ -100,13 +100,13 @@ func ToolOf(ctx *fasthttp.RequestCtx) (string, bool) {
 // name returns the tool's full name. The tool field is a bare name when server is given, and a full name otherwise.
 func (r ToolRequest) name() (string, error) {
 	if r.Tool == "" {
-		return "", core.Errorf(core.CodeBadRequest, "tool is missing; name the tool to call")
+		return "", core.Errorf(core.CodeBadRequest, "tool is missing; set it to the tool to call")
 	}
 	if r.Server != "" {
 		return r.Server + "__" + r.Tool, nil
 	}
 	if !strings.Contains(r.Tool, "__") && len(r.Tool) != core.MaxToolName { // a shortened name may have lost the separator
-		return "", core.Errorf(core.CodeBadRequest, "server is missing: set it, or write tool as server__tool")
+		return "", core.Errorf(core.CodeBadRequest, "server is missing; set it, or write tool as server__tool")
 	}
 	return r.Tool, nil
 }
@@ -122,7 +122,7 @@ func refused(message string) json.RawMessage {
 func withResult(raw json.RawMessage) (json.RawMessage, error) {
 	members, ok := rawjson.Fields(raw, "content", "isError")
 	if !ok {
-		return nil, errors.New("a tool result is not an object")
+		return nil, errors.New("the tool result is not an object")
 	}
 	var content []json.RawMessage
 	var set []rawjson.Member
@@ -150,8 +150,8 @@ func withResult(raw json.RawMessage) (json.RawMessage, error) {
 	return rawjson.Set(raw, append(set, rawjson.Member{Name: "result", Value: result})...)
 }
 
-// toolEntry is a tool under its full name, with the app it belongs to. Definition is the tool as MCP
-// clients see it.
+// toolEntry is a tool under its full name, with the app that it belongs to. Definition is the tool as MCP clients see
+// it.
 type toolEntry struct {
 	Name       string          `json:"name"`
 	Server     string          `json:"server"`

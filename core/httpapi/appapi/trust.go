@@ -98,7 +98,7 @@ func (h *Handlers) ListApprovals(c *fiber.Ctx, caller core.Caller) (any, error) 
 		return nil, core.Errorf(core.CodeBadRequest, "state must be pending or decided")
 	}
 	var err error
-	if q.Limit, err = httpio.QueryInt(c, "limit", approvalsMostLimit, approvalsMostLimit); err != nil {
+	if q.Limit, err = httpio.QueryInt(c, "limit", maxApprovals, maxApprovals); err != nil {
 		return nil, err
 	}
 	page, err := h.Approvals.List(c.UserContext(), caller, q)
@@ -112,8 +112,8 @@ func (h *Handlers) ListApprovals(c *fiber.Ctx, caller core.Caller) (any, error) 
 	return fiber.Map{"approvals": shown, "nextCursor": httpio.OrNull(page.NextCursor)}, nil
 }
 
-// approvalsMostLimit is both the maximum and the default number of approvals per page.
-const approvalsMostLimit = 500
+// maxApprovals is both the maximum and the default number of approvals per page.
+const maxApprovals = 500
 
 // CallDecision is the request body of DecideApproval.
 type CallDecision struct {

@@ -85,7 +85,7 @@ func uploadParts(c *fiber.Ctx, received io.Reader) (uploadSettings, io.Reader, e
 		part, err := form.NextPart()
 		switch {
 		case errors.Is(err, io.EOF):
-			return settings, nil, core.Errorf(core.CodeBadRequest, "the form has no part file; send the .mcpb file in it")
+			return settings, nil, core.Errorf(core.CodeBadRequest, "the form has no part \"file\"; send the .mcpb file in it")
 		case err != nil:
 			return settings, nil, formError(err)
 		}
@@ -106,7 +106,7 @@ func readSettings(part io.Reader, settings uploadSettings) (uploadSettings, erro
 		return settings, formError(err)
 	}
 	if len(text) > maxUploadSettings {
-		return settings, core.Errorf(core.CodePayloadTooLarge, "the part settings is too large: the limit is %d bytes", maxUploadSettings)
+		return settings, core.Errorf(core.CodePayloadTooLarge, "the part \"settings\" is too large: the limit is %d bytes", maxUploadSettings)
 	}
 	read, err := httpio.Decode[uploadSettings](text)
 	if err != nil {
@@ -137,7 +137,7 @@ func (f fileReader) Read(p []byte) (int, error) {
 		case err != nil:
 			return n, formError(err)
 		case part.FormName() == "settings" || part.FormName() == "file":
-			return n, core.Errorf(core.CodeBadRequest, "the part file must be the last part of the form; send settings before it")
+			return n, core.Errorf(core.CodeBadRequest, "the part \"file\" must be the last part of the form; send \"settings\" before it")
 		}
 	}
 }

@@ -34,14 +34,14 @@ type Authenticator struct {
 	Recheck time.Duration // between checks of the credentials of a long-lived stream
 }
 
-// Audience says whose requests a route serves.
+// Audience defines whose requests a route serves.
 type Audience string
 
 // The audiences.
 const (
 	Anyone   Audience = "anyone"
 	Identity Audience = "any authenticated caller"
-	// Member is a member of the workspace that X-Workspace-Id names, or else of the caller's only or default workspace.
+	// Member is a member of the workspace in X-Workspace-Id, or else of the caller's only or default workspace.
 	Member Audience = "member"
 	// Viewer is Member for requests by EventSource and iframes: the workspace may also be given as ?workspace=.
 	Viewer Audience = "member, workspace also as `?workspace=`"
@@ -73,7 +73,7 @@ func (a *Authenticator) Admit(c *fiber.Ctx, audience Audience) (caller core.Call
 	return caller, err
 }
 
-// Identify returns the owner of a request's credentials. A refused bearer token counts as a guess by the client.
+// Identify returns the owner of a request's credentials. A rejected bearer token is counted as a guess by the client.
 func (a *Authenticator) Identify(ctx context.Context, c *fiber.Ctx, cred Credentials) (core.Identity, error) {
 	id, err := a.Access.API(ctx, cred.Bearer, cred.Cookie)
 	if cred.Bearer != "" && core.CodeOf(err) == core.CodeUnauthenticated {
@@ -84,7 +84,7 @@ func (a *Authenticator) Identify(ctx context.Context, c *fiber.Ctx, cred Credent
 	return id, err
 }
 
-// Caller returns the owner of the credentials, in the workspace that the credentials name.
+// Caller returns the owner of the credentials, in the workspace that the credentials specify.
 func (a *Authenticator) Caller(ctx context.Context, cred Credentials) (core.Caller, error) {
 	id, err := a.Access.API(ctx, cred.Bearer, cred.Cookie)
 	if err != nil {
@@ -95,7 +95,7 @@ func (a *Authenticator) Caller(ctx context.Context, cred Credentials) (core.Call
 
 func (a *Authenticator) place(ctx context.Context, id core.Identity, cred Credentials) (core.Caller, error) {
 	if cred.Workspace != "" && !core.ValidWorkspaceID(cred.Workspace) {
-		return core.Caller{}, core.Errorf(core.CodeBadRequest, "the header %s is not of the form ws_<alphanumeric>", headerWorkspace)
+		return core.Caller{}, core.Errorf(core.CodeBadRequest, "the header %s must have the form ws_<alphanumeric>", headerWorkspace)
 	}
 	return a.Access.Caller(ctx, id, cred.Workspace)
 }

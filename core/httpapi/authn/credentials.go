@@ -30,7 +30,7 @@ type Credentials struct {
 func (c Credentials) Anonymous() bool { return c.Bearer == "" && c.Cookie == "" }
 
 // FromRequest reads the credentials of a request. It refuses a request that repeats a header, because programs disagree
-// about which one counts.
+// about which one applies.
 func FromRequest(c *fiber.Ctx) (Credentials, error) {
 	for _, name := range []string{fiber.HeaderAuthorization, headerWorkspace} {
 		values := c.Context().Request.Header.PeekAll(name)
@@ -62,19 +62,19 @@ func FromViewer(c *fiber.Ctx) (Credentials, error) {
 		return Credentials{}, core.Errorf(core.CodeBadRequest, "the header %s and the query parameter workspace differ", headerWorkspace)
 	}
 	if wanted != "" && !core.ValidWorkspaceID(wanted) {
-		return Credentials{}, core.Errorf(core.CodeBadRequest, "the query parameter workspace is not of the form ws_<alphanumeric>")
+		return Credentials{}, core.Errorf(core.CodeBadRequest, "the query parameter workspace must have the form ws_<alphanumeric>")
 	}
 	cred.Workspace = cmp.Or(cred.Workspace, wanted)
 	return cred, nil
 }
 
-// Bearer returns the bearer token of a request, or "" if there is none. A token under the DPoP scheme also counts if an
-// identity provider checks proofs.
+// Bearer returns the bearer token of a request, or "" if there is none. A token under the DPoP scheme is accepted too
+// if an identity provider checks proofs.
 func Bearer(ctx *fasthttp.RequestCtx) string {
 	return BearerOf(&ctx.Request.Header, webguard.RequestOf(ctx).BindsTokens())
 }
 
-// BearerOf is Bearer for a request's headers. binds says whether an identity provider checks proofs.
+// BearerOf is Bearer for a request's headers. binds reports whether an identity provider checks proofs.
 func BearerOf(h *fasthttp.RequestHeader, binds bool) string {
 	authorization := string(h.Peek(fasthttp.HeaderAuthorization))
 	if token := webguard.Bearer(authorization); token != "" || !binds {

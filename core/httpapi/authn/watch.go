@@ -14,8 +14,8 @@ import (
 const provenLife = 5 * time.Minute
 
 // A watch may check its caller checkBurst times in a row, and then at most once per checkPause. Each check stores the
-// groups that the watch's own token names. Without this limit, two watches of one person whose tokens name different
-// groups would trigger each other forever.
+// groups in the watch's own token. Without this limit, two watches of one person whose tokens contain different groups
+// would trigger each other forever.
 const (
 	checkBurst = 5
 	checkPause = time.Second
@@ -24,8 +24,8 @@ const (
 // Watch returns a context for work that continues for a caller after the request was admitted. The context ends when
 // the caller loses their credentials, their membership or a role, as soon as the loss is announced. A standing stream
 // is also checked periodically (Recheck), which detects expired tokens too. The context stays open while the caller's
-// rights cannot be determined. When it ends, its cause is the error of Check, which says what the caller has lost. stop
-// releases the context's resources.
+// rights cannot be determined. When it ends, its cause is the error from Check, which says what the caller has lost.
+// stop releases the context's resources.
 //
 // follow is nil for a run. For a standing stream, it is called after each check with the caller and their current
 // rights.
@@ -105,7 +105,7 @@ func (a *Authenticator) WatchCall(ctx context.Context, cred Credentials, caller 
 
 // Check reads a caller's rights again after the request was admitted. It returns the caller with their current rights,
 // or an error that says what the caller has lost: the login, the API key, the membership or a role. A token that has
-// merely expired does not count as lost. If the rights cannot be determined, the caller is returned unchanged.
+// merely expired is not treated as lost. If the rights cannot be determined, the caller is returned unchanged.
 func (a *Authenticator) Check(ctx context.Context, cred Credentials, caller core.Caller) (core.Caller, error) {
 	now, err := a.current(ctx, cred, caller)
 	if core.CodeOf(err) == core.CodeUnauthenticated && caller.Token != "" && !cred.proven {
@@ -144,7 +144,7 @@ func lostBy(caller, held, now core.Caller, err error) error {
 	case caller.Issuer == core.IssuerKey:
 		return core.Errorf(core.CodeUnauthenticated, "The run ended because its API key was revoked or has expired.")
 	default:
-		return core.Errorf(core.CodeUnauthenticated, "The run ended because the login ended. Log in and send the message again.")
+		return core.Errorf(core.CodeUnauthenticated, "The run ended because your login is no longer valid. Log in and send the message again.")
 	}
 }
 

@@ -89,7 +89,7 @@ func continues(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-func TestAWatchEndsWithTheRightsOfItsCaller(t *testing.T) {
+func TestAWatchEndsWhenItsCallerLosesRights(t *testing.T) {
 	const user = "usr_alice"
 	alice := core.Caller{
 		Identity:  core.Identity{Token: "hash", User: core.User{ID: user, OrgRole: core.RoleOwner}},
@@ -128,7 +128,7 @@ func TestAWatchEndsWithTheRightsOfItsCaller(t *testing.T) {
 						}
 						r.change(c.known, func() { c.change(r) })
 						if ended := !continues(ctx); ended != c.ends {
-							t.Errorf("proven %v, standing %v: ended at once: %v, want %v", cred.proven, standing, ended, c.ends)
+							t.Errorf("proven %v, standing %v: ended immediately: %v, want %v", cred.proven, standing, ended, c.ends)
 						}
 						<-time.After(a.Recheck + time.Second)
 						if ended, want := !continues(ctx), c.ends || standing && c.endsSoon; ended != want {
@@ -157,7 +157,7 @@ func TestAWatchNoticesAChangeDuringItsStart(t *testing.T) {
 		ctx, stop := a.Watch(t.Context(), Credentials{Bearer: "token"}, core.Caller{}, nil)
 		defer stop()
 		if continues(ctx) {
-			t.Error("the watch continues after its token was revoked")
+			t.Error("the watch continued after its token had been revoked")
 		}
 	})
 }
@@ -212,7 +212,7 @@ func TestAChangeDuringTheStartOfAWatchDoesNotBlockIt(t *testing.T) {
 	})
 }
 
-func TestACallContinuesWhenItsTokenExpiresAndEndsWhenItsCallerIsGone(t *testing.T) {
+func TestACallContinuesWhenItsTokenExpiresAndEndsWhenItsCallerIsDeleted(t *testing.T) {
 	for name, expired := range map[string]bool{"expired": true, "gone": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -228,14 +228,14 @@ func TestACallContinuesWhenItsTokenExpiresAndEndsWhenItsCallerIsGone(t *testing.
 				notices[0]("usr_alice")
 				synctest.Wait()
 				if continues := ctx.Err() == nil; continues != expired {
-					t.Errorf("the call continues: %v", continues)
+					t.Errorf("the call continued: %v", continues)
 				}
 			})
 		})
 	}
 }
 
-func TestAWatchFollowsTheGroupsOfItsCaller(t *testing.T) {
+func TestAWatchFollowsItsCallersGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rights{watchers: map[int]func(string){}}
 		a := &Authenticator{Access: r, Recheck: time.Hour}
@@ -252,8 +252,8 @@ func TestAWatchFollowsTheGroupsOfItsCaller(t *testing.T) {
 	})
 }
 
-// quarrel is an Access that announces a change on every token verification, as happens when the tokens of one person
-// name different groups.
+// quarrel is an Access that announces a change on every token verification, as happens if one person's tokens contain
+// different groups.
 type quarrel struct{ *rights }
 
 func (q quarrel) API(ctx context.Context, bearer, cookie string) (core.Identity, error) {

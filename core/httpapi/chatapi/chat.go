@@ -43,7 +43,7 @@ func (h *Handlers) SendMessage(c *fiber.Ctx, caller core.Caller, r chat.Request)
 	return answered(a.run.Do(ctx, nil))
 }
 
-// answered returns the response of a run.
+// answered returns the response for a run.
 func answered(a chat.Answer, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (h *Handlers) begin(ctx context.Context, cred authn.Credentials, caller cor
 type queuedMessage struct {
 	ID string `json:"id"`
 	messageResponse
-	Attachments []chat.Attachment `json:"attachments,omitempty"` // only of a withdrawn message, so that it can be sent again
+	Attachments []chat.Attachment `json:"attachments,omitempty"` // only for a withdrawn message, so that it can be sent again
 }
 
 type queuedResponse struct {

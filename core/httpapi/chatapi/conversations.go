@@ -133,7 +133,7 @@ type ForkRequest struct {
 	AtMessage *int `json:"atMessage"`
 }
 
-// ForkConversation handles POST /v1/conversations/:id/fork. Without a body it copies every message.
+// ForkConversation handles POST /v1/conversations/:id/fork. If there is no body, it copies every message.
 func (h *Handlers) ForkConversation(c *fiber.Ctx, caller core.Caller, r ForkRequest) (any, error) {
 	made, err := h.Chat.Fork(c.UserContext(), caller, c.Params("id"), r.AtMessage)
 	return recordOf(made), err
@@ -156,7 +156,7 @@ type BulkDelete struct {
 }
 
 // DeleteConversations handles POST /v1/conversations/delete. Conversations that do not exist are listed in notFound and
-// are not an error, so that the request can be repeated.
+// do not cause an error, so that the request can be repeated.
 func (h *Handlers) DeleteConversations(c *fiber.Ctx, caller core.Caller, r BulkDelete) (any, error) {
 	if len(r.IDs) == 0 || len(r.IDs) > maxBulkDelete {
 		return nil, core.Errorf(core.CodeBadRequest, "ids must list 1 to %d conversations", maxBulkDelete)

@@ -68,7 +68,7 @@ func markdownOf(c core.Conversation, messages []core.Message) string {
 	return b.String()
 }
 
-// writeParts writes the text parts and tool calls of a message. When their order is not known, all text comes first.
+// writeParts writes the text parts and tool calls of a message. If their order is not known, all text comes first.
 func writeParts(b *strings.Builder, m core.Message) {
 	var metadata exportedMetadata
 	_ = json.Unmarshal(m.Metadata, &metadata) // a message without metadata has no tool calls

@@ -42,9 +42,9 @@ func (h *Handlers) GetUsage(c *fiber.Ctx, caller core.Caller) (any, error) {
 	}, nil
 }
 
-// usageBounds returns the time span of a report. The span ends at to, or else now. It starts at midnight (UTC) of its
-// last day, 6 or 29 days earlier, or at the Unix epoch, depending on the period. from overrides this start. If to is a
-// date without a time, the span includes that whole day.
+// usageBounds returns the time span of a report. The span ends at to, or now if to is empty. It starts at midnight
+// (UTC) of its last day, 6 or 29 days earlier, or at the Unix epoch, depending on the period. from overrides this
+// start. If to is a date without a time, the span includes that whole day.
 func usageBounds(period, from, to string, now time.Time) (begin, end time.Time, err error) {
 	end = now.UTC()
 	if to != "" {

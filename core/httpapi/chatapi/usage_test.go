@@ -19,7 +19,7 @@ func TestUsageIsSummedByPeriod(t *testing.T) {
 	}
 }
 
-func TestAPeriodIsCountedBackFromItsEnd(t *testing.T) {
+func TestAPeriodIsCountedBackwardsFromItsEnd(t *testing.T) {
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct{ name, period, from, to, begin, end string }{
 		{"a day that ends with a date", "day", "", "2026-01-10", "2026-01-10", "2026-01-11"},

@@ -26,7 +26,7 @@ import (
 // Memory use is linear in the size of the body, whatever its structure, because bodies are read before the client is
 // known.
 func ReadBody[T any](ctx *fasthttp.RequestCtx) (T, error) {
-	raw := ctx.PostBody() // not decoded: content encodings are refused
+	raw := ctx.PostBody() // not decoded, because content encodings are refused
 	if len(raw) > 0 {
 		if err := checkMediaType(&ctx.Request.Header); err != nil {
 			var none T

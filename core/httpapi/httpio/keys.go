@@ -118,7 +118,7 @@ func fieldsOf(t reflect.Type) fields {
 }
 
 // find returns the field that encoding/json would decode name into, ignoring case by Unicode folding. It returns the
-// zero field when there is none.
+// zero field if there is none.
 func (all fields) find(name string) field {
 	for _, f := range all {
 		if strings.EqualFold(f.name, name) {

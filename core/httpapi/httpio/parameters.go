@@ -11,11 +11,11 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// QueryInt reads a whole number from 1 to most from the query. The default is usual.
-func QueryInt(c *fiber.Ctx, name string, usual, most int) (int, error) {
-	n, err := strconv.Atoi(c.Query(name, strconv.Itoa(usual)))
-	if err != nil || n < 1 || n > most {
-		return 0, core.Errorf(core.CodeBadRequest, "%s must be a whole number from 1 to %d", name, most)
+// QueryInt reads a whole number between 1 and max from the query; def is the default.
+func QueryInt(c *fiber.Ctx, name string, def, max int) (int, error) {
+	n, err := strconv.Atoi(c.Query(name, strconv.Itoa(def)))
+	if err != nil || n < 1 || n > max {
+		return 0, core.Errorf(core.CodeBadRequest, "%s must be a whole number from 1 to %d", name, max)
 	}
 	return n, nil
 }
@@ -29,8 +29,8 @@ func QueryBool(c *fiber.Ctx, name string) (bool, error) {
 	return value, nil
 }
 
-// ParseTime parses an RFC 3339 time or a date. day reports whether it was a date. name is the name of the parameter or
-// field, for the error.
+// ParseTime parses an RFC 3339 time or a date. day reports whether it was a date. name is the parameter or field, for
+// the error.
 func ParseTime(name, text string) (at time.Time, day bool, err error) {
 	if at, err = time.Parse(time.DateOnly, text); err == nil {
 		return at, true, nil
@@ -64,8 +64,8 @@ func DecodePath(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// AuditTarget is the key of a local value: a string that replaces the path parameter as the target in the audit record
-// of a request.
+// AuditTarget is the key of a local value: a string that replaces the path parameter as the target in a request's audit
+// record.
 type AuditTarget struct{}
 
 // AuditError is the key of a local value: the error that a handler has shown to a person as a page.

@@ -15,7 +15,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
-// Deleted is the response of a request that deleted something.
+// Deleted is the response to a request that deleted something.
 type Deleted struct {
 	ID      string `json:"id"`
 	Deleted bool   `json:"deleted"`
@@ -52,12 +52,12 @@ func JSON(c *fiber.Ctx, encoded json.RawMessage) error {
 	return c.Send(encoded)
 }
 
-// WithCode wraps an error without a code in the given code and message. It returns core.Errors and nil unchanged.
+// WithCode gives an error without a code the given code and message. It returns core.Errors and nil unchanged.
 func WithCode(code core.Code, message string, err error) error {
 	if _, ok := errors.AsType[*core.Error](err); ok || err == nil {
 		return err
 	}
-	return core.Wrap(code, err, message+"; find the reason in the server log by this response's X-Request-Id")
+	return core.Wrap(code, err, message+"; to find the reason, search the server log for this response's X-Request-Id")
 }
 
 // Cause returns the text of an error for the log: the response's message and the underlying cause, which the response

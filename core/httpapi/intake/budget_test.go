@@ -25,7 +25,7 @@ func TestABodyBeyondTheBudgetWaitsAndIsThenRefused(t *testing.T) {
 			t.Fatalf("the body was refused although the bytes became free: %v", err)
 		}
 		if _, err := b.acquire(1, 0); err == nil {
-			t.Error("bytes in use were handed out twice")
+			t.Error("bytes in use were allotted twice")
 		}
 		whole()
 	})

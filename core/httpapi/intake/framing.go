@@ -31,16 +31,16 @@ func CheckFraming(h *fasthttp.RequestHeader) error {
 	return f.check(http11)
 }
 
-// CheckHost checks that the target of a request and its Host header name the same host. A target may include a host
+// CheckHost checks that the target of a request and its Host header specify the same host. A target may include a host
 // (absolute-form, RFC 9112 section 3.2.2).
 func CheckHost(r *fasthttp.Request) error {
 	if !bytes.EqualFold(r.URI().Host(), r.Header.Host()) {
-		return errors.New("the request target and the Host header name different hosts")
+		return errors.New("the request target and the Host header specify different hosts")
 	}
 	return nil
 }
 
-// framing holds the headers that decide where a request ends and which host it is for.
+// framing contains the headers that determine where a request ends and which host it is for.
 type framing struct{ length, encoding, host header }
 
 // header counts the occurrences of a header that must not be repeated.

@@ -18,7 +18,7 @@ const (
 	ownBodies   = 2        // how many of these requests may come from one client
 
 	maxWeight = 1 << 20                // bytes; a larger body counts as this size among the bodies being processed
-	workPause = 250 * time.Millisecond // longest wait, per MiB of a body, for the same client's other requests to be answered
+	workPause = 250 * time.Millisecond // longest wait, per MiB of a body, until the same client's other requests have been answered
 )
 
 // Client identifies the sender of a request, for dividing shared resources among clients.
@@ -40,7 +40,8 @@ type Reader struct {
 }
 
 // NewReader returns a Reader whose requests wait at most patience for a place. The large bodies of in-flight requests
-// use at most inFlight bytes, and those of one client at most a quarter of that. An inFlight of 0 means no limit.
+// use at most inFlight bytes in total, and those of one client at most a quarter of that. An inFlight of 0 means no
+// limit.
 func NewReader(patience time.Duration, maxPooled int, inFlight int64) *Reader {
 	return &Reader{
 		budget: newBudget(inFlight),

@@ -14,7 +14,7 @@ import (
 // lane holds the places for requests that are sending a large body.
 type lane struct {
 	places chan struct{}
-	most   int64 // limit for one client's large bodies in memory, in bytes; 0 means no limit
+	limit  int64 // limit for one client's large bodies in memory, in bytes; 0 means no limit
 
 	mu      sync.Mutex
 	clients map[string]*share
@@ -28,8 +28,8 @@ type share struct {
 	users   int                 // guarded by lane.mu; the share is dropped with its last user
 }
 
-func newLane(most int64) *lane {
-	return &lane{places: make(chan struct{}, LargeBodies), most: most, clients: make(map[string]*share)}
+func newLane(limit int64) *lane {
+	return &lane{places: make(chan struct{}, LargeBodies), limit: limit, clients: make(map[string]*share)}
 }
 
 // acquire waits for a place in the client's share and then for one in the lane. It returns core.CodeUnavailable if this
@@ -65,7 +65,7 @@ func (l *lane) keep(client string, length int, patience time.Duration) (free fun
 	release, err := own.kept.acquire(length, patience)
 	if err != nil {
 		l.leave(client, own)
-		return nil, core.Errorf(core.CodeRateLimited, "your requests in progress contain too much data: the limit is %d MiB per user", l.most>>20).WithRetryAfter(patience)
+		return nil, core.Errorf(core.CodeRateLimited, "your requests in progress contain too much data: the limit is %d MiB per user", l.limit>>20).WithRetryAfter(patience)
 	}
 	return func() {
 		release()
@@ -102,7 +102,7 @@ func (l *lane) join(client string) *share {
 	defer l.mu.Unlock()
 	s := l.clients[client]
 	if s == nil {
-		s = &share{kept: newBudget(l.most), places: make(chan struct{}, ownBodies), working: semaphore.NewWeighted(int64(workingBodies()) * maxWeight)}
+		s = &share{kept: newBudget(l.limit), places: make(chan struct{}, ownBodies), working: semaphore.NewWeighted(int64(workingBodies()) * maxWeight)}
 		l.clients[client] = s
 	}
 	s.users++
@@ -117,7 +117,7 @@ func (l *lane) leave(client string, s *share) {
 	}
 }
 
-// budget bounds the bytes that the large bodies of in-flight requests hold.
+// budget bounds the bytes that the large bodies of in-flight requests occupy.
 type budget struct {
 	bytes *semaphore.Weighted
 	size  int64

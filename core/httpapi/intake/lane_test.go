@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-func TestLargeBodiesOfOneClientAreReadOneAtATime(t *testing.T) {
+func TestOneClientsLargeBodiesAreProcessedOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, began := newLane(0), time.Now()
 		var answered []func()
@@ -27,7 +27,7 @@ func TestLargeBodiesOfOneClientAreReadOneAtATime(t *testing.T) {
 		time.AfterFunc(time.Millisecond, answered[0])
 		answered[0] = l.begin("a", 1<<20)
 		if waited := time.Since(began); waited != time.Millisecond {
-			t.Errorf("a body waited %v for one that was answered after 1ms", waited)
+			t.Errorf("a body waited %v for one that was answered after 1 ms", waited)
 		}
 		for _, end := range answered {
 			end()

@@ -1,5 +1,5 @@
 // Package landing serves the page at / of a server whose console is switched off. The page shows who the visitor is and
-// how to connect. A browser login also ends there.
+// how to connect. A browser login also returns there.
 //
 // It does not own the console (package console) or decide when to serve the page (package httpapi).
 package landing
@@ -21,7 +21,7 @@ import (
 //go:embed page.html
 var pageHTML string
 
-// policy allows the page its inline style and nothing else.
+// policy allows the page's inline style and nothing else.
 const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Access lists the workspaces of callers.

@@ -14,9 +14,9 @@ const (
 	lingerBytes = 16 << 20 // many clients read nothing until they have sent everything
 )
 
-// Conn is a connection that can be closed without losing its last response. Without it, a client that is refused while
-// it is still sending, for example because its body is too large, would see its connection reset before it could read
-// the reason.
+// Conn is a connection that can be closed without losing its last response. On an ordinary connection, a client whose
+// request is refused while it is still being sent, for example because the body is too large, would see the connection
+// reset before it could read the reason.
 type Conn struct {
 	*net.TCPConn
 	listener         *Listener
@@ -95,10 +95,10 @@ func (c *Conn) Write(p []byte) (int, error) {
 }
 
 // SetReadDeadline implements net.Conn, with the delay that type deadline describes.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.reading.want(t) }
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.reading.schedule(t) }
 
 // SetWriteDeadline implements net.Conn, with the delay that type deadline describes.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.writing.want(t) }
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.writing.schedule(t) }
 
 // SetDeadline implements net.Conn, with the delay that type deadline describes.
 func (c *Conn) SetDeadline(t time.Time) error {
@@ -106,7 +106,7 @@ func (c *Conn) SetDeadline(t time.Time) error {
 }
 
 // Close closes the connection. If LingerOnClose was called, it first ends the response and then discards a limited
-// amount of data that the client still sends.
+// amount of further data from the client.
 func (c *Conn) Close() error {
 	c.listener.closed(c)
 	if c.linger.Load() && c.CloseWrite() == nil && c.TCPConn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
@@ -122,7 +122,7 @@ func LingerOnClose(conn net.Conn) {
 	}
 }
 
-// below returns conn itself if it is a Conn, the Conn below TLS if it is a SecureConn, and nil otherwise.
+// below returns conn itself if it is a Conn, the Conn underneath TLS if it is a SecureConn, and nil otherwise.
 func below(conn net.Conn) *Conn {
 	switch c := conn.(type) {
 	case *Conn:

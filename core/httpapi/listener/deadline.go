@@ -20,7 +20,7 @@ type deadline struct {
 	applied time.Time
 }
 
-func (d *deadline) want(t time.Time) error {
+func (d *deadline) schedule(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if t.IsZero() || time.Until(t) <= 0 {

@@ -28,7 +28,7 @@ func TestADeadlineIsSetOnlyForReadsThatNeedADifferentOne(t *testing.T) {
 			if after != 0 {
 				at = time.Now().Add(after)
 			}
-			err := d.want(at)
+			err := d.schedule(at)
 			if read {
 				err = errors.Join(err, d.apply(), d.apply())
 			}

@@ -16,8 +16,8 @@ import (
 // Options configure a Listener. A cap of 0 means no cap.
 type Options struct {
 	MaxConns    int                   // in total
-	MaxPerPeer  int                   // per address; an IPv6 /64 counts as one address
-	TrustedPeer func(netip.Addr) bool // reports peers, such as proxies, that are exempt from MaxPerPeer; nil means none
+	MaxPerPeer  int                   // per address; an IPv6 /64 is treated as one address
+	TrustedPeer func(netip.Addr) bool // reports whether a peer, such as a proxy, is exempt from MaxPerPeer; nil means none is
 	TLS         *tls.Config           // nil for connections without TLS
 	Logger      hclog.Logger
 }
@@ -60,7 +60,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			}
 			_ = conn.Close()
 			delay = firstDelay
-		case passing(err):
+		case isTemporary(err):
 			l.warn("cannot accept connections; retrying", "error", err)
 			if !l.evict(func(*Conn) bool { return true }) {
 				time.Sleep(delay) //nolint:forbidigo // there is no notification when descriptors become free
@@ -72,11 +72,11 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// passing reports whether an accept error concerns a single connection or a resource that will become free again. It
-// counts every error that does not mean that the socket has stopped listening, because the resources that may run out
-// are not known in advance: descriptors (EMFILE, ENFILE), memory (ENOMEM, ENOBUFS) or the user's epoll watches
-// (ENOSPC).
-func passing(err error) bool {
+// isTemporary reports whether an accept error concerns a single connection or a resource that will become free again.
+// It is true for all errors except those that mean that the socket has stopped listening, because the resources that
+// may run out are not known in advance: descriptors (EMFILE, ENFILE), memory (ENOMEM, ENOBUFS) or the user's epoll
+// watches (ENOSPC).
+func isTemporary(err error) bool {
 	broken := []syscall.Errno{syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK, syscall.EOPNOTSUPP, syscall.EFAULT}
 	errno, ok := errors.AsType[syscall.Errno](err)
 	return ok && !slices.Contains(broken, errno)
@@ -176,8 +176,8 @@ func (l *Listener) warn(message string, args ...any) {
 	}
 }
 
-// network returns the network that counts as one address: an IPv4 address, or the /64 of an IPv6 address, because one
-// customer usually has a whole /64.
+// network returns the network that is treated as one address: an IPv4 address, or the /64 of an IPv6 address, because
+// one customer usually has a whole /64.
 func network(a netip.Addr) netip.Prefix {
 	bits := 64
 	if a.Is4() {
@@ -188,8 +188,8 @@ func network(a netip.Addr) netip.Prefix {
 }
 
 const (
-	mostConns  = 16384 // even if the descriptor limit is higher
-	leastConns = 64
+	maxDefaultConns = 16384 // even if the descriptor limit is higher
+	minDefaultConns = 64
 )
 
 // DefaultMaxConns returns the default connection cap. It leaves a quarter of the process's file descriptors, and at
@@ -198,8 +198,8 @@ const (
 func DefaultMaxConns() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return mostConns
+		return maxDefaultConns
 	}
 	descriptors := int(min(limit.Cur, 1<<20))
-	return max(leastConns, min(mostConns, descriptors-max(descriptors/4, 128)))
+	return max(minDefaultConns, min(maxDefaultConns, descriptors-max(descriptors/4, 128)))
 }

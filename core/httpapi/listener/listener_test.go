@@ -79,8 +79,8 @@ func TestAListenerWithoutDescriptorsKeepsAccepting(t *testing.T) {
 	}
 }
 
-func TestAListenerKeepsRunningWhenTheSystemRunsOutOfResources(t *testing.T) {
-	// ENOSPC: an app of the same user holds all of the user's epoll watches (fs.epoll.max_user_watches).
+func TestAListenerKeepsRunningIfTheSystemRunsOutOfResources(t *testing.T) {
+	// ENOSPC: an app with the same user has all of the user's epoll watches (fs.epoll.max_user_watches).
 	for _, err := range []error{syscall.ENOSPC, syscall.ENOMEM, syscall.ENOBUFS, os.NewSyscallError("epoll_ctl", syscall.ENOSPC)} {
 		l, _ := listen(t, Options{})
 		l.Listener = &failing{l.Listener, []error{&net.OpError{Op: "accept", Net: "tcp", Err: err}}}
@@ -89,7 +89,7 @@ func TestAListenerKeepsRunningWhenTheSystemRunsOutOfResources(t *testing.T) {
 	}
 }
 
-func TestTheErrorOfABrokenListenerIsReturned(t *testing.T) {
+func TestABrokenListenersErrorIsReturned(t *testing.T) {
 	l, _ := listen(t, Options{})
 	l.Listener = &failing{l.Listener, []error{&net.OpError{Op: "accept", Net: "tcp", Err: syscall.EBADF}}}
 	if _, err := l.Accept(); !errors.Is(err, syscall.EBADF) {
@@ -114,7 +114,7 @@ func TestAListenerWithoutDescriptorsClosesTheLongestIdleConnectionFirst(t *testi
 	}
 }
 
-func TestTheErrorOfAClosedListenerIsReturned(t *testing.T) {
+func TestAClosedListenersErrorIsReturned(t *testing.T) {
 	l, _ := listen(t, Options{})
 	_ = l.Close()
 	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
@@ -166,7 +166,7 @@ func TestATrustedProxyMayHaveAnyNumberOfConnections(t *testing.T) {
 	}
 }
 
-func TestAClosedConnectionNoLongerCounts(t *testing.T) {
+func TestAClosedConnectionIsNoLongerCounted(t *testing.T) {
 	l, _ := listen(t, Options{MaxConns: 1, MaxPerPeer: 1})
 	for range 3 {
 		connect(t, l, "127.0.0.1")
@@ -188,7 +188,7 @@ func TestTheDefaultCapLeavesDescriptorsForEverythingElse(t *testing.T) {
 	if limit.Cur != limit.Max {
 		t.Errorf("the soft limit %d was not raised to %d", limit.Cur, limit.Max)
 	}
-	if got := DefaultMaxConns(); got < leastConns || uint64(got)+128 > limit.Cur {
-		t.Errorf("%d connections of %d descriptors", got, limit.Cur)
+	if got := DefaultMaxConns(); got < minDefaultConns || uint64(got)+128 > limit.Cur {
+		t.Errorf("%d connections for %d descriptors", got, limit.Cur)
 	}
 }

@@ -22,7 +22,7 @@ type SecureConn struct {
 	peeked []byte // bytes read by Peek but not yet returned by Read
 }
 
-// transport is the connection below TLS: the TCP connection with the deadlines of its Conn.
+// transport is the connection underneath TLS: the TCP connection with the deadlines of its Conn.
 type transport struct{ *Conn }
 
 func (t transport) Read(p []byte) (int, error) {
@@ -92,7 +92,7 @@ func (c *SecureConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Certificate is a certificate and its key. They are read from files, and read again when the files change.
+// Certificate is a certificate and its key. They are read from files, and reread when the files change.
 type Certificate struct {
 	certFile, keyFile string
 	log               hclog.Logger
@@ -123,7 +123,7 @@ func (c *Certificate) Config() *tls.Config {
 	}
 }
 
-// Current returns the certificate to serve. It reads the files again if they were replaced. If they cannot be read or
+// Current returns the certificate to serve. It rereads the files if they have been replaced. If they cannot be read or
 // do not match, it returns the previous certificate and logs a warning.
 func (c *Certificate) Current() *tls.Certificate {
 	c.mu.Lock()

@@ -55,10 +55,10 @@ func (h *Handlers) Device(c *fiber.Ctx, _ core.Caller, r DeviceRequest) (any, er
 
 // DevicePage handles GET /v1/auth/device, the page on which a person enters the code that a command line shows.
 func (h *Handlers) DevicePage(c *fiber.Ctx, _ core.Caller) (any, error) {
-	return nil, page{Title: "Log in to the command line", Text: []string{"Enter the code that `ropewalk login` shows."}, Ask: true}.send(c, fiber.StatusOK)
+	return nil, page{Title: "Log in on the command line", Text: []string{"Enter the code that `ropewalk login` shows."}, Ask: true}.send(c, fiber.StatusOK)
 }
 
-// askConsent sends the page on which a person allows a command line to act as them. The consent is necessary because
+// askConsent sends the page on which a person allows a command line to act as them. Consent is necessary because
 // someone else may have started the login and sent the person to this page.
 func askConsent(c *fiber.Ctx, done access.Finished) error {
 	d, who := done.Device, cmp.Or(done.User.Email, done.User.DisplayName, done.User.ID)

@@ -24,7 +24,7 @@ type KeyLogin struct {
 // Login handles POST /v1/auth/login. It exchanges the API key for a session cookie.
 func (h *Handlers) Login(c *fiber.Ctx, _ core.Caller, r KeyLogin) (any, error) {
 	if r.Key == "" {
-		return nil, core.Errorf(core.CodeBadRequest, "key is missing: send the API key")
+		return nil, core.Errorf(core.CodeBadRequest, "key is missing; set it to the API key")
 	}
 	token, err := h.Access.Login(c.UserContext(), r.Key)
 	if core.CodeOf(err) == core.CodeUnauthenticated {
@@ -61,9 +61,9 @@ func (h *Handlers) Session(_ *fiber.Ctx, caller core.Caller) (any, error) {
 const maxReturnTo = 4 << 10
 
 // Authorize handles GET /v1/auth/authorize. It redirects the browser to the identity provider named by the query
-// parameter provider. Without that parameter, and if there are several providers, it sends a page with a link to each.
-// The query parameter returnTo is the local path to return to afterwards. device is the code of a command line that is
-// to be logged in instead of the browser.
+// parameter provider. If that parameter is missing and there are several providers, it sends a page with a link to
+// each. The query parameter returnTo is the local path to return to afterwards. The query parameter device is the code
+// of a command line to log in instead of the browser.
 func (h *Handlers) Authorize(c *fiber.Ctx, _ core.Caller) (any, error) {
 	returnTo := c.Query("returnTo", "/")
 	if len(returnTo) > maxReturnTo || !core.LocalPath(returnTo) {
@@ -93,7 +93,7 @@ func (h *Handlers) Authorize(c *fiber.Ctx, _ core.Caller) (any, error) {
 	}
 	start, err := h.Access.BeginLogin(c.UserContext(), access.LoginRequest{Provider: provider, RedirectURI: redirect, ReturnTo: returnTo, Device: device, Client: client})
 	if device != "" && core.CodeOf(err) == core.CodeNotFound {
-		return nil, page{Title: "Log in to the command line", Text: []string{err.Error()}, Ask: true}.send(c, fiber.StatusNotFound)
+		return nil, page{Title: "Log in on the command line", Text: []string{err.Error()}, Ask: true}.send(c, fiber.StatusNotFound)
 	}
 	if err != nil {
 		return nil, err
@@ -127,11 +127,11 @@ func (h *Handlers) Callback(c *fiber.Ctx, _ core.Caller) (any, error) {
 
 // providerError adds the provider's own error to the error of a browser login.
 func providerError(c *fiber.Ctx, err error) error {
-	said := c.Query("error")
-	if err == nil || said == "" {
+	providerCode := c.Query("error")
+	if err == nil || providerCode == "" {
 		return err
 	}
-	return fmt.Errorf("%w (the provider: %s %s)", err, clip(said), clip(c.Query("error_description")))
+	return fmt.Errorf("%w (the provider: %s %s)", err, clip(providerCode), clip(c.Query("error_description")))
 }
 
 // logFailedLogin logs why a browser login failed, because the response does not contain the reason.
@@ -141,17 +141,17 @@ func (h *Handlers) logFailedLogin(c *fiber.Ctx, err error) {
 		reason = httpio.Cause(err, e)
 	}
 	args := []any{"reason", reason, "request_id", c.GetRespHeader(fiber.HeaderXRequestID)}
-	if said := c.Query("error"); said != "" {
-		args = append(args, "provider_error", clip(said), "provider_description", clip(c.Query("error_description")))
+	if providerCode := c.Query("error"); providerCode != "" {
+		args = append(args, "provider_error", clip(providerCode), "provider_description", clip(c.Query("error_description")))
 	}
 	h.Log.Warn("browser login failed", args...)
 }
 
 // clip shortens a string from the URL, which anyone may have written.
 func clip(text string) string {
-	const most = 200
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
+	const limit = 200
+	if len(text) > limit {
+		return strings.ToValidUTF8(text[:limit], "") + "…"
 	}
 	return text
 }
@@ -165,7 +165,7 @@ func (h *Handlers) BackchannelLogout(c *fiber.Ctx, _ core.Caller) (any, error) {
 	}
 	tokens := c.Context().PostArgs().PeekMulti("logout_token")
 	if len(tokens) != 1 {
-		return nil, core.Errorf(core.CodeBadRequest, "the form must have one logout_token")
+		return nil, core.Errorf(core.CodeBadRequest, "the form must contain exactly one logout_token")
 	}
 	if err := h.Access.BackchannelLogout(c.UserContext(), string(tokens[0])); err != nil {
 		return nil, err

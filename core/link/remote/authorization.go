@@ -19,8 +19,8 @@ import (
 
 // Authorizer supplies the access tokens of one account for a remote app.
 type Authorizer interface {
-	// Token returns an access token. refused is a token that the app has just rejected, or "" for none. Token does not
-	// return it again. Errors are core.Errors that are safe to show.
+	// Token returns an access token. refused is a token that the app has just rejected, or "" if there is none. Token does
+	// not return it again. Errors are core.Errors that are safe to show.
 	Token(ctx context.Context, refused core.Secret) (Token, error)
 }
 
@@ -41,7 +41,7 @@ func Covers(resource string, app *url.URL) bool {
 	return isBelow && (below == "" || below[0] == '/')
 }
 
-// hostPort returns the host and port of an address, and fills in the default port of its scheme.
+// hostPort returns the host and port of an address, using its scheme's default port if it has none.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -56,7 +56,7 @@ type Challenge struct {
 	Error    string // for example insufficient_scope
 	Scope    string // the required scopes, separated by spaces
 	Metadata string // the URL of the server's protected resource metadata
-	Proofs   bool   // the server wants proofs that the sender has the token's key (DPoP, RFC 9449)
+	Proofs   bool   // the server requires proof that the sender has the token's key (DPoP, RFC 9449)
 }
 
 // challengeOf reads the WWW-Authenticate headers and skips malformed ones. A server that accepts both kinds of tokens
@@ -95,8 +95,8 @@ func (e *Error) unexplained() bool {
 	return e.Status == http.StatusForbidden && e.Challenge.Error == ""
 }
 
-// maxRefusals is how many tokens of an account a server may refuse for one request. The authorizer is also asked after
-// the last refusal, because only it knows why the app refuses a fresh token.
+// maxRefusals is how many tokens of an account a server may reject for one request. The authorizer is also asked after
+// the last refusal, because only it knows why the app rejects a fresh token.
 const maxRefusals = 2
 
 // maxNonces is how many of a server's nonces are tried for one request. Another request may use up the first.
@@ -105,11 +105,11 @@ const maxNonces = 2
 const notAllowed = "does not allow the account to do this (403)"
 
 // authorized sends a request with the account's token. If the server returns 401, it did not process the request, so
-// the request is sent again with a fresh token, or with the nonce that the server wants. After a 403 without a reason,
-// it tries one fresh token.
+// the request is sent again with a fresh token, or with the nonce that the server requires. After a 403 without a
+// reason, it tries one fresh token.
 func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 	var refused core.Secret
-	var forbidden *Error // the token was refused without a reason
+	var forbidden *Error // the token was rejected without a reason
 	refusals, nonces, resendable := 0, 0, r.Body == nil || r.GetBody != nil
 	for {
 		token, err := c.authorizer.Token(r.Context(), refused)
@@ -145,14 +145,14 @@ func (c *roundTripper) authorized(r *http.Request) (*http.Response, error) {
 		case failed.Challenge.Error == wantsNonce && token.Key != nil && nonces < maxNonces && resendable:
 			nonces++
 			continue
-		case failed.Challenge.Error == wantsNonce && token.Key != nil: // the nonce was refused, not the token
-			failed.Reason = "refuses the proof for lack of the right nonce (DPoP)"
+		case failed.Challenge.Error == wantsNonce && token.Key != nil: // the nonce was rejected, not the token
+			failed.Reason = "rejects the proof because it lacks the right nonce (DPoP)"
 		case failed.renewable() && refusals < maxRefusals && resendable:
 			refusals++
 			refused = token.Access
 			continue
 		case failed.renewable():
-			failed.Reason = fmt.Sprintf("rejected the account's token (%d), although it was just renewed", failed.Status)
+			failed.Reason = fmt.Sprintf("rejected the account's token (%d), although it had just been renewed", failed.Status)
 		case failed.unexplained() && refusals == 0 && resendable:
 			failed.Reason = notAllowed
 			refusals, refused, forbidden = 1, token.Access, failed
@@ -184,13 +184,12 @@ func (c *roundTripper) present(r *http.Request, token Token) error {
 	return err
 }
 
-// probe is a request that every MCP server understands. It has no effect: the server rejects it, or its session
-// ends.
+// probe is a request that every MCP server understands. It has no effect: the server rejects it, or ends the session.
 const probe = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
 // Probe sends a remote app a request without an account's token, and returns the challenge with which the app rejects
-// it. private reports whether the app answered from an address in this server's own network. The app's host name is not
-// enough to tell, because it may have several addresses, which may change at any moment.
+// it. private reports whether the app responded from an address in this server's own network. The app's host name is
+// not enough to tell, because it may have several addresses, which may change at any moment.
 func Probe(ctx context.Context, r core.Remote, client *http.Client) (c Challenge, private bool, err error) {
 	target, err := checkURL(r.URL)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// numbered returns the tokens t0, t1 and so on, up to last: a new token each time the previous one is refused.
+// numbered returns the tokens t0, t1 and so on, up to last, with a new one each time the previous one is rejected.
 type numbered struct {
 	key      *ProofKey
 	resource string
@@ -60,7 +60,7 @@ func post(t *testing.T, a Authorizer, serve http.HandlerFunc) error {
 	return err
 }
 
-func TestARefusedTokenIsReplacedWhenThatMayHelp(t *testing.T) {
+func TestARejectedTokenIsReplacedIfThatMayHelp(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		status    int
@@ -72,11 +72,11 @@ func TestARefusedTokenIsReplacedWhenThatMayHelp(t *testing.T) {
 		code      core.Code // the error's code
 	}{
 		{name: "a token that has expired", status: 401, challenge: `Bearer error="invalid_token"`, fresh: 1, requests: 2},
-		{name: "a token that has expired, at a server that returns 403", status: 403, challenge: `Bearer error="invalid_token"`, fresh: 1, requests: 2},
+		{name: "a token that has expired, with a server that returns 403", status: 403, challenge: `Bearer error="invalid_token"`, fresh: 1, requests: 2},
 		{name: "no challenge", status: 401, fresh: 1, requests: 2},
 		{name: "a token that a peer server has replaced", status: 401, fresh: 2, requests: 3},
 		{name: "every token", status: 401, fresh: 9, requests: 3, fails: true},
-		{name: "a token that has expired, at a server that returns 403 without a reason", status: 403, fresh: 1, requests: 2},
+		{name: "a token that has expired, with a server that returns 403 without a reason", status: 403, fresh: 1, requests: 2},
 		{name: "403 for every token", status: 403, fresh: 9, requests: 2, fails: true},
 		{name: "403 for a token that was just renewed", status: 403, fresh: 9, last: -1, requests: 1, fails: true},
 		{name: "too few rights", status: 403, challenge: `Bearer error="insufficient_scope", scope="more"`, fresh: 1, requests: 1, fails: true, code: core.CodeLoginNeeded},
@@ -94,7 +94,7 @@ func TestARefusedTokenIsReplacedWhenThatMayHelp(t *testing.T) {
 				w.WriteHeader(c.status)
 			})
 			if c.fails && c.status == http.StatusForbidden && c.code == "" && (err == nil || !strings.Contains(err.Error(), notAllowed)) {
-				t.Errorf("fails for another reason: %v", err)
+				t.Errorf("failed for another reason: %v", err)
 			}
 			if (err != nil) != c.fails || c.code != "" && core.CodeOf(err) != c.code {
 				t.Errorf("%v", err)
@@ -157,8 +157,8 @@ func newKey(t *testing.T) *ProofKey {
 	return key
 }
 
-// A server that asks for a nonce has not refused the token, even if it also sends a challenge for bearer tokens.
-func TestARequestForANonceDoesNotRefuseTheToken(t *testing.T) {
+// A server that asks for a nonce has not rejected the token, even if it also sends a challenge for bearer tokens.
+func TestARequestForANonceDoesNotRejectTheToken(t *testing.T) {
 	for _, c := range []struct {
 		name, challenge string
 		asks, requests  int
@@ -250,7 +250,7 @@ func TestRequestsProvePossessionOfTheKey(t *testing.T) {
 		}
 	})
 	if err != nil || len(refused) > 0 || len(seen) != 3 {
-		t.Errorf("%v after %d proofs; refused were %v", err, len(seen), refused)
+		t.Errorf("%v after %d proofs; rejected: %v", err, len(seen), refused)
 	}
 	for _, wrong := range []core.Secret{"x", "eA==", secret[:40]} {
 		if _, err := ParseProofKey(wrong); err == nil || strings.Contains(err.Error(), wrong.Reveal()+"\"") {
@@ -259,7 +259,7 @@ func TestRequestsProvePossessionOfTheKey(t *testing.T) {
 	}
 }
 
-// readProof returns the claims of a proof and the thumbprint of its key, if the signature is right.
+// readProof returns the claims of a proof and the thumbprint of its key, if the signature is valid.
 func readProof(proof string) (claims map[string]any, thumbprint string, err error) {
 	parts := strings.Split(proof, ".")
 	if len(parts) != 3 {
@@ -291,7 +291,7 @@ func readProof(proof string) (claims map[string]any, thumbprint string, err erro
 	digest := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
 	if header.Type != "dpop+jwt" || header.Algorithm != "ES256" || len(raw[2]) != 64 ||
 		!ecdsa.Verify(public, digest[:], new(big.Int).SetBytes(raw[2][:32]), new(big.Int).SetBytes(raw[2][32:])) {
-		return nil, "", fmt.Errorf("the signature under %s is wrong", raw[0])
+		return nil, "", fmt.Errorf("the signature of %s is invalid", raw[0])
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, `{"crv":%q,"kty":%q,"x":%q,"y":%q}`, header.Key.Crv, header.Key.KTY, header.Key.X, header.Key.Y))
 	return claims, base64.RawURLEncoding.EncodeToString(sum[:]), nil

@@ -18,9 +18,9 @@ func checkURL(raw string) (*url.URL, error) {
 	case err != nil: // the error would include the URL
 		return nil, fmt.Errorf("url is not a valid URL")
 	case target.Scheme != "http" && target.Scheme != "https" || target.Host == "":
-		return nil, fmt.Errorf("url must begin with http:// or https:// and name a host")
+		return nil, fmt.Errorf("url must begin with http:// or https:// and contain a host")
 	case target.User != nil:
-		return nil, fmt.Errorf("url must not contain a user name or password: use transport.auth")
+		return nil, fmt.Errorf("url must not contain a user name or password; use transport.auth")
 	}
 	target.Fragment = ""
 	return target, nil
@@ -36,8 +36,8 @@ func reservedHeader(key string) bool {
 	return strings.HasPrefix(key, "Proxy-") || strings.HasPrefix(key, headerparam.Prefix)
 }
 
-// CheckHeader returns an error if a header cannot be sent to a remote app. The error begins with field, the
-// setting that holds the header, and never shows the value.
+// CheckHeader returns an error if a header cannot be sent to a remote app. The error begins with field, the setting
+// that contains the header, and never includes the value.
 func CheckHeader(field, name string, value core.Secret) error {
 	switch key := http.CanonicalHeaderKey(name); {
 	case !httpguts.ValidHeaderFieldName(name):
@@ -45,7 +45,7 @@ func CheckHeader(field, name string, value core.Secret) error {
 	case reservedHeader(key):
 		return fmt.Errorf("%s: the header %s is set by the transport", field, name)
 	case !httpguts.ValidHeaderFieldValue(value.Reveal()):
-		return fmt.Errorf("%s: the value of header %s contains a control character", field, key)
+		return fmt.Errorf("%s: the value of the header %s contains a control character", field, key)
 	}
 	return nil
 }
@@ -79,5 +79,5 @@ func configuredHeaders(r core.Remote) (http.Header, error) {
 	case "header":
 		return header, add("transport.auth", r.Auth.Name, r.Auth.Value)
 	}
-	return nil, fmt.Errorf("transport.auth.type %q is unknown: use bearer, header, user, shared or none", r.Auth.Type)
+	return nil, fmt.Errorf("transport.auth.type %q is unknown; use bearer, header, user, shared or none", r.Auth.Type)
 }

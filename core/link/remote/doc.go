@@ -3,8 +3,7 @@
 //
 // It checks the configured address, credentials and headers (credentials.go), refuses redirects to other origins and
 // forbidden addresses, and sends requests (roundtripper.go). It bounds and checks responses (response.go,
-// eventfilter.go, pace.go), and keeps open the stream for the messages that a server sends unprompted
-// (serverstream.go).
+// eventfilter.go, pace.go), and keeps a stream open for the messages that a server sends unprompted (serverstream.go).
 //
 // The MCP SDK's client transports read and write the messages themselves; this package is the http.RoundTripper
 // underneath them. It does not track calls (package link does).

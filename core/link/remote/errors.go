@@ -17,9 +17,9 @@ var ErrSessionLost = errors.New("the remote server no longer knows the session")
 type Error struct {
 	Host      string
 	Reason    string
-	Status    int       // the HTTP status, or 0 without an answer
+	Status    int       // the HTTP status, or 0 without a response
 	Down      bool      // nothing could be reached at the address
-	Challenge Challenge // from a server that rejects the credentials
+	Challenge Challenge // from a server that rejected the credentials
 	cause     error     // may be nil; Reason already includes the useful part of its message
 }
 

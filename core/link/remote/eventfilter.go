@@ -14,13 +14,13 @@ import (
 )
 
 // eventFilter forwards a stream of server-sent events. An invalid message would make the SDK end the session, so the
-// filter replaces it with an error for the call that the stream answers.
+// filter replaces it with an error for the call that the stream responds to.
 type eventFilter struct {
 	in        *rpc.EventReader
 	source    io.Closer
 	discarded *rpc.DiscardLog
 	limit     int
-	id        func() string // the id of the call that the stream answers, or "null"
+	id        func() string // the id of the call that the stream responds to, or "null"
 	out       bytes.Buffer
 }
 
@@ -76,8 +76,8 @@ const maxEventID = 4 << 10
 // attempt to resume the stream with them would fail.
 func validID(id string) bool { return len(id) <= maxEventID && httpguts.ValidHeaderFieldValue(id) }
 
-// The limits for the delay that a server may ask for before a stream is requested again. With a shorter delay, a call
-// would send requests back to back until it ends.
+// Limits for the delay that a server may request before a stream is reopened. With a shorter delay, a call would send
+// requests back to back until it ends.
 const (
 	shortestRetry = 200 * time.Millisecond
 	longestRetry  = time.Minute
@@ -96,7 +96,7 @@ func retryAfter(field string) (wait time.Duration, ok bool) {
 }
 
 // check returns the event's data if it is a valid message. Otherwise it returns an error for the call that the event
-// answers, or nil if no call waits for the event.
+// responds to, or nil if no call is waiting for it.
 func (f *eventFilter) check(e rpc.Event) []byte {
 	id := f.id()
 	data := e.Data

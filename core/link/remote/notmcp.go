@@ -7,17 +7,17 @@ import (
 	"net/http"
 )
 
-// answer describes an answer from the server.
+// answer describes a server's response.
 type answer struct {
 	status  int
 	media   string // media type of the body, such as text/html
-	message string // the message of a JSON-RPC error in an answer that rejects the request; "" for none
+	message string // the message of a JSON-RPC error in a response that rejects the request; "" for none
 }
 
 // maxMessage is how many characters of a server's message are shown.
 const maxMessage = 200
 
-// readError reads the body of an answer that rejects a request, and leaves the body readable.
+// readError reads the body of a response that rejects a request, and leaves the body readable.
 func (a *answer) readError(resp *http.Response) error {
 	body, err := readUpTo(resp.Body, maxErrorBody)
 	if err != nil {
@@ -35,10 +35,10 @@ func (a *answer) readError(resp *http.Response) error {
 	return nil
 }
 
-// checkEndpoint is the advice when something other than an MCP endpoint answers.
-const checkEndpoint = "check the transport, and that the URL leads to an MCP endpoint, which often has the path /mcp"
+// checkEndpoint is the advice if something other than an MCP endpoint responds.
+const checkEndpoint = "check the transport, and that the URL is that of an MCP endpoint, whose path is often /mcp"
 
-// NotMCP turns err, which ended the handshake, into an error that describes the server's last answer.
+// NotMCP turns err, which ended the handshake, into an error that describes the server's last response.
 func (c *Conn) NotMCP(err error) *Error { return c.http.notMCP(err) }
 
 func (c *roundTripper) notMCP(cause error) *Error {
@@ -49,17 +49,17 @@ func (c *roundTripper) notMCP(cause error) *Error {
 	}
 	switch {
 	case last == nil:
-		failed.Reason = fmt.Sprintf("closed the connection before it answered: %s", checkEndpoint)
+		failed.Reason = fmt.Sprintf("closed the connection before it responded: %s", checkEndpoint)
 	case last.message != "":
-		failed.Reason = fmt.Sprintf("answered %s: %q", status(last.status), last.message)
+		failed.Reason = fmt.Sprintf("responded with %s: %q", status(last.status), last.message)
 	case last.status >= http.StatusInternalServerError, last.status == http.StatusTooManyRequests, last.status == http.StatusRequestTimeout:
-		failed.Reason = fmt.Sprintf("answered %s: try again later, or ask whoever runs it", status(last.status))
+		failed.Reason = fmt.Sprintf("responded with %s: try again later, or ask whoever runs it", status(last.status))
 	case last.status < 200 || last.status > 299:
-		failed.Reason = fmt.Sprintf("answered %s: %s", status(last.status), checkEndpoint)
+		failed.Reason = fmt.Sprintf("responded with %s: %s", status(last.status), checkEndpoint)
 	case last.media == "application/json" || last.media == "text/event-stream":
-		failed.Reason = fmt.Sprintf("answered with data that is not an MCP message: %s", checkEndpoint)
+		failed.Reason = fmt.Sprintf("responded with data that is not an MCP message: %s", checkEndpoint)
 	default:
-		failed.Reason = fmt.Sprintf("answered with %s, which is not MCP: %s", describe(last.media), checkEndpoint)
+		failed.Reason = fmt.Sprintf("responded with %s, which is not MCP: %s", describe(last.media), checkEndpoint)
 	}
 	return failed
 }

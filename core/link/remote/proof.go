@@ -18,7 +18,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// ProofAlgorithm is the algorithm that proofs are signed with (RFC 7518).
+// ProofAlgorithm is the algorithm with which proofs are signed (RFC 7518).
 const ProofAlgorithm = "ES256"
 
 const (
@@ -45,22 +45,22 @@ func NewProofKey() (core.Secret, error) {
 	return core.Secret(base64.StdEncoding.EncodeToString(der)), err
 }
 
-// ParseProofKey reads a key that NewProofKey made. It returns nil for "".
+// ParseProofKey parses a key that NewProofKey returned. It returns nil for "".
 func ParseProofKey(text core.Secret) (*ProofKey, error) {
 	if text == "" {
 		return nil, nil
 	}
 	der, err := base64.StdEncoding.DecodeString(text.Reveal())
 	if err != nil {
-		return nil, errors.New("the key of an account is not base64")
+		return nil, errors.New("an account's key is not base64")
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {
-		return nil, errors.New("the key of an account cannot be read")
+		return nil, errors.New("an account's key cannot be parsed")
 	}
 	key, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok || key.Curve != elliptic.P256() {
-		return nil, errors.New("the key of an account cannot be used with " + ProofAlgorithm)
+		return nil, errors.New("an account's key cannot be used with " + ProofAlgorithm)
 	}
 	point, err := key.PublicKey.Bytes() // the byte 4, then two coordinates of 32 bytes each
 	if err != nil {
@@ -108,9 +108,9 @@ func (k *ProofKey) proof(method string, target *url.URL, token core.Secret, nonc
 	return signed + "." + encode(signature), nil
 }
 
-// Proving returns a client whose requests to an authorization server carry proofs. If the server refuses a request
-// because the nonce is missing, it has not processed the request. The client then sends it again with the nonce.
-// Without a key, Proving returns client itself.
+// Proving returns a client whose requests to an authorization server carry proofs. If the server rejects a request
+// because the nonce is missing, it has not processed the request, so the client sends it again with the nonce. If there
+// is no key, Proving returns client itself.
 func Proving(client *http.Client, key *ProofKey) *http.Client {
 	if key == nil {
 		return client
@@ -148,7 +148,7 @@ func (p prover) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.send(r, again, nonce)
 }
 
-// errorCode returns the error in a response of a token endpoint, or "".
+// errorCode returns the error in a token endpoint's response, or "".
 func errorCode(body []byte) string {
 	var refused struct{ Error string }
 	if err := json.Unmarshal(body, &refused); err != nil {

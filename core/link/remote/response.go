@@ -21,9 +21,9 @@ const (
 func (c *roundTripper) receive(r *http.Request, resp *http.Response) (*http.Response, error) {
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	media = strings.TrimSpace(strings.ToLower(media))
-	said := &answer{status: resp.StatusCode, media: media}
-	if r.Method != http.MethodDelete { // a DELETE only ends the session: its answer does not explain a failure
-		c.answered.Store(said)
+	last := &answer{status: resp.StatusCode, media: media}
+	if r.Method != http.MethodDelete { // a DELETE only ends the session: its response does not explain a failure
+		c.answered.Store(last)
 	}
 	if nonce := nonceOf(resp.Header); nonce != "" && c.authorizer != nil {
 		c.nonce.Store(&nonce)
@@ -32,9 +32,9 @@ func (c *roundTripper) receive(r *http.Request, resp *http.Response) (*http.Resp
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		_ = resp.Body.Close()
 		return nil, &Error{Host: c.origin.Host, Status: resp.StatusCode, Challenge: challengeOf(resp.Header),
-			Reason: fmt.Sprintf("rejects the credentials (%d): check transport.auth (--bearer-env or --header)", resp.StatusCode)}
+			Reason: fmt.Sprintf("rejects the credentials (%d); check transport.auth (--bearer-env or --header)", resp.StatusCode)}
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		if err := said.readError(resp); err != nil {
+		if err := last.readError(resp); err != nil {
 			return nil, c.explain(r.Context(), r, err)
 		}
 	case media == "text/event-stream":
@@ -52,8 +52,8 @@ type limited struct {
 	io.Closer
 }
 
-// receiveJSON reads the answer to one call. An answer that is too large or not a message fails only that call. The SDK
-// would end the whole session.
+// receiveJSON reads the response to one call. A response that is too large or not a message fails only that call. The
+// SDK would end the whole session.
 func (c *roundTripper) receiveJSON(r *http.Request, resp *http.Response) (*http.Response, error) {
 	received := resp.Body
 	defer func() { _ = received.Close() }()
@@ -100,8 +100,7 @@ func messageOrError(data []byte, limit int, discarded *rpc.DiscardLog, id func()
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id(), code, reason)
 }
 
-// Codes of the errors that the transport substitutes for an answer. Package link converts them to its own
-// errors.
+// Codes of the errors that the transport substitutes for a response. Package link converts them to its own errors.
 const (
 	CodeTooLarge  = -32990
 	CodeMalformed = -32991

@@ -21,8 +21,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// roundTripper is the http.RoundTripper underneath the SDK's transports. It sends requests to one remote
-// server: it adds the credentials, refuses every other origin, and bounds the responses.
+// roundTripper is the http.RoundTripper underneath the SDK's transports. It sends requests to one remote server: it
+// adds the credentials, refuses all other origins, and bounds the responses.
 type roundTripper struct {
 	origin    *url.URL
 	header    http.Header
@@ -30,7 +30,7 @@ type roundTripper struct {
 	limit     int
 	wait      time.Duration
 	discarded rpc.DiscardLog
-	answered  atomic.Pointer[answer] // for the last request; nil before the first answer
+	answered  atomic.Pointer[answer] // for the last request; nil before the first response
 	version   atomic.Pointer[string] // the negotiated revision, sent with every request after the handshake
 
 	authorizer Authorizer             // for the account that requests use; may be nil
@@ -61,7 +61,7 @@ func (c *roundTripper) failure(reason string, cause error) *Error {
 // RoundTrip implements http.RoundTripper.
 func (c *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !sameOrigin(c.origin, r.URL) {
-		return nil, c.failure("names an endpoint on another host, "+r.URL.Host+", which is not allowed", nil)
+		return nil, c.failure("refers to an endpoint on another host, "+r.URL.Host+", which is not allowed", nil)
 	}
 	if c.authorizer != nil {
 		return c.authorized(r)
@@ -80,7 +80,7 @@ func (c *roundTripper) exchange(r *http.Request) (*http.Response, error) {
 	if v := c.version.Load(); v != nil && out.Header.Get("Mcp-Protocol-Version") == "" {
 		out.Header.Set("Mcp-Protocol-Version", *v)
 	}
-	late := time.AfterFunc(c.wait, func() { cancel(c.failure(fmt.Sprintf("did not start to answer within %v", c.wait), nil)) })
+	late := time.AfterFunc(c.wait, func() { cancel(c.failure(fmt.Sprintf("did not start to respond within %v", c.wait), nil)) })
 	resp, err := c.base.RoundTrip(out)
 	late.Stop()
 	if err != nil {
@@ -109,13 +109,13 @@ func (c *roundTripper) explain(ctx context.Context, r *http.Request, err error) 
 	return failed
 }
 
-// unreachable describes why no answer came and what to check.
+// unreachable describes why no response came and what to check.
 func unreachable(err error) string {
 	if name, ok := errors.AsType[*net.DNSError](err); ok {
 		if name.IsNotFound {
-			return "its name has no address; check the host in the URL"
+			return "its host name has no address; check the host in the URL"
 		}
-		return fmt.Sprintf("its name could not be looked up (%s); check DNS on this server's machine", name.Err)
+		return fmt.Sprintf("its host name could not be looked up (%s); check DNS on this server's machine", name.Err)
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return "it does not speak TLS; write http:// in the URL, or check the port"
@@ -126,7 +126,7 @@ func unreachable(err error) string {
 	return fmt.Sprintf("%v; check the address, and that the remote server is running", innermost(err))
 }
 
-// innermost returns the last error of a chain, which does not mention addresses or system calls.
+// innermost returns the last error of a chain, which mentions neither addresses nor system calls.
 func innermost(err error) error {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next
@@ -163,7 +163,7 @@ func WithHeader(ctx context.Context, header http.Header) context.Context {
 	return context.WithValue(ctx, headerKey{}, header)
 }
 
-// applyHeader adds the headers from WithHeader, and encodes the name if a header cannot hold it.
+// applyHeader adds the headers from WithHeader, and encodes the name if a header cannot carry it.
 func applyHeader(ctx context.Context, out http.Header) {
 	if more, ok := ctx.Value(headerKey{}).(http.Header); ok {
 		for name, values := range more {
@@ -194,9 +194,9 @@ func (c *roundTripper) checkRedirect(r *http.Request, via []*http.Request) error
 	case len(via) > maxRedirects:
 		return c.failure("redirects too many times", nil)
 	case !sameOrigin(c.origin, r.URL) && c.origin.Scheme != r.URL.Scheme:
-		return c.failure(fmt.Sprintf("redirects from %s to %s://%s, which must not receive its credentials: install the app with that URL if you trust it", c.origin.Scheme, r.URL.Scheme, r.URL.Host), nil)
+		return c.failure(fmt.Sprintf("redirects from %s to %s://%s, which must not receive its credentials; install the app with that URL if you trust it", c.origin.Scheme, r.URL.Scheme, r.URL.Host), nil)
 	case !sameOrigin(c.origin, r.URL):
-		return c.failure("redirects to "+r.URL.Host+", which must not receive its credentials: install the app with that URL", nil)
+		return c.failure("redirects to "+r.URL.Host+", which must not receive its credentials; install the app with that URL", nil)
 	case r.Method != via[0].Method:
 		return c.failure("redirects a "+via[0].Method+" to a "+r.Method, nil)
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/ropewalk/ropewalk/core/rpc"
 )
 
-// HealthyStream is how long a stream must last for its end to count as normal: proxies close idle streams after
+// HealthyStream is how long a stream must last for its end to be considered normal. Proxies close idle streams after
 // about a minute.
 const HealthyStream = 10 * time.Second
 
-// ServerStream holds the callbacks for the stream on which a server sends messages unprompted.
+// ServerStream contains the callbacks for the stream on which a server sends messages unprompted.
 type ServerStream struct {
-	// Answered is called once, when the server has answered the first request for the stream, even with an error, or
+	// Answered is called once, when the server has responded to the first request for the stream, even with an error, or
 	// could not be reached.
 	Answered func()
 	// Receive gets the data of each event. It returns false to end the stream.
@@ -39,7 +39,7 @@ type serverStream struct {
 }
 
 // ReadServerStream keeps open the stream on which a Streamable HTTP server sends messages unprompted (MCP 2025-11-25,
-// basic/transports, "listening for messages from the server"), until ctx ends or the server answers that it offers no
+// basic/transports, "listening for messages from the server"), until ctx ends or the server responds that it offers no
 // stream. On other transports it returns immediately.
 func (c *Conn) ReadServerStream(ctx context.Context, to ServerStream) {
 	if !c.streamable {

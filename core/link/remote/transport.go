@@ -27,7 +27,7 @@ type Options struct {
 	Logger         hclog.Logger  // nil disables logging
 	MaxAnswer      int           // bytes of one message; 0 means 16 MiB
 	ConnectTimeout time.Duration // to connect, and again for the TLS handshake; 0 means 10 s
-	HeaderTimeout  time.Duration // how long to wait for an answer to begin; 0 means 5 min. Streams may last longer
+	HeaderTimeout  time.Duration // how long to wait for a response to begin; 0 means 5 min. Streams may last longer
 
 	// AllowPrivate lets the URL resolve to loopback and private addresses. Link-local addresses, where clouds serve
 	// their metadata, remain forbidden.
@@ -38,9 +38,9 @@ type Options struct {
 	Control func(network, address string, c syscall.RawConn) error
 }
 
-// New returns the transport to a remote server (docs/api.md 3.1). Credentials and extra headers are sent only
-// to the URL's own origin: redirects to other origins and endpoints on other origins are refused. The error
-// names the field of r that is wrong.
+// New returns a transport to a remote server (docs/api.md 3.1). Credentials and extra headers are sent only to the
+// URL's own origin: redirects to other origins and endpoints on other origins are refused. The error names the invalid
+// field of r.
 func New(r core.Remote, o Options) (mcp.Transport, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
@@ -59,7 +59,7 @@ func New(r core.Remote, o Options) (mcp.Transport, error) {
 		return nil, err
 	}
 	if r.Type != "streamable-http" && r.Type != "sse" {
-		return nil, fmt.Errorf("transport.type %q is unknown: use streamable-http or sse", r.Type)
+		return nil, fmt.Errorf("transport.type %q is unknown; use streamable-http or sse", r.Type)
 	}
 	header, err := configuredHeaders(r)
 	if err != nil {

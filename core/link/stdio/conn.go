@@ -43,10 +43,10 @@ type Frame struct {
 	Data     []byte
 	Owned    bool // Data may be kept; otherwise it is valid until the next frame
 	Envelope rpc.Envelope
-	Err      error // why the message cannot be read; Envelope then holds the id of the call it answers
+	Err      error // why the message cannot be read; in that case, Envelope contains the id of the call it responds to
 }
 
-// Next returns the next message. A message that cannot be read is returned only if it names a call.
+// Next returns the next message. A message that cannot be read is returned only if it refers to a call.
 func (c *Conn) Next() (Frame, error) {
 	for {
 		if len(c.batch) > 0 {
@@ -96,7 +96,7 @@ func (c *Conn) splitBatch(data []byte) {
 // inspect scans a line. ok is false if the line was discarded.
 func (c *Conn) inspect(l rpc.Line) (f Frame, ok bool) {
 	if l.Over > 0 {
-		c.Discard("a line over the limit of " + strconv.Itoa(c.limit) + " bytes")
+		c.Discard("a line longer than the limit of " + strconv.Itoa(c.limit) + " bytes")
 		id, found := rpc.CallID(l.Data, l.Tail)
 		err := fmt.Errorf("%w: %d bytes, the limit is %d", rpc.ErrTooLarge, l.Over, c.limit)
 		return Frame{Envelope: rpc.Envelope{IDKind: rpc.IDNumber, Number: id}, Err: err}, found

@@ -39,7 +39,7 @@ type writeQueue struct {
 	mu     sync.Mutex
 	buf    []byte        // small messages for the next write
 	lines  lines         // messages that do not fit in buf, by sender
-	rest   []byte        // the rest of a write in progress; goes before buf
+	rest   []byte        // the rest of a write in progress; is written before buf
 	queued int           // bytes in buf and lines
 	spare  []byte        // becomes the next buf
 	busy   bool          // a goroutine is writing, or run is about to
@@ -249,8 +249,8 @@ func (l *lines) waiting(sender string) int {
 	return 0
 }
 
-// append calls put to append one message of about size bytes to its sender's line. It returns the message's
-// actual size.
+// append calls put to append one message of about size bytes to its sender's line. It returns the message's actual
+// size.
 func (l *lines) append(sender string, size int, put func([]byte) []byte) int {
 	one := l.bySender[sender]
 	if one == nil {

@@ -33,7 +33,7 @@ func appending(text string) func([]byte) []byte {
 	return func(buf []byte) []byte { return append(buf, text...) }
 }
 
-func TestAMessageIsWrittenAtOnceWhileNoOtherWriteIsInProgress(t *testing.T) {
+func TestAMessageIsWrittenImmediatelyIfNoOtherWriteIsInProgress(t *testing.T) {
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestAMessageIsWrittenAtOnceWhileNoOtherWriteIsInProgress(t *testing.T) {
 func TestMessagesThatDoNotFitInThePipeAreWrittenLater(t *testing.T) {
 	q, out := pipeQueue(t)
 	message := strings.Repeat("x", 50_000) + "\n"
-	const sent = 6 // a pipe holds 64 KiB: most of these do not fit
+	const sent = 6 // a pipe holds 64 KiB, so most of these do not fit
 	for range sent {
 		if err := q.add(t.Context(), "", len(message), appending(message)); err != nil {
 			t.Fatal(err)
@@ -107,8 +107,8 @@ func TestMessagesOfManyWritersStayWholeAndInOrder(t *testing.T) {
 	all.Wait()
 }
 
-// The queue is full of one sender's messages. Another sender's message waits for only one of them, and each sender's
-// messages stay in order.
+// The queue is full of one sender's messages. Another sender's message has to wait for only one of them, and each
+// sender's messages stay in order.
 func TestSendersTakeTurns(t *testing.T) {
 	out, in, err := os.Pipe()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
-// stallLimit is how long a reader may stall before its stream is cut.
+// stallLimit is how long a reader may stall before its stream is cut off.
 const stallLimit = 10 * time.Second
 
 // Body is the event stream of a POST in the form that fasthttp reads. Each Read is sent as one chunk on the request's

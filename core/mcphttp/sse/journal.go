@@ -16,8 +16,8 @@ const (
 const GETStream = 0
 
 // Journal records the last events of a session's streams, so that a client whose connection broke can resume (MCP
-// 2025-11-25, basic/transports, resumability). The zero value is ready to use. A session that streams nothing costs
-// nothing.
+// 2025-11-25, basic/transports, resumability). The zero value is ready to use. A session that streams nothing takes no
+// memory.
 type Journal struct {
 	mu    sync.Mutex
 	last  int64 // number of the newest event

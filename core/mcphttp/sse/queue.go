@@ -9,8 +9,8 @@ import (
 	"github.com/ropewalk/ropewalk/core/stream"
 )
 
-// How much a stream holds for a reader that does not keep up. Beyond that, the stream is closed. Senders never wait for
-// a reader.
+// How much a stream buffers for a reader that does not keep up. Beyond that, the stream is closed. Senders never wait
+// for a reader.
 const (
 	maxQueued      = 4096
 	maxQueuedBytes = 16 << 20
@@ -91,7 +91,7 @@ func (q *Queue) Inherit(from *Queue) {
 	}
 }
 
-// deliver adds an answer regardless of the limits, because there are only as many answers as calls.
+// deliver adds an answer regardless of the limits, because there are no more answers than calls.
 func (q *Queue) deliver(text []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -160,8 +160,8 @@ func (q *Queue) abandon() {
 	}
 }
 
-// Hold keeps an answer's memory counted until the reader has read the answer or has left. It calls release then, or
-// immediately if that has already happened.
+// Hold keeps an answer's memory counted until the reader has read the answer or has left. It then calls release, or
+// does so immediately if that has already happened.
 func (q *Queue) Hold(release func()) {
 	q.mu.Lock()
 	over := q.over

@@ -48,8 +48,9 @@ func (r *Response) BeginStream() {
 	r.Signal()
 }
 
-// Form reports the form of the response, which is known once all calls are answered or something must be sent before
-// that. Wake receives a token when the form may have become known. If the response is a stream, Form wakes its reader.
+// Form reports the form of the response, which is known once all calls have been answered, or something must be sent
+// before that. Wake receives a token when the form may have become known. If the response is a stream, Form wakes its
+// reader.
 func (r *Response) Form() (known, streamed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

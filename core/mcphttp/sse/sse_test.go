@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestAJournalKeepsItsBounds(t *testing.T) {
+func TestAJournalStaysWithinItsLimits(t *testing.T) {
 	var j Journal
 	for range 2 * maxKept {
 		j.Add(1, []byte("small"))
@@ -24,7 +24,7 @@ func TestAJournalKeepsItsBounds(t *testing.T) {
 	}
 	j.end(1)
 	if j.Resume(1, 0, NewQueue()) {
-		t.Error("a stream without a journal was resumed")
+		t.Error("a stream without a journal should not be resumable")
 	}
 	j.Add(2, make([]byte, 2*maxKeptBytes))
 	if len(j.kept) != 0 || j.bytes != 0 {
@@ -40,7 +40,7 @@ func TestAClientThatReconnectsTwiceResumesOnce(t *testing.T) {
 		t.Fatal("not resumed")
 	}
 	j.Add(1, []byte("b"))
-	j.Release(1, first) // too late: the second reader has the stream
+	j.Release(1, first) // too late, because the second reader has the stream
 	j.Add(1, []byte("c"))
 	j.end(1)
 	if got, open := first.Take(); len(got) != 1 || open {
@@ -67,7 +67,7 @@ func TestAStreamThatBrokeBeforeItsFirstEventCanBeResumed(t *testing.T) {
 	}
 }
 
-func TestASilentAnswerKeepsItsConnectionOpen(t *testing.T) {
+func TestASilentResponseKeepsItsConnectionOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()
 		defer there.Close()

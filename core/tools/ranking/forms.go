@@ -8,17 +8,17 @@ import (
 
 // The weights of a query word that a document contains only in a different form, and of a word with little meaning.
 const (
-	asSynonym = 0.45
-	asPrefix  = 0.7
-	asShort   = 0.7 // an abbreviation
-	asTypo    = 0.6 // with one error
-	asPart    = 0.7 // of words written as one
-	whenLight = 0.5
+	synonymWeight      = 0.45
+	prefixWeight       = 0.7
+	abbreviationWeight = 0.7 // an abbreviation
+	typoWeight         = 0.6 // a word with one typing error
+	partWeight         = 0.7 // a part of words written as one
+	lightWeight        = 0.5
 )
 
 // forms returns the stems that a query word may mean, with their weights. These are the word itself, the words that it
 // may be a form of if no document contains it, and the synonyms of all of these. A synonym that is rarer than the word
-// does not count more than the word.
+// does not weigh more than the word.
 func (x *Index) forms(word string) map[string]float64 {
 	own := stem(word)
 	meant := map[string]float64{own: 1}
@@ -29,9 +29,9 @@ func (x *Index) forms(word string) map[string]float64 {
 	for stem, weight := range meant {
 		for _, s := range thesaurus().synonyms[stem] {
 			if asked, rarity := x.rarity[stem], x.rarity[s]; asked > 0 && rarity > asked {
-				all[s] = max(all[s], weight*asSynonym*asked/rarity)
+				all[s] = max(all[s], weight*synonymWeight*asked/rarity)
 			} else {
-				all[s] = max(all[s], weight*asSynonym)
+				all[s] = max(all[s], weight*synonymWeight)
 			}
 		}
 	}
@@ -50,13 +50,13 @@ func (x *Index) guess(word, own string, meant map[string]float64) {
 		weight := 0.0
 		switch {
 		case len(own) >= 3 && strings.HasPrefix(v.stem, own), len(v.stem) >= 4 && strings.HasPrefix(own, v.stem):
-			weight = asPrefix
+			weight = prefixWeight
 		case understood:
-		case isShort(word, v.word):
-			weight = asShort
+		case isAbbreviation(word, v.word):
+			weight = abbreviationWeight
 		default:
 			if errors := min(typos(word, v.word), typos(own, v.stem)); errors < tooMany {
-				weight = asTypo / float64(max(errors, 1))
+				weight = typoWeight / float64(max(errors, 1))
 			}
 		}
 		if weight > 0 {
@@ -66,18 +66,18 @@ func (x *Index) guess(word, own string, meant map[string]float64) {
 	if understood {
 		return
 	}
-	meant[initialism+word] = asShort
+	meant[initialism+word] = abbreviationWeight
 	for i := 3; i <= len(word)-3; i++ {
 		first, second := x.vocabulary[word[:i]], x.vocabulary[word[i:]]
 		if len(x.postings[first]) > 0 && len(x.postings[second]) > 0 {
-			meant[first], meant[second] = asPart, asPart
+			meant[first], meant[second] = partWeight, partWeight
 		}
 	}
 }
 
-// isShort reports whether a word is another one without its vowels and perhaps some consonants, such as msg for
+// isAbbreviation reports whether a word is another one without its vowels and perhaps some consonants, such as msg for
 // message.
-func isShort(short, word string) bool {
+func isAbbreviation(short, word string) bool {
 	if len(short) < 3 || len(short) >= len(word) || short[0] != word[0] || !isASCII(word) || strings.ContainsAny(short[1:], "aeiou") {
 		return false
 	}

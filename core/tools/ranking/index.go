@@ -172,7 +172,7 @@ func (x *Index) match(word string, scores []float64) {
 	clear(scores)
 	weight := 1.0
 	if x.light[word] {
-		weight = whenLight
+		weight = lightWeight
 	}
 	for stem, likeness := range x.forms(word) {
 		for _, p := range x.postings[stem] {

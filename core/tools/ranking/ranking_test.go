@@ -29,12 +29,12 @@ func catalogue(t testing.TB) (documents []Document, names []string) {
 	return documents, names
 }
 
-// recall counts the questions for which the wanted tool is among the first five results.
+// recall counts the questions for which the intended tool is among the first five results.
 type recall struct{ found, all int }
 
 func (r recall) fraction() float64 { return float64(r.found) / float64(r.all) }
 
-// heldBack reports whether a question is reserved for judging the ranking. Nobody may tune the ranking with these
+// heldBack reports whether a question is reserved for judging the ranking. The ranking must not be tuned to these
 // questions, so the tests do not print those that miss.
 func heldBack(question string) bool {
 	h := fnv.New32a()
@@ -42,7 +42,7 @@ func heldBack(question string) bool {
 	return h.Sum32()%2 == 0
 }
 
-// recalls asks the questions of a table. For each kind of question, it returns the recall over all questions and over
+// recalls asks the questions in a table. For each kind of question, it returns the recall over all questions and over
 // those that are held back.
 func recalls(t *testing.T, x *Index, names []string, file string) (all, held map[string]recall) {
 	all, held = map[string]recall{}, map[string]recall{}
@@ -70,9 +70,9 @@ func recalls(t *testing.T, x *Index, names []string, file string) (all, held map
 	return all, held
 }
 
-// queries.tsv was written together with the ranking. questions.tsv was written separately, before the ranking was tried
-// on it. variants.tsv has the same author as alike.txt, so it shows which questions a change breaks, but not how good
-// the ranking is.
+// queries.tsv was written together with the ranking. questions.tsv was written separately, before the ranking was
+// tested with it. variants.tsv has the same author as alike.txt, so it shows which questions a change breaks, but not
+// how good the ranking is.
 func TestTheIntendedToolIsInTheTopFiveOfFiveHundred(t *testing.T) {
 	documents, names := catalogue(t)
 	if len(documents) != 500 {
@@ -87,7 +87,7 @@ func TestTheIntendedToolIsInTheTopFiveOfFiveHundred(t *testing.T) {
 		all, held := recalls(t, x, names, file)
 		for kind, got := range all {
 			least := floors[kind]
-			t.Logf("%s, %s: recall@5 is %.3f of %d, and %.3f of the %d held back", file, kind, got.fraction(), got.all, held[kind].fraction(), held[kind].all)
+			t.Logf("%s, %s: recall@5 is %.3f for %d questions, and %.3f for the %d held back", file, kind, got.fraction(), got.all, held[kind].fraction(), held[kind].all)
 			if got.fraction() < least || held[kind].fraction() < least {
 				t.Errorf("%s, %s: recall@5 is below %.2f", file, kind, least)
 			}
@@ -111,12 +111,12 @@ func TestAQueryWordMatchesOtherSpellings(t *testing.T) {
 		"look up": "lookup",
 	} {
 		if got := x.Search(query); len(got) == 0 || documents[got[0]].Name != name {
-			t.Errorf("%q finds %v", query, got)
+			t.Errorf("%q found %v", query, got)
 		}
 	}
 }
 
-func TestASynonymCountsLessThanTheWordEvenIfItIsRarer(t *testing.T) {
+func TestASynonymWeighsLessThanTheWordEvenIfItIsRarer(t *testing.T) {
 	documents := []Document{{Name: "erase"}}
 	for range 8 {
 		documents = append(documents, Document{Name: "delete"})
@@ -131,7 +131,7 @@ func TestASearchReturnsTheSameOrderEachTime(t *testing.T) {
 	want := New(documents).Search("create or list the settings of an account")
 	for range 50 {
 		if got := New(documents).Search("create or list the settings of an account"); !slices.Equal(got, want) {
-			t.Fatalf("got %v, and before %v", got, want)
+			t.Fatalf("got %v, and earlier %v", got, want)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestWordsThatCanBeReadAsOneWordAreStillFoundSeparately(t *testing.T) {
 	}
 }
 
-func TestOddQueriesAndDocumentsFindNothing(t *testing.T) {
+func TestUnusualQueriesFindNothing(t *testing.T) {
 	x := New([]Document{{App: "a", Name: "b"}})
 	for _, query := range []string{"", " ", "zebra", "!?", strings.Repeat("x", 100_000), "\xff\xfe", "the", "ü", "日本"} {
 		if got := x.Search(query); len(got) != 0 {

@@ -64,15 +64,15 @@ func setOf(text string) map[string]bool {
 //go:embed alike.txt
 var alike string
 
-// alikes are the words of alike.txt.
-type alikes struct {
+// wordGroups contains the words of alike.txt.
+type wordGroups struct {
 	stems    map[string]string   // the stem of each word
 	synonyms map[string][]string // from the stem of each word to the stems of the other words in its groups
 }
 
 // thesaurus parses alike.txt, once.
-var thesaurus = sync.OnceValue(func() alikes { //nolint:gochecknoglobals // it never changes, and takes milliseconds
-	t := alikes{map[string]string{}, map[string][]string{}}
+var thesaurus = sync.OnceValue(func() wordGroups { //nolint:gochecknoglobals // it never changes, and takes milliseconds
+	t := wordGroups{map[string]string{}, map[string][]string{}}
 	for line := range strings.Lines(alike) {
 		if strings.HasPrefix(line, "#") {
 			continue

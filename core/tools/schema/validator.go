@@ -36,7 +36,7 @@ func New() *Validator {
 }
 
 // CheckArguments checks the arguments of a tool call. The error is core.CodeInvalidInput with the violations in its
-// details. Without a usable schema, every object is accepted, and the app has to check it.
+// details. If there is no usable schema, every object is accepted, and the app has to check it.
 func (v *Validator) CheckArguments(ctx context.Context, tool core.Tool, arguments json.RawMessage) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (v *Validator) checkObject(what, by string, object json.RawMessage, s compi
 		return nil
 	}
 	if hasLongNumber(value) {
-		return core.Errorf(core.CodeInvalidInput, "%s have a number of more than %d digits", what, maxDigits)
+		return core.Errorf(core.CodeInvalidInput, "%s contain a number with more than %d digits", what, maxDigits)
 	}
 	if !s.cost.allows(value) {
 		return core.Errorf(core.CodeInvalidInput, "%s are too large or nested too deeply to be checked against %s", what, by)

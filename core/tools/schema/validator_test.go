@@ -25,7 +25,7 @@ func chain(n int) string {
 	return b.String()
 }
 
-func TestASchemaOfChainedReferencesIsTooComplex(t *testing.T) {
+func TestASchemaWithChainedReferencesIsTooComplex(t *testing.T) {
 	v := New()
 	for _, depth := range []int{20, 24, 1000} {
 		tool := core.Tool{Server: "a", Name: "b", Schema: json.RawMessage(chain(depth))}
@@ -38,7 +38,7 @@ func TestASchemaOfChainedReferencesIsTooComplex(t *testing.T) {
 	}
 }
 
-func TestAFormIsNotCheckedAgainstASchemaOfChainedReferences(t *testing.T) {
+func TestAFormIsNotCheckedAgainstASchemaWithChainedReferences(t *testing.T) {
 	if err := New().CheckForm(json.RawMessage(chain(24)), json.RawMessage(`{}`)); err != nil {
 		t.Error(err)
 	}
@@ -85,8 +85,7 @@ func TestACheckListsABoundedNumberOfViolations(t *testing.T) {
 	}
 }
 
-// Every violation repeats the argument or the schema. Without the limits, the response to a 1 MB call would be 90 MB
-// long.
+// Every violation repeats the argument or the schema. Without the limits, the response to a 1 MB call would take 90 MB.
 func TestRepeatedViolationsAreBounded(t *testing.T) {
 	long := strings.Repeat("n\u00fc", 300_000)
 	names := make([]string, 20_000)
@@ -117,7 +116,7 @@ func TestRepeatedViolationsAreBounded(t *testing.T) {
 			}
 			for _, v := range known.Details.(map[string]any)["errors"].([]Violation) {
 				if v.Message == "" || len(v.Path) > maxViolationText || len(v.Message) > maxViolationText+100 {
-					t.Fatalf("path of %d bytes, message of %d", len(v.Path), len(v.Message))
+					t.Fatalf("the path has %d bytes, the message %d", len(v.Path), len(v.Message))
 				}
 			}
 		})
@@ -135,7 +134,7 @@ func TestRegularExpressionsInSchemasTakeLinearTime(t *testing.T) {
 
 // Without the limit, the time for a check would grow with the square of the number of digits: 500 of these numbers
 // would take 13 seconds.
-func TestNumbersOfMillionsOfDigitsAreRefused(t *testing.T) {
+func TestNumbersWithMillionsOfDigitsAreRefused(t *testing.T) {
 	v := New()
 	for _, schema := range []string{`{"minimum":0}`, `{"maximum":1}`, `{"multipleOf":7}`, `{"type":"integer"}`, `{"enum":[1]}`, `{"const":1}`} {
 		tool := core.Tool{Server: "a", Name: "b", Schema: json.RawMessage(`{"properties":{"n":{"items":` + schema + `}}}`)}
@@ -153,7 +152,7 @@ func TestNumbersOfMillionsOfDigitsAreRefused(t *testing.T) {
 	}
 }
 
-func TestASchemaWithNumbersOfMillionsOfDigitsIsTooComplex(t *testing.T) {
+func TestASchemaWithNumbersWithMillionsOfDigitsIsTooComplex(t *testing.T) {
 	v := New()
 	for _, limit := range []string{`"minimum":1e999999`, `"multipleOf":1e-999999`, `"minLength":1e999999`, `"enum":[1e1000001]`, `"default":1e999999`} {
 		schema := json.RawMessage(`{"allOf":[` + strings.Repeat(`{`+limit+`},`, 10_000) + `{}]}`)

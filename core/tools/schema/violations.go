@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/message"
 )
 
-// The limits on the violations of one check. A message can repeat the value or the schema, and a path repeats the
+// The limits on the violations found by one check. A message can repeat the value or the schema, and a path repeats the
 // names above the value. Without limits, a single 900 KB name in the arguments would be repeated in every violation
 // below it.
 const (

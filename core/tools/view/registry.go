@@ -280,9 +280,9 @@ func (r *Registry) Set(ctx context.Context, workspace string, d core.View) (Info
 	return newInfo(v, false), nil
 }
 
-// Remove deletes a view of a workspace. The error is core.CodeNotFound if there is none, and core.CodeConflict if the
-// view is declared in the configuration. API keys that are bound to it see nothing until a view with that name is set
-// again.
+// Remove deletes a view of a workspace. The error is core.CodeNotFound if there is no such view, and core.CodeConflict
+// if the view is declared in the configuration. API keys that are bound to it see nothing until a view with that name
+// is set again.
 func (r *Registry) Remove(ctx context.Context, workspace, name string) error {
 	return r.change(workspace, name, func() error { return r.store.DeleteView(ctx, workspace, name) }, nil)
 }
@@ -293,7 +293,7 @@ func (r *Registry) change(workspace, name string, write func() error, v *View) e
 	now := r.current.Load()
 	if now.declaration(workspace, name) != nil {
 		r.mu.Unlock()
-		return core.Errorf(core.CodeConflict, "the configuration declares the view %s (views.%s); change it there", name, name)
+		return core.Errorf(core.CodeConflict, "the configuration declares the view %q (views.%s); change it there", name, name)
 	}
 	if err := write(); err != nil {
 		r.mu.Unlock()

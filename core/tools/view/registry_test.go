@@ -56,7 +56,7 @@ func bound(t *testing.T, definition string, roles []core.Role, groups ...string)
 	return v
 }
 
-func TestTheViewsOfRoleKeyAndAddressApplyToACaller(t *testing.T) {
+func TestTheViewsForRoleKeyAndAddressApplyToACaller(t *testing.T) {
 	store := &memory{views: map[string][]core.View{"ws_a": {{Name: "stored"}, {Name: "both"}, {Name: "Wrong"}}, "ws_b": {{Name: "other"}}}}
 	r, err := NewRegistry(t.Context(), store, []Declared{
 		{View: bound(t, `{"name":"members"}`, []core.Role{core.RoleMember}), Workspaces: []string{"ws_a"}},
@@ -91,7 +91,7 @@ func TestTheViewsOfRoleKeyAndAddressApplyToACaller(t *testing.T) {
 		}
 	}
 	if v := r.Of(callerIn("ws_a", core.RoleAdmin, "", "both")).views[0]; v.Default != core.ViewDenies {
-		t.Error("the stored view hides the declared one of the same name")
+		t.Error("the declared view should take precedence over a stored one with the same name")
 	}
 	var listed []string
 	for _, i := range r.List("ws_a") {
@@ -102,7 +102,7 @@ func TestTheViewsOfRoleKeyAndAddressApplyToACaller(t *testing.T) {
 	}
 }
 
-func TestUsersOfABoundRoleOrGroupSeeOnlyTheViewUntilItIsUnbound(t *testing.T) {
+func TestUsersWithABoundRoleOrGroupSeeOnlyTheViewUntilItIsUnbound(t *testing.T) {
 	store := &memory{views: map[string][]core.View{
 		"ws_a": {{Name: "staff", Groups: []string{"staff", "All Staff"}}, {Name: "hidden", Groups: []string{"staff"}}, {Name: "lost", Include: []core.ToolRule{{}}, Groups: []string{"lost"}}},
 		"ws_b": {{Name: "others", Groups: []string{"others"}, Roles: []core.Role{core.RoleMember}}},
@@ -147,7 +147,7 @@ func TestUsersOfABoundRoleOrGroupSeeOnlyTheViewUntilItIsUnbound(t *testing.T) {
 	}
 }
 
-func TestAChangeToAViewAppliesAtOnceAndIsAnnounced(t *testing.T) {
+func TestAChangeToAViewAppliesImmediatelyAndIsAnnounced(t *testing.T) {
 	store := &memory{views: map[string][]core.View{"ws_a": {{Name: "old"}}}}
 	r, err := NewRegistry(t.Context(), store, nil, hclog.NewNullLogger())
 	if err != nil {
@@ -173,7 +173,7 @@ func TestAChangeToAViewAppliesAtOnceAndIsAnnounced(t *testing.T) {
 		t.Errorf("a view that was not stored: %v", err)
 	}
 	if err := r.Reload(t.Context()); err == nil || !r.Has("ws_a", "new") {
-		t.Errorf("the views did not survive an outage: %v", err)
+		t.Errorf("the views should survive an outage: %v", err)
 	}
 	store.err = nil
 	r.Declare([]Declared{{View: bound(t, `{"name":"mine"}`, []core.Role{core.RoleAdmin})}})

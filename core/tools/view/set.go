@@ -27,18 +27,20 @@ func (s *Set) Shows(t core.Tool) bool {
 	return s.shows(subject{server: t.Server, full: t.FullName(), long: t.LongName(), hints: hintsOf(t.Raw)})
 }
 
-// ShowsUnread is like Shows, for a tool with unknown annotations. If only the annotations could decide, the tool is not
-// shown.
-func (s *Set) ShowsUnread(server, name string) bool { return s.shows(unread(server, name, false)) }
+// ShowsByName is like Shows, for a tool whose annotations are unknown. If only the annotations could decide, the tool
+// is not shown.
+func (s *Set) ShowsByName(server, name string) bool {
+	return s.shows(namedSubject(server, name, false))
+}
 
 // MayShow reports whether a tool with that name is shown if it has the right annotations.
 func (s *Set) MayShow(server, name string) bool {
-	if s.shows(unread(server, name, true)) {
+	if s.shows(namedSubject(server, name, true)) {
 		return true
 	}
 	for _, v := range s.views {
 		for full, as := range v.Tools {
-			if own, ok := strings.CutPrefix(full, server+separator); ok && as.Name == name && s.shows(unread(server, own, true)) {
+			if own, ok := strings.CutPrefix(full, server+separator); ok && as.Name == name && s.shows(namedSubject(server, own, true)) {
 				return true
 			}
 		}
@@ -50,7 +52,7 @@ func (s *Set) MayShow(server, name string) bool {
 // with tools are shown if one of its tools is; see Narrowed.ShowsApp.
 func (s *Set) ShowsApp(server string) bool { return s.MayShow(server, "") }
 
-func unread(server, name string, assume bool) subject {
+func namedSubject(server, name string, assume bool) subject {
 	t := core.Tool{Server: server, Name: name}
 	return subject{server: server, full: t.FullName(), long: t.LongName(), assume: assume}
 }
@@ -88,7 +90,7 @@ func (s *Set) Narrow(o *core.Offer) Narrowed {
 		n.apps[t.Server] = n.apps[t.Server] || shown
 	}
 	for _, h := range o.Held {
-		if s.ShowsUnread(h.Server, h.Name) {
+		if s.ShowsByName(h.Server, h.Name) {
 			n.Held = append(n.Held, h)
 		}
 	}
@@ -141,12 +143,12 @@ func (n Narrowed) Labels() []core.Relabel {
 // relabel returns the name and description that the views give a tool. Later views override earlier ones.
 func (s *Set) relabel(t core.Tool) (as core.Relabel) {
 	for _, v := range s.views {
-		said := v.relabel(t)
-		if said.Name != "" {
-			as.Name = said.Name
+		label := v.relabel(t)
+		if label.Name != "" {
+			as.Name = label.Name
 		}
-		if said.Description != "" {
-			as.Description = said.Description
+		if label.Description != "" {
+			as.Description = label.Description
 		}
 	}
 	return as

@@ -10,7 +10,7 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// The limits of a definition.
+// Limits on a definition.
 const (
 	maxRules       = 200 // per list
 	maxRelabelled  = 1000
@@ -37,7 +37,7 @@ type rule struct {
 	app, tool *regexp.Regexp // nil matches anything
 }
 
-// subject is the thing that a view decides about: a tool, or an app, represented by a tool with an empty name.
+// subject is what a view decides on: a tool, or an app, represented by a tool with an empty name.
 type subject struct {
 	server     string
 	full, long string
@@ -59,7 +59,7 @@ func ValidName(name string) bool { return validName.MatchString(name) }
 // New checks a definition and fills in its default. The error is core.CodeBadRequest and names the invalid field.
 func New(d core.View) (*View, error) {
 	if !ValidName(d.Name) {
-		return nil, core.Errorf(core.CodeBadRequest, "name is %.80q; a view has a name of 1 to 63 lower-case letters, digits and hyphens that begins with a letter or a digit", d.Name)
+		return nil, core.Errorf(core.CodeBadRequest, "name is %.80q; a view's name consists of 1 to 63 lower-case letters, digits and hyphens, and begins with a letter or a digit", d.Name)
 	}
 	v := &View{View: d}
 	var err error
@@ -71,7 +71,7 @@ func New(d core.View) (*View, error) {
 	case core.ViewDenies:
 	case core.ViewAllows:
 		if len(d.Include) > 0 {
-			return nil, core.Errorf(core.CodeBadRequest, "include does nothing with the default allow; leave one of them out")
+			return nil, core.Errorf(core.CodeBadRequest, "include has no effect if default is \"allow\"; leave one of them out")
 		}
 	default:
 		return nil, core.Errorf(core.CodeBadRequest, "default is %.50q; it must be %s or %s", d.Default, core.ViewAllows, core.ViewDenies)
@@ -115,7 +115,7 @@ func newRules(field string, list []core.ToolRule) ([]rule, error) {
 	rules := make([]rule, len(list))
 	for i, r := range list {
 		if r == (core.ToolRule{}) {
-			return nil, core.Errorf(core.CodeBadRequest, "%s[%d] names nothing; give it tool, app, or an annotation such as readOnly", field, i)
+			return nil, core.Errorf(core.CodeBadRequest, "%s[%d] is empty; set tool, app, or an annotation such as readOnly", field, i)
 		}
 		if utf8.RuneCountInString(r.App) > maxPattern || utf8.RuneCountInString(r.Tool) > maxPattern {
 			return nil, core.Errorf(core.CodeBadRequest, "%s[%d] has a pattern of more than %d characters", field, i, maxPattern)
@@ -144,10 +144,10 @@ func checkRelabels(all map[string]core.Relabel) error {
 			return core.Errorf(core.CodeBadRequest, "tools.%.80s is not the full name of a tool, such as files__read", full)
 		}
 		if server == systemServer {
-			return core.Errorf(core.CodeBadRequest, "tools.%.80s is a tool of the server, which keeps its own name and description", full)
+			return core.Errorf(core.CodeBadRequest, "tools.%.80s is one of the server's own tools, which cannot be renamed or described differently", full)
 		}
 		if as == (core.Relabel{}) {
-			return core.Errorf(core.CodeBadRequest, "tools.%.80s changes nothing; give it a name or a description", full)
+			return core.Errorf(core.CodeBadRequest, "tools.%.80s changes nothing; set a name or a description", full)
 		}
 		if utf8.RuneCountInString(as.Description) > maxDescription {
 			return core.Errorf(core.CodeBadRequest, "tools.%.80s.description has more than %d characters", full, maxDescription)
@@ -157,7 +157,7 @@ func checkRelabels(all map[string]core.Relabel) error {
 		}
 		name := server + separator + as.Name
 		if !ownName.MatchString(as.Name) || len(name) > core.MaxToolName {
-			return core.Errorf(core.CodeBadRequest, "tools.%.80s.name is %.80q; a name has letters, digits, dots, hyphens and underscores, and at most %d characters including the app's name",
+			return core.Errorf(core.CodeBadRequest, "tools.%.80s.name is %.80q; a name consists of letters, digits, dots, hyphens and underscores, at most %d characters including the app's name",
 				full, as.Name, core.MaxToolName)
 		}
 		if taken[name] != "" {
@@ -170,7 +170,7 @@ func checkRelabels(all map[string]core.Relabel) error {
 
 func (v *View) shows(s subject) bool {
 	for _, r := range v.exclude {
-		if r.fits(s, !s.assume) {
+		if r.matches(s, !s.assume) {
 			return false
 		}
 	}
@@ -178,15 +178,15 @@ func (v *View) shows(s subject) bool {
 		return true
 	}
 	for _, r := range v.include {
-		if r.fits(s, s.assume) {
+		if r.matches(s, s.assume) {
 			return true
 		}
 	}
 	return false
 }
 
-// fits reports whether the rule matches s. If only unknown annotations could decide, it returns unknown.
-func (r rule) fits(s subject, unknown bool) bool {
+// matches reports whether the rule matches s. If only unknown annotations could decide, it returns unknown.
+func (r rule) matches(s subject, unknown bool) bool {
 	if r.app != nil && !r.app.MatchString(s.server) {
 		return false
 	}

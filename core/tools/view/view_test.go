@@ -89,13 +89,13 @@ func TestAnEmptyOrContradictoryDefinitionIsRefused(t *testing.T) {
 		`{"name":"A"}`:        `name is "A"`,
 		`{"name":"-a"}`:       `name is "-a"`,
 		`{"default":"maybe"}`: "it must be allow or deny",
-		`{"default":"allow","include":[{"app":"a"}]}`:               "include does nothing",
-		`{"include":[{}]}`:                                          "include[0] names nothing",
-		`{"exclude":[{"app":"a"},{}]}`:                              "exclude[1] names nothing",
+		`{"default":"allow","include":[{"app":"a"}]}`:               "include has no effect",
+		`{"include":[{}]}`:                                          "include[0] is empty",
+		`{"exclude":[{"app":"a"},{}]}`:                              "exclude[1] is empty",
 		`{"exclude":[{"tool":"` + strings.Repeat("y", 201) + `"}]}`: "more than 200 characters",
 		`{"tools":{"add":{"name":"x"}}}`:                            "tools.add is not the full name",
 		`{"tools":{"calc__":{"name":"x"}}}`:                         "is not the full name",
-		`{"tools":{"system__search":{"name":"x"}}}`:                 "a tool of the server",
+		`{"tools":{"system__search":{"name":"x"}}}`:                 "one of the server's own tools",
 		`{"tools":{"a__b":{}}}`:                                     "changes nothing",
 		`{"tools":{"a__b":{"name":"x y"}}}`:                         "letters, digits",
 		`{"tools":{"a__b":{"name":"` + long + `"}}}`:                "at most 64",
@@ -111,7 +111,7 @@ func TestAnEmptyOrContradictoryDefinitionIsRefused(t *testing.T) {
 	}
 }
 
-func TestPromptsAndResourcesOfAnAppAreShownWithItsTools(t *testing.T) {
+func TestAnAppsPromptsAndResourcesAreShownWithItsTools(t *testing.T) {
 	offer := &core.Offer{
 		Tools:     []core.Tool{tool("calc", "add", `"readOnlyHint":true`), tool("files", "write", ``)},
 		Prompts:   []core.Prompt{{Server: "calc", Name: "p"}, {Server: "files", Name: "p"}, {Server: "texts", Name: "p"}},
@@ -200,8 +200,8 @@ func TestViewsOnlyNarrowAndNamesStayUnique(t *testing.T) {
 			if shown != (one.Shows(tool) && two.Shows(tool)) {
 				t.Fatalf("%+v and %+v: %s is shown: %t", first.View, second.View, tool.LongName(), shown)
 			}
-			if !shown && both.ShowsUnread(tool.Server, tool.Name) || shown && !both.MayShow(tool.Server, tool.Name) {
-				t.Fatalf("%+v and %+v: MayShow or ShowsUnread contradicts Shows for %s", first.View, second.View, tool.LongName())
+			if !shown && both.ShowsByName(tool.Server, tool.Name) || shown && !both.MayShow(tool.Server, tool.Name) {
+				t.Fatalf("%+v and %+v: MayShow or ShowsByName contradicts Shows for %s", first.View, second.View, tool.LongName())
 			}
 		}
 		narrowed, names := both.Narrow(&offer), map[string]bool{}
@@ -212,7 +212,7 @@ func TestViewsOnlyNarrowAndNamesStayUnique(t *testing.T) {
 			names[label.Name] = true
 		}
 		if !slices.ContainsFunc(offer.Tools, both.Shows) && len(narrowed.Tools) > 0 {
-			t.Fatalf("%+v and %+v: no tool is shown, but some remain", first.View, second.View)
+			t.Fatalf("%+v and %+v: no tool is shown, but the offer still contains some", first.View, second.View)
 		}
 	}
 }

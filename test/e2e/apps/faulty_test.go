@@ -53,6 +53,6 @@ func TestTheLogOfAnAppWithoutDeclaredToolsSaysThatItOffersNothing(t *testing.T) 
 	s := harness.Serve(t)
 	s.Install(t, map[string]any{"path": harness.GoBundle(t, "undeclared", harness.Undeclared)})
 	testkit.Eventually(t, "the app's log says that the app offers nothing", func() bool {
-		return strings.Contains(s.Do(t, "GET", "/v1/apps/undeclared/logs", nil).Body, "the app offers nothing: it declared no tools")
+		return strings.Contains(s.Do(t, "GET", "/v1/apps/undeclared/logs", nil).Body, "the app offers nothing, because it declared no tools")
 	})
 }

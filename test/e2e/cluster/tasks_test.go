@@ -35,7 +35,7 @@ func TestATaskSurvivesTheLossOfAServer(t *testing.T) {
 	if done := b.AwaitTask(t, id, "completed", "failed"); done["status"] != "completed" || !strings.Contains(fmt.Sprint(done["result"]), "computed elsewhere") {
 		t.Errorf("the app's task ended as %v", done)
 	}
-	if failed := b.AwaitTask(t, own, "completed", "failed"); !strings.Contains(fmt.Sprint(failed["error"]), "the server that made the call ended") {
+	if failed := b.AwaitTask(t, own, "completed", "failed"); !strings.Contains(fmt.Sprint(failed["error"]), "the server that made the call stopped") {
 		t.Errorf("the call of the killed server ended as %v", failed)
 	}
 }

@@ -44,7 +44,7 @@ func TestATaskThatTheServerRunsFailsIfTheServerDies(t *testing.T) {
 	of := s.CallForTask(t, "jobs__slow_compute", map[string]any{"seconds": 600})
 	s.Kill()
 	s.Start()
-	for id, why := range map[string]string{id: "the server that made the call ended", fmt.Sprint(of["taskId"]): "Task not found"} {
+	for id, why := range map[string]string{id: "the server that made the call stopped", fmt.Sprint(of["taskId"]): "Task not found"} {
 		failed := s.AwaitTask(t, id, "completed", "failed")
 		if failed["status"] != "failed" || !strings.Contains(fmt.Sprint(failed["error"]), why) || !strings.Contains(fmt.Sprint(failed["statusMessage"]), why) {
 			t.Errorf("the task ended as %v, want %q", failed, why)
