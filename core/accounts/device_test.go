@@ -169,7 +169,7 @@ func TestAMismatchedCodeLoginIsRefused(t *testing.T) {
 	t.Run("a browser with the login as its state", func(t *testing.T) {
 		p := newProvider(t)
 		r, d := withCode(t, p)
-		if _, _, err := r.Finish(t.Context(), as(r.caller), Answer{State: d.Login, Code: "code", Issuer: p.URL}); core.CodeOf(err) != core.CodeForbidden {
+		if _, _, err := r.Finish(t.Context(), as(r.caller), Response{State: d.Login, Code: "code", Issuer: p.URL}); core.CodeOf(err) != core.CodeForbidden {
 			t.Errorf("finished: %v", err)
 		}
 	})

@@ -166,7 +166,7 @@ func (p *provider) consent(t *testing.T, address string) Answer {
 	p.number++
 	code := fmt.Sprintf("code%d", p.number)
 	p.codes[code] = q
-	answer := Answer{State: q.Get("state"), Code: code, Issuer: p.URL}
+	answer := Response{State: q.Get("state"), Code: code, Issuer: p.URL}
 	if back, err := url.Parse(q.Get("redirect_uri")); err == nil {
 		answer.Mark = back.Query().Get(MarkParameter)
 	}

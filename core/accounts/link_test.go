@@ -68,29 +68,29 @@ func TestAnAccountIsLinkedWithDiscoveryRegistrationAndPKCE(t *testing.T) {
 func TestAMismatchedLoginIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(r *rig, a *Answer)
+		change func(r *rig, a *Response)
 		as     string
 		code   core.Code
 	}{
-		{name: "another state", change: func(_ *rig, a *Answer) { a.State = "x" }, code: core.CodeForbidden},
-		{name: "no state", change: func(_ *rig, a *Answer) { a.State = "" }, code: core.CodeForbidden},
-		{name: "another browser", change: func(_ *rig, a *Answer) { a.Binding = "x" }, code: core.CodeForbidden},
-		{name: "a browser without the cookie", change: func(_ *rig, a *Answer) { a.Binding = "" }, code: core.CodeForbidden},
-		{name: "another person", change: func(*rig, *Answer) {}, as: "mallory", code: core.CodeForbidden},
-		{name: "the issuer of another server", change: func(_ *rig, a *Answer) { a.Issuer = "https://other.example" }, code: core.CodeForbidden},
-		{name: "an issuer with an extra slash", change: func(_ *rig, a *Answer) { a.Issuer += "/" }, code: core.CodeForbidden},
-		{name: "no issuer where the server states one", change: func(_ *rig, a *Answer) { a.Issuer = "" }, code: core.CodeForbidden},
-		{name: "a refusal", change: func(_ *rig, a *Answer) { a.Error = "access_denied" }, code: core.CodeForbidden},
-		{name: "a refusal with a code", change: func(_ *rig, a *Answer) { a.Error = "server_error" }, code: core.CodeForbidden},
-		{name: "no code", change: func(_ *rig, a *Answer) { a.Code = "" }, code: core.CodeForbidden},
-		{name: "another code", change: func(_ *rig, a *Answer) { a.Code = "code0" }, code: core.CodeUnavailable},
-		{name: "another app of that name", change: func(r *rig, _ *Answer) {
+		{name: "another state", change: func(_ *rig, a *Response) { a.State = "x" }, code: core.CodeForbidden},
+		{name: "no state", change: func(_ *rig, a *Response) { a.State = "" }, code: core.CodeForbidden},
+		{name: "another browser", change: func(_ *rig, a *Response) { a.Binding = "x" }, code: core.CodeForbidden},
+		{name: "a browser without the cookie", change: func(_ *rig, a *Response) { a.Binding = "" }, code: core.CodeForbidden},
+		{name: "another person", change: func(*rig, *Response) {}, as: "mallory", code: core.CodeForbidden},
+		{name: "the issuer of another server", change: func(_ *rig, a *Response) { a.Issuer = "https://other.example" }, code: core.CodeForbidden},
+		{name: "an issuer with an extra slash", change: func(_ *rig, a *Response) { a.Issuer += "/" }, code: core.CodeForbidden},
+		{name: "no issuer where the server states one", change: func(_ *rig, a *Response) { a.Issuer = "" }, code: core.CodeForbidden},
+		{name: "a refusal", change: func(_ *rig, a *Response) { a.Error = "access_denied" }, code: core.CodeForbidden},
+		{name: "a refusal with a code", change: func(_ *rig, a *Response) { a.Error = "server_error" }, code: core.CodeForbidden},
+		{name: "no code", change: func(_ *rig, a *Response) { a.Code = "" }, code: core.CodeForbidden},
+		{name: "another code", change: func(_ *rig, a *Response) { a.Code = "code0" }, code: core.CodeUnavailable},
+		{name: "another app of that name", change: func(r *rig, _ *Response) {
 			in, _ := r.store.Installation(t.Context(), core.DefaultWorkspaceID, "far")
 			_ = r.store.DeleteInstallation(t.Context(), core.DefaultWorkspaceID, "far", in.ID)
 			in.ID = "second"
 			_ = r.store.AddInstallation(t.Context(), in)
 		}, code: core.CodeConflict},
-		{name: "an app that is gone", change: func(r *rig, _ *Answer) {
+		{name: "an app that is gone", change: func(r *rig, _ *Response) {
 			_ = r.store.DeleteInstallation(t.Context(), core.DefaultWorkspaceID, "far", "first")
 		}, code: core.CodeConflict},
 	} {

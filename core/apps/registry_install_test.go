@@ -233,7 +233,7 @@ func TestAPackageThatNPMDoesNotKnowIsReportedInOneLine(t *testing.T) {
 	y, _ := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) { o.HostEnv["PATH"] = npm + ":/usr/bin:/bin" })
 	_, err := y.Install(t.Context(), ws, source.Request{NPM: "notes@9.9.9"})
 	expect(t, "code", core.CodeOf(err), core.CodeInstallFailed)
-	expect(t, "message", core.TextOf(err), "npm has no package notes with the version 9.9.9, or the package needs a login")
+	expect(t, "message", core.TextOf(err), `npm has no version 9.9.9 of the package "notes", or the package needs a login`)
 }
 
 func TestTheErrorOfAnInstallerIsShownAndAMissingInstallerIsNamed(t *testing.T) {

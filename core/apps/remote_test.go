@@ -124,7 +124,7 @@ func TestALostRemoteServerIsReachedAgainWhenItIsBack(t *testing.T) {
 	s, down := forgetfulServer(t)
 	y, events := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
 		private(o)
-		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond}, Healthy: time.Minute}
+		o.Policy = &Policy{Delays: []time.Duration{0, time.Millisecond}, HealthyAfter: time.Minute}
 	})
 	install(t, y, source.Request{URL: s.URL + "/far"})
 	down.Store(true)
@@ -152,7 +152,7 @@ func TestARemoteAppsURLQueryIsShownToNobody(t *testing.T) {
 	s, down := forgetfulServer(t)
 	y, events := realManager(t, t.TempDir(), newMemoryRecords(), func(o *Options) {
 		private(o)
-		o.Policy = &Policy{Delays: []time.Duration{0}, Healthy: time.Minute}
+		o.Policy = &Policy{Delays: []time.Duration{0}, HealthyAfter: time.Minute}
 	})
 	install(t, y, source.Request{URL: s.URL + "/far?key=" + secret})
 	running, err := y.Details(ws, "far")

@@ -35,8 +35,8 @@ func TestASessionReceivesUpdatesFromItsOwnInstance(t *testing.T) {
 	received := func() string {
 		select {
 		case x := <-heard:
-			slices.Sort(x.Without)
-			return fmt.Sprintf("%s apart=%t without=%v", x.Session, x.Apart, x.Without)
+			slices.Sort(x.Except)
+			return fmt.Sprintf("%s fromPool=%t except=%v", x.Session, x.FromPool, x.Except)
 		case <-time.After(time.Minute):
 			return "nothing"
 		}
@@ -80,7 +80,7 @@ func TestStatelessClientsReceiveUpdatesFromTheirInstance(t *testing.T) {
 		touch(t, y, stateless, nil)
 		select {
 		case x := <-heard:
-			if x.Session != "" || !x.Apart {
+			if x.Session != "" || !x.FromPool {
 				t.Errorf("received %+v", x)
 			}
 			return true
@@ -115,7 +115,7 @@ func TestStatelessClientsReceiveUpdatesFromTheInstancesThatServeTheirCalls(t *te
 		touchAfterAsking(t, y)
 		select {
 		case x := <-heard:
-			if x.Method != "notifications/resources/updated" || x.Session != "" || !x.Apart {
+			if x.Method != "notifications/resources/updated" || x.Session != "" || !x.FromPool {
 				t.Errorf("%s: received %+v", when, x)
 			}
 		case <-time.After(30 * time.Second):

@@ -209,7 +209,7 @@ func (w *wildApps) open(t *testing.T, silence time.Duration) {
 	t.Helper()
 	w.manager = New(Options{
 		Home: t.TempDir(), Records: newMemoryRecords(record("notes", true)), Events: newMemoryEvents(), MaxCalls: 16,
-		CallTimeout: silence, RestartWait: time.Second, Policy: &Policy{Delays: []time.Duration{0, 0, 0}, Healthy: time.Nanosecond},
+		CallTimeout: silence, RestartWait: time.Second, Policy: &Policy{Delays: []time.Duration{0, 0, 0}, HealthyAfter: time.Nanosecond},
 	})
 	w.manager.start = w.launch
 	open(t, w.manager)

@@ -152,7 +152,7 @@ func TestRefusedLaunches(t *testing.T) {
 		doc  map[string]any
 		want string
 	}{
-		"on a platform that is not listed": {with(minimal(), "compatibility.platforms", []any{"darwin", "win32"}), "runs on darwin, win32, not on this server's linux"},
+		"on a platform that is not listed": {with(minimal(), "compatibility.platforms", []any{"darwin", "win32"}), "supports only darwin, win32, but this server runs linux"},
 		"without its runtime":              {server("node", map[string]any{"command": "bun"}), `"bun" is not on the server's search path`},
 		"with a field nobody declared":     {server("node", map[string]any{"command": "node", "args": []any{"x", "${user_config.k}"}}), "server.mcp_config.args[1] refers to ${user_config.k}"},
 		"with such a field in its env":     {server("node", map[string]any{"command": "node", "env": map[string]any{"K": "${user_config.k}"}}), "server.mcp_config.env.K refers to ${user_config.k}"},

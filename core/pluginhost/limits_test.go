@@ -49,9 +49,9 @@ func TestAPluginThatExceedsALimitIsEndedAndTheErrorNamesTheLimit(t *testing.T) {
 		t.Skip("resource usage is measured only on Linux")
 	}
 	for what, says := range map[string][]string{
-		"memory":    {"ended because it used ", "; the limit is 288 MiB (plugins.limits.memoryMiB)"},
-		"files":     {"ended because it had ", "file descriptors open; the limit is 200 (plugins.limits.openFiles)"},
-		"processes": {"ended because it had ", "processes; the limit is 4 (plugins.limits.processes)"},
+		"memory":    {"stopped because it used ", "; the limit is 288 MiB (plugins.limits.memoryMiB)"},
+		"files":     {"stopped because it had ", "file descriptors open; the limit is 200 (plugins.limits.openFiles)"},
+		"processes": {"stopped because it had ", "processes; the limit is 4 (plugins.limits.processes)"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			h := newHost(t, func(o *pluginhost.Options) {

@@ -101,7 +101,7 @@ func TestTheCommandThatGivesAnAppsUserAccessQuotesThePath(t *testing.T) {
 	if err == nil {
 		t.Fatal("the app's user has access")
 	}
-	_, command, _ := strings.Cut(err.Error(), "; to allow it, run ")
+	_, command, _ := strings.Cut(err.Error(), "; to allow access, run ")
 	if words, err := shellquote.Split(command); err != nil || words[len(words)-1] != path {
 		t.Errorf("the command is %q: %q, %v", command, words, err)
 	}

@@ -28,7 +28,7 @@ func TestOneUserCannotTakeTheWholeSessionPool(t *testing.T) {
 				taken++
 			}
 		}
-		if most := p.most(poolKey{account: map[bool]string{true: "a"}[kind == "accounts"]}); taken != most/2 {
+		if most := p.maxInstances(poolKey{account: map[bool]string{true: "a"}[kind == "accounts"]}); taken != most/2 {
 			t.Errorf("%s: one user got %d of %d", kind, taken, most)
 		}
 		if core.CodeOf(err) != core.CodeRateLimited || !strings.Contains(err.Error(), "per user") {

@@ -34,7 +34,7 @@ func machine(t *testing.T) (g *Guard, home, docs string) {
 		t.Fatal(err)
 	}
 	return &Guard{
-		Home: filepath.Join(root, "server"), Env: map[string]string{"HOME": home}, Closed: []string{filepath.Join(root, "server.yaml")},
+		Home: filepath.Join(root, "server"), Env: map[string]string{"HOME": home}, Protected: []string{filepath.Join(root, "server.yaml")},
 		Ports: func() []int { return []int{27247} }, Grantable: config.GrantersOrg,
 	}, home, docs
 }
@@ -120,7 +120,7 @@ func TestPathsThatOnlyRootCanReadNeedTheConfiguration(t *testing.T) {
 	if err := os.Mkdir(many, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for i := range checkedEntries {
+	for i := range maxCheckedEntries {
 		if err := os.WriteFile(filepath.Join(many, strconv.Itoa(i)), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -58,8 +58,8 @@ func TestACommandIsNamedAfterTheScriptOrModuleThatItRuns(t *testing.T) {
 
 func TestADefinitionThatOnlyItsClientCanUseIsRefusedWithAdvice(t *testing.T) {
 	for definition, want := range map[string]string{
-		`{"command":"npx","args":["-y","server","${workspaceFolder}/data"]}`: "mcpServers.x.args[2] contains ${workspaceFolder}, which only the client can replace: put the value there",
-		`{"command":"node","args":["server.js"],"cwd":"."}`:                  "mcpServers.x: its working directory is relative to a folder of the client: give an absolute path on the server's machine",
+		`{"command":"npx","args":["-y","server","${workspaceFolder}/data"]}`: "mcpServers.x.args[2] contains ${workspaceFolder}, which only the client can replace; put its value there instead",
+		`{"command":"node","args":["server.js"],"cwd":"."}`:                  "mcpServers.x: its working directory is relative to a folder on the client's machine; give an absolute path on the server's machine",
 		`{"command":"npx","args":["server"],"envFile":".env"}`:               "mcpServers.x.envFile is a file on the client's machine: give its variables as env",
 		`{"command":"npx","args":["server"],"disabled":true}`:                "mcpServers.x is disabled in this configuration: remove `disabled` to install it",
 	} {

@@ -194,7 +194,7 @@ func TestAFileIsInstalledWithARecordOfItsOrigin(t *testing.T) {
 		t.Errorf("--name other: got %+v", again)
 	}
 	h.refuses(install.Request{Source: path, Name: "oidc"}, "built-in", "--name")
-	h.refuses(install.Request{Source: path, Name: "../up"}, "not an adapter name")
+	h.refuses(install.Request{Source: path, Name: "../up"}, "not a valid adapter name")
 	h.refuses(install.Request{Source: h.write("text", []byte("hello"))}, "does not start", "exec format error")
 }
 
@@ -326,7 +326,7 @@ func TestThePluginForThisPlatformIsChosenFromADirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h.refuses(install.Request{Source: dir}, "has no plugin")
+	h.refuses(install.Request{Source: dir}, "does not contain a plugin")
 	put("README.md", []byte("text"), 0o644)
 	put("demo", program("sessionstore", "demo", "1.0.0"), 0o755)
 	if got := h.installs(install.Request{Source: dir}); got.Name != "sessionstore-demo" {
@@ -414,5 +414,5 @@ func TestAnArchiveIsUnpackedAndMayNotWriteElsewhere(t *testing.T) {
 		})
 	}
 	h.refuses(install.Request{Source: h.write("half.tar.gz", good[:len(good)/2])}, "incomplete")
-	h.refuses(install.Request{Source: h.write("empty.tar.gz", tarball(t))}, "has no plugin")
+	h.refuses(install.Request{Source: h.write("empty.tar.gz", tarball(t))}, "does not contain a plugin")
 }

@@ -93,7 +93,7 @@ func TestAnOCIArtifactIsInstalledWithItsSignatureAndDigest(t *testing.T) {
 	repository.push("mixed", map[string][]byte{"auth-okta": mine, "auth-okta.minisig": author.sign(mine), "auth-okta.sha256": []byte(sum(other))})
 	h.refuses(install.Request{Source: source + ":mixed"}, "auth-okta.sha256 says")
 	repository.push("image", map[string][]byte{"": mine, "notes.txt": mine, "../auth-up": mine, "bin/auth-down": mine})
-	h.refuses(install.Request{Source: source + ":image"}, "has no plugin")
+	h.refuses(install.Request{Source: source + ":image"}, "does not contain a plugin")
 	h.refuses(install.Request{Source: source + ":none"}, source+":none cannot be fetched", "not found")
 	h.refuses(install.Request{Source: source}, "write oci://host/repository:tag")
 	h.refuses(install.Request{Source: "oci://nothing"}, "write oci://host/repository:tag")
