@@ -16,11 +16,11 @@ import (
 
 // attack is a login that an app, its authorization server or another server tries to subvert.
 type attack struct {
-	name   string
-	before func(p, evil *provider)                                 // prepares the servers
-	answer func(t *testing.T, r *rig, evil *provider, a *Response) // changes what the browser brings back
-	slow   bool                                                    // requests time out soon
-	says   string                                                  // part of the error
+	name     string
+	before   func(p, evil *provider)                                 // prepares the servers
+	response func(t *testing.T, r *rig, evil *provider, a *Response) // changes what the browser returns
+	slow     bool                                                    // requests time out soon
+	says     string                                                  // part of the error
 }
 
 // responds makes a path of a provider respond with do.
@@ -123,24 +123,24 @@ func attacks() []attack {
 		{name: "registration with a long secret", before: sends("/register", `{"client_id":"c","client_secret":"`+strings.Repeat("x", 5000)+`"}`), says: "did not register"},
 
 		// The response in the browser (RFC 9207, RFC 9700 sections 4.4, 4.5 and 4.7).
-		{name: "the response of another server", answer: func(_ *testing.T, _ *rig, evil *provider, a *Response) { a.Issuer = evil.URL }, says: "the response did not come from"},
-		{name: "the response of another server, to a server that states no issuer", before: silent,
-			answer: func(_ *testing.T, _ *rig, evil *provider, a *Response) { a.Issuer = evil.URL }, says: "the response did not come from"},
-		{name: "the response of a server that states no issuer, to another such server", before: silent,
-			answer: func(_ *testing.T, _ *rig, evil *provider, a *Response) {
+		{name: "the response of another server", response: func(_ *testing.T, _ *rig, evil *provider, a *Response) { a.Issuer = evil.URL }, says: "the response did not come from"},
+		{name: "the response of another server, to a server that does not send its issuer", before: silent,
+			response: func(_ *testing.T, _ *rig, evil *provider, a *Response) { a.Issuer = evil.URL }, says: "the response did not come from"},
+		{name: "the response of a server that does not send its issuer, to another such server", before: silent,
+			response: func(_ *testing.T, _ *rig, evil *provider, a *Response) {
 				a.Issuer, a.Mark = "", hashOf(evil.URL)[:markLength]
 			}, says: "the response did not come from"},
-		{name: "the response of a server with a configured client, to a server that states no issuer", before: silent,
-			answer: func(_ *testing.T, _ *rig, _ *provider, a *Response) { a.Issuer, a.Mark = "", "" }, says: "the response did not come from"},
-		{name: "the mark of another server", answer: func(_ *testing.T, _ *rig, evil *provider, a *Response) { a.Mark = hashOf(evil.URL)[:markLength] }, says: "the response did not come from"},
+		{name: "the response of a server with a configured client, to a server that does not send its issuer", before: silent,
+			response: func(_ *testing.T, _ *rig, _ *provider, a *Response) { a.Issuer, a.Mark = "", "" }, says: "the response did not come from"},
+		{name: "the mark of another server", response: func(_ *testing.T, _ *rig, evil *provider, a *Response) { a.Mark = hashOf(evil.URL)[:markLength] }, says: "the response did not come from"},
 		{name: "the code of another login", before: func(p, _ *provider) {
 			p.codes["stolen"] = url.Values{"code_challenge": {"of another verifier"}, "redirect_uri": {callback}, "resource": {p.URL + "/mcp"}, "client_id": {"registered"}}
-		}, answer: func(_ *testing.T, _ *rig, _ *provider, a *Response) { a.Code = "stolen" }, says: "invalid_grant"},
-		{name: "a state that has expired", answer: func(t *testing.T, r *rig, _ *provider, a *Response) {
+		}, response: func(_ *testing.T, _ *rig, _ *provider, a *Response) { a.Code = "stolen" }, says: "invalid_grant"},
+		{name: "a state that has expired", response: func(t *testing.T, r *rig, _ *provider, a *Response) {
 			a.State = "expired"
 			putLogin(t, r, stateKey(a.State), a.Binding, time.Now().Add(-time.Second))
 		}, says: "not in progress"},
-		{name: "the state of another kind of login", answer: func(t *testing.T, r *rig, _ *provider, a *Response) {
+		{name: "the state of another kind of login", response: func(t *testing.T, r *rig, _ *provider, a *Response) {
 			a.State = "login"
 			putLogin(t, r, hashOf(a.State), a.Binding, time.Now().Add(time.Minute))
 		}, says: "not in progress"},
@@ -202,20 +202,20 @@ func TestNoAttackCanLinkAnAccount(t *testing.T) {
 			}
 			start, err := r.begin(t, r.caller, Want{App: "far"}, callback)
 			if err == nil {
-				answer := p.consent(t, start.URL)
-				answer.Binding = start.Binding
-				if c.answer != nil {
-					c.answer(t, r, evil, &answer)
+				response := p.consent(t, start.URL)
+				response.Binding = start.Binding
+				if c.response != nil {
+					c.response(t, r, evil, &response)
 				}
-				_, _, err = r.Finish(t.Context(), as(r.caller), answer)
+				_, _, err = r.Finish(t.Context(), as(r.caller), response)
 			}
 			switch {
 			case err == nil:
 				t.Error("accepted")
 			case !strings.Contains(err.Error(), c.says):
 				t.Errorf("refused for another reason: %v", err)
-			case strings.Contains(err.Error(), "secret-in-the-answer"):
-				t.Errorf("the error shows what the server answered: %v", err)
+			case strings.Contains(err.Error(), "secret-in-the-response"):
+				t.Errorf("the error shows the server's response: %v", err)
 			}
 			if all, err := r.store.Accounts(t.Context(), core.DefaultWorkspaceID); err != nil || len(all) > 0 {
 				t.Errorf("linked: %v %v", all, err)
@@ -237,7 +237,7 @@ func TestPoisonedMetadataIsRefused(t *testing.T) {
 		change func(p *provider)
 	}{
 		{"the resource of another app", func(p *provider) { p.resource["resource"] = "https://other.example/mcp" }},
-		{"a resource below the app", func(p *provider) { p.resource["resource"] = p.URL + "/mcp/more" }},
+		{"a resource under the app", func(p *provider) { p.resource["resource"] = p.URL + "/mcp/more" }},
 		{"a resource next to the app", func(p *provider) { p.resource["resource"] = p.URL + "/mc" }},
 		{"a resource with a user", func(p *provider) { p.resource["resource"] = strings.Replace(p.URL, "://", "://u@", 1) + "/mcp" }},
 		{"no resource", func(p *provider) { p.resource["resource"] = "" }},
@@ -332,7 +332,7 @@ func TestAnAppAtAPublicAddressCannotReachPrivateOnesThroughItsName(t *testing.T)
 }
 
 func TestHostileRegistrationsAreRefused(t *testing.T) {
-	for name, answer := range map[string]func(w http.ResponseWriter){
+	for name, response := range map[string]func(w http.ResponseWriter){
 		"a refusal": func(w http.ResponseWriter) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = w.Write([]byte(`{"error":"invalid_redirect_uri"}`))
@@ -355,7 +355,7 @@ func TestHostileRegistrationsAreRefused(t *testing.T) {
 			p.change(func(p *provider) {
 				p.fail = func(w http.ResponseWriter, r *http.Request) bool {
 					if r.URL.Path == "/register" {
-						answer(w)
+						response(w)
 						return true
 					}
 					return false

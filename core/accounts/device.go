@@ -63,8 +63,8 @@ func (m *Manager) BeginDevice(ctx context.Context, c core.Caller, w Want) (Devic
 	return d, m.putLogin(ctx, deviceKey(d.Login), p, d.Expires)
 }
 
-// requestCode requests a code from an authorization server. If the server rejects optional scopes, requestCode tries again
-// with fewer.
+// requestCode requests a code from an authorization server. If the server rejects optional scopes, requestCode tries
+// again with fewer.
 func (m *Manager) requestCode(ctx context.Context, p *pending, endpoint string) (d Device, code core.Secret, err error) {
 	ctx, cancel := context.WithTimeout(ctx, exchangeWithin)
 	defer cancel()

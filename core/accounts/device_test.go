@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// givesCodes gives a provider a device endpoint. Its token endpoint answers a device code with the next of the errors,
-// and with tokens once there are none left.
+// givesCodes gives a provider a device endpoint. For a device code, its token endpoint responds with the next of the
+// errors, and with tokens once there are none left.
 func givesCodes(p *provider, errors ...string) {
 	p.metadata["device_authorization_endpoint"] = p.URL + "/device"
 	p.fail = func(w http.ResponseWriter, r *http.Request) bool {

@@ -127,8 +127,8 @@ func (m *Manager) account(ctx context.Context, id string) (core.Account, error) 
 	return m.o.Store.Account(ctx, id)
 }
 
-// PublishExchangeApps publishes apps with core.AuthExchange in the background, unless they are published already. Nobody links an
-// account for such an app, so it is published with the lists of the first person who lists tools.
+// PublishExchangeApps publishes apps with core.AuthExchange in the background, unless they are published already.
+// Nobody links an account for such an app, so it is published with the lists of the first person who lists tools.
 func (m *Manager) PublishExchangeApps(c core.Caller) {
 	if c.Bearer == "" {
 		return

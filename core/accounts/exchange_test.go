@@ -135,10 +135,10 @@ func TestACallerWithoutATokenExchangesNone(t *testing.T) {
 		t.Errorf("an account is linked: %v", err)
 	}
 	for answer, want := range map[string]core.Code{
-		`{"access_token":"mine","token_type":"Bearer"}`:                         core.CodeUnavailable, // the caller's own
-		`{"access_token":"a","token_type":"N_A"}`:                               core.CodeUnavailable,
-		`{"error":"temporarily_unavailable"}`:                                   core.CodeUnavailable,
-		`{"error":"invalid_target","error_description":"secret-in-the-answer"}`: core.CodeForbidden,
+		`{"access_token":"mine","token_type":"Bearer"}`:                           core.CodeUnavailable, // the caller's own
+		`{"access_token":"a","token_type":"N_A"}`:                                 core.CodeUnavailable,
+		`{"error":"temporarily_unavailable"}`:                                     core.CodeUnavailable,
+		`{"error":"invalid_target","error_description":"secret-in-the-response"}`: core.CodeForbidden,
 	} {
 		e.answer = answer
 		if strings.Contains(answer, "error") {

@@ -281,7 +281,8 @@ type Response struct {
 // with their current rights in a workspace. The error is core.CodeForbidden for a response that does not match the
 // login, and for a person who may no longer link the account. If the authorization server reported an error, the
 // message includes it. If again.URL is not empty, the browser must go there for another login: the server refused
-// optional scopes, so the next login asks for fewer, or the code was revoked together with the grant that the login replaces.
+// optional scopes, so the next login asks for fewer, or the code was revoked together with the grant that the login
+// replaces.
 func (m *Manager) Finish(ctx context.Context, caller func(ctx context.Context, workspace string) (core.Caller, error), response Response) (a core.Account, again Start, err error) {
 	p, err := m.takeLogin(ctx, stateKey(response.State))
 	if err != nil {

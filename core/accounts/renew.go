@@ -282,8 +282,8 @@ func (m *Manager) renew(ctx context.Context, id string, refused core.Secret) (co
 	return a, nil
 }
 
-// refresh exchanges the refresh token of an account for new tokens. Only the authorization server can revoke a grant. While
-// it cannot be reached, the old token is used for as long as it is valid.
+// refresh exchanges the refresh token of an account for new tokens. Only the authorization server can revoke a grant.
+// While it cannot be reached, the old token is used for as long as it is valid.
 func (m *Manager) refresh(ctx context.Context, a *core.Account, refused core.Secret) (changed bool, err error) {
 	stillValid := valid(*a, refused)
 	end, limited := ctx.Deadline()
@@ -335,8 +335,8 @@ func endsGrant(code string) bool {
 	return false
 }
 
-// appServersAge is how long an app's authorization servers are remembered. Without this cache, an app that refuses every
-// token would make this server read the app's metadata on every call.
+// appServersAge is how long an app's authorization servers are remembered. Without this cache, an app that refuses
+// every token would make this server read the app's metadata on every call.
 const appServersAge = time.Minute
 
 // appServers contains the authorization servers that an app named; servers is empty if they could not be read.

@@ -182,7 +182,8 @@ func (m *Manager) isUnchanged(ctx context.Context, o source.Order, r core.Instal
 	return err == nil && strings.HasPrefix(sum, filepath.Base(r.Dir))
 }
 
-// asStored returns a manifest in the form that its record contains: without white space, and with encoding/json's escapes.
+// asStored returns a manifest in the form that its record contains: without white space, and with encoding/json's
+// escapes.
 func asStored(manifest json.RawMessage) []byte {
 	raw, _ := json.Marshal(manifest) // cannot fail: the manifest was parsed before
 	return raw

@@ -128,8 +128,8 @@ func (m *Manager) stateOf(record core.Installation, p core.Permission) (state, r
 	return core.PermissionGranted, ""
 }
 
-// whyAccessible returns why an app can use a path although it was denied: a directory that contains the path was granted. It
-// returns "" if the app cannot use the path.
+// whyAccessible returns why an app can use a path although it was denied: a directory that contains the path was
+// granted. It returns "" if the app cannot use the path.
 func (m *Manager) whyAccessible(record core.Installation, denied core.Permission) string {
 	for _, p := range record.Permissions {
 		if p.Denied || !p.Kind.IsPath() || !denied.Kind.IsPath() || !sandbox.PathWithin(denied.Target, p.Target) {

@@ -61,7 +61,7 @@ func TestRemoteAppsAreReachedOverTheirConfiguredTransport(t *testing.T) {
 			s := remoteServer(t, c.header, c.value, c.transport != nil && c.transport.Type == "sse")
 			y, events := realManager(t, t.TempDir(), newMemoryRecords(), private)
 			app := install(t, y, source.Request{URL: s.URL + "/far", Transport: c.transport})
-			expectApp(t, "answer", app, core.App{Name: "far", BundleName: s.URL + "/far", Version: "9.9.9", Status: core.StateRunning, Type: "plain", ToolCount: 5})
+			expectApp(t, "result", app, core.App{Name: "far", BundleName: s.URL + "/far", Version: "9.9.9", Status: core.StateRunning, Type: "plain", ToolCount: 5})
 			if text, err := callTool(t, y, "far", "echo", "hello"); err != nil || text != "hello" {
 				t.Errorf("echo: %q, %v", text, err)
 			}

@@ -72,8 +72,8 @@ func (a *attempts) backoff() time.Duration {
 	return delay
 }
 
-// startQueue limits how many apps start at the same time. They start in the order in which they called Acquire. An app that
-// takes longer than the timeout continues to start but gives up its place, so that apps that hang do not block the
+// startQueue limits how many apps start at the same time. They start in the order in which they called Acquire. An app
+// that takes longer than the timeout continues to start but gives up its place, so that apps that hang do not block the
 // others.
 type startQueue struct {
 	places  chan struct{}

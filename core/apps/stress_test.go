@@ -86,7 +86,7 @@ func TestCommandsAndCrashesInAnyOrder(t *testing.T) {
 	}
 }
 
-// Each kill causes exactly one crashed and one recovered event, and each call in flight is answered within a second.
+// Each kill causes exactly one crashed and one recovered event, and each call in flight fails within a second.
 func TestManyKillsOfARealBundle(t *testing.T) {
 	kills := 20
 	if testing.Short() {
@@ -151,7 +151,7 @@ func TestManyCrashLoopsAtOnce(t *testing.T) {
 	var worst time.Duration
 	for reading := true; reading; {
 		before := time.Now()
-		expect(t, "apps in the answer", len(y.Health(ws)), apps)
+		expect(t, "apps in the result", len(y.Health(ws)), apps)
 		worst = max(worst, time.Since(before))
 		select {
 		case err := <-dead:

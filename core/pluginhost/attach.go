@@ -42,8 +42,8 @@ type attachment struct {
 }
 
 // Attach directs a loaded plugin's calls to the process listening on a Unix socket, until ctx ends (the result
-// is nil) or the process exits (ErrDetached). An empty name means the only plugin of that kind. attached is called after the
-// process has accepted its settings and before the first call.
+// is nil) or the process exits (ErrDetached). An empty name means the only plugin of that kind. attached is called
+// after the process has accepted its settings and before the first call.
 func (h *Host) Attach(ctx context.Context, kind plugins.Kind, name, socket string, attached func(plugins.Info)) error {
 	var found []reporter
 	for _, s := range h.loaded() {

@@ -90,8 +90,8 @@ func (a Auth) VerifiesRequests() bool {
 	return declares[auth.RequestVerifier](a.slot, plugins.CapabilityVerifyRequest)
 }
 
-// Watch implements auth.Revoker. It ends with the process on which it was started. Unlike calls, it is not waited for when
-// that process is replaced.
+// Watch implements auth.Revoker. It ends with the process on which it was started. Unlike calls, it is not waited for
+// when that process is replaced.
 func (a Auth) Watch(ctx context.Context, revoked func(auth.Revocation) error) error {
 	g, err := a.acquire(ctx)
 	if err != nil {

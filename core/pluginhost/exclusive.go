@@ -84,8 +84,8 @@ func (s *slot[T]) awaitResume() bool {
 	}
 }
 
-// takeOverCalls makes the slot answer the calls to the suspended slots that have the same place in the configuration. Calls
-// to the other suspended slots wait.
+// takeOverCalls makes the slot answer the calls to the suspended slots that have the same place in the configuration.
+// Calls to the other suspended slots wait.
 func (s *slot[T]) takeOverCalls() {
 	for _, other := range s.replaced {
 		if s.target.kind == plugins.KindSessionStore || other.target.label == s.target.label {

@@ -130,7 +130,7 @@ func (p *picky) Configure(_ context.Context, c plugins.Config) error {
 	}{})
 }
 
-// holder declares the struct that holds its settings. Its errors name the server's version.
+// holder declares the struct for its settings. Its errors name the server's version.
 type holder struct{ picky }
 
 func (*holder) NewSettings() any {
@@ -162,7 +162,7 @@ func reflected(c plugins.Config) error {
 	return problems
 }
 
-// revoking is an auth adapter that revokes the subject named by its process id.
+// revoking is an auth adapter that revokes the subject that has its process ID as name.
 type revoking struct{ yes }
 
 func (revoking) Watch(ctx context.Context, revoked func(auth.Revocation) error) error {

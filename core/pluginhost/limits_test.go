@@ -44,7 +44,7 @@ func exhaust(ctx context.Context, what string) error {
 	return ctx.Err()
 }
 
-func TestAPluginThatExceedsALimitIsEndedAndTheErrorNamesTheLimit(t *testing.T) {
+func TestAPluginThatExceedsALimitIsStoppedAndTheErrorNamesTheLimit(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("resource usage is measured only on Linux")
 	}
@@ -67,7 +67,7 @@ func TestAPluginThatExceedsALimitIsEndedAndTheErrorNamesTheLimit(t *testing.T) {
 			}
 			says := append(says, "its process exited: ")
 			testkit.Eventually(t, "the exit is reported", func() bool { return h.Status()[0].LastErr != "" })
-			if text := h.Status()[0].LastErr; !holdsAll(text, says) {
+			if text := h.Status()[0].LastErr; !containsAll(text, says) {
 				t.Errorf("the exit is reported as %q, which does not contain %q", text, says)
 			}
 			if err := roundTrip(t.Context(), s, "b"); err != nil {
@@ -77,7 +77,7 @@ func TestAPluginThatExceedsALimitIsEndedAndTheErrorNamesTheLimit(t *testing.T) {
 	}
 }
 
-func holdsAll(text string, parts []string) bool {
+func containsAll(text string, parts []string) bool {
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
 			return false

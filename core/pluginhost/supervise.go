@@ -10,16 +10,16 @@ import (
 	"github.com/ropewalk/ropewalk/plugins"
 )
 
-// A plugin is considered hung if it leaves this many consecutive pings unanswered. busyHungAfter applies while the plugin
-// waits for a processor or the disk, or while the server itself is delayed: on an overloaded machine, the plugin is
-// just slow.
+// A plugin is considered hung if it leaves this many consecutive pings unanswered. busyHungAfter applies while the
+// plugin waits for a processor or the disk, or while the server itself is delayed: on an overloaded machine, the plugin
+// is just slow.
 const (
 	hungAfter     = 2
 	busyHungAfter = 8
 )
 
-// The server is considered delayed if one of its goroutines waits for a processor longer than lateAfter. Each ping has to wait
-// for a processor several times.
+// The server is considered delayed if one of its goroutines waits for a processor longer than lateAfter. Each ping has
+// to wait for a processor several times.
 const (
 	lateAfter = 100 * time.Millisecond
 	lateEvery = 20 * time.Millisecond // how often the delay is measured during a ping
@@ -233,7 +233,7 @@ func (s *slot[T]) retire(g *generation[T]) {
 	if g.inst == nil {
 		return
 	}
-	if g.inst.kill(); !g.inst.endedByItself() {
+	if g.inst.kill(); !g.inst.exitedOnRequest() {
 		s.log.Warn("plugin was killed: it did not exit within two seconds of Shutdown; it must serve plugin.GRPCController", "plugin", s.target.title())
 	}
 }

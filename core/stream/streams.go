@@ -25,8 +25,8 @@ const (
 )
 
 // connection returns the value of the Connection header. The connection always ends with the stream. A standing stream
-// sends keep-alive, since it lasts until its reader disconnects or the server stops. A response sends close: otherwise the
-// client would send its next request over a connection that is closing.
+// sends keep-alive, since it lasts until its reader disconnects or the server stops. A response sends close: otherwise
+// the client would send its next request over a connection that is closing.
 func (k Kind) connection() string {
 	if k == Response {
 		return "close"

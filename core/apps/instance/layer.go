@@ -50,9 +50,9 @@ func prepareLayer(l sandbox.Layer, uid int) error {
 	return err
 }
 
-// ownDirectories creates the bundle's directories in the layer, without their files, and makes the app's user their owner.
-// It uses os.Root to stay within the layer, because an app that was started at the same time may already be changing the
-// layer.
+// ownDirectories creates the bundle's directories in the layer, without their files, and makes the app's user their
+// owner. It uses os.Root to stay within the layer, because an app that was started at the same time may already be
+// changing the layer.
 func ownDirectories(l sandbox.Layer, uid int) (err error) {
 	upper, err := os.OpenRoot(l.Upper)
 	if err != nil {

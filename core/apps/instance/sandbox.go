@@ -29,8 +29,8 @@ type Confinement struct {
 	NoCgroups string       // why Cgroups is nil
 }
 
-// EnforcedLimits returns the limits that are actually enforced for an app with these settings. Cgroup limits are enforced at
-// every level, the others only in a sandbox.
+// EnforcedLimits returns the limits that are actually enforced for an app with these settings. Cgroup limits are
+// enforced at every level, the others only in a sandbox.
 func (c Confinement) EnforcedLimits(s config.Sandbox) sandbox.Limits {
 	if c.Level(s) > sandbox.LevelNone {
 		return s.Limits

@@ -96,8 +96,8 @@ func Read(name string, raw json.RawMessage, values map[string]string) (Definitio
 	return r.Definition, nil
 }
 
-// collectLeft lists what a definition contains but servers of its kind do not use, and moves an account in the URL to a header,
-// where it is kept as a secret.
+// collectLeft lists what a definition contains but servers of its kind do not use, and moves an account in the URL to a
+// header, where it is kept as a secret.
 func (r *reader) collectLeft() {
 	if r.URL == "" {
 		if len(r.Headers) > 0 {

@@ -178,8 +178,8 @@ func ScriptCommand(path string) string {
 
 var errDuplicate = errors.New("keep one of them")
 
-// checkDuplicates returns an error that wraps errDuplicate if an object has two values for one name. JSON libraries silently use
-// the last one.
+// checkDuplicates returns an error that wraps errDuplicate if an object has two values for one name. JSON libraries
+// silently use the last one.
 func checkDuplicates(v hujson.Value, text []byte) error {
 	object, ok := v.Value.(*hujson.Object)
 	if !ok {

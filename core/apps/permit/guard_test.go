@@ -14,7 +14,7 @@ import (
 // machine sets up a person's home with secrets and, next to it, a directory of documents. Everyone may read both.
 func machine(t *testing.T) (g *Guard, home, docs string) {
 	t.Helper()
-	root, err := os.MkdirTemp("/tmp", "permit-") // below directories that every user may pass through
+	root, err := os.MkdirTemp("/tmp", "permit-") // in directories that every user may pass through
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func link(t *testing.T, target, at string) string {
 	return at
 }
 
-func TestProtectedPathsCannotBeGrantedByAnySpelling(t *testing.T) {
+func TestProtectedPathsCannotBeGrantedHoweverTheyAreSpelled(t *testing.T) {
 	g, home, docs := machine(t)
 	root := filepath.Dir(home)
 	hard := filepath.Join(docs, "hard")
@@ -101,7 +101,7 @@ func TestAGrantedPathIsRecordedWithItsLinksResolved(t *testing.T) {
 
 func TestPathsThatOnlyRootCanReadNeedTheConfiguration(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("the server in this test does not run as root")
+		t.Skip("needs root")
 	}
 	g, _, docs := machine(t)
 	secret := filepath.Join(docs, "secret")

@@ -17,9 +17,10 @@ type protectedPath struct {
 	write     bool // protected only against writing
 }
 
-// protects returns why only the configuration may allow access to a path, or "" if others may. The reason is that the path is
-// protected, contains a protected path or is inside one. path must not contain symbolic links. Files are compared by
-// identity as well, because a path can have other names through bind mounts and on file systems that ignore case.
+// protects returns why only the configuration may allow access to a path, or "" if others may. The reason is that the
+// path is protected, contains a protected path or is inside one. path must not contain symbolic links. Files are
+// compared by identity as well, because a path can have other names through bind mounts and on file systems that ignore
+// case.
 func (g *Guard) protects(path string, write bool) (why string) {
 	above, parents := ancestors(path), map[string]place{}
 	own, ownErr := os.Stat(path)

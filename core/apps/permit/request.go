@@ -184,8 +184,8 @@ func (r *reader) directory(path, reason string) {
 	r.path(path, reason, kind)
 }
 
-// text requests access to everything that a value refers to: one or more paths, a service on this machine, a URL of either,
-// or a list or settings that contain these.
+// text requests access to everything that a value refers to: one or more paths, a service on this machine, a URL of
+// either, or a list or settings that contain these.
 func (r *reader) text(value, reason string) {
 	value = strings.TrimSpace(value)
 	var document any
@@ -451,8 +451,8 @@ func browsers() []string { return []string{"playwright", "puppeteer", "chrome-de
 // noSandboxFlag matches options that turn off the browser's own sandbox.
 var noSandboxFlag = regexp.MustCompile(`(?i)no-?sandbox`)
 
-// NeedsNoSandboxFlag reports whether an app appears to start Chromium with Chromium's own sandbox, which cannot be created
-// inside the app's sandbox.
+// NeedsNoSandboxFlag reports whether an app appears to start Chromium with Chromium's own sandbox, which cannot be
+// created inside the app's sandbox.
 func (d Definition) NeedsNoSandboxFlag() bool {
 	starts := slices.ContainsFunc(d.Names, func(name string) bool {
 		return !strings.Contains(name, "playwright") && slices.ContainsFunc(browsers(), func(word string) bool { return strings.Contains(strings.ToLower(name), word) })
@@ -461,8 +461,8 @@ func (d Definition) NeedsNoSandboxFlag() bool {
 	return starts && !slices.ContainsFunc(given, noSandboxFlag.MatchString)
 }
 
-// requestUsual requests what a well-known kind of app usually needs: a path if it exists, or the default port of a service,
-// unless the definition already names a service.
+// requestUsual requests what a well-known kind of app usually needs: a path if it exists, or the default port of a
+// service, unless the definition already names a service.
 func (r *reader) requestUsual(target, what string) {
 	if filepath.IsAbs(target) {
 		if _, err := os.Stat(target); err == nil {

@@ -35,8 +35,8 @@ func (r *Resolver) runInstaller(ctx context.Context, c *Candidate, dir, command 
 	return r.install(ctx, c, program{dir: dir}, command, args...)
 }
 
-// install runs a package manager and waits for it to exit. The package manager gets its own temporary directory, not the
-// app's, because an earlier version of the app may be running, and could replace what is unpacked there.
+// install runs a package manager and waits for it to exit. The package manager gets its own temporary directory, not
+// the app's, because an earlier version of the app may be running, and could replace what is unpacked there.
 func (r *Resolver) install(ctx context.Context, c *Candidate, p program, command string, args ...string) (err error) {
 	if p.tmp, err = r.scratch(c.Record.Workspace); err != nil {
 		return err

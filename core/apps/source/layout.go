@@ -11,8 +11,8 @@ import (
 	"github.com/ropewalk/ropewalk/core"
 )
 
-// Layout determines the locations of a workspace's app files. The root is the server's home for the default workspace, and
-// <home>/workspaces/<id> for every other workspace.
+// Layout determines the locations of a workspace's app files. The root is the server's home for the default workspace,
+// and <home>/workspaces/<id> for every other workspace.
 type Layout struct{ Root string }
 
 // LayoutOf returns the layout of a workspace.

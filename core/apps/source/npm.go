@@ -55,8 +55,8 @@ func (r *Resolver) fromNPM(o Order, pkg registry.Package) (*Candidate, error) {
 	})
 }
 
-// npmEntry returns the script behind a command of the package that is installed in dir, relative to the package. It prefers
-// the command named bin, then the command with the package's name, then the only command. runtimes contains the
+// npmEntry returns the script behind a command of the package that is installed in dir, relative to the package. It
+// prefers the command named bin, then the command with the package's name, then the only command. runtimes contains the
 // versions of Node.js that the package needs, if it specifies them.
 func npmEntry(dir, identifier, bin string) (entry string, runtimes map[string]string, err error) {
 	raw, err := readInstalled(dir, path.Join("node_modules", identifier, "package.json"))

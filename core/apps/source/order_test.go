@@ -110,7 +110,7 @@ func TestThePyPICommandIsTheOnlyConsoleScriptWhenNoneHasTheProjectsName(t *testi
 	if script, err := consoleScript(venv, "My.Server", "b"); err != nil || script != "b" {
 		t.Errorf("the requested command is %q (%v)", script, err)
 	}
-	if _, err := consoleScript(venv, "My.Server", "c"); err == nil || !strings.Contains(err.Error(), "no command c; it has a, b") {
+	if _, err := consoleScript(venv, "My.Server", "c"); err == nil || !strings.Contains(err.Error(), "no command \"c\"; it has a, b") {
 		t.Errorf("an unknown command returned %v", err)
 	}
 	write(site+"my_server-1.0.dist-info/entry_points.txt", "[console_scripts]\na = my:main\nmy_server = my:main\n")
